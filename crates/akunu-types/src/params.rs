@@ -1,0 +1,111 @@
+//! The parameter structs of the kernels.
+//!
+//! Rules: `u32` and `f32` fields only, explicit `_pad` words, a size that is a multiple of 16.
+//! Counts and strides are in elements unless a comment says bytes.
+
+mod attention;
+mod conv;
+mod elementwise;
+mod embedding;
+mod kv_cache;
+mod matmul;
+mod norm;
+mod rope;
+mod sampling;
+
+pub use attention::{AttentionParams, SoftmaxParams};
+pub use conv::Conv1DParams;
+pub use elementwise::ElementwiseParams;
+pub use embedding::EmbeddingParams;
+pub use kv_cache::{KVCacheShiftParams, KVCacheWriteParams};
+pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams};
+pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
+pub use rope::{RoPEParams, RoPEQKVWriteParams};
+pub use sampling::{RepetitionPenaltyParams, TemperatureScaleParams};
+
+use crate::layout::{SharedStruct, StructLayout};
+
+/// Every parameter struct, in the order of the generated header.
+pub const ALL: &[StructLayout] = &[
+    GEMMParams::LAYOUT,
+    ElementwiseParams::LAYOUT,
+    AttentionParams::LAYOUT,
+    RMSNormParams::LAYOUT,
+    LayerNormParams::LAYOUT,
+    SoftmaxParams::LAYOUT,
+    RoPEParams::LAYOUT,
+    EmbeddingParams::LAYOUT,
+    KVCacheWriteParams::LAYOUT,
+    RoPEQKVWriteParams::LAYOUT,
+    KVCacheShiftParams::LAYOUT,
+    HeadNormParams::LAYOUT,
+    GEMVHeadNormParams::LAYOUT,
+    TemperatureScaleParams::LAYOUT,
+    RepetitionPenaltyParams::LAYOUT,
+    MLXParams::LAYOUT,
+    Conv1DParams::LAYOUT,
+    GEMVKVParams::LAYOUT,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes of the reference document, with erratum 1 (48 instead of 36 bytes).
+    #[test]
+    fn sizes_are_those_of_the_reference() {
+        let sizes: Vec<(&str, usize)> = ALL.iter().map(|s| (s.name, s.size)).collect();
+        let reference = [
+            ("GEMMParams", 32),
+            ("ElementwiseParams", 16),
+            ("AttentionParams", 32),
+            ("RMSNormParams", 16),
+            ("LayerNormParams", 16),
+            ("SoftmaxParams", 16),
+            ("RoPEParams", 32),
+            ("EmbeddingParams", 16),
+            ("KVCacheWriteParams", 32),
+            ("RoPEQKVWriteParams", 48),
+            ("KVCacheShiftParams", 32),
+            ("HeadNormParams", 32),
+            ("GEMVHeadNormParams", 32),
+            ("TemperatureScaleParams", 16),
+            ("RepetitionPenaltyParams", 16),
+            ("MLXParams", 32),
+            ("Conv1DParams", 32),
+            ("GEMVKVParams", 32),
+        ];
+        for expected in reference {
+            assert!(
+                sizes.contains(&expected),
+                "{expected:?} is missing or has another size"
+            );
+        }
+    }
+
+    #[test]
+    fn every_struct_is_a_multiple_of_16_bytes_of_words() {
+        for layout in ALL {
+            assert_eq!(layout.size % 16, 0, "{}", layout.name);
+            let end = layout.fields.iter().fold(0, |at, field| {
+                assert_eq!(
+                    field.offset, at,
+                    "gap before {}.{}",
+                    layout.name, field.name
+                );
+                at + field.size()
+            });
+            assert_eq!(end, layout.size, "{}", layout.name);
+        }
+    }
+
+    #[test]
+    fn every_field_but_padding_is_explained() {
+        for layout in ALL {
+            assert!(!layout.doc.is_empty(), "{}", layout.name);
+            for field in layout.fields.iter().filter(|f| !f.name.starts_with("_pad")) {
+                assert!(!field.doc.is_empty(), "{}.{}", layout.name, field.name);
+            }
+        }
+    }
+}

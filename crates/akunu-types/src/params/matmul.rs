@@ -1,0 +1,99 @@
+//! Parameters of matrix products, plain and fused.
+
+use crate::layout::shared_struct;
+
+shared_struct! {
+    /// Matrix product `C = alpha * A @ B + beta * C`. Read by every gemv and gemm kernel.
+    ///
+    /// A is (M, K) activations, C is (M, N). The weight B is stored transposed, (N, K): each of its
+    /// rows yields one output column.
+    pub struct GEMMParams = "GEMMParams", size = 32 {
+        /// Rows of A and of C: the number of tokens (1 for a gemv).
+        0 => M: u32,
+        /// Columns of C: rows of the stored weight.
+        4 => N: u32,
+        /// The contracted dimension: columns of A and of the stored weight.
+        8 => K: u32,
+        /// Elements between rows of A; K when contiguous.
+        12 => lda: u32,
+        /// Elements between rows of the stored weight; K when contiguous.
+        16 => ldb: u32,
+        /// Elements between rows of C; N when contiguous.
+        20 => ldc: u32,
+        /// Factor of the product.
+        24 => alpha: f32,
+        /// Factor of what C held before; 0 overwrites and never reads C.
+        28 => beta: f32,
+    }
+}
+
+shared_struct! {
+    /// Matrix product with MLX-quantised weights, and their embedding lookup.
+    ///
+    /// The weight buffer is `[packed values | scales | biases]`; a value is `scale * q + bias` with
+    /// one scale and one bias for each group of a row.
+    pub struct MLXParams = "MLXParams", size = 32 {
+        /// Number of tokens.
+        0 => M: u32,
+        /// Rows of the weight: output dimension, or vocabulary size.
+        4 => N: u32,
+        /// Columns of the weight, counted in values (not in packed words).
+        8 => K: u32,
+        /// Values that share a scale and a bias: 32, 64 or 128.
+        12 => group_size: u32,
+        /// Bits of a packed value: 2, 3, 4, 5, 6 or 8.
+        16 => bits: u32,
+        /// Byte offset of the scales in the weight buffer; the biases follow the scales.
+        20 => weight_bytes: u32,
+        /// Unused, zero.
+        24 => _pad0: u32,
+        /// Unused, zero.
+        28 => _pad1: u32,
+    }
+}
+
+shared_struct! {
+    /// Gemv fused with an RMSNorm of each head of its output.
+    pub struct GEMVHeadNormParams = "GEMVHeadNormParams", size = 32 {
+        /// Output dimension, `n_heads * head_dim`.
+        0 => N: u32,
+        /// Input dimension.
+        4 => K: u32,
+        /// Elements of a head.
+        8 => head_dim: u32,
+        /// Number of heads.
+        12 => n_heads: u32,
+        /// Added to the mean square before the root.
+        16 => eps: f32,
+        /// Unused, zero.
+        20 => _pad0: u32,
+        /// Unused, zero.
+        24 => _pad1: u32,
+        /// Unused, zero.
+        28 => _pad2: u32,
+    }
+}
+
+shared_struct! {
+    /// Gemv that writes its output straight into the head-major KV cache.
+    ///
+    /// Row r goes to `cache[(r / head_dim) * max_seq_len * head_dim + pos * head_dim + r % head_dim]`.
+    pub struct GEMVKVParams = "GEMVKVParams", size = 32 {
+        /// Output dimension, `n_kv_heads * head_dim`.
+        0 => N: u32,
+        /// Input dimension.
+        4 => K: u32,
+        /// Elements of a head.
+        8 => head_dim: u32,
+        /// Positions that the cache holds for each head.
+        12 => max_seq_len: u32,
+        /// Cache position to write. Patched per token.
+        16 => pos: u32,
+        /// Unused, zero.
+        20 => _pad0: u32,
+        /// Unused, zero.
+        24 => _pad1: u32,
+        /// Unused, zero.
+        28 => _pad2: u32,
+    }
+}

@@ -1,0 +1,60 @@
+//! Parameters of rotary position embedding.
+//!
+//! The pair d of a head turns by `pos * freq_scale / divisor[d]`, where `divisor[d]` comes from the
+//! frequency table or is `theta ^ (2d / head_dim)`.
+
+use crate::layout::shared_struct;
+
+shared_struct! {
+    /// RoPE alone, in place over (seq_len, n_heads, head_dim).
+    pub struct RoPEParams = "RoPEParams", size = 32 {
+        /// Number of rows (tokens).
+        0 => seq_len: u32,
+        /// Elements of a head; half as many pairs are rotated.
+        4 => head_dim: u32,
+        /// Number of heads of a row.
+        8 => n_heads: u32,
+        /// Position of the first row. Patched per token.
+        12 => pos_offset: u32,
+        /// Base of the frequencies.
+        16 => theta: f32,
+        /// Elements between rows; 0 means `n_heads * head_dim`.
+        20 => row_stride: u32,
+        /// Unused, zero.
+        24 => _pad0: u32,
+        /// Unused, zero.
+        28 => _pad1: u32,
+    }
+}
+
+shared_struct! {
+    /// RoPE of q and k of one token, fused with the write of k and v into the cache.
+    ///
+    /// The input is the contiguous output of the q, k and v projections.
+    pub struct RoPEQKVWriteParams = "RoPEQKVWriteParams", size = 48 {
+        /// Number of key and value heads.
+        0 => n_kv_heads: u32,
+        /// Elements of a head.
+        4 => head_dim: u32,
+        /// Positions that the cache holds for each head.
+        8 => max_seq_len: u32,
+        /// Position of the token, and cache position to write. Patched per token.
+        12 => pos: u32,
+        /// Base of the frequencies.
+        16 => theta: f32,
+        /// Number of query heads.
+        20 => n_heads: u32,
+        /// Where k starts in the input, in elements.
+        24 => k_elem_offset: u32,
+        /// Where v starts in the input, in elements.
+        28 => v_elem_offset: u32,
+        /// Linear scaling of positions, `1 / factor`; 1 for none.
+        32 => freq_scale: f32,
+        /// Unused, zero.
+        36 => _pad0: u32,
+        /// Unused, zero.
+        40 => _pad1: u32,
+        /// Unused, zero.
+        44 => _pad2: u32,
+    }
+}
