@@ -1,0 +1,16 @@
+//! The GGUF container: reading and writing.
+
+mod cursor;
+mod error;
+mod file;
+mod metadata;
+mod parse;
+mod split;
+mod tensor;
+mod value;
+
+pub use error::{Fault, GgufError, Problem, SplitFault, TensorFault, WriteFault};
+pub use file::GgufFile;
+pub use metadata::{Lookup, Metadata};
+pub use tensor::{TensorInfo, TensorView};
+pub use value::{ArrayView, Value, ValueType};

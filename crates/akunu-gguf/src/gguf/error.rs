@@ -1,0 +1,371 @@
+//! What can be wrong with a GGUF file.
+
+use std::path::PathBuf;
+
+/// A GGUF file that cannot be opened, read or written, and why.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", path.display())]
+pub struct GgufError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    #[source]
+    pub problem: Problem,
+}
+
+/// Why a GGUF file is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The operating system refused.
+    #[error("cannot be opened or written: {0}")]
+    Io(#[from] std::io::Error),
+    /// The file does not begin with `GGUF`.
+    #[error("not a GGUF file: it begins with {found:02x?} instead of \"GGUF\"")]
+    Magic {
+        /// The first bytes, at most four.
+        found: Vec<u8>,
+    },
+    /// The version is that of a big-endian file.
+    #[error("a big-endian GGUF file (version {version}): convert it to little endian first")]
+    BigEndian {
+        /// The version, bytes swapped.
+        version: u32,
+    },
+    /// A version that we do not read.
+    #[error("GGUF version {version} is not supported (2 and 3 are): convert the model again")]
+    Version {
+        /// The version found.
+        version: u32,
+    },
+    /// A field of the header is damaged.
+    #[error("header field `{field}`: {fault}")]
+    Header {
+        /// Which field.
+        field: &'static str,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// The key or the value of a metadata entry is damaged.
+    #[error("metadata {}: {fault}", described(*.index, .key.as_deref()))]
+    Metadata {
+        /// Position of the entry, from 0.
+        index: usize,
+        /// Its key, when that could be read.
+        key: Option<String>,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// Two metadata entries have the same key.
+    #[error("metadata key `{key}` occurs twice")]
+    DuplicateKey {
+        /// The key.
+        key: String,
+    },
+    /// A metadata entry that is needed is not there.
+    #[error("metadata key `{key}` is missing: the model was not fully converted")]
+    MissingKey {
+        /// The key.
+        key: String,
+    },
+    /// A metadata entry has another type than its reader wants.
+    #[error("metadata key `{key}` is {found}, expected {wanted}")]
+    WrongType {
+        /// The key.
+        key: String,
+        /// What the file has.
+        found: String,
+        /// What was asked for.
+        wanted: &'static str,
+    },
+    /// `general.alignment` cannot be used.
+    #[error(
+        "general.alignment is {alignment}: it must be a power of two from {min} to {max}",
+        min = super::parse::MIN_ALIGNMENT,
+        max = super::parse::MAX_ALIGNMENT
+    )]
+    Alignment {
+        /// The value found.
+        alignment: u64,
+    },
+    /// The file says it has more tensors than any model has.
+    #[error("{count} tensors are more than the {limit} that are supported")]
+    TooManyTensors {
+        /// Tensors that the file claims.
+        count: usize,
+        /// The limit.
+        limit: usize,
+    },
+    /// An entry of the tensor list is damaged.
+    #[error("tensor {}: {fault}", described(*.index, .name.as_deref()))]
+    Tensor {
+        /// Position in the tensor list, from 0.
+        index: usize,
+        /// Its name, when that could be read.
+        name: Option<String>,
+        /// What is wrong.
+        fault: TensorFault,
+    },
+    /// Two tensors have the same name.
+    #[error("tensor `{name}` occurs twice")]
+    DuplicateTensor {
+        /// The name.
+        name: String,
+    },
+    /// The parts of a split model do not fit together.
+    #[error("split model: {0}")]
+    Split(#[from] SplitFault),
+    /// A file cannot be written as asked.
+    #[error("cannot write: {0}")]
+    Write(#[from] WriteFault),
+}
+
+/// What is wrong with a value or a count.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// The file ends inside of it.
+    #[error("the file ends inside of it: the download is incomplete")]
+    Truncated,
+    /// A count or a length that the rest of the file cannot hold.
+    #[error("claims {count} elements where the rest of the file holds at most {limit}")]
+    CountBeyondFile {
+        /// The count found.
+        count: u64,
+        /// How many would fit.
+        limit: usize,
+    },
+    /// Text that is not UTF-8.
+    #[error("is not valid UTF-8")]
+    InvalidUtf8,
+    /// A key or name without characters, or longer than GGUF allows.
+    #[error("is {length} bytes long: 1 to {limit} are allowed")]
+    NameLength {
+        /// Its length in bytes.
+        length: usize,
+        /// The longest allowed.
+        limit: usize,
+    },
+    /// A value type that GGUF does not define.
+    #[error("has the unknown value type {id}")]
+    UnknownValueType {
+        /// The type id found.
+        id: u32,
+    },
+    /// A bool that is neither 0 nor 1.
+    #[error("is a bool with the value {byte}: only 0 and 1 are allowed")]
+    InvalidBool {
+        /// The byte found.
+        byte: u8,
+    },
+    /// Arrays inside arrays, too deep.
+    #[error("has arrays nested deeper than {limit} levels")]
+    TooDeep {
+        /// The deepest allowed.
+        limit: usize,
+    },
+    /// An element of an array is damaged.
+    #[error("element {index} {fault}")]
+    Element {
+        /// Its position.
+        index: usize,
+        /// What is wrong with it.
+        fault: Box<Fault>,
+    },
+}
+
+/// What is wrong with an entry of the tensor list.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TensorFault {
+    /// The entry cannot be read.
+    #[error("{0}")]
+    Entry(#[from] Fault),
+    /// No dimension, or more than four.
+    #[error("has {n_dims} dimensions: 1 to 4 are allowed")]
+    DimCount {
+        /// The number found.
+        n_dims: u32,
+    },
+    /// A dimension of zero elements.
+    #[error("has the dimensions {dims:?}: none may be zero")]
+    ZeroDim {
+        /// The dimensions.
+        dims: Vec<u64>,
+    },
+    /// More elements or bytes than can be counted.
+    #[error("has the dimensions {dims:?}: their product overflows")]
+    TooLarge {
+        /// The dimensions.
+        dims: Vec<u64>,
+    },
+    /// A tensor type that ggml does not define, or that is newer than this program.
+    #[error("has the unknown tensor type {id}: convert it to a supported type")]
+    UnknownType {
+        /// The type id found.
+        id: u32,
+    },
+    /// A row does not consist of whole blocks.
+    #[error("has rows of {row} values, which is not a multiple of the block of {block} of {dtype}")]
+    PartialBlock {
+        /// Values in a row.
+        row: usize,
+        /// Values in a block.
+        block: usize,
+        /// The tensor's type.
+        dtype: akunu_types::DType,
+    },
+    /// An offset that is not a multiple of the alignment.
+    #[error("starts at offset {offset}, which is not a multiple of the alignment {alignment}")]
+    Misaligned {
+        /// Offset in the data section.
+        offset: u64,
+        /// The file's alignment.
+        alignment: usize,
+    },
+    /// Data beyond the end of the file.
+    #[error(
+        "needs {size} bytes at offset {offset} of a data section of {available}: \
+         the download is incomplete"
+    )]
+    BeyondFile {
+        /// Offset in the data section.
+        offset: u64,
+        /// Bytes of the tensor.
+        size: usize,
+        /// Bytes of the data section.
+        available: usize,
+    },
+    /// A tensor that begins before the end of the one listed before it.
+    #[error("starts at offset {offset}, before the end ({previous_end}) of the tensor before it")]
+    Order {
+        /// Offset in the data section.
+        offset: u64,
+        /// Where the tensor before it ends.
+        previous_end: usize,
+    },
+}
+
+/// What is wrong with the parts of a split model.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SplitFault {
+    /// The file is a part of several but is not named like one.
+    #[error(
+        "the file is one of {count} parts, but its name does not end in `-00001-of-{count:05}.gguf`: \
+         give the parts their original names"
+    )]
+    Name {
+        /// Parts that the metadata announces.
+        count: u32,
+    },
+    /// The name and the metadata disagree.
+    #[error("`{key}` is {found}, but the file's name says {expected}")]
+    Disagrees {
+        /// The metadata key.
+        key: &'static str,
+        /// What the metadata says; `-1` when the key is missing.
+        found: i64,
+        /// What the name says.
+        expected: u32,
+    },
+    /// A part is not there.
+    #[error("part {part} of {count} is missing: put `{name}` into the same folder")]
+    MissingPart {
+        /// The part, from 1.
+        part: u32,
+        /// All parts.
+        count: u32,
+        /// The file name expected.
+        name: String,
+    },
+    /// The parts together do not hold the announced number of tensors.
+    #[error("`split.tensors.count` is {expected}, but the parts hold {found} tensors")]
+    TensorCount {
+        /// Tensors announced.
+        expected: u32,
+        /// Tensors found.
+        found: usize,
+    },
+}
+
+/// What is wrong with a file to be written.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WriteFault {
+    /// A tensor that a reader would refuse.
+    #[error("tensor `{name}` {fault}")]
+    Tensor {
+        /// Its name.
+        name: String,
+        /// What is wrong.
+        fault: TensorFault,
+    },
+    /// A tensor declared twice.
+    #[error("tensor `{name}` was declared twice")]
+    DuplicateTensor {
+        /// Its name.
+        name: String,
+    },
+    /// A key or a name that a reader would refuse.
+    #[error("the key or name `{name}` {fault}")]
+    Name {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// Data for another tensor than the one that is due.
+    #[error("data came for tensor `{found}` when {} was due", due.as_deref().unwrap_or("none"))]
+    OutOfTurn {
+        /// The tensor that the data is for.
+        found: String,
+        /// The tensor that is due.
+        due: Option<String>,
+    },
+    /// More data than the tensor holds.
+    #[error("tensor `{name}` holds {size} bytes, and more came")]
+    TooMuchData {
+        /// The tensor.
+        name: String,
+        /// Its size in bytes.
+        size: usize,
+    },
+    /// The file was finished before all of its data came.
+    #[error("finished before the data of tensor `{name}` was complete")]
+    Unfinished {
+        /// The first tensor that lacks data.
+        name: String,
+    },
+}
+
+/// `3 (`key`)`, or `3` where there is no readable key.
+fn described(index: usize, name: Option<&str>) -> String {
+    match name {
+        Some(name) => format!("{index} (`{name}`)"),
+        None => index.to_string(),
+    }
+}
+
+impl Problem {
+    /// The problem of one file.
+    pub(crate) fn in_file(self, path: impl Into<PathBuf>) -> GgufError {
+        GgufError {
+            path: path.into(),
+            problem: self,
+        }
+    }
+
+    pub(crate) fn wrong_type(key: &str, found: impl ToString, wanted: &'static str) -> Problem {
+        Problem::WrongType {
+            key: key.to_string(),
+            found: found.to_string(),
+            wanted,
+        }
+    }
+}
+
+impl Fault {
+    /// The fault of one element of an array.
+    pub(crate) fn at_element(self, index: usize) -> Fault {
+        Fault::Element {
+            index,
+            fault: Box::new(self),
+        }
+    }
+}
