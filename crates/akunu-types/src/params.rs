@@ -2,6 +2,9 @@
 //!
 //! Rules: `u32` and `f32` fields only, explicit `_pad` words, a size that is a multiple of 16.
 //! Counts and strides are in elements unless a comment says bytes.
+//!
+//! Names, sizes and offsets are those of the reference system; some of its padding has a meaning
+//! here, so that launch geometry and the bytes a kernel touches follow from the params alone.
 
 mod attention;
 mod conv;

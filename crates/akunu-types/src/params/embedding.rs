@@ -9,9 +9,9 @@ shared_struct! {
         0 => num_tokens: u32,
         /// Elements of a row.
         4 => dim: u32,
+        /// Rows of the table; an id beyond it reads the last row. Padding in the reference.
+        8 => vocab_size: u32,
         /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
+        12 => _pad0: u32,
     }
 }

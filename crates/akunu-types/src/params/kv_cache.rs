@@ -37,11 +37,12 @@ shared_struct! {
         12 => shift: u32,
         /// Positions that remain.
         16 => new_len: u32,
+        /// Base of the RoPE frequencies: k is stored rotated, so that what moves by `shift` positions
+        /// is turned back by as many. Padding in the reference.
+        20 => theta: f32,
+        /// Linear scaling of positions, `1 / factor`; 1 for none. Padding in the reference.
+        24 => freq_scale: f32,
         /// Unused, zero.
-        20 => _pad0: u32,
-        /// Unused, zero.
-        24 => _pad1: u32,
-        /// Unused, zero.
-        28 => _pad2: u32,
+        28 => _pad0: u32,
     }
 }

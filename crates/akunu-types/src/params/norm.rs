@@ -9,10 +9,10 @@ shared_struct! {
         0 => dim: u32,
         /// Added to the mean square before the root.
         4 => eps: f32,
+        /// Number of rows. The reference leaves it to the grid and has padding here.
+        8 => n_rows: u32,
         /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
+        12 => _pad0: u32,
     }
 }
 
@@ -23,10 +23,10 @@ shared_struct! {
         0 => dim: u32,
         /// Added to the variance before the root.
         4 => eps: f32,
+        /// Number of rows. The reference leaves it to the grid and has padding here.
+        8 => n_rows: u32,
         /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
+        12 => _pad0: u32,
     }
 }
 

@@ -21,11 +21,11 @@ shared_struct! {
     pub struct RepetitionPenaltyParams = "RepetitionPenaltyParams", size = 16 {
         /// Above 1 discourages, below 1 encourages.
         0 => penalty: f32,
-        /// Number of token ids in the list.
+        /// Number of token ids in the list. Patched per token.
         4 => n_tokens: u32,
+        /// Number of logits; an id beyond it is passed over. Padding in the reference.
+        8 => vocab_size: u32,
         /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
+        12 => _pad0: u32,
     }
 }

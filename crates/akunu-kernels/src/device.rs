@@ -1,0 +1,122 @@
+//! What an executor of plans offers.
+
+use std::sync::Arc;
+
+use crate::chip::ChipConfig;
+use crate::pipeline::{PipelineId, PipelineKey};
+use crate::plan::Plan;
+
+/// A buffer of one device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Buffer {
+    /// Which one, counted from 0 in the order of creation.
+    pub id: u32,
+    /// Size in bytes.
+    pub len: usize,
+    /// Whether kernels may write to it; mapped weights they may not.
+    pub writable: bool,
+}
+
+/// Memory that outlives the device's use of it and is never written: a mapped weight file.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// Why a device refused or failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// A host access beyond the end of a buffer.
+    #[error("bytes {offset}..{end} are outside of buffer {buffer}, which has {len}")]
+    OutOfRange {
+        /// The buffer's number.
+        buffer: u32,
+        /// First byte.
+        offset: usize,
+        /// End of the access.
+        end: usize,
+        /// The buffer's size.
+        len: usize,
+    },
+    /// A host write to memory that kernels and host only read.
+    #[error("buffer {buffer} holds mapped weights and cannot be written")]
+    ReadOnly {
+        /// The buffer's number.
+        buffer: u32,
+    },
+    /// A position beyond the one that the plan was checked for.
+    #[error("position {position} is beyond {max}, the last one this plan was checked for")]
+    Position {
+        /// The position asked for.
+        position: u64,
+        /// The last one allowed.
+        max: u32,
+    },
+    /// A buffer or pipeline of another device.
+    #[error("{what} {id} is not of this device")]
+    Foreign {
+        /// `buffer` or `pipeline`.
+        what: &'static str,
+        /// Its number.
+        id: u32,
+    },
+    /// A pipeline could not be made.
+    #[error("kernel {kernel} cannot be made: {why}")]
+    Pipeline {
+        /// The kernel's name.
+        kernel: String,
+        /// What the compiler said.
+        why: String,
+    },
+    /// A dispatch failed.
+    #[error("dispatch {index} ({kernel}) failed: {why}")]
+    Dispatch {
+        /// Its place in the plan.
+        index: usize,
+        /// The kernel's name.
+        kernel: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// Not enough memory for a buffer.
+    #[error("no memory for a buffer of {bytes} bytes ({label})")]
+    Memory {
+        /// Its size.
+        bytes: usize,
+        /// What it was for.
+        label: String,
+    },
+}
+
+/// An executor of plans.
+///
+/// A plan is checked against this device's buffers when it is built ([`Plan::check`]); after that a
+/// run can touch nothing but what the plan names.
+pub trait Device: Send {
+    /// The name that `--device` takes.
+    fn name(&self) -> &'static str;
+
+    /// The chip that plans for this device are laid out for.
+    fn chip(&self) -> &ChipConfig;
+
+    /// A zeroed buffer. `label` says in error messages and captures what it is for.
+    fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError>;
+
+    /// A read-only buffer over memory that exists already; nothing is copied.
+    fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError>;
+
+    /// Copies host bytes into a buffer.
+    fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copies bytes of a buffer to the host.
+    fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// The pipeline of this key, made at the first request.
+    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError>;
+
+    /// Runs a plan once, patched to `position`, and waits.
+    fn run(&mut self, plan: &Plan, position: u32) -> Result<(), DeviceError> {
+        self.run_chain(plan, position, 1)
+    }
+
+    /// Runs a plan `n` times in one submission, patched to `first`, `first + 1`, …, and waits.
+    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError>;
+}

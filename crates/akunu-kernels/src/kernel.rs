@@ -1,0 +1,5 @@
+//! The kernels, a folder a family and a file a kernel.
+//!
+//! A kernel's file holds the formula (module docs), its row, its geometry, its twin and its cases.
+
+pub mod norm;

@@ -1,0 +1,34 @@
+//! Kernels as data, plans, and the devices that run them.
+//!
+//! * [`table`]: every kernel has one row: its name, bindings, parameters, function constants, launch
+//!   geometry, the bytes it needs of each binding, its *twin* (a scalar Rust function that is its
+//!   specification) and the cases it is tested with.
+//! * [`plan`]: a list of dispatches that was checked once against real buffer sizes, for the largest
+//!   position it may be patched to, and is then replayed for every token.
+//! * [`device`]: what an executor of plans offers. [`twin_device::TwinDevice`] runs the twins.
+//!
+//! This crate knows nothing of model files or of models.
+//!
+//! Numbers: activations and logits are `f32`, the KV cache is `f16`, weights are in any usable
+//! [`akunu_types::DType`], and every sum is accumulated in `f32`.
+#![deny(unsafe_code)]
+
+pub mod bytes;
+pub mod case;
+pub mod chip;
+pub mod constant;
+pub mod device;
+pub mod kernel;
+pub mod pipeline;
+pub mod plan;
+pub mod table;
+pub mod twin;
+pub mod twin_device;
+pub mod weight;
+
+pub use chip::ChipConfig;
+pub use constant::{Constant, ConstantType, ConstantValue, Constants};
+pub use device::{Buffer, Device, DeviceError};
+pub use pipeline::{PipelineId, PipelineKey};
+pub use plan::{Dispatch, Patch, Plan, PlanError};
+pub use table::{KernelId, KernelRow};

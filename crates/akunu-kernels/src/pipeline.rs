@@ -1,0 +1,99 @@
+//! Pipelines: a kernel specialised by its function constants.
+
+use std::collections::HashMap;
+
+use crate::constant::Constants;
+use crate::table::KernelId;
+
+/// What tells two pipelines apart: the kernel and every constant's value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct PipelineKey {
+    /// The kernel.
+    pub kernel: KernelId,
+    /// The constants it is specialised with.
+    pub constants: Constants,
+}
+
+impl PipelineKey {
+    /// The kernel without constants.
+    pub fn plain(kernel: KernelId) -> PipelineKey {
+        PipelineKey {
+            kernel,
+            constants: Constants::none(),
+        }
+    }
+}
+
+/// A pipeline of one device: an index that is looked up once and used for every dispatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PipelineId(pub u32);
+
+/// Pipelines in the order in which they were first asked for.
+#[derive(Debug, Default)]
+pub struct PipelineCache<P> {
+    ids: HashMap<PipelineKey, PipelineId>,
+    pipelines: Vec<(PipelineKey, P)>,
+}
+
+impl<P> PipelineCache<P> {
+    /// An empty cache.
+    pub fn new() -> PipelineCache<P> {
+        PipelineCache {
+            ids: HashMap::new(),
+            pipelines: Vec::new(),
+        }
+    }
+
+    /// The pipeline's id; `make` is called when it is not there yet.
+    pub fn get_or_make<E>(
+        &mut self,
+        key: &PipelineKey,
+        make: impl FnOnce(&PipelineKey) -> Result<P, E>,
+    ) -> Result<PipelineId, E> {
+        if let Some(&id) = self.ids.get(key) {
+            return Ok(id);
+        }
+        let pipeline = make(key)?;
+        let id = PipelineId(self.pipelines.len() as u32);
+        self.pipelines.push((key.clone(), pipeline));
+        self.ids.insert(key.clone(), id);
+        Ok(id)
+    }
+
+    /// The key and the pipeline of an id; `None` for an id of another cache.
+    pub fn get(&self, id: PipelineId) -> Option<&(PipelineKey, P)> {
+        self.pipelines.get(id.0 as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constant::Constant;
+    use std::convert::Infallible;
+
+    #[test]
+    fn a_pipeline_is_made_once_for_each_set_of_constants() {
+        let mut cache = PipelineCache::new();
+        let mut made = 0;
+        let mut ask = |cache: &mut PipelineCache<u32>, key: &PipelineKey| {
+            cache
+                .get_or_make(key, |_| {
+                    made += 1;
+                    Ok::<_, Infallible>(made)
+                })
+                .unwrap()
+        };
+        let plain = PipelineKey::plain(KernelId::RmsNorm);
+        let special = PipelineKey {
+            constants: Constants::none().with_u32(Constant::HeadDim, 64),
+            ..plain.clone()
+        };
+        let first = ask(&mut cache, &plain);
+        let second = ask(&mut cache, &special);
+        assert_ne!(first, second);
+        assert_eq!(ask(&mut cache, &plain), first);
+        assert_eq!(cache.get(second).map(|(_, made)| *made), Some(2));
+        assert!(cache.get(PipelineId(2)).is_none());
+    }
+}

@@ -1,0 +1,288 @@
+//! The kernel table: one line a kernel, or a line for a whole row of weight formats.
+
+use akunu_types::{DType, StructLayout};
+
+use crate::case::Case;
+use crate::chip::ChipConfig;
+use crate::constant::{Constant, Constants};
+use crate::kernel::norm;
+use crate::twin::Twin;
+
+/// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
+/// variant that carries the weight format.
+macro_rules! kernel_table {
+    (single { $($single:ident => $single_path:path,)* } grid { $($grid:ident => $grid_path:path,)* }) => {
+        /// A kernel. Variants that carry a [`DType`] exist for every usable weight format.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs, reason = "the kernel's own file documents it")]
+        pub enum KernelId { $($single,)* $($grid(DType),)* }
+
+        impl KernelId {
+            /// The kernel's row.
+            pub fn row(self) -> KernelRow {
+                match self {
+                    $(KernelId::$single => $single_path,)*
+                    $(KernelId::$grid(dtype) => $grid_path(dtype),)*
+                }
+            }
+
+            /// Every kernel, singles first, then each grid in the order of formats.
+            pub fn all() -> Vec<KernelId> {
+                let singles = [$(KernelId::$single),*].into_iter();
+                singles$(.chain(weight_formats().map(KernelId::$grid)))*.collect()
+            }
+        }
+    };
+}
+
+kernel_table! {
+    single {
+        RmsNorm => norm::rmsnorm::ROW,
+    }
+    grid {
+    }
+}
+
+/// The weight formats that have kernels, in the order of the grids.
+pub fn weight_formats() -> impl Iterator<Item = DType> {
+    DType::all().filter(|dtype| dtype.is_usable())
+}
+
+/// A family: a folder of `kernels/`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "each variant is the name of a folder")]
+pub enum Family {
+    Activation,
+    Attention,
+    Common,
+    Conv,
+    Convert,
+    Embedding,
+    Fused,
+    KvCache,
+    Matmul,
+    Norm,
+    Rope,
+    Sampling,
+}
+
+impl Family {
+    /// The folder below `kernels/`.
+    pub const fn folder(self) -> &'static str {
+        match self {
+            Family::Activation => "activation",
+            Family::Attention => "attention",
+            Family::Common => "common",
+            Family::Conv => "conv",
+            Family::Convert => "convert",
+            Family::Embedding => "embedding",
+            Family::Fused => "fused",
+            Family::KvCache => "kv_cache",
+            Family::Matmul => "matmul",
+            Family::Norm => "norm",
+            Family::Rope => "rope",
+            Family::Sampling => "sampling",
+        }
+    }
+}
+
+/// The element type of a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Element {
+    /// `float`.
+    F32,
+    /// `half`.
+    F16,
+    /// `uint`.
+    U32,
+    /// `ushort`.
+    U16,
+    /// Weights in the kernel's format: blocks, or plain numbers.
+    Weight,
+}
+
+impl Element {
+    /// Size in bytes: a binding's offset is a multiple of it. Weights start at a multiple of 4.
+    pub const fn size(self) -> usize {
+        match self {
+            Element::F32 | Element::U32 | Element::Weight => 4,
+            Element::F16 | Element::U16 => 2,
+        }
+    }
+}
+
+/// What a kernel does with a binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Only reads; `const` in MSL.
+    Read,
+    /// Writes every element that it requires, reads none.
+    Write,
+    /// Reads and writes, or leaves some elements as they were.
+    ReadWrite,
+}
+
+impl Access {
+    /// Whether the kernel changes the buffer.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Access::Read)
+    }
+}
+
+/// One buffer of a kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Binding {
+    /// Index, `[[buffer(index)]]`.
+    pub index: u8,
+    /// Name in MSL.
+    pub name: &'static str,
+    /// Element type.
+    pub element: Element,
+    /// Read or write.
+    pub access: Access,
+}
+
+/// A binding that the kernel reads.
+pub const fn read(index: u8, name: &'static str, element: Element) -> Binding {
+    Binding {
+        index,
+        name,
+        element,
+        access: Access::Read,
+    }
+}
+
+/// A binding that the kernel overwrites.
+pub const fn write(index: u8, name: &'static str, element: Element) -> Binding {
+    Binding {
+        index,
+        name,
+        element,
+        access: Access::Write,
+    }
+}
+
+/// A binding that the kernel reads and changes.
+pub const fn read_write(index: u8, name: &'static str, element: Element) -> Binding {
+    Binding {
+        index,
+        name,
+        element,
+        access: Access::ReadWrite,
+    }
+}
+
+/// Threadgroups, threads in each, and bytes of dynamic threadgroup memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Threadgroups in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a threadgroup in x, y, z.
+    pub threads: [u32; 3],
+    /// Bytes bound to `[[threadgroup(0)]]`; 0 when the kernel declares its own.
+    pub threadgroup_bytes: u32,
+}
+
+impl Launch {
+    /// A launch without dynamic threadgroup memory.
+    pub const fn new(grid: [u32; 3], threads: [u32; 3]) -> Launch {
+        Launch {
+            grid,
+            threads,
+            threadgroup_bytes: 0,
+        }
+    }
+
+    /// One thread for each of `n` elements, in threadgroups of 256.
+    pub const fn elementwise(n: u32) -> Launch {
+        Launch::new([n.div_ceil(256), 1, 1], [256, 1, 1])
+    }
+}
+
+/// What a launch is about: the weight format, the parameters and the constants.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a> {
+    /// The weight format of a grid kernel.
+    pub dtype: Option<DType>,
+    /// The bytes of the params struct.
+    pub params: &'a [u8],
+    /// The function constants that are set.
+    pub constants: &'a Constants,
+}
+
+impl Args<'_> {
+    /// The params as their struct. The plan check has compared the sizes.
+    pub fn params<P: akunu_types::SharedStruct>(&self) -> P {
+        bytemuck::pod_read_unaligned(&self.params[..size_of::<P>()])
+    }
+
+    /// The weight format of a grid kernel.
+    pub fn format(&self) -> DType {
+        match self.dtype {
+            Some(dtype) => dtype,
+            None => unreachable!("only kernels of a grid ask for their format"),
+        }
+    }
+}
+
+/// One kernel: all that devices, plans, tests and documents need to know of it.
+#[derive(Clone, Copy)]
+pub struct KernelRow {
+    /// The name before and after the weight format: `("gemv_", "_silu")`. A kernel without a format
+    /// has its whole name in the first.
+    pub name: (&'static str, &'static str),
+    /// The weight format, for kernels of a grid.
+    pub dtype: Option<DType>,
+    /// The folder.
+    pub family: Family,
+    /// The `.metal` file in that folder, without the ending.
+    pub source: &'static str,
+    /// The buffers, in the order of their indices.
+    pub bindings: &'static [Binding],
+    /// Index of the params binding.
+    pub params_index: u8,
+    /// Layout of the params.
+    pub params: StructLayout,
+    /// The function constants that the kernel looks at.
+    pub constants: &'static [Constant],
+    /// Launch geometry.
+    pub launch: fn(&Args, &ChipConfig) -> Launch,
+    /// Bytes that each binding must hold, in the order of `bindings`. Grows with a patched position.
+    pub required: fn(&Args) -> Vec<usize>,
+    /// The specification.
+    pub twin: fn(&mut Twin),
+    /// What it is tested with.
+    pub cases: fn(Option<DType>) -> Vec<Case>,
+}
+
+impl KernelRow {
+    /// The kernel's name in MSL.
+    pub fn name(&self) -> String {
+        let (before, after) = self.name;
+        match self.dtype {
+            Some(dtype) => format!("{before}{dtype}{after}"),
+            None => before.to_string(),
+        }
+    }
+
+    /// The `.metal` file below `kernels/`.
+    pub fn source_path(&self) -> String {
+        format!("{}/{}.metal", self.family.folder(), self.source)
+    }
+
+    /// What a launch with these params and constants is about.
+    pub fn args<'a>(&self, params: &'a [u8], constants: &'a Constants) -> Args<'a> {
+        Args {
+            dtype: self.dtype,
+            params,
+            constants,
+        }
+    }
+
+    /// Place of the binding with this index.
+    pub fn binding_at(&self, index: u8) -> Option<usize> {
+        self.bindings
+            .iter()
+            .position(|binding| binding.index == index)
+    }
+}

@@ -1,0 +1,106 @@
+//! What a twin is given: params, constants, and a typed view of each binding.
+
+use akunu_types::SharedStruct;
+use bytemuck::{AnyBitPattern, NoUninit, Pod};
+
+use crate::bytes::AlignedBytes;
+use crate::constant::Constants;
+use crate::table::{Access, Args, KernelRow};
+
+/// A binding as a twin sees it: just as many bytes as the kernel requires.
+#[derive(Debug)]
+pub enum TwinBinding<'a> {
+    /// Borrowed, for reading.
+    Read(&'a [u8]),
+    /// A copy that the twin changes and the executor stores back.
+    Write(AlignedBytes),
+}
+
+/// One execution of a kernel's specification.
+#[derive(Debug)]
+pub struct Twin<'a> {
+    args: Args<'a>,
+    indices: Vec<u8>,
+    bindings: Vec<TwinBinding<'a>>,
+}
+
+impl<'a> Twin<'a> {
+    /// Prepares an execution. `whole` gives the bytes bound at each place of `row.bindings`, at least
+    /// as many as required.
+    pub fn new(row: &KernelRow, args: Args<'a>, whole: &[&'a [u8]]) -> Twin<'a> {
+        let required = (row.required)(&args);
+        let bindings = row.bindings.iter().zip(whole.iter().zip(&required));
+        Twin {
+            args,
+            indices: row.bindings.iter().map(|binding| binding.index).collect(),
+            bindings: bindings
+                .map(|(binding, (bytes, &len))| match binding.access {
+                    Access::Read => TwinBinding::Read(&bytes[..len]),
+                    _ => TwinBinding::Write(AlignedBytes::copy_of(&bytes[..len])),
+                })
+                .collect(),
+        }
+    }
+
+    /// Runs the row's twin and returns what it wrote: the place of each written binding in
+    /// `row.bindings`, and its bytes.
+    pub fn run(mut self, row: &KernelRow) -> Vec<(usize, AlignedBytes)> {
+        (row.twin)(&mut self);
+        let written = self.bindings.into_iter().enumerate();
+        written
+            .filter_map(|(at, binding)| match binding {
+                TwinBinding::Read(_) => None,
+                TwinBinding::Write(bytes) => Some((at, bytes)),
+            })
+            .collect()
+    }
+
+    /// The weight format, the raw params and the constants.
+    pub fn args(&self) -> Args<'a> {
+        self.args
+    }
+
+    /// The params as their struct.
+    pub fn params<P: SharedStruct>(&self) -> P {
+        self.args.params()
+    }
+
+    /// The function constants.
+    pub fn constants(&self) -> &'a Constants {
+        self.args.constants
+    }
+
+    /// The elements of a binding that the kernel only reads.
+    pub fn read<T: AnyBitPattern>(&self, index: u8) -> &'a [T] {
+        match self.bindings[self.at(index)] {
+            TwinBinding::Read(bytes) => bytemuck::cast_slice(bytes),
+            TwinBinding::Write(_) => unreachable!("binding {index} is written: use `write`"),
+        }
+    }
+
+    /// The elements of a binding that the kernel writes.
+    pub fn write<T: Pod>(&mut self, index: u8) -> &mut [T] {
+        let at = self.at(index);
+        match &mut self.bindings[at] {
+            TwinBinding::Write(bytes) => bytemuck::cast_slice_mut(bytes.as_mut()),
+            TwinBinding::Read(_) => unreachable!("binding {index} is only read: use `read`"),
+        }
+    }
+
+    /// A copy of what a written binding holds now, for twins that fill several bindings at once.
+    pub fn copy<T: Pod>(&mut self, index: u8) -> Vec<T> {
+        self.write::<T>(index).to_vec()
+    }
+
+    /// Stores all elements of a written binding.
+    pub fn store<T: Pod + NoUninit>(&mut self, index: u8, values: &[T]) {
+        self.write::<T>(index).copy_from_slice(values);
+    }
+
+    fn at(&self, index: u8) -> usize {
+        match self.indices.iter().position(|&has| has == index) {
+            Some(at) => at,
+            None => unreachable!("the kernel has no binding {index}"),
+        }
+    }
+}
