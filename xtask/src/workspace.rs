@@ -1,0 +1,23 @@
+//! Where things lie in the workspace.
+
+use std::path::{Path, PathBuf};
+
+/// The workspace's root folder.
+///
+/// `cargo run` names the package's folder at run time; a binary started by hand falls back on the
+/// folder it was built from.
+pub fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    package.parent().map_or(package.clone(), Path::to_path_buf)
+}
+
+/// The generated header that Rust, C++ and MSL share.
+pub fn shader_types() -> PathBuf {
+    root().join("kernels/ShaderTypes.h")
+}
+
+/// The folder of downloaded assets. It does not follow `CARGO_TARGET_DIR`: tests look for it here.
+pub fn assets() -> PathBuf {
+    root().join("target/assets")
+}
