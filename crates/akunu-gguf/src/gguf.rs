@@ -1,6 +1,7 @@
 //! The GGUF container: reading and writing.
 
 mod cursor;
+mod encode;
 mod error;
 mod file;
 mod metadata;
@@ -8,9 +9,12 @@ mod parse;
 mod split;
 mod tensor;
 mod value;
+mod writer;
 
+pub use encode::MetadataValue;
 pub use error::{Fault, GgufError, Problem, SplitFault, TensorFault, WriteFault};
 pub use file::GgufFile;
 pub use metadata::{Lookup, Metadata};
 pub use tensor::{TensorInfo, TensorView};
 pub use value::{ArrayView, Value, ValueType};
+pub use writer::{GgufHeader, GgufWriter};

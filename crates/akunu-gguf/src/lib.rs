@@ -5,7 +5,10 @@
 //! damaged or hostile one gives an error that says what is wrong with which field; it gives neither a
 //! panic, nor a read outside of the file, nor memory out of proportion to its size.
 //!
-//! * [`GgufFile`]: one GGUF file, or all parts of a split one.
+//! * [`WeightStore`]: a model's weights under canonical names, from either container.
+//! * [`GgufFile`]: one GGUF file, or all parts of a split one; [`GgufHeader`] writes one.
+//! * [`ModelFolder`]: `config.json` and safetensors, plain or in MLX's quantisation.
+//! * [`quant`]: quantised blocks to numbers and back.
 #![deny(unsafe_code)]
 
 mod dims;
@@ -14,10 +17,23 @@ mod index;
 #[allow(unsafe_code, reason = "mapping a file cannot be done in safe Rust")]
 mod mmap;
 pub mod quant;
+mod safetensors;
+mod span;
+mod store;
 
 pub use dims::{Dims, MAX_DIMS};
 pub use gguf::{
-    ArrayView, Fault, GgufError, GgufFile, Lookup, Metadata, Problem, SplitFault, TensorFault,
-    TensorInfo, TensorView, Value, ValueType, WriteFault,
+    ArrayView, Fault, GgufError, GgufFile, GgufHeader, GgufWriter, Lookup, Metadata, MetadataValue,
+    Problem, SplitFault, TensorFault, TensorInfo, TensorView, Value, ValueType, WriteFault,
 };
 pub use mmap::FileBytes;
+pub use safetensors::{
+    Affine, ElementType, EntryFault, FolderError, FolderProblem, HeaderFault, MlxTensor,
+    ModelFolder, Quantization, QuantizationFault, RowError, SafetensorInfo, TripleFault,
+    read_safetensors_header,
+};
+pub use span::Span;
+pub use store::{
+    Container, Data, StoreError, WeightStore, WeightView, canonical_from_gguf,
+    canonical_from_hugging_face, has_sandwich_norms,
+};

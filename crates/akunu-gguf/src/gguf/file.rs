@@ -100,6 +100,11 @@ impl GgufFile {
         Some(TensorView { info, bytes })
     }
 
+    /// The file, or the first part of a split one.
+    pub fn path(&self) -> &Path {
+        self.parts.first().map_or(Path::new(""), |part| part.path())
+    }
+
     /// The mapped files. [`TensorInfo::part`] counts them.
     pub fn parts(&self) -> &[Arc<FileBytes>] {
         &self.parts

@@ -72,9 +72,7 @@ impl RawTensor {
 
     fn read_after_name(cursor: &mut Cursor<'_>, name: &str) -> Result<RawTensor, TensorFault> {
         let n_dims = cursor.u32()?;
-        if !(1..=MAX_GGUF_DIMS).contains(&n_dims) {
-            return Err(TensorFault::DimCount { n_dims });
-        }
+        check_dim_count(n_dims)?;
         let mut sizes = [0; MAX_GGUF_DIMS as usize];
         for size in &mut sizes[..n_dims as usize] {
             *size = cursor.u64()?;
@@ -145,8 +143,16 @@ impl RawTensor {
     }
 }
 
-/// Dimensions that are not zero and whose product can be counted.
+fn check_dim_count(n_dims: u32) -> Result<(), TensorFault> {
+    match n_dims {
+        1..=MAX_GGUF_DIMS => Ok(()),
+        _ => Err(TensorFault::DimCount { n_dims }),
+    }
+}
+
+/// As many dimensions as GGUF allows, none of them zero, with a product that can be counted.
 pub(crate) fn checked_dims(sizes: &[u64]) -> Result<Dims, TensorFault> {
+    check_dim_count(u32::try_from(sizes.len()).unwrap_or(u32::MAX))?;
     let dims = || sizes.to_vec();
     if sizes.contains(&0) {
         return Err(TensorFault::ZeroDim { dims: dims() });

@@ -1,0 +1,299 @@
+//! One name for each weight, whatever the container calls it.
+//!
+//! A name is a module and a suffix, `.weight` or `.bias`; the table maps modules, `{}` standing for
+//! the number of the layer. Hugging Face names are compared without the prefixes that say in which
+//! wrapper the model sits (`model.`, `language_model.`, `bert.`).
+
+/// A module of a model under its three names.
+struct Module {
+    canonical: &'static str,
+    gguf: &'static str,
+    hugging_face: &'static [HfName],
+}
+
+/// A name in a Hugging Face model, and when it holds.
+enum HfName {
+    /// In every model.
+    Always(&'static str),
+    /// In models that also normalise the output of attention and of the feed-forward network: Gemma
+    /// 2 and 3.
+    Sandwich(&'static str),
+    /// In all other models.
+    NoSandwich(&'static str),
+}
+use HfName::{Always, NoSandwich, Sandwich};
+
+const fn module(
+    canonical: &'static str,
+    gguf: &'static str,
+    hugging_face: &'static [HfName],
+) -> Module {
+    Module {
+        canonical,
+        gguf,
+        hugging_face,
+    }
+}
+
+/// Canonical, GGUF and Hugging Face names. Llama, Qwen, Gemma and Mistral share theirs; the last name
+/// of a row is BERT's, or nomic-bert's.
+const MODULES: &[Module] = &[
+    module(
+        "token_embedding",
+        "token_embd",
+        &[Always("embed_tokens"), Always("embeddings.word_embeddings")],
+    ),
+    module(
+        "token_types",
+        "token_types",
+        &[Always("embeddings.token_type_embeddings")],
+    ),
+    module(
+        "position_embedding",
+        "position_embd",
+        &[Always("embeddings.position_embeddings")],
+    ),
+    module(
+        "token_embedding_norm",
+        "token_embd_norm",
+        &[Always("embeddings.LayerNorm"), Always("emb_ln")],
+    ),
+    module("output_norm", "output_norm", &[Always("norm")]),
+    module("output", "output", &[Always("lm_head")]),
+    module(
+        "layers.{}.attention_norm",
+        "blk.{}.attn_norm",
+        &[Always("layers.{}.input_layernorm")],
+    ),
+    module(
+        "layers.{}.attention.q",
+        "blk.{}.attn_q",
+        &[
+            Always("layers.{}.self_attn.q_proj"),
+            Always("encoder.layer.{}.attention.self.query"),
+        ],
+    ),
+    module(
+        "layers.{}.attention.k",
+        "blk.{}.attn_k",
+        &[
+            Always("layers.{}.self_attn.k_proj"),
+            Always("encoder.layer.{}.attention.self.key"),
+        ],
+    ),
+    module(
+        "layers.{}.attention.v",
+        "blk.{}.attn_v",
+        &[
+            Always("layers.{}.self_attn.v_proj"),
+            Always("encoder.layer.{}.attention.self.value"),
+        ],
+    ),
+    module(
+        "layers.{}.attention.qkv",
+        "blk.{}.attn_qkv",
+        &[
+            Always("layers.{}.self_attn.qkv_proj"),
+            Always("encoder.layers.{}.attn.Wqkv"),
+        ],
+    ),
+    module(
+        "layers.{}.attention.output",
+        "blk.{}.attn_output",
+        &[
+            Always("layers.{}.self_attn.o_proj"),
+            Always("encoder.layer.{}.attention.output.dense"),
+            Always("encoder.layers.{}.attn.out_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.attention.q_norm",
+        "blk.{}.attn_q_norm",
+        &[Always("layers.{}.self_attn.q_norm")],
+    ),
+    module(
+        "layers.{}.attention.k_norm",
+        "blk.{}.attn_k_norm",
+        &[Always("layers.{}.self_attn.k_norm")],
+    ),
+    module(
+        "layers.{}.post_attention_norm",
+        "blk.{}.post_attention_norm",
+        &[Sandwich("layers.{}.post_attention_layernorm")],
+    ),
+    module(
+        "layers.{}.attention_output_norm",
+        "blk.{}.attn_output_norm",
+        &[
+            Always("encoder.layer.{}.attention.output.LayerNorm"),
+            Always("encoder.layers.{}.norm1"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn_norm",
+        "blk.{}.ffn_norm",
+        &[
+            NoSandwich("layers.{}.post_attention_layernorm"),
+            Always("layers.{}.pre_feedforward_layernorm"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.gate",
+        "blk.{}.ffn_gate",
+        &[
+            Always("layers.{}.mlp.gate_proj"),
+            Always("encoder.layers.{}.mlp.fc12"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.up",
+        "blk.{}.ffn_up",
+        &[
+            Always("layers.{}.mlp.up_proj"),
+            Always("encoder.layer.{}.intermediate.dense"),
+            Always("encoder.layers.{}.mlp.fc11"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.down",
+        "blk.{}.ffn_down",
+        &[
+            Always("layers.{}.mlp.down_proj"),
+            Always("encoder.layer.{}.output.dense"),
+            Always("encoder.layers.{}.mlp.fc2"),
+        ],
+    ),
+    module(
+        "layers.{}.post_ffn_norm",
+        "blk.{}.post_ffw_norm",
+        &[Always("layers.{}.post_feedforward_layernorm")],
+    ),
+    module(
+        "layers.{}.layer_output_norm",
+        "blk.{}.layer_output_norm",
+        &[
+            Always("encoder.layer.{}.output.LayerNorm"),
+            Always("encoder.layers.{}.norm2"),
+        ],
+    ),
+];
+
+/// The frequency factors of Llama 3's rope scaling: not a module, so its suffix goes too.
+const ROPE_FREQS: (&str, &str) = ("rope_freqs.weight", "rope_freqs");
+
+/// What wrappers put before a Hugging Face name.
+const HF_PREFIXES: [&str; 3] = ["model.", "language_model.", "bert."];
+
+/// The canonical name of a GGUF tensor; `None` when the table does not have it.
+pub fn canonical_from_gguf(name: &str) -> Option<String> {
+    if name == ROPE_FREQS.0 {
+        return Some(ROPE_FREQS.1.to_string());
+    }
+    translate(name, |module, pattern| pattern == module.gguf)
+}
+
+/// The canonical name of a Hugging Face tensor; `None` when the table does not have it. `sandwich`:
+/// whether the model has a norm before *and* after each block, see [`has_sandwich_norms`].
+pub fn canonical_from_hugging_face(name: &str, sandwich: bool) -> Option<String> {
+    translate(without_prefixes(name), |module, pattern| {
+        module.hugging_face.iter().any(|hf| match hf {
+            Always(name) => pattern == *name,
+            Sandwich(name) => sandwich && pattern == *name,
+            NoSandwich(name) => !sandwich && pattern == *name,
+        })
+    })
+}
+
+/// Whether this Hugging Face name only occurs in models with sandwich norms. There,
+/// `post_attention_layernorm` follows attention; elsewhere it comes before the feed-forward network.
+pub fn has_sandwich_norms(name: &str) -> bool {
+    name.ends_with(".pre_feedforward_layernorm.weight")
+}
+
+fn without_prefixes(mut name: &str) -> &str {
+    while let Some(rest) = HF_PREFIXES
+        .iter()
+        .find_map(|prefix| name.strip_prefix(prefix))
+    {
+        name = rest;
+    }
+    name
+}
+
+/// Takes a name apart, finds its module, and puts the canonical name together.
+fn translate(name: &str, is_named: impl Fn(&Module, &str) -> bool) -> Option<String> {
+    let (module_name, suffix) = name.rsplit_once('.')?;
+    if !matches!(suffix, "weight" | "bias") {
+        return None;
+    }
+    let (pattern, layer) = layer_pattern(module_name);
+    let module = MODULES.iter().find(|module| is_named(module, &pattern))?;
+    let canonical = match layer {
+        Some(layer) => module.canonical.replacen("{}", layer, 1),
+        None => module.canonical.to_string(),
+    };
+    Some(format!("{canonical}.{suffix}"))
+}
+
+/// Replaces the first component that is a number by `{}`: `blk.3.attn_q` gives `blk.{}.attn_q` and 3.
+fn layer_pattern(name: &str) -> (String, Option<&str>) {
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let Some(layer) = name.split('.').find(is_number) else {
+        return (name.to_string(), None);
+    };
+    let mut parts: Vec<&str> = name.split('.').collect();
+    if let Some(part) = parts.iter_mut().find(|part| **part == layer) {
+        *part = "{}";
+    }
+    (parts.join("."), Some(layer))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_containers_meet_in_one_name() {
+        let name = Some("layers.3.attention.q.weight".to_string());
+        assert_eq!(canonical_from_gguf("blk.3.attn_q.weight"), name);
+        let hf = "model.layers.3.self_attn.q_proj.weight";
+        assert_eq!(canonical_from_hugging_face(hf, false), name);
+        let wrapped = "language_model.model.layers.3.self_attn.q_proj.weight";
+        assert_eq!(canonical_from_hugging_face(wrapped, false), name);
+    }
+
+    #[test]
+    fn post_attention_layernorm_means_two_things() {
+        let name = "model.layers.0.post_attention_layernorm.weight";
+        let llama = canonical_from_hugging_face(name, false);
+        let gemma = canonical_from_hugging_face(name, true);
+        assert_eq!(llama.as_deref(), Some("layers.0.ffn_norm.weight"));
+        assert_eq!(
+            gemma.as_deref(),
+            Some("layers.0.post_attention_norm.weight")
+        );
+    }
+
+    #[test]
+    fn what_is_not_in_the_table_is_not_guessed() {
+        assert_eq!(canonical_from_gguf("blk.0.attn_q.scales"), None);
+        assert_eq!(canonical_from_gguf("blk.x.attn_q.weight"), None);
+        assert_eq!(canonical_from_gguf("v.patch_embd.weight"), None);
+        assert_eq!(
+            canonical_from_gguf("rope_freqs.weight").as_deref(),
+            Some("rope_freqs")
+        );
+    }
+
+    /// A name that stood in two rows would find only the first.
+    #[test]
+    fn no_name_stands_twice_in_the_table() {
+        let mut names: Vec<&str> = MODULES.iter().map(|module| module.gguf).collect();
+        names.extend(MODULES.iter().map(|module| module.canonical));
+        let in_total = names.len();
+        names.sort_unstable();
+        names.dedup();
+        // `output`, `output_norm` and `token_types` are called so in GGUF too.
+        assert_eq!(names.len(), in_total - 3);
+    }
+}
