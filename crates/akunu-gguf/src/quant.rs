@@ -1,0 +1,254 @@
+//! Quantised numbers: from bytes to `f32` and back, in plain Rust.
+//!
+//! This is the reference that every kernel is compared with, so each format reads as its formula:
+//! one file a format, one row of [`FORMATS`] each. Decoding gives the bits that ggml's own Python
+//! package gives. Encoding the plain formats gives its bytes; the K formats have more than one valid
+//! encoding, and ours is the best that a least-squares search finds.
+//!
+//! ```
+//! use akunu_gguf::quant::{dequantise, quantise};
+//! use akunu_types::DType;
+//!
+//! let weights: Vec<f32> = (0..64).map(|i| i as f32 / 64.0).collect();
+//! let mut bytes = vec![0; DType::Q8_0.bytes_of(weights.len()).expect("whole blocks")];
+//! quantise(DType::Q8_0, &weights, &mut bytes)?;
+//!
+//! let mut back = vec![0.0; 64];
+//! dequantise(DType::Q8_0, &bytes, &mut back)?;
+//! assert!((back[63] - weights[63]).abs() < 0.005);
+//! # Ok::<(), akunu_gguf::quant::QuantError>(())
+//! ```
+
+mod affine;
+mod block;
+mod convert;
+mod float;
+mod packing;
+mod q2_k;
+mod q3_k;
+mod q4_0;
+mod q4_1;
+mod q4_k;
+mod q5_0;
+mod q5_1;
+mod q5_k;
+mod q6_k;
+mod q8_0;
+mod rounding;
+mod scales;
+mod sums;
+mod symmetric;
+
+pub use convert::convert;
+
+use akunu_types::DType;
+use akunu_types::block as layout;
+use block::{Block, decode_all, encode_all};
+use half::{bf16, f16};
+use thiserror::Error;
+
+/// Why numbers could not be encoded or decoded.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum QuantError {
+    /// The type has no codec here: integers, MLX's types, and ggml types that kernels cannot use.
+    #[error("tensor type {dtype} cannot be converted; known are {}", known_names())]
+    Unsupported {
+        /// The type asked for.
+        dtype: DType,
+    },
+    /// The number of values does not fill whole blocks.
+    #[error("{n} values do not fill whole {dtype} blocks of {}", dtype.block_len())]
+    PartialBlock {
+        /// The type asked for.
+        dtype: DType,
+        /// Number of values given.
+        n: usize,
+    },
+    /// The byte buffer has another size than the values need.
+    #[error("{n} values of type {dtype} take {expected} bytes, the buffer has {found}")]
+    ByteCount {
+        /// The type asked for.
+        dtype: DType,
+        /// Number of values given.
+        n: usize,
+        /// Bytes that they take.
+        expected: usize,
+        /// Bytes of the buffer.
+        found: usize,
+    },
+    /// A value is NaN, infinite, or beyond what the type can hold.
+    #[error("value {index} is {value}, which {dtype} cannot hold (at most ±{largest})")]
+    OutOfRange {
+        /// The type asked for.
+        dtype: DType,
+        /// Position of the first such value.
+        index: usize,
+        /// The value.
+        value: f32,
+        /// The largest magnitude that the type takes.
+        largest: f32,
+    },
+}
+
+/// One format: its type, the largest magnitude it takes, and its two directions.
+struct Format {
+    dtype: DType,
+    largest: f32,
+    decode: fn(&[u8], &mut [f32]),
+    encode: fn(&[f32], &mut [u8]),
+}
+
+const fn row<B: Block<N>, const N: usize>(dtype: DType, largest: f32) -> Format {
+    Format {
+        dtype,
+        largest,
+        decode: decode_all::<B, N>,
+        encode: encode_all::<B, N>,
+    }
+}
+
+/// Scales are stored as `f16`, so a block of larger values could not say so.
+const F16_MAX: f32 = 65504.0;
+/// The largest finite `bf16`.
+const BF16_MAX: f32 = f32::from_bits(0x7f7f_0000);
+
+/// Every format that can be converted.
+const FORMATS: &[Format] = &[
+    row::<f32, 1>(DType::F32, f32::MAX),
+    row::<f16, 1>(DType::F16, F16_MAX),
+    row::<bf16, 1>(DType::BF16, BF16_MAX),
+    row::<layout::BlockQ4_0, 32>(DType::Q4_0, F16_MAX),
+    row::<layout::BlockQ4_1, 32>(DType::Q4_1, F16_MAX),
+    row::<layout::BlockQ5_0, 32>(DType::Q5_0, F16_MAX),
+    row::<layout::BlockQ5_1, 32>(DType::Q5_1, F16_MAX),
+    row::<layout::BlockQ8_0, 32>(DType::Q8_0, F16_MAX),
+    row::<layout::BlockQ2K, 256>(DType::Q2_K, F16_MAX),
+    row::<layout::BlockQ3K, 256>(DType::Q3_K, F16_MAX),
+    row::<layout::BlockQ4K, 256>(DType::Q4_K, F16_MAX),
+    row::<layout::BlockQ5K, 256>(DType::Q5_K, F16_MAX),
+    row::<layout::BlockQ6K, 256>(DType::Q6_K, F16_MAX),
+];
+
+/// The types that [`quantise`], [`dequantise`] and [`convert`] take.
+pub fn supported() -> impl Iterator<Item = DType> {
+    FORMATS.iter().map(|format| format.dtype)
+}
+
+fn known_names() -> String {
+    let names: Vec<&str> = supported().map(DType::name).collect();
+    names.join(", ")
+}
+
+fn find(dtype: DType) -> Result<&'static Format, QuantError> {
+    FORMATS
+        .iter()
+        .find(|format| format.dtype == dtype)
+        .ok_or(QuantError::Unsupported { dtype })
+}
+
+/// Decodes `bytes` into `values`, whose length says how many there are.
+pub fn dequantise(dtype: DType, bytes: &[u8], values: &mut [f32]) -> Result<(), QuantError> {
+    let format = find(dtype)?;
+    check_sizes(dtype, values.len(), bytes.len())?;
+    (format.decode)(bytes, values);
+    Ok(())
+}
+
+/// Encodes `values` into `bytes`, which must have the size that [`DType::bytes_of`] says.
+///
+/// NaN, infinities and values beyond the type's range are refused: a single one would spoil its block
+/// in silence.
+pub fn quantise(dtype: DType, values: &[f32], bytes: &mut [u8]) -> Result<(), QuantError> {
+    let format = find(dtype)?;
+    check_sizes(dtype, values.len(), bytes.len())?;
+    let largest = format.largest;
+    let outside = |x: &f32| x.is_nan() || x.abs() > largest;
+    if let Some(index) = values.iter().position(outside) {
+        return Err(QuantError::OutOfRange {
+            dtype,
+            index,
+            value: values[index],
+            largest,
+        });
+    }
+    (format.encode)(values, bytes);
+    Ok(())
+}
+
+fn check_sizes(dtype: DType, n: usize, found: usize) -> Result<(), QuantError> {
+    match dtype.bytes_of(n) {
+        None => Err(QuantError::PartialBlock { dtype, n }),
+        Some(expected) if expected != found => Err(QuantError::ByteCount {
+            dtype,
+            n,
+            expected,
+            found,
+        }),
+        Some(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A row with the wrong block type would cut the bytes at the wrong places.
+    #[test]
+    fn every_usable_gguf_type_has_a_row() {
+        let usable: Vec<DType> = DType::all()
+            .filter(|dtype| dtype.is_usable() && !dtype.is_mlx())
+            .collect();
+        let mut supported: Vec<DType> = supported().collect();
+        supported.sort();
+        assert_eq!(supported, usable);
+    }
+
+    #[test]
+    fn what_cannot_be_converted_is_refused_in_words() {
+        let error = dequantise(DType::IQ4_NL, &[0; 18], &mut [0.0; 32]).unwrap_err();
+        assert!(error.to_string().contains("iq4_nl"), "{error}");
+        assert!(error.to_string().contains("q4_k"), "{error}");
+
+        let error = quantise(DType::Q4_0, &[0.0; 33], &mut [0; 36]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "33 values do not fill whole q4_0 blocks of 32"
+        );
+
+        let error = dequantise(DType::Q4_K, &[0; 143], &mut [0.0; 256]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "256 values of type q4_k take 144 bytes, the buffer has 143"
+        );
+    }
+
+    #[test]
+    fn values_that_would_spoil_a_block_are_named() {
+        for dtype in supported() {
+            let n = 2 * dtype.block_len();
+            let mut bytes = vec![0; dtype.bytes_of(n).unwrap()];
+            for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+                let mut values = vec![0.5; n];
+                values[n - 1] = bad;
+                let error = quantise(dtype, &values, &mut bytes).unwrap_err();
+                assert!(
+                    error.to_string().contains(&format!("value {}", n - 1)),
+                    "{error}"
+                );
+            }
+        }
+        let error = quantise(DType::F16, &[1e6], &mut [0; 2]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "value 0 is 1000000, which f16 cannot hold (at most ±65504)"
+        );
+    }
+
+    #[test]
+    fn no_values_are_no_bytes() {
+        for dtype in supported() {
+            quantise(dtype, &[], &mut []).unwrap();
+            dequantise(dtype, &[], &mut []).unwrap();
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Q3_K: `x = d * (scale - 32) * (q - 4)`, q from 0 to 7, its third bit apart from the other two.
+//!
+//! 16 groups of 16 values, each with a 6-bit scale: the low four bits of all scales first, then their
+//! high two bits.
+
+use super::block::Block;
+use super::packing::{join, pack, split, unpack};
+use super::symmetric::{Halves, Symmetric};
+use akunu_types::block::BlockQ3K;
+
+/// q - 4 from -4 to 3, scale - 32 from -32 to 31.
+const HALVES: Halves = Halves { q: 4, scale: 32 };
+
+impl Block<256> for BlockQ3K {
+    fn decode(&self) -> [f32; 256] {
+        let low = unpack::<2, 32, 64, 256>(&self.qs);
+        let high = unpack::<1, 32, 32, 256>(&self.hmask);
+        let block = Symmetric {
+            d: self.d,
+            scales: unpack_scales(&self.scales).map(|scale| scale as i8 - 32),
+            q: join(&low, &high, 2).map(|q| q as i8 - 4),
+        };
+        block.values()
+    }
+
+    fn encode(values: &[f32; 256]) -> Self {
+        let block = Symmetric::fit(values, HALVES);
+        let (low, high) = split(&block.q.map(|q| (q + 4) as u8), 2);
+        BlockQ3K {
+            hmask: pack::<1, 32, 32, 256>(&high),
+            qs: pack::<2, 32, 64, 256>(&low),
+            scales: pack_scales(&block.scales.map(|scale| (scale + 32) as u8)),
+            d: block.d,
+        }
+    }
+}
+
+fn unpack_scales(bytes: &[u8; 12]) -> [u8; 16] {
+    let [b0, b1, b2, b3, b4, b5, b6, b7, high @ ..] = *bytes;
+    let low = unpack::<4, 8, 8, 16>(&[b0, b1, b2, b3, b4, b5, b6, b7]);
+    join(&low, &unpack::<2, 4, 4, 16>(&high), 4)
+}
+
+fn pack_scales(scales: &[u8; 16]) -> [u8; 12] {
+    let (low, high) = split(scales, 4);
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&pack::<4, 8, 8, 16>(&low));
+    bytes[8..].copy_from_slice(&pack::<2, 4, 4, 16>(&high));
+    bytes
+}

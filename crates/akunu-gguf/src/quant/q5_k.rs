@@ -1,0 +1,40 @@
+//! Q5_K: `x = d * scale * q - dmin * min`, q from 0 to 31, its fifth bit apart from the other four.
+//!
+//! 8 groups of 32 values, each with a 6-bit scale and a 6-bit minimum.
+
+use super::affine::{Affine, Steps};
+use super::block::Block;
+use super::packing::{join, pack, split, unpack};
+use super::scales::{pack_scales, unpack_scales};
+use akunu_types::block::BlockQ5K;
+
+/// q up to 31, scales and minima up to 63.
+const STEPS: Steps = Steps { q: 31, scale: 63 };
+
+impl Block<256> for BlockQ5K {
+    fn decode(&self) -> [f32; 256] {
+        let (scales, mins) = unpack_scales(&self.scales);
+        let low = unpack::<4, 32, 128, 256>(&self.qs);
+        let high = unpack::<1, 32, 32, 256>(&self.qh);
+        let block: Affine<8> = Affine {
+            d: self.d,
+            dmin: self.dmin,
+            scales,
+            mins,
+            q: join(&low, &high, 4),
+        };
+        block.values()
+    }
+
+    fn encode(values: &[f32; 256]) -> Self {
+        let block: Affine<8> = Affine::fit(values, STEPS);
+        let (low, high) = split(&block.q, 4);
+        BlockQ5K {
+            d: block.d,
+            dmin: block.dmin,
+            scales: pack_scales(&block.scales, &block.mins),
+            qh: pack::<1, 32, 32, 256>(&high),
+            qs: pack::<4, 32, 128, 256>(&low),
+        }
+    }
+}
