@@ -8,6 +8,8 @@
 
 mod assets;
 mod failure;
+mod header;
+mod parity;
 mod process;
 mod workspace;
 
@@ -30,11 +32,17 @@ struct Cli {
 enum Command {
     /// Fetch models, tokenizers and sounds into target/assets
     Assets(assets::Args),
+    /// Write kernels/ShaderTypes.h from the Rust structs
+    Header(header::Args),
+    /// Compare the Rust structs with the header, by a C++ compiler
+    Parity,
 }
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Assets(args) => assets::run(&args),
+        Command::Header(args) => header::run(&args),
+        Command::Parity => parity::run(),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
