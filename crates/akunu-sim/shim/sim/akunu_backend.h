@@ -1,0 +1,215 @@
+// The simulator's backend: lanes meet through calls into the host, arithmetic is the C library's.
+//
+// The structs are mirrored in src/executor/abi.rs.
+#pragma once
+
+#define AKUNU_DEVICE
+#define AKUNU_CONSTANT const
+#define AKUNU_THREADGROUP
+
+namespace akunu {
+
+// Where this GPU thread stands. The host sets `current` before it lets a thread run.
+struct Thread {
+    uint position_in_grid[3];
+    uint position_in_threadgroup[3];
+    uint threadgroup_position[3];
+    uint threads_per_threadgroup[3];
+    uint threadgroups_per_grid[3];
+    uint index;
+    uint lane;
+    uint simdgroup;
+    uint simdgroups;
+    uint active_lanes;
+};
+
+struct Arguments {
+    void *buffers[31];
+    void *shared[31];
+};
+
+struct Constant {
+    ulong bits;
+    ulong defined;
+};
+
+// Operations that all lanes of a SIMD group must reach together.
+enum Operation : uint { Shuffle, Reduce, Scan, Ballot, MatrixMultiply, SimdgroupBarrier };
+enum Fault : uint { Misaligned, Shift, Bounds, Division, UndefinedConstant };
+
+struct Callbacks {
+    // Leaves `value` for the other lanes; returns the values of all lanes, one behind the other.
+    const void *(*exchange)(const void *value, uint size, Operation operation, const char *file, uint line);
+    void (*threadgroup_barrier)(const char *file, uint line);
+    // The address of a `threadgroup` variable, the same for all threads of the threadgroup.
+    void *(*threadgroup_variable)(uint id, ulong size, ulong align);
+    // Ends the launch; does not return.
+    void (*fault)(Fault fault, const char *file, uint line);
+};
+
+static const Callbacks *callbacks;
+static thread_local const Thread *current;
+static thread_local const Constant *constants;
+
+template <typename T> inline T read_constant(uint slot, const char *name, uint line) {
+    const Constant &constant = constants[slot];
+    if (__builtin_expect(!constant.defined, 0)) callbacks->fault(UndefinedConstant, name, line);
+    T value;
+    __builtin_memcpy(&value, &constant.bits, sizeof(T));
+    return value;
+}
+
+template <typename T> inline T &threadgroup_variable(uint id) {
+    return *(T *)callbacks->threadgroup_variable(id, sizeof(T), alignof(T));
+}
+
+inline uint3 triple(const uint (&values)[3]) { return uint3{values[0], values[1], values[2]}; }
+
+namespace builtin {
+inline uint3 thread_position_in_grid() { return triple(current->position_in_grid); }
+inline uint3 thread_position_in_threadgroup() { return triple(current->position_in_threadgroup); }
+inline uint thread_index_in_threadgroup() { return current->index; }
+inline uint3 threadgroup_position_in_grid() { return triple(current->threadgroup_position); }
+inline uint3 threads_per_threadgroup() { return triple(current->threads_per_threadgroup); }
+inline uint3 threadgroups_per_grid() { return triple(current->threadgroups_per_grid); }
+inline uint thread_index_in_simdgroup() { return current->lane; }
+inline uint simdgroup_index_in_threadgroup() { return current->simdgroup; }
+inline uint simdgroups_per_threadgroup() { return current->simdgroups; }
+} // namespace builtin
+
+namespace backend {
+
+inline uint lane() { return current->lane; }
+inline ulong active_lanes() { return current->active_lanes; }
+
+template <typename T> inline const T *exchange(T value, Operation operation, const char *file, uint line) {
+    static_assert(sizeof(T) <= 32, "a lane hands over 32 bytes at most");
+    return (const T *)callbacks->exchange(&value, sizeof(T), operation, file, line);
+}
+
+inline void threadgroup_barrier(const char *file, uint line) { callbacks->threadgroup_barrier(file, line); }
+inline void simdgroup_barrier(const char *file, uint line) { exchange(0u, SimdgroupBarrier, file, line); }
+
+// A lane that does not exist has no value: reading it is the reader's own, as if it kept its value.
+template <typename T> inline T shuffle(T x, uint source, const char *file, uint line) {
+    const T *values = exchange(x, Shuffle, file, line);
+    return (current->active_lanes >> source) & 1 ? values[source] : x;
+}
+
+// A tree over 32 lanes; a partial group goes from lane to lane.
+template <typename Op, typename T> inline T reduce(T x, const char *file, uint line) {
+    const T *values = exchange(x, Reduce, file, line);
+    if (current->active_lanes == 0xffffffffu) {
+        T half_tree[16];
+        for (int i = 0; i < 16; i++) half_tree[i] = Op::apply(values[i], values[i + 16]);
+        for (int width = 8; width > 0; width /= 2) {
+            for (int i = 0; i < width; i++) half_tree[i] = Op::apply(half_tree[i], half_tree[i + width]);
+        }
+        return half_tree[0];
+    }
+    T total = values[0];
+    for (uint i = 1; i < 32 && (current->active_lanes >> i) & 1; i++) total = Op::apply(total, values[i]);
+    return total;
+}
+
+template <typename Op, typename T> inline T scan(T x, const char *file, uint line) {
+    const T *values = exchange(x, Scan, file, line);
+    T total = values[0];
+    for (uint i = 1; i <= lane(); i++) total = Op::apply(total, values[i]);
+    return total;
+}
+
+inline ulong ballot(bool x, const char *file, uint line) {
+    const bool *values = exchange(x, Ballot, file, line);
+    ulong bits = 0;
+    for (uint i = 0; i < 32; i++) {
+        if ((current->active_lanes >> i) & 1 && values[i]) bits |= 1ul << i;
+    }
+    return bits;
+}
+
+struct MatrixPair {
+    float2 left, right;
+};
+
+inline uint row_of(uint lane) { return (lane / 2) % 4 + (lane / 16) * 4; }
+inline uint column_of(uint lane) { return (lane % 2) * 2 + ((lane / 8) % 2) * 4; }
+inline uint lane_of(uint row, uint column) {
+    return (column / 2) % 2 + (row % 4) * 2 + (column / 4) * 8 + (row / 4) * 16;
+}
+
+inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file, uint line) {
+    const MatrixPair *pairs = exchange(MatrixPair{a, b}, MatrixMultiply, file, line);
+    uint row = row_of(lane()), column = column_of(lane());
+    for (uint k = 0; k < 8; k++) {
+        float left = pairs[lane_of(row, k & ~1u)].left[k & 1];
+        float2 right = pairs[lane_of(k, column)].right;
+        c[0] = __builtin_fmaf(left, right[0], c[0]);
+        c[1] = __builtin_fmaf(left, right[1], c[1]);
+    }
+    return c;
+}
+
+inline float exp(float x) { return __builtin_expf(x); }
+inline float exp2(float x) { return __builtin_exp2f(x); }
+inline float exp10(float x) { return __builtin_powf(10.0f, x); }
+inline float log(float x) { return __builtin_logf(x); }
+inline float log2(float x) { return __builtin_log2f(x); }
+inline float log10(float x) { return __builtin_log10f(x); }
+inline float sqrt(float x) { return __builtin_sqrtf(x); }
+inline float rsqrt(float x) { return 1.0f / __builtin_sqrtf(x); }
+inline float sin(float x) { return __builtin_sinf(x); }
+inline float cos(float x) { return __builtin_cosf(x); }
+inline float tan(float x) { return __builtin_tanf(x); }
+inline float tanh(float x) { return __builtin_tanhf(x); }
+inline float sinh(float x) { return __builtin_sinhf(x); }
+inline float cosh(float x) { return __builtin_coshf(x); }
+inline float asin(float x) { return __builtin_asinf(x); }
+inline float acos(float x) { return __builtin_acosf(x); }
+inline float atan(float x) { return __builtin_atanf(x); }
+inline float floor(float x) { return __builtin_floorf(x); }
+inline float ceil(float x) { return __builtin_ceilf(x); }
+inline float trunc(float x) { return __builtin_truncf(x); }
+inline float rint(float x) { return __builtin_rintf(x); }
+inline float round(float x) { return __builtin_roundf(x); }
+inline float fabs(float x) { return __builtin_fabsf(x); }
+inline float pow(float x, float y) { return __builtin_powf(x, y); }
+inline float powr(float x, float y) { return __builtin_powf(x, y); }
+inline float fmod(float x, float y) { return __builtin_fmodf(x, y); }
+inline float atan2(float x, float y) { return __builtin_atan2f(x, y); }
+inline float fmin(float x, float y) { return __builtin_fminf(x, y); }
+inline float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
+inline float copysign(float x, float y) { return __builtin_copysignf(x, y); }
+inline float ldexp(float x, int n) { return __builtin_ldexpf(x, n); }
+
+} // namespace backend
+} // namespace akunu
+
+// Where an entry point finds its bindings.
+#define AKUNU_BUFFER(INDEX) akunu_arguments->buffers[INDEX]
+#define AKUNU_THREADGROUP_BUFFER(INDEX) akunu_arguments->shared[INDEX]
+
+#define AKUNU_EXPORT extern "C" __attribute__((visibility("default")))
+
+AKUNU_EXPORT void akunu_sim_install(const akunu::Callbacks *table) { akunu::callbacks = table; }
+AKUNU_EXPORT void akunu_sim_bind(const akunu::Constant *table) { akunu::constants = table; }
+AKUNU_EXPORT const akunu::Thread **akunu_sim_current() { return &akunu::current; }
+
+// What clang's undefined-behaviour checks call. Each gets the place first.
+namespace akunu {
+struct Place {
+    const char *file;
+    uint line;
+    uint column;
+};
+} // namespace akunu
+
+#define AKUNU_CHECK(NAME, FAULT)                                                              \
+    extern "C" void __ubsan_handle_##NAME(akunu::Place *place, ...) {                         \
+        akunu::callbacks->fault(akunu::FAULT, place->file, place->line);                      \
+    }
+
+AKUNU_CHECK(type_mismatch_v1, Misaligned)
+AKUNU_CHECK(shift_out_of_bounds, Shift)
+AKUNU_CHECK(out_of_bounds, Bounds)
+AKUNU_CHECK(divrem_overflow, Division)

@@ -1,0 +1,115 @@
+//! Compiles a flat source to a shared library, once for each content.
+
+use crate::error::SimError;
+use crate::flatten::FlatSource;
+use crate::rewrite::{Target, rewrite};
+use crate::toolchain::Toolchain;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Halves are rounded after every operation and nothing is contracted, so that a result does not depend
+/// on the machine; the checks call the handlers of the shim.
+const FLAGS: [&str; 20] = [
+    "-x",
+    "c++",
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-g0",
+    "-D__METAL_VERSION__=310",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-Xclang",
+    "-ffloat16-excess-precision=none",
+    "-fno-lax-vector-conversions",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-fvisibility=hidden",
+    "-ftls-model=initial-exec",
+    "-fsanitize=alignment,shift-exponent,array-bounds,integer-divide-by-zero",
+    "-fno-sanitize-link-runtime",
+    "-w",
+];
+
+/// Compiles `source` for the simulator into `cache`, unless it is there already, and returns the
+/// library's path. Safe when several processes do it at once.
+///
+/// # Errors
+/// When the source cannot be read, clang refuses it, or the cache cannot be written.
+pub fn compile(
+    toolchain: &Toolchain,
+    source: &FlatSource,
+    cache: &Path,
+) -> Result<PathBuf, SimError> {
+    let rewritten = rewrite(source, Target::Simulator, &[])?;
+    let mut flags: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+    flags.extend(machine_flags());
+    flags.extend(toolchain.include_flags("sim"));
+    let key = toolchain.key(&rewritten.text, &flags);
+    let stem = source.file.trim_end_matches(".metal").replace('/', "-");
+    let library = cache.join(format!("{stem}-{key}.so"));
+    if library.is_file() {
+        return Ok(library);
+    }
+    tracing::debug!(file = source.file, "compiling for the simulator");
+    let build = Build {
+        toolchain,
+        file: &source.file,
+        text: &rewritten.text,
+        cache,
+    };
+    build.run(&flags, &["-lm"], &library)?;
+    Ok(library)
+}
+
+/// The processor features that make `half` fast, where this machine has them.
+fn machine_flags() -> Vec<String> {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("f16c") {
+        return vec!["-march=x86-64-v3".to_owned()];
+    }
+    Vec::new()
+}
+
+/// One run of clang, from text to a file that appears whole or not at all.
+pub(crate) struct Build<'a> {
+    pub(crate) toolchain: &'a Toolchain,
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) cache: &'a Path,
+}
+
+impl Build<'_> {
+    pub(crate) fn run(
+        &self,
+        flags: &[String],
+        libraries: &[&str],
+        output: &Path,
+    ) -> Result<(), SimError> {
+        let io = |source| SimError::Io {
+            path: self.cache.to_owned(),
+            source,
+        };
+        std::fs::create_dir_all(self.cache).map_err(io)?;
+        let folder = tempfile::tempdir_in(self.cache).map_err(io)?;
+        let input = folder.path().join("kernels.cpp");
+        let made = folder.path().join("made");
+        std::fs::write(&input, self.text).map_err(io)?;
+        let result = Command::new(&self.toolchain.program)
+            .args(flags)
+            .arg(&input)
+            .arg("-o")
+            .arg(&made)
+            .args(libraries)
+            .output()
+            .map_err(io)?;
+        if !result.status.success() {
+            return Err(SimError::Compile {
+                file: self.file.to_owned(),
+                messages: String::from_utf8_lossy(&result.stderr).into_owned(),
+            });
+        }
+        std::fs::rename(&made, output).map_err(io)
+    }
+}

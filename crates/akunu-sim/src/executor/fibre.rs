@@ -1,0 +1,228 @@
+//! One GPU thread: a fibre with its own stack, and the calls that it makes into the executor.
+
+use super::abi::{Callbacks, Entry, MAX_EXCHANGE, SIMD_WIDTH, Site, Thread};
+use super::arena::Arena;
+use super::{abi, trap};
+use corosensei::stack::{DefaultStack, Stack};
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use std::cell::Cell;
+use std::ffi::{c_char, c_void};
+
+/// Bytes of a thread's stack: its private arrays and spilled registers.
+pub const STACK_BYTES: usize = 128 * 1024;
+
+/// Why a thread stopped running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// It waits for the lanes of its SIMD group.
+    Exchange {
+        /// Index into [`abi::OPERATIONS`].
+        operation: u32,
+        /// Where.
+        site: Site,
+    },
+    /// It waits for its threadgroup.
+    Barrier {
+        /// Where.
+        site: Site,
+    },
+    /// A check in the compiled code failed.
+    Check {
+        /// Index into [`abi::FAULTS`].
+        fault: u32,
+        /// Where.
+        site: Site,
+    },
+    /// Threadgroup memory ran out.
+    ThreadgroupMemory,
+    /// The processor refused an access.
+    Trap(trap::Trap),
+    /// It returned.
+    Done,
+}
+
+/// The values that the lanes of a SIMD group hand each other, two sets in turn: while slow lanes still
+/// read one, a fast lane may already fill the other.
+#[repr(C, align(32))]
+pub struct Slots([[u8; MAX_EXCHANGE * SIMD_WIDTH]; 2]);
+
+impl Slots {
+    pub fn new() -> Self {
+        Slots([[0; MAX_EXCHANGE * SIMD_WIDTH]; 2])
+    }
+}
+
+/// What a fibre needs to know while it runs. Its address must not change while it lives.
+pub struct Lane {
+    pub thread: Thread,
+    pub slots: *mut Slots,
+    pub arena: *mut Arena,
+    turn: usize,
+    yielder: *const Yielder<(), Pause>,
+    stack_base: usize,
+    stack_limit: usize,
+}
+
+impl Lane {
+    pub fn new(thread: Thread, slots: *mut Slots, arena: *mut Arena) -> Self {
+        Lane {
+            thread,
+            slots,
+            arena,
+            turn: 0,
+            yielder: std::ptr::null(),
+            stack_base: 0,
+            stack_limit: 0,
+        }
+    }
+
+    /// Where a trapped thread may go on: well inside its own stack.
+    pub fn landing_stack(&self) -> usize {
+        self.stack_base - 8192
+    }
+
+    /// Whether the address lies in the guard at the end of this thread's stack.
+    pub fn overflowed_at(&self, address: usize) -> bool {
+        (self.stack_limit.saturating_sub(64 * 1024)..self.stack_limit + 4096).contains(&address)
+    }
+
+    fn suspend(&self, pause: Pause) {
+        // SAFETY: the yielder lives on this fibre's stack for as long as the fibre does.
+        unsafe { (*self.yielder).suspend(pause) };
+    }
+}
+
+thread_local! {
+    /// The GPU thread that runs on this host thread; null outside a launch.
+    static CURRENT: Cell<*mut Lane> = const { Cell::new(std::ptr::null_mut()) };
+}
+
+/// The GPU thread that runs on this host thread, if one does.
+pub fn current() -> Option<*mut Lane> {
+    let lane = CURRENT.get();
+    (!lane.is_null()).then_some(lane)
+}
+
+/// A started or startable GPU thread.
+pub struct Fibre(Coroutine<(), Pause, (), DefaultStack>);
+
+impl Fibre {
+    /// A fibre that will call `entry(arguments)` as `lane`.
+    ///
+    /// # Safety
+    /// `lane` and `arguments` must outlive the fibre and stay where they are, and `entry` must be a
+    /// kernel of a loaded library that was given [`CALLBACKS`].
+    pub unsafe fn new(
+        stack: DefaultStack,
+        entry: Entry,
+        arguments: *const abi::Arguments,
+        lane: *mut Lane,
+    ) -> Self {
+        // SAFETY: `lane` is valid by contract.
+        unsafe {
+            (*lane).stack_base = stack.base().get();
+            (*lane).stack_limit = stack.limit().get();
+        }
+        Fibre(Coroutine::with_stack(stack, move |yielder, ()| {
+            // SAFETY: by contract `lane` is valid and `entry` is a kernel.
+            unsafe {
+                (*lane).yielder = yielder;
+                entry(arguments);
+            }
+        }))
+    }
+
+    /// Runs to the next meeting point. `slot` is the library's pointer to the current thread.
+    ///
+    /// # Safety
+    /// The fibre must not have returned; `lane` must be the one it was made with and `slot` the
+    /// library's, for this host thread.
+    pub unsafe fn run(&mut self, lane: *mut Lane, slot: *mut *const Thread) -> Pause {
+        CURRENT.set(lane);
+        // SAFETY: by contract both are valid.
+        unsafe { *slot = &raw const (*lane).thread };
+        let result = self.0.resume(());
+        CURRENT.set(std::ptr::null_mut());
+        match result {
+            CoroutineResult::Yield(pause) => pause,
+            CoroutineResult::Return(()) => Pause::Done,
+        }
+    }
+
+    /// The stack, for another fibre.
+    pub fn into_stack(mut self) -> DefaultStack {
+        if !self.0.done() {
+            // SAFETY: the frames are compiled kernels and our own callbacks; none of them owns
+            // anything that must be dropped.
+            unsafe { self.0.force_reset() };
+        }
+        self.0.into_stack()
+    }
+}
+
+/// What every library is given when it is loaded.
+pub static CALLBACKS: Callbacks = Callbacks {
+    exchange,
+    threadgroup_barrier,
+    threadgroup_variable,
+    fault,
+};
+
+extern "C" fn exchange(
+    value: *const c_void,
+    size: u32,
+    operation: u32,
+    file: *const c_char,
+    line: u32,
+) -> *const c_void {
+    let lane = CURRENT.get();
+    let size = size as usize;
+    // SAFETY: only a running kernel calls this, so `lane` is set and its slots are alive; the shim keeps
+    // `size` within MAX_EXCHANGE, and `value` points to as many bytes.
+    let values = unsafe {
+        let turn = (*lane).turn;
+        (*lane).turn ^= 1;
+        let values = (*(*lane).slots).0[turn].as_mut_ptr();
+        let own = values.add((*lane).thread.lane as usize * size);
+        std::ptr::copy_nonoverlapping(value.cast::<u8>(), own, size);
+        (*lane).suspend(Pause::Exchange {
+            operation,
+            site: Site { file, line },
+        });
+        values
+    };
+    values.cast()
+}
+
+extern "C" fn threadgroup_barrier(file: *const c_char, line: u32) {
+    pause(Pause::Barrier {
+        site: Site { file, line },
+    });
+}
+
+extern "C" fn threadgroup_variable(id: u32, size: u64, align: u64) -> *mut c_void {
+    let lane = CURRENT.get();
+    // SAFETY: only a running kernel calls this; the threadgroup's arena is alive and used by one host
+    // thread.
+    let place = unsafe { (*(*lane).arena).variable(id, size as usize, align as usize) };
+    match place {
+        Some(address) => address,
+        None => {
+            pause(Pause::ThreadgroupMemory);
+            unreachable!("a thread without memory is not run again")
+        }
+    }
+}
+
+extern "C" fn fault(fault: u32, file: *const c_char, line: u32) {
+    pause(Pause::Check {
+        fault,
+        site: Site { file, line },
+    });
+}
+
+/// Stops the running thread.
+pub fn pause(pause: Pause) {
+    // SAFETY: called on a fibre only, where the current lane is set.
+    unsafe { (*CURRENT.get()).suspend(pause) };
+}

@@ -1,0 +1,257 @@
+//! Runs the threads of one threadgroup to the end.
+
+use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
+use super::arena::{Arena, LIMIT};
+use super::fibre::{Fibre, Lane, Pause, STACK_BYTES, Slots};
+use super::schedule::Orders;
+use super::trap::Trap;
+use corosensei::stack::DefaultStack;
+use std::ffi::{CStr, c_void};
+
+/// A kernel's shape and bindings, the same for all threadgroups of a launch.
+pub struct Job<'a> {
+    pub entry: Entry,
+    pub buffers: [*mut c_void; MAX_BINDINGS],
+    /// (index, bytes) of the threadgroup memory that the host sizes.
+    pub threadgroup_bytes: &'a [(u32, usize)],
+    pub threads: [u32; 3],
+    pub grid: [u32; 3],
+}
+
+/// What went wrong in a threadgroup, before it is given names.
+pub struct Failure {
+    pub threadgroup: [u32; 3],
+    /// The thread to blame, by index in its threadgroup; `None` when it is the whole threadgroup.
+    pub thread: Option<u32>,
+    pub problem: Problem,
+}
+
+/// The kinds of failure.
+pub enum Problem {
+    /// In words, with file and line.
+    Said(String),
+    /// An access outside every mapping, for the launch to say which binding was missed.
+    Trap(Trap),
+}
+
+/// What one host thread needs to run threadgroups.
+pub struct Worker {
+    stacks: Vec<DefaultStack>,
+    arena: Box<Arena>,
+}
+
+impl Worker {
+    pub fn new() -> Self {
+        Worker {
+            stacks: Vec::new(),
+            arena: Box::new(Arena::new()),
+        }
+    }
+
+    /// Runs one threadgroup.
+    ///
+    /// # Safety
+    /// `job` must hold a kernel of a loaded library and addresses of live bindings, all that its
+    /// signature asks for; `slot` is that library's pointer to the current thread.
+    pub unsafe fn run(
+        &mut self,
+        job: &Job<'_>,
+        position: [u32; 3],
+        orders: &mut Orders,
+        slot: *mut *const Thread,
+    ) -> Result<(), Failure> {
+        let arguments = Arguments {
+            buffers: job.buffers,
+            threadgroup: self.arena.reset(job.threadgroup_bytes),
+        };
+        let threads = job.threads.iter().product::<u32>() as usize;
+        let mut slots: Vec<Slots> = (0..threads.div_ceil(SIMD_WIDTH))
+            .map(|_| Slots::new())
+            .collect();
+        let arena: *mut Arena = &raw mut *self.arena;
+        let mut lanes: Vec<Lane> = (0..threads)
+            .map(|index| {
+                let slots = &raw mut slots[index / SIMD_WIDTH];
+                Lane::new(thread(job, position, index as u32), slots, arena)
+            })
+            .collect();
+        let mut fibres = Vec::with_capacity(threads);
+        for lane in &mut lanes {
+            let stack = match self.stacks.pop() {
+                Some(stack) => stack,
+                None => DefaultStack::new(STACK_BYTES).map_err(|error| Failure {
+                    threadgroup: position,
+                    thread: None,
+                    problem: Problem::Said(format!("no memory for a thread's stack: {error}")),
+                })?,
+            };
+            // SAFETY: `lanes` and `arguments` are declared before `fibres` and neither moves nor grows;
+            // the entry is a kernel by contract.
+            fibres.push(unsafe { Fibre::new(stack, job.entry, &arguments, lane) });
+        }
+        let mut run = Run {
+            position,
+            fibres,
+            pauses: vec![Pause::Done; threads],
+            lanes,
+            orders,
+            slot,
+        };
+        let result = run.to_end();
+        self.stacks
+            .extend(run.fibres.into_iter().map(Fibre::into_stack));
+        result.map_err(|failure| self.explain_memory(failure))?;
+        self.check_arena(position)
+    }
+
+    fn explain_memory(&self, mut failure: Failure) -> Failure {
+        if self.arena.used() > LIMIT {
+            failure.problem = Problem::Said(format!(
+                "{} bytes of threadgroup memory, {LIMIT} are allowed",
+                self.arena.used()
+            ));
+        }
+        failure
+    }
+
+    fn check_arena(&self, position: [u32; 3]) -> Result<(), Failure> {
+        if !self.arena.guards_broken() && self.arena.used() <= LIMIT {
+            return Ok(());
+        }
+        Err(self.explain_memory(Failure {
+            threadgroup: position,
+            thread: None,
+            problem: Problem::Said("threadgroup memory was written outside its arrays".to_owned()),
+        }))
+    }
+}
+
+fn thread(job: &Job<'_>, threadgroup: [u32; 3], index: u32) -> Thread {
+    let [x, y, z] = job.threads;
+    let inside = [index % x, index / x % y, index / x / y];
+    let count = x * y * z;
+    let simdgroup = index / SIMD_WIDTH as u32;
+    let lanes = (count - simdgroup * SIMD_WIDTH as u32).min(SIMD_WIDTH as u32);
+    Thread {
+        position_in_grid: std::array::from_fn(|d| threadgroup[d] * job.threads[d] + inside[d]),
+        position_in_threadgroup: inside,
+        threadgroup_position: threadgroup,
+        threads_per_threadgroup: job.threads,
+        threadgroups_per_grid: job.grid,
+        index,
+        lane: index % SIMD_WIDTH as u32,
+        simdgroup,
+        simdgroups: count.div_ceil(SIMD_WIDTH as u32),
+        active_lanes: u32::MAX >> (SIMD_WIDTH as u32 - lanes),
+    }
+}
+
+/// A threadgroup that is being run.
+struct Run<'a> {
+    position: [u32; 3],
+    fibres: Vec<Fibre>,
+    /// Where each thread stopped last.
+    pauses: Vec<Pause>,
+    lanes: Vec<Lane>,
+    orders: &'a mut Orders,
+    slot: *mut *const Thread,
+}
+
+impl Run<'_> {
+    fn to_end(&mut self) -> Result<(), Failure> {
+        let mut groups: Vec<u32> = (0..self.fibres.len().div_ceil(SIMD_WIDTH) as u32).collect();
+        loop {
+            self.orders.arrange(&mut groups);
+            for &group in &groups {
+                self.run_simdgroup(group as usize)?;
+            }
+            let first = self.pauses[0];
+            if let Some(other) = self.pauses.iter().position(|pause| *pause != first) {
+                return Err(self.diverged(0, other, "threadgroup"));
+            }
+            if first == Pause::Done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs a SIMD group until all its lanes stand at one barrier or have returned.
+    fn run_simdgroup(&mut self, group: usize) -> Result<(), Failure> {
+        let start = group * SIMD_WIDTH;
+        let end = (start + SIMD_WIDTH).min(self.fibres.len());
+        let mut order: Vec<u32> = (start as u32..end as u32).collect();
+        self.orders.arrange(&mut order);
+        loop {
+            for &index in &order {
+                self.step(index as usize)?;
+            }
+            let first = self.pauses[start];
+            if let Some(other) = (start..end).find(|&index| self.pauses[index] != first) {
+                return Err(self.diverged(start, other, "SIMD group"));
+            }
+            if !matches!(first, Pause::Exchange { .. }) {
+                return Ok(());
+            }
+            if !self.orders.is_fixed() {
+                self.orders.arrange(&mut order);
+            }
+        }
+    }
+
+    /// Runs one thread to its next meeting point.
+    fn step(&mut self, index: usize) -> Result<(), Failure> {
+        let lane = &raw mut self.lanes[index];
+        // SAFETY: a thread that has returned is not run again: when one has, either all of its SIMD
+        // group have, or the launch has failed. Lane and slot are this fibre's and this library's.
+        let pause = unsafe { self.fibres[index].run(lane, self.slot) };
+        self.pauses[index] = pause;
+        let problem = match pause {
+            Pause::Exchange { .. } | Pause::Barrier { .. } | Pause::Done => return Ok(()),
+            Pause::Check { fault, site } => {
+                let what = FAULTS.get(fault as usize).unwrap_or(&"a failed check");
+                Problem::Said(format!("{what}, {}", place(site)))
+            }
+            Pause::ThreadgroupMemory => Problem::Said("out of threadgroup memory".to_owned()),
+            Pause::Trap(trap) => Problem::Trap(trap),
+        };
+        Err(Failure {
+            threadgroup: self.position,
+            thread: Some(index as u32),
+            problem,
+        })
+    }
+
+    fn diverged(&self, one: usize, other: usize, what: &str) -> Failure {
+        Failure {
+            threadgroup: self.position,
+            thread: Some(other as u32),
+            problem: Problem::Said(format!(
+                "the threads of a {what} do not meet: thread {one} {}, thread {other} {}",
+                describe(self.pauses[one]),
+                describe(self.pauses[other]),
+            )),
+        }
+    }
+}
+
+fn describe(pause: Pause) -> String {
+    match pause {
+        Pause::Exchange { operation, site } => {
+            let name = OPERATIONS
+                .get(operation as usize)
+                .unwrap_or(&"SIMD operation");
+            format!("waits in a {name}, {}", place(site))
+        }
+        Pause::Barrier { site } => format!("waits at a threadgroup_barrier, {}", place(site)),
+        _ => "has returned".to_owned(),
+    }
+}
+
+fn place(site: Site) -> String {
+    if site.file.is_null() {
+        return format!("line {}", site.line);
+    }
+    // SAFETY: the compiled code passes zero-terminated literals of a library that stays loaded.
+    let file = unsafe { CStr::from_ptr(site.file) };
+    format!("{}:{}", file.to_string_lossy(), site.line)
+}

@@ -1,0 +1,65 @@
+//! A compiled `.metal` file, loaded.
+
+use crate::error::SimError;
+use crate::executor::abi::{Callbacks, Constant, Entry, Thread};
+use std::path::Path;
+
+/// A shared library of kernels. It stays loaded as long as this lives.
+pub(crate) struct Library {
+    handle: libloading::Library,
+    bind: unsafe extern "C" fn(*const Constant),
+    current: unsafe extern "C" fn() -> *mut *const Thread,
+}
+
+impl Library {
+    /// Loads the library and gives it the executor's calls.
+    pub(crate) fn load(path: &Path, callbacks: &'static Callbacks) -> Result<Library, SimError> {
+        let wrap = |source| SimError::Load {
+            path: path.to_owned(),
+            source,
+        };
+        // SAFETY: the file was compiled from our shim, whose initialisers do nothing.
+        let handle = unsafe { libloading::Library::new(path) }.map_err(wrap)?;
+        // SAFETY: the shim defines the three functions with these types.
+        let (install, bind, current) = unsafe {
+            let install = handle
+                .get::<unsafe extern "C" fn(*const Callbacks)>(b"akunu_sim_install")
+                .map_err(wrap)?;
+            let bind = handle
+                .get::<unsafe extern "C" fn(*const Constant)>(b"akunu_sim_bind")
+                .map_err(wrap)?;
+            let current = handle
+                .get::<unsafe extern "C" fn() -> *mut *const Thread>(b"akunu_sim_current")
+                .map_err(wrap)?;
+            (*install, *bind, *current)
+        };
+        // SAFETY: `callbacks` is static, so the library may keep it.
+        unsafe { install(callbacks) };
+        Ok(Library {
+            handle,
+            bind,
+            current,
+        })
+    }
+
+    /// A kernel's entry point.
+    pub(crate) fn entry(&self, kernel: &str) -> Result<Entry, SimError> {
+        let symbol = format!("akunu_entry_{kernel}");
+        // SAFETY: the rewriter gives every entry point this type.
+        let entry = unsafe { self.handle.get::<Entry>(symbol.as_bytes()) };
+        entry.map(|entry| *entry).map_err(|source| SimError::Load {
+            path: symbol.into(),
+            source,
+        })
+    }
+
+    /// Sets the function constants for this host thread; returns the library's pointer to the current
+    /// GPU thread of this host thread.
+    pub(crate) fn bind(&self, constants: &[Constant]) -> *mut *const Thread {
+        // SAFETY: the library keeps the pointer for this launch, which `constants` outlives.
+        unsafe {
+            (self.bind)(constants.as_ptr());
+            (self.current)()
+        }
+    }
+}

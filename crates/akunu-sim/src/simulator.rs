@@ -1,0 +1,256 @@
+//! The simulator: a folder of `.metal` files, and their kernels ready to be launched.
+
+use crate::compile::compile;
+use crate::error::SimError;
+use crate::executor::fibre_callbacks;
+use crate::executor::grid::Grid;
+use crate::executor::threadgroup::{Failure, Job, Problem};
+use crate::executor::trap::{self, Trap};
+use crate::flatten::{FlatSource, flatten};
+use crate::launch::Launch;
+use crate::library::Library;
+use crate::msl::{FunctionConstant, Kernel, Unit, read};
+use crate::toolchain::{Toolchain, list_files};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Runs the kernels of a folder of `.metal` files.
+///
+/// Files are read when it is made and compiled when a kernel of theirs is first asked for.
+pub struct Simulator {
+    toolchain: Toolchain,
+    folder: PathBuf,
+    cache: PathBuf,
+    files: Vec<SourceFile>,
+    /// Files that could not be read, and why.
+    unread: Vec<String>,
+}
+
+struct SourceFile {
+    source: FlatSource,
+    unit: Unit,
+    library: Mutex<Option<Arc<Library>>>,
+}
+
+impl Simulator {
+    /// Reads every `.metal` file under `folder`. Compiled libraries are kept in `cache`.
+    ///
+    /// A file that cannot be read does not stop the others: the reason is given when one of its
+    /// kernels is asked for.
+    ///
+    /// # Errors
+    /// When there is no clang or the folder cannot be listed.
+    pub fn new(folder: &Path, cache: &Path) -> Result<Simulator, SimError> {
+        trap::install();
+        let mut simulator = Simulator {
+            toolchain: Toolchain::find()?,
+            folder: folder.to_owned(),
+            cache: cache.to_owned(),
+            files: Vec::new(),
+            unread: Vec::new(),
+        };
+        for file in metal_files(folder)? {
+            match read_file(folder, &file) {
+                Ok(source_file) => simulator.files.push(source_file),
+                Err(error) => simulator.unread.push(error.to_string()),
+            }
+        }
+        Ok(simulator)
+    }
+
+    /// The signatures of all kernels.
+    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
+        self.files.iter().flat_map(|file| &file.unit.kernels)
+    }
+
+    /// The files that could not be read, and why.
+    pub fn unread(&self) -> &[String] {
+        &self.unread
+    }
+
+    /// A kernel, compiled and loaded.
+    ///
+    /// # Errors
+    /// When no file has it, or its file does not compile.
+    pub fn kernel(&self, name: &str) -> Result<KernelHandle<'_>, SimError> {
+        for file in &self.files {
+            if let Some(kernel) = file.unit.kernels.iter().find(|kernel| kernel.name == name) {
+                return Ok(KernelHandle {
+                    kernel,
+                    constants: &file.unit.constants,
+                    library: self.library(file)?,
+                });
+            }
+        }
+        let unread: String = self
+            .unread
+            .iter()
+            .map(|why| format!("\nnot read: {why}"))
+            .collect();
+        Err(SimError::UnknownKernel {
+            name: name.to_owned(),
+            folder: self.folder.clone(),
+            unread,
+        })
+    }
+
+    fn library(&self, file: &SourceFile) -> Result<Arc<Library>, SimError> {
+        let mut slot = file.library.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = &*slot {
+            return Ok(library.clone());
+        }
+        let path = compile(&self.toolchain, &file.source, &self.cache)?;
+        let library = Arc::new(Library::load(&path, fibre_callbacks())?);
+        *slot = Some(library.clone());
+        Ok(library)
+    }
+}
+
+/// The `.metal` files under `folder`, relative to it, sorted.
+///
+/// # Errors
+/// When the folder cannot be listed.
+pub fn metal_files(folder: &Path) -> Result<Vec<String>, SimError> {
+    let mut files = Vec::new();
+    list_files(folder, &mut files).map_err(|source| SimError::Io {
+        path: folder.to_owned(),
+        source,
+    })?;
+    let mut names: Vec<String> = files
+        .iter()
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "metal")
+        })
+        .filter_map(|path| path.strip_prefix(folder).ok())
+        .map(|path| path.to_string_lossy().replace('\\', "/"))
+        .collect();
+    names.sort();
+    Ok(names)
+}
+
+fn read_file(folder: &Path, file: &str) -> Result<SourceFile, SimError> {
+    let source = flatten(folder, file)?;
+    let unit = read(&source.text)?;
+    Ok(SourceFile {
+        source,
+        unit,
+        library: Mutex::new(None),
+    })
+}
+
+/// A kernel that can be launched.
+pub struct KernelHandle<'a> {
+    kernel: &'a Kernel,
+    constants: &'a [FunctionConstant],
+    library: Arc<Library>,
+}
+
+impl KernelHandle<'_> {
+    /// Its signature.
+    pub fn signature(&self) -> &Kernel {
+        self.kernel
+    }
+
+    /// Runs the kernel and waits for it.
+    ///
+    /// # Errors
+    /// When the launch does not fit the signature, or the kernel misbehaved; see [`SimError`].
+    pub fn launch(&self, launch: &Launch<'_>) -> Result<(), SimError> {
+        launch.check(self.kernel)?;
+        let constants = launch.constants(&self.kernel.name, self.constants)?;
+        let grid = Grid {
+            job: Job {
+                entry: self.library.entry(&self.kernel.name)?,
+                buffers: launch.addresses(),
+                threadgroup_bytes: launch.threadgroup_bytes,
+                threads: launch.threads,
+                grid: launch.grid,
+            },
+            library: &self.library,
+            constants: &constants,
+            schedule: launch.schedule,
+        };
+        self.protect(launch, false)?;
+        // SAFETY: the entry belongs to the library, and `check` has seen that every binding of the
+        // signature has a live buffer.
+        let result = unsafe { grid.run(launch.host_threads(self.kernel)) };
+        self.protect(launch, true)?;
+        result.map_err(|failure| self.explain(launch, failure))?;
+        self.check_fillings(launch)
+    }
+
+    /// Makes the buffers that the kernel may only read unwritable, or writable again.
+    fn protect(&self, launch: &Launch<'_>, writable: bool) -> Result<(), SimError> {
+        for binding in launch.bindings {
+            if !launch.is_written(self.kernel, binding.buffer) {
+                binding
+                    .buffer
+                    .protect(writable)
+                    .map_err(|source| SimError::Io {
+                        path: format!("buffer({})", binding.index).into(),
+                        source,
+                    })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fillings(&self, launch: &Launch<'_>) -> Result<(), SimError> {
+        for binding in launch.bindings {
+            if let Some(distance) = binding.buffer.broken_filling() {
+                return Err(SimError::Overrun {
+                    kernel: self.kernel.name.clone(),
+                    index: binding.index,
+                    distance,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn explain(&self, launch: &Launch<'_>, failure: Failure) -> SimError {
+        SimError::Fault {
+            kernel: self.kernel.name.clone(),
+            threadgroup: failure.threadgroup,
+            thread: failure.thread,
+            problem: match failure.problem {
+                Problem::Said(words) => words,
+                Problem::Trap(trap) => explain_trap(launch, trap),
+            },
+        }
+    }
+}
+
+fn explain_trap(launch: &Launch<'_>, trap: Trap) -> String {
+    if trap.stack_overflow {
+        return "the thread's private arrays do not fit its stack".to_owned();
+    }
+    let verb = if trap.write { "write" } else { "read" };
+    for binding in launch.bindings {
+        if let Some(position) = binding.buffer.locate(trap.address) {
+            let (index, len) = (binding.index, binding.buffer.len() as isize);
+            return match position {
+                before if before < 0 => {
+                    format!(
+                        "a {verb} {} bytes before the beginning of buffer({index})",
+                        -before
+                    )
+                }
+                behind if behind >= len => {
+                    format!(
+                        "a {verb} {} bytes behind the end of buffer({index})",
+                        behind - len
+                    )
+                }
+                inside => {
+                    format!("a {verb} at byte {inside} of buffer({index}), which is read-only")
+                }
+            };
+        }
+    }
+    format!(
+        "a {verb} at address {:#x}, far from every buffer",
+        trap.address
+    )
+}
