@@ -1,0 +1,24 @@
+//! Llama 2 and 3, Mistral, SmolLM2, TinyLlama and many others.
+
+use crate::descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, WindowPattern};
+
+/// The plain decoder that the others are told apart from.
+pub const ARCH: ArchDescriptor = ArchDescriptor {
+    name: "llama",
+    model_types: &["llama", "mistral"],
+    role: Role::Decoder,
+    activation: Activation::SiluGate,
+    norm: Norm::Rms,
+    norm_adds_one: false,
+    rope: Some(RopePairing::Interleaved),
+    has_qk_norm: false,
+    has_qkv_bias: false,
+    has_linear_bias: false,
+    has_post_attention_norm: false,
+    has_post_ffn_norm: false,
+    scales_embedding: false,
+    width_scaled_layers: None,
+    has_softcap: false,
+    window: WindowPattern::All,
+    window_rope_base: None,
+};

@@ -1,0 +1,160 @@
+//! The shape of one model.
+
+mod gguf;
+mod hugging_face;
+mod section;
+
+use std::path::Path;
+
+use akunu_gguf::{Container, WeightStore};
+
+use crate::descriptor::ArchDescriptor;
+use crate::error::ArchError;
+use crate::rope::RopeConfig;
+
+/// What one layer does differently from its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerConfig {
+    /// Number of keys that a query sees, itself included; `None` for all.
+    pub window: Option<u32>,
+    /// Rotary positions.
+    pub rope: RopeConfig,
+}
+
+/// The shape of one model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelConfig {
+    /// The architecture, with the RoPE pairing and norm weights of this container.
+    pub arch: ArchDescriptor,
+    /// Width of the residual stream.
+    pub dim: u32,
+    /// Width of the feed-forward block.
+    pub ffn_dim: u32,
+    /// Number of query heads.
+    pub n_heads: u32,
+    /// Number of key and value heads.
+    pub n_kv_heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// Rows of the token embedding.
+    pub vocab_size: u32,
+    /// Positions that the model was trained for.
+    pub context_length: u32,
+    /// Added under the root of the norms.
+    pub norm_eps: f32,
+    /// Factor of the attention scores.
+    pub attention_scale: f32,
+    /// Cap of the attention scores.
+    pub attention_softcap: Option<f32>,
+    /// Cap of the logits.
+    pub final_softcap: Option<f32>,
+    /// Factor of the embeddings.
+    pub embedding_scale: Option<f32>,
+    /// Whether the logits come from the token embedding.
+    pub tied_embeddings: bool,
+    /// The layers.
+    pub layers: Vec<LayerConfig>,
+}
+
+impl ModelConfig {
+    /// Reads the description of an open model and checks that its numbers make sense.
+    pub fn from_store(store: &WeightStore) -> Result<ModelConfig, ArchError> {
+        let (config, path) = match store.container() {
+            Container::Gguf(file) => (gguf::read(file, store)?, file.path().to_path_buf()),
+            Container::Folder(folder) => (
+                hugging_face::read(folder, store)?,
+                folder.path().join("config.json"),
+            ),
+        };
+        config.check(&path)?;
+        Ok(config)
+    }
+
+    /// Elements of the queries of a token.
+    pub fn q_dim(&self) -> u32 {
+        self.n_heads * self.head_dim
+    }
+
+    /// Elements of the keys, or of the values, of a token.
+    pub fn kv_dim(&self) -> u32 {
+        self.n_kv_heads * self.head_dim
+    }
+
+    /// Bytes of an f16 KV cache for `context` positions. A windowed layer keeps its window, rounded
+    /// up by `chunk` positions that a prefill may write at once.
+    pub fn kv_bytes(&self, context: u32, chunk: u32) -> u64 {
+        let row = 2 * 2 * u64::from(self.kv_dim());
+        let slots = |layer: &LayerConfig| layer.cache_slots(context, chunk);
+        self.layers
+            .iter()
+            .map(|layer| row * u64::from(slots(layer)))
+            .sum()
+    }
+
+    /// Sizes that are zero, do not divide, or are beyond any real model.
+    fn check(&self, path: &Path) -> Result<(), ArchError> {
+        let sizes = [
+            ("layers", self.layers.len() as u64, 1..=1 << 12),
+            ("embedding length", self.dim.into(), 1..=1 << 20),
+            ("feed-forward length", self.ffn_dim.into(), 1..=1 << 22),
+            ("heads", self.n_heads.into(), 1..=1 << 12),
+            (
+                "key/value heads",
+                self.n_kv_heads.into(),
+                1..=self.n_heads.into(),
+            ),
+            ("head length", self.head_dim.into(), 2..=1 << 10),
+            ("vocabulary", self.vocab_size.into(), 1..=1 << 24),
+            ("context length", self.context_length.into(), 1..=1 << 30),
+        ];
+        let invalid = |key: &str, found: String, wanted| ArchError::Invalid {
+            path: path.to_path_buf(),
+            key: key.to_string(),
+            found,
+            wanted,
+        };
+        for (key, found, allowed) in sizes {
+            if !allowed.contains(&found) {
+                return Err(invalid(
+                    key,
+                    found.to_string(),
+                    "a size that a model can have",
+                ));
+            }
+        }
+        if !self.n_heads.is_multiple_of(self.n_kv_heads) {
+            let found = format!("{} for {} key/value heads", self.n_heads, self.n_kv_heads);
+            return Err(invalid("heads", found, "a multiple of the key/value heads"));
+        }
+        if !self.head_dim.is_multiple_of(2) {
+            return Err(invalid("head length", self.head_dim.to_string(), "even"));
+        }
+        let model = [
+            ("norm epsilon", self.norm_eps),
+            ("attention scale", self.attention_scale),
+            ("attention soft cap", self.attention_softcap.unwrap_or(1.0)),
+            ("final soft cap", self.final_softcap.unwrap_or(1.0)),
+        ];
+        let rope = self.layers.iter().map(|layer| layer.rope);
+        let rope = rope.flat_map(|r| [("RoPE base", r.theta), ("RoPE scale", r.freq_scale)]);
+        for (key, found) in model.into_iter().chain(rope) {
+            if !(found.is_finite() && found > 0.0) {
+                return Err(invalid(key, found.to_string(), "a positive number"));
+            }
+        }
+        if let Some(0) = self.layers.iter().filter_map(|layer| layer.window).min() {
+            return Err(invalid("sliding window", "0".into(), "at least 1"));
+        }
+        Ok(())
+    }
+}
+
+impl LayerConfig {
+    /// Positions that the layer's cache holds: all of the context, or the window and a chunk.
+    pub fn cache_slots(&self, context: u32, chunk: u32) -> u32 {
+        match self.window {
+            Some(window) => window.saturating_add(chunk).min(context),
+            None => context,
+        }
+    }
+}

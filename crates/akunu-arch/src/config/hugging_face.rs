@@ -1,0 +1,159 @@
+//! A model's shape from `config.json`.
+
+use akunu_gguf::{ModelFolder, WeightStore};
+use serde_json::Value;
+
+use super::section::Section;
+use super::{LayerConfig, ModelConfig};
+use crate::arch;
+use crate::descriptor::{ArchDescriptor, RopePairing, WindowPattern};
+use crate::error::ArchError;
+use crate::rope::{RopeConfig, RopeFactors};
+
+pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelConfig, ArchError> {
+    let path = folder.path().join("config.json");
+    let whole = Section {
+        path: &path,
+        object: folder.config(),
+    };
+    let model_type = whole
+        .string("model_type")?
+        .ok_or_else(|| whole.missing("model_type"))?;
+    let arch = arch::by_model_type(model_type)?;
+    // Safetensors hold the weights as they were trained: split halves.
+    let arch = ArchDescriptor {
+        rope: arch.rope.map(|_| RopePairing::SplitHalves),
+        ..arch
+    };
+    let text = whole.section("text_config").unwrap_or(whole);
+
+    let dim = text.required_u32("hidden_size")?;
+    let n_heads = text.required_u32("num_attention_heads")?;
+    let head_dim = text
+        .u32("head_dim")?
+        .or_else(|| dim.checked_div(n_heads))
+        .unwrap_or(0);
+    let eps = text.f32("rms_norm_eps")?.or(text.f32("layer_norm_eps")?);
+    let vocab = store
+        .tensor("token_embedding.weight")
+        .map(|table| table.rows() as u32);
+    let scalar = text
+        .f32("query_pre_attn_scalar")?
+        .unwrap_or(head_dim as f32);
+    let softcap = |key| {
+        if arch.has_softcap {
+            text.f32(key)
+        } else {
+            Ok(None)
+        }
+    };
+    Ok(ModelConfig {
+        arch,
+        dim,
+        ffn_dim: text.required_u32("intermediate_size")?,
+        n_heads,
+        n_kv_heads: text.u32("num_key_value_heads")?.unwrap_or(n_heads),
+        head_dim,
+        vocab_size: vocab.unwrap_or(0),
+        context_length: text.required_u32("max_position_embeddings")?,
+        norm_eps: eps.unwrap_or(1e-6),
+        attention_scale: 1.0 / scalar.sqrt(),
+        attention_softcap: softcap("attn_logit_softcapping")?,
+        final_softcap: softcap("final_logit_softcapping")?,
+        embedding_scale: arch.scales_embedding.then(|| (dim as f32).sqrt()),
+        tied_embeddings: store.has_tied_embeddings(),
+        layers: layers(&text, &arch)?,
+    })
+}
+
+fn layers(text: &Section, arch: &ArchDescriptor) -> Result<Vec<LayerConfig>, ArchError> {
+    let n_layers = text.required_u32("num_hidden_layers")?.min(1 << 13);
+    let window = text.u32("sliding_window")?.filter(|&window| window > 0);
+    let pattern = match text
+        .u32("sliding_window_pattern")?
+        .filter(|&period| period > 0)
+    {
+        Some(period) => WindowPattern::AllButEvery { period },
+        None => arch.window,
+    };
+    let types = text.get("layer_types").and_then(Value::as_array);
+    let is_windowed = |at: u32| match types.and_then(|types| types.get(at as usize)) {
+        Some(kind) => kind.as_str() == Some("sliding_attention"),
+        None => pattern.is_windowed(at),
+    };
+    let global = rope(text, "full_attention")?;
+    let local = match arch.window_rope_base {
+        Some(_) => local_rope(text, arch)?,
+        None => global,
+    };
+    let layer = |at| match window.filter(|_| is_windowed(at)) {
+        Some(window) => LayerConfig {
+            window: Some(window),
+            rope: local,
+        },
+        None => LayerConfig {
+            window: None,
+            rope: global,
+        },
+    };
+    Ok((0..n_layers).map(layer).collect())
+}
+
+/// The rotary positions of windowed layers, where they have their own.
+fn local_rope(text: &Section, arch: &ArchDescriptor) -> Result<RopeConfig, ArchError> {
+    let nested = text
+        .section("rope_parameters")
+        .and_then(|all| all.section("sliding_attention"));
+    let theta = match nested {
+        Some(local) => local.f32("rope_theta")?,
+        None => text.f32("rope_local_base_freq")?,
+    };
+    let theta = theta.or(arch.window_rope_base).unwrap_or(10_000.0);
+    Ok(RopeConfig {
+        theta,
+        freq_scale: 1.0,
+        factors: RopeFactors::None,
+    })
+}
+
+/// The rotary positions of `kind` layers. Older configs have `rope_theta` and `rope_scaling`; newer ones
+/// have `rope_parameters`, for all layers or for each kind of layer.
+fn rope(text: &Section, kind: &str) -> Result<RopeConfig, ArchError> {
+    let parameters = text.section("rope_parameters");
+    let parameters = parameters.map(|all| all.section(kind).unwrap_or(all));
+    let scaling = parameters.or_else(|| text.section("rope_scaling"));
+    let theta = match parameters {
+        Some(parameters) => parameters.f32("rope_theta")?,
+        None => text.f32("rope_theta")?,
+    };
+    let mut rope = RopeConfig {
+        theta: theta.unwrap_or(10_000.0),
+        freq_scale: 1.0,
+        factors: RopeFactors::None,
+    };
+    let Some(scaling) = scaling else {
+        return Ok(rope);
+    };
+    let kind = scaling.string("rope_type")?.or(scaling.string("type")?);
+    let number = |key: &str| scaling.f32(key)?.ok_or_else(|| scaling.missing(key));
+    match kind {
+        None | Some("default") => {}
+        Some("linear") => rope.freq_scale = 1.0 / number("factor")?,
+        Some("llama3") => {
+            rope.factors = RopeFactors::Llama3 {
+                factor: number("factor")?,
+                low_freq_factor: number("low_freq_factor")?,
+                high_freq_factor: number("high_freq_factor")?,
+                original_context: scaling.required_u32("original_max_position_embeddings")?,
+            }
+        }
+        Some(other) => {
+            let what = format!("the RoPE scaling `{other}`");
+            return Err(ArchError::Unsupported {
+                path: text.file(),
+                what,
+            });
+        }
+    }
+    Ok(rope)
+}

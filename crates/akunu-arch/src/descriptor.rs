@@ -1,0 +1,114 @@
+//! The fields in which architectures differ.
+
+/// The activation of the feed-forward block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `silu(gate) * up`.
+    SiluGate,
+    /// `gelu(gate) * up`, by the tanh formula.
+    GeluGate,
+    /// `gelu(up)`, by the error function; there is no gate.
+    Gelu,
+}
+
+impl Activation {
+    /// Whether the block has a gate projection.
+    pub const fn is_gated(self) -> bool {
+        !matches!(self, Activation::Gelu)
+    }
+}
+
+/// The normalisation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Norm {
+    /// Root mean square, no mean, no bias.
+    Rms,
+    /// Mean and variance, with a bias.
+    Layer,
+}
+
+/// Which elements of a head RoPE rotates together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RopePairing {
+    /// Elements 2d and 2d + 1.
+    Interleaved,
+    /// Elements d and d + head_dim / 2.
+    SplitHalves,
+}
+
+/// Which layers look at a window only, in a model that has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowPattern {
+    /// No layer does.
+    None,
+    /// Every layer does.
+    All,
+    /// Of `period` layers in a row, all but the last.
+    AllButEvery {
+        /// Layers in a row.
+        period: u32,
+    },
+}
+
+impl WindowPattern {
+    /// Whether this layer looks at a window.
+    pub const fn is_windowed(self, layer: u32) -> bool {
+        match self {
+            WindowPattern::None => false,
+            WindowPattern::All => true,
+            WindowPattern::AllButEvery { period } => !(layer + 1).is_multiple_of(period),
+        }
+    }
+}
+
+/// What a model of this kind is run for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Predicts the next token.
+    Decoder,
+    /// Turns text into a vector.
+    Encoder,
+    /// Turns one sequence into another.
+    EncoderDecoder,
+}
+
+/// One architecture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArchDescriptor {
+    /// The name in GGUF's `general.architecture`.
+    pub name: &'static str,
+    /// The names in `model_type` of `config.json`.
+    pub model_types: &'static [&'static str],
+    /// What it is run for.
+    pub role: Role,
+    /// The feed-forward activation.
+    pub activation: Activation,
+    /// The norm of every layer.
+    pub norm: Norm,
+    /// Whether safetensors hold `w` where the model multiplies by `1 + w`. GGUF holds the sum.
+    pub norm_adds_one: bool,
+    /// RoPE pairing of the weights in a GGUF file; `None` for a model without RoPE. Safetensors always
+    /// have split halves: converters permute the weights of those that are interleaved here.
+    pub rope: Option<RopePairing>,
+    /// Whether q and k are normalised head by head before RoPE.
+    pub has_qk_norm: bool,
+    /// Whether q, k and v have a bias.
+    pub has_qkv_bias: bool,
+    /// Whether every linear layer has a bias.
+    pub has_linear_bias: bool,
+    /// Whether the attention's output is normalised before it is added.
+    pub has_post_attention_norm: bool,
+    /// Whether the feed-forward output is normalised before it is added.
+    pub has_post_ffn_norm: bool,
+    /// Whether embeddings are multiplied by `sqrt(dim)`.
+    pub scales_embedding: bool,
+    /// The number of layers of the one size whose attention scale comes from the model's width and not
+    /// from the head's. GGUF does not say so otherwise; `config.json` does.
+    pub width_scaled_layers: Option<u32>,
+    /// Whether attention scores and logits may be soft-capped.
+    pub has_softcap: bool,
+    /// Which layers look at a window, when the model has one.
+    pub window: WindowPattern,
+    /// RoPE base of windowed layers, where it differs from that of the others.
+    pub window_rope_base: Option<f32>,
+}

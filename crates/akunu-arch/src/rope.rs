@@ -1,0 +1,136 @@
+//! Rotary positions: which angle a pair turns by.
+//!
+//! Pair d of a head turns by `position * freq_scale / divisor[d]` with
+//! `divisor[d] = theta ^ (2d / head_dim) * factor[d]`.
+
+/// Factors of the divisors.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RopeFactors {
+    /// All 1.
+    None,
+    /// The weight `rope_freqs` holds them.
+    Weight,
+    /// Llama 3's rule: slow pairs are slowed down by `factor`, fast ones are not, with a smooth
+    /// passage between.
+    Llama3 {
+        /// How much slower the slowest pairs turn.
+        factor: f32,
+        /// Pairs that turn less often than this in the original context are slow.
+        low_freq_factor: f32,
+        /// Pairs that turn more often than this in the original context are fast.
+        high_freq_factor: f32,
+        /// The context that the model was first trained with.
+        original_context: u32,
+    },
+}
+
+/// The rotary positions of one layer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RopeConfig {
+    /// Base of the frequencies.
+    pub theta: f32,
+    /// Linear scaling of positions, `1 / factor`.
+    pub freq_scale: f32,
+    /// Factors of the divisors.
+    pub factors: RopeFactors,
+}
+
+impl RopeConfig {
+    /// The divisors for a head of `head_dim`. `weight` is the weight `rope_freqs`, which
+    /// [`RopeFactors::Weight`] needs; missing entries count as 1.
+    pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {
+        let pair = |d: u32| {
+            let exponent = f64::from(2 * d) / f64::from(head_dim);
+            let divisor = f64::from(self.theta).powf(exponent);
+            let factor = match self.factors {
+                RopeFactors::None => 1.0,
+                RopeFactors::Weight => weight.get(d as usize).map_or(1.0, |&f| f64::from(f)),
+                RopeFactors::Llama3 { .. } => self.llama3_factor(divisor),
+            };
+            (divisor * factor) as f32
+        };
+        (0..head_dim / 2).map(pair).collect()
+    }
+
+    fn llama3_factor(&self, divisor: f64) -> f64 {
+        let RopeFactors::Llama3 {
+            factor,
+            low_freq_factor,
+            high_freq_factor,
+            original_context,
+        } = self.factors
+        else {
+            return 1.0;
+        };
+        let (factor, low, high) = (
+            f64::from(factor),
+            f64::from(low_freq_factor),
+            f64::from(high_freq_factor),
+        );
+        let turns = f64::from(original_context) / (core::f64::consts::TAU * divisor);
+        if turns > high {
+            1.0
+        } else if turns < low {
+            factor
+        } else {
+            let smooth = (turns - low) / (high - low);
+            1.0 / ((1.0 - smooth) / factor + smooth)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: RopeConfig = RopeConfig {
+        theta: 10_000.0,
+        freq_scale: 1.0,
+        factors: RopeFactors::None,
+    };
+
+    #[test]
+    fn divisors_are_powers_of_the_base() {
+        let divisors = PLAIN.divisors(8, &[]);
+        assert_eq!(divisors, [1.0, 10.0, 100.0, 1000.0]);
+    }
+
+    #[test]
+    fn a_weight_multiplies_them() {
+        let config = RopeConfig {
+            factors: RopeFactors::Weight,
+            ..PLAIN
+        };
+        assert_eq!(
+            config.divisors(8, &[1.0, 2.0, 4.0]),
+            [1.0, 20.0, 400.0, 1000.0]
+        );
+    }
+
+    /// The factors that converters write into `rope_freqs` for Llama 3.2: 1 for fast pairs, 32 for
+    /// slow ones.
+    #[test]
+    fn llama3_slows_only_slow_pairs() {
+        let factors = RopeFactors::Llama3 {
+            factor: 32.0,
+            low_freq_factor: 1.0,
+            high_freq_factor: 4.0,
+            original_context: 8192,
+        };
+        let scaled = RopeConfig {
+            theta: 500_000.0,
+            factors,
+            ..PLAIN
+        };
+        let plain = RopeConfig {
+            factors: RopeFactors::None,
+            ..scaled
+        };
+        let ratio: Vec<f32> = (scaled.divisors(64, &[]).iter().zip(plain.divisors(64, &[])))
+            .map(|(a, b)| a / b)
+            .collect();
+        assert_eq!(ratio[0], 1.0);
+        assert_eq!(ratio[31], 32.0);
+        assert!(ratio.is_sorted(), "{ratio:?}");
+    }
+}

@@ -1,0 +1,100 @@
+//! The weights that a decoder needs, with their shapes.
+
+use std::path::Path;
+
+use akunu_gguf::WeightStore;
+
+use crate::config::ModelConfig;
+use crate::error::ArchError;
+
+/// A weight by its canonical name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WeightShape {
+    /// Canonical name.
+    pub name: String,
+    /// Rows: the output width, or 1 for a vector.
+    pub rows: u32,
+    /// Columns: the input width, or the length of a vector.
+    pub cols: u32,
+}
+
+/// Every weight that the layers of this model read, in the order of use.
+pub fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
+    let mut all = Vec::new();
+    let mut add = |name: String, rows, cols| all.push(WeightShape { name, rows, cols });
+    let (dim, ffn, q, kv) = (config.dim, config.ffn_dim, config.q_dim(), config.kv_dim());
+    let arch = &config.arch;
+    add("token_embedding.weight".into(), config.vocab_size, dim);
+    for layer in 0..config.layers.len() {
+        let mut add = |name: &str, rows, cols| add(format!("layers.{layer}.{name}"), rows, cols);
+        add("attention_norm.weight", 1, dim);
+        for (name, rows) in [("q", q), ("k", kv), ("v", kv)] {
+            add(&format!("attention.{name}.weight"), rows, dim);
+            if arch.has_qkv_bias {
+                add(&format!("attention.{name}.bias"), 1, rows);
+            }
+        }
+        if arch.has_qk_norm {
+            add("attention.q_norm.weight", 1, config.head_dim);
+            add("attention.k_norm.weight", 1, config.head_dim);
+        }
+        add("attention.output.weight", dim, q);
+        if arch.has_post_attention_norm {
+            add("post_attention_norm.weight", 1, dim);
+        }
+        add("ffn_norm.weight", 1, dim);
+        if arch.activation.is_gated() {
+            add("ffn.gate.weight", ffn, dim);
+        }
+        add("ffn.up.weight", ffn, dim);
+        add("ffn.down.weight", dim, ffn);
+        if arch.has_post_ffn_norm {
+            add("post_ffn_norm.weight", 1, dim);
+        }
+    }
+    add("output_norm.weight".into(), 1, dim);
+    if !config.tied_embeddings {
+        add("output.weight".into(), config.vocab_size, dim);
+    }
+    all
+}
+
+impl ModelConfig {
+    /// Checks that the file has every weight that a decoder of this shape reads, in that shape, and
+    /// no bias that it would leave out.
+    pub fn check_weights(&self, store: &WeightStore, path: &Path) -> Result<(), ArchError> {
+        let shapes = weight_shapes(self);
+        for shape in &shapes {
+            let missing = || ArchError::MissingWeight {
+                path: path.to_path_buf(),
+                name: shape.name.clone(),
+            };
+            let weight = store.tensor(&shape.name).ok_or_else(missing)?;
+            let (rows, cols) = (shape.rows as usize, shape.cols as usize);
+            if (weight.rows(), weight.cols()) != (rows, cols) {
+                return Err(ArchError::WeightShape {
+                    path: path.to_path_buf(),
+                    name: shape.name.clone(),
+                    found_rows: weight.rows(),
+                    found_cols: weight.cols(),
+                    rows,
+                    cols,
+                });
+            }
+        }
+        let known = |name: &str| shapes.iter().any(|shape| shape.name == name);
+        match store
+            .iter()
+            .find(|weight| weight.name.ends_with(".bias") && !known(weight.name))
+        {
+            None => Ok(()),
+            Some(bias) => Err(ArchError::Unsupported {
+                path: path.to_path_buf(),
+                what: format!(
+                    "the bias `{}` in the architecture `{}`",
+                    bias.name, self.arch.name
+                ),
+            }),
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Descriptions written by hand: each architecture from `config.json`, and what is refused.
+
+use std::fs;
+
+use akunu_arch::{ModelConfig, RopeConfig, RopeFactors, RopePairing};
+use akunu_gguf::{GgufHeader, WeightStore};
+use akunu_types::DType;
+use serde_json::{Value, json};
+
+/// A folder with this config and a token embedding of 10 rows, opened and described.
+fn describe(config: &Value) -> Result<ModelConfig, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let header = json!({"model.embed_tokens.weight": {
+        "dtype": "F32", "shape": [10, 1], "data_offsets": [0, 40]
+    }});
+    let header = header.to_string().into_bytes();
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(&header);
+    file.extend([0; 40]);
+    fs::write(folder.path().join("model.safetensors"), file).expect("written");
+    fs::write(folder.path().join("config.json"), config.to_string()).expect("written");
+    let store = WeightStore::open(folder.path()).map_err(|error| error.to_string())?;
+    ModelConfig::from_store(&store).map_err(|error| error.to_string())
+}
+
+fn llama() -> Value {
+    json!({
+        "model_type": "llama", "hidden_size": 64, "intermediate_size": 128,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "max_position_embeddings": 2048, "rms_norm_eps": 1e-5, "rope_theta": 500000.0
+    })
+}
+
+fn with(mut config: Value, fields: Value) -> Value {
+    let fields = fields.as_object().expect("an object").clone();
+    config.as_object_mut().expect("an object").extend(fields);
+    config
+}
+
+#[test]
+fn safetensors_llama_has_split_halves() {
+    let config = describe(&llama()).expect("complete");
+    assert_eq!(
+        config.arch.rope,
+        Some(RopePairing::SplitHalves),
+        "only GGUF permutes"
+    );
+    assert_eq!(
+        (config.head_dim, config.n_kv_heads, config.vocab_size),
+        (16, 2, 10)
+    );
+    assert_eq!(config.layers[0].rope.theta, 500_000.0);
+    assert!(config.tied_embeddings, "there is no output weight");
+}
+
+#[test]
+fn llama3_scaling_in_the_old_and_the_new_place() {
+    let scaling = json!({
+        "rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192
+    });
+    let old = describe(&with(llama(), json!({ "rope_scaling": scaling }))).expect("complete");
+    let parameters = with(scaling, json!({ "rope_theta": 500000.0 }));
+    let new = describe(&with(llama(), json!({ "rope_parameters": parameters }))).expect("complete");
+    assert_eq!(old, new);
+    assert!(matches!(
+        old.layers[3].rope.factors,
+        RopeFactors::Llama3 { factor: 32.0, .. }
+    ));
+}
+
+#[test]
+fn qwen_models_differ_in_bias_and_norm() {
+    let qwen = |name| describe(&with(llama(), json!({ "model_type": name }))).expect("complete");
+    let (two, three) = (qwen("qwen2"), qwen("qwen3"));
+    assert!(two.arch.has_qkv_bias && !two.arch.has_qk_norm);
+    assert!(!three.arch.has_qkv_bias && three.arch.has_qk_norm);
+}
+
+#[test]
+fn gemma2_alternates_and_caps() {
+    let config = describe(&with(
+        llama(),
+        json!({
+            "model_type": "gemma2", "head_dim": 32, "sliding_window": 8, "query_pre_attn_scalar": 144,
+            "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0
+        }),
+    ));
+    let config = config.expect("complete");
+    let windows: Vec<_> = config.layers.iter().map(|layer| layer.window).collect();
+    assert_eq!(windows, [Some(8), None, Some(8), None]);
+    assert_eq!(
+        (config.attention_softcap, config.final_softcap),
+        (Some(50.0), Some(30.0))
+    );
+    assert_eq!(config.attention_scale, 1.0 / 12.0);
+    assert!(config.arch.norm_adds_one, "safetensors hold w");
+}
+
+#[test]
+fn gemma3_takes_its_layers_from_the_list() {
+    let config = describe(
+        &json!({ "model_type": "gemma3", "text_config": with(llama(), json!({
+            "sliding_window": 8, "rope_theta": 1e6, "rope_local_base_freq": 2e4,
+            "rope_scaling": { "rope_type": "linear", "factor": 8.0 },
+            "layer_types": ["full_attention", "sliding_attention", "full_attention", "sliding_attention"]
+        }))}),
+    );
+    let config = config.expect("complete");
+    let global = RopeConfig {
+        theta: 1e6,
+        freq_scale: 0.125,
+        factors: RopeFactors::None,
+    };
+    assert_eq!(
+        (config.layers[0].window, config.layers[0].rope),
+        (None, global)
+    );
+    let local = RopeConfig {
+        theta: 2e4,
+        freq_scale: 1.0,
+        factors: RopeFactors::None,
+    };
+    assert_eq!(
+        (config.layers[1].window, config.layers[1].rope),
+        (Some(8), local)
+    );
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    let cases = [
+        (
+            json!({ "model_type": "mamba" }),
+            "`mamba` is not supported; the known ones are llama",
+        ),
+        (json!({ "hidden_size": null }), "`hidden_size` is missing"),
+        (
+            json!({ "hidden_size": "wide" }),
+            "`hidden_size` is \"wide\"",
+        ),
+        (json!({ "num_hidden_layers": 0 }), "`layers` is 0"),
+        (
+            json!({ "num_hidden_layers": 4_000_000_000u32 }),
+            "`layers` is",
+        ),
+        (json!({ "num_key_value_heads": 3 }), "`heads` is 4 for 3"),
+        (
+            json!({ "num_key_value_heads": 0 }),
+            "`key/value heads` is 0",
+        ),
+        (json!({ "num_attention_heads": 0 }), "`heads` is 0"),
+        (json!({ "head_dim": 15 }), "`head length` is 15"),
+        (json!({ "rms_norm_eps": -1.0 }), "`norm epsilon` is -1"),
+        (json!({ "rope_theta": 0 }), "`RoPE base` is 0"),
+        (
+            json!({ "rope_scaling": { "type": "yarn", "factor": 4.0 } }),
+            "scaling `yarn` is not",
+        ),
+        (
+            json!({ "rope_scaling": { "type": "linear" } }),
+            "`factor` is missing",
+        ),
+        (
+            json!({ "rope_scaling": { "type": "linear", "factor": 0 } }),
+            "`RoPE scale` is",
+        ),
+    ];
+    for (fields, message) in cases {
+        let error = describe(&with(llama(), fields.clone())).expect_err("must be refused");
+        assert!(error.contains(message), "{fields}: {error}");
+    }
+}
+
+/// A GGUF file with these extra keys, described.
+fn describe_gguf(extra: impl FnOnce(&mut GgufHeader)) -> Result<ModelConfig, String> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("tiny.gguf");
+    let mut header = GgufHeader::new();
+    header.set("general.architecture", "llama");
+    for (key, value) in [
+        ("llama.block_count", 2u32),
+        ("llama.embedding_length", 64),
+        ("llama.feed_forward_length", 128),
+        ("llama.attention.head_count", 4),
+        ("llama.context_length", 128),
+    ] {
+        header.set(key, &value);
+    }
+    header.tensor("token_embd.weight", &[64, 10], DType::F32);
+    extra(&mut header);
+    let mut writer = header.create(&path).expect("a header");
+    writer
+        .write("token_embd.weight", &[0; 64 * 10 * 4])
+        .expect("written");
+    writer.finish().expect("written");
+    let store = WeightStore::open(&path).map_err(|error| error.to_string())?;
+    ModelConfig::from_store(&store).map_err(|error| error.to_string())
+}
+
+#[test]
+fn gguf_defaults_and_refusals() {
+    let config = describe_gguf(|_| ()).expect("complete");
+    assert_eq!((config.n_kv_heads, config.head_dim), (4, 16));
+    assert_eq!(config.layers[0].rope.theta, 10_000.0);
+
+    let error = describe_gguf(|header| header.set("llama.rope.scaling.type", "yarn"));
+    assert!(error.expect_err("not implemented").contains("`yarn`"));
+    let error = describe_gguf(|header| header.set("general.architecture", "mamba"));
+    assert!(
+        error
+            .expect_err("unknown")
+            .contains("known ones are llama, qwen2")
+    );
+    let error = describe_gguf(|header| header.set("llama.block_count", "two"));
+    assert!(
+        error
+            .expect_err("another type")
+            .contains("llama.block_count")
+    );
+}
