@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// Halves are rounded after every operation and nothing is contracted, so that a result does not depend
 /// on the machine; the checks call the handlers of the shim.
-const FLAGS: [&str; 20] = [
+const FLAGS: [&str; 21] = [
     "-x",
     "c++",
     "-std=c++17",
@@ -25,6 +25,7 @@ const FLAGS: [&str; 20] = [
     "-fno-lax-vector-conversions",
     "-fno-exceptions",
     "-fno-rtti",
+    "-fstack-clash-protection",
     "-fvisibility=hidden",
     "-ftls-model=initial-exec",
     "-fsanitize=alignment,shift-exponent,array-bounds,integer-divide-by-zero",

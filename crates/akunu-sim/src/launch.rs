@@ -112,7 +112,7 @@ impl Launch<'_> {
                 self.threads
             )));
         }
-        if !checked_product(self.grid).is_some_and(|count| count > 0) {
+        if checked_product(self.grid).is_none_or(|count| count == 0) {
             return Err(bad(format!("a grid of {:?} threadgroups", self.grid)));
         }
         for (index, ..) in kernel.buffers() {

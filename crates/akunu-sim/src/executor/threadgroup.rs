@@ -97,7 +97,7 @@ impl Worker {
             orders,
             slot,
         };
-        let result = run.to_end();
+        let result = run.finish();
         self.stacks
             .extend(run.fibres.into_iter().map(Fibre::into_stack));
         result.map_err(|failure| self.explain_memory(failure))?;
@@ -158,7 +158,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn to_end(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) -> Result<(), Failure> {
         let mut groups: Vec<u32> = (0..self.fibres.len().div_ceil(SIMD_WIDTH) as u32).collect();
         loop {
             self.orders.arrange(&mut groups);
