@@ -7,13 +7,17 @@
 )]
 
 mod assets;
+mod check_macos;
+mod debian;
 mod failure;
 mod header;
 mod parity;
 mod process;
+mod test;
 mod workspace;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 #[derive(Parser)]
@@ -32,17 +36,24 @@ struct Cli {
 enum Command {
     /// Fetch models, tokenizers and sounds into target/assets
     Assets(assets::Args),
+    /// Type-check and lint the workspace for macOS, on a Mac or on Linux
+    CheckMacos,
     /// Write kernels/ShaderTypes.h from the Rust structs
     Header(header::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
+    /// Everything that must hold before a change is merged
+    Test(test::Args),
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|mistake| refuse(&mistake));
+    let done = match cli.command {
         Command::Assets(args) => assets::run(&args),
+        Command::CheckMacos => check_macos::run(),
         Command::Header(args) => header::run(&args),
         Command::Parity => parity::run(),
+        Command::Test(args) => test::run(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -51,4 +62,14 @@ fn main() -> ExitCode {
             failure.exit_code()
         }
     }
+}
+
+/// Ends the program as clap does; a command that does not exist also gets the list of those that do.
+fn refuse(mistake: &clap::Error) -> ! {
+    if mistake.kind() == ErrorKind::InvalidSubcommand {
+        let cli = Cli::command();
+        let names: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+        eprintln!("the commands are: {}\n", names.join(", "));
+    }
+    mistake.exit()
 }

@@ -13,9 +13,11 @@ use akunu_types::{block, params};
 use std::path::Path;
 use std::process::Command;
 
-const COMPILERS: [&str; 3] = ["c++", "g++", "clang++"];
+const COMPILERS: [&str; 4] = ["c++", "g++", "clang++", "clang++-19"];
 /// MSL 3.1 is based on C++14, so the header keeps to it.
 const STANDARD: &str = "-std=c++14";
+/// An empty source file, for a compiler that is only to read the header.
+const NOTHING: &str = "/dev/null";
 
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
@@ -149,7 +151,8 @@ fn run_probe(header: &Path, structs: &[StructLayout]) -> Result<String, Failure>
     Ok(process::output(&mut Command::new(&program))?)
 }
 
-/// Compiles the header by itself, its asserts on and warnings as errors.
+/// Compiles the header by itself with every C++ compiler there is, its asserts on and warnings as
+/// errors.
 fn compile_alone(header: &Path) -> Result<(), Failure> {
     let strict = [
         STANDARD,
@@ -159,12 +162,15 @@ fn compile_alone(header: &Path) -> Result<(), Failure> {
         "-Wpedantic",
         "-Werror",
     ];
-    process::output(
-        Command::new(compiler()?)
+    for compiler in compilers() {
+        let mut command = Command::new(compiler);
+        command
             .args(strict)
-            .args(["-x", "c++"])
-            .arg(header),
-    )?;
+            .args(["-x", "c++", "-include"])
+            .arg(header)
+            .arg(NOTHING);
+        process::output(&mut command)?;
+    }
     Ok(())
 }
 
@@ -178,21 +184,37 @@ fn compile_as_msl(header: &Path) -> Result<(), Failure> {
         println!("the Metal compiler is not installed: the header was not compiled as MSL");
         return Ok(());
     }
-    let strict = ["-std=metal3.1", "-fsyntax-only", "-Werror", "-x", "metal"];
-    process::output(Command::new("xcrun").args(metal).args(strict).arg(header))?;
+    let strict = [
+        "-std=metal3.1",
+        "-fsyntax-only",
+        "-Werror",
+        "-x",
+        "metal",
+        "-include",
+    ];
+    process::output(
+        Command::new("xcrun")
+            .args(metal)
+            .args(strict)
+            .arg(header)
+            .arg(NOTHING),
+    )?;
     Ok(())
 }
 
-fn compiler() -> Result<&'static str, Failure> {
+fn compilers() -> impl Iterator<Item = &'static str> {
     COMPILERS
         .into_iter()
-        .find(|program| process::exists(program))
-        .ok_or_else(|| {
-            Failure::Found(format!(
-                "no C++ compiler was found (tried {})",
-                COMPILERS.join(", ")
-            ))
-        })
+        .filter(|program| process::exists(program))
+}
+
+fn compiler() -> Result<&'static str, Failure> {
+    compilers().next().ok_or_else(|| {
+        Failure::Found(format!(
+            "no C++ compiler was found (tried {})",
+            COMPILERS.join(", ")
+        ))
+    })
 }
 
 #[cfg(test)]

@@ -57,6 +57,11 @@ pub fn output(command: &mut Command) -> Result<String, ProcessError> {
     })
 }
 
+/// The cargo that started us.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
 /// Whether a program of this name can be started.
 pub fn exists(program: &str) -> bool {
     Command::new(program)

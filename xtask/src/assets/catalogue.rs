@@ -3,7 +3,7 @@
 //! The data is `assets/catalogue.json`. An asset is made of *archives* (a package of a registry, by
 //! name and version) and of the *files* or *trees* to take out of them.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 const CATALOGUE: &str = include_str!("../../../assets/catalogue.json");
 
@@ -16,7 +16,7 @@ pub struct Catalogue {
 }
 
 /// One asset: a folder of files under its name.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asset {
     /// Its name on the command line, and its folder's.
@@ -36,7 +36,7 @@ pub struct Asset {
 }
 
 /// A package of a registry.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Archive {
     /// The registry and the kind of file it gives.
@@ -52,7 +52,7 @@ pub struct Archive {
 }
 
 /// Where an archive comes from.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Registry {
     /// A wheel (zip), by pip.
@@ -64,7 +64,7 @@ pub enum Registry {
 }
 
 /// One file of an asset.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct File {
     /// Its path inside the asset's folder.
@@ -78,7 +78,7 @@ pub struct File {
 }
 
 /// A folder of an archive, taken whole (hidden files excepted). The archive's hash vouches for it.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tree {
     /// The folder inside the archive, with a final slash.

@@ -1,0 +1,84 @@
+//! `cargo xtask check-macos`: type-checks and lints the whole workspace for a Mac, on any machine.
+//!
+//! On a Mac this is plain clippy. On Linux it is Debian's Rust, which comes with the sources of the
+//! standard library: cargo builds that for `aarch64-apple-darwin` (`-Zbuild-std`) and clippy checks
+//! everything on top; nothing is linked, so no Apple SDK is needed. The rustup toolchain of the
+//! project would have to download the target's standard library instead.
+//!
+//! Debian's clippy may be newer than the project's. Warnings of our own crates are errors in both;
+//! those of dependencies are not shown (cargo caps them).
+
+use crate::debian;
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace;
+use std::path::Path;
+use std::process::Command;
+
+const TARGET: &str = "aarch64-apple-darwin";
+const BIN: &str = "/usr/bin";
+/// What each Debian package brings, so that we see whether it is there.
+const PACKAGES: [debian::Package; 4] = [
+    debian::Package {
+        name: "rustc-web",
+        brings: "/usr/bin/rustc",
+    },
+    debian::Package {
+        name: "cargo-web",
+        brings: "/usr/bin/cargo",
+    },
+    debian::Package {
+        name: "rust-web-clippy",
+        brings: "/usr/bin/cargo-clippy",
+    },
+    debian::Package {
+        name: "rust-web-src",
+        brings: "/usr/lib/rustlib/src/rust/library/Cargo.toml",
+    },
+];
+/// Names that rustup or an outer cargo sets for the project's toolchain; they would mix the two.
+const OTHER_TOOLCHAIN: [&str; 5] = [
+    "CARGO",
+    "CARGO_TARGET_DIR",
+    "LD_LIBRARY_PATH",
+    "RUSTUP_TOOLCHAIN",
+    "RUSTDOC",
+];
+
+/// Runs the command.
+pub fn run() -> Result<(), Failure> {
+    let mut command = if cfg!(target_os = "macos") {
+        native()
+    } else {
+        on_linux()?
+    };
+    command.args(["--workspace", "--all-targets", "--", "-D", "warnings"]);
+    process::run(command.current_dir(workspace::root()))?;
+    println!("the workspace checks cleanly for {TARGET}");
+    Ok(())
+}
+
+fn native() -> Command {
+    let mut command = process::cargo();
+    command.arg("clippy");
+    command
+}
+
+fn on_linux() -> Result<Command, Failure> {
+    debian::ensure(&PACKAGES)?;
+    let bin = Path::new(BIN);
+    let mut command = Command::new(bin.join("cargo"));
+    for name in OTHER_TOOLCHAIN {
+        command.env_remove(name);
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(bin.to_path_buf()).chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(path)
+        .map_err(|e| Failure::Found(format!("PATH cannot be extended by {BIN}: {e}")))?;
+    command.env("PATH", path).env("RUSTC", bin.join("rustc"));
+    // Allows -Z options on a stable compiler.
+    command.env("RUSTC_BOOTSTRAP", "1");
+    command.args(["clippy", "-Zbuild-std", "--target", TARGET, "--target-dir"]);
+    command.arg(workspace::root().join("target/macos-check"));
+    Ok(command)
+}

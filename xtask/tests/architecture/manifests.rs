@@ -1,0 +1,82 @@
+//! What must, and what may not, stand in a `Cargo.toml`.
+
+use super::tree::{TextFile, text_files};
+
+/// The one manifest that may name Apple's frameworks.
+const APPLE_MANIFEST: &str = "crates/akunu-kernels/Cargo.toml";
+
+fn violations(files: &[TextFile]) -> Vec<String> {
+    let manifests = || {
+        files
+            .iter()
+            .filter(|file| file.path.ends_with("Cargo.toml"))
+    };
+    let apple = manifests()
+        .filter(|file| file.path != APPLE_MANIFEST && lines(file).any(|l| l.contains("objc2")))
+        .map(|file| format!("{}: only {APPLE_MANIFEST} may name objc2", file.path));
+    let no_lints = manifests()
+        .filter(|file| lines(file).any(|line| line == "[package]") && !has_workspace_lints(file))
+        .map(|file| format!("{}: `[lints] workspace = true` is missing", file.path));
+    let no_docs_lint = manifests()
+        .filter(|file| lines(file).any(|line| line == "[workspace.lints.rust]"))
+        .filter(|file| !lines(file).any(|line| line.starts_with("missing_docs = ")))
+        .map(|file| format!("{}: the lint table lacks missing_docs", file.path));
+    apple.chain(no_lints).chain(no_docs_lint).collect()
+}
+
+/// The lines without comments and outer spaces.
+fn lines(file: &TextFile) -> impl Iterator<Item = &str> {
+    file.text
+        .lines()
+        .map(|line| line.split('#').next().unwrap_or_default().trim())
+}
+
+fn has_workspace_lints(file: &TextFile) -> bool {
+    let mut after = lines(file).skip_while(|line| *line != "[lints]").skip(1);
+    after.find(|line| !line.is_empty()) == Some("workspace = true")
+}
+
+/// cargo-fuzz wants its own workspace, which cannot inherit our lint table.
+fn is_ours(file: &TextFile) -> bool {
+    !file.path.starts_with("fuzz/")
+}
+
+#[test]
+fn manifests_keep_the_rules() {
+    let files: Vec<TextFile> = text_files().into_iter().filter(is_ours).collect();
+    assert_eq!(violations(&files), Vec::<String>::new());
+}
+
+#[test]
+fn planted_violations_are_found() {
+    let check = |path: &str, text: &str| {
+        violations(&[TextFile {
+            path: path.into(),
+            text: text.into(),
+        }])
+    };
+    let good = "[package]\nname = \"a\"\n[lints]\nworkspace = true\n";
+    assert!(check("crates/a/Cargo.toml", good).is_empty());
+    assert_eq!(
+        check("crates/a/Cargo.toml", "[package]\n[lints]\n").len(),
+        1
+    );
+    let metal = format!("{good}[dependencies]\nobjc2-metal = \"0.3\"\n");
+    assert!(check(APPLE_MANIFEST, &metal).is_empty());
+    assert_eq!(check("crates/a/Cargo.toml", &metal).len(), 1);
+    assert_eq!(
+        check("Cargo.toml", "[workspace.dependencies]\nobjc2 = \"0.6\"\n").len(),
+        1
+    );
+    assert_eq!(
+        check("Cargo.toml", "[workspace.lints.rust]\nunused = \"warn\"\n").len(),
+        1
+    );
+    assert!(
+        check(
+            "Cargo.toml",
+            "[workspace.lints.rust]\nmissing_docs = \"warn\"\n"
+        )
+        .is_empty()
+    );
+}
