@@ -82,35 +82,53 @@ pub(crate) struct Build<'a> {
 }
 
 impl Build<'_> {
+    /// Compiles to `output`.
     pub(crate) fn run(
         &self,
         flags: &[String],
         libraries: &[&str],
         output: &Path,
     ) -> Result<(), SimError> {
-        let io = |source| SimError::Io {
+        let folder = self.folder()?;
+        let made = folder.path().join("made");
+        let mut all = flags.to_vec();
+        all.extend(["-o".to_owned(), made.display().to_string()]);
+        all.extend(libraries.iter().map(|&library| library.to_owned()));
+        self.clang(&folder, &all)?;
+        std::fs::rename(&made, output).map_err(|source| self.io(source))
+    }
+
+    /// Lets clang look at the source, and makes nothing.
+    pub(crate) fn check(&self, flags: &[String]) -> Result<(), SimError> {
+        self.clang(&self.folder()?, flags)
+    }
+
+    fn folder(&self) -> Result<tempfile::TempDir, SimError> {
+        std::fs::create_dir_all(self.cache).map_err(|source| self.io(source))?;
+        tempfile::tempdir_in(self.cache).map_err(|source| self.io(source))
+    }
+
+    fn clang(&self, folder: &tempfile::TempDir, flags: &[String]) -> Result<(), SimError> {
+        let input = folder.path().join("kernels.cpp");
+        std::fs::write(&input, self.text).map_err(|source| self.io(source))?;
+        let result = Command::new(&self.toolchain.program)
+            .arg(&input)
+            .args(flags)
+            .output()
+            .map_err(|source| self.io(source))?;
+        if result.status.success() {
+            return Ok(());
+        }
+        Err(SimError::Compile {
+            file: self.file.to_owned(),
+            messages: String::from_utf8_lossy(&result.stderr).into_owned(),
+        })
+    }
+
+    fn io(&self, source: std::io::Error) -> SimError {
+        SimError::Io {
             path: self.cache.to_owned(),
             source,
-        };
-        std::fs::create_dir_all(self.cache).map_err(io)?;
-        let folder = tempfile::tempdir_in(self.cache).map_err(io)?;
-        let input = folder.path().join("kernels.cpp");
-        let made = folder.path().join("made");
-        std::fs::write(&input, self.text).map_err(io)?;
-        let result = Command::new(&self.toolchain.program)
-            .args(flags)
-            .arg(&input)
-            .arg("-o")
-            .arg(&made)
-            .args(libraries)
-            .output()
-            .map_err(io)?;
-        if !result.status.success() {
-            return Err(SimError::Compile {
-                file: self.file.to_owned(),
-                messages: String::from_utf8_lossy(&result.stderr).into_owned(),
-            });
         }
-        std::fs::rename(&made, output).map_err(io)
     }
 }

@@ -41,6 +41,7 @@ pub mod flatten;
 mod launch;
 mod library;
 pub mod msl;
+pub mod ptx;
 pub mod rewrite;
 mod simulator;
 mod toolchain;

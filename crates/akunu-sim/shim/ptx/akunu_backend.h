@@ -1,0 +1,126 @@
+// The PTX backend: real address spaces, warp shuffles, and arithmetic without CUDA's libraries.
+//
+// AKUNU_STRICT gives `constant` an address space of its own, which the check of address spaces needs.
+// When code is made, `constant` buffers lie in global memory, where `ld.const` cannot read.
+#pragma once
+
+#define AKUNU_DEVICE __attribute__((address_space(1)))
+#define AKUNU_THREADGROUP __attribute__((address_space(3)))
+#ifdef AKUNU_STRICT
+#define AKUNU_CONSTANT __attribute__((address_space(4))) const
+#else
+#define AKUNU_CONSTANT __attribute__((address_space(1))) const
+#endif
+
+namespace akunu {
+
+struct Constant {
+    ulong bits;
+    ulong defined;
+};
+
+// Function constants that were not compiled in: the host writes this array before a launch.
+extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[64];
+extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[64] = {};
+static constexpr AKUNU_DEVICE Constant *constants = akunu_constants;
+
+template <typename T> inline T read_constant(uint slot, const char *, uint) {
+    static_assert(sizeof(T) <= 4, "function constants have four bytes at most");
+    uint bits = (uint)akunu_constants[slot].bits;
+    T value;
+    __builtin_memcpy(&value, &bits, sizeof(T));
+    return value;
+}
+
+namespace builtin {
+inline uint3 thread_position_in_threadgroup() {
+    return uint3{(uint)__nvvm_read_ptx_sreg_tid_x(), (uint)__nvvm_read_ptx_sreg_tid_y(),
+                 (uint)__nvvm_read_ptx_sreg_tid_z()};
+}
+inline uint3 threadgroup_position_in_grid() {
+    return uint3{(uint)__nvvm_read_ptx_sreg_ctaid_x(), (uint)__nvvm_read_ptx_sreg_ctaid_y(),
+                 (uint)__nvvm_read_ptx_sreg_ctaid_z()};
+}
+inline uint3 threads_per_threadgroup() {
+    return uint3{(uint)__nvvm_read_ptx_sreg_ntid_x(), (uint)__nvvm_read_ptx_sreg_ntid_y(),
+                 (uint)__nvvm_read_ptx_sreg_ntid_z()};
+}
+inline uint3 threadgroups_per_grid() {
+    return uint3{(uint)__nvvm_read_ptx_sreg_nctaid_x(), (uint)__nvvm_read_ptx_sreg_nctaid_y(),
+                 (uint)__nvvm_read_ptx_sreg_nctaid_z()};
+}
+inline uint3 thread_position_in_grid() {
+    return threadgroup_position_in_grid() * threads_per_threadgroup() + thread_position_in_threadgroup();
+}
+inline uint thread_index_in_threadgroup() {
+    uint3 at = thread_position_in_threadgroup(), size = threads_per_threadgroup();
+    return (at.z * size.y + at.y) * size.x + at.x;
+}
+inline uint thread_index_in_simdgroup() { return thread_index_in_threadgroup() % 32; }
+inline uint simdgroup_index_in_threadgroup() { return thread_index_in_threadgroup() / 32; }
+inline uint simdgroups_per_threadgroup() {
+    uint3 size = threads_per_threadgroup();
+    return (size.x * size.y * size.z + 31) / 32;
+}
+} // namespace builtin
+
+namespace backend {
+
+inline uint lane() { return (uint)__nvvm_read_ptx_sreg_laneid(); }
+inline ulong active_lanes() { return 0xffffffffu; }
+
+inline void threadgroup_barrier(const char *, uint) { __syncthreads(); }
+inline void simdgroup_barrier(const char *, uint) { __nvvm_bar_warp_sync(0xffffffffu); }
+
+// 32 bits go in one shuffle, wider values word by word.
+template <typename T> inline T shuffle(T x, uint source, const char *, uint) {
+    constexpr int words = (sizeof(T) + 3) / 4;
+    int bits[words] = {};
+    __builtin_memcpy(bits, &x, sizeof(T));
+    for (int i = 0; i < words; i++) {
+        bits[i] = __nvvm_shfl_sync_idx_i32(0xffffffffu, bits[i], (int)source, 31);
+    }
+    T out;
+    __builtin_memcpy(&out, bits, sizeof(T));
+    return out;
+}
+
+template <typename Op, typename T> inline T reduce(T x, const char *file, uint line) {
+    for (uint mask = 16; mask > 0; mask /= 2) x = Op::apply(x, shuffle(x, lane() ^ mask, file, line));
+    return x;
+}
+
+template <typename Op, typename T> inline T scan(T x, const char *file, uint line) {
+    for (uint delta = 1; delta < 32; delta *= 2) {
+        T other = shuffle(x, lane() >= delta ? lane() - delta : lane(), file, line);
+        if (lane() >= delta) x = Op::apply(other, x);
+    }
+    return x;
+}
+
+inline ulong ballot(bool x, const char *, uint) { return (uint)__nvvm_vote_ballot_sync(0xffffffffu, x); }
+
+inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file, uint line) {
+    uint row = (lane() / 2) % 4 + (lane() / 16) * 4;
+    uint column = (lane() % 2) * 2 + ((lane() / 8) % 2) * 4;
+    for (uint k = 0; k < 8; k++) {
+        uint left_lane = (k / 2) % 2 + (row % 4) * 2 + (k / 4) * 8 + (row / 4) * 16;
+        uint right_lane = (column / 2) % 2 + (k % 4) * 2 + (column / 4) * 8 + (k / 4) * 16;
+        float left = shuffle(a[k & 1], left_lane, file, line);
+        float2 right = shuffle(b, right_lane, file, line);
+        c[0] = __builtin_fmaf(left, right[0], c[0]);
+        c[1] = __builtin_fmaf(left, right[1], c[1]);
+    }
+    return c;
+}
+
+} // namespace backend
+} // namespace akunu
+
+#include <akunu_ptx_math.h>
+
+// Where an entry point finds its bindings.
+#define AKUNU_BUFFER(INDEX) akunu_buffer_##INDEX
+#define AKUNU_THREADGROUP_BUFFER(INDEX) ((void *)(akunu_dynamic + akunu_offset_##INDEX))
+
+extern "C" __attribute__((address_space(3), aligned(16))) uchar akunu_dynamic[];
