@@ -35,6 +35,7 @@
 //! ```
 
 mod compile;
+mod device;
 mod error;
 mod executor;
 pub mod flatten;
@@ -44,9 +45,11 @@ pub mod msl;
 pub mod ptx;
 pub mod rewrite;
 mod simulator;
+pub mod table;
 mod toolchain;
 
 pub use compile::compile;
+pub use device::SimDevice;
 pub use error::SimError;
 pub use executor::buffer::SimBuffer;
 pub use executor::schedule::Schedule;

@@ -63,6 +63,15 @@ impl Simulator {
         self.files.iter().flat_map(|file| &file.unit.kernels)
     }
 
+    /// The function constants that the file of this kernel declares.
+    pub fn constants(&self, kernel: &str) -> &[FunctionConstant] {
+        let has = |file: &&SourceFile| file.unit.kernels.iter().any(|k| k.name == kernel);
+        self.files
+            .iter()
+            .find(has)
+            .map_or(&[], |file| &file.unit.constants)
+    }
+
     /// The files that could not be read, and why.
     pub fn unread(&self) -> &[String] {
         &self.unread
