@@ -17,24 +17,21 @@ use std::process::Command;
 
 const TARGET: &str = "aarch64-apple-darwin";
 const BIN: &str = "/usr/bin";
-/// What each Debian package brings, so that we see whether it is there.
-const PACKAGES: [debian::Package; 4] = [
-    debian::Package {
-        name: "rustc-web",
-        brings: "/usr/bin/rustc",
-    },
-    debian::Package {
-        name: "cargo-web",
-        brings: "/usr/bin/cargo",
-    },
-    debian::Package {
-        name: "rust-web-clippy",
-        brings: "/usr/bin/cargo-clippy",
-    },
-    debian::Package {
-        name: "rust-web-src",
-        brings: "/usr/lib/rustlib/src/rust/library/Cargo.toml",
-    },
+/// The Debian packages, each with a file that shows whether it is there.
+const PACKAGES: [(&str, &str); 4] = [
+    ("rustc-web", "/usr/bin/rustc"),
+    ("cargo-web", "/usr/bin/cargo"),
+    ("rust-web-clippy", "/usr/bin/cargo-clippy"),
+    (
+        "rust-web-src",
+        "/usr/lib/rustlib/src/rust/library/Cargo.toml",
+    ),
+];
+/// Nothing that is compiled here runs for long: the profile's optimisations would only cost time.
+const UNOPTIMISED: [&str; 3] = [
+    "profile.dev.opt-level=0",
+    "profile.dev.debug=false",
+    "profile.dev.package.\"*\".opt-level=0",
 ];
 /// Names that rustup or an outer cargo sets for the project's toolchain; they would mix the two.
 const OTHER_TOOLCHAIN: [&str; 5] = [
@@ -65,7 +62,11 @@ fn native() -> Command {
 }
 
 fn on_linux() -> Result<Command, Failure> {
-    debian::ensure(&PACKAGES)?;
+    let absent = PACKAGES
+        .iter()
+        .filter(|(_, file)| !Path::new(file).exists());
+    let missing: Vec<&str> = absent.map(|(package, _)| *package).collect();
+    debian::install(&missing)?;
     let bin = Path::new(BIN);
     let mut command = Command::new(bin.join("cargo"));
     for name in OTHER_TOOLCHAIN {
@@ -80,5 +81,8 @@ fn on_linux() -> Result<Command, Failure> {
     command.env("RUSTC_BOOTSTRAP", "1");
     command.args(["clippy", "-Zbuild-std", "--target", TARGET, "--target-dir"]);
     command.arg(workspace::root().join("target/macos-check"));
+    for setting in UNOPTIMISED {
+        command.args(["--config", setting]);
+    }
     Ok(command)
 }

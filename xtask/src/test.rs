@@ -88,35 +88,13 @@ const TEST_ASSETS: &[&str] = &[
     "tokenizer-mistral_nemo",
 ];
 
-/// Tools that other steps call, as Debian packages them.
-const TOOLS: &[debian::Package] = &[
-    debian::Package {
-        name: "clang-19",
-        brings: "/usr/bin/clang++-19",
-    },
-    debian::Package {
-        name: "g++",
-        brings: "/usr/bin/g++",
-    },
-];
-/// Tools that need not be Debian's own.
-const TOOLS_ON_PATH: &[(&str, &[&str], debian::Package)] = &[
-    (
-        "python3",
-        &["-m", "pip", "--version"],
-        debian::Package {
-            name: "python3-pip",
-            brings: "",
-        },
-    ),
-    (
-        "npm",
-        &["--version"],
-        debian::Package {
-            name: "npm",
-            brings: "",
-        },
-    ),
+/// Tools that other steps call: the command that shows whether one is there, and the Debian package
+/// that brings it.
+const TOOLS: &[(&[&str], &str)] = &[
+    (&["clang++-19", "--version"], "clang-19"),
+    (&["g++", "--version"], "g++"),
+    (&["python3", "-m", "pip", "--version"], "python3-pip"),
+    (&["npm", "--version"], "npm"),
 ];
 
 /// Runs the command.
@@ -203,18 +181,11 @@ fn install() -> Result<(), Failure> {
     if !cfg!(target_os = "linux") {
         return Ok(());
     }
-    let works = |program: &str, arguments: &[&str]| {
-        process::output(Command::new(program).args(arguments)).is_ok()
-    };
-    let on_path = TOOLS_ON_PATH
-        .iter()
-        .filter(|(program, arguments, _)| !works(program, arguments));
-    let packages: Vec<debian::Package> = TOOLS
-        .iter()
-        .copied()
-        .chain(on_path.map(|(_, _, package)| *package))
-        .collect();
-    debian::ensure(&packages)?;
+    let absent = TOOLS.iter().filter(|(command, _)| {
+        process::output(Command::new(command[0]).args(&command[1..])).is_err()
+    });
+    let missing: Vec<&str> = absent.map(|(_, package)| *package).collect();
+    debian::install(&missing)?;
     for component in ["clippy", "rustfmt"] {
         let name = if component == "rustfmt" {
             "fmt"

@@ -79,7 +79,7 @@ fn npm_pack(archive: &Archive, folder: &Path) -> Command {
     let mut command = Command::new("npm");
     command.args([
         "pack",
-        "--silent",
+        "--loglevel=error",
         &format!("{}@{}", archive.package, archive.version),
     ]);
     command.current_dir(folder);
