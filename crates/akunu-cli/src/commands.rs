@@ -1,0 +1,77 @@
+//! The subcommands: one file each, one row of [`COMMANDS`] each.
+
+mod completions;
+mod inspect;
+mod quantize;
+
+use crate::failure::Failure;
+use clap::{ArgMatches, Command, Parser};
+use std::io::Write;
+
+/// A subcommand: its arguments are its fields, its help is its doc comment.
+trait Run: Parser {
+    /// Does the work and writes the result, and only that, to `out`.
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure>;
+}
+
+/// One subcommand: how it is described to clap, and what it does.
+struct Row {
+    command: fn() -> Command,
+    run: fn(&ArgMatches, &mut dyn Write) -> Result<(), Failure>,
+}
+
+const fn row<C: Run>() -> Row {
+    Row {
+        command: C::command,
+        run: |matches, out| match C::from_arg_matches(matches) {
+            Ok(command) => command.run(out),
+            Err(usage) => usage.exit(),
+        },
+    }
+}
+
+/// Every subcommand, in the order of the help.
+const COMMANDS: &[Row] = &[
+    row::<inspect::Inspect>(),
+    row::<quantize::Quantize>(),
+    row::<completions::Completions>(),
+];
+
+/// The whole command line.
+pub fn cli() -> Command {
+    Command::new("akunu-cli")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(env!("CARGO_PKG_DESCRIPTION"))
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(COMMANDS.iter().map(|row| (row.command)()))
+}
+
+/// Runs the subcommand that the arguments name.
+pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
+    for row in COMMANDS {
+        if let Some(matches) = matches.subcommand_matches((row.command)().get_name()) {
+            return (row.run)(matches, out);
+        }
+    }
+    unreachable!("clap requires one of the subcommands")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// clap's own check: conflicting flags, positions out of order, and the like.
+    #[test]
+    fn the_command_line_is_consistent() {
+        cli().debug_assert();
+    }
+
+    #[test]
+    fn every_subcommand_says_what_it_does() {
+        for row in COMMANDS {
+            let command = (row.command)();
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! `inspect FILE`: what a model is and what it needs, without loading it.
+
+mod attention;
+mod folder;
+mod gguf;
+mod report;
+mod text;
+
+use super::Run;
+use crate::failure::Failure;
+use akunu_gguf::WeightStore;
+use clap::Parser;
+use report::Report;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Show what a model is: architecture, quantisation, memory, tokenizer
+#[derive(Parser)]
+#[command(name = "inspect")]
+pub struct Inspect {
+    /// A GGUF file (any part of a split one), or a folder with config.json and safetensors
+    file: PathBuf,
+    /// List every tensor
+    #[arg(long)]
+    tensors: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Tokens of context to plan memory for [default: all that the model was trained for]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    ctx: Option<u64>,
+}
+
+impl Run for Inspect {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let store = WeightStore::open(&self.file)?;
+        let mut report = Report::new(&store, self.ctx)?;
+        if self.tensors {
+            report.list_tensors(&store);
+        }
+        if self.json {
+            serde_json::to_writer_pretty(&mut *out, &report)?;
+            writeln!(out)?;
+        } else {
+            text::write(&report, out)?;
+        }
+        Ok(())
+    }
+}

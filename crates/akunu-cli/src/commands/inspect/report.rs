@@ -1,0 +1,167 @@
+//! Everything that `inspect` says, as data: `--json` prints it as it is.
+
+use super::attention::Attention;
+use super::{folder, gguf};
+use crate::failure::Failure;
+use akunu_gguf::{Container, WeightStore};
+use akunu_types::DType;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What a model is and what it needs.
+#[derive(Serialize)]
+pub struct Report {
+    pub path: String,
+    pub format: String,
+    pub file_bytes: u64,
+    pub files: usize,
+    pub description: Description,
+    pub parameters: u64,
+    pub tied_embeddings: bool,
+    pub weights: Weights,
+    /// Absent for a model that keeps no keys and values, or does not say how many.
+    pub kv_cache: Option<KvCache>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tensors: Option<Vec<Tensor>>,
+}
+
+/// What the container says about the model. What it does not say is absent.
+#[derive(Default, Serialize)]
+pub struct Description {
+    pub architecture: Option<String>,
+    pub name: Option<String>,
+    pub context_length: Option<u64>,
+    pub layers: Option<u64>,
+    pub embedding_length: Option<u64>,
+    pub feed_forward_length: Option<u64>,
+    pub attention: Option<Attention>,
+    pub tokenizer: Option<Tokenizer>,
+}
+
+/// The vocabulary and what comes with it.
+#[derive(Serialize)]
+pub struct Tokenizer {
+    pub model: Option<String>,
+    pub pre: Option<String>,
+    pub vocab_size: Option<u64>,
+    pub chat_template: bool,
+}
+
+/// The weights by type, most bytes first.
+#[derive(Serialize)]
+pub struct Weights {
+    pub bytes: u64,
+    pub types: Vec<TypeShare>,
+}
+
+/// How much of the model has one type.
+#[derive(Serialize)]
+pub struct TypeShare {
+    #[serde(rename = "type")]
+    pub dtype: &'static str,
+    pub tensors: usize,
+    pub parameters: u64,
+    pub bytes: u64,
+    /// Whether our kernels can multiply by it.
+    pub usable: bool,
+}
+
+/// Memory for keys and values.
+#[derive(Serialize)]
+pub struct KvCache {
+    pub context: u64,
+    #[serde(rename = "type")]
+    pub dtype: &'static str,
+    pub bytes: u64,
+}
+
+/// One tensor.
+#[derive(Serialize)]
+pub struct Tensor {
+    /// The name in the file.
+    pub name: String,
+    /// The canonical name; the same where there is none.
+    pub weight: String,
+    #[serde(rename = "type")]
+    pub dtype: &'static str,
+    /// Dimensions in ggml's order, the length of a row first.
+    pub dims: Vec<usize>,
+    pub bytes: u64,
+}
+
+impl Report {
+    /// Reads the descriptions and adds up the tensors; touches no weight.
+    pub fn new(store: &WeightStore, context: Option<u64>) -> Result<Report, Failure> {
+        let (path, format, description) = match store.container() {
+            Container::Gguf(file) => {
+                let format = format!("GGUF v{}", file.version());
+                (file.path(), format, gguf::describe(file.metadata())?)
+            }
+            Container::Folder(folder) => {
+                let format = match folder.quantization() {
+                    Some(_) => "MLX safetensors",
+                    None => "safetensors",
+                };
+                (folder.path(), format.to_string(), folder::describe(folder))
+            }
+        };
+        let context = context.or(description.context_length);
+        Ok(Report {
+            path: path.display().to_string(),
+            format,
+            file_bytes: store.parts().iter().map(|part| part.len() as u64).sum(),
+            files: store.parts().len(),
+            parameters: store.iter().map(|w| w.dims.n_elements() as u64).sum(),
+            tied_embeddings: store.has_tied_embeddings(),
+            weights: Weights::of(store),
+            kv_cache: kv_cache(description.attention.as_ref(), context),
+            description,
+            tensors: None,
+        })
+    }
+
+    /// Adds the list of tensors.
+    pub fn list_tensors(&mut self, store: &WeightStore) {
+        let tensors = store.iter().map(|weight| Tensor {
+            name: weight.tensor.to_string(),
+            weight: weight.name.to_string(),
+            dtype: weight.dtype.name(),
+            dims: weight.dims.as_slice().to_vec(),
+            bytes: weight.size() as u64,
+        });
+        self.tensors = Some(tensors.collect());
+    }
+}
+
+impl Weights {
+    fn of(store: &WeightStore) -> Weights {
+        let mut shares: BTreeMap<DType, TypeShare> = BTreeMap::new();
+        for weight in store.iter() {
+            let share = shares.entry(weight.dtype).or_insert(TypeShare {
+                dtype: weight.dtype.name(),
+                tensors: 0,
+                parameters: 0,
+                bytes: 0,
+                usable: weight.dtype.is_usable(),
+            });
+            share.tensors += 1;
+            share.parameters += weight.dims.n_elements() as u64;
+            share.bytes += weight.size() as u64;
+        }
+        let mut types: Vec<TypeShare> = shares.into_values().collect();
+        types.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+        Weights {
+            bytes: types.iter().map(|share| share.bytes).sum(),
+            types,
+        }
+    }
+}
+
+fn kv_cache(attention: Option<&Attention>, context: Option<u64>) -> Option<KvCache> {
+    let (attention, context) = (attention?, context?);
+    Some(KvCache {
+        context,
+        dtype: DType::F16.name(),
+        bytes: attention.kv_bytes(context)?,
+    })
+}

@@ -1,0 +1,139 @@
+//! The report as text: one fact a line, then the tables.
+
+use super::attention::Attention;
+use super::report::{Report, Tensor, Tokenizer, TypeShare};
+use crate::units::{bytes, count};
+use std::io::{self, Write};
+
+/// Writes the report.
+pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
+    let about = &report.description;
+    let known = |text: &Option<String>| text.as_deref().unwrap_or("unknown").to_string();
+    let number = |n: Option<u64>| n.map_or("unknown".to_string(), |n| n.to_string());
+    let mut fact = |name: &str, value: &str| writeln!(out, "{name:<16}{}", printable(value));
+    fact("file", &report.path)?;
+    fact("format", &format_line(report))?;
+    fact("architecture", &known(&about.architecture))?;
+    fact("name", &known(&about.name))?;
+    fact("parameters", &count(report.parameters))?;
+    fact("context length", &number(about.context_length))?;
+    fact("layers", &number(about.layers))?;
+    fact("dimension", &number(about.embedding_length))?;
+    fact("feed forward", &number(about.feed_forward_length))?;
+    if let Some(attention) = &about.attention {
+        fact("attention", &attention_line(attention))?;
+    }
+    let output = if report.tied_embeddings {
+        "the token embedding"
+    } else {
+        "its own weights"
+    };
+    fact("output layer", output)?;
+    fact(
+        "tokenizer",
+        &about
+            .tokenizer
+            .as_ref()
+            .map_or("none".to_string(), tokenizer_line),
+    )?;
+    fact("weights", &bytes(report.weights.bytes))?;
+    if let Some(kv) = &report.kv_cache {
+        let line = format!(
+            "{} for {} tokens in {}",
+            bytes(kv.bytes),
+            kv.context,
+            kv.dtype
+        );
+        fact("KV cache", &line)?;
+    }
+    writeln!(out)?;
+    write_types(&report.weights.types, out)?;
+    if let Some(tensors) = &report.tensors {
+        writeln!(out)?;
+        write_tensors(tensors, out)?;
+    }
+    Ok(())
+}
+
+/// Text from the file without control characters, which could play tricks on a terminal.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+fn format_line(report: &Report) -> String {
+    let files = match report.files {
+        1 => "1 file".to_string(),
+        n => format!("{n} files"),
+    };
+    format!("{}, {}, {files}", report.format, bytes(report.file_bytes))
+}
+
+fn attention_line(attention: &Attention) -> String {
+    let kv_heads = attention.kv_heads.iter().copied().max().unwrap_or(0);
+    let mut line = format!(
+        "{} heads, {kv_heads} for keys and values, {} values each",
+        attention.heads, attention.key_length
+    );
+    if let Some(window) = attention.window {
+        let local = attention.windowed.iter().filter(|&&local| local).count();
+        line += &match local {
+            0 => format!(", window {window} in some layers"),
+            n => format!(", window {window} in {n} layers"),
+        };
+    }
+    line
+}
+
+fn tokenizer_line(tokenizer: &Tokenizer) -> String {
+    let mut line = tokenizer.model.clone().unwrap_or("unknown".to_string());
+    if let Some(pre) = &tokenizer.pre {
+        line += &format!("/{pre}");
+    }
+    if let Some(size) = tokenizer.vocab_size {
+        line += &format!(", {size} tokens");
+    }
+    line + match tokenizer.chat_template {
+        true => ", chat template",
+        false => ", no chat template",
+    }
+}
+
+fn write_types(types: &[TypeShare], out: &mut dyn Write) -> io::Result<()> {
+    writeln!(
+        out,
+        "{:<8} {:>8} {:>12} {:>12}",
+        "type", "tensors", "parameters", "bytes"
+    )?;
+    for share in types {
+        writeln!(
+            out,
+            "{:<8} {:>8} {:>12} {:>12}{}",
+            share.dtype,
+            share.tensors,
+            count(share.parameters),
+            bytes(share.bytes),
+            if share.usable { "" } else { "  not supported" }
+        )?;
+    }
+    Ok(())
+}
+
+fn write_tensors(tensors: &[Tensor], out: &mut dyn Write) -> io::Result<()> {
+    let width = tensors
+        .iter()
+        .map(|t| t.name.chars().count())
+        .max()
+        .unwrap_or(0);
+    for tensor in tensors {
+        let dims: Vec<String> = tensor.dims.iter().map(usize::to_string).collect();
+        writeln!(
+            out,
+            "{:<width$} {:<8} {:>18} {:>12}",
+            printable(&tensor.name),
+            tensor.dtype,
+            dims.join(" × "),
+            bytes(tensor.bytes)
+        )?;
+    }
+    Ok(())
+}

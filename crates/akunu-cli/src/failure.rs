@@ -1,0 +1,67 @@
+//! Why a command failed, in one sentence.
+
+use akunu_gguf::quant::QuantError;
+use akunu_gguf::{GgufError, StoreError};
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The exit code of a program that Ctrl-C ended, by convention 128 + SIGINT.
+const INTERRUPTED: u8 = 130;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A model cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A GGUF file cannot be read or written.
+    #[error(transparent)]
+    Gguf(#[from] GgufError),
+    /// A tensor cannot be converted.
+    #[error("tensor {tensor}: {problem}")]
+    Tensor {
+        /// Its name.
+        tensor: String,
+        /// Why not.
+        problem: QuantError,
+    },
+    /// A command that works on GGUF files was given a folder.
+    #[error("{} is a folder: this command takes a GGUF file", .0.display())]
+    IsFolder(PathBuf),
+    /// The output exists.
+    #[error("{} exists: choose another name, or add --force to replace it", .0.display())]
+    Exists(PathBuf),
+    /// Input and output are the same file.
+    #[error("{} is the input too: choose another name for the output", .0.display())]
+    OutputIsInput(PathBuf),
+    /// Standard output or input failed.
+    #[error("standard output or input: {0}")]
+    Stream(#[from] io::Error),
+    /// A result could not be turned into JSON.
+    #[error("cannot write JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The user pressed Ctrl-C.
+    #[error("interrupted; nothing was written")]
+    Interrupted,
+}
+
+impl Failure {
+    /// Whether the reader of our output went away, as `head` does: nobody is left to be told.
+    pub fn is_closed_pipe(&self) -> bool {
+        match self {
+            Failure::Stream(error) => error.kind() == io::ErrorKind::BrokenPipe,
+            Failure::Json(error) => error.io_error_kind() == Some(io::ErrorKind::BrokenPipe),
+            _ => false,
+        }
+    }
+
+    /// What the process returns.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Interrupted => ExitCode::from(INTERRUPTED),
+            _ if self.is_closed_pipe() => ExitCode::SUCCESS,
+            _ => ExitCode::FAILURE,
+        }
+    }
+}

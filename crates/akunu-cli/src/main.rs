@@ -1,0 +1,28 @@
+//! `akunu-cli`: arguments, printing, progress and exit codes. Nothing else in Akunu prints.
+//!
+//! Exit codes: 0 done, 1 an error in one sentence on stderr, 2 wrong usage, 130 interrupted.
+#![forbid(unsafe_code)]
+
+mod commands;
+mod failure;
+mod interrupt;
+mod units;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let matches = commands::cli().get_matches();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let done = commands::run(&matches, &mut out).and_then(|()| Ok(out.flush()?));
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if !failure.is_closed_pipe() {
+                // When stderr is closed too, the exit code is all that is left to say.
+                let _ = writeln!(io::stderr(), "error: {failure}");
+            }
+            failure.exit_code()
+        }
+    }
+}
