@@ -103,6 +103,9 @@ pub trait Device: Send {
     /// A read-only buffer over memory that exists already; nothing is copied.
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError>;
 
+    /// Gives a buffer's memory back. No plan that names it may run afterwards.
+    fn release(&mut self, buffer: Buffer);
+
     /// Copies host bytes into a buffer.
     fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
 

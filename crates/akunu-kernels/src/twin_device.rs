@@ -38,6 +38,13 @@ impl HostBuffers {
         self.push(Memory::Shared(bytes), len, false)
     }
 
+    /// Frees a buffer; its number stays taken and stands for nothing.
+    pub fn release(&mut self, buffer: Buffer) {
+        if let Some(memory) = self.0.get_mut(buffer.id as usize) {
+            *memory = Memory::Owned(AlignedBytes::zeroed(0));
+        }
+    }
+
     fn push(&mut self, memory: Memory, len: usize, writable: bool) -> Buffer {
         self.0.push(memory);
         Buffer {
@@ -151,6 +158,10 @@ impl Device for TwinDevice {
 
     fn share(&mut self, bytes: SharedBytes, _label: &str) -> Result<Buffer, DeviceError> {
         Ok(self.buffers.share(bytes))
+    }
+
+    fn release(&mut self, buffer: Buffer) {
+        self.buffers.release(buffer);
     }
 
     fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {

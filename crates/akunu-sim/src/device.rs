@@ -137,6 +137,13 @@ impl Device for SimDevice {
         })
     }
 
+    fn release(&mut self, buffer: Buffer) {
+        let memory = self.buffers.get_mut(buffer.id as usize);
+        if let (Some(memory), Ok(empty)) = (memory, SimBuffer::zeroed(0)) {
+            *memory = empty;
+        }
+    }
+
     fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
         if !buffer.writable {
             return Err(DeviceError::ReadOnly { buffer: buffer.id });
