@@ -17,13 +17,22 @@ template <typename V, typename A> inline void append(V &out, int &at, A value) {
 
 template <typename V> inline V make() { return V(); }
 
+// From a vector element by element, from a scalar in every element, from a packed vector as it converts.
+template <typename V, typename A> inline V convert(A value) {
+    if constexpr (shape<A>::is_vector) {
+        return __builtin_convertvector(value, V);
+    } else if constexpr (__is_class(A)) {
+        return (V)value;
+    } else {
+        return (V)(element_of<V>)value;
+    }
+}
+
 template <typename V, typename... A> inline V make(A... values) {
     if constexpr (!shape<V>::is_vector) {
         return V(values...);
-    } else if constexpr (sizeof...(A) == 1 && (!shape<A>::is_vector && ...)) {
-        return (V)((element_of<V>)values, ...);
     } else if constexpr (sizeof...(A) == 1) {
-        return __builtin_convertvector((values, ...), V);
+        return convert<V>(values...);
     } else {
         static_assert((shape<A>::size + ...) == shape<V>::size, "as many values as the vector has");
         V out;
