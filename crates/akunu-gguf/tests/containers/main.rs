@@ -1,0 +1,12 @@
+//! Reading and writing model files: valid, damaged, hostile and real ones.
+
+mod bytes;
+mod folders;
+mod hostile_gguf;
+mod hostile_safetensors;
+mod mlx_parity;
+mod mutations;
+mod names;
+mod real_files;
+mod round_trip;
+mod splits;
