@@ -13,6 +13,7 @@ mod failure;
 mod header;
 mod parity;
 mod process;
+mod shaders;
 mod test;
 mod workspace;
 
@@ -42,6 +43,8 @@ enum Command {
     Header(header::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
+    /// Compile the kernels for the simulator, PTX or Metal
+    Shaders(shaders::Args),
     /// Everything that must hold before a change is merged
     Test(test::Args),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Command::CheckMacos => check_macos::run(),
         Command::Header(args) => header::run(&args),
         Command::Parity => parity::run(),
+        Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),
     };
     match done {

@@ -4,7 +4,7 @@
 //! all that failed.
 
 use crate::failure::Failure;
-use crate::{assets, check_macos, debian, header, parity, process, workspace};
+use crate::{assets, check_macos, debian, header, parity, process, shaders, workspace};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -61,6 +61,11 @@ const STEPS: &[Step] = &[
         name: "parity",
         what: "Rust and C++ agree on every layout",
         run: parity::run,
+    },
+    Step {
+        name: "shaders",
+        what: "every kernel compiles for the simulator and, with real address spaces, to PTX",
+        run: shaders::run_all,
     },
     Step {
         name: "macos",

@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-sim", &["akunu-kernels"]),
     ("akunu-kernels", &["akunu-types"]),
     ("akunu-types", &[]),
-    ("xtask", &["akunu-kernels"]),
+    ("xtask", &["akunu-kernels", "akunu-sim"]),
 ];
 
 /// A dependency between two crates of the workspace.

@@ -29,7 +29,9 @@ template <typename V, typename A> inline V convert(A value) {
 }
 
 template <typename V, typename... A> inline V make(A... values) {
-    if constexpr (!shape<V>::is_vector) {
+    if constexpr (__is_aggregate(V) && !shape<V>::is_vector) {
+        return V{values...};
+    } else if constexpr (!shape<V>::is_vector) {
         return V(values...);
     } else if constexpr (sizeof...(A) == 1) {
         return convert<V>(values...);

@@ -8,20 +8,9 @@ use crate::msl::ReadError;
 use crate::msl::lexer::Tokens;
 use std::collections::HashSet;
 
-const ELEMENTS: [&str; 13] = [
-    "bool",
-    "char",
-    "uchar",
-    "short",
-    "ushort",
-    "int",
-    "uint",
-    "long",
-    "ulong",
-    "half",
-    "bfloat",
+const ELEMENTS: [&str; 12] = [
+    "bool", "char", "uchar", "short", "ushort", "int", "uint", "long", "ulong", "half", "bfloat",
     "float",
-    "packed_float",
 ];
 
 pub fn rewrite(edits: &mut Edits<'_>) -> Result<(), ReadError> {
@@ -45,7 +34,8 @@ pub fn rewrite(edits: &mut Edits<'_>) -> Result<(), ReadError> {
         };
         if tokens.is(end, "(") && !is_declarator(tokens, end) && !follows_member_access(tokens, at)
         {
-            edits.replace(at..end, format!("akunu::make<{}>", tokens.join(at..end)));
+            let start = unqualified(tokens, at);
+            edits.replace(start..end, format!("akunu::make<{}>", tokens.join(at..end)));
         }
         at = end;
     }
@@ -65,9 +55,10 @@ impl<'s> TypeNames<'s> {
             others: HashSet::new(),
         };
         for element in ELEMENTS {
-            names
-                .vectors
-                .extend((2..=4).map(|n| format!("{element}{n}")));
+            for n in 2..=4 {
+                names.vectors.insert(format!("{element}{n}"));
+                names.vectors.insert(format!("packed_{element}{n}"));
+            }
         }
         for at in 0..tokens.list.len() {
             match tokens.text(at) {
@@ -111,6 +102,13 @@ impl<'s> TypeNames<'s> {
         }
         (self.vectors.contains(text) || self.others.contains(text)).then_some(at + 1)
     }
+}
+
+/// Where the name at `at` begins with its `metal::`, if it has one.
+fn unqualified(tokens: &Tokens<'_>, at: usize) -> usize {
+    let qualified =
+        at >= 3 && tokens.is(at - 1, ":") && tokens.is(at - 2, ":") && tokens.is(at - 3, "metal");
+    if qualified { at - 3 } else { at }
 }
 
 /// `T (*name)(…)` and `T (&name)[…]` declare; they construct nothing.

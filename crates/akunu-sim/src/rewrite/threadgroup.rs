@@ -1,7 +1,7 @@
 //! `threadgroup float tile[64];` inside a kernel: memory that all threads of a threadgroup share.
 //!
-//! For the simulator it becomes a reference into the threadgroup's arena, for PTX a static in shared
-//! memory. `threadgroup float *p` is an ordinary pointer and stays.
+//! For the simulator it becomes a reference into the threadgroup's arena, for PTX one to static bytes in
+//! shared memory (bytes, because C++ cannot construct a struct there). `threadgroup float *p` is an ordinary pointer and stays.
 
 use super::{Edits, Target, begins_statement, statement_end};
 use crate::msl::ReadError;
@@ -37,7 +37,11 @@ pub fn rewrite(
                      akunu_type_{name} &{name} = akunu::threadgroup_variable<akunu_type_{name}>({id}); "
                 ),
                 Target::Ptx => format!(
-                    "static __attribute__((address_space(3), aligned(16))) {ty} {name}{extents}; "
+                    "typedef {ty} akunu_type_{name}{extents}; \
+                     static AKUNU_THREADGROUP __attribute__((aligned(16))) uchar \
+                     akunu_bytes_{name}[sizeof(akunu_type_{name})]; \
+                     AKUNU_THREADGROUP akunu_type_{name} &{name} = \
+                     *(AKUNU_THREADGROUP akunu_type_{name} *)akunu_bytes_{name}; "
                 ),
             });
             id += 1;
