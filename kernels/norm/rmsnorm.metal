@@ -1,19 +1,20 @@
-// rmsnorm_f32: y[r][i] = x[r][i] / sqrt(mean(x[r]^2) + eps) * weight[i]
+// rmsnorm_f32:       y[r][i] = x[r][i] / sqrt(mean(x[r]^2) + eps) * weight[i]
+// rmsnorm_gemma_f32: the same with (1 + weight[i]), for weights as Gemma's safetensors hold them
 //
 // Launch:  one threadgroup a row, about dim / 4 threads in whole SIMD groups.
 // Memory:  x is read twice (the second time from cache), weight and y once; 128 bytes of
 //          threadgroup memory for the sum.
-//
-// Rows of a multiple of 4 elements are read as float4, which is aligned for every row then.
 
 #include <metal_stdlib>
 
 #include "ShaderTypes.h"
 #include "include/reduce.h"
+#include "include/row.h"
 
 using namespace metal;
 
-kernel void rmsnorm_f32(
+template <bool ADD_ONE>
+kernel void rmsnorm(
     device const float *x             [[buffer(0)]],
     device const float *weight        [[buffer(1)]],
     device float *y                   [[buffer(2)]],
@@ -28,28 +29,27 @@ kernel void rmsnorm_f32(
     threadgroup float shared[MAX_SIMD_GROUPS];
 
     const uint dim = params.dim;
-    const uint n_vec = dim % 4 == 0 ? dim / 4 : 0;
+    const RowShare share = share_row(dim, thread_index, n_threads);
     device const float *x_row = x + row * dim;
     device float *y_row = y + row * dim;
+
+    const SimdPlace place = { simd_group, lane, n_simd_groups };
+    const float square = threadgroup_sum(share_of_squares(x_row, share), shared, place);
+    const float inverse = inverse_rms(square, dim, params.eps);
+
+    constexpr float OFFSET = ADD_ONE ? 1.0f : 0.0f;
     device const float4 *x_vec = (device const float4 *)x_row;
     device const float4 *w_vec = (device const float4 *)weight;
     device float4 *y_vec = (device float4 *)y_row;
-
-    float square = 0.0f;
-    for (uint i = thread_index; i < n_vec; i += n_threads) {
-        square += dot(x_vec[i], x_vec[i]);
+    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+        y_vec[i] = x_vec[i] * inverse * (OFFSET + w_vec[i]);
     }
-    for (uint i = 4 * n_vec + thread_index; i < dim; i += n_threads) {
-        square += x_row[i] * x_row[i];
-    }
-    const SimdPlace place = { simd_group, lane, n_simd_groups };
-    const float total = threadgroup_sum(square, shared, place);
-    const float inverse = 1.0f / sqrt(total / float(dim) + params.eps);
-
-    for (uint i = thread_index; i < n_vec; i += n_threads) {
-        y_vec[i] = x_vec[i] * inverse * w_vec[i];
-    }
-    for (uint i = 4 * n_vec + thread_index; i < dim; i += n_threads) {
-        y_row[i] = x_row[i] * inverse * weight[i];
+    for (uint i = 4 * share.n_vec + share.thread; i < dim; i += share.n_threads) {
+        y_row[i] = x_row[i] * inverse * (OFFSET + weight[i]);
     }
 }
+
+typedef decltype(rmsnorm<false>) rmsnorm_t;
+
+template [[host_name("rmsnorm_f32")]] kernel rmsnorm_t rmsnorm<false>;
+template [[host_name("rmsnorm_gemma_f32")]] kernel rmsnorm_t rmsnorm<true>;

@@ -18,6 +18,7 @@ pub mod case;
 pub mod chip;
 pub mod constant;
 pub mod device;
+pub mod extent;
 pub mod kernel;
 pub mod pipeline;
 pub mod plan;

@@ -407,7 +407,7 @@ fn check_bindings(index: usize, dispatch: &Dispatch, max_position: u32) -> Resul
                 len: slice.buffer.len,
             });
         }
-        if !offset.is_multiple_of(binding.element.size()) {
+        if !offset.is_multiple_of(binding.element.alignment()) {
             return Err(PlanError::Misaligned {
                 index,
                 kernel: kernel(),

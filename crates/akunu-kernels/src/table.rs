@@ -37,7 +37,12 @@ macro_rules! kernel_table {
 
 kernel_table! {
     single {
+        HeadRmsNorm => norm::head_rmsnorm::ROW,
+        LayerNorm => norm::layernorm::ROW,
+        ResidualRmsNorm => norm::residual_rmsnorm::ROW,
         RmsNorm => norm::rmsnorm::ROW,
+        RmsNormGemma => norm::rmsnorm_gemma::ROW,
+        RmsNormResidual => norm::rmsnorm_residual::ROW,
     }
     grid {
     }
@@ -102,11 +107,14 @@ pub enum Element {
 }
 
 impl Element {
-    /// Size in bytes: a binding's offset is a multiple of it. Weights start at a multiple of 4.
-    pub const fn size(self) -> usize {
+    /// What a binding's offset is a multiple of, in bytes. Kernels read numbers in vectors of four,
+    /// ids one by one; weights start at a multiple of 4.
+    pub const fn alignment(self) -> usize {
         match self {
-            Element::F32 | Element::U32 | Element::Weight => 4,
-            Element::F16 | Element::U16 => 2,
+            Element::F32 => 16,
+            Element::F16 => 8,
+            Element::U32 | Element::Weight => 4,
+            Element::U16 => 2,
         }
     }
 }
@@ -196,6 +204,11 @@ impl Launch {
     /// One thread for each of `n` elements, in threadgroups of 256.
     pub const fn elementwise(n: u32) -> Launch {
         Launch::new([n.div_ceil(256), 1, 1], [256, 1, 1])
+    }
+
+    /// One thread for each four of `n` elements, in threadgroups of 256.
+    pub const fn elementwise4(n: u32) -> Launch {
+        Launch::elementwise(n.div_ceil(4))
     }
 }
 

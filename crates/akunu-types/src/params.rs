@@ -18,13 +18,16 @@ mod sampling;
 
 pub use attention::{AttentionParams, SoftmaxParams};
 pub use conv::Conv1DParams;
-pub use elementwise::ElementwiseParams;
-pub use embedding::EmbeddingParams;
+pub use elementwise::{ElementwiseParams, HeadRearrangeParams, MatrixParams, QKVSplitParams};
+pub use embedding::{EmbeddingParams, PosEmbedParams};
 pub use kv_cache::{KVCacheShiftParams, KVCacheWriteParams};
 pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams};
 pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RoPEQKVWriteParams};
-pub use sampling::{RepetitionPenaltyParams, TemperatureScaleParams};
+pub use sampling::{
+    ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams,
+    TemperatureScaleParams, TokenSuppressParams, TopKParams,
+};
 
 use crate::layout::{SharedStruct, StructLayout};
 
@@ -48,6 +51,15 @@ pub const ALL: &[StructLayout] = &[
     MLXParams::LAYOUT,
     Conv1DParams::LAYOUT,
     GEMVKVParams::LAYOUT,
+    MatrixParams::LAYOUT,
+    HeadRearrangeParams::LAYOUT,
+    QKVSplitParams::LAYOUT,
+    PosEmbedParams::LAYOUT,
+    ArgmaxPartialParams::LAYOUT,
+    ArgmaxParams::LAYOUT,
+    TopKParams::LAYOUT,
+    GumbelTopKParams::LAYOUT,
+    TokenSuppressParams::LAYOUT,
 ];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Parameters of the embedding lookup.
+//! Parameters of the embedding lookup and of learned positions.
 
 use crate::layout::shared_struct;
 
@@ -13,5 +13,19 @@ shared_struct! {
         8 => vocab_size: u32,
         /// Unused, zero.
         12 => _pad0: u32,
+    }
+}
+
+shared_struct! {
+    /// Adds the learned embedding of positions `pos ..` to `seq_len` rows.
+    pub struct PosEmbedParams = "PosEmbedParams", size = 16 {
+        /// Number of rows (tokens).
+        0 => seq_len: u32,
+        /// Elements of a row.
+        4 => dim: u32,
+        /// Position of the first row. Patched per token.
+        8 => pos: u32,
+        /// Rows of the table; a position beyond it reads the last row.
+        12 => n_positions: u32,
     }
 }
