@@ -368,6 +368,133 @@ struct GEMVKVParams {
 };
 static_assert(sizeof(GEMVKVParams) == 32, "GEMVKVParams is 32 bytes");
 
+// A row-major matrix.
+struct MatrixParams {
+    // Number of rows.
+    uint32_t rows;
+    // Elements of a row.
+    uint32_t cols;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+};
+static_assert(sizeof(MatrixParams) == 16, "MatrixParams is 16 bytes");
+
+// Swaps the two outer axes: (n_outer, n_inner, dim) becomes (n_inner, n_outer, dim).
+struct HeadRearrangeParams {
+    // The first axis of the input: tokens, or heads on the way back.
+    uint32_t n_outer;
+    // The second axis of the input: heads, or tokens on the way back.
+    uint32_t n_inner;
+    // Elements of a head.
+    uint32_t dim;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(HeadRearrangeParams) == 16, "HeadRearrangeParams is 16 bytes");
+
+// Splits rows of `[q | k | v]` into three matrices.
+struct QKVSplitParams {
+    // Number of rows (tokens).
+    uint32_t seq_len;
+    // Elements of q in a row.
+    uint32_t q_dim;
+    // Elements of k, and of v, in a row.
+    uint32_t kv_dim;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(QKVSplitParams) == 16, "QKVSplitParams is 16 bytes");
+
+// Adds the learned embedding of positions `pos ..` to `seq_len` rows.
+struct PosEmbedParams {
+    // Number of rows (tokens).
+    uint32_t seq_len;
+    // Elements of a row.
+    uint32_t dim;
+    // Position of the first row. Patched per token.
+    uint32_t pos;
+    // Rows of the table; a position beyond it reads the last row.
+    uint32_t n_positions;
+};
+static_assert(sizeof(PosEmbedParams) == 16, "PosEmbedParams is 16 bytes");
+
+// The largest of each part of the logits, for vocabularies too large for one threadgroup.
+struct ArgmaxPartialParams {
+    // Number of logits.
+    uint32_t count;
+    // Logits of a part, the last one may have fewer.
+    uint32_t part;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+};
+static_assert(sizeof(ArgmaxPartialParams) == 16, "ArgmaxPartialParams is 16 bytes");
+
+// Greedy choice of the next token.
+struct ArgmaxParams {
+    // Number of values.
+    uint32_t count;
+    // Position of the token that the values follow; the choice goes to `history[pos + 1]`.
+    // Patched per token.
+    uint32_t pos;
+    // Room in the history; a position beyond it is not recorded.
+    uint32_t history_len;
+    // 1: value i stands for token `ids[i]`; 0: for token i.
+    uint32_t indexed;
+};
+static_assert(sizeof(ArgmaxParams) == 16, "ArgmaxParams is 16 bytes");
+
+// The k largest values of each part, in descending order.
+struct TopKParams {
+    // Number of values.
+    uint32_t count;
+    // How many to keep of each part, at most 256.
+    uint32_t k;
+    // Values of a part, at most 8192; the last part may have fewer.
+    uint32_t part;
+    // 1: value i stands for token `ids[i]`; 0: for token i.
+    uint32_t indexed;
+};
+static_assert(sizeof(TopKParams) == 16, "TopKParams is 16 bytes");
+
+// Random choice among the k best tokens.
+struct GumbelTopKParams {
+    // Number of candidates, at most 256.
+    uint32_t k;
+    // Position of the token that the values follow; the choice goes to `history[pos + 1]`.
+    // Patched per token.
+    uint32_t pos;
+    // Room in the history; a position beyond it is not recorded.
+    uint32_t history_len;
+    // `1 / temperature`, applied after the candidates are thinned out.
+    float inv_temperature;
+    // The best tokens are kept until their probabilities sum to this; 1 keeps all.
+    float top_p;
+    // A token is kept if it is at least this share as probable as the best one; 0 keeps all.
+    float min_p;
+    // Low word of the seed.
+    uint32_t seed_lo;
+    // High word of the seed.
+    uint32_t seed_hi;
+};
+static_assert(sizeof(GumbelTopKParams) == 32, "GumbelTopKParams is 32 bytes");
+
+// Forbids the listed tokens.
+struct TokenSuppressParams {
+    // Number of token ids in the list.
+    uint32_t n_tokens;
+    // Number of logits; an id beyond it is passed over.
+    uint32_t vocab_size;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+};
+static_assert(sizeof(TokenSuppressParams) == 16, "TokenSuppressParams is 16 bytes");
+
 // ---- Quantised blocks ----
 
 // 4 bits: `d * (nibble - 8)`. Value j is the low nibble of `qs[j]`, value j + 16 the high one.
@@ -613,6 +740,46 @@ static_assert(offsetof(GEMVKVParams, pos) == 16, "GEMVKVParams.pos is at 16");
 static_assert(offsetof(GEMVKVParams, _pad0) == 20, "GEMVKVParams._pad0 is at 20");
 static_assert(offsetof(GEMVKVParams, _pad1) == 24, "GEMVKVParams._pad1 is at 24");
 static_assert(offsetof(GEMVKVParams, _pad2) == 28, "GEMVKVParams._pad2 is at 28");
+static_assert(offsetof(MatrixParams, rows) == 0, "MatrixParams.rows is at 0");
+static_assert(offsetof(MatrixParams, cols) == 4, "MatrixParams.cols is at 4");
+static_assert(offsetof(MatrixParams, _pad0) == 8, "MatrixParams._pad0 is at 8");
+static_assert(offsetof(MatrixParams, _pad1) == 12, "MatrixParams._pad1 is at 12");
+static_assert(offsetof(HeadRearrangeParams, n_outer) == 0, "HeadRearrangeParams.n_outer is at 0");
+static_assert(offsetof(HeadRearrangeParams, n_inner) == 4, "HeadRearrangeParams.n_inner is at 4");
+static_assert(offsetof(HeadRearrangeParams, dim) == 8, "HeadRearrangeParams.dim is at 8");
+static_assert(offsetof(HeadRearrangeParams, _pad0) == 12, "HeadRearrangeParams._pad0 is at 12");
+static_assert(offsetof(QKVSplitParams, seq_len) == 0, "QKVSplitParams.seq_len is at 0");
+static_assert(offsetof(QKVSplitParams, q_dim) == 4, "QKVSplitParams.q_dim is at 4");
+static_assert(offsetof(QKVSplitParams, kv_dim) == 8, "QKVSplitParams.kv_dim is at 8");
+static_assert(offsetof(QKVSplitParams, _pad0) == 12, "QKVSplitParams._pad0 is at 12");
+static_assert(offsetof(PosEmbedParams, seq_len) == 0, "PosEmbedParams.seq_len is at 0");
+static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
+static_assert(offsetof(PosEmbedParams, pos) == 8, "PosEmbedParams.pos is at 8");
+static_assert(offsetof(PosEmbedParams, n_positions) == 12, "PosEmbedParams.n_positions is at 12");
+static_assert(offsetof(ArgmaxPartialParams, count) == 0, "ArgmaxPartialParams.count is at 0");
+static_assert(offsetof(ArgmaxPartialParams, part) == 4, "ArgmaxPartialParams.part is at 4");
+static_assert(offsetof(ArgmaxPartialParams, _pad0) == 8, "ArgmaxPartialParams._pad0 is at 8");
+static_assert(offsetof(ArgmaxPartialParams, _pad1) == 12, "ArgmaxPartialParams._pad1 is at 12");
+static_assert(offsetof(ArgmaxParams, count) == 0, "ArgmaxParams.count is at 0");
+static_assert(offsetof(ArgmaxParams, pos) == 4, "ArgmaxParams.pos is at 4");
+static_assert(offsetof(ArgmaxParams, history_len) == 8, "ArgmaxParams.history_len is at 8");
+static_assert(offsetof(ArgmaxParams, indexed) == 12, "ArgmaxParams.indexed is at 12");
+static_assert(offsetof(TopKParams, count) == 0, "TopKParams.count is at 0");
+static_assert(offsetof(TopKParams, k) == 4, "TopKParams.k is at 4");
+static_assert(offsetof(TopKParams, part) == 8, "TopKParams.part is at 8");
+static_assert(offsetof(TopKParams, indexed) == 12, "TopKParams.indexed is at 12");
+static_assert(offsetof(GumbelTopKParams, k) == 0, "GumbelTopKParams.k is at 0");
+static_assert(offsetof(GumbelTopKParams, pos) == 4, "GumbelTopKParams.pos is at 4");
+static_assert(offsetof(GumbelTopKParams, history_len) == 8, "GumbelTopKParams.history_len is at 8");
+static_assert(offsetof(GumbelTopKParams, inv_temperature) == 12, "GumbelTopKParams.inv_temperature is at 12");
+static_assert(offsetof(GumbelTopKParams, top_p) == 16, "GumbelTopKParams.top_p is at 16");
+static_assert(offsetof(GumbelTopKParams, min_p) == 20, "GumbelTopKParams.min_p is at 20");
+static_assert(offsetof(GumbelTopKParams, seed_lo) == 24, "GumbelTopKParams.seed_lo is at 24");
+static_assert(offsetof(GumbelTopKParams, seed_hi) == 28, "GumbelTopKParams.seed_hi is at 28");
+static_assert(offsetof(TokenSuppressParams, n_tokens) == 0, "TokenSuppressParams.n_tokens is at 0");
+static_assert(offsetof(TokenSuppressParams, vocab_size) == 4, "TokenSuppressParams.vocab_size is at 4");
+static_assert(offsetof(TokenSuppressParams, _pad0) == 8, "TokenSuppressParams._pad0 is at 8");
+static_assert(offsetof(TokenSuppressParams, _pad1) == 12, "TokenSuppressParams._pad1 is at 12");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");

@@ -9,28 +9,28 @@
 
 using namespace metal;
 
-// A thread's share of a row of `dim` elements: vectors thread, thread + n_threads, … of the
+// A thread's share of a row of `dim` elements: vectors first, first + stride, … of the
 // first n_vec, then elements of the rest in the same stride.
 struct RowShare {
     uint dim;
     uint n_vec;
-    uint thread;
-    uint n_threads;
+    uint first;
+    uint stride;
 };
 
-inline RowShare share_row(uint dim, uint thread, uint n_threads) {
-    return RowShare{dim, dim % 4 == 0 ? dim / 4 : 0, thread, n_threads};
+inline RowShare share_row(uint dim, uint first, uint stride) {
+    return RowShare{dim, dim % 4 == 0 ? dim / 4 : 0, first, stride};
 }
 
 // This thread's part of the sum of the row's squares.
 inline float share_of_squares(device const float *row, RowShare share) {
     device const float4 *vectors = (device const float4 *)row;
     float sum = 0.0f;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         const float4 v = vectors[i];
         sum += dot(v, v);
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < share.dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < share.dim; i += share.stride) {
         sum += row[i] * row[i];
     }
     return sum;

@@ -34,10 +34,10 @@ kernel void head_rmsnorm_f32(
 
     device float4 *vectors = (device float4 *)row;
     device const float4 *w_vec = (device const float4 *)weight;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         vectors[i] = vectors[i] * inverse * w_vec[i];
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < dim; i += share.stride) {
         row[i] = row[i] * inverse * weight[i];
     }
 }

@@ -18,10 +18,10 @@ using namespace metal;
 inline float share_of_sum(device const float *row, RowShare share) {
     device const float4 *vectors = (device const float4 *)row;
     float sum = 0.0f;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         sum += dot(vectors[i], float4(1.0f));
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < share.dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < share.dim; i += share.stride) {
         sum += row[i];
     }
     return sum;
@@ -30,11 +30,11 @@ inline float share_of_sum(device const float *row, RowShare share) {
 inline float share_of_deviations(device const float *row, float mean, RowShare share) {
     device const float4 *vectors = (device const float4 *)row;
     float sum = 0.0f;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         const float4 v = vectors[i] - mean;
         sum += dot(v, v);
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < share.dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < share.dim; i += share.stride) {
         sum += (row[i] - mean) * (row[i] - mean);
     }
     return sum;
@@ -70,10 +70,10 @@ kernel void layernorm_f32(
     device const float4 *w_vec = (device const float4 *)weight;
     device const float4 *b_vec = (device const float4 *)bias;
     device float4 *y_vec = (device float4 *)y_row;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         y_vec[i] = (x_vec[i] - mean) * inverse * w_vec[i] + b_vec[i];
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < dim; i += share.stride) {
         y_row[i] = (x_row[i] - mean) * inverse * weight[i] + bias[i];
     }
 }

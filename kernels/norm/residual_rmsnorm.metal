@@ -19,12 +19,12 @@ inline float add_and_square(device float *h, device const float *x, RowShare sha
     device float4 *h_vec = (device float4 *)h;
     device const float4 *x_vec = (device const float4 *)x;
     float square = 0.0f;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         const float4 sum = h_vec[i] + x_vec[i];
         h_vec[i] = sum;
         square += dot(sum, sum);
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < share.dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < share.dim; i += share.stride) {
         const float sum = h[i] + x[i];
         h[i] = sum;
         square += sum * sum;
@@ -60,10 +60,10 @@ kernel void residual_rmsnorm_f32(
     device const float4 *h_vec = (device const float4 *)h_row;
     device const float4 *w_vec = (device const float4 *)weight;
     device float4 *y_vec = (device float4 *)y_row;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         y_vec[i] = h_vec[i] * inverse * w_vec[i];
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < dim; i += share.stride) {
         y_row[i] = h_row[i] * inverse * weight[i];
     }
 }

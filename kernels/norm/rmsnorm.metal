@@ -41,10 +41,10 @@ kernel void rmsnorm(
     device const float4 *x_vec = (device const float4 *)x_row;
     device const float4 *w_vec = (device const float4 *)weight;
     device float4 *y_vec = (device float4 *)y_row;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         y_vec[i] = x_vec[i] * inverse * (OFFSET + w_vec[i]);
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < dim; i += share.stride) {
         y_row[i] = x_row[i] * inverse * (OFFSET + weight[i]);
     }
 }

@@ -41,10 +41,10 @@ kernel void rmsnorm_residual_f32(
     device const float4 *x_vec = (device const float4 *)x_row;
     device const float4 *w_vec = (device const float4 *)weight;
     device float4 *h_vec = (device float4 *)h_row;
-    for (uint i = share.thread; i < share.n_vec; i += share.n_threads) {
+    for (uint i = share.first; i < share.n_vec; i += share.stride) {
         h_vec[i] += x_vec[i] * inverse * w_vec[i];
     }
-    for (uint i = 4 * share.n_vec + share.thread; i < dim; i += share.n_threads) {
+    for (uint i = 4 * share.n_vec + share.first; i < dim; i += share.stride) {
         h_row[i] += x_row[i] * inverse * weight[i];
     }
 }

@@ -2,4 +2,7 @@
 //!
 //! A kernel's file holds the formula (module docs), its row, its geometry, its twin and its cases.
 
+pub mod activation;
+pub mod common;
 pub mod norm;
+pub mod sampling;

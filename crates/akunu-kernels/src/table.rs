@@ -5,7 +5,7 @@ use akunu_types::{DType, StructLayout};
 use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::norm;
+use crate::kernel::{activation, common, norm, sampling};
 use crate::twin::Twin;
 
 /// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
@@ -37,12 +37,29 @@ macro_rules! kernel_table {
 
 kernel_table! {
     single {
+        Argmax => sampling::argmax::ROW,
+        ArgmaxPartial => sampling::argmax_partial::ROW,
+        BiasAdd => common::bias_add::ROW,
+        GeluErf => activation::gelu_erf::ROW,
+        GeluGate => activation::gate::GELU,
+        GrammarBitmask => sampling::grammar_bitmask::ROW,
+        GumbelTopK => sampling::gumbel_topk::ROW,
+        HeadRearrange => common::head_rearrange::ROW,
         HeadRmsNorm => norm::head_rmsnorm::ROW,
         LayerNorm => norm::layernorm::ROW,
+        QkvSplit => common::qkv_split::ROW,
+        RepetitionPenalty => sampling::repetition_penalty::ROW,
+        ResidualAdd => common::residual_add::ROW,
         ResidualRmsNorm => norm::residual_rmsnorm::ROW,
         RmsNorm => norm::rmsnorm::ROW,
         RmsNormGemma => norm::rmsnorm_gemma::ROW,
         RmsNormResidual => norm::rmsnorm_residual::ROW,
+        SiluGate => activation::gate::SILU,
+        TemperatureScale => sampling::temperature_scale::ROW,
+        TopKSelect => sampling::topk_select::ROW,
+        Transpose => common::transpose::ROW,
+        VectorAdd => common::vector_add::ROW,
+        WhisperSuppress => sampling::whisper_suppress::ROW,
     }
     grid {
     }

@@ -1,0 +1,79 @@
+//! `silu_gate_f32`, `gelu_gate_f32`: `y[i] = act(gate[i]) * up[i]`.
+//!
+//! One thread for four elements.
+
+use akunu_types::SharedStruct;
+use akunu_types::params::ElementwiseParams;
+
+use super::{awkward_inputs, gelu, silu};
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::extent::bytes;
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::twin::Twin;
+
+/// The row of `silu_gate_f32`, the gate of Llama and Qwen.
+pub const SILU: KernelRow = row("silu_gate_f32", |t| twin(t, silu));
+
+/// The row of `gelu_gate_f32`, the gate of Gemma.
+pub const GELU: KernelRow = row("gelu_gate_f32", |t| twin(t, gelu));
+
+const BINDINGS: &[Binding] = &[
+    read(0, "gate", Element::F32),
+    read(1, "up", Element::F32),
+    write(2, "y", Element::F32),
+];
+
+const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
+    KernelRow {
+        name: (name, ""),
+        dtype: None,
+        family: Family::Activation,
+        source: "gate",
+        bindings: BINDINGS,
+        params_index: 3,
+        params: ElementwiseParams::LAYOUT,
+        constants: &[],
+        launch,
+        required,
+        twin,
+        cases: |_| cases(),
+    }
+}
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    Launch::elementwise4(args.params::<ElementwiseParams>().count)
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    vec![bytes::<f32>(&[args.params::<ElementwiseParams>().count]); 3]
+}
+
+fn twin(t: &mut Twin, act: fn(f32) -> f32) {
+    let (gate, up) = (t.read::<f32>(0), t.read::<f32>(1));
+    for (y, (&gate, &up)) in t.write::<f32>(2).iter_mut().zip(gate.iter().zip(up)) {
+        *y = act(gate) * up;
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let mut rng = Rng::new(3);
+    let counts = [1, 3, 4, 1023, 1536, 2050].into_iter();
+    let mut cases: Vec<Case> = counts
+        .map(|n| case(&format!("count {n}"), &rng.floats(n, 6.0)))
+        .collect();
+    cases.push(case("all magnitudes, count 13", &awkward_inputs(13)));
+    cases
+}
+
+/// Each element by itself in f32; exp and tanh are good to about 1e-6, 1e-12 squared.
+fn case(label: &str, gate: &[f32]) -> Case {
+    let params = ElementwiseParams {
+        count: gate.len() as u32,
+        ..Default::default()
+    };
+    Case::new(label, &params, 1e-12)
+        .bind(gate)
+        .bind(&Rng::new(5).floats(gate.len(), 10.0))
+        .bind(&vec![f32::NAN; gate.len()])
+}

@@ -1,0 +1,16 @@
+//! Small kernels that add or move elements: biases, residuals, transposes, splits.
+
+pub mod bias_add;
+pub mod head_rearrange;
+pub mod qkv_split;
+pub mod residual_add;
+pub mod transpose;
+pub mod vector_add;
+
+use crate::table::Launch;
+
+/// One thread for four columns of each row, in threadgroups of 256 along the row.
+pub(super) const fn launch_matrix(rows: u32, cols: u32) -> Launch {
+    let Launch { grid, threads, .. } = Launch::elementwise4(cols);
+    Launch::new([grid[0], rows, 1], threads)
+}

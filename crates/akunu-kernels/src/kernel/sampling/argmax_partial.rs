@@ -1,0 +1,95 @@
+//! `argmax_partial_f32`: the largest value of each part of the logits, and its token.
+//!
+//! Ties go to the first; a part of nothing but NaN gives -inf and its first token. One threadgroup a
+//! part; [`super::argmax`] then chooses among the winners.
+
+use akunu_types::SharedStruct;
+use akunu_types::params::ArgmaxPartialParams;
+
+use super::first_largest;
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("argmax_partial_f32", ""),
+    dtype: None,
+    family: Family::Sampling,
+    source: "argmax",
+    bindings: &[
+        read(0, "logits", Element::F32),
+        write(1, "values", Element::F32),
+        write(2, "ids", Element::U32),
+    ],
+    params_index: 3,
+    params: ArgmaxPartialParams::LAYOUT,
+    constants: &[],
+    launch,
+    required,
+    twin,
+    cases: |_| cases(),
+};
+
+/// Number of parts; 0, an empty grid that the plan check refuses, if they have no size.
+fn n_parts(p: &ArgmaxPartialParams) -> u32 {
+    match p.part {
+        0 => 0,
+        part => p.count.div_ceil(part),
+    }
+}
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    Launch::new([n_parts(&args.params()), 1, 1], [256, 1, 1])
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: ArgmaxPartialParams = args.params();
+    let n_parts = n_parts(&p);
+    vec![
+        bytes::<f32>(&[p.count]),
+        bytes::<f32>(&[n_parts]),
+        bytes::<u32>(&[n_parts]),
+    ]
+}
+
+fn twin(t: &mut Twin) {
+    let p: ArgmaxPartialParams = t.params();
+    let parts = t.read::<f32>(0).chunks(p.part as usize);
+    let (mut values, mut ids) = (Vec::new(), Vec::new());
+    for (at, part) in parts.enumerate() {
+        let place = first_largest(part.iter().copied());
+        values.push(place.map_or(f32::NEG_INFINITY, |place| part[place]));
+        ids.push(at as u32 * p.part + place.unwrap_or(0) as u32);
+    }
+    t.store(1, &values);
+    t.store(2, &ids);
+}
+
+fn cases() -> Vec<Case> {
+    let mut rng = Rng::new(2);
+    let mut tied = vec![0.5f32; 1000];
+    tied[300..556].fill(f32::NAN);
+    vec![
+        case("one value", &[2.0], 8192),
+        case("parts of 300, the last of 99", &rng.floats(999, 8.0), 300),
+        case("ties, and a part of NaN", &tied, 256),
+        case("-inf", &[f32::NEG_INFINITY; 70], 32),
+    ]
+}
+
+/// Values are only moved: exact.
+fn case(label: &str, logits: &[f32], part: u32) -> Case {
+    let params = ArgmaxPartialParams {
+        count: logits.len() as u32,
+        part,
+        ..Default::default()
+    };
+    let n_parts = n_parts(&params) as usize;
+    Case::new(label, &params, 0.0)
+        .bind(logits)
+        .bind(&vec![f32::NAN; n_parts])
+        .bind(&vec![u32::MAX; n_parts])
+}

@@ -1,0 +1,67 @@
+//! `temperature_scale_f32`: `x[i] *= inv_temperature`, in place.
+//!
+//! Logits before sampling; also the scale of Gemma's embeddings. One thread for four elements.
+
+use akunu_types::SharedStruct;
+use akunu_types::params::TemperatureScaleParams;
+
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("temperature_scale_f32", ""),
+    dtype: None,
+    family: Family::Sampling,
+    source: "temperature_scale",
+    bindings: &[read_write(0, "x", Element::F32)],
+    params_index: 1,
+    params: TemperatureScaleParams::LAYOUT,
+    constants: &[],
+    launch,
+    required,
+    twin,
+    cases: |_| cases(),
+};
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    Launch::elementwise4(args.params::<TemperatureScaleParams>().count)
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    vec![bytes::<f32>(&[args
+        .params::<TemperatureScaleParams>()
+        .count])]
+}
+
+fn twin(t: &mut Twin) {
+    let p: TemperatureScaleParams = t.params();
+    for x in t.write::<f32>(0) {
+        *x *= p.inv_temperature;
+    }
+}
+
+/// One product each: exact, and -inf stays -inf.
+fn cases() -> Vec<Case> {
+    let shapes = [(1u32, 2.0), (1030, 1.25), (2049, 25.298_22)].into_iter();
+    shapes
+        .map(|(count, inv_temperature)| {
+            let mut x = Rng::new(u64::from(count)).floats(count as usize, 20.0);
+            x[count as usize / 2] = f32::NEG_INFINITY;
+            let params = TemperatureScaleParams {
+                inv_temperature,
+                count,
+                ..Default::default()
+            };
+            Case::new(
+                format!("count {count}, factor {inv_temperature}"),
+                &params,
+                0.0,
+            )
+            .bind(&x)
+        })
+        .collect()
+}

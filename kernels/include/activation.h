@@ -1,0 +1,38 @@
+// Activation functions of float and float4.
+#pragma once
+
+#include <metal_stdlib>
+
+using namespace metal;
+
+// x * sigmoid(x)
+template <typename T>
+inline T act_silu(T x) {
+    return x / (1.0f + precise::exp(-x));
+}
+
+// The tanh form of GELU, as Gemma has it. Beyond |x| = 10 the tanh is 1 in float; the clamp keeps
+// the cube from overflowing.
+template <typename T>
+inline T act_gelu(T x) {
+    const T c = clamp(x, T(-10.0f), T(10.0f));
+    return 0.5f * x * (1.0f + precise::tanh(0.7978845608f * c * (1.0f + 0.044715f * c * c)));
+}
+
+// erf(x) by formula 7.1.26 of Abramowitz and Stegun: off by at most 1.5e-7, 5e-7 with the rounding
+// of float.
+template <typename T>
+inline T erf_approx(T x) {
+    const T a = abs(x);
+    const T t = 1.0f / (1.0f + 0.3275911f * a);
+    const T poly =
+        t * (0.254829592f +
+             t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+    return copysign(1.0f - poly * precise::exp(-a * a), x);
+}
+
+// The exact form of GELU, x * Phi(x), as Whisper and BERT have it.
+template <typename T>
+inline T act_gelu_erf(T x) {
+    return 0.5f * x * (1.0f + erf_approx(0.7071067812f * x));
+}

@@ -1,0 +1,26 @@
+// Philox 4x32-10: random bits as a pure function of a counter and a key.
+//
+// The noise of a token depends on the seed, the position and the token alone: no state is carried
+// from one launch to the next, and every executor gets the same bits.
+#pragma once
+
+#include <metal_stdlib>
+
+using namespace metal;
+
+inline uint4 philox(uint4 counter, uint2 key) {
+    for (uint round = 0; round < 10; ++round) {
+        const uint high0 = mulhi(0xD2511F53u, counter.x);
+        const uint low0 = 0xD2511F53u * counter.x;
+        const uint high1 = mulhi(0xCD9E8D57u, counter.z);
+        const uint low1 = 0xCD9E8D57u * counter.z;
+        counter = uint4(high1 ^ counter.y ^ key.x, low1, high0 ^ counter.w ^ key.y, low0);
+        key += uint2(0x9E3779B9u, 0xBB67AE85u);
+    }
+    return counter;
+}
+
+// A float strictly between 0 and 1: 23 bits and a half, which is exact.
+inline float open_unit(uint bits) {
+    return (float(bits >> 9) + 0.5f) * 0x1p-23f;
+}
