@@ -1,0 +1,51 @@
+//! Speed: megabytes of text a second, and how long a vocabulary takes to load.
+
+use akunu_gguf::GgufFile;
+use akunu_tokenizer::{EncodeOptions, Tokenizer};
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+
+const PAGE: &str = include_str!("../tests/fixtures/mixed.txt");
+
+const MODELS: &[(&str, &str)] = &[
+    ("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),
+    ("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf"),
+];
+
+fn asset(name: &str, file: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/assets");
+    let path = root.join(name).join(file);
+    assert!(path.exists(), "run `cargo xtask assets {name}`");
+    path
+}
+
+fn load(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("load");
+    group.sample_size(10);
+    for (name, file) in MODELS {
+        let file = GgufFile::open(asset(name, file)).expect("a real model");
+        group.bench_function(*name, |bencher| {
+            bencher.iter(|| Tokenizer::from_gguf(black_box(file.metadata())).expect("a tokenizer"));
+        });
+    }
+    group.finish();
+}
+
+fn encode(criterion: &mut Criterion) {
+    let text = PAGE.repeat(64);
+    let mut group = criterion.benchmark_group("encode");
+    group.sample_size(10);
+    group.throughput(Throughput::Bytes(text.len() as u64));
+    for (name, file) in MODELS {
+        let file = GgufFile::open(asset(name, file)).expect("a real model");
+        let tokenizer = Tokenizer::from_gguf(file.metadata()).expect("a tokenizer");
+        group.bench_function(*name, |bencher| {
+            bencher.iter(|| tokenizer.encode(black_box(&text), EncodeOptions::default()));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, load, encode);
+criterion_main!(benches);

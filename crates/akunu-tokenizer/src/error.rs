@@ -1,0 +1,159 @@
+//! What can be wrong with a vocabulary.
+
+use akunu_gguf::GgufError;
+use std::path::PathBuf;
+
+/// Why a tokenizer cannot be built or used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenizerError {
+    /// A metadata entry is missing or has the wrong type.
+    #[error(transparent)]
+    Metadata(#[from] GgufError),
+    /// The chat template of the file cannot be used.
+    #[error(transparent)]
+    Template(#[from] crate::TemplateError),
+    /// The algorithm of the vocabulary is not one of ours.
+    #[error("`tokenizer.ggml.model` is `{name}`, which is not supported; supported are {known}")]
+    UnknownModel {
+        /// What the file says.
+        name: String,
+        /// The names that would do.
+        known: String,
+    },
+    /// The pre-tokenizer is not in our table.
+    #[error(
+        "`tokenizer.ggml.pre` is `{name}`, a pre-tokenizer that is not known; known are {known}"
+    )]
+    UnknownPreTokenizer {
+        /// What the file says.
+        name: String,
+        /// The names that would do.
+        known: String,
+    },
+    /// A vocabulary without tokens, or with more than an id can count.
+    #[error("`tokenizer.ggml.tokens` has {n_tokens} tokens; a vocabulary has 1 to {limit}")]
+    VocabularySize {
+        /// Number of tokens.
+        n_tokens: usize,
+        /// The most there may be.
+        limit: usize,
+    },
+    /// An array that should have one element a token has not.
+    #[error("`{key}` has {found} elements, but there are {n_tokens} tokens: the file is damaged")]
+    ArrayLength {
+        /// The array.
+        key: &'static str,
+        /// Its length.
+        found: usize,
+        /// Number of tokens.
+        n_tokens: usize,
+    },
+    /// A score that cannot be compared.
+    #[error("the score of token {id} in `tokenizer.ggml.scores` is not a number")]
+    Score {
+        /// The token.
+        id: usize,
+    },
+    /// Two tokens with the same text.
+    #[error("tokens {first} and {second} in `tokenizer.ggml.tokens` are both {text:?}")]
+    DuplicateToken {
+        /// Their text.
+        text: String,
+        /// The lower id.
+        first: u32,
+        /// The higher id.
+        second: u32,
+    },
+    /// A merge that is not two tokens with a space between them.
+    #[error("entry {index} of `tokenizer.ggml.merges`, {merge:?}, is not two tokens and a space")]
+    MalformedMerge {
+        /// Its index.
+        index: usize,
+        /// Its text.
+        merge: String,
+    },
+    /// A merge whose parts or whose result is not in the vocabulary.
+    #[error(
+        "entry {index} of `tokenizer.ggml.merges`, {merge:?}, names {token:?}, which is not in \
+         `tokenizer.ggml.tokens`"
+    )]
+    UnknownMergeToken {
+        /// Its index.
+        index: usize,
+        /// Its text.
+        merge: String,
+        /// The token that is missing.
+        token: String,
+    },
+    /// A special token beyond the vocabulary.
+    #[error("`{key}` is {id}, but there are {n_tokens} tokens")]
+    SpecialId {
+        /// The metadata key.
+        key: &'static str,
+        /// The id.
+        id: u32,
+        /// Number of tokens.
+        n_tokens: usize,
+    },
+    /// The vocabulary needs a special token that the file does not name.
+    #[error("this vocabulary needs {what}: the file has no `{key}`")]
+    MissingSpecial {
+        /// What it is for.
+        what: &'static str,
+        /// The metadata key.
+        key: &'static str,
+    },
+    /// The model's embedding has fewer rows than there are tokens.
+    #[error("the vocabulary has {n_tokens} tokens, but the embedding has only {n_rows} rows")]
+    EmbeddingRows {
+        /// Number of tokens.
+        n_tokens: usize,
+        /// Rows of the embedding.
+        n_rows: usize,
+    },
+    /// A file that cannot be read.
+    #[error("{}: cannot be read: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file that is too big to be what it should be.
+    #[error("{}: is larger than {limit} bytes, which no real one is", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most that is read.
+        limit: u64,
+    },
+    /// A `tokenizer.json` or `tokenizer_config.json` that makes no sense.
+    #[error("{}: {reason}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The `tokenizers` crate refused a vocabulary or a text.
+    #[error("the tokenizer cannot be {action}: {reason}")]
+    Backend {
+        /// What was being done.
+        action: &'static str,
+        /// Its words.
+        reason: String,
+    },
+}
+
+impl TokenizerError {
+    /// Wraps an error of the `tokenizers` crate.
+    pub(crate) fn backend(
+        action: &'static str,
+    ) -> impl FnOnce(Box<dyn std::error::Error + Send + Sync>) -> TokenizerError {
+        move |error| TokenizerError::Backend {
+            action,
+            reason: error.to_string(),
+        }
+    }
+}

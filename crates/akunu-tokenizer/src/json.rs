@@ -1,0 +1,298 @@
+//! Tokenizers from the files beside a safetensors model: `tokenizer.json` and `tokenizer_config.json`.
+
+use crate::error::TokenizerError;
+use crate::pieces::{Pieces, Spelling};
+use crate::special;
+use crate::tokenizer::{Encoder, JsonEncoder, Tokenizer};
+use crate::vocabulary::{MAX_TOKENS, SpecialIds, TokenKind};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::OnceLock;
+
+/// The most bytes of a file that are read. Gemma 3's `tokenizer.json` has 33 million.
+const MAX_FILE_BYTES: u64 = 256 << 20;
+
+/// What `tokenizer_config.json` adds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TokenizerConfig {
+    /// Text of the token that begins a sequence.
+    pub bos_token: Option<String>,
+    /// Text of the token that ends a sequence.
+    pub eos_token: Option<String>,
+    /// The chat template.
+    pub chat_template: Option<String>,
+}
+
+impl TokenizerConfig {
+    /// Reads `tokenizer_config.json`, and `chat_template.jinja` beside it where there is one. A folder
+    /// without either gives an empty configuration.
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<TokenizerConfig, TokenizerError> {
+        let path = folder.as_ref().join("tokenizer_config.json");
+        let mut config = match path.exists() {
+            true => TokenizerConfig::parse(&read(&path)?, &path)?,
+            false => TokenizerConfig::default(),
+        };
+        let template = folder.as_ref().join("chat_template.jinja");
+        if template.exists() {
+            let text = String::from_utf8(read(&template)?);
+            let text = text.map_err(|_| json_error(&template, "is not UTF-8"))?;
+            config.chat_template = Some(text);
+        }
+        Ok(config)
+    }
+
+    fn parse(bytes: &[u8], path: &Path) -> Result<TokenizerConfig, TokenizerError> {
+        let json: Value = serde_json::from_slice(bytes).map_err(|error| json_error(path, error))?;
+        Ok(TokenizerConfig {
+            bos_token: token_text(json.get("bos_token")),
+            eos_token: token_text(json.get("eos_token")),
+            chat_template: default_template(json.get("chat_template")),
+        })
+    }
+}
+
+/// A token is written as its text, or as an object with its text in `content`.
+fn token_text(value: Option<&Value>) -> Option<String> {
+    let value = value?;
+    let text = value.as_str().or_else(|| value.get("content")?.as_str());
+    text.map(str::to_string)
+}
+
+/// One template, or a list of named ones, of which we take `default`.
+fn default_template(value: Option<&Value>) -> Option<String> {
+    let text = match value? {
+        Value::String(text) => Some(text.as_str()),
+        Value::Array(named) => named
+            .iter()
+            .find(|entry| entry.get("name").and_then(Value::as_str) == Some("default"))
+            .and_then(|entry| entry.get("template")?.as_str()),
+        _ => None,
+    };
+    text.map(str::to_string)
+}
+
+impl Tokenizer {
+    /// Reads a `tokenizer.json`, and the `tokenizer_config.json` beside it where there is one.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Tokenizer, TokenizerError> {
+        let path = path.as_ref();
+        let bytes = read(path)?;
+        let config = TokenizerConfig::from_folder(path.parent().unwrap_or(Path::new("")))?;
+        Tokenizer::from_json(&bytes, &config, path)
+    }
+
+    /// Parses the text of a `tokenizer.json`; `path` is for error messages.
+    pub fn from_json(
+        bytes: &[u8],
+        config: &TokenizerConfig,
+        path: &Path,
+    ) -> Result<Tokenizer, TokenizerError> {
+        check_merges(bytes).map_err(|reason| json_error(path, reason))?;
+        let mut pipeline = tokenizers::Tokenizer::from_bytes(bytes)
+            .map_err(|error| json_error(path, format_args!("is not a tokenizer: {error}")))?;
+        // Settings for batches of training texts: a prompt is neither cut off nor filled up.
+        pipeline.with_padding(None);
+        pipeline
+            .with_truncation(None)
+            .map_err(|error| json_error(path, error))?;
+        let (spelling, strips_first_space) =
+            spelling(&pipeline).map_err(|reason| json_error(path, reason))?;
+        let pieces = spell_all(&pipeline, spelling).map_err(|reason| json_error(path, reason))?;
+        let special = special_ids(&pipeline, config);
+        let end_ids = special::end_of_generation(&special, |text| pipeline.token_to_id(text));
+        Ok(Tokenizer {
+            pieces,
+            special,
+            end_ids: match spelling {
+                Spelling::Words => Vec::new(),
+                _ => end_ids,
+            },
+            strips_first_space,
+            encoder: Encoder::Json(Box::new(JsonEncoder {
+                pipeline,
+                without_special: OnceLock::new(),
+            })),
+        })
+    }
+}
+
+fn special_ids(pipeline: &tokenizers::Tokenizer, config: &TokenizerConfig) -> SpecialIds {
+    let named = |text: &Option<String>| pipeline.token_to_id(text.as_deref()?);
+    let id_of = |text: &str| pipeline.token_to_id(text);
+    SpecialIds {
+        bos: named(&config.bos_token).or_else(|| id_of("[CLS]")),
+        eos: named(&config.eos_token),
+        eot: special::end_of_turn(id_of),
+        unk: id_of("<unk>").or_else(|| id_of("[UNK]")),
+        sep: id_of("[SEP]"),
+        pad: id_of("<pad>").or_else(|| id_of("[PAD]")),
+        mask: id_of("[MASK]").or_else(|| id_of("<mask>")),
+        ..SpecialIds::default()
+    }
+}
+
+/// How the decoder spells tokens, and whether it takes off a first space.
+fn spelling(pipeline: &tokenizers::Tokenizer) -> Result<(Spelling, bool), String> {
+    let decoder = serde_json::to_value(pipeline.get_decoder()).map_err(|e| e.to_string())?;
+    let steps: Vec<&Value> = match decoder.get("decoders").and_then(Value::as_array) {
+        Some(steps) => steps.iter().collect(),
+        None => vec![&decoder],
+    };
+    let kinds: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step.get("type")?.as_str())
+        .collect();
+    let has = |kind: &str| kinds.contains(&kind);
+    if has("ByteLevel") {
+        Ok((Spelling::ByteLevel, false))
+    } else if has("WordPiece") {
+        Ok((Spelling::Words, true))
+    } else if has("ByteFallback") || has("Metaspace") {
+        Ok((Spelling::Spaced, has("Strip") || has("Metaspace")))
+    } else {
+        Err(format!("has a decoder that is not supported: {kinds:?}"))
+    }
+}
+
+/// The bytes of every token; ids that no token has are empty.
+fn spell_all(pipeline: &tokenizers::Tokenizer, spelling: Spelling) -> Result<Pieces, String> {
+    let vocabulary = pipeline.get_vocab(true);
+    let n_tokens = vocabulary.values().max().map_or(0, |id| *id as usize + 1);
+    if !(1..=MAX_TOKENS).contains(&n_tokens) {
+        return Err(format!(
+            "has {n_tokens} tokens; a vocabulary has 1 to {MAX_TOKENS}"
+        ));
+    }
+    let mut tokens: Vec<(&str, TokenKind)> = vec![("", TokenKind::Unused); n_tokens];
+    for (text, id) in &vocabulary {
+        tokens[*id as usize] = (text, TokenKind::Normal);
+    }
+    let added = pipeline.get_added_tokens_decoder();
+    for (id, token) in &added {
+        let kind = match token.special {
+            true => TokenKind::Control,
+            false => TokenKind::UserDefined,
+        };
+        if let Some(slot) = tokens.get_mut(*id as usize) {
+            *slot = (&token.content, kind);
+        }
+    }
+    let mut pieces = Pieces::default();
+    for (text, kind) in tokens {
+        match (spelling, kind) {
+            (Spelling::Words, TokenKind::Normal) => match text.strip_prefix("##") {
+                Some(rest) => pieces.push(rest, kind, spelling),
+                None => pieces.push(&format!("▁{text}"), kind, spelling),
+            },
+            _ => pieces.push(text, kind, spelling),
+        }
+    }
+    Ok(pieces)
+}
+
+/// Refuses BPE merges that are longer than any token. The `tokenizers` crate would panic.
+fn check_merges(bytes: &[u8]) -> Result<(), String> {
+    #[derive(serde::Deserialize)]
+    struct File<'a> {
+        #[serde(borrow)]
+        model: Option<Model<'a>>,
+    }
+    #[derive(serde::Deserialize)]
+    struct Model<'a> {
+        #[serde(borrow)]
+        merges: Option<Vec<Merge<'a>>>,
+        vocab: Option<Lengths>,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(untagged)]
+    enum Merge<'a> {
+        Pair(#[serde(borrow)] [std::borrow::Cow<'a, str>; 2]),
+        Joined(#[serde(borrow)] std::borrow::Cow<'a, str>),
+    }
+    let file: File<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let Some(Model {
+        merges: Some(merges),
+        vocab: Some(Lengths { longest }),
+    }) = file.model
+    else {
+        return Ok(());
+    };
+    let length = |merge: &Merge<'_>| match merge {
+        Merge::Pair([left, right]) => left.len() + right.len(),
+        Merge::Joined(text) => text.len().saturating_sub(1),
+    };
+    match merges.iter().position(|merge| length(merge) > longest) {
+        Some(index) => Err(format!(
+            "entry {index} of `model.merges` makes no known token"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The length of the longest key of a vocabulary, which is a map (BPE, WordPiece) or a list (Unigram).
+struct Lengths {
+    longest: usize,
+}
+
+impl<'de> serde::Deserialize<'de> for Lengths {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Lengths, D::Error> {
+        struct Visitor;
+        impl<'de> serde::de::Visitor<'de> for Visitor {
+            type Value = Lengths;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a vocabulary")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<Lengths, A::Error> {
+                let mut longest = 0;
+                while let Some((text, _)) =
+                    map.next_entry::<std::borrow::Cow<'de, str>, serde::de::IgnoredAny>()?
+                {
+                    longest = longest.max(text.len());
+                }
+                Ok(Lengths { longest })
+            }
+
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(
+                self,
+                mut seq: A,
+            ) -> Result<Lengths, A::Error> {
+                while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
+                Ok(Lengths {
+                    longest: usize::MAX,
+                })
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
+    let io_error = |source| TokenizerError::Io {
+        path: path.to_path_buf(),
+        source,
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(io_error)?;
+    let mut limited = file.take(MAX_FILE_BYTES + 1);
+    limited.read_to_end(&mut bytes).map_err(io_error)?;
+    match bytes.len() as u64 > MAX_FILE_BYTES {
+        true => Err(TokenizerError::TooLarge {
+            path: path.to_path_buf(),
+            limit: MAX_FILE_BYTES,
+        }),
+        false => Ok(bytes),
+    }
+}
+
+fn json_error(path: &Path, reason: impl std::fmt::Display) -> TokenizerError {
+    TokenizerError::Json {
+        path: path.to_path_buf(),
+        reason: reason.to_string(),
+    }
+}

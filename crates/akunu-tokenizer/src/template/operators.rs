@@ -1,0 +1,261 @@
+//! The operators that a template's instructions call: `minijinja`'s own, but paid for.
+
+use super::budget::{Budget, PaidText, refused};
+use super::python;
+use minijinja::value::{Rest, Tuple, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, Value};
+use std::sync::Arc;
+
+// No template can call these: an identifier has no space in it.
+pub(super) const ADD: &str = "operator +";
+pub(super) const MUL: &str = "operator *";
+pub(super) const REM: &str = "operator %";
+pub(super) const CONCAT: &str = "operator ~";
+pub(super) const EQ: &str = "operator ==";
+pub(super) const NE: &str = "operator !=";
+pub(super) const IN: &str = "operator in";
+pub(super) const SLICE: &str = "operator [:]";
+pub(super) const LIST: &str = "operator []";
+pub(super) const TUPLE: &str = "operator ()";
+pub(super) const MAP: &str = "operator {}";
+
+type Binary = fn(&Budget, &Value, &Value) -> Result<Value, Error>;
+
+/// Adds all operators to an environment.
+pub(super) fn install(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
+    let binaries: [(&'static str, Binary); 7] = [
+        (ADD, add),
+        (MUL, mul),
+        (REM, rem),
+        (CONCAT, concat),
+        (EQ, |budget, a, b| equal(budget, a, b).map(Value::from)),
+        (NE, |budget, a, b| {
+            equal(budget, a, b).map(|same| Value::from(!same))
+        }),
+        (IN, contains),
+    ];
+    for (name, operator) in binaries {
+        let budget = Arc::clone(budget);
+        environment.add_function(name, move |a: Value, b: Value| operator(&budget, &a, &b));
+    }
+    let builders: [(&'static str, fn(Vec<Value>) -> Value); 3] = [
+        (LIST, Value::from),
+        (TUPLE, |values| Value::from(Tuple::from(values))),
+        (MAP, |values| Value::from_pairs(pairs(values))),
+    ];
+    for (name, build) in builders {
+        let budget = Arc::clone(budget);
+        environment.add_function(name, move |values: Rest<Value>| {
+            let value = build(values.to_vec());
+            budget.pay_deep(&value).map(|()| value)
+        });
+    }
+    let budget = Arc::clone(budget);
+    environment.add_function(SLICE, move |value: Value, range: Rest<Value>| {
+        slice(&budget, &value, &range)
+    });
+}
+
+/// Key, value, key, value …
+fn pairs(values: Vec<Value>) -> impl Iterator<Item = (Value, Value)> {
+    let mut values = values.into_iter();
+    std::iter::from_fn(move || Some((values.next()?, values.next()?)))
+}
+
+fn add(budget: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
+    if let (Some(left), Some(right)) = (a.as_str(), b.as_str()) {
+        budget.pay(left.len() + right.len())?;
+        return Ok(Value::from([left, right].concat()));
+    }
+    if is_list(a) && is_list(b) {
+        budget.pay_shallow(a)?;
+        budget.pay_shallow(b)?;
+        return Ok(a.try_iter()?.chain(b.try_iter()?).collect());
+    }
+    arithmetic("+", a, b, i128::checked_add, |a, b| a + b)
+}
+
+fn mul(budget: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
+    let (repeated, times) = if a.is_number() { (b, a) } else { (a, b) };
+    if repeated.is_number() {
+        return arithmetic("*", a, b, i128::checked_mul, |a, b| a * b);
+    }
+    // A negative number repeats nothing, as in Python.
+    let times = times
+        .as_i64()
+        .ok_or_else(|| impossible("*", a, b))
+        .map(|times| usize::try_from(times).unwrap_or(0))?;
+    let length = repeated.as_str().map(str::len).or_else(|| repeated.len());
+    budget.pay(length.unwrap_or(0).saturating_mul(times))?;
+    match repeated.as_str() {
+        Some(text) => Ok(Value::from(text.repeat(times))),
+        None if is_list(repeated) => {
+            let items: Vec<Value> = repeated.try_iter()?.collect();
+            let repeated = std::iter::repeat_n(items, times).flatten();
+            Ok(Value::from(repeated.collect::<Vec<Value>>()))
+        }
+        None => Err(impossible("*", a, b)),
+    }
+}
+
+fn rem(_: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
+    if a.as_str().is_some() {
+        return Err(refused("text cannot be formatted with `%` here"));
+    }
+    arithmetic("%", a, b, python_rem, |a, b| a - b * (a / b).floor())
+}
+
+/// Python's remainder has the sign of the divisor.
+fn python_rem(a: i128, b: i128) -> Option<i128> {
+    let rest = a.checked_rem(b)?;
+    let wrong_sign = rest != 0 && (rest < 0) != (b < 0);
+    Some(if wrong_sign { rest + b } else { rest })
+}
+
+fn arithmetic(
+    operator: &str,
+    a: &Value,
+    b: &Value,
+    integer: fn(i128, i128) -> Option<i128>,
+    float: fn(f64, f64) -> f64,
+) -> Result<Value, Error> {
+    let number = |value: &Value| value.is_number() || value.kind() == ValueKind::Bool;
+    if !number(a) || !number(b) {
+        return Err(impossible(operator, a, b));
+    }
+    if let (Ok(x), Ok(y)) = (i128::try_from(a.clone()), i128::try_from(b.clone()))
+        && !python::is_float(a)
+        && !python::is_float(b)
+    {
+        let result = integer(x, y).ok_or_else(|| impossible(operator, a, b))?;
+        return match i64::try_from(result) {
+            Ok(small) => Ok(Value::from(small)),
+            Err(_) => Ok(Value::from(result)),
+        };
+    }
+    let result = float(f64::try_from(a.clone())?, f64::try_from(b.clone())?);
+    Ok(Value::from(result))
+}
+
+fn concat(budget: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
+    let mut out = PaidText::new(budget);
+    python::write_str(&mut out, a)?;
+    python::write_str(&mut out, b)?;
+    Ok(Value::from(out.text))
+}
+
+pub(super) fn equal(budget: &Budget, a: &Value, b: &Value) -> Result<bool, Error> {
+    match (a.as_str(), b.as_str()) {
+        (Some(left), Some(right)) if left.len() != right.len() => Ok(false),
+        (Some(left), Some(_)) => budget.pay(1 + left.len() / 16).map(|()| a == b),
+        _ if a.kind() != b.kind() => Ok(a == b),
+        _ => budget.pay_deep(a).map(|()| a == b),
+    }
+}
+
+pub(super) fn contains(budget: &Budget, needle: &Value, haystack: &Value) -> Result<Value, Error> {
+    budget.pay_shallow(haystack)?;
+    let found = match (haystack.as_str(), needle.as_str()) {
+        (Some(text), Some(part)) => text.contains(part),
+        (Some(_), None) => return Err(impossible("in", needle, haystack)),
+        _ if haystack.is_undefined() || haystack.is_none() => false,
+        _ if haystack.kind() == ValueKind::Map => !haystack.get_item(needle)?.is_undefined(),
+        _ => {
+            for item in haystack.try_iter()? {
+                if equal(budget, &item, needle)? {
+                    return Ok(Value::from(true));
+                }
+            }
+            false
+        }
+    };
+    Ok(Value::from(found))
+}
+
+/// `value[start:stop:step]`, as Python counts.
+fn slice(budget: &Budget, value: &Value, range: &[Value]) -> Result<Value, Error> {
+    let bound = |at: usize| range.get(at).and_then(Value::as_i64);
+    let step = bound(2).unwrap_or(1);
+    if step == 0 {
+        return Err(refused("the step of a slice is zero"));
+    }
+    budget.pay_shallow(value)?;
+    match value.as_str() {
+        Some(text) => {
+            budget.pay(text.len())?;
+            let characters: Vec<char> = text.chars().collect();
+            let picked = indices(characters.len(), bound(0), bound(1), step);
+            let picked: String = picked.filter_map(|at| characters.get(at)).collect();
+            Ok(Value::from(picked))
+        }
+        None if value.is_undefined() || value.is_none() => Ok(Value::from(Vec::<Value>::new())),
+        None => {
+            let items: Vec<Value> = value.try_iter()?.collect();
+            let picked = indices(items.len(), bound(0), bound(1), step);
+            let picked: Vec<Value> = picked.filter_map(|at| items.get(at).cloned()).collect();
+            Ok(Value::from(picked))
+        }
+    }
+}
+
+/// The positions that a slice of `len` elements picks.
+fn indices(
+    len: usize,
+    start: Option<i64>,
+    stop: Option<i64>,
+    step: i64,
+) -> impl Iterator<Item = usize> {
+    let len = i64::try_from(len).unwrap_or(i64::MAX);
+    // Going backwards, the bounds are one further to the left.
+    let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+    let clamp = |bound: i64| {
+        let from_start = if bound < 0 {
+            bound.saturating_add(len)
+        } else {
+            bound
+        };
+        from_start.clamp(low, high)
+    };
+    let first = start.map_or(if step > 0 { low } else { high }, clamp);
+    let last = stop.map_or(if step > 0 { high } else { low }, clamp);
+    let mut next = Some(first);
+    std::iter::from_fn(move || {
+        let at = next.filter(|at| if step > 0 { *at < last } else { *at > last })?;
+        next = at.checked_add(step);
+        usize::try_from(at).ok()
+    })
+}
+
+fn is_list(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable)
+}
+
+fn impossible(operator: &str, a: &Value, b: &Value) -> Error {
+    let words = format!("`{operator}` cannot take {} and {}", a.kind(), b.kind());
+    Error::new(ErrorKind::InvalidOperation, words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_pick_what_python_picks() {
+        let pick = |start, stop, step| indices(5, start, stop, step).collect::<Vec<_>>();
+        assert_eq!(pick(None, None, 1), [0, 1, 2, 3, 4]);
+        assert_eq!(pick(Some(1), None, 1), [1, 2, 3, 4]);
+        assert_eq!(pick(None, Some(-1), 2), [0, 2]);
+        assert_eq!(pick(None, None, -1), [4, 3, 2, 1, 0]);
+        assert_eq!(pick(Some(-2), Some(0), -1), [3, 2, 1]);
+        assert_eq!(pick(Some(9), None, 1), [0usize; 0]);
+        assert_eq!(pick(Some(i64::MIN), Some(i64::MAX), i64::MAX), [0]);
+    }
+
+    #[test]
+    fn remainders_have_the_sign_of_the_divisor() {
+        assert_eq!(python_rem(-1, 2), Some(1));
+        assert_eq!(python_rem(1, -2), Some(-1));
+        assert_eq!(python_rem(6, 3), Some(0));
+        assert_eq!(python_rem(1, 0), None);
+    }
+}

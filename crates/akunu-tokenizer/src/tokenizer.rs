@@ -1,0 +1,267 @@
+//! The public type: one tokenizer, whatever file it came from.
+
+use crate::backend;
+use crate::error::TokenizerError;
+use crate::pieces::{Pieces, Spelling};
+use crate::sentencepiece::{SPACE, SentencePiece};
+use crate::special::{self, Fragment, Splitter};
+use crate::stream::DecodeStream;
+use crate::vocabulary::{Algorithm, SpecialIds, Vocabulary};
+use akunu_gguf::Metadata;
+use std::sync::OnceLock;
+
+/// How to encode.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EncodeOptions {
+    /// Put the tokens around the text that the model expects, such as BOS.
+    pub add_special: bool,
+    /// Read control tokens such as `<|im_end|>` in the text as tokens. Leave this off for text that is
+    /// not trusted: its author could otherwise end the turn.
+    pub parse_special: bool,
+}
+
+/// Turns text into token ids and back.
+///
+/// ```no_run
+/// use akunu_gguf::GgufFile;
+/// use akunu_tokenizer::{EncodeOptions, Tokenizer};
+///
+/// let file = GgufFile::open("model.gguf")?;
+/// let tokenizer = Tokenizer::from_gguf(file.metadata())?;
+/// let ids = tokenizer.encode("Hello, world", EncodeOptions::default())?;
+/// assert_eq!(tokenizer.decode(&ids), "Hello, world");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Tokenizer {
+    pub(crate) encoder: Encoder,
+    pub(crate) pieces: Pieces,
+    pub(crate) special: SpecialIds,
+    pub(crate) end_ids: Vec<u32>,
+    /// A space that decoding takes off the front, because encoding put it there.
+    pub(crate) strips_first_space: bool,
+}
+
+/// What turns text into ids.
+#[derive(Debug)]
+pub(crate) enum Encoder {
+    /// A vocabulary from GGUF.
+    Gguf(GgufEncoder),
+    /// A whole `tokenizer.json`.
+    Json(Box<JsonEncoder>),
+}
+
+/// Special tokens are cut out first; the model sees the text between them.
+#[derive(Debug)]
+pub(crate) struct GgufEncoder {
+    splitter: Splitter,
+    model: Model,
+    add_space_prefix: bool,
+    /// Ids before and after the text when special tokens are asked for.
+    prefix: Option<u32>,
+    suffix: Option<u32>,
+}
+
+#[derive(Debug)]
+enum Model {
+    Pipeline(Box<tokenizers::Tokenizer>),
+    SentencePiece(SentencePiece),
+}
+
+/// The `tokenizers` crate does everything.
+#[derive(Debug)]
+pub(crate) struct JsonEncoder {
+    pub pipeline: tokenizers::Tokenizer,
+    /// The same, but blind for special tokens; made when first needed.
+    pub without_special: OnceLock<tokenizers::Tokenizer>,
+}
+
+impl Tokenizer {
+    /// Builds the tokenizer that a GGUF file describes.
+    pub fn from_gguf(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
+        Tokenizer::from_vocabulary(&Vocabulary::read(metadata)?)
+    }
+
+    /// Builds a tokenizer from a checked vocabulary.
+    pub fn from_vocabulary(vocabulary: &Vocabulary<'_>) -> Result<Tokenizer, TokenizerError> {
+        let id_of = |text: &str| vocabulary.ids.get(text).copied();
+        let mut special = vocabulary.special;
+        special.eot = special.eot.or_else(|| special::end_of_turn(id_of));
+        let end_ids = match vocabulary.algorithm {
+            Algorithm::WordPiece => Vec::new(),
+            _ => special::end_of_generation(&special, id_of),
+        };
+        let pieces = Pieces::new(vocabulary);
+        Ok(Tokenizer {
+            encoder: Encoder::Gguf(GgufEncoder::new(vocabulary)?),
+            strips_first_space: vocabulary.add_space_prefix
+                || Spelling::of(vocabulary.algorithm) == Spelling::Words,
+            pieces,
+            special,
+            end_ids,
+        })
+    }
+
+    /// The ids of a text.
+    pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
+        match &self.encoder {
+            Encoder::Gguf(encoder) => encoder.encode(text, options),
+            Encoder::Json(encoder) => encoder.encode(text, options),
+        }
+    }
+
+    /// The text of some ids, without control tokens. Bytes that are not UTF-8 become U+FFFD; ids beyond
+    /// the vocabulary are no text.
+    ///
+    /// A space that encoding put in front of the text is taken off again. BERT's tokens give their
+    /// words with single spaces between them: what its normalisation took away does not come back.
+    pub fn decode(&self, ids: &[u32]) -> String {
+        let mut bytes = Vec::with_capacity(ids.len() * 4);
+        let text = ids.iter().filter_map(|id| self.text_bytes(*id));
+        text.for_each(|piece| bytes.extend_from_slice(piece));
+        let strip = self.strips_first_space && bytes.first() == Some(&b' ');
+        let bytes = bytes.get(usize::from(strip)..).unwrap_or_default();
+        String::from_utf8_lossy(bytes).into_owned()
+    }
+
+    /// Decodes token by token.
+    pub fn stream(&self) -> DecodeStream<'_> {
+        DecodeStream::new(self)
+    }
+
+    /// The bytes that a token stands for; for a control token its name. `None` beyond the vocabulary.
+    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
+        self.pieces.get(id)
+    }
+
+    /// Whether the token controls the model and is no text.
+    pub fn is_control(&self, id: u32) -> bool {
+        self.pieces.is_control(id)
+    }
+
+    /// The bytes that a token adds to the text: none for control tokens.
+    pub(crate) fn text_bytes(&self, id: u32) -> Option<&[u8]> {
+        self.pieces.get(id).filter(|_| !self.pieces.is_control(id))
+    }
+
+    /// Number of tokens; ids are below it.
+    pub fn vocab_size(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The tokens with a meaning of their own.
+    pub fn special_ids(&self) -> SpecialIds {
+        self.special
+    }
+
+    /// Every token that ends an answer, in ascending order.
+    pub fn end_ids(&self) -> &[u32] {
+        &self.end_ids
+    }
+
+    /// Whether this token ends an answer.
+    pub fn is_end(&self, id: u32) -> bool {
+        self.end_ids.binary_search(&id).is_ok()
+    }
+
+    /// The text of a special token, as chat templates want it.
+    pub fn special_text(&self, id: Option<u32>) -> Option<&str> {
+        std::str::from_utf8(self.pieces.get(id?)?).ok()
+    }
+
+    /// Refuses a model whose embedding has no row for some token. More rows than tokens are common.
+    pub fn check_embedding_rows(&self, n_rows: usize) -> Result<(), TokenizerError> {
+        match n_rows >= self.vocab_size() {
+            true => Ok(()),
+            false => Err(TokenizerError::EmbeddingRows {
+                n_tokens: self.vocab_size(),
+                n_rows,
+            }),
+        }
+    }
+}
+
+impl GgufEncoder {
+    fn new(vocabulary: &Vocabulary<'_>) -> Result<GgufEncoder, TokenizerError> {
+        let model = match vocabulary.algorithm {
+            Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {
+                Model::Pipeline(Box::new(backend::bpe(vocabulary)?))
+            }
+            Algorithm::WordPiece => Model::Pipeline(Box::new(backend::wordpiece(vocabulary)?)),
+            Algorithm::SentencePiece => Model::SentencePiece(SentencePiece::new(vocabulary)?),
+        };
+        let last = match vocabulary.algorithm {
+            Algorithm::WordPiece => vocabulary.special.sep,
+            _ => vocabulary.special.eos,
+        };
+        Ok(GgufEncoder {
+            splitter: Splitter::new(vocabulary)?,
+            model,
+            add_space_prefix: vocabulary.add_space_prefix,
+            prefix: vocabulary.special.bos.filter(|_| vocabulary.add_bos),
+            suffix: last.filter(|_| vocabulary.add_eos),
+        })
+    }
+
+    fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 2);
+        ids.extend(self.prefix.filter(|_| options.add_special));
+        let mut after_token = true;
+        for fragment in self.splitter.split(text, options.parse_special) {
+            match fragment {
+                Fragment::Token(id) => ids.push(id),
+                Fragment::Text(text) => self.encode_text(text, after_token, &mut ids)?,
+            }
+            after_token = matches!(fragment, Fragment::Token(_));
+        }
+        ids.extend(self.suffix.filter(|_| options.add_special));
+        Ok(ids)
+    }
+
+    /// Text without special tokens; `after_token` when it begins the whole or follows one.
+    fn encode_text(
+        &self,
+        text: &str,
+        after_token: bool,
+        ids: &mut Vec<u32>,
+    ) -> Result<(), TokenizerError> {
+        match &self.model {
+            Model::SentencePiece(model) => {
+                let mut spaced = String::with_capacity(text.len() + text.len() / 4);
+                if self.add_space_prefix && after_token {
+                    spaced.push(SPACE);
+                }
+                let escaped = text.chars().map(|c| if c == ' ' { SPACE } else { c });
+                spaced.extend(escaped);
+                model.encode(&spaced, ids);
+            }
+            Model::Pipeline(pipeline) => ids.extend(run(pipeline, text, false)?),
+        }
+        Ok(())
+    }
+}
+
+impl JsonEncoder {
+    fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
+        let pipeline = match options.parse_special {
+            true => &self.pipeline,
+            false => self.without_special.get_or_init(|| {
+                let mut pipeline = self.pipeline.clone();
+                pipeline.set_encode_special_tokens(true);
+                pipeline
+            }),
+        };
+        run(pipeline, text, options.add_special)
+    }
+}
+
+fn run(
+    pipeline: &tokenizers::Tokenizer,
+    text: &str,
+    add_special: bool,
+) -> Result<Vec<u32>, TokenizerError> {
+    let encoding = pipeline
+        .encode_fast(text, add_special)
+        .map_err(TokenizerError::backend("used"))?;
+    Ok(encoding.get_ids().to_vec())
+}

@@ -1,0 +1,376 @@
+//! A vocabulary as a GGUF file describes it, checked.
+//!
+//! Nothing is copied: tokens and merges are borrowed from the file. After [`Vocabulary::read`] every
+//! array has one element a token, every id is inside of the vocabulary, no two tokens have the same
+//! text, and every merge makes one known token of two.
+
+use crate::error::TokenizerError;
+use crate::pretokenizer::{self, PreTokenizer};
+use ahash::AHashMap;
+use akunu_gguf::Metadata;
+
+/// The most tokens that we accept. The largest vocabularies in use have about 300,000.
+pub const MAX_TOKENS: usize = 1 << 24;
+
+/// The algorithm that turns text into tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Algorithm {
+    /// BPE over bytes that are spelt as printable characters (GPT-2 and most models since).
+    ByteLevelBpe,
+    /// BPE over characters where `▁` stands for a space, and bytes where no token fits (Gemma 4).
+    CharacterBpe,
+    /// SentencePiece: the pair whose token has the best score is joined first (Llama 2, Gemma 3).
+    SentencePiece,
+    /// Longest match from the left in each word (BERT).
+    WordPiece,
+}
+
+/// `tokenizer.ggml.model` and what it stands for.
+const ALGORITHMS: &[(&str, Algorithm)] = &[
+    ("gpt2", Algorithm::ByteLevelBpe),
+    ("gemma4", Algorithm::CharacterBpe),
+    ("llama", Algorithm::SentencePiece),
+    ("bert", Algorithm::WordPiece),
+];
+
+/// What kind of token it is, as `tokenizer.ggml.token_type` counts them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TokenKind {
+    /// A piece of text.
+    Normal,
+    /// Stands for what the vocabulary cannot spell.
+    Unknown,
+    /// Controls the model, is not text: `<s>`, `<|im_end|>`.
+    Control,
+    /// Text that is always this one token, before anything else is tried.
+    UserDefined,
+    /// A hole in the vocabulary.
+    Unused,
+    /// A single byte, `<0x0A>`.
+    Byte,
+}
+
+impl TokenKind {
+    fn from_gguf(id: i32) -> TokenKind {
+        match id {
+            2 => TokenKind::Unknown,
+            3 => TokenKind::Control,
+            4 => TokenKind::UserDefined,
+            5 => TokenKind::Unused,
+            6 => TokenKind::Byte,
+            _ => TokenKind::Normal,
+        }
+    }
+}
+
+/// The tokens with a meaning of their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SpecialIds {
+    /// Begins a sequence; `[CLS]` for BERT.
+    pub bos: Option<u32>,
+    /// Ends a sequence.
+    pub eos: Option<u32>,
+    /// Ends a turn of a conversation.
+    pub eot: Option<u32>,
+    /// Ends a message that expects an answer from a tool.
+    pub eom: Option<u32>,
+    /// Stands for what cannot be spelt.
+    pub unk: Option<u32>,
+    /// Separates sequences.
+    pub sep: Option<u32>,
+    /// Fills up batches.
+    pub pad: Option<u32>,
+    /// Stands for the word to be guessed.
+    pub mask: Option<u32>,
+}
+
+/// A checked vocabulary.
+#[derive(Debug)]
+pub struct Vocabulary<'a> {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// How text is cut before merging; only the BPE algorithms look at it.
+    pub pre: &'static PreTokenizer,
+    /// The texts, by id.
+    pub tokens: Vec<&'a str>,
+    /// Ids by text. Tokens without text have no entry.
+    pub ids: AHashMap<&'a str, u32>,
+    /// The scores, by id; empty where the algorithm needs none.
+    pub scores: Vec<f32>,
+    /// The kinds, by id.
+    pub kinds: Vec<TokenKind>,
+    /// Pairs to be joined, the most urgent first; empty where the algorithm needs none.
+    pub merges: Vec<(&'a str, &'a str)>,
+    /// Tokens with a meaning.
+    pub special: SpecialIds,
+    /// Whether a sequence begins with BOS.
+    pub add_bos: bool,
+    /// Whether a sequence ends with EOS (for BERT: with SEP).
+    pub add_eos: bool,
+    /// Whether text gets a space in front, as if it stood in a sentence.
+    pub add_space_prefix: bool,
+    /// Whether text is lower-cased (BERT).
+    pub lowercase: bool,
+    /// Whether accents are taken off (BERT).
+    pub strip_accents: bool,
+}
+
+impl<'a> Vocabulary<'a> {
+    /// Reads and checks the `tokenizer.ggml.*` entries.
+    pub fn read(metadata: &'a Metadata) -> Result<Vocabulary<'a>, TokenizerError> {
+        let algorithm = read_algorithm(metadata)?;
+        let tokens = read_tokens(metadata)?;
+        let ids = index(&tokens)?;
+        let pre = read_pre(metadata, algorithm)?;
+        let special = read_special(metadata, &ids, tokens.len(), algorithm)?;
+        let flag = |key, default| Ok::<_, TokenizerError>(metadata.bool(key)?.unwrap_or(default));
+        let is_bpe = matches!(algorithm, Algorithm::ByteLevelBpe | Algorithm::CharacterBpe);
+        let lowercase = flag("tokenizer.ggml.normalizer.lowercase", true)?;
+        let vocabulary = Vocabulary {
+            algorithm,
+            pre,
+            scores: read_scores(metadata, algorithm, tokens.len())?,
+            kinds: read_kinds(metadata, tokens.len())?,
+            merges: match is_bpe {
+                true => read_merges(metadata, &ids)?,
+                false => Vec::new(),
+            },
+            special,
+            add_bos: flag("tokenizer.ggml.add_bos_token", !is_bpe || pre.add_bos)?,
+            add_eos: flag(
+                "tokenizer.ggml.add_eos_token",
+                algorithm == Algorithm::WordPiece,
+            )?,
+            add_space_prefix: flag(
+                "tokenizer.ggml.add_space_prefix",
+                algorithm == Algorithm::SentencePiece,
+            )?,
+            lowercase,
+            strip_accents: flag("tokenizer.ggml.normalizer.strip_accents", lowercase)?,
+            tokens,
+            ids,
+        };
+        vocabulary.check_needed_specials()?;
+        Ok(vocabulary)
+    }
+
+    /// Refuses flags that ask for tokens which the file does not name.
+    fn check_needed_specials(&self) -> Result<(), TokenizerError> {
+        let missing = |what, key| Err(TokenizerError::MissingSpecial { what, key });
+        if self.add_bos && self.special.bos.is_none() {
+            return missing(
+                "a token that begins sequences",
+                "tokenizer.ggml.bos_token_id",
+            );
+        }
+        match self.algorithm {
+            Algorithm::WordPiece if self.special.unk.is_none() => {
+                missing("an unknown token", "tokenizer.ggml.unknown_token_id")
+            }
+            Algorithm::WordPiece if self.add_eos && self.special.sep.is_none() => {
+                missing("a separator token", "tokenizer.ggml.seperator_token_id")
+            }
+            Algorithm::WordPiece => Ok(()),
+            _ if self.add_eos && self.special.eos.is_none() => {
+                missing("a token that ends sequences", "tokenizer.ggml.eos_token_id")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn read_algorithm(metadata: &Metadata) -> Result<Algorithm, TokenizerError> {
+    let key = "tokenizer.ggml.model";
+    let name = metadata.string(key)?.ok_or_else(|| metadata.missing(key))?;
+    let known = ALGORITHMS.iter().find(|(known, _)| *known == name);
+    known.map(|(_, algorithm)| *algorithm).ok_or_else(|| {
+        let names: Vec<&str> = ALGORITHMS.iter().map(|(name, _)| *name).collect();
+        TokenizerError::UnknownModel {
+            name: name.to_string(),
+            known: names.join(", "),
+        }
+    })
+}
+
+fn read_pre(
+    metadata: &Metadata,
+    algorithm: Algorithm,
+) -> Result<&'static PreTokenizer, TokenizerError> {
+    let name = match algorithm {
+        Algorithm::CharacterBpe => return Ok(&pretokenizer::GEMMA4),
+        Algorithm::ByteLevelBpe => metadata.string("tokenizer.ggml.pre")?,
+        Algorithm::SentencePiece | Algorithm::WordPiece => None,
+    };
+    pretokenizer::find(name).ok_or_else(|| {
+        let names: Vec<&str> = pretokenizer::names().collect();
+        TokenizerError::UnknownPreTokenizer {
+            name: name.unwrap_or_default().to_string(),
+            known: names.join(", "),
+        }
+    })
+}
+
+fn read_tokens(metadata: &Metadata) -> Result<Vec<&str>, TokenizerError> {
+    let key = "tokenizer.ggml.tokens";
+    let tokens = metadata
+        .strings(key)?
+        .ok_or_else(|| metadata.missing(key))?;
+    let n_tokens = tokens.len();
+    if !(1..=MAX_TOKENS).contains(&n_tokens) {
+        return Err(TokenizerError::VocabularySize {
+            n_tokens,
+            limit: MAX_TOKENS,
+        });
+    }
+    Ok(tokens.collect())
+}
+
+/// Ids by text. Two tokens of the same text are an error; empty ones are holes and may repeat.
+fn index<'a>(tokens: &[&'a str]) -> Result<AHashMap<&'a str, u32>, TokenizerError> {
+    let mut ids = AHashMap::with_capacity(tokens.len());
+    for (id, text) in (0u32..).zip(tokens).filter(|(_, text)| !text.is_empty()) {
+        if let Some(first) = ids.insert(*text, id) {
+            return Err(TokenizerError::DuplicateToken {
+                text: text.to_string(),
+                first,
+                second: id,
+            });
+        }
+    }
+    Ok(ids)
+}
+
+fn read_scores(
+    metadata: &Metadata,
+    algorithm: Algorithm,
+    n_tokens: usize,
+) -> Result<Vec<f32>, TokenizerError> {
+    let key = "tokenizer.ggml.scores";
+    let Some(scores) = metadata.f32s(key)? else {
+        return match algorithm {
+            Algorithm::SentencePiece => Err(metadata.missing(key).into()),
+            _ => Ok(Vec::new()),
+        };
+    };
+    check_length(key, scores.len(), n_tokens)?;
+    let scores: Vec<f32> = scores.collect();
+    match scores.iter().position(|score| score.is_nan()) {
+        Some(id) => Err(TokenizerError::Score { id }),
+        None => Ok(scores),
+    }
+}
+
+fn read_kinds(metadata: &Metadata, n_tokens: usize) -> Result<Vec<TokenKind>, TokenizerError> {
+    let key = "tokenizer.ggml.token_type";
+    let Some(kinds) = metadata.i32s(key)? else {
+        return Ok(vec![TokenKind::Normal; n_tokens]);
+    };
+    check_length(key, kinds.len(), n_tokens)?;
+    Ok(kinds.map(TokenKind::from_gguf).collect())
+}
+
+fn check_length(key: &'static str, found: usize, n_tokens: usize) -> Result<(), TokenizerError> {
+    match found == n_tokens {
+        true => Ok(()),
+        false => Err(TokenizerError::ArrayLength {
+            key,
+            found,
+            n_tokens,
+        }),
+    }
+}
+
+/// The merges, each checked to make a known token of two known ones.
+fn read_merges<'a>(
+    metadata: &'a Metadata,
+    ids: &AHashMap<&'a str, u32>,
+) -> Result<Vec<(&'a str, &'a str)>, TokenizerError> {
+    let key = "tokenizer.ggml.merges";
+    let merges = metadata
+        .strings(key)?
+        .ok_or_else(|| metadata.missing(key))?;
+    let mut pairs = Vec::with_capacity(merges.len());
+    let mut joined = String::new();
+    for (index, merge) in merges.enumerate() {
+        let (left, right) = split_merge(merge).ok_or_else(|| TokenizerError::MalformedMerge {
+            index,
+            merge: merge.to_string(),
+        })?;
+        joined.clear();
+        joined.push_str(left);
+        joined.push_str(right);
+        for token in [left, right, &joined] {
+            if !ids.contains_key(token) {
+                return Err(TokenizerError::UnknownMergeToken {
+                    index,
+                    merge: merge.to_string(),
+                    token: token.to_string(),
+                });
+            }
+        }
+        pairs.push((left, right));
+    }
+    Ok(pairs)
+}
+
+/// `"left right"`. A merge may itself begin with a space, so the search begins after the first
+/// character.
+fn split_merge(merge: &str) -> Option<(&str, &str)> {
+    let first = merge.chars().next()?.len_utf8();
+    let space = first + merge.get(first..)?.find(' ')?;
+    let (left, right) = (merge.get(..space)?, merge.get(space + 1..)?);
+    (!right.is_empty()).then_some((left, right))
+}
+
+fn read_special(
+    metadata: &Metadata,
+    ids: &AHashMap<&str, u32>,
+    n_tokens: usize,
+    algorithm: Algorithm,
+) -> Result<SpecialIds, TokenizerError> {
+    let read = |key: &'static str| match metadata.u32(key)? {
+        Some(id) if id as usize >= n_tokens => Err(TokenizerError::SpecialId { key, id, n_tokens }),
+        id => Ok(id),
+    };
+    // The spelling of `seperator` is GGUF's.
+    let mut special = SpecialIds {
+        bos: read("tokenizer.ggml.bos_token_id")?.or(read("tokenizer.ggml.cls_token_id")?),
+        eos: read("tokenizer.ggml.eos_token_id")?,
+        eot: read("tokenizer.ggml.eot_token_id")?,
+        eom: read("tokenizer.ggml.eom_token_id")?,
+        unk: read("tokenizer.ggml.unknown_token_id")?,
+        sep: read("tokenizer.ggml.seperator_token_id")?,
+        pad: read("tokenizer.ggml.padding_token_id")?,
+        mask: read("tokenizer.ggml.mask_token_id")?,
+    };
+    let named = |text: &str| ids.get(text).copied();
+    match algorithm {
+        Algorithm::SentencePiece => {
+            special.bos = special.bos.or_else(|| named("<s>"));
+            special.eos = special.eos.or_else(|| named("</s>"));
+            special.unk = special.unk.or_else(|| named("<unk>"));
+        }
+        Algorithm::WordPiece => {
+            special.bos = special.bos.or_else(|| named("[CLS]"));
+            special.sep = special.sep.or_else(|| named("[SEP]"));
+            special.unk = special.unk.or_else(|| named("[UNK]"));
+        }
+        Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {}
+    }
+    Ok(special)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_merge;
+
+    #[test]
+    fn merges_are_split_at_the_first_space_that_is_not_their_first_character() {
+        assert_eq!(split_merge("Ġ t"), Some(("Ġ", "t")));
+        assert_eq!(split_merge("  a"), Some((" ", "a")));
+        assert_eq!(split_merge("a  "), Some(("a", " ")));
+        for bad in ["", "a", "ab", "a ", " "] {
+            assert_eq!(split_merge(bad), None, "{bad:?}");
+        }
+    }
+}
