@@ -16,14 +16,14 @@ mod norm;
 mod rope;
 mod sampling;
 
-pub use attention::{AttentionParams, SoftmaxParams};
+pub use attention::{AttentionParams, LogitSoftcapParams, SoftmaxParams};
 pub use conv::Conv1DParams;
 pub use elementwise::{ElementwiseParams, HeadRearrangeParams, MatrixParams, QKVSplitParams};
 pub use embedding::{EmbeddingParams, PosEmbedParams};
 pub use kv_cache::{KVCacheShiftParams, KVCacheWriteParams};
 pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams};
 pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
-pub use rope::{RoPEParams, RoPEQKVWriteParams};
+pub use rope::{HeadNormRoPEParams, RoPEBatchKVWriteParams, RoPEParams, RoPEQKVWriteParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams,
     TemperatureScaleParams, TokenSuppressParams, TopKParams,
@@ -60,6 +60,9 @@ pub const ALL: &[StructLayout] = &[
     TopKParams::LAYOUT,
     GumbelTopKParams::LAYOUT,
     TokenSuppressParams::LAYOUT,
+    RoPEBatchKVWriteParams::LAYOUT,
+    HeadNormRoPEParams::LAYOUT,
+    LogitSoftcapParams::LAYOUT,
 ];
 
 #[cfg(test)]

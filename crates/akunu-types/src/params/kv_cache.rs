@@ -11,7 +11,7 @@ shared_struct! {
         4 => head_dim: u32,
         /// Positions that the cache holds for each head.
         8 => max_seq_len: u32,
-        /// First cache position to write. Patched per token.
+        /// Position of the first row; position p is written to slot `p % max_seq_len`. Patched per token.
         12 => pos: u32,
         /// Elements between rows of the source; 0 means `n_kv_heads * head_dim`.
         16 => src_stride: u32,
