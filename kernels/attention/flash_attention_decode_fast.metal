@@ -1,0 +1,46 @@
+// flash_attention_decode_fast_f16: attention of one query a SIMD group, without threadgroup memory.
+//
+// Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
+//
+// Launch:  one SIMD group (32 threads) for each query (x) and head (y).
+// Memory:  q is held in registers. Each key and value is read once, as half4; four teams of 8 lanes
+//          keep an online softmax each and join at the end. No barrier.
+
+#include <metal_stdlib>
+
+#include "ShaderTypes.h"
+#include "include/attention_team.h"
+
+using namespace metal;
+
+kernel void flash_attention_decode_fast_f16(
+    device const float *Q               [[buffer(0)]],
+    device const half *K                [[buffer(1)]],
+    device const half *V                [[buffer(2)]],
+    device float *O                     [[buffer(3)]],
+    constant AttentionParams &params    [[buffer(4)]],
+    device const ushort *tree_mask      [[buffer(5)]],
+    uint2 place                         [[threadgroup_position_in_grid]],
+    uint lane                           [[thread_index_in_simdgroup]]
+) {
+    const KeyRing ring = key_ring(K, V, params, place.y);
+    const QueryMask mask = query_mask(params, ring.n_slots, place.x, tree_mask);
+    const TeamLane at = team_lane(lane, ring.head_dim);
+    const ulong offset = query_offset(params, place.x, place.y);
+
+    TeamQuery query;
+    query.load(Q + offset, query_factor(params), at);
+    TeamStream stream;
+    stream.clear(at);
+    stream_keys(stream, query, ring, mask, at, uint2(0, 1));
+    stream.join_teams(at);
+
+    const float inverse = inverse_sum(stream.sum);
+    if (at.team == 0) {
+        for (uint c = 0; c < at.n_chunks; c++) {
+            for (uint i = 0; i < 4 && at.holds(c); i++) {
+                O[offset + at.element(c) + i] = stream.chunks[c][i] * inverse;
+            }
+        }
+    }
+}

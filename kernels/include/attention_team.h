@@ -1,0 +1,129 @@
+// A SIMD group as four teams of 8 lanes, each with a key of its own.
+//
+// A head is cut into chunks of 32 elements; lane t of a team holds elements 4t .. 4t + 3 of each chunk,
+// so that a team reads a chunk of a key as 64 contiguous bytes and sums a dot product by 3 shuffles.
+// Four keys are under way at once, and no lane waits for another team.
+#pragma once
+
+#include <metal_stdlib>
+
+#include "include/attention.h"
+
+using namespace metal;
+
+constant constexpr uint TEAM_LANES = 8;
+constant constexpr uint N_TEAMS = 4;
+constant constexpr uint CHUNK = 4 * TEAM_LANES;
+constant constexpr uint MAX_HEAD_DIM = 256;
+constant constexpr uint MAX_CHUNKS = MAX_HEAD_DIM / CHUNK;
+
+// A lane's share of a head: the elements from here on, four of each chunk.
+struct TeamLane {
+    uint team;
+    uint lane;
+    uint head_dim;
+    uint n_chunks;
+
+    uint element(uint chunk) const { return chunk * CHUNK + 4 * lane; }
+    bool holds(uint chunk) const { return element(chunk) < head_dim; }
+};
+
+inline TeamLane team_lane(uint simd_lane, uint head_dim) {
+    return { simd_lane / TEAM_LANES, simd_lane % TEAM_LANES, head_dim, (head_dim + CHUNK - 1) / CHUNK };
+}
+
+// A lane's share of a query, multiplied by its factor.
+struct TeamQuery {
+    float4 chunks[MAX_CHUNKS];
+
+    void load(device const float *query, float factor, TeamLane at) {
+        for (uint c = 0; c < at.n_chunks; c++) {
+            device const float *q = query + at.element(c);
+            chunks[c] = at.holds(c) ? float4(q[0], q[1], q[2], q[3]) * factor : float4(0.0f);
+        }
+    }
+
+    // The dot product with a key, in every lane of the team. All lanes of the SIMD group must call it.
+    float product(device const half *key, TeamLane at) const {
+        float4 sums = float4(0.0f);
+        for (uint c = 0; c < at.n_chunks; c++) {
+            if (at.holds(c)) {
+                sums += chunks[c] * float4(*(device const half4 *)(key + at.element(c)));
+            }
+        }
+        float sum = (sums.x + sums.y) + (sums.z + sums.w);
+        sum += simd_shuffle_xor(sum, 1);
+        sum += simd_shuffle_xor(sum, 2);
+        return sum + simd_shuffle_xor(sum, 4);
+    }
+};
+
+// An online softmax over the keys that a team has seen so far.
+struct TeamStream {
+    float peak;
+    float sum;
+    float4 chunks[MAX_CHUNKS];
+
+    void clear(TeamLane at) {
+        peak = LOWEST_SCORE;
+        sum = 0.0f;
+        for (uint c = 0; c < at.n_chunks; c++) {
+            chunks[c] = float4(0.0f);
+        }
+    }
+
+    void scale(float factor, TeamLane at) {
+        sum *= factor;
+        for (uint c = 0; c < at.n_chunks; c++) {
+            chunks[c] *= factor;
+        }
+    }
+
+    void add(float key_score, device const half *value, TeamLane at) {
+        const float new_peak = max(peak, key_score);
+        const float weight = fast::exp2(key_score - new_peak);
+        scale(fast::exp2(peak - new_peak), at);
+        peak = new_peak;
+        sum += weight;
+        for (uint c = 0; c < at.n_chunks; c++) {
+            if (at.holds(c)) {
+                chunks[c] += weight * float4(*(device const half4 *)(value + at.element(c)));
+            }
+        }
+    }
+
+    // Makes one stream of the four of a SIMD group, in every team. All lanes must call it.
+    void join_teams(TeamLane at) {
+        float joint = max(peak, simd_shuffle_xor(peak, 8));
+        joint = max(joint, simd_shuffle_xor(joint, 16));
+        scale(fast::exp2(peak - joint), at);
+        peak = joint;
+        sum += simd_shuffle_xor(sum, 8);
+        sum += simd_shuffle_xor(sum, 16);
+        for (uint c = 0; c < at.n_chunks; c++) {
+            chunks[c] += simd_shuffle_xor(chunks[c], 8);
+            chunks[c] += simd_shuffle_xor(chunks[c], 16);
+        }
+    }
+};
+
+// Streams the visible keys of a query that fall to one SIMD group: of every 4 * n_groups keys, four.
+// All lanes must call it.
+inline void stream_keys(
+    thread TeamStream &stream, thread const TeamQuery &query, KeyRing ring, QueryMask mask,
+    TeamLane at, uint2 group
+) {
+    const uint step = N_TEAMS * group.y;
+    uint slot = (mask.begin + N_TEAMS * group.x + at.team) % ring.n_slots;
+    for (uint first = mask.begin + N_TEAMS * group.x; first < mask.end; first += step) {
+        const uint key = first + at.team;
+        // A lane beyond the end reads the first key again and drops it.
+        const ulong row = ulong(key < mask.end ? slot : mask.begin % ring.n_slots) * ring.head_dim;
+        const float key_score = score(query.product(ring.k + row, at));
+        if (mask.visible(key)) {
+            stream.add(key_score, ring.v + row, at);
+        }
+        slot += step;
+        slot = slot >= ring.n_slots ? slot - ring.n_slots : slot;
+    }
+}
