@@ -3,6 +3,9 @@
 //! A kernel's file holds the formula (module docs), its row, its geometry, its twin and its cases.
 
 pub mod activation;
+pub mod attention;
 pub mod common;
+pub mod kv_cache;
 pub mod norm;
+pub mod rope;
 pub mod sampling;

@@ -5,7 +5,7 @@ use akunu_types::{DType, StructLayout};
 use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::{activation, common, norm, sampling};
+use crate::kernel::{activation, attention, common, kv_cache, norm, rope, sampling};
 use crate::twin::Twin;
 
 /// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
@@ -40,13 +40,24 @@ kernel_table! {
         Argmax => sampling::argmax::ROW,
         ArgmaxPartial => sampling::argmax_partial::ROW,
         BiasAdd => common::bias_add::ROW,
+        FlashAttentionDecode => attention::flash_attention_decode::ROW,
+        FlashAttentionDecodeFast => attention::flash_attention_decode_fast::ROW,
+        FlashAttentionDecodeParallel => attention::flash_attention_decode_parallel::ROW,
+        FlashAttentionPrefill => attention::flash_attention_prefill::ROW,
+        FlashAttentionPrefillV2 => attention::flash_attention_prefill_v2::ROW,
         GeluErf => activation::gelu_erf::ROW,
         GeluGate => activation::gate::GELU,
         GrammarBitmask => sampling::grammar_bitmask::ROW,
         GumbelTopK => sampling::gumbel_topk::ROW,
+        HeadNormRopeNeoxBatchKvWrite => rope::head_norm_rope_neox_kv_write::BATCH,
+        HeadNormRopeNeoxKvWrite => rope::head_norm_rope_neox_kv_write::ROW,
         HeadRearrange => common::head_rearrange::ROW,
         HeadRmsNorm => norm::head_rmsnorm::ROW,
+        KvCacheShift => kv_cache::kv_cache_shift::INTERLEAVED,
+        KvCacheShiftNeox => kv_cache::kv_cache_shift::NEOX,
+        KvCacheWrite => kv_cache::kv_cache_write::ROW,
         LayerNorm => norm::layernorm::ROW,
+        LogitSoftcap => attention::logit_softcap::ROW,
         QkvSplit => common::qkv_split::ROW,
         RepetitionPenalty => sampling::repetition_penalty::ROW,
         ResidualAdd => common::residual_add::ROW,
@@ -54,7 +65,14 @@ kernel_table! {
         RmsNorm => norm::rmsnorm::ROW,
         RmsNormGemma => norm::rmsnorm_gemma::ROW,
         RmsNormResidual => norm::rmsnorm_residual::ROW,
+        Rope => rope::rope::INTERLEAVED,
+        RopeBatchKvWrite => rope::rope_batch_kv_write::INTERLEAVED,
+        RopeNeox => rope::rope::NEOX,
+        RopeNeoxBatchKvWrite => rope::rope_batch_kv_write::NEOX,
+        RopeNeoxQkvWrite => rope::rope_qkv_write::NEOX,
+        RopeQkvWrite => rope::rope_qkv_write::INTERLEAVED,
         SiluGate => activation::gate::SILU,
+        Softmax => attention::softmax::ROW,
         TemperatureScale => sampling::temperature_scale::ROW,
         TopKSelect => sampling::topk_select::ROW,
         Transpose => common::transpose::ROW,
@@ -134,6 +152,21 @@ impl Element {
             Element::U16 => 2,
         }
     }
+}
+
+/// Bytes of a dense array. Sizes come from outside: overflow saturates, and no buffer is that large.
+pub fn array_bytes(extents: &[u32], element: Element) -> usize {
+    extents.iter().fold(element.size(), |bytes, &extent| {
+        bytes.saturating_mul(extent as usize)
+    })
+}
+
+/// Bytes of `n_rows` rows of `cols` elements that begin `stride` elements apart; saturates as well.
+pub fn strided_bytes(n_rows: u32, stride: u32, cols: u32, element: Element) -> usize {
+    let Some(before_last) = n_rows.checked_sub(1) else {
+        return 0;
+    };
+    array_bytes(&[before_last, stride], element).saturating_add(array_bytes(&[cols], element))
 }
 
 /// What a kernel does with a binding.

@@ -1,0 +1,106 @@
+//! Attention: five kernels of one formula, the softmax alone, and the soft cap of logits.
+//!
+//! `O[q][h] = Σ_k softmax_k(score(Q[q][h] · K[h / group][k])) V[h / group][k]` over the keys that query q
+//! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A query that sees no
+//! key gives zeros.
+//!
+//! [`formula`] is the twin of all five; [`cases`] has their inputs; [`selection`] chooses among them.
+
+mod cases;
+pub mod flash_attention_decode;
+pub mod flash_attention_decode_fast;
+pub mod flash_attention_decode_parallel;
+pub mod flash_attention_prefill;
+pub mod flash_attention_prefill_v2;
+pub mod formula;
+pub mod logit_softcap;
+pub mod mask;
+pub mod selection;
+pub mod softmax;
+
+use akunu_types::params::AttentionParams;
+
+use crate::constant::Constant;
+use crate::table::{Args, Binding, Element, read, read_write, strided_bytes};
+
+/// The largest head that the decode and the first prefill kernel hold.
+pub const MAX_HEAD_DIM: u32 = 256;
+
+/// The bindings of all five; the params are at 4. Between rows of O that are further apart than their
+/// elements nothing is written. Without the constant the tree mask is not read.
+const BINDINGS: &[Binding] = &[
+    read(0, "Q", Element::F32),
+    read(1, "K", Element::F16),
+    read(2, "V", Element::F16),
+    read_write(3, "O", Element::F32),
+    read(5, "tree_mask", Element::U16),
+];
+
+/// The function constants of all five but the number of query rows.
+const CONSTANTS: &[Constant] = &[
+    Constant::HeadDim,
+    Constant::NonCausal,
+    Constant::Window,
+    Constant::Softcap,
+    Constant::TreeMask,
+];
+
+/// Elements of a head: the constant, or the params.
+fn head_dim(args: &Args, p: &AttentionParams) -> u32 {
+    args.constants.u32(Constant::HeadDim).unwrap_or(p.head_dim)
+}
+
+/// Slots that each KV head has.
+fn n_slots(args: &Args, p: &AttentionParams) -> u32 {
+    match p.kv_stride {
+        0 => p.kv_seq_len,
+        stride => stride / head_dim(args, p).max(1),
+    }
+}
+
+/// Whether the kernels can read this shape: heads of whole vectors of 8 that fit, query heads that
+/// share KV heads evenly, and whole slots. Other shapes get an empty grid, which the plan check refuses.
+fn is_supported(args: &Args, p: &AttentionParams, max_head_dim: u32) -> bool {
+    let head_dim = head_dim(args, p);
+    (8..=max_head_dim).contains(&head_dim)
+        && head_dim.is_multiple_of(8)
+        && head_dim == p.head_dim
+        && p.n_kv_heads != 0
+        && p.n_heads.is_multiple_of(p.n_kv_heads)
+        && p.kv_stride.is_multiple_of(head_dim)
+}
+
+/// The grid: blocks of queries in x, heads in y.
+fn grid(args: &Args, p: &AttentionParams, rows: u32, max_head_dim: u32) -> [u32; 3] {
+    let n_heads = if is_supported(args, p, max_head_dim) {
+        p.n_heads
+    } else {
+        0
+    };
+    [p.seq_len.div_ceil(rows), n_heads, 1]
+}
+
+/// Bytes of each binding.
+fn required(args: &Args) -> Vec<usize> {
+    let p: AttentionParams = args.params();
+    let head = head_dim(args, &p);
+    let n_slots = n_slots(args, &p);
+    let used = p.kv_seq_len.min(n_slots).saturating_mul(head);
+    let kv = strided_bytes(
+        p.n_kv_heads,
+        n_slots.saturating_mul(head),
+        used,
+        Element::F16,
+    );
+    let row = p.n_heads.saturating_mul(head);
+    let stride = if p.q_stride == 0 { row } else { p.q_stride };
+    let queries = strided_bytes(p.seq_len, stride, row, Element::F32);
+    let tree = args.constants.bool(Constant::TreeMask);
+    vec![
+        queries,
+        kv,
+        kv,
+        queries,
+        if tree { p.seq_len as usize * 2 } else { 0 },
+    ]
+}

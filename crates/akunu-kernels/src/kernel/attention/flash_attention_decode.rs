@@ -1,0 +1,35 @@
+//! `flash_attention_decode_f16`: a threadgroup a query and head, a thread for each element of the head.
+//!
+//! The general kernel: short contexts, prefills too short for tiles, and the drafts of a speculation.
+
+use akunu_types::SharedStruct;
+use akunu_types::params::AttentionParams;
+
+use super::{BINDINGS, CONSTANTS, MAX_HEAD_DIM, cases, formula, grid, head_dim, required};
+use crate::chip::SIMD_WIDTH;
+use crate::table::{Args, Family, KernelRow, Launch};
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("flash_attention_decode_f16", ""),
+    dtype: None,
+    family: Family::Attention,
+    source: "flash_attention_decode",
+    bindings: BINDINGS,
+    params_index: 4,
+    params: AttentionParams::LAYOUT,
+    constants: CONSTANTS,
+    launch: |args, _| launch(args),
+    required,
+    twin: formula::attention,
+    cases: |_| cases::decode(),
+};
+
+fn launch(args: &Args) -> Launch {
+    let p: AttentionParams = args.params();
+    let threads = head_dim(args, &p).clamp(1, MAX_HEAD_DIM);
+    Launch::new(
+        grid(args, &p, 1, MAX_HEAD_DIM),
+        [threads.next_multiple_of(SIMD_WIDTH), 1, 1],
+    )
+}

@@ -1,0 +1,54 @@
+//! `logit_softcap_f32`: `x[i] = cap * tanh(x[i] / cap)`, in place (Gemma 2).
+
+use akunu_types::SharedStruct;
+use akunu_types::params::LogitSoftcapParams;
+
+use crate::case::{Case, Rng};
+use crate::table::{Element, Family, KernelRow, Launch, read_write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("logit_softcap_f32", ""),
+    dtype: None,
+    family: Family::Attention,
+    source: "logit_softcap",
+    bindings: &[read_write(0, "logits", Element::F32)],
+    params_index: 1,
+    params: LogitSoftcapParams::LAYOUT,
+    constants: &[],
+    launch: |args, _| Launch::elementwise(args.params::<LogitSoftcapParams>().count),
+    required: |args| vec![args.params::<LogitSoftcapParams>().count as usize * 4],
+    twin,
+    cases: |_| cases(),
+};
+
+fn twin(t: &mut Twin) {
+    let p: LogitSoftcapParams = t.params();
+    for x in t.write::<f32>(0) {
+        *x = p.cap * (*x / p.cap).tanh();
+    }
+}
+
+fn cases() -> Vec<Case> {
+    // elements, cap, size of the logits
+    [
+        (1, 30.0, 1.0),
+        (255, 50.0, 100.0),
+        (257, 30.0, 1e-3),
+        (1000, 30.0, 1e5),
+    ]
+    .map(case)
+    .into()
+}
+
+/// tanh is good to a few units in the last place: 1e-6, 1e-12 squared.
+fn case((count, cap, scale): (u32, f32, f32)) -> Case {
+    let params = LogitSoftcapParams {
+        cap,
+        count,
+        ..Default::default()
+    };
+    let label = format!("{count} logits up to {scale}, cap {cap}");
+    Case::new(label, &params, 1e-11).bind(&Rng::new(count.into()).floats(count as usize, scale))
+}

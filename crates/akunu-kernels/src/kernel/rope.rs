@@ -1,0 +1,183 @@
+//! Rotary position embedding, alone and fused with the writes to the KV cache.
+//!
+//! Pair d of a head turns by `angle = position * freq_scale / divisor[d]`, where
+//! `divisor[d] = theta ^ (2d / head_dim)`, or comes from a table that the host computed in f64 and that
+//! has the model's own scaling factors in it ([`divisors`]).
+
+pub mod head_norm_rope_neox_kv_write;
+#[allow(
+    clippy::module_inception,
+    reason = "the kernel is named as its family, and its file as the kernel"
+)]
+pub mod rope;
+pub mod rope_batch_kv_write;
+pub mod rope_qkv_write;
+
+use half::f16;
+
+use crate::case::Rng;
+use crate::table::Launch;
+
+/// Which two elements of a head make a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// `(2d, 2d + 1)`: Llama weights in GGUF.
+    Interleaved,
+    /// `(d, d + head_dim / 2)`: GPT-NeoX, and Hugging Face's `rotate_half`.
+    SplitHalves,
+}
+
+impl Style {
+    /// The two elements of pair d.
+    pub fn pair(self, d: usize, head_dim: usize) -> (usize, usize) {
+        match self {
+            Style::Interleaved => (2 * d, 2 * d + 1),
+            Style::SplitHalves => (d, d + head_dim / 2),
+        }
+    }
+}
+
+/// The table of divisors `theta ^ (2d / head_dim) * factor[d]`, one for each pair; no factors means
+/// all 1. GGUF's `rope_freqs.weight` holds such factors.
+pub fn divisors(theta: f64, head_dim: usize, factors: &[f32]) -> Vec<f32> {
+    let pairs = 0..head_dim / 2;
+    pairs
+        .map(|d| {
+            let factor = f64::from(factors.get(d).copied().unwrap_or(1.0));
+            (theta.powf(2.0 * d as f64 / head_dim as f64) * factor) as f32
+        })
+        .collect()
+}
+
+/// How fast each pair of a head turns.
+#[derive(Clone, Copy, Debug)]
+pub struct Frequencies<'a> {
+    /// The divisors, where a table is bound.
+    pub table: Option<&'a [f32]>,
+    /// Base of the frequencies, where none is.
+    pub theta: f32,
+    /// Scale of all positions.
+    pub scale: f32,
+    /// Elements of a head.
+    pub head_dim: usize,
+}
+
+impl Frequencies<'_> {
+    /// Cosine and sine of pair d at a position.
+    pub fn rotation(&self, position: f32, d: usize) -> (f32, f32) {
+        let divisor = match self.table {
+            Some(table) => table[d],
+            None => self.theta.powf((2 * d) as f32 / self.head_dim as f32),
+        };
+        let angle = position * self.scale / divisor;
+        (angle.cos(), angle.sin())
+    }
+
+    /// A head turned to a position.
+    pub fn turn(&self, head: &[f32], position: f32, style: Style) -> Vec<f32> {
+        let mut turned = head.to_vec();
+        for d in 0..self.head_dim / 2 {
+            let (a, b) = style.pair(d, self.head_dim);
+            let (cosine, sine) = self.rotation(position, d);
+            turned[a] = head[a] * cosine - head[b] * sine;
+            turned[b] = head[a] * sine + head[b] * cosine;
+        }
+        turned
+    }
+}
+
+/// A KV cache (n_kv_heads, n_slots, head_dim) whose slots are a ring.
+#[derive(Debug)]
+pub struct Ring<'a> {
+    /// The elements.
+    pub cache: &'a mut [f16],
+    /// Slots of each head.
+    pub n_slots: usize,
+    /// Elements of a head.
+    pub head_dim: usize,
+}
+
+impl Ring<'_> {
+    /// Writes one row of a head to the slot of its position.
+    pub fn write(&mut self, head: usize, position: usize, row: &[f32]) {
+        let start = (head * self.n_slots + position % self.n_slots) * self.head_dim;
+        for (slot, &value) in self.cache[start..].iter_mut().zip(row) {
+            *slot = f16::from_f32(value);
+        }
+    }
+}
+
+/// A thread for each pair of a row, 256 a threadgroup, and `n_rows` rows. Shapes for which the kernel
+/// would divide by zero get an empty grid, which the plan check refuses.
+fn pair_launch(n_heads: u32, head_dim: u32, n_rows: u32, n_slots: u32) -> Launch {
+    let pairs = u64::from(n_heads) * u64::from(head_dim / 2);
+    let groups = u32::try_from(pairs.div_ceil(256)).unwrap_or(0);
+    Launch::new([groups, n_rows.min(rows_allowed(n_slots)), 1], [256, 1, 1])
+}
+
+/// No row may be launched for a cache without slots.
+fn rows_allowed(n_slots: u32) -> u32 {
+    if n_slots == 0 { 0 } else { u32::MAX }
+}
+
+/// How far another executor may be from the twin.
+///
+/// With a table the angle is two correctly rounded operations, the same everywhere, and sine and
+/// cosine are good to a few units in the last place: 1e-6, 1e-12 squared; a cache of halves may round a
+/// value to the other neighbour, 2^-11 of it, in one of a thousand: 1e-9. Without a table MSL's `pow`
+/// may be wrong by 16 units in the last place, 1e-6 of the angle: at position p, p * 1e-6 radians.
+fn tolerance(last_position: u32, has_table: bool) -> f64 {
+    let angle = if has_table {
+        0.0
+    } else {
+        f64::from(last_position) * 1e-6
+    };
+    1e-9 + angle * angle
+}
+
+/// The table of a case: the divisors of base 10000, or a NaN that nobody may read.
+fn case_table(has_table: bool, head_dim: u32) -> Vec<f32> {
+    if has_table {
+        let factors: Vec<f32> = (0..head_dim / 2).map(|d| 1.0 + d as f32 / 16.0).collect();
+        divisors(10000.0, head_dim as usize, &factors)
+    } else {
+        vec![f32::NAN]
+    }
+}
+
+/// A cache that holds something already: what a kernel does not write must stay.
+fn case_cache(rng: &mut Rng, n_kv_heads: u32, n_slots: u32, head_dim: u32) -> Vec<f16> {
+    rng.halves((n_kv_heads * n_slots * head_dim) as usize, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table in halves of a turn would fail the second assert, one without the factor the third.
+    #[test]
+    fn divisors_are_powers_of_the_base_times_the_factors() {
+        let plain = divisors(10000.0, 8, &[]);
+        assert_eq!(plain, [1.0, 10.0, 100.0, 1000.0]);
+        assert_eq!(
+            divisors(10000.0, 8, &[1.0, 2.0, 4.0, 8.0])[3],
+            8.0 * plain[3]
+        );
+    }
+
+    /// Turning keeps the length of each pair and turns pair 0 by one radian a position.
+    #[test]
+    fn a_turn_keeps_lengths_and_styles_differ_only_in_the_pairing() {
+        let frequencies = Frequencies {
+            table: None,
+            theta: 10000.0,
+            scale: 1.0,
+            head_dim: 4,
+        };
+        let turned = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Style::Interleaved);
+        assert!((turned[0] - 1f32.cos()).abs() < 1e-6 && (turned[1] - 1f32.sin()).abs() < 1e-6);
+        assert!((turned[2].hypot(turned[3]) - 2.0).abs() < 1e-6);
+        let split = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Style::SplitHalves);
+        assert!((split[0] - 1f32.cos()).abs() < 1e-6 && (split[2] - 1f32.sin()).abs() < 1e-6);
+    }
+}
