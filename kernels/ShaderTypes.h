@@ -63,7 +63,8 @@ static_assert(sizeof(ElementwiseParams) == 16, "ElementwiseParams is 16 bytes");
 // Attention of `seq_len` queries over `kv_seq_len` cached keys and values.
 //
 // Causal with an offset: query i sees keys `0 ..= kv_seq_len - seq_len + i`. Query head h reads
-// KV head `h / (n_heads / n_kv_heads)`.
+// KV head `h / (n_heads / n_kv_heads)`. Key p lies in slot `p % n` of the `n = kv_stride /
+// head_dim` slots of its head, so that of more than n keys only the last n are seen.
 struct AttentionParams {
     // Number of queries: 1 for decode.
     uint32_t seq_len;
@@ -77,7 +78,8 @@ struct AttentionParams {
     uint32_t n_kv_heads;
     // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
     float scale;
-    // Elements between KV heads: `max_seq_len * head_dim`; 0 means `kv_seq_len * head_dim`.
+    // Elements between KV heads, a multiple of `head_dim`: `max_seq_len * head_dim`; 0 means
+    // `kv_seq_len * head_dim`.
     uint32_t kv_stride;
     // Elements between rows of Q and of the output, which are then row-major
     // (seq_len, n_heads, head_dim); 0 means head-major (n_heads, seq_len, head_dim).
@@ -166,7 +168,7 @@ struct KVCacheWriteParams {
     uint32_t head_dim;
     // Positions that the cache holds for each head.
     uint32_t max_seq_len;
-    // First cache position to write. Patched per token.
+    // Position of the first row; position p is written to slot `p % max_seq_len`. Patched per token.
     uint32_t pos;
     // Elements between rows of the source; 0 means `n_kv_heads * head_dim`.
     uint32_t src_stride;
@@ -189,7 +191,7 @@ struct RoPEQKVWriteParams {
     uint32_t head_dim;
     // Positions that the cache holds for each head.
     uint32_t max_seq_len;
-    // Position of the token, and cache position to write. Patched per token.
+    // Position of the token; it is written to slot `pos % max_seq_len`. Patched per token.
     uint32_t pos;
     // Base of the frequencies.
     float theta;
@@ -495,6 +497,80 @@ struct TokenSuppressParams {
 };
 static_assert(sizeof(TokenSuppressParams) == 16, "TokenSuppressParams is 16 bytes");
 
+// RoPE of q and k of many tokens, fused with the write of k and v into the cache.
+//
+// q is (seq_len, n_heads, head_dim), k and v are (seq_len, n_kv_heads, head_dim). Also read by
+// the kernel that normalises each head of q and k before it turns them.
+struct RoPEBatchKVWriteParams {
+    // Number of rows (tokens).
+    uint32_t seq_len;
+    // Number of query heads.
+    uint32_t n_heads;
+    // Number of key and value heads.
+    uint32_t n_kv_heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Positions that the cache holds for each head.
+    uint32_t max_seq_len;
+    // Position of the first row. Patched per token.
+    uint32_t pos;
+    // Base of the frequencies.
+    float theta;
+    // Linear scaling of positions, `1 / factor`; 1 for none.
+    float freq_scale;
+    // Added to the mean square before the root, where heads are normalised.
+    float eps;
+    // Elements between rows of q; 0 means `n_heads * head_dim`.
+    uint32_t q_stride;
+    // Elements between rows of k and of v; 0 means `n_kv_heads * head_dim`.
+    uint32_t kv_stride;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(RoPEBatchKVWriteParams) == 48, "RoPEBatchKVWriteParams is 48 bytes");
+
+// RMSNorm of each head of q and k, RoPE and the write of k and v into the cache, for one token.
+struct HeadNormRoPEParams {
+    // Number of key and value heads.
+    uint32_t n_kv_heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Positions that the cache holds for each head.
+    uint32_t max_seq_len;
+    // Position of the token. Patched per token.
+    uint32_t pos;
+    // Base of the frequencies.
+    float theta;
+    // Number of query heads.
+    uint32_t n_heads;
+    // Where k starts in the input, in elements.
+    uint32_t k_elem_offset;
+    // Where v starts in the input, in elements.
+    uint32_t v_elem_offset;
+    // Linear scaling of positions, `1 / factor`; 1 for none.
+    float freq_scale;
+    // Added to the mean square before the root.
+    float eps;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+};
+static_assert(sizeof(HeadNormRoPEParams) == 48, "HeadNormRoPEParams is 48 bytes");
+
+// `x = cap * tanh(x / cap)` for each element, in place.
+struct LogitSoftcapParams {
+    // The bound, above 0.
+    float cap;
+    // Number of elements.
+    uint32_t count;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+};
+static_assert(sizeof(LogitSoftcapParams) == 16, "LogitSoftcapParams is 16 bytes");
+
 // ---- Quantised blocks ----
 
 // 4 bits: `d * (nibble - 8)`. Value j is the low nibble of `qs[j]`, value j + 16 the high one.
@@ -780,6 +856,34 @@ static_assert(offsetof(TokenSuppressParams, n_tokens) == 0, "TokenSuppressParams
 static_assert(offsetof(TokenSuppressParams, vocab_size) == 4, "TokenSuppressParams.vocab_size is at 4");
 static_assert(offsetof(TokenSuppressParams, _pad0) == 8, "TokenSuppressParams._pad0 is at 8");
 static_assert(offsetof(TokenSuppressParams, _pad1) == 12, "TokenSuppressParams._pad1 is at 12");
+static_assert(offsetof(RoPEBatchKVWriteParams, seq_len) == 0, "RoPEBatchKVWriteParams.seq_len is at 0");
+static_assert(offsetof(RoPEBatchKVWriteParams, n_heads) == 4, "RoPEBatchKVWriteParams.n_heads is at 4");
+static_assert(offsetof(RoPEBatchKVWriteParams, n_kv_heads) == 8, "RoPEBatchKVWriteParams.n_kv_heads is at 8");
+static_assert(offsetof(RoPEBatchKVWriteParams, head_dim) == 12, "RoPEBatchKVWriteParams.head_dim is at 12");
+static_assert(offsetof(RoPEBatchKVWriteParams, max_seq_len) == 16, "RoPEBatchKVWriteParams.max_seq_len is at 16");
+static_assert(offsetof(RoPEBatchKVWriteParams, pos) == 20, "RoPEBatchKVWriteParams.pos is at 20");
+static_assert(offsetof(RoPEBatchKVWriteParams, theta) == 24, "RoPEBatchKVWriteParams.theta is at 24");
+static_assert(offsetof(RoPEBatchKVWriteParams, freq_scale) == 28, "RoPEBatchKVWriteParams.freq_scale is at 28");
+static_assert(offsetof(RoPEBatchKVWriteParams, eps) == 32, "RoPEBatchKVWriteParams.eps is at 32");
+static_assert(offsetof(RoPEBatchKVWriteParams, q_stride) == 36, "RoPEBatchKVWriteParams.q_stride is at 36");
+static_assert(offsetof(RoPEBatchKVWriteParams, kv_stride) == 40, "RoPEBatchKVWriteParams.kv_stride is at 40");
+static_assert(offsetof(RoPEBatchKVWriteParams, _pad0) == 44, "RoPEBatchKVWriteParams._pad0 is at 44");
+static_assert(offsetof(HeadNormRoPEParams, n_kv_heads) == 0, "HeadNormRoPEParams.n_kv_heads is at 0");
+static_assert(offsetof(HeadNormRoPEParams, head_dim) == 4, "HeadNormRoPEParams.head_dim is at 4");
+static_assert(offsetof(HeadNormRoPEParams, max_seq_len) == 8, "HeadNormRoPEParams.max_seq_len is at 8");
+static_assert(offsetof(HeadNormRoPEParams, pos) == 12, "HeadNormRoPEParams.pos is at 12");
+static_assert(offsetof(HeadNormRoPEParams, theta) == 16, "HeadNormRoPEParams.theta is at 16");
+static_assert(offsetof(HeadNormRoPEParams, n_heads) == 20, "HeadNormRoPEParams.n_heads is at 20");
+static_assert(offsetof(HeadNormRoPEParams, k_elem_offset) == 24, "HeadNormRoPEParams.k_elem_offset is at 24");
+static_assert(offsetof(HeadNormRoPEParams, v_elem_offset) == 28, "HeadNormRoPEParams.v_elem_offset is at 28");
+static_assert(offsetof(HeadNormRoPEParams, freq_scale) == 32, "HeadNormRoPEParams.freq_scale is at 32");
+static_assert(offsetof(HeadNormRoPEParams, eps) == 36, "HeadNormRoPEParams.eps is at 36");
+static_assert(offsetof(HeadNormRoPEParams, _pad0) == 40, "HeadNormRoPEParams._pad0 is at 40");
+static_assert(offsetof(HeadNormRoPEParams, _pad1) == 44, "HeadNormRoPEParams._pad1 is at 44");
+static_assert(offsetof(LogitSoftcapParams, cap) == 0, "LogitSoftcapParams.cap is at 0");
+static_assert(offsetof(LogitSoftcapParams, count) == 4, "LogitSoftcapParams.count is at 4");
+static_assert(offsetof(LogitSoftcapParams, _pad0) == 8, "LogitSoftcapParams._pad0 is at 8");
+static_assert(offsetof(LogitSoftcapParams, _pad1) == 12, "LogitSoftcapParams._pad1 is at 12");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");

@@ -142,6 +142,14 @@ pub enum Element {
 }
 
 impl Element {
+    /// Size in bytes; of weights, that of the words they are made of.
+    pub const fn size(self) -> usize {
+        match self {
+            Element::F32 | Element::U32 | Element::Weight => 4,
+            Element::F16 | Element::U16 => 2,
+        }
+    }
+
     /// What a binding's offset is a multiple of, in bytes. Kernels read numbers in vectors of four,
     /// ids one by one; weights start at a multiple of 4.
     pub const fn alignment(self) -> usize {
