@@ -267,12 +267,12 @@ struct GEMVHeadNormParams {
     uint32_t n_heads;
     // Added to the mean square before the root.
     float eps;
+    // MLX weights: values that share a scale and a bias. Padding in the reference.
+    uint32_t group_size;
+    // MLX weights: byte offset of the scales. Padding in the reference.
+    uint32_t weight_bytes;
     // Unused, zero.
     uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
 static_assert(sizeof(GEMVHeadNormParams) == 32, "GEMVHeadNormParams is 32 bytes");
 
@@ -302,10 +302,11 @@ struct RepetitionPenaltyParams {
 };
 static_assert(sizeof(RepetitionPenaltyParams) == 16, "RepetitionPenaltyParams is 16 bytes");
 
-// Matrix product with MLX-quantised weights, and their embedding lookup.
+// Matrix product with MLX-quantised weights, their embedding lookup and their dequantisation.
 //
 // The weight buffer is `[packed values | scales | biases]`; a value is `scale * q + bias` with
-// one scale and one bias for each group of a row.
+// one scale and one bias for each group of a row. The reference ends after `weight_bytes` and
+// eight bytes of padding; strides and factors make these weights as capable as all others.
 struct MLXParams {
     // Number of tokens.
     uint32_t M;
@@ -319,12 +320,20 @@ struct MLXParams {
     uint32_t bits;
     // Byte offset of the scales in the weight buffer; the biases follow the scales.
     uint32_t weight_bytes;
+    // Elements between rows of A; K when contiguous.
+    uint32_t lda;
+    // Elements between rows of C; N when contiguous.
+    uint32_t ldc;
+    // Factor of the product.
+    float alpha;
+    // Factor of what C held before; 0 overwrites and never reads C.
+    float beta;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
 };
-static_assert(sizeof(MLXParams) == 32, "MLXParams is 32 bytes");
+static_assert(sizeof(MLXParams) == 48, "MLXParams is 48 bytes");
 
 // One-dimensional convolution over (in_channels, in_length).
 struct Conv1DParams {
@@ -349,7 +358,7 @@ static_assert(sizeof(Conv1DParams) == 32, "Conv1DParams is 32 bytes");
 
 // Gemv that writes its output straight into the head-major KV cache.
 //
-// Row r goes to `cache[(r / head_dim) * max_seq_len * head_dim + pos * head_dim + r % head_dim]`.
+// Row r goes to `cache[((r / head_dim) * max_seq_len + pos % max_seq_len) * head_dim + r % head_dim]`.
 struct GEMVKVParams {
     // Output dimension, `n_kv_heads * head_dim`.
     uint32_t N;
@@ -359,14 +368,14 @@ struct GEMVKVParams {
     uint32_t head_dim;
     // Positions that the cache holds for each head.
     uint32_t max_seq_len;
-    // Cache position to write. Patched per token.
+    // Position of the token; it goes to slot `pos % max_seq_len`. Patched per token.
     uint32_t pos;
+    // MLX weights: values that share a scale and a bias. Padding in the reference.
+    uint32_t group_size;
+    // MLX weights: byte offset of the scales. Padding in the reference.
+    uint32_t weight_bytes;
     // Unused, zero.
     uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
 static_assert(sizeof(GEMVKVParams) == 32, "GEMVKVParams is 32 bytes");
 
@@ -781,9 +790,9 @@ static_assert(offsetof(GEMVHeadNormParams, K) == 4, "GEMVHeadNormParams.K is at 
 static_assert(offsetof(GEMVHeadNormParams, head_dim) == 8, "GEMVHeadNormParams.head_dim is at 8");
 static_assert(offsetof(GEMVHeadNormParams, n_heads) == 12, "GEMVHeadNormParams.n_heads is at 12");
 static_assert(offsetof(GEMVHeadNormParams, eps) == 16, "GEMVHeadNormParams.eps is at 16");
-static_assert(offsetof(GEMVHeadNormParams, _pad0) == 20, "GEMVHeadNormParams._pad0 is at 20");
-static_assert(offsetof(GEMVHeadNormParams, _pad1) == 24, "GEMVHeadNormParams._pad1 is at 24");
-static_assert(offsetof(GEMVHeadNormParams, _pad2) == 28, "GEMVHeadNormParams._pad2 is at 28");
+static_assert(offsetof(GEMVHeadNormParams, group_size) == 20, "GEMVHeadNormParams.group_size is at 20");
+static_assert(offsetof(GEMVHeadNormParams, weight_bytes) == 24, "GEMVHeadNormParams.weight_bytes is at 24");
+static_assert(offsetof(GEMVHeadNormParams, _pad0) == 28, "GEMVHeadNormParams._pad0 is at 28");
 static_assert(offsetof(TemperatureScaleParams, inv_temperature) == 0, "TemperatureScaleParams.inv_temperature is at 0");
 static_assert(offsetof(TemperatureScaleParams, count) == 4, "TemperatureScaleParams.count is at 4");
 static_assert(offsetof(TemperatureScaleParams, _pad0) == 8, "TemperatureScaleParams._pad0 is at 8");
@@ -798,8 +807,12 @@ static_assert(offsetof(MLXParams, K) == 8, "MLXParams.K is at 8");
 static_assert(offsetof(MLXParams, group_size) == 12, "MLXParams.group_size is at 12");
 static_assert(offsetof(MLXParams, bits) == 16, "MLXParams.bits is at 16");
 static_assert(offsetof(MLXParams, weight_bytes) == 20, "MLXParams.weight_bytes is at 20");
-static_assert(offsetof(MLXParams, _pad0) == 24, "MLXParams._pad0 is at 24");
-static_assert(offsetof(MLXParams, _pad1) == 28, "MLXParams._pad1 is at 28");
+static_assert(offsetof(MLXParams, lda) == 24, "MLXParams.lda is at 24");
+static_assert(offsetof(MLXParams, ldc) == 28, "MLXParams.ldc is at 28");
+static_assert(offsetof(MLXParams, alpha) == 32, "MLXParams.alpha is at 32");
+static_assert(offsetof(MLXParams, beta) == 36, "MLXParams.beta is at 36");
+static_assert(offsetof(MLXParams, _pad0) == 40, "MLXParams._pad0 is at 40");
+static_assert(offsetof(MLXParams, _pad1) == 44, "MLXParams._pad1 is at 44");
 static_assert(offsetof(Conv1DParams, in_channels) == 0, "Conv1DParams.in_channels is at 0");
 static_assert(offsetof(Conv1DParams, out_channels) == 4, "Conv1DParams.out_channels is at 4");
 static_assert(offsetof(Conv1DParams, kernel_size) == 8, "Conv1DParams.kernel_size is at 8");
@@ -813,9 +826,9 @@ static_assert(offsetof(GEMVKVParams, K) == 4, "GEMVKVParams.K is at 4");
 static_assert(offsetof(GEMVKVParams, head_dim) == 8, "GEMVKVParams.head_dim is at 8");
 static_assert(offsetof(GEMVKVParams, max_seq_len) == 12, "GEMVKVParams.max_seq_len is at 12");
 static_assert(offsetof(GEMVKVParams, pos) == 16, "GEMVKVParams.pos is at 16");
-static_assert(offsetof(GEMVKVParams, _pad0) == 20, "GEMVKVParams._pad0 is at 20");
-static_assert(offsetof(GEMVKVParams, _pad1) == 24, "GEMVKVParams._pad1 is at 24");
-static_assert(offsetof(GEMVKVParams, _pad2) == 28, "GEMVKVParams._pad2 is at 28");
+static_assert(offsetof(GEMVKVParams, group_size) == 20, "GEMVKVParams.group_size is at 20");
+static_assert(offsetof(GEMVKVParams, weight_bytes) == 24, "GEMVKVParams.weight_bytes is at 24");
+static_assert(offsetof(GEMVKVParams, _pad0) == 28, "GEMVKVParams._pad0 is at 28");
 static_assert(offsetof(MatrixParams, rows) == 0, "MatrixParams.rows is at 0");
 static_assert(offsetof(MatrixParams, cols) == 4, "MatrixParams.cols is at 4");
 static_assert(offsetof(MatrixParams, _pad0) == 8, "MatrixParams._pad0 is at 8");

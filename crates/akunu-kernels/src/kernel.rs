@@ -5,7 +5,10 @@
 pub mod activation;
 pub mod attention;
 pub mod common;
+pub mod convert;
+pub mod embedding;
 pub mod kv_cache;
+pub mod matmul;
 pub mod norm;
 pub mod rope;
 pub mod sampling;

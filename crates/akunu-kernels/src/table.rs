@@ -5,7 +5,9 @@ use akunu_types::{DType, StructLayout};
 use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::{activation, attention, common, kv_cache, norm, rope, sampling};
+use crate::kernel::{
+    activation, attention, common, convert, embedding, kv_cache, matmul, norm, rope, sampling,
+};
 use crate::twin::Twin;
 
 /// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
@@ -78,8 +80,18 @@ kernel_table! {
         Transpose => common::transpose::ROW,
         VectorAdd => common::vector_add::ROW,
         WhisperSuppress => sampling::whisper_suppress::ROW,
+        F16ToF32 => convert::f16_to_f32::ROW,
     }
     grid {
+        Gemv => matmul::gemv::row,
+        GemvWide => matmul::gemv_wide::row,
+        GemvBatched => matmul::gemv_batched::row,
+        GemvSilu => matmul::gemv_gated::silu_row,
+        GemvGelu => matmul::gemv_gated::gelu_row,
+        SimdGemm => matmul::simd_gemm::row,
+        SimdGemmSmall => matmul::simd_gemm_small::row,
+        EmbeddingLookup => embedding::embedding_lookup::row,
+        Dequant => convert::dequant::row,
     }
 }
 

@@ -2,20 +2,176 @@
 
 use akunu_types::DType;
 use akunu_types::block::{self, QuantBlock};
+use akunu_types::params::MLXParams;
 use half::{bf16, f16};
 
 use crate::case::Rng;
+use crate::constant::Constant;
+use crate::table::{Args, Launch};
 
-/// Bytes of a row of `cols` values. The plan check calls this with sizes from outside: a row that is
-/// not a whole number of blocks counts as one block more, and overflow saturates.
-pub fn row_bytes(dtype: DType, cols: usize) -> usize {
-    cols.div_ceil(dtype.block_len())
-        .saturating_mul(dtype.block_bytes())
+/// A weight matrix in memory: its format, its shape and where its rows lie.
+///
+/// Sizes come from outside: what does not fill a block is not looked at, neither here nor by the
+/// kernels, and a size that overflows saturates, so that the plan check refuses it.
+#[derive(Clone, Copy, Debug)]
+pub struct Matrix {
+    /// The format.
+    pub dtype: DType,
+    /// Number of rows.
+    pub rows: usize,
+    /// Values of a row.
+    pub cols: usize,
+    /// Values from one row to the next.
+    pub stride: usize,
+    /// MLX: values that share a scale and a bias.
+    pub group_size: usize,
+    /// MLX: byte offset of the scales.
+    pub scales_at: usize,
+}
+
+impl Matrix {
+    /// Rows that lie behind one another, in a format that keeps its scales in its blocks.
+    pub fn contiguous(dtype: DType, rows: usize, cols: usize) -> Matrix {
+        Matrix {
+            dtype,
+            rows,
+            cols,
+            stride: cols,
+            group_size: 0,
+            scales_at: 0,
+        }
+    }
+
+    /// MLX weights as their params describe them; function constants go before them.
+    pub fn mlx(args: &Args) -> Matrix {
+        let p: MLXParams = args.params();
+        let group_size = args.constants.u32(Constant::GroupSize);
+        Matrix {
+            group_size: group_size.unwrap_or(p.group_size) as usize,
+            scales_at: p.weight_bytes as usize,
+            ..Matrix::contiguous(args.format(), p.N as usize, p.K as usize)
+        }
+    }
+
+    /// Bytes that the kernels may read.
+    pub fn bytes(&self) -> usize {
+        let rows_before = self.rows.saturating_sub(1);
+        let packed = rows_before
+            .saturating_mul(row_bytes(self.dtype, self.stride))
+            .saturating_add(row_bytes(self.dtype, self.cols));
+        if !self.dtype.is_mlx() {
+            return packed;
+        }
+        let halves = self.rows.saturating_mul(self.groups()).saturating_mul(2);
+        packed.max(self.scales_at.saturating_add(halves.saturating_mul(2)))
+    }
+
+    /// The values of one row.
+    pub fn row(&self, bytes: &[u8], index: usize) -> Vec<f32> {
+        let start = index * row_bytes(self.dtype, self.stride);
+        let row = &bytes[start..start + row_bytes(self.dtype, self.cols)];
+        let mut row = if self.dtype.is_mlx() {
+            self.mlx_row(row, bytes, index)
+        } else {
+            values(self.dtype, row)
+        };
+        row.resize(self.cols, 0.0);
+        row
+    }
+
+    /// `scale * q + bias`; q is the next `bits` bits of a little-endian stream.
+    fn mlx_row(&self, packed: &[u8], bytes: &[u8], index: usize) -> Vec<f32> {
+        let bits = mlx_bits(self.dtype) as usize;
+        let half = |at: usize| {
+            let at = (self.scales_at & !1) + 2 * at;
+            f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
+        };
+        let q = |i: usize| {
+            let stream = (0..bits).map(|bit| i * bits + bit);
+            let bits = stream.map(|at| u32::from(packed[at / 8] >> (at % 8) & 1));
+            bits.enumerate().fold(0, |q, (place, bit)| q | bit << place)
+        };
+        let value = |i: usize| {
+            let group = index * self.groups() + i / self.group_len();
+            half(group) * q(i) as f32 + half(self.rows * self.groups() + group)
+        };
+        (0..whole_blocks(self.dtype, self.cols))
+            .map(value)
+            .collect()
+    }
+
+    /// MLX: values of a group, in whole runs of 8.
+    fn group_len(&self) -> usize {
+        (self.group_size / 8).max(1) * 8
+    }
+
+    /// MLX: groups of a row.
+    fn groups(&self) -> usize {
+        whole_blocks(self.dtype, self.cols).div_ceil(self.group_len())
+    }
+
+    /// Random weights.
+    pub fn random(&self, rng: &mut Rng) -> Vec<u8> {
+        if !self.dtype.is_mlx() {
+            let before = self.rows.saturating_sub(1) * self.stride;
+            return random(self.dtype, before + self.cols, rng);
+        }
+        let mut bytes = rng.bytes(self.scales_at);
+        let halves = rng.halves(2 * self.rows * self.groups(), 0.02);
+        bytes.extend_from_slice(bytemuck::cast_slice(&halves));
+        bytes
+    }
+}
+
+/// One thread for each run of 8 values of a row, 128 of them a threadgroup; a row of threadgroups for
+/// each row of the matrix.
+pub fn run_launch(cols: u32, rows: u32) -> Launch {
+    const RUN: u32 = 8;
+    const THREADS: u32 = 128;
+    Launch::new(
+        [cols.div_ceil(RUN).div_ceil(THREADS), rows, 1],
+        [THREADS, 1, 1],
+    )
+}
+
+/// Bits of a packed value.
+fn mlx_bits(dtype: DType) -> u32 {
+    (dtype.block_bytes() * 8 / dtype.block_len()) as u32
+}
+
+/// Params of MLX weights whose scales follow the packed values at once, for the cases.
+pub fn mlx_params(dtype: DType, rows: u32, cols: u32, group_size: u32) -> MLXParams {
+    MLXParams {
+        N: rows,
+        K: cols,
+        group_size,
+        bits: mlx_bits(dtype),
+        weight_bytes: rows * cols * mlx_bits(dtype) / 8,
+        ..Default::default()
+    }
+}
+
+/// MLX rows are whole numbers of this many values, whatever the width.
+const MLX_BLOCK: usize = 32;
+
+/// The values of a row of `cols` that fill blocks.
+fn whole_blocks(dtype: DType, cols: usize) -> usize {
+    let block = if dtype.is_mlx() {
+        MLX_BLOCK
+    } else {
+        dtype.block_len()
+    };
+    cols / block * block
+}
+
+/// Bytes of a row of `cols` values.
+fn row_bytes(dtype: DType, cols: usize) -> usize {
+    (whole_blocks(dtype, cols) / dtype.block_len()).saturating_mul(dtype.block_bytes())
 }
 
 /// The values of plain or block-quantised weights.
 ///
-/// MLX formats keep their scales apart from the values and are read elsewhere.
+/// MLX formats keep their scales apart from the values: see [`Matrix::row`].
 pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
     match dtype {
         DType::F32 => each(bytes, |v: f32| v),
@@ -54,7 +210,7 @@ fn blocks<B: QuantBlock>(bytes: &[u8]) -> Vec<f32> {
 }
 
 /// Random weights for `n` values: any bits for the quants, scales of the size found in real models.
-pub fn random(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u8> {
+fn random(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u8> {
     match dtype {
         DType::F32 => bytemuck::cast_slice(&rng.floats(n, 0.5)).to_vec(),
         DType::F16 => bytemuck::cast_slice(&rng.halves(n, 0.5)).to_vec(),

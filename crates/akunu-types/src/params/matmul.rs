@@ -28,11 +28,12 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Matrix product with MLX-quantised weights, and their embedding lookup.
+    /// Matrix product with MLX-quantised weights, their embedding lookup and their dequantisation.
     ///
     /// The weight buffer is `[packed values | scales | biases]`; a value is `scale * q + bias` with
-    /// one scale and one bias for each group of a row.
-    pub struct MLXParams = "MLXParams", size = 32 {
+    /// one scale and one bias for each group of a row. The reference ends after `weight_bytes` and
+    /// eight bytes of padding; strides and factors make these weights as capable as all others.
+    pub struct MLXParams = "MLXParams", size = 48 {
         /// Number of tokens.
         0 => M: u32,
         /// Rows of the weight: output dimension, or vocabulary size.
@@ -45,10 +46,18 @@ shared_struct! {
         16 => bits: u32,
         /// Byte offset of the scales in the weight buffer; the biases follow the scales.
         20 => weight_bytes: u32,
+        /// Elements between rows of A; K when contiguous.
+        24 => lda: u32,
+        /// Elements between rows of C; N when contiguous.
+        28 => ldc: u32,
+        /// Factor of the product.
+        32 => alpha: f32,
+        /// Factor of what C held before; 0 overwrites and never reads C.
+        36 => beta: f32,
         /// Unused, zero.
-        24 => _pad0: u32,
+        40 => _pad0: u32,
         /// Unused, zero.
-        28 => _pad1: u32,
+        44 => _pad1: u32,
     }
 }
 
@@ -65,19 +74,19 @@ shared_struct! {
         12 => n_heads: u32,
         /// Added to the mean square before the root.
         16 => eps: f32,
+        /// MLX weights: values that share a scale and a bias. Padding in the reference.
+        20 => group_size: u32,
+        /// MLX weights: byte offset of the scales. Padding in the reference.
+        24 => weight_bytes: u32,
         /// Unused, zero.
-        20 => _pad0: u32,
-        /// Unused, zero.
-        24 => _pad1: u32,
-        /// Unused, zero.
-        28 => _pad2: u32,
+        28 => _pad0: u32,
     }
 }
 
 shared_struct! {
     /// Gemv that writes its output straight into the head-major KV cache.
     ///
-    /// Row r goes to `cache[(r / head_dim) * max_seq_len * head_dim + pos * head_dim + r % head_dim]`.
+    /// Row r goes to `cache[((r / head_dim) * max_seq_len + pos % max_seq_len) * head_dim + r % head_dim]`.
     pub struct GEMVKVParams = "GEMVKVParams", size = 32 {
         /// Output dimension, `n_kv_heads * head_dim`.
         0 => N: u32,
@@ -87,13 +96,13 @@ shared_struct! {
         8 => head_dim: u32,
         /// Positions that the cache holds for each head.
         12 => max_seq_len: u32,
-        /// Cache position to write. Patched per token.
+        /// Position of the token; it goes to slot `pos % max_seq_len`. Patched per token.
         16 => pos: u32,
+        /// MLX weights: values that share a scale and a bias. Padding in the reference.
+        20 => group_size: u32,
+        /// MLX weights: byte offset of the scales. Padding in the reference.
+        24 => weight_bytes: u32,
         /// Unused, zero.
-        20 => _pad0: u32,
-        /// Unused, zero.
-        24 => _pad1: u32,
-        /// Unused, zero.
-        28 => _pad2: u32,
+        28 => _pad0: u32,
     }
 }

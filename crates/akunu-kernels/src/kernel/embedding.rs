@@ -1,0 +1,3 @@
+//! Embedding tables in any format.
+
+pub mod embedding_lookup;

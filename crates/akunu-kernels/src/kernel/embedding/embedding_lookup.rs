@@ -1,0 +1,147 @@
+//! `embedding_lookup_<format>`: `y[t][i] = table[token[t]][i]`. An id beyond the table reads its last row.
+//!
+//! One thread for each run of 8 values.
+
+use akunu_types::params::{EmbeddingParams, MLXParams};
+use akunu_types::{DType, SharedStruct};
+
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::constant::{Constant, Constants};
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::twin::Twin;
+use crate::weight::{Matrix, mlx_params, run_launch};
+
+const BINDINGS: &[Binding] = &[
+    read(0, "token", Element::U32),
+    read(1, "table", Element::Weight),
+    write(2, "y", Element::F32),
+];
+
+/// The row of the kernel table.
+pub fn row(dtype: DType) -> KernelRow {
+    let (params, constants): (_, &[Constant]) = if dtype.is_mlx() {
+        (MLXParams::LAYOUT, &[Constant::GroupSize])
+    } else {
+        (EmbeddingParams::LAYOUT, &[])
+    };
+    KernelRow {
+        name: ("embedding_lookup_", ""),
+        dtype: Some(dtype),
+        family: Family::Embedding,
+        source: "embedding_lookup",
+        bindings: BINDINGS,
+        params_index: 3,
+        params,
+        constants,
+        launch,
+        required,
+        twin,
+        cases,
+    }
+}
+
+/// Number of tokens, and the table.
+fn lookup(args: &Args) -> (u32, Matrix) {
+    if args.format().is_mlx() {
+        return (args.params::<MLXParams>().M, Matrix::mlx(args));
+    }
+    let p: EmbeddingParams = args.params();
+    let (rows, cols) = (p.vocab_size as usize, p.dim as usize);
+    let table = Matrix::contiguous(args.format(), rows, cols);
+    (p.num_tokens, table)
+}
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    let (tokens, table) = lookup(args);
+    run_launch(table.cols as u32, tokens)
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let (tokens, table) = lookup(args);
+    let tokens = tokens as usize;
+    // An empty table has no last row that an id could read.
+    let table_bytes = if table.rows == 0 {
+        usize::MAX
+    } else {
+        table.bytes()
+    };
+    vec![
+        tokens * 4,
+        table_bytes,
+        tokens.saturating_mul(table.cols).saturating_mul(4),
+    ]
+}
+
+fn twin(t: &mut Twin) {
+    let (_, table) = lookup(&t.args());
+    let (tokens, bytes) = (t.read::<u32>(0), t.read::<u8>(1));
+    let rows = t.write::<f32>(2).chunks_exact_mut(table.cols.max(1));
+    for (y, &token) in rows.zip(tokens) {
+        let row = (token as usize).min(table.rows - 1);
+        y.copy_from_slice(&table.row(bytes, row));
+    }
+}
+
+/// (tokens, vocabulary, dim): dims below, at and beyond a run and a threadgroup's 1024 values.
+const SHAPES: [(u32, u32, u32); 4] = [(1, 1, 5), (3, 7, 64), (2, 300, 576), (5, 9, 1100)];
+
+fn cases(dtype: Option<DType>) -> Vec<Case> {
+    let Some(dtype) = dtype else {
+        return Vec::new();
+    };
+    let each = SHAPES.iter().enumerate();
+    each.map(|(at, &(tokens, vocab, dim))| {
+        let group_size = [32, 64, 128, 64][at];
+        let block = if dtype.is_mlx() {
+            group_size
+        } else {
+            dtype.block_len() as u32
+        };
+        case(
+            dtype,
+            (tokens, vocab, dim.next_multiple_of(block)),
+            group_size,
+        )
+    })
+    .collect()
+}
+
+/// The values of a block are exact in f32, or rounded once in the same place; only q6_k has 25-bit
+/// products, which `scale * q + offset` and `scale * (q - 32)` round differently.
+fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) -> Case {
+    let nmse = if dtype == DType::Q6_K { 1e-13 } else { 0.0 };
+    let label = format!("tokens {tokens}, vocabulary {vocab}, dim {dim}");
+    let case = if dtype.is_mlx() {
+        let params = MLXParams {
+            M: tokens,
+            ..mlx_params(dtype, vocab, dim, group_size)
+        };
+        let special = Constants::none().with_u32(Constant::GroupSize, group_size);
+        let case = Case::new(label, &params, nmse);
+        if tokens == 3 {
+            case.constants(special)
+        } else {
+            case
+        }
+    } else {
+        let params = EmbeddingParams {
+            num_tokens: tokens,
+            dim,
+            vocab_size: vocab,
+            ..Default::default()
+        };
+        Case::new(label, &params, nmse)
+    };
+    let (_, table) = lookup(&Args {
+        dtype: Some(dtype),
+        params: case.params.as_bytes(),
+        constants: &case.constants,
+    });
+    let mut rng = Rng::new(u64::from(dim));
+    let mut ids: Vec<u32> = (0..tokens).map(|_| rng.below(vocab)).collect();
+    ids[0] = vocab + 1; // beyond the table
+    case.bind(&ids)
+        .bind(&table.random(&mut rng))
+        .bind(&vec![0f32; (tokens * dim) as usize])
+}

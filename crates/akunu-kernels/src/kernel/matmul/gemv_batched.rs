@@ -1,0 +1,60 @@
+//! `gemv_batched_<format>`: as [`gemv`](super::gemv), for 2 to 16 vectors at once.
+//!
+//! The weights are read once for up to 16 vectors; more vectors take further passes.
+
+use akunu_types::DType;
+
+use super::gemv_launch;
+use super::product::{self, Product};
+use super::shapes::{self, Binding, Shape};
+use crate::chip::ChipConfig;
+use crate::constant::Constant;
+use crate::table::{Args, KernelRow, Launch};
+
+/// Outputs of a SIMD group, for each vector.
+const ROWS: u32 = 2;
+const SIMD_GROUPS: u32 = 8;
+/// Vectors that share one reading of the weights.
+pub const MAX_BATCH: u32 = 16;
+
+/// The row of the kernel table.
+pub fn row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("gemv_batched_", ""),
+        constants: constants(dtype),
+        launch,
+        cases: |dtype| {
+            shapes::cases(
+                dtype,
+                SHAPES,
+                Binding {
+                    inputs: 1,
+                    batch: true,
+                },
+            )
+        },
+        ..product::row(dtype, "gemv_batched")
+    }
+}
+
+fn constants(dtype: DType) -> &'static [Constant] {
+    if dtype.is_mlx() {
+        &[Constant::GemmK, Constant::BatchM, Constant::GroupSize]
+    } else {
+        &[Constant::GemmK, Constant::BatchM]
+    }
+}
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    let p = Product::of(args);
+    gemv_launch(p.n, ROWS, SIMD_GROUPS, p.m.div_ceil(MAX_BATCH))
+}
+
+/// Every kind of batch: one, a few, full, one more than full.
+const SHAPES: &[Shape] = &[
+    Shape::new(1, 3, 9),
+    Shape::new(2, 17, 576).special(),
+    Shape::new(5, 15, 70).gaps().factors(0.5, 1.0),
+    Shape::new(16, 16, 513).scale(1e3),
+    Shape::new(17, 5, 256).special(),
+];

@@ -1,0 +1,48 @@
+//! `gemv_wide_<format>`: as [`gemv`](super::gemv), for outputs as wide as a vocabulary.
+//!
+//! A SIMD group computes eight outputs, a threadgroup 64: there are enough rows to fill the GPU, and x
+//! is read half as often.
+
+use akunu_types::DType;
+
+use super::gemv_launch;
+use super::product::{self, Product};
+use super::shapes::{self, Binding, Shape};
+use crate::chip::ChipConfig;
+use crate::table::{Args, KernelRow, Launch};
+
+/// Outputs of a SIMD group.
+const ROWS: u32 = 8;
+const SIMD_GROUPS: u32 = 8;
+
+/// The row of the kernel table.
+pub fn row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("gemv_wide_", ""),
+        launch,
+        cases: |dtype| {
+            shapes::cases(
+                dtype,
+                SHAPES,
+                Binding {
+                    inputs: 1,
+                    batch: false,
+                },
+            )
+        },
+        ..product::row(dtype, "gemv_wide")
+    }
+}
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    let p = Product::of(args);
+    gemv_launch(p.n, ROWS, SIMD_GROUPS, p.m)
+}
+
+/// One output, one less and one more than a threadgroup's, tails of K.
+const SHAPES: &[Shape] = &[
+    Shape::new(3, 1, 33),
+    Shape::new(1, 63, 576).special(),
+    Shape::new(1, 65, 301).factors(2.0, -1.0),
+    Shape::new(2, 130, 64).gaps().scale(1e3),
+];

@@ -1,0 +1,155 @@
+//! What all products have in common: the params of both weight families, sizes, twin.
+
+use akunu_types::params::{GEMMParams, MLXParams};
+use akunu_types::{DType, SharedStruct, StructLayout};
+
+use crate::constant::Constant;
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
+use crate::twin::Twin;
+use crate::weight::Matrix;
+
+/// A product, whichever params struct described it.
+#[derive(Clone, Copy, Debug)]
+pub struct Product {
+    /// Rows of x and y.
+    pub m: u32,
+    /// Columns of y.
+    pub n: u32,
+    /// Columns of x.
+    pub k: u32,
+    /// Elements between rows of x.
+    pub lda: u32,
+    /// Elements between rows of y.
+    pub ldc: u32,
+    /// Factor of the product.
+    pub alpha: f32,
+    /// Factor of what y held.
+    pub beta: f32,
+    /// The weight, (n, k).
+    pub weight: Matrix,
+}
+
+impl Product {
+    /// Reads the params; function constants go before them.
+    pub fn of(args: &Args) -> Product {
+        let dtype = args.format();
+        let set = |constant, from_params| args.constants.u32(constant).unwrap_or(from_params);
+        if dtype.is_mlx() {
+            let p: MLXParams = args.params();
+            let k = set(Constant::GemmK, p.K);
+            let weight = Matrix {
+                cols: p.K.max(k) as usize,
+                ..Matrix::mlx(args)
+            };
+            Product {
+                m: set(Constant::BatchM, p.M),
+                n: p.N,
+                k,
+                lda: p.lda,
+                ldc: p.ldc,
+                alpha: p.alpha,
+                beta: p.beta,
+                weight,
+            }
+        } else {
+            let p: GEMMParams = args.params();
+            let k = set(Constant::GemmK, p.K);
+            Product {
+                m: set(Constant::BatchM, p.M),
+                n: p.N,
+                k,
+                lda: p.lda,
+                ldc: p.ldc,
+                alpha: p.alpha,
+                beta: p.beta,
+                weight: Matrix {
+                    stride: p.ldb as usize,
+                    ..Matrix::contiguous(dtype, p.N as usize, k as usize)
+                },
+            }
+        }
+    }
+
+    /// Bytes of x, of the weight and of y.
+    pub fn bytes(&self) -> [usize; 3] {
+        [
+            matrix_bytes(self.m, self.lda, self.k),
+            self.weight.bytes(),
+            matrix_bytes(self.m, self.ldc, self.n),
+        ]
+    }
+
+    /// The formula, row of the weight by row of the weight.
+    pub fn compute(&self, x: &[f32], weight: &[u8], y: &mut [f32]) {
+        let k = self.k as usize;
+        for n in 0..self.n as usize {
+            let row = self.weight.row(weight, n);
+            for m in 0..self.m as usize {
+                let x = &x[m * self.lda as usize..][..k];
+                let product: f32 = row.iter().zip(x).map(|(w, x)| w * x).sum();
+                let y = &mut y[m * self.ldc as usize + n];
+                *y = match self.beta {
+                    0.0 => self.alpha * product,
+                    beta => self.alpha * product + beta * *y,
+                };
+            }
+        }
+    }
+}
+
+/// Bytes of `rows` rows of `cols` floats that are `stride` apart.
+fn matrix_bytes(rows: u32, stride: u32, cols: u32) -> usize {
+    (rows.saturating_sub(1) as usize)
+        .saturating_mul(stride as usize)
+        .saturating_add(cols as usize)
+        .saturating_mul(4)
+}
+
+/// The params struct of a format.
+pub fn params_layout(dtype: DType) -> StructLayout {
+    if dtype.is_mlx() {
+        MLXParams::LAYOUT
+    } else {
+        GEMMParams::LAYOUT
+    }
+}
+
+/// The constants of a format.
+pub fn constants(dtype: DType) -> &'static [Constant] {
+    if dtype.is_mlx() {
+        &[Constant::GemmK, Constant::GroupSize]
+    } else {
+        &[Constant::GemmK]
+    }
+}
+
+const BINDINGS: &[Binding] = &[
+    read(0, "x", Element::F32),
+    read(1, "weight", Element::Weight),
+    read_write(2, "y", Element::F32),
+];
+
+/// The row of a product in the file `matmul/<source>.metal`; the caller gives it a name, a launch and
+/// cases.
+pub fn row(dtype: DType, source: &'static str) -> KernelRow {
+    KernelRow {
+        name: ("", ""),
+        dtype: Some(dtype),
+        family: Family::Matmul,
+        source,
+        bindings: BINDINGS,
+        params_index: 3,
+        params: params_layout(dtype),
+        constants: constants(dtype),
+        launch: |_, _| Launch::new([0; 3], [0; 3]),
+        required: |args| Product::of(args).bytes().to_vec(),
+        twin,
+        cases: |_| Vec::new(),
+    }
+}
+
+fn twin(t: &mut Twin) {
+    let product = Product::of(&t.args());
+    let (x, weight) = (t.read::<f32>(0), t.read::<u8>(1));
+    product.compute(x, weight, t.write::<f32>(2));
+}

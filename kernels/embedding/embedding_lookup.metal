@@ -1,0 +1,44 @@
+// embedding_lookup_<format>: y[t][i] = table[token[t]][i], dequantised.
+//
+// Launch:  one thread a run of 8 values, grid (ceil(runs / 128), tokens), 128 threads.
+// Memory:  a row is read and written once. An id beyond the table reads its last row.
+
+#include "include/weight_copy.h"
+
+template <typename F, typename P>
+kernel void embedding_lookup(
+    device const uint *token     [[buffer(0)]],  // (tokens)
+    device const uchar *table    [[buffer(1)]],  // (vocabulary, dim)
+    device float *y              [[buffer(2)]],  // (tokens, dim)
+    constant P &params           [[buffer(3)]],
+    uint2 at                     [[thread_position_in_grid]]
+) {
+    const WeightLayout layout = weight_layout(params);
+    if (at.x < (layout.row_len + RUN - 1) / RUN) {
+        const typename F::Row row = F::row(table, layout, min(token[at.y], layout.n_rows - 1));
+        copy_run<F>(row, at.x, layout.row_len, y + ulong(at.y) * layout.row_len);
+    }
+}
+
+typedef decltype(embedding_lookup<FormatF32, EmbeddingParams>) embedding_lookup_t;
+template [[host_name("embedding_lookup_f32")]] kernel embedding_lookup_t embedding_lookup<FormatF32, EmbeddingParams>;
+template [[host_name("embedding_lookup_f16")]] kernel embedding_lookup_t embedding_lookup<FormatF16, EmbeddingParams>;
+template [[host_name("embedding_lookup_bf16")]] kernel embedding_lookup_t embedding_lookup<FormatBF16, EmbeddingParams>;
+template [[host_name("embedding_lookup_q4_0")]] kernel embedding_lookup_t embedding_lookup<FormatQ4_0, EmbeddingParams>;
+template [[host_name("embedding_lookup_q4_1")]] kernel embedding_lookup_t embedding_lookup<FormatQ4_1, EmbeddingParams>;
+template [[host_name("embedding_lookup_q5_0")]] kernel embedding_lookup_t embedding_lookup<FormatQ5_0, EmbeddingParams>;
+template [[host_name("embedding_lookup_q5_1")]] kernel embedding_lookup_t embedding_lookup<FormatQ5_1, EmbeddingParams>;
+template [[host_name("embedding_lookup_q8_0")]] kernel embedding_lookup_t embedding_lookup<FormatQ8_0, EmbeddingParams>;
+template [[host_name("embedding_lookup_q2_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ2K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q3_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ3K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q4_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ4K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q5_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ5K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q6_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ6K, EmbeddingParams>;
+
+typedef decltype(embedding_lookup<FormatMlxQ2, MLXParams>) embedding_lookup_mlx_t;
+template [[host_name("embedding_lookup_mlx_q2")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ2, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q3")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ3, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q4")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ4, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q5")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ5, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q6")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ6, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q8")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ8, MLXParams>;

@@ -1,0 +1,20 @@
+// Function constants of the matrix products. One that is not set leaves the value to the params.
+#pragma once
+
+#include <metal_stdlib>
+
+using namespace metal;
+
+constant uint FC_GEMM_K [[function_constant(20)]];
+constant uint FC_BATCH_M [[function_constant(21)]];
+constant uint FC_GROUP_SIZE [[function_constant(22)]];
+
+inline uint matmul_k(uint from_params) {
+    return is_function_constant_defined(FC_GEMM_K) ? FC_GEMM_K : from_params;
+}
+inline uint matmul_batch(uint from_params) {
+    return is_function_constant_defined(FC_BATCH_M) ? FC_BATCH_M : from_params;
+}
+inline uint matmul_group_size(uint from_params) {
+    return is_function_constant_defined(FC_GROUP_SIZE) ? FC_GROUP_SIZE : from_params;
+}
