@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Halves are rounded after every operation and nothing is contracted, so that a result does not depend
-/// on the machine; the checks call the handlers of the shim.
-const FLAGS: [&str; 21] = [
+/// on the machine; `1.0` is a float, as in MSL; the checks call the handlers of the shim.
+const FLAGS: [&str; 23] = [
     "-x",
     "c++",
     "-std=c++17",
@@ -22,6 +22,8 @@ const FLAGS: [&str; 21] = [
     "-fno-math-errno",
     "-Xclang",
     "-ffloat16-excess-precision=none",
+    "-Xclang",
+    "-cl-single-precision-constant",
     "-fno-lax-vector-conversions",
     "-fno-exceptions",
     "-fno-rtti",

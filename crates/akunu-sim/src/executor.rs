@@ -19,6 +19,7 @@ pub(crate) mod buffer;
 mod fibre;
 pub(crate) mod grid;
 pub(crate) mod schedule;
+mod stack;
 pub(crate) mod threadgroup;
 pub(crate) mod trap;
 

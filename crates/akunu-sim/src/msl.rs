@@ -23,6 +23,7 @@
 
 pub mod cursor;
 pub mod lexer;
+pub(crate) mod lint;
 mod parameters;
 mod reader;
 pub(crate) use reader::declarations;

@@ -18,7 +18,7 @@ use crate::simulator::metal_files;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};
 
-const FLAGS: [&str; 19] = [
+const FLAGS: [&str; 21] = [
     "-x",
     "c++",
     "-std=c++17",
@@ -28,6 +28,8 @@ const FLAGS: [&str; 19] = [
     "-target-feature",
     "-Xclang",
     "+ptx80",
+    "-Xclang",
+    "-cl-single-precision-constant",
     "-O2",
     "-D__METAL_VERSION__=310",
     "-ffp-contract=off",

@@ -17,6 +17,7 @@ mod threadgroup;
 
 use crate::flatten::FlatSource;
 use crate::msl::lexer::{TokenKind, Tokens, lex};
+use crate::msl::lint::lint;
 use crate::msl::{ReadError, Unit, declarations, read};
 use std::ops::Range;
 
@@ -44,7 +45,7 @@ pub type Specialisation = [(u32, String)];
 /// Rewrites a flat source.
 ///
 /// # Errors
-/// When a declaration cannot be read, or the source uses a form that C++ would silently read
+/// When a declaration cannot be read, or the source is not MSL, or C++ would silently read it
 /// differently.
 pub fn rewrite(
     source: &FlatSource,
@@ -53,6 +54,7 @@ pub fn rewrite(
 ) -> Result<Rewritten, ReadError> {
     let unit = read(&source.text)?;
     let tokens = lex(&source.text);
+    lint(&tokens)?;
     let found = declarations(&tokens)?;
     let mut edits = Edits::new(&source.text, &tokens);
     for instantiation in &found.instantiations {

@@ -215,7 +215,7 @@ fn an_identity_scales_in_half() {
 
 #[test]
 fn vectors_are_built_converted_and_swizzled() {
-    let y = zeros(20 * 4);
+    let y = zeros(21 * 4);
     Case {
         kernel: "vectors",
         threads: 1,
@@ -224,7 +224,7 @@ fn vectors_are_built_converted_and_swizzled() {
     }
     .run()
     .unwrap();
-    let expected: [f32; 20] = [
+    let expected: [f32; 21] = [
         7.0,
         14.0, // 4 + 3 + 3 + 4
         -3.0,
@@ -245,6 +245,7 @@ fn vectors_are_built_converted_and_swizzled() {
         32.0,
         1.0,
         2048.0, // 2049 is not a half
+        14.0,   // 1.0 is a float of 4 bytes
     ];
     assert_eq!(values::<f32>(&y), expected);
 }

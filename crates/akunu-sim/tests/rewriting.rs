@@ -133,3 +133,50 @@ fn forms_that_would_mean_something_else_are_refused() {
         assert!(said.contains(message), "{said}");
     }
 }
+
+/// Fails if what only a Metal compiler would refuse gets through, or if MSL does not.
+#[test]
+fn cpp_that_is_not_msl_is_refused() {
+    let cases = [
+        (
+            "void f(thread float *x) {\n double y = 1; }",
+            "k.metal:2: MSL has no `double`",
+        ),
+        (
+            "float f(const float *x) { return x[0]; }",
+            "k.metal:1: `const float*x`: a pointer or reference needs",
+        ),
+        (
+            "float f(int n, vec<float, 4> &x) { return n; }",
+            "`vec<float, 4>&x`: a pointer",
+        ),
+        (
+            "void f(device float *x) {\n  float *y = x; }",
+            "k.metal:2: `float*y`: a pointer",
+        ),
+        (
+            "void f(device float4 *x) {\n  const float4 &y = x[0]; }",
+            "`const float4&y`: a pointer",
+        ),
+        (
+            "struct S {\n  float *x;\n};",
+            "k.metal:2: `float*x`: a pointer",
+        ),
+    ];
+    for (text, message) in cases {
+        let said = rewrite(&source(text), Target::Simulator, &[])
+            .expect_err(text)
+            .to_string();
+        assert!(said.contains(message), "{said}");
+    }
+    for fine in [
+        "void f(device const float *x, thread float (&y)[4]) { device const float &z = x[0]; y[0] = z * z; }",
+        "template <typename T, void (*F)(device const T *, thread float4 &)> void f(device const T *x) { F(x); }",
+        "float f(float x, float y) { x = y; if (x * y == x) { return x & y; } return x * y; }",
+        "// double *x\n#define POINTER float *\nconstant float HALF = 0.5f;",
+        "struct S { device float *x; };",
+        "void f() { auto x = 1; for (uint i = 0; i < 4 && x; i++) {} }",
+    ] {
+        rewrite(&source(fine), Target::Simulator, &[]).unwrap_or_else(|error| panic!("{error}"));
+    }
+}

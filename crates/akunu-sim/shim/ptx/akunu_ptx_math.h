@@ -101,13 +101,15 @@ inline float tanh(float x) {
     return copysign((1.0f - e) / (1.0f + e), x);
 }
 
-// Absolute error about 1e-6, by the half-angle formula and a series.
+// By the half-angle formula, which brings the argument below 0.42, and a series: absolute error 1e-6.
 inline float atan(float x) {
     float size = fabs(x);
     float y = size > 1.0f ? 1.0f / size : size;
     y = y / (1.0f + sqrt(__builtin_fmaf(y, y, 1.0f)));
     float s = y * y;
-    float p = __builtin_fmaf(s, 0.111111111f, -0.142857143f);
+    float p = __builtin_fmaf(s, 0.0769230769f, -0.0909090909f);
+    p = __builtin_fmaf(p, s, 0.111111111f);
+    p = __builtin_fmaf(p, s, -0.142857143f);
     p = __builtin_fmaf(p, s, 0.2f);
     p = __builtin_fmaf(p, s, -0.333333333f);
     float angle = 2.0f * __builtin_fmaf(p * s, y, y);

@@ -2,14 +2,12 @@
 
 use super::abi::{Callbacks, Entry, MAX_EXCHANGE, SIMD_WIDTH, Site, Thread};
 use super::arena::Arena;
+use super::stack::ThreadStack;
 use super::{abi, trap};
-use corosensei::stack::{DefaultStack, Stack};
+use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::Cell;
 use std::ffi::{c_char, c_void};
-
-/// Bytes of a thread's stack: its private arrays and spilled registers.
-pub const STACK_BYTES: usize = 128 * 1024;
 
 /// Why a thread stopped running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,7 +102,7 @@ pub fn current() -> Option<*mut Lane> {
 }
 
 /// A started or startable GPU thread.
-pub struct Fibre(Coroutine<(), Pause, (), DefaultStack>);
+pub struct Fibre(Coroutine<(), Pause, (), ThreadStack>);
 
 impl Fibre {
     /// A fibre that will call `entry(arguments)` as `lane`.
@@ -113,7 +111,7 @@ impl Fibre {
     /// `lane` and `arguments` must outlive the fibre and stay where they are, and `entry` must be a
     /// kernel of a loaded library that was given [`CALLBACKS`].
     pub unsafe fn new(
-        stack: DefaultStack,
+        stack: ThreadStack,
         entry: Entry,
         arguments: *const abi::Arguments,
         lane: *mut Lane,
@@ -150,7 +148,7 @@ impl Fibre {
     }
 
     /// The stack, for another fibre.
-    pub fn into_stack(mut self) -> DefaultStack {
+    pub fn into_stack(mut self) -> ThreadStack {
         if !self.0.done() {
             // SAFETY: the frames are compiled kernels and our own callbacks; none of them owns
             // anything that must be dropped.

@@ -2,10 +2,10 @@
 
 use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
 use super::arena::{Arena, LIMIT};
-use super::fibre::{Fibre, Lane, Pause, STACK_BYTES, Slots};
+use super::fibre::{Fibre, Lane, Pause, Slots};
 use super::schedule::Orders;
+use super::stack::ThreadStack;
 use super::trap::Trap;
-use corosensei::stack::DefaultStack;
 use std::ffi::{CStr, c_void};
 
 /// A kernel's shape and bindings, the same for all threadgroups of a launch.
@@ -36,7 +36,7 @@ pub enum Problem {
 
 /// What one host thread needs to run threadgroups.
 pub struct Worker {
-    stacks: Vec<DefaultStack>,
+    stacks: Vec<ThreadStack>,
     arena: Box<Arena>,
 }
 
@@ -79,7 +79,7 @@ impl Worker {
         for lane in &mut lanes {
             let stack = match self.stacks.pop() {
                 Some(stack) => stack,
-                None => DefaultStack::new(STACK_BYTES).map_err(|error| Failure {
+                None => ThreadStack::new(fibres.len()).map_err(|error| Failure {
                     threadgroup: position,
                     thread: None,
                     problem: Problem::Said(format!("no memory for a thread's stack: {error}")),

@@ -53,6 +53,7 @@ kernel void vectors(device const float *x [[buffer(0)]], device float *y [[buffe
     y[at++] = dot(float3(1.0f, 2.0f, 3.0f), float3(4.0f, 5.0f, 6.0f));
     y[at++] = any(v > 9.5f) + 2 * all(v > 9.5f);
     y[at++] = half(2048.0f) + half(1.0f);
+    y[at++] = sizeof(1.0) + max(v.x, 1.0);
 }
 
 kernel void integers(device uint *y [[buffer(0)]]) {
