@@ -7,17 +7,18 @@ use support::{Case, SIMULATOR, buffer, kernels, values};
 
 /// `faults.metal:LINE` of the planted fault with this name.
 fn line(fault: &str) -> String {
-    let text = std::fs::read_to_string(kernels().join("faults.metal")).unwrap();
+    let text =
+        std::fs::read_to_string(kernels().join("faults.metal")).expect("the fixture is there");
     let marker = format!("// fault: {fault}");
     let at = text
         .lines()
         .position(|line| line.ends_with(&marker))
-        .unwrap();
+        .expect("the line is marked");
     format!("faults.metal:{}", at + 1)
 }
 
 fn zeros(n: usize) -> SimBuffer {
-    SimBuffer::zeroed(n).unwrap()
+    SimBuffer::zeroed(n).expect("memory for a buffer")
 }
 
 #[track_caller]

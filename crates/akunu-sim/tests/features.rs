@@ -6,7 +6,7 @@ use akunu_sim::{Binding, Launch, Schedule, SimBuffer};
 use support::{Case, SIMULATOR, buffer, values};
 
 fn zeros(n: usize) -> SimBuffer {
-    SimBuffer::zeroed(n).unwrap()
+    SimBuffer::zeroed(n).expect("memory for a buffer")
 }
 
 #[test]

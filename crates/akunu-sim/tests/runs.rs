@@ -68,7 +68,7 @@ fn gemv_q4_0_equals_the_dense_product_in_every_order() {
 
 fn reduce(kernel: &str, schedule: Schedule) -> Vec<f32> {
     let (rows, n) = (5, 1000);
-    let y = SimBuffer::zeroed(4 * rows).unwrap();
+    let y = SimBuffer::zeroed(4 * rows).expect("memory for a buffer");
     Case {
         kernel,
         grid: rows as u32,
@@ -78,7 +78,7 @@ fn reduce(kernel: &str, schedule: Schedule) -> Vec<f32> {
         ..Case::default()
     }
     .run()
-    .unwrap();
+    .expect("the kernel runs");
     values(&y)
 }
 
@@ -104,7 +104,7 @@ fn reduction_is_right_in_every_order_and_a_dropped_barrier_is_seen() {
 fn reverse(kernel: &str, schedule: Schedule) -> (Vec<f32>, Vec<f32>) {
     let (rounds, threads) = (3, 128);
     let x = numbers(rounds * threads);
-    let y = SimBuffer::zeroed(4 * x.len()).unwrap();
+    let y = SimBuffer::zeroed(4 * x.len()).expect("memory for a buffer");
     Case {
         kernel,
         threads: threads as u32,
@@ -114,7 +114,7 @@ fn reverse(kernel: &str, schedule: Schedule) -> (Vec<f32>, Vec<f32>) {
         ..Case::default()
     }
     .run()
-    .unwrap();
+    .expect("the kernel runs");
     let expected = x
         .chunks(threads)
         .flat_map(|run| run.iter().rev().copied())

@@ -16,12 +16,13 @@ pub fn cache() -> PathBuf {
 }
 
 /// One simulator for all tests of a file.
-pub static SIMULATOR: LazyLock<Simulator> =
-    LazyLock::new(|| Simulator::new(&kernels(), &cache()).unwrap());
+pub static SIMULATOR: LazyLock<Simulator> = LazyLock::new(|| {
+    Simulator::new(&kernels(), &cache()).expect("clang and the fixtures are there")
+});
 
 /// A buffer of these values.
 pub fn buffer<T: bytemuck::NoUninit>(values: &[T]) -> SimBuffer {
-    SimBuffer::from_bytes(bytemuck::cast_slice(values)).unwrap()
+    SimBuffer::from_bytes(bytemuck::cast_slice(values)).expect("memory for a buffer")
 }
 
 /// The buffer's contents as values.
