@@ -1,7 +1,7 @@
 //! How long opening a model takes. Needs `cargo xtask assets smollm2 gemma3-270m minilm`.
 
 use akunu_gguf::{GgufFile, WeightStore};
-use criterion::{Criterion, criterion_group, criterion_main};
+use criterion::Criterion;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
@@ -49,5 +49,9 @@ fn walk_vocabulary(criterion: &mut Criterion) {
     });
 }
 
-criterion_group!(benches, open, walk_vocabulary);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    open(&mut criterion);
+    walk_vocabulary(&mut criterion);
+    criterion.final_summary();
+}

@@ -86,7 +86,7 @@ fn a_vocabulary_is_not_copied() {
         let tokens = file.metadata().strings("tokenizer.ggml.tokens");
         tokens.unwrap().unwrap().map(str::len).sum::<usize>()
     });
-    assert_eq!(length, tokens.iter().map(String::len).sum());
+    assert_eq!(length, tokens.iter().map(String::len).sum::<usize>());
     assert!(requested <= FIXED, "{requested} bytes");
 }
 

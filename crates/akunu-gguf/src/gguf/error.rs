@@ -9,7 +9,6 @@ pub struct GgufError {
     /// The file.
     pub path: PathBuf,
     /// What is wrong with it.
-    #[source]
     pub problem: Problem,
 }
 

@@ -103,7 +103,7 @@ impl Metadata {
     }
 
     fn value_of(&self, entry: &Entry) -> Option<Value<'_>> {
-        Value::read_typed(&mut Cursor::new(self.file.get(entry.value.clone())?)).ok()
+        Value::of_checked(self.file.get(entry.value.clone())?).ok()
     }
 
     /// A string.

@@ -21,7 +21,6 @@ const DIGITS: usize = 5;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SplitName {
     prefix: String,
-    part: u32,
     count: u32,
 }
 
@@ -35,10 +34,12 @@ impl SplitName {
             None | Some(0 | 1) => Ok(None),
             Some(count) => {
                 let name = path.file_name().and_then(|name| name.to_str());
-                match name.and_then(SplitName::parse) {
-                    Some(split) => Ok(Some(split)),
-                    None => Err(Problem::from(SplitFault::Name { count }).in_file(path)),
-                }
+                let split = name.and_then(SplitName::parse);
+                let split = split.ok_or(SplitFault::Name { count }).and_then(|split| {
+                    agree(&parsed.metadata, COUNT_KEY, split.count)?;
+                    Ok(Some(split))
+                });
+                split.map_err(|fault| Problem::from(fault).in_file(path))
             }
         }
     }
@@ -48,13 +49,13 @@ impl SplitName {
         let stem = name.strip_suffix(".gguf")?;
         let (stem, count) = stem.rsplit_once("-of-")?;
         let (prefix, part) = stem.rsplit_once('-')?;
-        let number = |digits: &str| {
+        let number = |digits: &str| -> Option<u32> {
             let all_digits = digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
             all_digits.then(|| digits.parse().ok())?
         };
+        number(part)?;
         Some(SplitName {
             prefix: prefix.to_string(),
-            part: number(part)?,
             count: number(count)?,
         })
     }
@@ -121,7 +122,7 @@ mod tests {
     #[test]
     fn names_of_parts_are_taken_apart_and_put_together() {
         let name = SplitName::parse("llama-70b-q4-00002-of-00003.gguf").unwrap();
-        assert_eq!((name.part, name.count), (2, 3));
+        assert_eq!(name.count, 3);
         assert_eq!(name.file_name(1), "llama-70b-q4-00001-of-00003.gguf");
     }
 

@@ -108,6 +108,20 @@ impl<'a> Value<'a> {
         Value::read(cursor, kind, 0)
     }
 
+    /// A value whose bytes, type included, were checked before: an array is not walked again.
+    pub(crate) fn of_checked(bytes: &'a [u8]) -> Result<Value<'a>, Fault> {
+        let mut cursor = Cursor::new(bytes);
+        match ValueType::read(&mut cursor)? {
+            ValueType::Array => Ok(Value::Array(ArrayView {
+                element: ValueType::read(&mut cursor)?,
+                len: cursor.count(1)?,
+                depth: 1,
+                bytes: cursor.take(cursor.remaining())?,
+            })),
+            scalar => Value::read(&mut cursor, scalar, 0),
+        }
+    }
+
     /// Reads a value; `depth` arrays are around it. Every byte of it is checked.
     fn read(cursor: &mut Cursor<'a>, kind: ValueType, depth: usize) -> Result<Value<'a>, Fault> {
         Ok(match kind {

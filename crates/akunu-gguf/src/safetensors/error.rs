@@ -10,7 +10,6 @@ pub struct FolderError {
     /// The file or folder.
     pub path: PathBuf,
     /// What is wrong with it.
-    #[source]
     pub problem: FolderProblem,
 }
 

@@ -89,7 +89,8 @@ impl MlxTensor<'_> {
     }
 
     /// Copies the weight into the one buffer that kernels read,
-    /// `[packed | scales as f16 | biases as f16]`. The scales start at `packed.bytes.len()`.
+    /// `[packed | scales as f16 | biases as f16]`. The scales start at `packed.bytes.len()`. Scales of
+    /// a wider type are rounded to f16.
     pub fn contiguous(&self) -> Vec<u8> {
         let scales = 2 * self.rows * self.groups() * size_of::<f16>();
         let mut buffer = Vec::with_capacity(self.packed.bytes.len() + scales);
@@ -144,7 +145,7 @@ mod tests {
         let threes: Vec<u8> = (0..8).map(|i| unpack(&three_bytes[..3], 3, i)).collect();
         assert_eq!(threes, [0, 1, 2, 3, 4, 5, 6, 7]);
 
-        let sixes_word = (1 | 2 << 6 | 33 << 12 | 63 << 18_u32).to_le_bytes();
+        let sixes_word = (1u32 | 2 << 6 | 33 << 12 | 63 << 18).to_le_bytes();
         let sixes: Vec<u8> = (0..4).map(|i| unpack(&sixes_word[..3], 6, i)).collect();
         assert_eq!(sixes, [1, 2, 33, 63]);
     }
