@@ -57,9 +57,13 @@ pub enum Constant {
     PositionIds,
     /// Sampling: how many of the last tokens are penalised.
     PenaltyWindow,
+    /// Audio: the exact GELU is applied to the result.
+    Gelu,
+    /// Audio: the convolution writes time × channels.
+    TimeMajor,
 }
 
-/// The registry. Ranges: attention 0–19, matmul 20–39, rope 40–49, sampling 50–59.
+/// The registry. Ranges: attention 0–19, matmul 20–39, rope 40–49, sampling 50–59, audio 60–69.
 pub const REGISTRY: &[ConstantSpec] = &[
     spec(
         Constant::HeadDim,
@@ -144,6 +148,20 @@ pub const REGISTRY: &[ConstantSpec] = &[
         50,
         ConstantType::U32,
         "Only this many of the last tokens are penalised; unset: all.",
+    ),
+    spec(
+        Constant::Gelu,
+        "FC_GELU",
+        60,
+        ConstantType::Bool,
+        "The exact GELU is applied to the result; unset: no activation.",
+    ),
+    spec(
+        Constant::TimeMajor,
+        "FC_TIME_MAJOR",
+        61,
+        ConstantType::Bool,
+        "The convolution writes (time, channels); unset: (channels, time).",
     ),
 ];
 

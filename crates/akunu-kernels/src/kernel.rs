@@ -5,6 +5,7 @@
 pub mod activation;
 pub mod attention;
 pub mod common;
+pub mod conv;
 pub mod convert;
 pub mod embedding;
 pub mod kv_cache;

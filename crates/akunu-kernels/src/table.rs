@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::{
-    activation, attention, common, convert, embedding, kv_cache, matmul, norm, rope, sampling,
+    activation, attention, common, conv, convert, embedding, kv_cache, matmul, norm, rope, sampling,
 };
 use crate::twin::Twin;
 
@@ -42,6 +42,7 @@ kernel_table! {
         Argmax => sampling::argmax::ROW,
         ArgmaxPartial => sampling::argmax_partial::ROW,
         BiasAdd => common::bias_add::ROW,
+        Conv1D => conv::conv1d::ROW,
         FlashAttentionDecode => attention::flash_attention_decode::ROW,
         FlashAttentionDecodeFast => attention::flash_attention_decode_fast::ROW,
         FlashAttentionDecodeParallel => attention::flash_attention_decode_parallel::ROW,

@@ -1,0 +1,3 @@
+//! Convolution: the front end of Whisper.
+
+pub mod conv1d;
