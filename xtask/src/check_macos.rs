@@ -49,7 +49,8 @@ pub fn run() -> Result<(), Failure> {
     } else {
         on_linux()?
     };
-    command.args(["--workspace", "--all-targets", "--", "-D", "warnings"]);
+    command.args(["--workspace", "--all-targets", "--keep-going"]);
+    command.args(["--", "-D", "warnings"]);
     process::run(command.current_dir(workspace::root()))?;
     println!("the workspace checks cleanly for {TARGET}");
     Ok(())
