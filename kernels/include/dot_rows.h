@@ -30,7 +30,7 @@ struct DeviceX {
     float value(uint i) const { return x[i]; }
 };
 
-// x in threadgroup memory, from an array of float that starts at a multiple of 16 bytes.
+// x in threadgroup memory, from memory that starts at a multiple of 16 bytes.
 struct ThreadgroupX {
     threadgroup const float *x;
 
@@ -72,6 +72,7 @@ inline void dot_rows(thread typename F::Row (&rows)[ROWS], X x, uint2 begin_coun
         const uint b = a + F::PAIR_GAP;
         const XRun xa = x.run(a);
         const XRun xb = x.run(b);
+#pragma unroll
         for (uint r = 0; r < ROWS; r++) {
             sums[r] += dot_run<F>(F::run(rows[r], first_run + a), xa);
             sums[r] += dot_run<F>(F::run(rows[r], first_run + b), xb);

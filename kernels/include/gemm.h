@@ -67,7 +67,8 @@ kernel void simd_gemm(
     constexpr uint COLUMN_MATRICES = TILE_N / 8 / SIMD_COLUMNS;
     static_assert(TILE_FLOATS * sizeof(float) <= 32 * 1024, "threadgroup memory");
     static_assert(TILE_FLOATS >= TILE_M * TILE_N, "the result takes the place of the tiles");
-    threadgroup float tiles[TILE_FLOATS];
+    threadgroup float4 memory[TILE_FLOATS / 4];
+    threadgroup float *tiles = (threadgroup float *)memory;
     threadgroup float *x_tile = tiles;
     threadgroup float *w_tile = tiles + TILE_M * TILE_STRIDE;
 
@@ -103,12 +104,15 @@ kernel void simd_gemm(
 
         for (uint kk = 0; kk < TILE_K; kk += 8) {
             simdgroup_float8x8 left[ROW_MATRICES];
+#pragma unroll
             for (uint i = 0; i < ROW_MATRICES; i++) {
                 simdgroup_load(left[i], x_tile + (simd_m + 8 * i) * TILE_STRIDE + kk, TILE_STRIDE);
             }
+#pragma unroll
             for (uint j = 0; j < COLUMN_MATRICES; j++) {
                 simdgroup_float8x8 right;  // (k, n) from rows of n
                 simdgroup_load(right, w_tile + (simd_n + 8 * j) * TILE_STRIDE + kk, TILE_STRIDE, ulong2(0, 0), true);
+#pragma unroll
                 for (uint i = 0; i < ROW_MATRICES; i++) {
                     simdgroup_multiply_accumulate(sums[i][j], left[i], right, sums[i][j]);
                 }

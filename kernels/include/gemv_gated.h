@@ -35,7 +35,8 @@ kernel void gemv_gated(
     uint lane                    [[thread_index_in_simdgroup]],
     uint n_simd_groups           [[simdgroups_per_threadgroup]]
 ) {
-    threadgroup float gated[GATED_TILE];
+    threadgroup float4 memory[GATED_TILE / 4];
+    threadgroup float *gated = (threadgroup float *)memory;
 
     const uint K = matmul_k(params.K);
     const uint first = (group.x * n_simd_groups + simd_group) * GATED_ROWS;

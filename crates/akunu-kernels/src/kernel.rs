@@ -8,6 +8,7 @@ pub mod common;
 pub mod conv;
 pub mod convert;
 pub mod embedding;
+pub mod fused;
 pub mod kv_cache;
 pub mod matmul;
 pub mod norm;

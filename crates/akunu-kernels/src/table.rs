@@ -6,7 +6,8 @@ use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::{
-    activation, attention, common, conv, convert, embedding, kv_cache, matmul, norm, rope, sampling,
+    activation, attention, common, conv, convert, embedding, fused, kv_cache, matmul, norm, rope,
+    sampling,
 };
 use crate::twin::Twin;
 
@@ -93,6 +94,8 @@ kernel_table! {
         SimdGemmSmall => matmul::simd_gemm_small::row,
         EmbeddingLookup => embedding::embedding_lookup::row,
         Dequant => convert::dequant::row,
+        GemvHeadRmsNorm => fused::gemv_head_rmsnorm::row,
+        GemvKvWrite => fused::gemv_kv_write::row,
     }
 }
 

@@ -42,15 +42,21 @@ impl Matrix {
         }
     }
 
-    /// MLX weights as their params describe them; function constants go before them.
+    /// Contiguous rows of a kernel's format; `mlx` is the group size, before which the function constant
+    /// goes, and the offset of the scales.
+    pub fn of(args: &Args, rows: u32, cols: u32, mlx: (u32, u32)) -> Matrix {
+        let group_size = args.constants.u32(Constant::GroupSize).unwrap_or(mlx.0);
+        Matrix {
+            group_size: group_size as usize,
+            scales_at: mlx.1 as usize,
+            ..Matrix::contiguous(args.format(), rows as usize, cols as usize)
+        }
+    }
+
+    /// MLX weights as their params describe them.
     pub fn mlx(args: &Args) -> Matrix {
         let p: MLXParams = args.params();
-        let group_size = args.constants.u32(Constant::GroupSize);
-        Matrix {
-            group_size: group_size.unwrap_or(p.group_size) as usize,
-            scales_at: p.weight_bytes as usize,
-            ..Matrix::contiguous(args.format(), p.N as usize, p.K as usize)
-        }
+        Matrix::of(args, p.N, p.K, (p.group_size, p.weight_bytes))
     }
 
     /// Bytes that the kernels may read.

@@ -21,7 +21,7 @@ pub mod gemv_wide;
 pub mod simd_gemm;
 pub mod simd_gemm_small;
 
-mod product;
+pub(super) mod product;
 mod shapes;
 
 use crate::chip::SIMD_WIDTH;
@@ -32,7 +32,7 @@ use crate::table::Launch;
 const LARGE_K: u32 = 2048;
 
 /// The launch of a gemv of `n` outputs whose SIMD groups compute `rows` each, for `m` vectors.
-fn gemv_launch(n: u32, rows: u32, simd_groups: u32, m: u32) -> Launch {
+pub(super) fn gemv_launch(n: u32, rows: u32, simd_groups: u32, m: u32) -> Launch {
     let per_group = rows * simd_groups;
     Launch::new(
         [n.div_ceil(per_group), m, 1],
@@ -41,6 +41,6 @@ fn gemv_launch(n: u32, rows: u32, simd_groups: u32, m: u32) -> Launch {
 }
 
 /// SIMD groups of a threadgroup that contracts `k` values.
-fn gemv_simd_groups(k: u32) -> u32 {
+pub(super) fn gemv_simd_groups(k: u32) -> u32 {
     if k < LARGE_K { 4 } else { 8 }
 }

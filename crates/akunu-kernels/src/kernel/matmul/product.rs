@@ -70,6 +70,21 @@ impl Product {
         }
     }
 
+    /// A single vector times a contiguous weight, overwriting y.
+    pub fn single(weight: Matrix) -> Product {
+        let (n, k) = (weight.rows as u32, weight.cols as u32);
+        Product {
+            m: 1,
+            n,
+            k,
+            lda: k,
+            ldc: n,
+            alpha: 1.0,
+            beta: 0.0,
+            weight,
+        }
+    }
+
     /// Bytes of x, of the weight and of y.
     pub fn bytes(&self) -> [usize; 3] {
         [

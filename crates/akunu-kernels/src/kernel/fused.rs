@@ -1,0 +1,4 @@
+//! Projections fused with what follows them.
+
+pub mod gemv_head_rmsnorm;
+pub mod gemv_kv_write;
