@@ -3,6 +3,7 @@
 mod completions;
 mod inspect;
 mod quantize;
+mod tokenize;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command, Parser};
@@ -34,6 +35,7 @@ const fn row<C: Run>() -> Row {
 const COMMANDS: &[Row] = &[
     row::<inspect::Inspect>(),
     row::<quantize::Quantize>(),
+    row::<tokenize::Tokenize>(),
     row::<completions::Completions>(),
 ];
 

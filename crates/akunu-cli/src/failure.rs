@@ -2,6 +2,7 @@
 
 use akunu_gguf::quant::QuantError;
 use akunu_gguf::{GgufError, StoreError};
+use akunu_tokenizer::TokenizerError;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +26,20 @@ pub enum Failure {
         tensor: String,
         /// Why not.
         problem: QuantError,
+    },
+    /// A tokenizer cannot be built, or cannot encode.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// The text on standard input is not UTF-8.
+    #[error("standard input: byte {0} is not UTF-8 text")]
+    InputNotUtf8(usize),
+    /// What should be a token id is none.
+    #[error("standard input: `{word}` is no token id from 0 to {}", vocab_size.saturating_sub(1))]
+    NotAnId {
+        /// The word found.
+        word: String,
+        /// Tokens of the vocabulary.
+        vocab_size: usize,
     },
     /// A command that works on GGUF files was given a folder.
     #[error("{} is a folder: this command takes a GGUF file", .0.display())]

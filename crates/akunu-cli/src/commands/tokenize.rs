@@ -1,0 +1,99 @@
+//! `tokenize -m FILE`: text from stdin to token ids, or ids back to text.
+
+use super::Run;
+use crate::failure::Failure;
+use akunu_gguf::GgufFile;
+use akunu_tokenizer::{EncodeOptions, Tokenizer};
+use clap::Parser;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Turn text from standard input into tokens, or ids back into text
+///
+/// The text is taken as it is, a newline at its end included. Without --ids or --decode, one line a
+/// token: its id, a tab, and the text it stands for, quoted.
+#[derive(Parser)]
+#[command(name = "tokenize")]
+pub struct Tokenize {
+    /// A GGUF file, a model folder, or a tokenizer.json
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+    /// Print one line of ids separated by spaces, and nothing else
+    #[arg(long)]
+    ids: bool,
+    /// Put the tokens around the text that the model expects, such as the beginning of a text
+    #[arg(long)]
+    add_special: bool,
+    /// Read control tokens such as <|im_end|> in the text as tokens
+    #[arg(long)]
+    parse_special: bool,
+    /// Read ids separated by white space, and print their text and nothing else
+    #[arg(long, conflicts_with_all = ["ids", "add_special", "parse_special"])]
+    decode: bool,
+}
+
+impl Run for Tokenize {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let tokenizer = open(&self.model)?;
+        let mut input = Vec::new();
+        io::stdin().lock().read_to_end(&mut input)?;
+        let input = String::from_utf8(input)
+            .map_err(|error| Failure::InputNotUtf8(error.utf8_error().valid_up_to()))?;
+        if self.decode {
+            let text = tokenizer.decode(&parse_ids(&input, tokenizer.vocab_size())?);
+            return Ok(out.write_all(text.as_bytes())?);
+        }
+        let options = EncodeOptions {
+            add_special: self.add_special,
+            parse_special: self.parse_special,
+        };
+        let ids = tokenizer.encode(&input, options)?;
+        if self.ids {
+            write_line(&ids, out)
+        } else {
+            write_table(&tokenizer, &ids, out)
+        }
+    }
+}
+
+fn open(path: &Path) -> Result<Tokenizer, Failure> {
+    let is_json = path
+        .extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("json"));
+    if path.is_dir() {
+        Ok(Tokenizer::from_file(path.join("tokenizer.json"))?)
+    } else if is_json {
+        Ok(Tokenizer::from_file(path)?)
+    } else {
+        Ok(Tokenizer::from_gguf(GgufFile::open(path)?.metadata())?)
+    }
+}
+
+fn parse_ids(input: &str, vocab_size: usize) -> Result<Vec<u32>, Failure> {
+    let parse = |word: &str| {
+        let id = word.parse().ok();
+        id.filter(|&id: &u32| (id as usize) < vocab_size)
+            .ok_or_else(|| Failure::NotAnId {
+                word: word.chars().take(40).collect(),
+                vocab_size,
+            })
+    };
+    input.split_whitespace().map(parse).collect()
+}
+
+fn write_line(ids: &[u32], out: &mut dyn Write) -> Result<(), Failure> {
+    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
+    Ok(writeln!(out, "{}", ids.join(" "))?)
+}
+
+fn write_table(tokenizer: &Tokenizer, ids: &[u32], out: &mut dyn Write) -> Result<(), Failure> {
+    for &id in ids {
+        let piece = tokenizer.token_bytes(id).unwrap_or_default();
+        // Readable where it is text; a token may also be a part of a character.
+        match std::str::from_utf8(piece) {
+            Ok(text) => writeln!(out, "{id}\t{text:?}")?,
+            Err(_) => writeln!(out, "{id}\t\"{}\"", piece.escape_ascii())?,
+        }
+    }
+    Ok(())
+}
