@@ -14,8 +14,9 @@ const TOLERANCE: f32 = 1e-5;
 
 fn fixtures<T: DeserializeOwned>(name: &str) -> Vec<T> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
-    let text = std::fs::read_to_string(format!("{folder}/torch_{name}.json")).unwrap();
-    let fixtures: Vec<T> = serde_json::from_str(&text).unwrap();
+    let text = std::fs::read_to_string(format!("{folder}/torch_{name}.json"))
+        .expect("the fixture is committed");
+    let fixtures: Vec<T> = serde_json::from_str(&text).expect("the script wrote it");
     assert!(!fixtures.is_empty());
     fixtures
 }
