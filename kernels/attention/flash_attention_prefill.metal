@@ -30,10 +30,10 @@ inline simdgroup_half8x8 load_keys(KeyRing ring, KeyBlock block, uint i, uint el
         device const half *k = ring.k + ulong(block.first_slot + MATRIX * i) * ring.head_dim + element;
         simdgroup_load(keys, k, ring.head_dim, ulong2(0), true);
     } else {
-        for (uint j = 0; j < 2; j++) {
-            const uint slot = block.slot(MATRIX * i + at.column + j);
-            keys.thread_elements()[j] = ring.k[ulong(slot) * ring.head_dim + element + at.row];
-        }
+        const uint slot = block.slot(MATRIX * i + at.column);
+        const uint next = block.slot(MATRIX * i + at.column + 1);
+        device const half *k = ring.k + element + at.row;
+        elements(keys) = half2(k[ulong(slot) * ring.head_dim], k[ulong(next) * ring.head_dim]);
     }
     return keys;
 }
@@ -47,8 +47,7 @@ inline simdgroup_half8x8 load_values(KeyRing ring, KeyBlock block, uint i, uint 
     } else {
         const uint slot = block.slot(MATRIX * i + at.row);
         device const half *v = ring.v + ulong(slot) * ring.head_dim + element + at.column;
-        values.thread_elements()[0] = v[0];
-        values.thread_elements()[1] = v[1];
+        elements(values) = half2(v[0], v[1]);
     }
     return values;
 }
@@ -137,9 +136,7 @@ kernel void flash_attention_prefill_f16(
             const uint pass = i / columns_per_group;
             const uint column = simd_group + PREFILL_SIMD_GROUPS * (i % columns_per_group);
             if (column < n_columns) {
-                const float correction = corrections[pass * MATRIX + at.row];
-                output[i].thread_elements()[0] *= correction;
-                output[i].thread_elements()[1] *= correction;
+                elements(output[i]) *= corrections[pass * MATRIX + at.row];
                 for (uint t = 0; t < KEY_MATRICES; t++) {
                     simdgroup_float8x8 weights;
                     simdgroup_load(weights, scores + pass * MATRIX * KEY_TILE + t * MATRIX, KEY_TILE);
@@ -163,8 +160,9 @@ kernel void flash_attention_prefill_f16(
         const uint query = first_query + row;
         if (column < n_columns && query < params.seq_len) {
             device float *out = O + query_offset(params, query, place.y) + column * MATRIX + at.column;
-            out[0] = output[i].thread_elements()[0] * corrections[row];
-            out[1] = output[i].thread_elements()[1] * corrections[row];
+            const float2 normal = elements(output[i]) * corrections[row];
+            out[0] = normal.x;
+            out[1] = normal.y;
         }
     }
 }

@@ -46,8 +46,8 @@ struct RowSoftmax {
         for (uint t = 0; t < KEY_MATRICES; t++) {
             for (uint j = 0; j < 2; j++) {
                 const bool visible = mask.visible(first_key + t * MATRIX + at.column + j);
-                const float key_score = visible ? score(products[t].thread_elements()[j]) : LOWEST_SCORE;
-                products[t].thread_elements()[j] = key_score;
+                const float key_score = visible ? score(elements(products[t])[j]) : LOWEST_SCORE;
+                elements(products[t])[j] = key_score;
                 new_peak = max(new_peak, key_score);
             }
         }
@@ -55,9 +55,9 @@ struct RowSoftmax {
         float block_sum = 0.0f;
         for (uint t = 0; t < KEY_MATRICES; t++) {
             for (uint j = 0; j < 2; j++) {
-                const float key_score = products[t].thread_elements()[j];
+                const float key_score = elements(products[t])[j];
                 const float weight = key_score == LOWEST_SCORE ? 0.0f : fast::exp2(key_score - new_peak);
-                products[t].thread_elements()[j] = weight;
+                elements(products[t])[j] = weight;
                 block_sum += weight;
             }
         }
@@ -101,8 +101,7 @@ kernel void flash_attention_prefill_v2_f16(
     simdgroup_float8x8 queries[V2_MATRICES];
     simdgroup_float8x8 output[V2_MATRICES];
     for (uint d = 0; d < n_matrices; d++) {
-        queries[d].thread_elements()[0] = q_row[d * MATRIX] * factor;
-        queries[d].thread_elements()[1] = q_row[d * MATRIX + 1] * factor;
+        elements(queries[d]) = float2(q_row[d * MATRIX], q_row[d * MATRIX + 1]) * factor;
         output[d] = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
     }
     RowSoftmax softmax = { LOWEST_SCORE, 0.0f };
@@ -130,8 +129,7 @@ kernel void flash_attention_prefill_v2_f16(
         fill_tile(tile, ring.v, block, head_dim, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint d = 0; d < n_matrices; d++) {
-            output[d].thread_elements()[0] *= correction;
-            output[d].thread_elements()[1] *= correction;
+            elements(output[d]) *= correction;
             for (uint t = 0; t < KEY_MATRICES; t++) {
                 simdgroup_half8x8 values;
                 simdgroup_load(values, tile + t * MATRIX * tile_stride + d * MATRIX, tile_stride);
@@ -145,8 +143,9 @@ kernel void flash_attention_prefill_v2_f16(
     if (query < params.seq_len) {
         device float *out = O + query_offset(params, query, place.y) + at.column;
         for (uint d = 0; d < n_matrices; d++) {
-            out[d * MATRIX] = output[d].thread_elements()[0] * inverse;
-            out[d * MATRIX + 1] = output[d].thread_elements()[1] * inverse;
+            const float2 normal = elements(output[d]) * inverse;
+            out[d * MATRIX] = normal.x;
+            out[d * MATRIX + 1] = normal.y;
         }
     }
 }

@@ -23,6 +23,15 @@ inline MatrixPlace matrix_place(uint lane) {
     return { lane / 2 % 4 + lane / 16 * 4, lane % 2 * 2 + lane / 8 % 2 * 4 };
 }
 
+// The lane's two elements of a matrix.
+inline thread float2 &elements(thread simdgroup_float8x8 &matrix) {
+    return reinterpret_cast<thread float2 &>(matrix.thread_elements());
+}
+
+inline thread half2 &elements(thread simdgroup_half8x8 &matrix) {
+    return reinterpret_cast<thread half2 &>(matrix.thread_elements());
+}
+
 // The reduction of a row over the four lanes that hold it: they differ in bits 0 and 3.
 inline float row_max(float value) {
     value = max(value, simd_shuffle_xor(value, 1));

@@ -43,7 +43,8 @@ kernel void kv_cache_shift(
     const uint room = params.max_seq_len - min(params.shift, params.max_seq_len);
     const uint n_moved = min(params.new_len, room);
     for (uint position = 0; position < n_moved; position++) {
-        const float2 turned = rotation.apply(float2(k[distance + a], k[distance + b]));
+        const float2 key = float2(float(k[distance + a]), float(k[distance + b]));
+        const float2 turned = rotation.apply(key);
         k[a] = half(turned.x);
         k[b] = half(turned.y);
         v[a] = v[distance + a];

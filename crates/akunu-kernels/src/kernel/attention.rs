@@ -59,15 +59,18 @@ fn n_slots(args: &Args, p: &AttentionParams) -> u32 {
 }
 
 /// Whether the kernels can read this shape: heads of whole vectors of 8 that fit, query heads that
-/// share KV heads evenly, and whole slots. Other shapes get an empty grid, which the plan check refuses.
+/// share KV heads evenly, whole slots, and no more drafts than the tree mask has bits. Other shapes get
+/// an empty grid, which the plan check refuses.
 fn is_supported(args: &Args, p: &AttentionParams, max_head_dim: u32) -> bool {
     let head_dim = head_dim(args, p);
+    let has_tree = args.constants.bool(Constant::TreeMask);
     (8..=max_head_dim).contains(&head_dim)
         && head_dim.is_multiple_of(8)
         && head_dim == p.head_dim
         && p.n_kv_heads != 0
         && p.n_heads.is_multiple_of(p.n_kv_heads)
         && p.kv_stride.is_multiple_of(head_dim)
+        && (!has_tree || p.seq_len <= mask::MAX_DRAFTS)
 }
 
 /// The grid: blocks of queries in x, heads in y.
@@ -103,4 +106,85 @@ fn required(args: &Args) -> Vec<usize> {
         queries,
         if tree { p.seq_len as usize * 2 } else { 0 },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::constant::Constants;
+
+    const GOOD: AttentionParams = AttentionParams {
+        seq_len: 3,
+        kv_seq_len: 9,
+        head_dim: 64,
+        n_heads: 6,
+        n_kv_heads: 2,
+        scale: 0.125,
+        kv_stride: 16 * 64,
+        q_stride: 0,
+    };
+
+    fn is_launched(p: AttentionParams, constants: &Constants) -> bool {
+        let args = Args {
+            dtype: None,
+            params: bytemuck::bytes_of(&p),
+            constants,
+        };
+        !grid(&args, &p, 1, MAX_HEAD_DIM).contains(&0)
+    }
+
+    /// Each of these would divide by zero, read out of bounds or misaligned in the kernels.
+    #[test]
+    fn shapes_that_the_kernels_cannot_read_get_an_empty_grid() {
+        let none = Constants::none();
+        assert!(is_launched(GOOD, &none));
+        let change = |change: fn(&mut AttentionParams)| {
+            let mut p = GOOD;
+            change(&mut p);
+            p
+        };
+        let bad = [
+            change(|p| p.head_dim = 0),
+            change(|p| p.head_dim = 60),
+            change(|p| p.head_dim = 264),
+            change(|p| p.n_kv_heads = 0),
+            change(|p| p.n_kv_heads = 4),
+            change(|p| p.kv_stride = 1000),
+            change(|p| p.seq_len = 0),
+            change(|p| p.n_heads = 0),
+        ];
+        for p in bad {
+            assert!(!is_launched(p, &none), "{p:?}");
+        }
+        assert!(!is_launched(GOOD, &none.with_u32(Constant::HeadDim, 128)));
+    }
+
+    #[test]
+    fn a_tree_has_at_most_16_drafts() {
+        let tree = Constants::none().with_bool(Constant::TreeMask, true);
+        for (seq_len, launched) in [(16, true), (17, false)] {
+            assert_eq!(
+                is_launched(AttentionParams { seq_len, ..GOOD }, &tree),
+                launched
+            );
+        }
+    }
+
+    /// The last row of the last head ends where the buffer must: no more, no less.
+    #[test]
+    fn required_bytes_follow_the_strides() {
+        let p = AttentionParams {
+            q_stride: 6 * 64 + 8,
+            ..GOOD
+        };
+        let constants = Constants::none().with_bool(Constant::TreeMask, true);
+        let args = Args {
+            dtype: None,
+            params: bytemuck::bytes_of(&p),
+            constants: &constants,
+        };
+        let queries = (2 * (6 * 64 + 8) + 6 * 64) * 4;
+        let keys = (16 * 64 + 9 * 64) * 2;
+        assert_eq!(required(&args), [queries, keys, keys, queries, 3 * 2]);
+    }
 }

@@ -4,9 +4,7 @@
 //! barriers, a long one needs all SIMD groups of a threadgroup to keep memory busy. Many queries: tiles
 //! pay as soon as one is full, and registers hold the tile of a long prefill where the head is small.
 
-use super::flash_attention_prefill::MAX_QUERY_ELEMENTS;
 use super::flash_attention_prefill_v2::V2_MAX_HEAD_DIM;
-use super::mask::MAX_DRAFTS;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
 use crate::pipeline::PipelineKey;
@@ -38,7 +36,7 @@ pub struct AttentionShape {
     pub window: Option<u32>,
     /// Soft cap of the scores.
     pub softcap: Option<f32>,
-    /// Queries are the drafts of a speculation; at most [`MAX_DRAFTS`].
+    /// Queries are the drafts of a speculation; at most [`super::mask::MAX_DRAFTS`].
     pub has_tree: bool,
 }
 
@@ -67,11 +65,6 @@ pub fn select(shape: &AttentionShape, chip: &ChipConfig) -> PipelineKey {
     PipelineKey { kernel, constants }
 }
 
-/// Whether a speculation of this many drafts fits the tree mask.
-pub fn fits_tree_mask(n_drafts: u32) -> bool {
-    n_drafts <= MAX_DRAFTS
-}
-
 fn decode_kernel(shape: &AttentionShape, chip: &ChipConfig) -> KernelId {
     let n_keys = shape.window.map_or(shape.n_keys, |w| w.min(shape.n_keys));
     let groups = chip.max_threads / SIMD_WIDTH;
@@ -93,14 +86,14 @@ fn prefill_kernel(shape: &AttentionShape) -> KernelId {
 
 /// Query rows of a threadgroup of the first prefill kernel.
 fn query_rows(head_dim: u32) -> u32 {
-    let rows = if head_dim <= SMALL_HEAD { 16 } else { 8 };
-    debug_assert!(rows * head_dim <= MAX_QUERY_ELEMENTS);
-    rows
+    if head_dim <= SMALL_HEAD { 16 } else { 8 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::attention::MAX_HEAD_DIM;
+    use akunu_types::params::AttentionParams;
 
     const SHAPE: AttentionShape = AttentionShape {
         n_queries: 1,
@@ -175,6 +168,33 @@ mod tests {
         );
     }
 
+    /// What is chosen can be launched, for every head size that the kernels support.
+    #[test]
+    fn every_choice_has_a_grid() {
+        for head_dim in (8..=MAX_HEAD_DIM).step_by(8) {
+            for n_queries in [1, 2, 16, 64, 2048] {
+                let shape = AttentionShape {
+                    n_queries,
+                    head_dim,
+                    ..SHAPE
+                };
+                let key = select(&shape, &ChipConfig::m1());
+                let params = AttentionParams {
+                    seq_len: n_queries,
+                    kv_seq_len: 4096,
+                    head_dim,
+                    n_heads: 4,
+                    n_kv_heads: 2,
+                    ..Default::default()
+                };
+                let row = key.kernel.row();
+                let args = row.args(bytemuck::bytes_of(&params), &key.constants);
+                let launch = (row.launch)(&args, &ChipConfig::m1());
+                assert!(!launch.grid.contains(&0), "{shape:?}: {launch:?}");
+            }
+        }
+    }
+
     /// Every constant that is chosen is one that the kernel looks at, for every branch.
     #[test]
     fn constants_are_the_kernels_own() {
@@ -186,7 +206,7 @@ mod tests {
                     is_causal: false,
                     window: Some(n_keys),
                     softcap: Some(50.0),
-                    has_tree: fits_tree_mask(n_queries),
+                    has_tree: n_queries <= 16,
                     ..SHAPE
                 };
                 let key = select(&shape, &ChipConfig::m1());
