@@ -62,6 +62,7 @@ kernel_table! {
         KvCacheWrite => kv_cache::kv_cache_write::ROW,
         LayerNorm => norm::layernorm::ROW,
         LogitSoftcap => attention::logit_softcap::ROW,
+        PosEmbedAdd => embedding::pos_embed_add::ROW,
         QkvSplit => common::qkv_split::ROW,
         RepetitionPenalty => sampling::repetition_penalty::ROW,
         ResidualAdd => common::residual_add::ROW,
@@ -81,6 +82,7 @@ kernel_table! {
         TopKSelect => sampling::topk_select::ROW,
         Transpose => common::transpose::ROW,
         VectorAdd => common::vector_add::ROW,
+        WhisperGemvFused => fused::whisper_gemv_fused::ROW,
         WhisperSuppress => sampling::whisper_suppress::ROW,
         F16ToF32 => convert::f16_to_f32::ROW,
     }
