@@ -10,8 +10,8 @@ pub fn silu(x: f32) -> f32 {
 
 /// The tanh form of GELU, as Gemma has it.
 pub fn gelu(x: f32) -> f32 {
-    const SQRT_2_OVER_PI: f32 = 0.797_884_56;
-    0.5 * x * (1.0 + (SQRT_2_OVER_PI * (x + 0.044715 * x * x * x)).tanh())
+    let sqrt_2_over_pi = std::f32::consts::FRAC_2_PI.sqrt();
+    0.5 * x * (1.0 + (sqrt_2_over_pi * (x + 0.044715 * x * x * x)).tanh())
 }
 
 /// The exact form of GELU, as Whisper and BERT have it.

@@ -67,27 +67,24 @@ fn twin(t: &mut Twin) {
     let constants = t.constants();
     let (x, weight, bias) = (t.read::<f32>(0), t.read::<f16>(1), t.read::<f32>(2));
     let (out_channels, out_length) = (p.out_channels as usize, p.out_length as usize);
-    let y = t.write::<f32>(3);
-    for channel in 0..out_channels {
-        for step in 0..out_length {
-            let mut sum = bias[channel];
-            for i in 0..p.in_channels as usize {
-                for k in 0..p.kernel_size as usize {
-                    let tap = (channel * p.in_channels as usize + i) * p.kernel_size as usize + k;
-                    sum += weight[tap].to_f32() * input(&p, x, i, step, k);
-                }
+    for (at, y) in t.write::<f32>(3).iter_mut().enumerate() {
+        let (channel, step) = if constants.bool(Constant::TimeMajor) {
+            (at % out_channels, at / out_channels)
+        } else {
+            (at / out_length, at % out_length)
+        };
+        let mut sum = bias[channel];
+        for i in 0..p.in_channels as usize {
+            for k in 0..p.kernel_size as usize {
+                let tap = (channel * p.in_channels as usize + i) * p.kernel_size as usize + k;
+                sum += weight[tap].to_f32() * input(&p, x, i, step, k);
             }
-            let at = if constants.bool(Constant::TimeMajor) {
-                step * out_channels + channel
-            } else {
-                channel * out_length + step
-            };
-            y[at] = if constants.bool(Constant::Gelu) {
-                gelu_erf(sum)
-            } else {
-                sum
-            };
         }
+        *y = if constants.bool(Constant::Gelu) {
+            gelu_erf(sum)
+        } else {
+            sum
+        };
     }
 }
 
