@@ -49,7 +49,7 @@ struct Conv {
 }
 
 fn fixtures() -> Fixtures {
-    serde_json::from_str(include_str!("fixtures/torch_norm.json")).unwrap()
+    serde_json::from_str(include_str!("fixtures/torch_norm.json")).expect("the fixture is JSON")
 }
 
 /// What the twin writes first.
