@@ -30,10 +30,12 @@ fn file(tensors: &[Tensor<'_>]) -> Vec<u8> {
 }
 
 fn folder(config: &str, files: &[(&str, Vec<u8>)]) -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("config.json"), config).unwrap();
+    let folder = tempfile::tempdir().expect("the temporary folder can be written");
+    std::fs::write(folder.path().join("config.json"), config)
+        .expect("the temporary folder can be written");
     for (name, bytes) in files {
-        std::fs::write(folder.path().join(name), bytes).unwrap();
+        std::fs::write(folder.path().join(name), bytes)
+            .expect("the temporary folder can be written");
     }
     folder
 }

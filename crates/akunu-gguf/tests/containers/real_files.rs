@@ -19,13 +19,13 @@ fn asset(name: &str) -> PathBuf {
 
 fn figures() -> Json {
     let json = include_str!("../fixtures/containers/real_files.json");
-    serde_json::from_str(json).unwrap()
+    serde_json::from_str(json).expect("the figures are JSON")
 }
 
 fn sha(bytes: &[u8]) -> String {
     let mut hex = String::new();
     for byte in Sha256::digest(bytes) {
-        write!(hex, "{byte:02x}").unwrap();
+        write!(hex, "{byte:02x}").expect("a string takes all");
     }
     hex
 }

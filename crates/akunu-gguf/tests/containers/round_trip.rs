@@ -30,12 +30,20 @@ fn header() -> GgufHeader {
 }
 
 fn write(header: &GgufHeader, path: &Path) {
-    let mut writer = header.create(path).unwrap();
-    writer.write("a", &[1; 54]).unwrap();
-    writer.write("b", &[2; 12]).unwrap();
-    writer.write("b", &[3; 8]).unwrap();
-    writer.write("c", &[4; 7]).unwrap();
-    writer.finish().unwrap();
+    let mut writer = header.create(path).expect("a valid file can be written");
+    writer
+        .write("a", &[1; 54])
+        .expect("a valid file can be written");
+    writer
+        .write("b", &[2; 12])
+        .expect("a valid file can be written");
+    writer
+        .write("b", &[3; 8])
+        .expect("a valid file can be written");
+    writer
+        .write("c", &[4; 7])
+        .expect("a valid file can be written");
+    writer.finish().expect("a valid file can be written");
 }
 
 #[test]

@@ -22,9 +22,11 @@ fn write(folder: &Path, name: &str, part: &Part) -> PathBuf {
     header.set("split.count", &part.count);
     header.set("split.tensors.count", &part.n_tensors);
     header.tensor(&tensor, &[1], DType::F32);
-    let mut writer = header.create(&path).unwrap();
-    writer.write(&tensor, &[part.no as u8; 4]).unwrap();
-    writer.finish().unwrap();
+    let mut writer = header.create(&path).expect("a valid part can be written");
+    writer
+        .write(&tensor, &[part.no as u8; 4])
+        .expect("a valid part can be written");
+    writer.finish().expect("a valid part can be written");
     path
 }
 
