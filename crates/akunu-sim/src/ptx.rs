@@ -117,6 +117,8 @@ pub fn compile(
     let rewritten = rewrite(source, Target::Ptx, &values)?;
     let mut flags: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
     flags.extend(toolchain.include_flags("ptx"));
+    let n_constants = rewritten.unit.constants.len().max(1);
+    flags.push(format!("-DAKUNU_CONSTANT_COUNT={n_constants}"));
     let key = toolchain.key(&rewritten.text, &flags);
     let stem = source.file.trim_end_matches(".metal").replace('/', "-");
     let path = output.join(format!("{stem}.ptx"));

@@ -20,8 +20,8 @@ struct Constant {
 };
 
 // Function constants that were not compiled in: the host writes this array before a launch.
-extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[64];
-extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[64] = {};
+extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[AKUNU_CONSTANT_COUNT];
+extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[AKUNU_CONSTANT_COUNT] = {};
 static constexpr AKUNU_DEVICE Constant *constants = akunu_constants;
 
 template <typename T> inline T read_constant(uint slot, const char *, uint) {
