@@ -207,4 +207,30 @@ mod tests {
         assert_eq!(stages(100, 257), None);
         assert_eq!(stages(0, 1), None);
     }
+
+    /// The winners of the parts, selected again, are the winners of the whole: ties that straddle
+    /// parts still go to the first token.
+    #[test]
+    fn two_stages_select_what_one_sort_does() {
+        let mut rng = Rng::new(21);
+        let logits: Vec<f32> = (0..20_000).map(|_| rng.below(300) as f32).collect();
+        let k = 200;
+        let mut expected: Vec<u32> = (0..20_000).collect();
+        expected.sort_by(|&a, &b| descending(logits[a as usize], logits[b as usize]));
+        let (mut values, mut ids) = (logits.clone(), Vec::<u32>::new());
+        for stage in stages(20_000, k).unwrap() {
+            let kept = (n_parts(&stage) * k) as usize;
+            let case = Case::new("stage", &stage, 0.0)
+                .bind(&values)
+                .bind(&ids)
+                .bind(&vec![0f32; kept])
+                .bind(&vec![0u32; kept]);
+            let written = case.expected(&ROW);
+            values = bytemuck::cast_slice(written[0].1.as_ref()).to_vec();
+            ids = bytemuck::cast_slice(written[1].1.as_ref()).to_vec();
+        }
+        assert_eq!(ids, expected[..k as usize]);
+        let best = expected.iter().map(|&id| logits[id as usize]);
+        assert!(best.zip(&values).all(|(a, &b)| a == b));
+    }
 }
