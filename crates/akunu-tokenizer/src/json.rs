@@ -170,9 +170,10 @@ fn spell_all(pipeline: &tokenizers::Tokenizer, spelling: Spelling) -> Result<Pie
     }
     let added = pipeline.get_added_tokens_decoder();
     for (id, token) in &added {
-        let kind = match token.special {
-            true => TokenKind::Control,
-            false => TokenKind::UserDefined,
+        let kind = match (token.special, spelling) {
+            (true, _) => TokenKind::Control,
+            (false, Spelling::Spaced) => TokenKind::Normal,
+            (false, _) => TokenKind::UserDefined,
         };
         if let Some(slot) = tokens.get_mut(*id as usize) {
             *slot = (&token.content, kind);

@@ -5,8 +5,9 @@ use crate::vocabulary::{SpecialIds, TokenKind, Vocabulary};
 use aho_corasick::{AhoCorasick, MatchKind};
 
 /// Texts of tokens that end an answer, whatever the file says about them. Many files name only one
-/// end token, while the model was trained to end its turn with another.
-const END_TEXTS: &[&str] = &[
+/// end token, while the model was trained to end its turn with another, and some files mark such a
+/// token as plain text.
+pub(crate) const END_TEXTS: &[&str] = &[
     "<|eot_id|>",
     "<|im_end|>",
     "<|end|>",

@@ -6,6 +6,7 @@
 
 use crate::error::TokenizerError;
 use crate::pretokenizer::{self, PreTokenizer};
+use crate::special::END_TEXTS;
 use ahash::AHashMap;
 use akunu_gguf::Metadata;
 
@@ -130,7 +131,7 @@ impl<'a> Vocabulary<'a> {
             algorithm,
             pre,
             scores: read_scores(metadata, algorithm, tokens.len())?,
-            kinds: read_kinds(metadata, tokens.len())?,
+            kinds: read_kinds(metadata, &ids, tokens.len())?,
             merges: match is_bpe {
                 true => read_merges(metadata, &ids)?,
                 false => Vec::new(),
@@ -260,13 +261,27 @@ fn read_scores(
     }
 }
 
-fn read_kinds(metadata: &Metadata, n_tokens: usize) -> Result<Vec<TokenKind>, TokenizerError> {
+/// The kinds. A token that ends answers is a control token, even where the file says otherwise.
+fn read_kinds(
+    metadata: &Metadata,
+    ids: &AHashMap<&str, u32>,
+    n_tokens: usize,
+) -> Result<Vec<TokenKind>, TokenizerError> {
     let key = "tokenizer.ggml.token_type";
-    let Some(kinds) = metadata.i32s(key)? else {
-        return Ok(vec![TokenKind::Normal; n_tokens]);
+    let mut kinds = match metadata.i32s(key)? {
+        Some(kinds) => {
+            check_length(key, kinds.len(), n_tokens)?;
+            kinds.map(TokenKind::from_gguf).collect()
+        }
+        None => vec![TokenKind::Normal; n_tokens],
     };
-    check_length(key, kinds.len(), n_tokens)?;
-    Ok(kinds.map(TokenKind::from_gguf).collect())
+    let ends = END_TEXTS.iter().filter_map(|text| ids.get(text));
+    for id in ends {
+        if let Some(kind) = kinds.get_mut(*id as usize) {
+            *kind = TokenKind::Control;
+        }
+    }
+    Ok(kinds)
 }
 
 fn check_length(key: &'static str, found: usize, n_tokens: usize) -> Result<(), TokenizerError> {

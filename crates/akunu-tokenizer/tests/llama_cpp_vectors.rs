@@ -33,7 +33,10 @@ fn cases(gguf: &Path) -> Vec<(String, Vec<u32>)> {
     };
     let texts = read(".inp");
     let ids = read(".out");
-    let texts: Vec<&str> = texts.split("\n__ggml_vocab_test__\n").collect();
+    // Most files have a separator after their last case too.
+    let separator = "\n__ggml_vocab_test__\n";
+    let texts = texts.strip_suffix(separator).unwrap_or(&texts);
+    let texts: Vec<&str> = texts.split(separator).collect();
     let ids: Vec<Vec<u32>> = ids
         .lines()
         .map(|line| {
@@ -42,8 +45,7 @@ fn cases(gguf: &Path) -> Vec<(String, Vec<u32>)> {
                 .collect()
         })
         .collect();
-    // The last separator is followed by nothing.
-    assert_eq!(texts.len(), ids.len() + 1, "{}", gguf.display());
+    assert_eq!(texts.len(), ids.len(), "{}", gguf.display());
     let texts = texts.into_iter().map(str::to_string);
     texts.zip(ids).collect()
 }
@@ -51,7 +53,7 @@ fn cases(gguf: &Path) -> Vec<(String, Vec<u32>)> {
 /// Fails when one id of one case differs, or when a case does not decode back.
 ///
 /// Back means: the text itself. BERT's normalisation loses case, accents and spacing, so there it
-/// means: a text with the same ids.
+/// means: a text with the same ids, but for the unknown words, which are lost.
 #[test]
 fn every_case_gives_the_same_ids_and_decodes_back() {
     let mut failures = Vec::new();
@@ -71,7 +73,11 @@ fn every_case_gives_the_same_ids_and_decodes_back() {
             }
             let back = tokenizer.decode(&found);
             let is_back = match vocabulary.algorithm {
-                Algorithm::WordPiece => back.contains("[UNK]") || encode(&back) == found,
+                Algorithm::WordPiece => {
+                    let unknown = vocabulary.special.unk;
+                    let known = found.iter().filter(|id| Some(**id) != unknown);
+                    encode(&back).iter().eq(known)
+                }
                 _ => back == text,
             };
             if !is_back {

@@ -1,4 +1,4 @@
-//! The 71 templates that llama.cpp ships, against jinja2 set up as `transformers` does.
+//! The 70 templates that llama.cpp ships, against jinja2 set up as `transformers` does.
 //!
 //! `fixtures/templates.json` is written by `fixtures/make_template_fixtures.py`.
 
@@ -14,6 +14,13 @@ const EXPECTED: &str = include_str!("fixtures/templates.json");
 
 /// 29 February 2024, 12:34:56.
 const NOW: i64 = 1_709_210_096;
+
+/// Where we differ from jinja2 and mean to: it cannot write the lazy result of `map` as JSON, and it
+/// escapes for HTML what is added to text that went through `safe`.
+const DIFFERENT: &[(&str, &str)] = &[
+    ("llama-cpp-deepseek-r1.jinja", "tools"),
+    ("meetkai-functionary-medium-v3.1.jinja", "tools"),
+];
 
 fn conversation(mut variables: Map<String, Value>) -> (Vec<Message>, RenderOptions) {
     let messages = variables.remove("messages").expect("a conversation");
@@ -35,7 +42,7 @@ fn every_template_renders_as_jinja2_does() {
         serde_json::from_str(CONVERSATIONS).unwrap();
     let expected: BTreeMap<String, BTreeMap<String, Option<String>>> =
         serde_json::from_str(EXPECTED).unwrap();
-    assert_eq!(expected.len(), 71);
+    assert_eq!(expected.len(), 70);
     let mut failures = Vec::new();
     let mut n_rendered = 0;
     for (name, by_conversation) in &expected {
@@ -48,7 +55,9 @@ fn every_template_renders_as_jinja2_does() {
             let hash = |text: &String| format!("{:x}", Sha256::digest(text));
             let found = rendered.as_ref().ok().map(hash);
             n_rendered += usize::from(found.is_some());
-            if found != *expected {
+            let is_meant = DIFFERENT.contains(&(name.as_str(), conversation_name.as_str()));
+            assert!(!is_meant || found.is_some(), "{name} renders");
+            if is_meant == (found == *expected) {
                 failures.push(format!("{name}, {conversation_name}:\n{rendered:?}"));
             }
         }

@@ -59,6 +59,17 @@ impl Budget {
         )
     }
 
+    /// Pays for looking at everything in a value several times.
+    pub fn pay_rounds(&self, value: &Value, rounds: usize) -> Result<(), Error> {
+        if let Some(text) = value.as_str() {
+            return self.pay(text.len());
+        }
+        let before = self.left.load(Ordering::Relaxed);
+        self.pay_deep(value)?;
+        let once = before.saturating_sub(self.left.load(Ordering::Relaxed)) as usize;
+        self.pay(once.saturating_mul(rounds.saturating_sub(1)))
+    }
+
     /// Pays for looking at everything in a value, and refuses values that are too deep or too large.
     pub fn pay_deep(&self, value: &Value) -> Result<(), Error> {
         let mut elements = 0;

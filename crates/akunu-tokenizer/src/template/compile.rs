@@ -20,6 +20,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+/// Tokens that one tag may have. The longest tag in use has about 250.
+const MAX_TOKENS_IN_TAG: usize = 1000;
+
+/// `elif`s that a template may have. The most in use are 20.
+const MAX_ELIFS: usize = 200;
+
 /// A template that is ready to run.
 pub(super) struct Compiled<'s> {
     pub instructions: Instructions<'s>,
@@ -56,6 +62,7 @@ pub(super) fn rewrite(source: &str) -> Result<String, Error> {
     for token in tokenize(&source, false, syntax) {
         tokens.push(token?);
     }
+    refuse_long_chains(&tokens)?;
     refuse_computed_literals(&tokens)?;
     let mut rewritten = String::with_capacity(source.len() * 2);
     let mut inside = 0;
@@ -108,7 +115,27 @@ pub(super) fn compile(rewritten: &str) -> Result<Compiled<'_>, Error> {
     })
 }
 
-/// Looks for `'text' * 9`, `[…] * 9`, `9 * (…)` and `'%9d' % …`.
+/// Refuses tags with very many tokens, and very many `elif`s: `minijinja` compiles `1 + 1 + 1 …` and
+/// `elif … elif …` by recursion, without a limit.
+fn refuse_long_chains(tokens: &[(Token<'_>, Span)]) -> Result<(), Error> {
+    let mut n_in_tag = 0;
+    let mut n_elifs = 0;
+    for (token, _) in tokens {
+        match token {
+            Token::VariableStart | Token::BlockStart => n_in_tag = 0,
+            Token::Ident("elif") => n_elifs += 1,
+            _ => n_in_tag += 1,
+        }
+        if n_in_tag > MAX_TOKENS_IN_TAG || n_elifs > MAX_ELIFS {
+            return Err(refused(
+                "the template has an expression or an `elif` chain that is too long",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Looks for `'text' * 9`, `[…] * 9` and `9 * (…)`.
 fn refuse_computed_literals(tokens: &[(Token<'_>, Span)]) -> Result<(), Error> {
     for window in tokens.windows(3) {
         let [(before, _), (operator, _), (after, _)] = window else {
@@ -121,15 +148,8 @@ fn refuse_computed_literals(tokens: &[(Token<'_>, Span)]) -> Result<(), Error> {
         let opens = matches!(after, Token::BracketOpen | Token::ParenOpen);
         let repeats = (is_text(before) || closes) && (is_number(after) || opens)
             || (is_number(before) || closes) && (is_text(after) || opens);
-        match operator {
-            Token::Mul if repeats => return Err(refused("the template repeats a literal")),
-            Token::Mod if is_text(before) || closes => {
-                return Err(refused(
-                    "the template formats text with `%`, which is not supported",
-                ));
-            }
-            Token::Pow => return Err(refused("the template uses `**`, which is not supported")),
-            _ => {}
+        if matches!(operator, Token::Mul) && repeats {
+            return Err(refused("the template repeats a literal"));
         }
     }
     Ok(())
@@ -155,7 +175,6 @@ fn replacement(instruction: &Instruction<'_>) -> Option<(&'static str, Option<u1
     Some(match instruction {
         Instruction::Add => (operators::ADD, Some(2)),
         Instruction::Mul => (operators::MUL, Some(2)),
-        Instruction::Rem => (operators::REM, Some(2)),
         Instruction::StringConcat => (operators::CONCAT, Some(2)),
         Instruction::Eq => (operators::EQ, Some(2)),
         Instruction::Ne => (operators::NE, Some(2)),

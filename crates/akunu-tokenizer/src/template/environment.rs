@@ -2,7 +2,7 @@
 
 use super::budget::{Budget, FUEL, PaidText, RECURSION};
 use super::{clock, filters, operators, python};
-use minijinja::value::Rest;
+use minijinja::value::{Kwargs, Rest};
 use minijinja::{Environment, Error, ErrorKind, State, Value, functions, tests};
 use std::sync::Arc;
 
@@ -44,12 +44,16 @@ fn install_functions(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
     ];
     for (name, function) in builtins {
         let paid = Arc::clone(budget);
-        environment.add_function(name, move |state: &mut State, arguments: Rest<Value>| {
-            arguments
-                .iter()
-                .try_for_each(|argument| paid.pay_deep(argument))?;
-            function.call(state, &arguments)
-        });
+        environment.add_function(
+            name,
+            move |state: &mut State, arguments: Rest<Value>, named: Kwargs| {
+                let arguments = filters::with_named(arguments, named);
+                arguments
+                    .iter()
+                    .try_for_each(|argument| paid.pay_deep(argument))?;
+                function.call(state, &arguments)
+            },
+        );
     }
 }
 

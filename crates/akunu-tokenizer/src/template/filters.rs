@@ -8,11 +8,14 @@ use minijinja_contrib::pycompat;
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// Filters that compare elements with each other.
+const COMPARING: &[&str] = &["dictsort", "sort", "unique", "groupby", "min", "max"];
+
 /// Adds every filter that templates may use.
 pub(super) fn install(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
     // These look at a value without walking through it, or at single numbers.
-    environment.add_filter("length", filters::length);
-    environment.add_filter("count", filters::length);
+    environment.add_filter("length", length);
+    environment.add_filter("count", length);
     environment.add_filter("first", filters::first);
     environment.add_filter("last", filters::last);
     environment.add_filter("default", filters::default);
@@ -47,28 +50,36 @@ pub(super) fn install(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
         ("rejectattr", Value::from_function(filters::rejectattr)),
     ] {
         let budget = Arc::clone(budget);
-        environment.add_filter(name, move |state: &mut State, arguments: Rest<Value>| {
-            walk(&budget, state, &filter, &arguments)
-        });
+        let rounds = if COMPARING.contains(&name) { 32 } else { 4 };
+        environment.add_filter(
+            name,
+            move |state: &mut State, arguments: Rest<Value>, named: Kwargs| {
+                let arguments = with_named(arguments, named);
+                arguments
+                    .iter()
+                    .try_for_each(|argument| budget.pay_rounds(argument, rounds))?;
+                filter.call(state, &arguments).map(materialised)
+            },
+        );
     }
     install_writers(environment, budget);
 }
 
-/// Runs a filter whose work and result are bounded by the size of its arguments.
-fn walk(
-    budget: &Budget,
-    state: &mut State,
-    filter: &Value,
-    arguments: &[Value],
-) -> Result<Value, Error> {
-    for argument in arguments {
-        match argument.as_str() {
-            Some(text) => budget.pay(text.len())?,
-            None => budget.pay_deep(argument)?,
-        }
+/// The arguments as a call takes them: named ones are one more at the end.
+pub(super) fn with_named(arguments: Rest<Value>, named: Kwargs) -> Vec<Value> {
+    let mut all = arguments.to_vec();
+    if named.args().next().is_some() {
+        all.push(named.into());
     }
-    let result = filter.call(state, arguments)?;
-    Ok(materialised(result))
+    all
+}
+
+/// Undefined values have no elements, as in Jinja.
+fn length(value: &Value) -> Result<usize, Error> {
+    match value.is_undefined() {
+        true => Ok(0),
+        false => filters::length(value),
+    }
 }
 
 /// A lazy sequence as a list: lazy ones would pile up inside of each other.

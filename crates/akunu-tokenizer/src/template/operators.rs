@@ -9,7 +9,6 @@ use std::sync::Arc;
 // No template can call these: an identifier has no space in it.
 pub(super) const ADD: &str = "operator +";
 pub(super) const MUL: &str = "operator *";
-pub(super) const REM: &str = "operator %";
 pub(super) const CONCAT: &str = "operator ~";
 pub(super) const EQ: &str = "operator ==";
 pub(super) const NE: &str = "operator !=";
@@ -23,10 +22,9 @@ type Binary = fn(&Budget, &Value, &Value) -> Result<Value, Error>;
 
 /// Adds all operators to an environment.
 pub(super) fn install(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
-    let binaries: [(&'static str, Binary); 7] = [
+    let binaries: [(&'static str, Binary); 6] = [
         (ADD, add),
         (MUL, mul),
-        (REM, rem),
         (CONCAT, concat),
         (EQ, |budget, a, b| equal(budget, a, b).map(Value::from)),
         (NE, |budget, a, b| {
@@ -96,20 +94,6 @@ fn mul(budget: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
         }
         None => Err(impossible("*", a, b)),
     }
-}
-
-fn rem(_: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
-    if a.as_str().is_some() {
-        return Err(refused("text cannot be formatted with `%` here"));
-    }
-    arithmetic("%", a, b, python_rem, |a, b| a - b * (a / b).floor())
-}
-
-/// Python's remainder has the sign of the divisor.
-fn python_rem(a: i128, b: i128) -> Option<i128> {
-    let rest = a.checked_rem(b)?;
-    let wrong_sign = rest != 0 && (rest < 0) != (b < 0);
-    Some(if wrong_sign { rest + b } else { rest })
 }
 
 fn arithmetic(
@@ -249,13 +233,5 @@ mod tests {
         assert_eq!(pick(Some(-2), Some(0), -1), [3, 2, 1]);
         assert_eq!(pick(Some(9), None, 1), [0usize; 0]);
         assert_eq!(pick(Some(i64::MIN), Some(i64::MAX), i64::MAX), [0]);
-    }
-
-    #[test]
-    fn remainders_have_the_sign_of_the_divisor() {
-        assert_eq!(python_rem(-1, 2), Some(1));
-        assert_eq!(python_rem(1, -2), Some(-1));
-        assert_eq!(python_rem(6, 3), Some(0));
-        assert_eq!(python_rem(1, 0), None);
     }
 }
