@@ -52,9 +52,10 @@ fn parse(file: &Arc<FileBytes>) -> Result<ParsedFile, Problem> {
     let version = read_version(&mut cursor)?;
     let (n_tensors, n_entries) = read_counts(&mut cursor)?;
     let metadata = Metadata::read(file, &mut cursor, n_entries)?;
-    let raw = (0..n_tensors)
-        .map(|index| RawTensor::read(&mut cursor, index))
-        .collect::<Result<Vec<_>, _>>()?;
+    let mut raw = Vec::with_capacity(n_tensors);
+    for index in 0..n_tensors {
+        raw.push(RawTensor::read(&mut cursor, index)?);
+    }
     let data = data_section(&metadata, cursor)?;
     Ok(ParsedFile {
         file: Arc::clone(file),

@@ -4,8 +4,9 @@ use crate::bytes::*;
 use akunu_gguf::GgufFile;
 use std::time::{Duration, Instant};
 
-/// Far more than a refusal takes; a file that makes us count to its claims takes longer.
-const AT_ONCE: Duration = Duration::from_millis(500);
+/// A refusal takes microseconds. What this catches, counting to a claim of 2^40 or walking in quadratic
+/// time, takes hours; the room between is for machines under load.
+const AT_ONCE: Duration = Duration::from_secs(10);
 
 #[track_caller]
 fn refused(bytes: &[u8], word: &str) {
@@ -257,7 +258,7 @@ fn deep_and_wide_nested_arrays() {
         .build();
     let start = Instant::now();
     assert!(walk_gguf(&wide).is_ok());
-    assert!(start.elapsed() < 4 * AT_ONCE, "took {:?}", start.elapsed());
+    assert!(start.elapsed() < AT_ONCE, "took {:?}", start.elapsed());
 }
 
 #[test]
