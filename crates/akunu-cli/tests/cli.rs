@@ -1,4 +1,5 @@
 //! The built binary: what it prints, how it fails, and with which exit code.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod program;
 

@@ -1,4 +1,5 @@
 //! `quantize` from the outside: the file it writes, and what it refuses.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod program;
 

@@ -1,4 +1,5 @@
 //! `tokenize` from the outside.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod program;
 

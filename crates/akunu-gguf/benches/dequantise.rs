@@ -1,4 +1,5 @@
 //! How fast the reference codecs are, in bytes of `f32` values.
+#![allow(missing_docs, reason = "criterion_group makes a public function")]
 
 use akunu_gguf::quant::{dequantise, quantise, supported};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};

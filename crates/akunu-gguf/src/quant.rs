@@ -1,9 +1,10 @@
 //! Quantised numbers: from bytes to `f32` and back, in plain Rust.
 //!
-//! This is the reference that every kernel is compared with, so each format reads as its formula:
-//! one file a format, one row of [`FORMATS`] each. Decoding gives the bits that ggml's own Python
-//! package gives. Encoding the plain formats gives its bytes; the K formats have more than one valid
-//! encoding, and ours is the best that a least-squares search finds.
+//! Each format reads as its formula: one file a format, one row of the table below each. Decoding gives
+//! the bits that ggml's own Python package gives, and those of `akunu_types::block::QuantBlock`, which
+//! spells out one value at a time what is done here for whole blocks. Encoding gives ggml's bytes for
+//! the plain formats. For the K formats many encodings are valid, and ours is the best that a
+//! least-squares search finds.
 //!
 //! ```
 //! use akunu_gguf::quant::{dequantise, quantise};
