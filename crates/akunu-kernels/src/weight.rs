@@ -247,3 +247,59 @@ fn random_blocks(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2 rows of 64 values, 4 bits, groups of 32: 64 bytes of values, 4 scales, 4 biases.
+    fn mlx() -> Matrix {
+        Matrix {
+            group_size: 32,
+            scales_at: 64,
+            ..Matrix::contiguous(DType::MLX_Q4, 2, 64)
+        }
+    }
+
+    #[test]
+    fn sizes_follow_the_format() {
+        assert_eq!(Matrix::contiguous(DType::Q4_0, 3, 64).bytes(), 3 * 36);
+        assert_eq!(Matrix::contiguous(DType::F16, 3, 7).bytes(), 3 * 14);
+        let gaps = Matrix {
+            stride: 96,
+            ..Matrix::contiguous(DType::Q4_0, 3, 64)
+        };
+        assert_eq!(gaps.bytes(), 2 * 54 + 36, "nothing behind the last row");
+        assert_eq!(mlx().bytes(), 64 + 2 * 4 + 2 * 4);
+    }
+
+    /// A size that wrapped around would pass the plan check.
+    #[test]
+    fn sizes_saturate() {
+        let huge = Matrix::contiguous(DType::F32, usize::MAX, usize::MAX);
+        assert_eq!(huge.bytes(), usize::MAX);
+    }
+
+    #[test]
+    fn what_does_not_fill_a_block_is_zero() {
+        let matrix = Matrix::contiguous(DType::Q8_0, 1, 40);
+        let mut block = vec![0u8; 34];
+        block[..2].copy_from_slice(&f16::ONE.to_le_bytes());
+        block[2..].fill(3);
+        let row = matrix.row(&block, 0);
+        assert_eq!(row, [vec![3.0; 32], vec![0.0; 8]].concat());
+    }
+
+    /// No group size divides by zero or leaves the scales.
+    #[test]
+    fn any_group_size_stays_inside() {
+        for group_size in [0, 1, 7, 24, 32, 64, 1000] {
+            let matrix = Matrix {
+                group_size,
+                ..mlx()
+            };
+            let bytes = vec![0u8; matrix.bytes()];
+            assert_eq!(matrix.row(&bytes, 1), [0.0; 64]);
+        }
+    }
+}

@@ -18,6 +18,7 @@ pub mod gemv;
 pub mod gemv_batched;
 pub mod gemv_gated;
 pub mod gemv_wide;
+pub mod select;
 pub mod simd_gemm;
 pub mod simd_gemm_small;
 
@@ -43,4 +44,26 @@ pub(super) fn gemv_launch(n: u32, rows: u32, simd_groups: u32, m: u32) -> Launch
 /// SIMD groups of a threadgroup that contracts `k` values.
 pub(super) fn gemv_simd_groups(k: u32) -> u32 {
     if k < LARGE_K { 4 } else { 8 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails when a tail of outputs is left to no threadgroup, or one is launched for nothing.
+    #[test]
+    fn every_output_has_a_simd_group_and_no_threadgroup_is_idle() {
+        for n in [1, 15, 16, 17, 49_152] {
+            for (rows, k) in [(4, 64), (4, 4096), (8, 576)] {
+                let simd_groups = gemv_simd_groups(k);
+                let launch = gemv_launch(n, rows, simd_groups, 3);
+                let per_group = rows * simd_groups;
+                assert!(launch.grid[0] * per_group >= n);
+                assert!((launch.grid[0] - 1) * per_group < n);
+                assert_eq!(launch.grid[1..], [3, 1]);
+                assert_eq!(launch.threads, [32 * simd_groups, 1, 1]);
+            }
+        }
+        assert_eq!([2047, 2048].map(gemv_simd_groups), [4, 8]);
+    }
 }
