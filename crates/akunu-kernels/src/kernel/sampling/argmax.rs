@@ -66,7 +66,10 @@ fn twin(t: &mut Twin) {
 fn cases() -> Vec<Case> {
     let mut rng = Rng::new(1);
     let mut tied = vec![-1.0f32; 2000];
-    (tied[1500], tied[700], tied[701]) = (3.0, 3.0, 3.0);
+    // 700 and 1724 are looked at by the same thread, the others by other threads.
+    for place in [1500, 700, 701, 1724] {
+        tied[place] = 3.0;
+    }
     let mut with_nan = rng.floats(1100, 5.0);
     (with_nan[0], with_nan[600]) = (f32::NAN, f32::NAN);
     let mut last = vec![f32::NEG_INFINITY; 1025];

@@ -76,6 +76,7 @@ fn cases() -> Vec<Case> {
         case("one value", &[2.0], 8192),
         case("parts of 300, the last of 99", &rng.floats(999, 8.0), 300),
         case("ties, and a part of NaN", &tied, 256),
+        case("ties within a thread", &[1.5; 900], 600),
         case("-inf", &[f32::NEG_INFINITY; 70], 32),
     ]
 }
