@@ -183,7 +183,8 @@ static_assert(sizeof(KVCacheWriteParams) == 32, "KVCacheWriteParams is 32 bytes"
 
 // RoPE of q and k of one token, fused with the write of k and v into the cache.
 //
-// The input is the contiguous output of the q, k and v projections.
+// The input is the contiguous output of the q, k and v projections. Also read by the kernel that
+// normalises each head of q and k before it turns them.
 struct RoPEQKVWriteParams {
     // Number of key and value heads.
     uint32_t n_kv_heads;
@@ -203,12 +204,13 @@ struct RoPEQKVWriteParams {
     uint32_t v_elem_offset;
     // Linear scaling of positions, `1 / factor`; 1 for none.
     float freq_scale;
+    // Added to the mean square before the root, where heads are normalised. Padding in the
+    // reference.
+    float eps;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
 static_assert(sizeof(RoPEQKVWriteParams) == 48, "RoPEQKVWriteParams is 48 bytes");
 
@@ -538,35 +540,6 @@ struct RoPEBatchKVWriteParams {
 };
 static_assert(sizeof(RoPEBatchKVWriteParams) == 48, "RoPEBatchKVWriteParams is 48 bytes");
 
-// RMSNorm of each head of q and k, RoPE and the write of k and v into the cache, for one token.
-struct HeadNormRoPEParams {
-    // Number of key and value heads.
-    uint32_t n_kv_heads;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Position of the token. Patched per token.
-    uint32_t pos;
-    // Base of the frequencies.
-    float theta;
-    // Number of query heads.
-    uint32_t n_heads;
-    // Where k starts in the input, in elements.
-    uint32_t k_elem_offset;
-    // Where v starts in the input, in elements.
-    uint32_t v_elem_offset;
-    // Linear scaling of positions, `1 / factor`; 1 for none.
-    float freq_scale;
-    // Added to the mean square before the root.
-    float eps;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-};
-static_assert(sizeof(HeadNormRoPEParams) == 48, "HeadNormRoPEParams is 48 bytes");
-
 // `x = cap * tanh(x / cap)` for each element, in place.
 struct LogitSoftcapParams {
     // The bound, above 0.
@@ -766,9 +739,9 @@ static_assert(offsetof(RoPEQKVWriteParams, n_heads) == 20, "RoPEQKVWriteParams.n
 static_assert(offsetof(RoPEQKVWriteParams, k_elem_offset) == 24, "RoPEQKVWriteParams.k_elem_offset is at 24");
 static_assert(offsetof(RoPEQKVWriteParams, v_elem_offset) == 28, "RoPEQKVWriteParams.v_elem_offset is at 28");
 static_assert(offsetof(RoPEQKVWriteParams, freq_scale) == 32, "RoPEQKVWriteParams.freq_scale is at 32");
-static_assert(offsetof(RoPEQKVWriteParams, _pad0) == 36, "RoPEQKVWriteParams._pad0 is at 36");
-static_assert(offsetof(RoPEQKVWriteParams, _pad1) == 40, "RoPEQKVWriteParams._pad1 is at 40");
-static_assert(offsetof(RoPEQKVWriteParams, _pad2) == 44, "RoPEQKVWriteParams._pad2 is at 44");
+static_assert(offsetof(RoPEQKVWriteParams, eps) == 36, "RoPEQKVWriteParams.eps is at 36");
+static_assert(offsetof(RoPEQKVWriteParams, _pad0) == 40, "RoPEQKVWriteParams._pad0 is at 40");
+static_assert(offsetof(RoPEQKVWriteParams, _pad1) == 44, "RoPEQKVWriteParams._pad1 is at 44");
 static_assert(offsetof(KVCacheShiftParams, n_kv_heads) == 0, "KVCacheShiftParams.n_kv_heads is at 0");
 static_assert(offsetof(KVCacheShiftParams, head_dim) == 4, "KVCacheShiftParams.head_dim is at 4");
 static_assert(offsetof(KVCacheShiftParams, max_seq_len) == 8, "KVCacheShiftParams.max_seq_len is at 8");
@@ -881,18 +854,6 @@ static_assert(offsetof(RoPEBatchKVWriteParams, eps) == 32, "RoPEBatchKVWritePara
 static_assert(offsetof(RoPEBatchKVWriteParams, q_stride) == 36, "RoPEBatchKVWriteParams.q_stride is at 36");
 static_assert(offsetof(RoPEBatchKVWriteParams, kv_stride) == 40, "RoPEBatchKVWriteParams.kv_stride is at 40");
 static_assert(offsetof(RoPEBatchKVWriteParams, _pad0) == 44, "RoPEBatchKVWriteParams._pad0 is at 44");
-static_assert(offsetof(HeadNormRoPEParams, n_kv_heads) == 0, "HeadNormRoPEParams.n_kv_heads is at 0");
-static_assert(offsetof(HeadNormRoPEParams, head_dim) == 4, "HeadNormRoPEParams.head_dim is at 4");
-static_assert(offsetof(HeadNormRoPEParams, max_seq_len) == 8, "HeadNormRoPEParams.max_seq_len is at 8");
-static_assert(offsetof(HeadNormRoPEParams, pos) == 12, "HeadNormRoPEParams.pos is at 12");
-static_assert(offsetof(HeadNormRoPEParams, theta) == 16, "HeadNormRoPEParams.theta is at 16");
-static_assert(offsetof(HeadNormRoPEParams, n_heads) == 20, "HeadNormRoPEParams.n_heads is at 20");
-static_assert(offsetof(HeadNormRoPEParams, k_elem_offset) == 24, "HeadNormRoPEParams.k_elem_offset is at 24");
-static_assert(offsetof(HeadNormRoPEParams, v_elem_offset) == 28, "HeadNormRoPEParams.v_elem_offset is at 28");
-static_assert(offsetof(HeadNormRoPEParams, freq_scale) == 32, "HeadNormRoPEParams.freq_scale is at 32");
-static_assert(offsetof(HeadNormRoPEParams, eps) == 36, "HeadNormRoPEParams.eps is at 36");
-static_assert(offsetof(HeadNormRoPEParams, _pad0) == 40, "HeadNormRoPEParams._pad0 is at 40");
-static_assert(offsetof(HeadNormRoPEParams, _pad1) == 44, "HeadNormRoPEParams._pad1 is at 44");
 static_assert(offsetof(LogitSoftcapParams, cap) == 0, "LogitSoftcapParams.cap is at 0");
 static_assert(offsetof(LogitSoftcapParams, count) == 4, "LogitSoftcapParams.count is at 4");
 static_assert(offsetof(LogitSoftcapParams, _pad0) == 8, "LogitSoftcapParams._pad0 is at 8");

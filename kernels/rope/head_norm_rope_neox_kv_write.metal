@@ -69,7 +69,7 @@ kernel void head_norm_rope_neox_kv_write_f16(
     device float *qkv                      [[buffer(0)]],
     device half *k_cache                   [[buffer(1)]],
     device half *v_cache                   [[buffer(2)]],
-    constant HeadNormRoPEParams &params    [[buffer(3)]],
+    constant RoPEQKVWriteParams &params    [[buffer(3)]],
     device const float *q_norm             [[buffer(4)]],
     device const float *k_norm             [[buffer(5)]],
     device const float *freqs              [[buffer(6)]],

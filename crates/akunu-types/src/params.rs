@@ -23,7 +23,7 @@ pub use embedding::{EmbeddingParams, PosEmbedParams};
 pub use kv_cache::{KVCacheShiftParams, KVCacheWriteParams};
 pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams};
 pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
-pub use rope::{HeadNormRoPEParams, RoPEBatchKVWriteParams, RoPEParams, RoPEQKVWriteParams};
+pub use rope::{RoPEBatchKVWriteParams, RoPEParams, RoPEQKVWriteParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams,
     TemperatureScaleParams, TokenSuppressParams, TopKParams,
@@ -61,7 +61,6 @@ pub const ALL: &[StructLayout] = &[
     GumbelTopKParams::LAYOUT,
     TokenSuppressParams::LAYOUT,
     RoPEBatchKVWriteParams::LAYOUT,
-    HeadNormRoPEParams::LAYOUT,
     LogitSoftcapParams::LAYOUT,
 ];
 

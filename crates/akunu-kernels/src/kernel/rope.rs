@@ -16,7 +16,8 @@ pub mod rope_qkv_write;
 use half::f16;
 
 use crate::case::Rng;
-use crate::table::Launch;
+use crate::constant::Constant;
+use crate::table::{Args, Launch};
 
 /// Which two elements of a head make a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,25 @@ impl Frequencies<'_> {
             turned[b] = head[a] * sine + head[b] * cosine;
         }
         turned
+    }
+}
+
+/// Which projection a head belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Projection {
+    Query,
+    Key,
+}
+
+/// What some models do to a head of q or k before it turns.
+type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
+
+/// The bytes of the table of divisors, where one is bound.
+fn table_bytes(args: &Args, head_dim: u32) -> usize {
+    if args.constants.bool(Constant::FreqTable) {
+        head_dim as usize / 2 * size_of::<f32>()
+    } else {
+        0
     }
 }
 

@@ -30,7 +30,8 @@ shared_struct! {
 shared_struct! {
     /// RoPE of q and k of one token, fused with the write of k and v into the cache.
     ///
-    /// The input is the contiguous output of the q, k and v projections.
+    /// The input is the contiguous output of the q, k and v projections. Also read by the kernel that
+    /// normalises each head of q and k before it turns them.
     pub struct RoPEQKVWriteParams = "RoPEQKVWriteParams", size = 48 {
         /// Number of key and value heads.
         0 => n_kv_heads: u32,
@@ -50,12 +51,13 @@ shared_struct! {
         28 => v_elem_offset: u32,
         /// Linear scaling of positions, `1 / factor`; 1 for none.
         32 => freq_scale: f32,
+        /// Added to the mean square before the root, where heads are normalised. Padding in the
+        /// reference.
+        36 => eps: f32,
         /// Unused, zero.
-        36 => _pad0: u32,
+        40 => _pad0: u32,
         /// Unused, zero.
-        40 => _pad1: u32,
-        /// Unused, zero.
-        44 => _pad2: u32,
+        44 => _pad1: u32,
     }
 }
 
@@ -89,35 +91,5 @@ shared_struct! {
         40 => kv_stride: u32,
         /// Unused, zero.
         44 => _pad0: u32,
-    }
-}
-
-shared_struct! {
-    /// RMSNorm of each head of q and k, RoPE and the write of k and v into the cache, for one token.
-    pub struct HeadNormRoPEParams = "HeadNormRoPEParams", size = 48 {
-        /// Number of key and value heads.
-        0 => n_kv_heads: u32,
-        /// Elements of a head.
-        4 => head_dim: u32,
-        /// Positions that the cache holds for each head.
-        8 => max_seq_len: u32,
-        /// Position of the token. Patched per token.
-        12 => pos: u32,
-        /// Base of the frequencies.
-        16 => theta: f32,
-        /// Number of query heads.
-        20 => n_heads: u32,
-        /// Where k starts in the input, in elements.
-        24 => k_elem_offset: u32,
-        /// Where v starts in the input, in elements.
-        28 => v_elem_offset: u32,
-        /// Linear scaling of positions, `1 / factor`; 1 for none.
-        32 => freq_scale: f32,
-        /// Added to the mean square before the root.
-        36 => eps: f32,
-        /// Unused, zero.
-        40 => _pad0: u32,
-        /// Unused, zero.
-        44 => _pad1: u32,
     }
 }

@@ -5,17 +5,16 @@
 //! the first for one token out of `qkv`, the second for many and separate q, k and v.
 
 use akunu_types::SharedStruct;
-use akunu_types::params::{HeadNormRoPEParams, RoPEBatchKVWriteParams};
+use akunu_types::params::{RoPEBatchKVWriteParams, RoPEQKVWriteParams};
 
-use super::rope_batch_kv_write::{self as batch, Projection, batch_twin};
-use super::{Frequencies, Ring, Style, case_cache, case_table, rows_allowed, tolerance};
+use super::rope_batch_kv_write as batch;
+use super::rope_qkv_write as token;
+use super::{Projection, Style, case_table, rows_allowed, table_bytes};
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::constant::{Constant, Constants};
+use crate::constant::Constant;
 use crate::kernel::norm::rmsnorm::rmsnorm;
-use crate::table::{
-    Args, Element, Family, KernelRow, Launch, array_bytes, read, read_write, strided_bytes,
-};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel for one token.
@@ -33,15 +32,22 @@ pub const ROW: KernelRow = KernelRow {
         read(6, "freqs", Element::F32),
     ],
     params_index: 3,
-    params: HeadNormRoPEParams::LAYOUT,
+    params: RoPEQKVWriteParams::LAYOUT,
     constants: &[Constant::FreqTable],
     launch: |args, chip| {
-        let p: HeadNormRoPEParams = args.params();
+        let p: RoPEQKVWriteParams = args.params();
         let rows = 1.min(rows_allowed(p.max_seq_len));
         head_launch(p.n_heads.max(p.n_kv_heads), p.head_dim, rows, chip)
     },
-    required,
-    twin,
+    required: |args| {
+        let p: RoPEQKVWriteParams = args.params();
+        with_weights((token::INTERLEAVED.required)(args), args, p.head_dim)
+    },
+    twin: |t| {
+        let p: RoPEQKVWriteParams = t.params();
+        let norm = head_norm(t, (4, 5), p.eps);
+        token::qkv_twin(t, Style::SplitHalves, Some(&norm));
+    },
     cases: |_| cases(),
 };
 
@@ -65,19 +71,14 @@ pub const BATCH: KernelRow = KernelRow {
         let rows = p.seq_len.min(rows_allowed(p.max_seq_len));
         head_launch(p.n_heads.max(p.n_kv_heads), p.head_dim, rows, chip)
     },
-    required: batch_required,
+    required: |args| {
+        let p: RoPEBatchKVWriteParams = args.params();
+        with_weights((batch::INTERLEAVED.required)(args), args, p.head_dim)
+    },
     twin: |t| {
         let p: RoPEBatchKVWriteParams = t.params();
-        let (q_norm, k_norm) = (t.read::<f32>(6), t.read::<f32>(7));
-        let norm = |head: &[f32], projection| {
-            let weight = if projection == Projection::Query {
-                q_norm
-            } else {
-                k_norm
-            };
-            head_norm(head, weight, p.eps)
-        };
-        batch_twin(t, Style::SplitHalves, Some(&norm));
+        let norm = head_norm(t, (6, 7), p.eps);
+        batch::batch_twin(t, Style::SplitHalves, Some(&norm));
     },
     cases: |_| batch_cases(),
     ..ROW
@@ -88,127 +89,49 @@ pub const BATCH: KernelRow = KernelRow {
 fn head_launch(n_heads: u32, head_dim: u32, n_rows: u32, chip: &ChipConfig) -> Launch {
     let pairs = head_dim / 2;
     let fits = (1..=chip.max_threads).contains(&pairs);
-    let threads = pairs.min(chip.max_threads).next_multiple_of(SIMD_WIDTH);
+    let threads = pairs.clamp(1, chip.max_threads);
     let heads = if fits { n_heads } else { 0 };
-    Launch::new([heads, n_rows, 1], [threads.max(SIMD_WIDTH), 1, 1])
+    Launch::new(
+        [heads, n_rows, 1],
+        [threads.next_multiple_of(SIMD_WIDTH), 1, 1],
+    )
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: HeadNormRoPEParams = args.params();
-    let kv = p.n_kv_heads.saturating_mul(p.head_dim);
-    let cache = array_bytes(&[p.n_kv_heads, p.max_seq_len, p.head_dim], Element::F16);
-    let q = array_bytes(&[p.n_heads, p.head_dim], Element::F32);
-    let end = |offset| strided_bytes(2, offset, kv, Element::F32);
-    let qkv = q.max(end(p.k_elem_offset)).max(end(p.v_elem_offset));
-    [vec![qkv, cache, cache], weights_required(args, p.head_dim)].concat()
+/// The bytes of the kernel without the norm, with the two weights before the table.
+fn with_weights(mut plain: Vec<usize>, args: &Args, head_dim: u32) -> Vec<usize> {
+    let weight = head_dim as usize * size_of::<f32>();
+    plain.pop();
+    plain.extend([weight, weight, table_bytes(args, head_dim)]);
+    plain
 }
 
-fn batch_required(args: &Args) -> Vec<usize> {
-    let p: RoPEBatchKVWriteParams = args.params();
-    let mut sizes = (batch::INTERLEAVED.required)(args);
-    sizes.truncate(5);
-    [sizes, weights_required(args, p.head_dim)].concat()
-}
-
-/// Bytes of the norm weights and of the table.
-fn weights_required(args: &Args, head_dim: u32) -> Vec<usize> {
-    let table = args.constants.bool(Constant::FreqTable);
-    let weight = head_dim as usize * 4;
-    vec![
-        weight,
-        weight,
-        if table { head_dim as usize / 2 * 4 } else { 0 },
-    ]
-}
-
-fn head_norm(head: &[f32], weight: &[f32], eps: f32) -> Vec<f32> {
-    let mut normal = vec![0.0; head.len()];
-    rmsnorm(head, weight, eps, &mut normal);
-    normal
-}
-
-fn twin(t: &mut Twin) {
-    let p: HeadNormRoPEParams = t.params();
-    let (q_norm, k_norm) = (t.read::<f32>(4), t.read::<f32>(5));
-    let freqs = t.read::<f32>(6);
-    let (head_dim, n_slots) = (p.head_dim as usize, p.max_seq_len as usize);
-    let frequencies = Frequencies {
-        table: t.constants().bool(Constant::FreqTable).then_some(freqs),
-        theta: p.theta,
-        scale: p.freq_scale,
-        head_dim,
-    };
-    let turn = |head: &[f32], weight: &[f32]| {
-        let normal = head_norm(head, weight, p.eps);
-        frequencies.turn(&normal, p.pos as f32, Style::SplitHalves)
-    };
-    let (mut k_cache, mut v_cache) = (t.copy(1), t.copy(2));
-    let qkv = t.write::<f32>(0);
-    for head in 0..p.n_kv_heads as usize {
-        let k = &qkv[p.k_elem_offset as usize + head * head_dim..][..head_dim];
-        let v = &qkv[p.v_elem_offset as usize + head * head_dim..][..head_dim];
-        let turned = turn(k, k_norm);
-        for (cache, row) in [(&mut k_cache, &turned[..]), (&mut v_cache, v)] {
-            let mut ring = Ring {
-                cache,
-                n_slots,
-                head_dim,
-            };
-            ring.write(head, p.pos as usize, row);
-        }
+/// The norm of a head, with the weights of q and k bound at these indices.
+fn head_norm<'a>(
+    t: &Twin<'a>,
+    (q_norm, k_norm): (u8, u8),
+    eps: f32,
+) -> impl Fn(&[f32], Projection) -> Vec<f32> + use<'a> {
+    let (q_norm, k_norm) = (t.read::<f32>(q_norm), t.read::<f32>(k_norm));
+    move |head, projection| {
+        let weight = match projection {
+            Projection::Query => q_norm,
+            Projection::Key => k_norm,
+        };
+        let mut normal = vec![0.0; head.len()];
+        rmsnorm(head, weight, eps, &mut normal);
+        normal
     }
-    for q in qkv.chunks_exact_mut(head_dim).take(p.n_heads as usize) {
-        let turned = turn(q, q_norm);
-        q.copy_from_slice(&turned);
-    }
-    t.store(1, &k_cache);
-    t.store(2, &v_cache);
 }
 
 fn cases() -> Vec<Case> {
-    // head_dim, query heads, KV heads, slots, position, table
-    [
-        (64, 3, 1, 8, 0, false),
-        (80, 4, 2, 5, 31, true),
-        (128, 8, 1, 7, 1000, false),
-        (256, 4, 1, 3, 131_071, true),
-    ]
-    .map(case)
-    .into()
-}
-
-fn case(
-    (head_dim, n_heads, n_kv_heads, n_slots, pos, has_table): (u32, u32, u32, u32, u32, bool),
-) -> Case {
-    let mut rng = Rng::new(u64::from(head_dim + pos));
-    let k_elem_offset = n_heads * head_dim;
-    let v_elem_offset = k_elem_offset + n_kv_heads * head_dim;
-    let params = HeadNormRoPEParams {
-        n_kv_heads,
-        head_dim,
-        max_seq_len: n_slots,
-        pos,
-        theta: 10000.0,
-        n_heads,
-        k_elem_offset,
-        v_elem_offset,
-        freq_scale: if has_table { 0.125 } else { 1.0 },
-        eps: 1e-6,
-        ..Default::default()
-    };
-    let elements = (v_elem_offset + n_kv_heads * head_dim) as usize;
-    let label = format!(
-        "head_dim {head_dim}, heads {n_heads}/{n_kv_heads}, position {pos} of {n_slots} slots, \
-         table {has_table}"
-    );
-    Case::new(label, &params, tolerance(pos, has_table))
-        .constants(Constants::none().with_bool(Constant::FreqTable, has_table))
-        .bind(&rng.floats(elements, 10.0))
-        .bind(&case_cache(&mut rng, n_kv_heads, n_slots, head_dim))
-        .bind(&case_cache(&mut rng, n_kv_heads, n_slots, head_dim))
-        .bind(&rng.floats(head_dim as usize, 1.0))
-        .bind(&rng.floats(head_dim as usize, 1.0))
-        .bind(&case_table(has_table, head_dim))
+    let settings = token::SETTINGS.iter();
+    settings
+        .map(|s| {
+            let mut rng = Rng::new(u64::from(s.head_dim));
+            let case = token::qkv_case(s, &mut rng);
+            bind_weights(case, &mut rng, s.head_dim, s.has_table)
+        })
+        .collect()
 }
 
 fn batch_cases() -> Vec<Case> {
@@ -217,9 +140,13 @@ fn batch_cases() -> Vec<Case> {
         .map(|s| {
             let mut rng = Rng::new(u64::from(s.head_dim));
             let case = batch::batch_case(s, &mut rng);
-            case.bind(&rng.floats(s.head_dim as usize, 1.0))
-                .bind(&rng.floats(s.head_dim as usize, 1.0))
-                .bind(&case_table(s.has_table, s.head_dim))
+            bind_weights(case, &mut rng, s.head_dim, s.has_table)
         })
         .collect()
+}
+
+fn bind_weights(case: Case, rng: &mut Rng, head_dim: u32, has_table: bool) -> Case {
+    case.bind(&rng.floats(head_dim as usize, 1.0))
+        .bind(&rng.floats(head_dim as usize, 1.0))
+        .bind(&case_table(has_table, head_dim))
 }

@@ -5,7 +5,7 @@
 use akunu_types::SharedStruct;
 use akunu_types::params::RoPEParams;
 
-use super::{Frequencies, Style, case_table, pair_launch, tolerance};
+use super::{Frequencies, Style, case_table, pair_launch, table_bytes, tolerance};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::table::{Args, Element, Family, KernelRow, read, read_write, strided_bytes};
@@ -55,15 +55,10 @@ fn stride(p: &RoPEParams) -> u32 {
 fn required(args: &Args) -> Vec<usize> {
     let p: RoPEParams = args.params();
     let ids = args.constants.bool(Constant::PositionIds);
-    let table = args.constants.bool(Constant::FreqTable);
     vec![
         strided_bytes(p.seq_len, stride(&p), row_elements(&p), Element::F32),
         if ids { p.seq_len as usize * 4 } else { 0 },
-        if table {
-            p.head_dim as usize / 2 * 4
-        } else {
-            0
-        },
+        table_bytes(args, p.head_dim),
     ]
 }
 

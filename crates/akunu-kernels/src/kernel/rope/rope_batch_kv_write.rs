@@ -6,7 +6,10 @@
 use akunu_types::SharedStruct;
 use akunu_types::params::RoPEBatchKVWriteParams;
 
-use super::{Frequencies, Ring, Style, case_cache, case_table, pair_launch, tolerance};
+use super::{
+    Frequencies, HeadNorm, Projection, Ring, Style, case_cache, case_table, pair_launch,
+    table_bytes, tolerance,
+};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::table::{
@@ -72,29 +75,14 @@ fn required(args: &Args) -> Vec<usize> {
     );
     let kv = strided_bytes(p.seq_len, kv_stride(&p), kv, Element::F32);
     let cache = array_bytes(&[p.n_kv_heads, p.max_seq_len, p.head_dim], Element::F16);
-    let table = args.constants.bool(Constant::FreqTable);
     vec![
         strided_bytes(p.seq_len, q_stride(&p), q, Element::F32),
         kv,
         kv,
         cache,
         cache,
-        if table {
-            p.head_dim as usize / 2 * 4
-        } else {
-            0
-        },
+        table_bytes(args, p.head_dim),
     ]
-}
-
-/// What is done to a head before it turns: its values and the weight of its norm give new values.
-pub(super) type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
-
-/// Which projection a head belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Projection {
-    Query,
-    Key,
 }
 
 /// The formula; with a norm it is that of the fused kernel as well. The table is the last binding.
