@@ -46,7 +46,7 @@ pub struct Tokenizer {
 #[derive(Debug)]
 pub(crate) enum Encoder {
     /// A vocabulary from GGUF.
-    Gguf(GgufEncoder),
+    Gguf(Box<GgufEncoder>),
     /// A whole `tokenizer.json`.
     Json(Box<JsonEncoder>),
 }
@@ -93,7 +93,7 @@ impl Tokenizer {
         };
         let pieces = Pieces::new(vocabulary);
         Ok(Tokenizer {
-            encoder: Encoder::Gguf(GgufEncoder::new(vocabulary)?),
+            encoder: Encoder::Gguf(Box::new(GgufEncoder::new(vocabulary)?)),
             strips_first_space: vocabulary.add_space_prefix
                 || Spelling::of(vocabulary.algorithm) == Spelling::Words,
             pieces,

@@ -18,6 +18,7 @@ pub(super) const LIST: &str = "operator []";
 pub(super) const TUPLE: &str = "operator ()";
 pub(super) const MAP: &str = "operator {}";
 
+type Builder = fn(Vec<Value>) -> Value;
 type Binary = fn(&Budget, &Value, &Value) -> Result<Value, Error>;
 
 /// Adds all operators to an environment.
@@ -36,7 +37,7 @@ pub(super) fn install(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
         let budget = Arc::clone(budget);
         environment.add_function(name, move |a: Value, b: Value| operator(&budget, &a, &b));
     }
-    let builders: [(&'static str, fn(Vec<Value>) -> Value); 3] = [
+    let builders: [(&'static str, Builder); 3] = [
         (LIST, Value::from),
         (TUPLE, |values| Value::from(Tuple::from(values))),
         (MAP, |values| Value::from_pairs(pairs(values))),
