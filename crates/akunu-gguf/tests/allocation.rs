@@ -2,38 +2,14 @@
 
 use akunu_gguf::{GgufFile, GgufHeader, WeightStore, read_safetensors_header};
 use akunu_types::DType;
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 
-/// Counts the bytes that this thread asks for; what it gives back is not subtracted.
-struct Counting;
-
-thread_local! {
-    static REQUESTED: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: every call is handed to the system allocator unchanged; counting touches a thread-local
-// number only, and never allocates.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        REQUESTED.with(|requested| requested.set(requested.get() + layout.size()));
-        // SAFETY: the caller's promises about `layout` are those that `System` asks for.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: `pointer` came from `System.alloc` above, with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
+/// What the work returns, and how many bytes it asked for on this thread; what it gave back is not
+/// subtracted.
 fn requested_by<T>(work: impl FnOnce() -> T) -> (T, usize) {
-    let before = REQUESTED.with(Cell::get);
-    let result = work();
-    (result, REQUESTED.with(Cell::get) - before)
+    let mut result = None;
+    let counted = allocation_counter::measure(|| result = Some(work()));
+    let result = result.expect("the work was done");
+    (result, counted.bytes_total as usize)
 }
 
 /// Error messages, paths, and what the standard library allocates to open a file.
