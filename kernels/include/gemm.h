@@ -51,6 +51,42 @@ inline void stage_weight(threadgroup float *to, typename F::Row row, uint k, uin
     }
 }
 
+// Stages 32 columns of x from k on; rows from M on are 0.
+template <uint TILE_M, typename P>
+inline void stage_x_tile(
+    threadgroup float *tile, device const float *x, constant P &params, uint2 m_k, uint thread_index
+) {
+    for (uint t = thread_index; t < TILE_M * TILE_K / RUN; t += GEMM_THREADS) {
+        const uint m = m_k.x + t / (TILE_K / RUN);
+        const uint column = t % (TILE_K / RUN) * RUN;
+        const uint end = m < params.M ? matmul_k(params.K) : 0;
+        stage_x(tile + t / (TILE_K / RUN) * TILE_STRIDE + column, x + ulong(m) * params.lda, m_k.y + column, end);
+    }
+}
+
+// sums += x tile * weight tile^T, for the matrices of one SIMD group.
+template <uint ROWS, uint COLUMNS>
+inline void multiply_tiles(
+    threadgroup const float *x_tile, threadgroup const float *w_tile, thread simdgroup_float8x8 (&sums)[ROWS][COLUMNS]
+) {
+    for (uint k = 0; k < TILE_K; k += 8) {
+        simdgroup_float8x8 left[ROWS];
+#pragma unroll
+        for (uint i = 0; i < ROWS; i++) {
+            simdgroup_load(left[i], x_tile + 8 * i * TILE_STRIDE + k, TILE_STRIDE);
+        }
+#pragma unroll
+        for (uint j = 0; j < COLUMNS; j++) {
+            simdgroup_float8x8 right;  // (k, n) from rows of n
+            simdgroup_load(right, w_tile + 8 * j * TILE_STRIDE + k, TILE_STRIDE, ulong2(0, 0), true);
+#pragma unroll
+            for (uint i = 0; i < ROWS; i++) {
+                simdgroup_multiply_accumulate(sums[i][j], left[i], right, sums[i][j]);
+            }
+        }
+    }
+}
+
 template <typename F, typename P, uint TILE_M>
 kernel void simd_gemm(
     device const float *x        [[buffer(0)]],  // (M, K), rows lda apart
@@ -62,69 +98,47 @@ kernel void simd_gemm(
     uint simd_group              [[simdgroup_index_in_threadgroup]]
 ) {
     constexpr uint TILE_FLOATS = (TILE_M + TILE_N) * TILE_STRIDE;
-    constexpr uint SIMD_COLUMNS = TILE_M == 32 ? 2 : 4;    // SIMD groups side by side along n
-    constexpr uint ROW_MATRICES = TILE_M / 8 / (4 / SIMD_COLUMNS);
-    constexpr uint COLUMN_MATRICES = TILE_N / 8 / SIMD_COLUMNS;
+    constexpr uint SIMD_COLUMNS = TILE_M == 32 ? 2 : 4;  // SIMD groups side by side along n
+    constexpr uint ROWS = TILE_M / 8 / (4 / SIMD_COLUMNS);  // matrices of a SIMD group
+    constexpr uint COLUMNS = TILE_N / 8 / SIMD_COLUMNS;
     static_assert(TILE_FLOATS * sizeof(float) <= 32 * 1024, "threadgroup memory");
     static_assert(TILE_FLOATS >= TILE_M * TILE_N, "the result takes the place of the tiles");
     threadgroup float4 memory[TILE_FLOATS / 4];
-    threadgroup float *tiles = (threadgroup float *)memory;
-    threadgroup float *x_tile = tiles;
-    threadgroup float *w_tile = tiles + TILE_M * TILE_STRIDE;
+    threadgroup float *x_tile = (threadgroup float *)memory;
+    threadgroup float *w_tile = x_tile + TILE_M * TILE_STRIDE;
 
     const uint K = matmul_k(params.K);
     const uint first_m = group.y * TILE_M;
     const uint first_n = group.x * TILE_N;
-    const uint simd_m = simd_group / SIMD_COLUMNS * ROW_MATRICES * 8;
-    const uint simd_n = simd_group % SIMD_COLUMNS * COLUMN_MATRICES * 8;
+    const uint simd_m = simd_group / SIMD_COLUMNS * ROWS * 8;
+    const uint simd_n = simd_group % SIMD_COLUMNS * COLUMNS * 8;
 
     // Thread t stages the runs 2 (t % 2) and 2 (t % 2) + 1 of weight row t / 2.
-    const uint w_row = thread_index / 2;
-    const uint w_k = thread_index % 2 * (2 * RUN);
     const WeightLayout at = weight_layout(params);
-    const typename F::Row row = F::row(weight, at, min(first_n + w_row, at.n_rows - 1));
+    const typename F::Row row = F::row(weight, at, min(first_n + thread_index / 2, at.n_rows - 1));
+    const uint w_k = thread_index % 2 * (2 * RUN);
+    threadgroup float *w_to = w_tile + thread_index / 2 * TILE_STRIDE + w_k;
 
-    simdgroup_float8x8 sums[ROW_MATRICES][COLUMN_MATRICES];
-    for (uint i = 0; i < ROW_MATRICES; i++) {
-        for (uint j = 0; j < COLUMN_MATRICES; j++) {
+    simdgroup_float8x8 sums[ROWS][COLUMNS];
+    for (uint i = 0; i < ROWS; i++) {
+        for (uint j = 0; j < COLUMNS; j++) {
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
     }
-
     for (uint k = 0; k < K; k += TILE_K) {
-        for (uint t = thread_index; t < TILE_M * TILE_K / RUN; t += GEMM_THREADS) {
-            const uint m = t / (TILE_K / RUN);
-            const uint x_k = t % (TILE_K / RUN) * RUN;
-            const uint end = first_m + m < params.M ? K : 0;
-            stage_x(x_tile + m * TILE_STRIDE + x_k, x + ulong(first_m + m) * params.lda, k + x_k, end);
-        }
-        stage_weight<F>(w_tile + w_row * TILE_STRIDE + w_k, row, k + w_k, K);
-        stage_weight<F>(w_tile + w_row * TILE_STRIDE + w_k + RUN, row, k + w_k + RUN, K);
+        stage_x_tile<TILE_M>(x_tile, x, params, uint2(first_m, k), thread_index);
+        stage_weight<F>(w_to, row, k + w_k, K);
+        stage_weight<F>(w_to + RUN, row, k + w_k + RUN, K);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-
-        for (uint kk = 0; kk < TILE_K; kk += 8) {
-            simdgroup_float8x8 left[ROW_MATRICES];
-#pragma unroll
-            for (uint i = 0; i < ROW_MATRICES; i++) {
-                simdgroup_load(left[i], x_tile + (simd_m + 8 * i) * TILE_STRIDE + kk, TILE_STRIDE);
-            }
-#pragma unroll
-            for (uint j = 0; j < COLUMN_MATRICES; j++) {
-                simdgroup_float8x8 right;  // (k, n) from rows of n
-                simdgroup_load(right, w_tile + (simd_n + 8 * j) * TILE_STRIDE + kk, TILE_STRIDE, ulong2(0, 0), true);
-#pragma unroll
-                for (uint i = 0; i < ROW_MATRICES; i++) {
-                    simdgroup_multiply_accumulate(sums[i][j], left[i], right, sums[i][j]);
-                }
-            }
-        }
+        multiply_tiles<ROWS, COLUMNS>(x_tile + simd_m * TILE_STRIDE, w_tile + simd_n * TILE_STRIDE, sums);
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 
     // The result goes through threadgroup memory, so that only what lies inside of y is stored.
-    for (uint i = 0; i < ROW_MATRICES; i++) {
-        for (uint j = 0; j < COLUMN_MATRICES; j++) {
-            simdgroup_store(sums[i][j], tiles + (simd_m + 8 * i) * TILE_N + simd_n + 8 * j, TILE_N);
+    threadgroup float *result = (threadgroup float *)memory;
+    for (uint i = 0; i < ROWS; i++) {
+        for (uint j = 0; j < COLUMNS; j++) {
+            simdgroup_store(sums[i][j], result + (simd_m + 8 * i) * TILE_N + simd_n + 8 * j, TILE_N);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -132,7 +146,7 @@ kernel void simd_gemm(
         const uint m = first_m + i / TILE_N;
         const uint n = first_n + i % TILE_N;
         if (m < params.M && n < params.N) {
-            store_product(y + ulong(m) * params.ldc + n, tiles[i], params);
+            store_product(y + ulong(m) * params.ldc + n, result[i], params);
         }
     }
 }
