@@ -2,7 +2,7 @@
 
 use akunu_gguf::GgufFile;
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
 
@@ -47,5 +47,9 @@ fn encode(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, load, encode);
-criterion_main!(benches);
+fn main() {
+    let mut criterion = Criterion::default().configure_from_args();
+    load(&mut criterion);
+    encode(&mut criterion);
+    criterion.final_summary();
+}

@@ -1,5 +1,7 @@
 //! Tokenizers from the files beside a safetensors model: `tokenizer.json` and `tokenizer_config.json`.
 
+mod merges;
+
 use crate::error::TokenizerError;
 use crate::pieces::{Pieces, Spelling};
 use crate::special;
@@ -88,7 +90,7 @@ impl Tokenizer {
         config: &TokenizerConfig,
         path: &Path,
     ) -> Result<Tokenizer, TokenizerError> {
-        check_merges(bytes).map_err(|reason| json_error(path, reason))?;
+        merges::check(bytes).map_err(|reason| json_error(path, reason))?;
         let mut pipeline = tokenizers::Tokenizer::from_bytes(bytes)
             .map_err(|error| json_error(path, format_args!("is not a tokenizer: {error}")))?;
         // Settings for batches of training texts: a prompt is neither cut off nor filled up.
@@ -190,87 +192,6 @@ fn spell_all(pipeline: &tokenizers::Tokenizer, spelling: Spelling) -> Result<Pie
         }
     }
     Ok(pieces)
-}
-
-/// Refuses BPE merges that are longer than any token. The `tokenizers` crate would panic.
-fn check_merges(bytes: &[u8]) -> Result<(), String> {
-    #[derive(serde::Deserialize)]
-    struct File<'a> {
-        #[serde(borrow)]
-        model: Option<Model<'a>>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Model<'a> {
-        #[serde(borrow)]
-        merges: Option<Vec<Merge<'a>>>,
-        vocab: Option<Lengths>,
-    }
-    #[derive(serde::Deserialize)]
-    #[serde(untagged)]
-    enum Merge<'a> {
-        Pair(#[serde(borrow)] [std::borrow::Cow<'a, str>; 2]),
-        Joined(#[serde(borrow)] std::borrow::Cow<'a, str>),
-    }
-    let file: File<'_> = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
-    let Some(Model {
-        merges: Some(merges),
-        vocab: Some(Lengths { longest }),
-    }) = file.model
-    else {
-        return Ok(());
-    };
-    let length = |merge: &Merge<'_>| match merge {
-        Merge::Pair([left, right]) => left.len() + right.len(),
-        Merge::Joined(text) => text.len().saturating_sub(1),
-    };
-    match merges.iter().position(|merge| length(merge) > longest) {
-        Some(index) => Err(format!(
-            "entry {index} of `model.merges` makes no known token"
-        )),
-        None => Ok(()),
-    }
-}
-
-/// The length of the longest key of a vocabulary, which is a map (BPE, WordPiece) or a list (Unigram).
-struct Lengths {
-    longest: usize,
-}
-
-impl<'de> serde::Deserialize<'de> for Lengths {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Lengths, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Lengths;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a vocabulary")
-            }
-
-            fn visit_map<A: serde::de::MapAccess<'de>>(
-                self,
-                mut map: A,
-            ) -> Result<Lengths, A::Error> {
-                let mut longest = 0;
-                while let Some((text, _)) =
-                    map.next_entry::<std::borrow::Cow<'de, str>, serde::de::IgnoredAny>()?
-                {
-                    longest = longest.max(text.len());
-                }
-                Ok(Lengths { longest })
-            }
-
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(
-                self,
-                mut seq: A,
-            ) -> Result<Lengths, A::Error> {
-                while seq.next_element::<serde::de::IgnoredAny>()?.is_some() {}
-                Ok(Lengths {
-                    longest: usize::MAX,
-                })
-            }
-        }
-        deserializer.deserialize_any(Visitor)
-    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {

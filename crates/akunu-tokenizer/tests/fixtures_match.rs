@@ -1,6 +1,7 @@
 //! Real models tokenize a page of mixed text as llama.cpp and the Python package `tokenizers` do.
 //!
 //! `fixtures/tokens.json` is written by `fixtures/make_token_fixtures.py`.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod support;
 

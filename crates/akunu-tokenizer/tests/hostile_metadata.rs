@@ -1,4 +1,5 @@
 //! Damaged and hostile vocabularies: each is an error that names the entry, none a panic.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod support;
 
@@ -7,6 +8,7 @@ use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use proptest::prelude::*;
 use support::{Entry, gguf};
 
+type Make = fn() -> Entry<'static>;
 type Entries<'a> = Vec<(&'a str, Entry<'a>)>;
 
 /// A small byte-level BPE vocabulary that is right.
@@ -139,7 +141,7 @@ fn unknown_pre_tokenizers_are_named() {
 
 #[test]
 fn arrays_of_other_types_are_refused() {
-    let wrong: &[(&str, fn() -> Entry<'static>)] = &[
+    let wrong: &[(&str, Make)] = &[
         ("tokenizer.ggml.tokens", || Entry::I32s(vec![1; 5])),
         ("tokenizer.ggml.tokens", || Entry::Str("a")),
         ("tokenizer.ggml.token_type", || Entry::F32s(vec![1.0; 5])),
