@@ -11,6 +11,7 @@ mod check_macos;
 mod debian;
 mod failure;
 mod header;
+mod kernels;
 mod parity;
 mod process;
 mod shaders;
@@ -41,6 +42,8 @@ enum Command {
     CheckMacos,
     /// Write kernels/ShaderTypes.h from the Rust structs
     Header(header::Args),
+    /// Run every kernel in the simulator, compile it to PTX, and print the table
+    Kernels(kernels::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
     /// Compile the kernels for the simulator, PTX or Metal
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         Command::Assets(args) => assets::run(&args),
         Command::CheckMacos => check_macos::run(),
         Command::Header(args) => header::run(&args),
+        Command::Kernels(args) => kernels::run(&args),
         Command::Parity => parity::run(),
         Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),
