@@ -1,0 +1,234 @@
+//! Generation: an iterator of tokens.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use akunu_tokenizer::DecodeStream;
+
+use crate::error::EngineError;
+use crate::sampling::Sampling;
+use crate::session::Session;
+use crate::text::StopMatcher;
+
+/// Stops a generation from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// Asks the generation to stop; it does so after the submission under way.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the flag usable again.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What to generate.
+#[derive(Clone, Debug)]
+pub struct GenerateOptions {
+    /// At most this many tokens.
+    pub max_tokens: usize,
+    /// How a token is chosen.
+    pub sampling: Sampling,
+    /// Texts that end the answer; they are not part of it.
+    pub stop: Vec<String>,
+    /// Go on at the model's own end tokens.
+    pub ignore_end: bool,
+    /// Most tokens of one submission.
+    pub max_chain: u32,
+    /// Stops it from another thread.
+    pub cancel: CancelFlag,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> GenerateOptions {
+        GenerateOptions {
+            max_tokens: usize::MAX,
+            sampling: Sampling::greedy(),
+            stop: Vec::new(),
+            ignore_end: false,
+            max_chain: 32,
+            cancel: CancelFlag::default(),
+        }
+    }
+}
+
+/// A generated token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Its id.
+    pub id: u32,
+    /// The text that is complete with it: empty in the middle of a character.
+    pub text: String,
+}
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model chose an end token.
+    EndToken,
+    /// A stop text came.
+    StopText,
+    /// As many tokens as were asked for.
+    MaxTokens,
+    /// The context holds no more.
+    ContextFull,
+    /// Stopped from outside.
+    Cancelled,
+}
+
+/// An iterator of tokens. It computes several in one submission; what the caller does not take is
+/// rolled back.
+pub struct Generation<'s, 'm> {
+    session: &'s mut Session<'m>,
+    options: GenerateOptions,
+    decoder: Option<DecodeStream<'m>>,
+    stops: StopMatcher,
+    /// Chosen and not yet handed out.
+    queue: VecDeque<u32>,
+    /// The last token chosen: its keys and values are not in the cache yet.
+    last: Option<u32>,
+    start: usize,
+    handed_out: usize,
+    chain: u32,
+    stop: Option<StopReason>,
+}
+
+/// A submission should not take longer than this: the caller wants to see text, and the operating
+/// system ends GPU work that takes seconds.
+const TARGET: Duration = Duration::from_millis(60);
+
+impl<'s, 'm> Generation<'s, 'm> {
+    pub(crate) fn new(session: &'s mut Session<'m>, options: GenerateOptions) -> Self {
+        let start = session.tokens().len();
+        Generation {
+            decoder: Some(session.model().tokenizer().stream()),
+            stops: StopMatcher::new(&options.stop),
+            session,
+            options,
+            queue: VecDeque::new(),
+            last: None,
+            start,
+            handed_out: 0,
+            chain: 1,
+            stop: None,
+        }
+    }
+
+    /// Why it ended; `None` while it goes on.
+    pub fn stop(&self) -> Option<StopReason> {
+        self.stop
+    }
+
+    /// The next id, or `None` at the end.
+    fn next_id(&mut self) -> Result<Option<u32>, EngineError> {
+        if self.stop.is_some() {
+            return Ok(None);
+        }
+        if self.handed_out >= self.options.max_tokens {
+            return Ok(self.end(StopReason::MaxTokens));
+        }
+        if self.queue.is_empty() && !self.refill()? {
+            return Ok(None);
+        }
+        let Some(id) = self.queue.pop_front() else {
+            return Ok(None);
+        };
+        let ends = self.session.model().tokenizer().end_ids();
+        if !self.options.ignore_end && ends.binary_search(&id).is_ok() {
+            return Ok(self.end(StopReason::EndToken));
+        }
+        self.handed_out += 1;
+        Ok(Some(id))
+    }
+
+    /// Computes the next tokens; `false` when it must end.
+    fn refill(&mut self) -> Result<bool, EngineError> {
+        if self.options.cancel.is_set() {
+            self.end(StopReason::Cancelled);
+            return Ok(false);
+        }
+        let Some(last) = self.last else {
+            let first = self.session.choose()?;
+            self.last = Some(first);
+            self.queue.push_back(first);
+            return Ok(true);
+        };
+        let room = self.session.context() as usize - self.session.tokens().len();
+        if room == 0 {
+            self.end(StopReason::ContextFull);
+            return Ok(false);
+        }
+        let wanted = self.options.max_tokens - self.handed_out;
+        let n = (self.chain as usize).min(room).min(wanted).max(1) as u32;
+        let begin = Instant::now();
+        let chosen = self.session.decode(last, n)?;
+        self.adapt(n, begin.elapsed());
+        self.last = chosen.last().copied();
+        self.queue.extend(chosen);
+        Ok(true)
+    }
+
+    /// Longer chains while they stay under the target time.
+    fn adapt(&mut self, n: u32, took: Duration) {
+        let fits = (TARGET.as_secs_f64() / (took.as_secs_f64() / f64::from(n)).max(1e-6)) as u32;
+        self.chain = (2 * n).min(fits).clamp(1, self.options.max_chain.max(1));
+    }
+
+    fn end(&mut self, reason: StopReason) -> Option<u32> {
+        self.stop = Some(reason);
+        None
+    }
+
+    /// The text that was held back: an incomplete character, or the beginning of a stop text that did
+    /// not come. To be asked for once the iterator has ended.
+    pub fn tail(&mut self) -> String {
+        let decoded = self
+            .decoder
+            .take()
+            .and_then(DecodeStream::finish)
+            .unwrap_or_default();
+        let (mut text, _) = self.stops.push(&decoded);
+        if self.stop != Some(StopReason::StopText) {
+            text.push_str(&self.stops.finish());
+        }
+        text
+    }
+}
+
+impl Iterator for Generation<'_, '_> {
+    type Item = Result<Token, EngineError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let id = match self.next_id() {
+            Err(error) => {
+                self.stop = Some(StopReason::Cancelled);
+                return Some(Err(error));
+            }
+            Ok(None) => return None,
+            Ok(Some(id)) => id,
+        };
+        let decoded = self.decoder.as_mut().and_then(|decoder| decoder.push(id));
+        let (text, stopped) = self.stops.push(&decoded.unwrap_or_default());
+        if stopped {
+            self.stop = Some(StopReason::StopText);
+        }
+        Some(Ok(Token { id, text }))
+    }
+}
+
+impl Drop for Generation<'_, '_> {
+    /// The cache keeps what was handed out, and nothing after it.
+    fn drop(&mut self) {
+        self.session.truncate(self.start + self.handed_out);
+    }
+}

@@ -1,0 +1,121 @@
+//! A model on a device.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use akunu_arch::{ModelConfig, Role};
+use akunu_gguf::{Container, WeightStore};
+use akunu_kernels::Device;
+use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
+
+use crate::error::EngineError;
+use crate::session::{Session, SessionOptions};
+use crate::weights::{Weights, read_vector};
+
+/// A model whose weights are bound to a device.
+pub struct Model {
+    path: PathBuf,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    template: Option<ChatTemplate>,
+    weights: Weights,
+    rope_freqs: Vec<f32>,
+    weight_bytes: u64,
+    device: Mutex<Box<dyn Device>>,
+}
+
+impl Model {
+    /// Opens a GGUF file or a folder with safetensors and binds its weights to `device`.
+    pub fn load(path: impl AsRef<Path>, mut device: Box<dyn Device>) -> Result<Model, EngineError> {
+        let path = path.as_ref();
+        let store = WeightStore::open(path)?;
+        let config = ModelConfig::from_store(&store)?;
+        if config.arch.role != Role::Decoder {
+            let arch = config.arch.name;
+            return Err(EngineError::NotADecoder {
+                path: path.to_path_buf(),
+                arch,
+            });
+        }
+        config.check_weights(&store, path)?;
+        let (tokenizer, template) = read_text(&store)?;
+        let rope_freqs = match store.tensor("rope_freqs") {
+            Some(view) => read_vector(&view, path)?,
+            None => Vec::new(),
+        };
+        let weights = Weights::bind(&store, &config, path, device.as_mut())?;
+        Ok(Model {
+            path: path.to_path_buf(),
+            config,
+            tokenizer,
+            template,
+            weights,
+            rope_freqs,
+            weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
+            device: Mutex::new(device),
+        })
+    }
+
+    /// A conversation with this model, with buffers of its own.
+    pub fn session(&self, options: SessionOptions) -> Result<Session<'_>, EngineError> {
+        Session::new(self, options)
+    }
+
+    /// Where the model came from.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its shape.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// Its vocabulary.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// How it wants conversations to be written, where it says so.
+    pub fn chat_template(&self) -> Option<&ChatTemplate> {
+        self.template.as_ref()
+    }
+
+    /// Bytes of all weights: what decoding one token reads, but for the rows of the embedding that
+    /// are not looked at.
+    pub fn weight_bytes(&self) -> u64 {
+        self.weight_bytes
+    }
+
+    pub(crate) fn weights(&self) -> &Weights {
+        &self.weights
+    }
+
+    pub(crate) fn rope_freqs(&self) -> &[f32] {
+        &self.rope_freqs
+    }
+
+    /// The device, for one submission or one change of buffers.
+    pub(crate) fn device(&self) -> MutexGuard<'_, Box<dyn Device>> {
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The vocabulary and the chat template, from wherever the container keeps them.
+fn read_text(store: &WeightStore) -> Result<(Tokenizer, Option<ChatTemplate>), EngineError> {
+    match store.container() {
+        Container::Gguf(file) => {
+            let metadata = file.metadata();
+            Ok((
+                Tokenizer::from_gguf(metadata)?,
+                ChatTemplate::from_gguf(metadata)?,
+            ))
+        }
+        Container::Folder(folder) => {
+            let tokenizer = Tokenizer::from_file(folder.path().join("tokenizer.json"))?;
+            let config = TokenizerConfig::from_folder(folder.path())?;
+            let template = config.chat_template.as_deref().map(ChatTemplate::new).transpose();
+            Ok((tokenizer, template.map_err(akunu_tokenizer::TokenizerError::from)?))
+        }
+    }
+}

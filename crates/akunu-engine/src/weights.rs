@@ -1,0 +1,195 @@
+//! A model's weights on a device: where each one is bound.
+//!
+//! Matrices stay in the mapped file and are bound by offset. Vectors (norms, biases) are few and
+//! small: they are widened to f32, which is what the kernels read, unless the file has them so.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use akunu_arch::{ModelConfig, weight_shapes};
+use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
+use akunu_kernels::device::SharedBytes;
+use akunu_kernels::plan::Slice;
+use akunu_kernels::{Buffer, Device};
+use akunu_types::DType;
+
+use crate::error::EngineError;
+
+/// A matrix: its place and its format.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Matrix {
+    pub place: Slice,
+    pub dtype: DType,
+    /// Outputs.
+    pub rows: u32,
+    /// Inputs.
+    pub cols: u32,
+    /// Values that share a scale, in MLX formats.
+    pub group_size: u32,
+}
+
+/// Every weight of a model, by canonical name.
+#[derive(Debug)]
+pub(crate) struct Weights {
+    matrices: HashMap<String, Matrix>,
+    vectors: HashMap<String, Slice>,
+}
+
+/// A mapped file as a device wants it.
+struct Part(Arc<FileBytes>);
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// Offsets of bound weights are multiples of this; others are copied to a buffer of their own.
+const BINDING_ALIGNMENT: usize = 16;
+
+impl Weights {
+    /// Binds every weight that the model reads. [`ModelConfig::check_weights`] has passed.
+    pub fn bind(
+        store: &WeightStore,
+        config: &ModelConfig,
+        path: &Path,
+        device: &mut dyn Device,
+    ) -> Result<Weights, EngineError> {
+        let mut parts = Vec::new();
+        for (at, part) in store.parts().iter().enumerate() {
+            let bytes: SharedBytes = Arc::new(Part(Arc::clone(part)));
+            parts.push(device.share(bytes, &format!("weights {at}"))?);
+        }
+        let mut weights = Weights {
+            matrices: HashMap::new(),
+            vectors: HashMap::new(),
+        };
+        for shape in weight_shapes(config) {
+            let Some(view) = store.tensor(&shape.name) else {
+                continue;
+            };
+            let is_vector = shape.rows == 1 && view.dims.as_slice().len() == 1;
+            if is_vector {
+                let offset = norm_offset(config, &shape.name);
+                let vector = bind_vector(&view, offset, path, &parts, device)?;
+                weights.vectors.insert(shape.name, vector);
+            } else {
+                let matrix = bind_matrix(&view, path, &parts, device)?;
+                weights.matrices.insert(shape.name, matrix);
+            }
+        }
+        Ok(weights)
+    }
+
+    /// A matrix that the model has.
+    pub fn matrix(&self, name: &str) -> Matrix {
+        match self.matrices.get(name) {
+            Some(matrix) => *matrix,
+            None => unreachable!("{name} was bound with the others"),
+        }
+    }
+
+    /// A vector that the model has.
+    pub fn vector(&self, name: &str) -> Slice {
+        match self.vectors.get(name) {
+            Some(place) => *place,
+            None => unreachable!("{name} was bound with the others"),
+        }
+    }
+}
+
+/// What is added to a norm's weights: 1 where the file holds `w` of `1 + w`.
+fn norm_offset(config: &ModelConfig, name: &str) -> f32 {
+    if config.arch.norm_adds_one && name.contains("norm") {
+        1.0
+    } else {
+        0.0
+    }
+}
+
+fn bind_matrix(
+    view: &WeightView,
+    path: &Path,
+    parts: &[Buffer],
+    device: &mut dyn Device,
+) -> Result<Matrix, EngineError> {
+    if !view.dtype.is_usable() {
+        return Err(EngineError::WeightType {
+            path: path.to_path_buf(),
+            name: view.name.to_string(),
+            dtype: view.dtype,
+        });
+    }
+    let (place, group_size) = match &view.data {
+        Data::Plain(span) if span.offset.is_multiple_of(BINDING_ALIGNMENT) => (
+            Slice {
+                buffer: parts[span.part],
+                offset: span.offset,
+            },
+            0,
+        ),
+        Data::Plain(span) => (copy(span.bytes, view.name, device)?, 0),
+        Data::Mlx(mlx) => (
+            copy(&mlx.contiguous(), view.name, device)?,
+            mlx.affine.group_size,
+        ),
+    };
+    let (rows, cols) = (view.rows() as u32, view.cols() as u32);
+    Ok(Matrix {
+        place,
+        dtype: view.dtype,
+        rows,
+        cols,
+        group_size,
+    })
+}
+
+fn bind_vector(
+    view: &WeightView,
+    offset: f32,
+    path: &Path,
+    parts: &[Buffer],
+    device: &mut dyn Device,
+) -> Result<Slice, EngineError> {
+    let Data::Plain(span) = &view.data else {
+        let why = "a vector is quantised".to_string();
+        return Err(EngineError::Weight {
+            path: path.into(),
+            name: view.name.into(),
+            why,
+        });
+    };
+    let in_place = view.dtype == DType::F32 && offset == 0.0;
+    if in_place && span.offset.is_multiple_of(BINDING_ALIGNMENT) {
+        return Ok(Slice {
+            buffer: parts[span.part],
+            offset: span.offset,
+        });
+    }
+    let mut values = read_vector(view, path)?;
+    values.iter_mut().for_each(|value| *value += offset);
+    copy(bytemuck::cast_slice(&values), view.name, device)
+}
+
+/// The values of a plain weight.
+pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, EngineError> {
+    let mut values = vec![0.0; view.rows() * view.cols()];
+    let fail = |why: String| EngineError::Weight {
+        path: path.into(),
+        name: view.name.into(),
+        why,
+    };
+    match &view.data {
+        Data::Plain(span) => quant::dequantise(view.dtype, span.bytes, &mut values)
+            .map_err(|error| fail(error.to_string()))?,
+        Data::Mlx(_) => return Err(fail("a vector is quantised".into())),
+    }
+    Ok(values)
+}
+
+fn copy(bytes: &[u8], label: &str, device: &mut dyn Device) -> Result<Slice, EngineError> {
+    let buffer = device.allocate(bytes.len(), label)?;
+    device.write(buffer, 0, bytes)?;
+    Ok(buffer.into())
+}

@@ -1,0 +1,101 @@
+//! A small model with random weights, written as a GGUF file.
+
+use std::path::PathBuf;
+
+use akunu_gguf::{GgufHeader, quant};
+use akunu_kernels::case::Rng;
+use akunu_types::DType;
+
+/// Shape of the model: two layers, three query heads to each key head.
+pub const DIM: u64 = 192;
+const FFN: u64 = 256;
+const HEADS: u64 = 3;
+const HEAD_DIM: u64 = 64;
+const VOCAB: u64 = 256;
+const LAYERS: u32 = 2;
+
+/// A temporary folder with a model file in it.
+pub struct TinyModel {
+    _folder: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+/// A Llama with matrices of `dtype`.
+pub fn tiny_llama(dtype: DType) -> TinyModel {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("tiny.gguf");
+    let mut header = GgufHeader::new();
+    header.set("general.architecture", "llama");
+    for (key, value) in [
+        ("llama.block_count", LAYERS),
+        ("llama.embedding_length", DIM as u32),
+        ("llama.feed_forward_length", FFN as u32),
+        ("llama.attention.head_count", HEADS as u32),
+        ("llama.attention.head_count_kv", 1),
+        ("llama.context_length", 256),
+    ] {
+        header.set(key, &value);
+    }
+    header.set("llama.attention.layer_norm_rms_epsilon", &1e-5f32);
+    set_vocabulary(&mut header);
+
+    let mut tensors = vec![("token_embd.weight".to_string(), vec![DIM, VOCAB])];
+    for layer in 0..LAYERS {
+        let name = |part: &str| format!("blk.{layer}.{part}.weight");
+        tensors.push((name("attn_norm"), vec![DIM]));
+        tensors.push((name("attn_q"), vec![DIM, HEADS * HEAD_DIM]));
+        tensors.push((name("attn_k"), vec![DIM, HEAD_DIM]));
+        tensors.push((name("attn_v"), vec![DIM, HEAD_DIM]));
+        tensors.push((name("attn_output"), vec![HEADS * HEAD_DIM, DIM]));
+        tensors.push((name("ffn_norm"), vec![DIM]));
+        tensors.push((name("ffn_gate"), vec![DIM, FFN]));
+        tensors.push((name("ffn_up"), vec![DIM, FFN]));
+        tensors.push((name("ffn_down"), vec![FFN, DIM]));
+    }
+    tensors.push(("output_norm.weight".into(), vec![DIM]));
+
+    let kind = |dims: &[u64]| if dims.len() == 1 { DType::F32 } else { dtype };
+    for (name, dims) in &tensors {
+        header.tensor(name, dims, kind(dims));
+    }
+    let mut writer = header.create(&path).expect("a header");
+    let mut rng = Rng::new(42);
+    for (name, dims) in &tensors {
+        let n = dims.iter().product::<u64>() as usize;
+        let values = match dims.len() {
+            1 => rng.floats(n, 0.2).iter().map(|v| 1.0 + v).collect(),
+            _ => rng.floats(n, 1.7 / (dims[0] as f32).sqrt()),
+        };
+        let mut bytes = vec![0; kind(dims).bytes_of(n).expect("whole blocks")];
+        quant::quantise(kind(dims), &values, &mut bytes).expect("finite");
+        writer.write(name, &bytes).expect("written");
+    }
+    writer.finish().expect("written");
+    TinyModel {
+        _folder: folder,
+        path,
+    }
+}
+
+/// A byte-level vocabulary without merges: a token a byte, spelled as GPT-2 does.
+fn set_vocabulary(header: &mut GgufHeader) {
+    let printable = |byte: u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
+    let mut shifted = 256;
+    let tokens: Vec<String> = (0..256u32)
+        .map(|byte| {
+            let code = if printable(byte) {
+                byte
+            } else {
+                shifted += 1;
+                shifted - 1
+            };
+            char::from_u32(code).expect("a character").to_string()
+        })
+        .collect();
+    let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    header.set("tokenizer.ggml.model", "gpt2");
+    header.set("tokenizer.ggml.pre", "gpt-2");
+    header.set("tokenizer.ggml.tokens", &tokens[..]);
+    header.set("tokenizer.ggml.token_type", &vec![1i32; 256][..]);
+    header.set("tokenizer.ggml.merges", &[] as &[&str]);
+}
