@@ -15,13 +15,14 @@ use std::mem::offset_of;
 
 use akunu_arch::{Activation, ModelConfig, RopePairing};
 use akunu_kernels::kernel::attention::selection::{self, AttentionShape};
-use akunu_kernels::kernel::matmul::product_kernel;
+use akunu_kernels::kernel::matmul::select::product_kernel;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{Buffer, Constant, Constants, Device, Dispatch, KernelId, Patch, PipelineKey};
 use akunu_types::SharedStruct;
 use akunu_types::params::{
-    AttentionParams, ElementwiseParams, EmbeddingParams, GEMMParams,     LogitSoftcapParams, MLXParams, MatrixParams, RMSNormParams, RoPEBatchKVWriteParams,
-    RoPEQKVWriteParams, TemperatureScaleParams,
+    AttentionParams, ElementwiseParams, EmbeddingParams, GEMMParams, LogitSoftcapParams, MLXParams,
+    MatrixParams, RMSNormParams, RoPEBatchKVWriteParams, RoPEQKVWriteParams,
+    TemperatureScaleParams,
 };
 
 use crate::error::EngineError;
@@ -287,6 +288,9 @@ impl Builder<'_> {
             group_size: weight.group_size,
             bits: (8 * weight.dtype.block_bytes() / weight.dtype.block_len()) as u32,
             weight_bytes: packed.unwrap_or(0) as u32,
+            lda: weight.cols,
+            ldc: weight.rows,
+            alpha: 1.0,
             beta,
             ..Default::default()
         }

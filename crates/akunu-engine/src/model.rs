@@ -114,8 +114,15 @@ fn read_text(store: &WeightStore) -> Result<(Tokenizer, Option<ChatTemplate>), E
         Container::Folder(folder) => {
             let tokenizer = Tokenizer::from_file(folder.path().join("tokenizer.json"))?;
             let config = TokenizerConfig::from_folder(folder.path())?;
-            let template = config.chat_template.as_deref().map(ChatTemplate::new).transpose();
-            Ok((tokenizer, template.map_err(akunu_tokenizer::TokenizerError::from)?))
+            let template = config
+                .chat_template
+                .as_deref()
+                .map(ChatTemplate::new)
+                .transpose();
+            Ok((
+                tokenizer,
+                template.map_err(akunu_tokenizer::TokenizerError::from)?,
+            ))
         }
     }
 }
