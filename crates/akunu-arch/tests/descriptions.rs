@@ -204,6 +204,18 @@ fn gguf_defaults_and_refusals() {
     assert_eq!((config.n_kv_heads, config.head_dim), (4, 16));
     assert_eq!(config.layers[0].rope.theta, 10_000.0);
 
+    let config = describe_gguf(|header| {
+        header.set("llama.attention.sliding_window", &16u32);
+        header.set("llama.attention.sliding_window_pattern", &[false, true][..]);
+    });
+    let windows: Vec<_> = config
+        .expect("complete")
+        .layers
+        .iter()
+        .map(|l| l.window)
+        .collect();
+    assert_eq!(windows, [None, Some(16)], "a flag for each layer");
+
     let error = describe_gguf(|header| header.set("llama.rope.scaling.type", "yarn"));
     assert!(error.expect_err("not implemented").contains("`yarn`"));
     let error = describe_gguf(|header| header.set("general.architecture", "mamba"));

@@ -180,21 +180,6 @@ impl Element {
     }
 }
 
-/// Bytes of a dense array. Sizes come from outside: overflow saturates, and no buffer is that large.
-pub fn array_bytes(extents: &[u32], element: Element) -> usize {
-    extents.iter().fold(element.size(), |bytes, &extent| {
-        bytes.saturating_mul(extent as usize)
-    })
-}
-
-/// Bytes of `n_rows` rows of `cols` elements that begin `stride` elements apart; saturates as well.
-pub fn strided_bytes(n_rows: u32, stride: u32, cols: u32, element: Element) -> usize {
-    let Some(before_last) = n_rows.checked_sub(1) else {
-        return 0;
-    };
-    array_bytes(&[before_last, stride], element).saturating_add(array_bytes(&[cols], element))
-}
-
 /// What a kernel does with a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {

@@ -101,14 +101,11 @@ fn layers(
     let window = keys
         .u32("attention.sliding_window")?
         .filter(|&window| window > 0);
-    let pattern = match keys.u32("attention.sliding_window_pattern") {
-        Ok(Some(period)) if period > 0 => WindowPattern::AllButEvery { period },
-        _ => arch.window,
-    };
+    let is_windowed = windowed_layers(keys, arch);
     let window_base = keys.f32("rope.freq_base_swa")?.or(arch.window_rope_base);
     let n_layers = keys.required("block_count")?;
     let layer = |at| {
-        let window = window.filter(|_| pattern.is_windowed(at));
+        let window = window.filter(|_| is_windowed(at));
         let local = window.and(window_base);
         let local = local.map(|theta| RopeConfig {
             theta,
@@ -121,6 +118,25 @@ fn layers(
         }
     };
     Ok((0..n_layers.min(1 << 13)).map(layer).collect())
+}
+
+/// Which layers have the window: a flag for each, the distance of those that do not, or what the
+/// architecture does.
+fn windowed_layers(keys: &Keys, arch: &ArchDescriptor) -> impl Fn(u32) -> bool {
+    let key = format!("{}.attention.sliding_window_pattern", keys.arch);
+    let flags = keys.metadata.bools(&key).ok().flatten();
+    let flags: Option<Vec<bool>> = flags.map(|flags| flags.take(1 << 13).collect());
+    let period = keys
+        .metadata
+        .u32(&key)
+        .ok()
+        .flatten()
+        .filter(|&period| period > 0);
+    let pattern = period.map_or(arch.window, |period| WindowPattern::AllButEvery { period });
+    move |layer| match &flags {
+        Some(flags) => flags.get(layer as usize).copied().unwrap_or(false),
+        None => pattern.is_windowed(layer),
+    }
 }
 
 fn rope(keys: &Keys, file: &GgufFile, store: &WeightStore) -> Result<RopeConfig, ArchError> {

@@ -21,7 +21,8 @@ pub mod softmax;
 use akunu_types::params::AttentionParams;
 
 use crate::constant::Constant;
-use crate::table::{Args, Binding, Element, read, read_write, strided_bytes};
+use crate::extent::strided;
+use crate::table::{Args, Binding, Element, read, read_write};
 
 /// The largest head that the decode and the first prefill kernel hold.
 pub const MAX_HEAD_DIM: u32 = 256;
@@ -89,15 +90,10 @@ fn required(args: &Args) -> Vec<usize> {
     let head = head_dim(args, &p);
     let n_slots = n_slots(args, &p);
     let used = p.kv_seq_len.min(n_slots).saturating_mul(head);
-    let kv = strided_bytes(
-        p.n_kv_heads,
-        n_slots.saturating_mul(head),
-        used,
-        Element::F16,
-    );
+    let kv = strided::<half::f16>(p.n_kv_heads, n_slots.saturating_mul(head), used);
     let row = p.n_heads.saturating_mul(head);
     let stride = if p.q_stride == 0 { row } else { p.q_stride };
-    let queries = strided_bytes(p.seq_len, stride, row, Element::F32);
+    let queries = strided::<f32>(p.seq_len, stride, row);
     let tree = args.constants.bool(Constant::TreeMask);
     vec![
         queries,

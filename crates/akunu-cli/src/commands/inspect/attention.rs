@@ -6,6 +6,7 @@
 //!
 //! where a value is an `f16` and `tokens` is the context, or the window in a layer that sees no further.
 
+use akunu_arch::{WindowPattern, arch};
 use serde::Serialize;
 
 /// Bytes of an `f16`.
@@ -55,10 +56,6 @@ impl Attention {
     }
 }
 
-/// Architectures whose windows follow a fixed pattern that files may leave out: every `n`th layer sees
-/// everything.
-const PATTERNS: &[(&str, usize)] = &[("gemma2", 2), ("gemma3", 6), ("gemma3_text", 6)];
-
 /// Which of `layers` layers have a window, when every `pattern`th layer has none.
 pub fn every_nth_is_global(pattern: usize, layers: usize) -> Vec<bool> {
     (1..=layers)
@@ -66,11 +63,14 @@ pub fn every_nth_is_global(pattern: usize, layers: usize) -> Vec<bool> {
         .collect()
 }
 
-/// Which layers of this architecture have a window, as far as we know it.
+/// Which layers of this architecture have a window, as far as we know it. `architecture` is GGUF's name
+/// or that of `config.json`.
 pub fn known_windows(architecture: &str, layers: usize) -> Vec<bool> {
-    let row = PATTERNS.iter().find(|(name, _)| *name == architecture);
-    row.map(|&(_, pattern)| every_nth_is_global(pattern, layers))
-        .unwrap_or_default()
+    let known = arch::by_gguf_name(architecture).or_else(|_| arch::by_model_type(architecture));
+    match known.map(|arch| arch.window) {
+        Ok(WindowPattern::AllButEvery { period }) => every_nth_is_global(period as usize, layers),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use akunu_types::params::SoftmaxParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::table::{Args, Element, Family, KernelRow, Launch, array_bytes, read_write};
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel table.
@@ -23,7 +24,7 @@ pub const ROW: KernelRow = KernelRow {
     launch,
     required: |args| {
         let p: SoftmaxParams = args.params();
-        vec![array_bytes(&[p.rows, p.cols], Element::F32)]
+        vec![bytes::<f32>(&[p.rows, p.cols])]
     },
     twin,
     cases: |_| cases(),

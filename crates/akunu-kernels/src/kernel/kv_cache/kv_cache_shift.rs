@@ -10,8 +10,9 @@ use half::f16;
 
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::extent::bytes;
 use crate::kernel::rope::{Frequencies, Style, divisors};
-use crate::table::{Args, Element, Family, KernelRow, Launch, array_bytes, read, read_write};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel with interleaved pairs.
@@ -46,7 +47,7 @@ pub const NEOX: KernelRow = KernelRow {
 
 fn required(args: &Args) -> Vec<usize> {
     let p: KVCacheShiftParams = args.params();
-    let cache = array_bytes(&[p.n_kv_heads, p.max_seq_len, p.head_dim], Element::F16);
+    let cache = bytes::<half::f16>(&[p.n_kv_heads, p.max_seq_len, p.head_dim]);
     let table = args.constants.bool(Constant::FreqTable);
     vec![
         cache,

@@ -6,10 +6,9 @@ use akunu_types::SharedStruct;
 use akunu_types::params::KVCacheWriteParams;
 
 use crate::case::{Case, Rng};
+use crate::extent::{bytes, strided};
 use crate::kernel::rope::Ring;
-use crate::table::{
-    Args, Element, Family, KernelRow, Launch, array_bytes, read, read_write, strided_bytes,
-};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel table.
@@ -52,8 +51,8 @@ fn launch(args: &Args) -> Launch {
 fn required(args: &Args) -> Vec<usize> {
     let p: KVCacheWriteParams = args.params();
     vec![
-        strided_bytes(p.seq_len, stride(&p), row_elements(&p), Element::F32),
-        array_bytes(&[p.n_kv_heads, p.max_seq_len, p.head_dim], Element::F16),
+        strided::<f32>(p.seq_len, stride(&p), row_elements(&p)),
+        bytes::<half::f16>(&[p.n_kv_heads, p.max_seq_len, p.head_dim]),
     ]
 }
 

@@ -8,7 +8,8 @@ use akunu_types::params::RoPEParams;
 use super::{Frequencies, Style, case_table, pair_launch, table_bytes, tolerance};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
-use crate::table::{Args, Element, Family, KernelRow, read, read_write, strided_bytes};
+use crate::extent::strided;
+use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel with interleaved pairs.
@@ -56,7 +57,7 @@ fn required(args: &Args) -> Vec<usize> {
     let p: RoPEParams = args.params();
     let ids = args.constants.bool(Constant::PositionIds);
     vec![
-        strided_bytes(p.seq_len, stride(&p), row_elements(&p), Element::F32),
+        strided::<f32>(p.seq_len, stride(&p), row_elements(&p)),
         if ids { p.seq_len as usize * 4 } else { 0 },
         table_bytes(args, p.head_dim),
     ]

@@ -12,9 +12,8 @@ use super::{
 };
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
-use crate::table::{
-    Args, Element, Family, KernelRow, array_bytes, read, read_write, strided_bytes,
-};
+use crate::extent::{bytes, strided};
+use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel with interleaved pairs.
@@ -73,10 +72,10 @@ fn required(args: &Args) -> Vec<usize> {
         p.n_heads.saturating_mul(p.head_dim),
         p.n_kv_heads.saturating_mul(p.head_dim),
     );
-    let kv = strided_bytes(p.seq_len, kv_stride(&p), kv, Element::F32);
-    let cache = array_bytes(&[p.n_kv_heads, p.max_seq_len, p.head_dim], Element::F16);
+    let kv = strided::<f32>(p.seq_len, kv_stride(&p), kv);
+    let cache = bytes::<half::f16>(&[p.n_kv_heads, p.max_seq_len, p.head_dim]);
     vec![
-        strided_bytes(p.seq_len, q_stride(&p), q, Element::F32),
+        strided::<f32>(p.seq_len, q_stride(&p), q),
         kv,
         kv,
         cache,

@@ -12,9 +12,8 @@ use super::{
 };
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
-use crate::table::{
-    Args, Element, Family, KernelRow, array_bytes, read, read_write, strided_bytes,
-};
+use crate::extent::{bytes, strided};
+use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
 
 /// The row of the kernel with interleaved pairs.
@@ -51,10 +50,10 @@ pub const NEOX: KernelRow = KernelRow {
 fn required(args: &Args) -> Vec<usize> {
     let p: RoPEQKVWriteParams = args.params();
     let kv = p.n_kv_heads.saturating_mul(p.head_dim);
-    let cache = array_bytes(&[p.n_kv_heads, p.max_seq_len, p.head_dim], Element::F16);
-    let q = array_bytes(&[p.n_heads, p.head_dim], Element::F32);
+    let cache = bytes::<half::f16>(&[p.n_kv_heads, p.max_seq_len, p.head_dim]);
+    let q = bytes::<f32>(&[p.n_heads, p.head_dim]);
     // k and v begin at their offsets: a second row, that many elements after the first.
-    let end = |offset| strided_bytes(2, offset, kv, Element::F32);
+    let end = |offset| strided::<f32>(2, offset, kv);
     vec![
         q.max(end(p.k_elem_offset)).max(end(p.v_elem_offset)),
         cache,
