@@ -1,0 +1,56 @@
+//! Real weights through the engine: slow on the device of twins, so only a few tokens.
+
+use std::path::PathBuf;
+
+use akunu_engine::{GenerateOptions, Model, SessionOptions};
+use akunu_kernels::ChipConfig;
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_tokenizer::EncodeOptions;
+
+fn complete(name: &str, file: &str, prompt: &str, max_tokens: usize) -> String {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets");
+    let path = PathBuf::from(root).join(name).join(file);
+    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let model = Model::load(&path, device);
+    let model = model.unwrap_or_else(|error| panic!("{error}: run `cargo xtask assets {name}`"));
+    let context = SessionOptions {
+        context: Some(64),
+        chunk: 32,
+    };
+    let mut session = model.session(context).expect("memory");
+    let encode = EncodeOptions {
+        add_special: true,
+        parse_special: false,
+    };
+    let ids = model.tokenizer().encode(prompt, encode).expect("text");
+    session.feed(&ids).expect("fits");
+    let options = GenerateOptions {
+        max_tokens,
+        ..Default::default()
+    };
+    let generation = session.generate(options).expect("greedy");
+    generation.map(|token| token.expect("runs").text).collect()
+}
+
+#[test]
+fn smollm2_knows_the_capital_of_france() {
+    let text = complete(
+        "smollm2",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        "The capital of France is",
+        2,
+    );
+    assert_eq!(text, " Paris.");
+}
+
+/// QK norm, windows, two RoPE bases, GELU and post norms, in five quantised formats.
+#[test]
+fn gemma3_counts() {
+    let text = complete(
+        "gemma3-270m",
+        "gemma-3-270m.Q4_K_M.gguf",
+        "One, two, three, four, five, six,",
+        2,
+    );
+    assert_eq!(text, " seven,");
+}
