@@ -10,6 +10,7 @@ mod assets;
 mod check_macos;
 mod debian;
 mod failure;
+mod gpu;
 mod header;
 mod kernels;
 mod parity;
@@ -40,6 +41,8 @@ enum Command {
     Assets(assets::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
     CheckMacos,
+    /// Run every kernel on an NVIDIA GPU, and print the table
+    Gpu(gpu::Args),
     /// Write kernels/ShaderTypes.h from the Rust structs
     Header(header::Args),
     /// Run every kernel in the simulator, compile it to PTX, and print the table
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Assets(args) => assets::run(&args),
         Command::CheckMacos => check_macos::run(),
+        Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),
         Command::Kernels(args) => kernels::run(&args),
         Command::Parity => parity::run(),

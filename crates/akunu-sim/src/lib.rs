@@ -35,6 +35,7 @@
 //! ```
 
 mod compile;
+pub mod cuda;
 mod device;
 mod error;
 mod executor;

@@ -89,6 +89,12 @@ pub fn compile_folder(
         .collect())
 }
 
+/// The name of the PTX of a `.metal` file: `norm-rmsnorm.ptx` for `norm/rmsnorm.metal`.
+pub fn file_name(file: &str) -> String {
+    let stem = file.trim_end_matches(".metal").replace('/', "-");
+    format!("{stem}.ptx")
+}
+
 /// A compiled file.
 #[derive(Debug)]
 pub struct Ptx {
@@ -120,9 +126,8 @@ pub fn compile(
     let n_constants = rewritten.unit.constants.len().max(1);
     flags.push(format!("-DAKUNU_CONSTANT_COUNT={n_constants}"));
     let key = toolchain.key(&rewritten.text, &flags);
-    let stem = source.file.trim_end_matches(".metal").replace('/', "-");
-    let path = output.join(format!("{stem}.ptx"));
-    let stamp = output.join(format!("{stem}.key"));
+    let path = output.join(file_name(&source.file));
+    let stamp = path.with_extension("key");
     let kernels = rewritten.unit.kernels.len();
     if path.is_file() && std::fs::read_to_string(&stamp).is_ok_and(|known| known == key) {
         return Ok(Ptx {

@@ -69,22 +69,9 @@ pub fn run_case(
 ) -> Result<f64, TableError> {
     let args = row.args(case.params.as_bytes(), &case.constants);
     let launch = (row.launch)(&args, &ChipConfig::m1());
-    let required = (row.required)(&args);
     let mut buffers = Vec::with_capacity(row.bindings.len());
-    for ((binding, data), &len) in row.bindings.iter().zip(&case.data).zip(&required) {
-        let bytes = data.as_ref();
-        let contents = bytes.get(..len).ok_or_else(|| TableError::CaseTooSmall {
-            kernel: row.name(),
-            case: case.label.clone(),
-            binding: binding.name,
-            found: bytes.len(),
-            required: len,
-        })?;
-        let mut buffer = SimBuffer::from_bytes(contents)?;
-        if binding.access == Access::Write {
-            buffer.bytes_mut().fill(0xff);
-        }
-        buffers.push(buffer);
+    for bytes in contents(row, case)? {
+        buffers.push(SimBuffer::from_bytes(&bytes)?);
     }
     let params = SimBuffer::from_bytes(case.params.as_bytes())?;
     let bound = row.bindings.iter().zip(&buffers);
@@ -101,6 +88,39 @@ pub fn run_case(
         schedule,
         host_threads: None,
     })?;
+    let found: Vec<&[u8]> = buffers.iter().map(SimBuffer::bytes).collect();
+    check_outputs(row, case, &found)
+}
+
+/// What each binding holds before the launch: exactly the bytes that the row requires, and NaN where
+/// the kernel promises to overwrite.
+pub(crate) fn contents(row: &KernelRow, case: &Case) -> Result<Vec<Vec<u8>>, TableError> {
+    let args = row.args(case.params.as_bytes(), &case.constants);
+    let required = (row.required)(&args);
+    let mut all = Vec::with_capacity(row.bindings.len());
+    for ((binding, data), &len) in row.bindings.iter().zip(&case.data).zip(&required) {
+        let bytes = data.as_ref();
+        let held = bytes.get(..len).ok_or_else(|| TableError::CaseTooSmall {
+            kernel: row.name(),
+            case: case.label.clone(),
+            binding: binding.name,
+            found: bytes.len(),
+            required: len,
+        })?;
+        all.push(match binding.access {
+            Access::Write => vec![0xff; len],
+            Access::Read | Access::ReadWrite => held.to_vec(),
+        });
+    }
+    Ok(all)
+}
+
+/// Compares what a launch left in the bindings with the twin; returns the largest NMSE.
+pub(crate) fn check_outputs(
+    row: &KernelRow,
+    case: &Case,
+    found: &[&[u8]],
+) -> Result<f64, TableError> {
     let mut worst = 0f64;
     for (at, expected) in case.expected(row) {
         let mismatch = |mismatch| TableError::Mismatch {
@@ -108,7 +128,7 @@ pub fn run_case(
             case: case.label.clone(),
             mismatch,
         };
-        let nmse = compare(row, case, at, expected.as_ref(), buffers[at].bytes());
+        let nmse = compare(row, case, at, expected.as_ref(), found[at]);
         worst = worst.max(nmse.map_err(mismatch)?);
     }
     Ok(worst)
