@@ -5,6 +5,7 @@
 //!   specification) and the cases it is tested with.
 //! * [`plan`]: a list of dispatches that was checked once against real buffer sizes, for the largest
 //!   position it may be patched to, and is then replayed for every token.
+//! * [`cost`]: the bytes that a launch or a plan moves, and the operations that it computes.
 //! * [`device`]: what an executor of plans offers. [`twin_device::TwinDevice`] runs the twins.
 //!
 //! This crate knows nothing of model files or of models.
@@ -17,6 +18,7 @@ pub mod bytes;
 pub mod case;
 pub mod chip;
 pub mod constant;
+pub mod cost;
 pub mod device;
 pub mod extent;
 pub mod kernel;
@@ -29,6 +31,7 @@ pub mod weight;
 
 pub use chip::ChipConfig;
 pub use constant::{Constant, ConstantType, ConstantValue, Constants};
+pub use cost::Cost;
 pub use device::{Buffer, Device, DeviceError};
 pub use pipeline::{PipelineId, PipelineKey};
 pub use plan::{Dispatch, Patch, Plan, PlanError};

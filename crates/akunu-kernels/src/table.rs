@@ -5,6 +5,7 @@ use akunu_types::{DType, StructLayout};
 use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
+use crate::cost::Work;
 use crate::kernel::{
     activation, attention, common, conv, convert, embedding, fused, kv_cache, matmul, norm, rope,
     sampling,
@@ -323,6 +324,8 @@ pub struct KernelRow {
     pub launch: fn(&Args, &ChipConfig) -> Launch,
     /// Bytes that each binding must hold, in the order of `bindings`. Grows with a patched position.
     pub required: fn(&Args) -> Vec<usize>,
+    /// What a launch moves and computes, made from what it would be if each binding were touched once.
+    pub work: fn(&Args, Work) -> Work,
     /// The specification.
     pub twin: fn(&mut Twin),
     /// What it is tested with.

@@ -74,6 +74,16 @@ impl Matrix {
         packed.max(self.scales_at.saturating_add(halves.saturating_mul(2)))
     }
 
+    /// Bytes of one row, with its scales.
+    pub fn row_bytes(&self) -> usize {
+        let scales = if self.dtype.is_mlx() {
+            self.groups() * 4
+        } else {
+            0
+        };
+        row_bytes(self.dtype, self.cols).saturating_add(scales)
+    }
+
     /// The values of one row.
     pub fn row(&self, bytes: &[u8], index: usize) -> Vec<f32> {
         let start = index * row_bytes(self.dtype, self.stride);

@@ -20,8 +20,10 @@ pub mod softmax;
 
 use akunu_types::params::AttentionParams;
 
+use self::mask::Mask;
 use crate::constant::Constant;
-use crate::extent::strided;
+use crate::cost::{Traffic, Work, multiply_adds};
+use crate::extent::{bytes, strided};
 use crate::table::{Args, Binding, Element, read, read_write};
 
 /// The largest head that the decode and the first prefill kernel hold.
@@ -102,6 +104,29 @@ fn required(args: &Args) -> Vec<usize> {
         queries,
         if tree { p.seq_len as usize * 2 } else { 0 },
     ]
+}
+
+/// Of the cache the keys and values that some query sees are read, once for all heads that share them;
+/// a query and a key make two products of a head's length.
+fn work(args: &Args, once: Work) -> Work {
+    let p: AttentionParams = args.params();
+    let head = head_dim(args, &p);
+    let (mut n_pairs, mut first, mut end) = (0u64, i64::MAX, 0);
+    for seen in Mask::new(args, &[])
+        .ranges()
+        .filter(|seen| !seen.is_empty())
+    {
+        n_pairs += (seen.end - seen.start) as u64;
+        (first, end) = (first.min(seen.start), end.max(seen.end));
+    }
+    let n_keys = end.saturating_sub(first).max(0) as u32;
+    let kv = Traffic::read(bytes::<half::f16>(&[p.n_kv_heads, n_keys, head]));
+    let queries = bytes::<f32>(&[p.seq_len, p.n_heads, head]);
+    once.with(0, Traffic::read(queries))
+        .with(1, kv)
+        .with(2, kv)
+        .with(3, Traffic::written(queries))
+        .with_flops(n_pairs.saturating_mul(2 * multiply_adds(&[p.n_heads, head])))
 }
 
 #[cfg(test)]

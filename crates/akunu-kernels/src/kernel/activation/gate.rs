@@ -8,6 +8,7 @@ use akunu_types::params::ElementwiseParams;
 use super::{awkward_inputs, gelu, silu};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
@@ -36,6 +37,7 @@ const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
         constants: &[],
         launch,
         required,
+        work: once,
         twin,
         cases: |_| cases(),
     }

@@ -9,6 +9,7 @@ use akunu_types::params::ElementwiseParams;
 use super::{awkward_inputs, gelu_erf};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
 use crate::twin::Twin;
@@ -25,6 +26,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

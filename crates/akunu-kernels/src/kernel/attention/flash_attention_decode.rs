@@ -5,7 +5,7 @@
 use akunu_types::SharedStruct;
 use akunu_types::params::AttentionParams;
 
-use super::{BINDINGS, CONSTANTS, MAX_HEAD_DIM, cases, formula, grid, head_dim, required};
+use super::{BINDINGS, CONSTANTS, MAX_HEAD_DIM, cases, formula, grid, head_dim, required, work};
 use crate::chip::SIMD_WIDTH;
 use crate::table::{Args, Family, KernelRow, Launch};
 
@@ -21,6 +21,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: CONSTANTS,
     launch: |args, _| launch(args),
     required,
+    work,
     twin: formula::attention,
     cases: |_| cases::decode(),
 };

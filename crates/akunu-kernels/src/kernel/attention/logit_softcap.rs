@@ -4,6 +4,7 @@ use akunu_types::SharedStruct;
 use akunu_types::params::LogitSoftcapParams;
 
 use crate::case::{Case, Rng};
+use crate::cost::once;
 use crate::table::{Element, Family, KernelRow, Launch, read_write};
 use crate::twin::Twin;
 
@@ -19,6 +20,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: |args, _| Launch::elementwise(args.params::<LogitSoftcapParams>().count),
     required: |args| vec![args.params::<LogitSoftcapParams>().count as usize * 4],
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -5,6 +5,8 @@
 //! still in the cache; and of the `seq_len` newest, the drafts of a speculation, only those in its tree
 //! mask: bit i for draft i, at most 16.
 
+use std::ops::Range;
+
 use akunu_types::params::AttentionParams;
 
 use super::n_slots;
@@ -42,15 +44,23 @@ impl<'a> Mask<'a> {
 
     /// Whether a query sees a key.
     pub fn visible(&self, query: usize, key: usize) -> bool {
-        let position = self.n_keys - self.n_queries + query as i64;
-        let index = key as i64;
-        let in_cache = index < self.n_keys && index >= self.n_keys - self.n_slots;
-        let in_past = !self.is_causal || index <= position;
-        let in_window = match self.window {
-            Some(window) if self.is_causal => index > position - window,
-            _ => true,
-        };
-        in_cache && in_past && in_window && self.in_tree(query, index)
+        let key = key as i64;
+        self.range(query as i64).contains(&key) && self.in_tree(query, key)
+    }
+
+    /// The keys that each query sees, whatever the tree mask.
+    pub fn ranges(&self) -> impl Iterator<Item = Range<i64>> {
+        (0..self.n_queries).map(|query| self.range(query))
+    }
+
+    fn range(&self, query: i64) -> Range<i64> {
+        let in_cache = (self.n_keys - self.n_slots).max(0)..self.n_keys;
+        if !self.is_causal {
+            return in_cache;
+        }
+        let position = self.n_keys - self.n_queries + query;
+        let in_window = self.window.map_or(0, |window| position - window + 1);
+        in_cache.start.max(in_window)..in_cache.end.min(position + 1)
     }
 
     fn in_tree(&self, query: usize, key: i64) -> bool {

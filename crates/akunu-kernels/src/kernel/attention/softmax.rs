@@ -7,6 +7,7 @@ use akunu_types::params::SoftmaxParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
 use crate::twin::Twin;
@@ -26,6 +27,7 @@ pub const ROW: KernelRow = KernelRow {
         let p: SoftmaxParams = args.params();
         vec![bytes::<f32>(&[p.rows, p.cols])]
     },
+    work: once,
     twin,
     cases: |_| cases(),
 };

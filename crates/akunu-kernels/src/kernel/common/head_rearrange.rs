@@ -8,6 +8,7 @@ use akunu_types::params::HeadRearrangeParams;
 use super::launch_matrix;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::once;
 use crate::extent::{bytes, count};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
@@ -24,6 +25,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -5,6 +5,7 @@ use akunu_types::params::ElementwiseParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
@@ -25,6 +26,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

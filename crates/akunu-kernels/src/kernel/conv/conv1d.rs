@@ -11,6 +11,7 @@ use half::f16;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
+use crate::cost::{Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::activation::gelu_erf;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
@@ -33,6 +34,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[Constant::Gelu, Constant::TimeMajor],
     launch,
     required,
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -60,6 +62,13 @@ fn required(args: &Args) -> Vec<usize> {
         bytes::<f32>(&[p.out_channels]),
         bytes::<f32>(&[p.out_channels, p.out_length]),
     ]
+}
+
+/// A multiplication and an addition for each weight and step.
+fn work(args: &Args, once: Work) -> Work {
+    let p: Conv1DParams = args.params();
+    let counts = [p.out_channels, p.in_channels, p.kernel_size, p.out_length];
+    once.with_flops(multiply_adds(&counts))
 }
 
 fn twin(t: &mut Twin) {

@@ -9,6 +9,7 @@ use half::f16;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
+use crate::cost::once;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
 use crate::weight::{Matrix, mlx_params, run_launch};
@@ -36,6 +37,7 @@ pub fn row(dtype: DType) -> KernelRow {
         constants,
         launch,
         required,
+        work: once,
         twin,
         cases,
     }

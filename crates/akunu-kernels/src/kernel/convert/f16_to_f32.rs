@@ -5,6 +5,7 @@ use akunu_types::params::ElementwiseParams;
 use half::f16;
 
 use crate::case::{Case, Rng};
+use crate::cost::once;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
 
@@ -20,6 +21,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: |args, _| Launch::elementwise(args.params::<ElementwiseParams>().count),
     required,
+    work: once,
     twin,
     cases: |_| [1, 255, 1000].into_iter().map(case).collect(),
 };

@@ -8,6 +8,7 @@ use akunu_types::{DType, SharedStruct};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
 use crate::weight::{Matrix, mlx_params, run_launch};
@@ -36,9 +37,17 @@ pub fn row(dtype: DType) -> KernelRow {
         constants,
         launch,
         required,
+        work,
         twin,
         cases,
     }
+}
+
+/// Of the table one row a token is read.
+fn work(args: &Args, once: Work) -> Work {
+    let (tokens, table) = lookup(args);
+    let rows = table.row_bytes().saturating_mul(tokens as usize);
+    once.with(1, Traffic::read(rows))
 }
 
 /// Number of tokens, and the table.

@@ -7,6 +7,7 @@ use akunu_types::params::PosEmbedParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
@@ -26,6 +27,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -45,6 +47,13 @@ fn required(args: &Args) -> Vec<usize> {
         bytes::<f32>(&[p.seq_len, p.dim]),
         bytes::<f32>(&[p.n_positions, p.dim]),
     ]
+}
+
+/// Of the table one row a token is read; beyond its end that is the last row again.
+fn work(args: &Args, once: Work) -> Work {
+    let p: PosEmbedParams = args.params();
+    let rows = p.seq_len.min(p.n_positions);
+    once.with(1, Traffic::read(bytes::<f32>(&[rows, p.dim])))
 }
 
 fn twin(t: &mut Twin) {

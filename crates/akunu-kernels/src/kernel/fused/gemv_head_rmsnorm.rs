@@ -38,6 +38,7 @@ pub fn row(dtype: DType) -> KernelRow {
         constants: constants(dtype),
         launch,
         required,
+        work: |args, once| once.with_flops(Product::single(matrix(args)).flops()),
         twin,
         cases,
     }

@@ -9,6 +9,7 @@ use half::f16;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::matmul::product::{Product, constants};
 use crate::kernel::matmul::{gemv_launch, gemv_simd_groups};
@@ -38,6 +39,7 @@ pub fn row(dtype: DType) -> KernelRow {
         constants: constants(dtype),
         launch,
         required,
+        work,
         twin,
         cases,
     }
@@ -63,6 +65,13 @@ fn required(args: &Args) -> Vec<usize> {
         weight.bytes(),
         bytes::<f16>(&[n_heads, p.max_seq_len.max(1), p.head_dim.max(1)]),
     ]
+}
+
+/// Of the cache one slot is written.
+fn work(args: &Args, once: Work) -> Work {
+    let product = Product::single(matrix(args));
+    once.with(2, Traffic::written(bytes::<f16>(&[product.n])))
+        .with_flops(product.flops())
 }
 
 fn twin(t: &mut Twin) {

@@ -11,6 +11,7 @@ use half::f16;
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::activation::gelu_erf;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
@@ -33,6 +34,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[Constant::Gelu],
     launch,
     required,
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -56,6 +58,20 @@ fn required(args: &Args) -> Vec<usize> {
         bytes::<f32>(&[p.N]),
         strided::<f32>(p.M, p.ldc, p.N),
     ]
+}
+
+/// The weights are read once for each m.
+fn work(args: &Args, once: Work) -> Work {
+    let p: GEMMParams = args.params();
+    let weight = bytes::<f16>(&[p.M, p.N, p.K]);
+    let y = bytes::<f32>(&[p.M, p.N]);
+    let y = match p.beta {
+        0.0 => Traffic::written(y),
+        _ => Traffic::both(y),
+    };
+    once.with(1, Traffic::read(weight))
+        .with(3, y)
+        .with_flops(multiply_adds(&[p.M, p.N, p.K]))
 }
 
 /// Bytes of rows of `cols` elements that are `stride` apart.

@@ -10,6 +10,7 @@ use half::f16;
 
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::rope::{Frequencies, Style, divisors};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
@@ -34,6 +35,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         Launch::elementwise(p.n_kv_heads.saturating_mul(p.head_dim / 2))
     },
     required,
+    work,
     twin: |t| twin(t, Style::Interleaved),
     cases: |_| cases(),
 };
@@ -60,6 +62,19 @@ fn required(args: &Args) -> Vec<usize> {
     ]
 }
 
+/// Positions that move.
+fn n_moved(p: &KVCacheShiftParams) -> u32 {
+    p.new_len.min(p.max_seq_len.saturating_sub(p.shift))
+}
+
+/// Of the caches only what moves is touched.
+fn work(args: &Args, once: Work) -> Work {
+    let p: KVCacheShiftParams = args.params();
+    let moved = bytes::<f16>(&[p.n_kv_heads, n_moved(&p), p.head_dim]);
+    once.with(0, Traffic::both(moved))
+        .with(1, Traffic::both(moved))
+}
+
 fn twin(t: &mut Twin, style: Style) {
     let p: KVCacheShiftParams = t.params();
     let freqs = t.read::<f32>(3);
@@ -70,7 +85,7 @@ fn twin(t: &mut Twin, style: Style) {
         head_dim: p.head_dim as usize,
     };
     let head_dim = p.head_dim as usize;
-    let n_moved = p.new_len.min(p.max_seq_len.saturating_sub(p.shift)) as usize;
+    let n_moved = n_moved(&p) as usize;
     let (k_before, v_before) = (t.copy::<f16>(0), t.copy::<f16>(1));
     for head in 0..p.n_kv_heads as usize {
         for position in 0..n_moved {

@@ -6,6 +6,7 @@ use akunu_types::SharedStruct;
 use akunu_types::params::KVCacheWriteParams;
 
 use crate::case::{Case, Rng};
+use crate::cost::{Traffic, Work};
 use crate::extent::{bytes, strided};
 use crate::kernel::rope::Ring;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
@@ -26,6 +27,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: |args, _| launch(args),
     required,
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -54,6 +56,14 @@ fn required(args: &Args) -> Vec<usize> {
         strided::<f32>(p.seq_len, stride(&p), row_elements(&p)),
         bytes::<half::f16>(&[p.n_kv_heads, p.max_seq_len, p.head_dim]),
     ]
+}
+
+/// Of the cache a slot a row is written.
+fn work(args: &Args, once: Work) -> Work {
+    let p: KVCacheWriteParams = args.params();
+    let slots = p.seq_len.min(p.max_seq_len);
+    let written = bytes::<half::f16>(&[slots, row_elements(&p)]);
+    once.with(1, Traffic::written(written))
 }
 
 fn twin(t: &mut Twin) {

@@ -23,6 +23,7 @@ pub fn row(dtype: DType) -> KernelRow {
         name: ("gemv_batched_", ""),
         constants: constants(dtype),
         launch,
+        work: |args, once| Product::of(args).work(once, MAX_BATCH),
         cases: |dtype| {
             shapes::cases(
                 dtype,

@@ -4,6 +4,8 @@ use akunu_types::params::{GEMMParams, MLXParams};
 use akunu_types::{DType, SharedStruct, StructLayout};
 
 use crate::constant::Constant;
+use crate::cost::{Traffic, Work, multiply_adds};
+use crate::extent::bytes;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 use crate::weight::Matrix;
@@ -94,6 +96,27 @@ impl Product {
         ]
     }
 
+    /// What a kernel does that reads the weights once for every `rows` rows of x. The weight and y are its
+    /// last bindings.
+    pub fn work(&self, once: Work, rows: u32) -> Work {
+        let y = bytes::<f32>(&[self.m, self.n]);
+        let y = match self.beta {
+            0.0 => Traffic::written(y),
+            _ => Traffic::both(y),
+        };
+        let passes = self.m.div_ceil(rows) as usize;
+        let weight = Traffic::read(self.weight.bytes().saturating_mul(passes));
+        let last = once.traffic.len() - 1;
+        once.with(last - 1, weight)
+            .with(last, y)
+            .with_flops(self.flops())
+    }
+
+    /// A multiplication and an addition for each weight and row.
+    pub fn flops(&self) -> u64 {
+        multiply_adds(&[self.m, self.n, self.k])
+    }
+
     /// The formula, row of the weight by row of the weight.
     pub fn compute(&self, x: &[f32], weight: &[u8], y: &mut [f32]) {
         let k = self.k as usize;
@@ -158,6 +181,7 @@ pub fn row(dtype: DType, source: &'static str) -> KernelRow {
         constants: constants(dtype),
         launch: |_, _| Launch::new([0; 3], [0; 3]),
         required: |args| Product::of(args).bytes().to_vec(),
+        work: |args, once| Product::of(args).work(once, 1),
         twin,
         cases: |_| Vec::new(),
     }

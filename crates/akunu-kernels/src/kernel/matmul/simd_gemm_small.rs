@@ -16,6 +16,7 @@ pub fn row(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("simd_gemm_small_", ""),
         launch,
+        work: |args, once| Product::of(args).work(once, TILE_M),
         cases: |dtype| {
             shapes::cases(
                 dtype,

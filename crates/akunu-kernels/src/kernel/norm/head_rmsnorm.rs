@@ -9,6 +9,7 @@ use super::NMSE;
 use super::rmsnorm::rmsnorm;
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::cost::once;
 use crate::extent::{bytes, count};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
@@ -28,6 +29,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -9,6 +9,7 @@ use akunu_types::params::LayerNormParams;
 use super::{SHAPES, launch_rows};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
@@ -30,6 +31,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -8,6 +8,7 @@ use akunu_types::params::RMSNormParams;
 use super::rmsnorm::rmsnorm;
 use super::{NMSE, SHAPES, launch_rmsnorm};
 use crate::case::{Case, Rng};
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, read, read_write, write};
 use crate::twin::Twin;
@@ -29,6 +30,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: launch_rmsnorm,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -7,6 +7,7 @@ use akunu_types::params::RMSNormParams;
 
 use super::{NMSE, SHAPES, launch_rmsnorm};
 use crate::case::{Case, Rng};
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Binding, Element, Family, KernelRow, read, write};
 use crate::twin::Twin;
@@ -23,6 +24,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: launch_rmsnorm,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -7,6 +7,7 @@ use akunu_types::SharedStruct;
 use akunu_types::params::RMSNormParams;
 
 use super::{launch_rmsnorm, rmsnorm};
+use crate::cost::once;
 use crate::table::{Family, KernelRow};
 use crate::twin::Twin;
 
@@ -22,6 +23,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: launch_rmsnorm,
     required: rmsnorm::required,
+    work: once,
     twin,
     cases: |_| rmsnorm::cases(),
 };

@@ -9,6 +9,7 @@ use akunu_types::params::RMSNormParams;
 use super::rmsnorm::{inverse_rms, required};
 use super::{NMSE, SHAPES, launch_rmsnorm};
 use crate::case::{Case, Rng};
+use crate::cost::once;
 use crate::table::{Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
 
@@ -28,6 +29,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch: launch_rmsnorm,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

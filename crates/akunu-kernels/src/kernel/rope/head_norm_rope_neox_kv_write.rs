@@ -43,6 +43,7 @@ pub const ROW: KernelRow = KernelRow {
         let p: RoPEQKVWriteParams = args.params();
         with_weights((token::INTERLEAVED.required)(args), args, p.head_dim)
     },
+    work: token::work,
     twin: |t| {
         let p: RoPEQKVWriteParams = t.params();
         let norm = head_norm(t, (4, 5), p.eps);
@@ -75,6 +76,7 @@ pub const BATCH: KernelRow = KernelRow {
         let p: RoPEBatchKVWriteParams = args.params();
         with_weights((batch::INTERLEAVED.required)(args), args, p.head_dim)
     },
+    work: batch::work,
     twin: |t| {
         let p: RoPEBatchKVWriteParams = t.params();
         let norm = head_norm(t, (6, 7), p.eps);

@@ -8,6 +8,7 @@ use akunu_types::params::RoPEParams;
 use super::{Frequencies, Style, case_table, pair_launch, table_bytes, tolerance};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::cost::once;
 use crate::extent::strided;
 use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
@@ -31,6 +32,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         pair_launch(p.n_heads, p.head_dim, p.seq_len, 1)
     },
     required,
+    work: once,
     twin: |t| twin(t, Style::Interleaved),
     cases: |_| cases(),
 };

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
 use crate::extent::{bytes, strided};
 use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
@@ -39,6 +40,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         pair_launch(n_heads, p.head_dim, p.seq_len, p.max_seq_len)
     },
     required,
+    work,
     twin: |t| batch_twin(t, Style::Interleaved, None),
     cases: |_| cases(),
 };
@@ -82,6 +84,15 @@ fn required(args: &Args) -> Vec<usize> {
         cache,
         table_bytes(args, p.head_dim),
     ]
+}
+
+/// Of each cache a slot a row is written. The fused kernel has the same first bindings.
+pub(super) fn work(args: &Args, once: Work) -> Work {
+    let p: RoPEBatchKVWriteParams = args.params();
+    let slots = p.seq_len.min(p.max_seq_len);
+    let written = bytes::<half::f16>(&[slots, p.n_kv_heads, p.head_dim]);
+    once.with(3, Traffic::written(written))
+        .with(4, Traffic::written(written))
 }
 
 /// The formula; with a norm it is that of the fused kernel as well. The table is the last binding.

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
 use crate::extent::{bytes, strided};
 use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
@@ -36,6 +37,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         pair_launch(p.n_heads.max(p.n_kv_heads), p.head_dim, 1, p.max_seq_len)
     },
     required,
+    work,
     twin: |t| qkv_twin(t, Style::Interleaved, None),
     cases: |_| cases(),
 };
@@ -60,6 +62,20 @@ fn required(args: &Args) -> Vec<usize> {
         cache,
         table_bytes(args, p.head_dim),
     ]
+}
+
+/// q is turned in place, k and v are read, and one slot of each cache is written. The fused kernel has
+/// the same first bindings.
+pub(super) fn work(args: &Args, once: Work) -> Work {
+    let p: RoPEQKVWriteParams = args.params();
+    let q = bytes::<f32>(&[p.n_heads, p.head_dim]);
+    let kv = bytes::<f32>(&[2, p.n_kv_heads, p.head_dim]);
+    let slot = Traffic::written(bytes::<half::f16>(&[p.n_kv_heads, p.head_dim]));
+    let qkv = Traffic {
+        read: q.saturating_add(kv),
+        written: q,
+    };
+    once.with(0, qkv).with(1, slot).with(2, slot)
 }
 
 /// The formula; with a norm it is that of the fused kernel as well. The table is the last binding.

@@ -6,7 +6,7 @@
 use akunu_types::SharedStruct;
 use akunu_types::params::ArgmaxParams;
 
-use super::{first_largest, store_token};
+use super::{first_largest, one_token_of_history, store_token};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::extent::bytes;
@@ -30,6 +30,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: one_token_of_history,
     twin,
     cases: |_| cases(),
 };

@@ -18,7 +18,7 @@ use akunu_types::params::GumbelTopKParams;
 
 use super::philox::{open_unit, philox};
 use super::topk_select::MAX_K;
-use super::{first_largest, store_token};
+use super::{first_largest, one_token_of_history, store_token};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::extent::bytes;
@@ -42,6 +42,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: one_token_of_history,
     twin,
     cases: |_| cases(),
 };

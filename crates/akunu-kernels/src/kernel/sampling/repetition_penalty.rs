@@ -11,6 +11,7 @@ use akunu_types::params::RepetitionPenaltyParams;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
@@ -30,6 +31,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[Constant::PenaltyWindow],
     launch,
     required,
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -46,6 +48,16 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
 fn required(args: &Args) -> Vec<usize> {
     let p: RepetitionPenaltyParams = args.params();
     vec![bytes::<f32>(&[p.vocab_size]), bytes::<u32>(&[p.n_tokens])]
+}
+
+/// Of the logits only those of the window are touched.
+fn work(args: &Args, once: Work) -> Work {
+    let p: RepetitionPenaltyParams = args.params();
+    let window = args.constants.u32(Constant::PenaltyWindow);
+    let n_listed = window.unwrap_or(p.n_tokens).min(p.n_tokens);
+    let touched = bytes::<f32>(&[n_listed.min(p.vocab_size)]);
+    once.with(0, Traffic::both(touched))
+        .with(1, Traffic::read(bytes::<u32>(&[n_listed])))
 }
 
 fn twin(t: &mut Twin) {

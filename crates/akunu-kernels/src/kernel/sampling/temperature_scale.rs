@@ -7,6 +7,7 @@ use akunu_types::params::TemperatureScaleParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
 use crate::twin::Twin;
@@ -23,6 +24,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work: once,
     twin,
     cases: |_| cases(),
 };

@@ -7,6 +7,7 @@ use akunu_types::params::TokenSuppressParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
@@ -26,6 +27,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -37,6 +39,13 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
 fn required(args: &Args) -> Vec<usize> {
     let p: TokenSuppressParams = args.params();
     vec![bytes::<f32>(&[p.vocab_size]), bytes::<u32>(&[p.n_tokens])]
+}
+
+/// Of the logits only the listed are written.
+fn work(args: &Args, once: Work) -> Work {
+    let p: TokenSuppressParams = args.params();
+    let n_written = p.n_tokens.min(p.vocab_size);
+    once.with(0, Traffic::written(bytes::<f32>(&[n_written])))
 }
 
 fn twin(t: &mut Twin) {
