@@ -159,6 +159,17 @@ impl<'m> Session<'m> {
         Ok(Generation::new(self, options))
     }
 
+    /// The plan of a decode step that chooses with `sampling`: what it runs and, by
+    /// [`Plan::cost`], what that costs.
+    pub fn decode_plan(&mut self, sampling: Sampling) -> Result<&Plan, EngineError> {
+        sampling.check()?;
+        self.prepare_decode(sampling)?;
+        match &self.decode {
+            Some((_, _, step)) => Ok(step),
+            None => unreachable!("it was just prepared"),
+        }
+    }
+
     fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {
         let vocab_size = self.model.config().vocab_size;
         if let Some(&id) = tokens.iter().find(|&&id| id >= vocab_size) {
