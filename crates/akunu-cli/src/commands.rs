@@ -1,6 +1,8 @@
 //! The subcommands: one file each, one row of [`COMMANDS`] each.
 
+mod chat;
 mod completions;
+mod generate;
 mod inspect;
 mod quantize;
 mod tokenize;
@@ -33,6 +35,8 @@ const fn row<C: Run>() -> Row {
 
 /// Every subcommand, in the order of the help.
 const COMMANDS: &[Row] = &[
+    row::<chat::Chat>(),
+    row::<generate::Generate>(),
     row::<inspect::Inspect>(),
     row::<quantize::Quantize>(),
     row::<tokenize::Tokenize>(),

@@ -1,5 +1,6 @@
 //! Why a command failed, in one sentence.
 
+use akunu_engine::EngineError;
 use akunu_gguf::quant::QuantError;
 use akunu_gguf::{GgufError, StoreError};
 use akunu_tokenizer::TokenizerError;
@@ -19,6 +20,20 @@ pub enum Failure {
     /// A GGUF file cannot be read or written.
     #[error(transparent)]
     Gguf(#[from] GgufError),
+    /// A model cannot be loaded or run.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A model that does not say how it wants conversations to be written.
+    #[error("{} has no chat template: it is not made for conversations; use `generate`", .0.display())]
+    NoTemplate(PathBuf),
+    /// The file with the text to continue cannot be read.
+    #[error("{}: {source}", path.display())]
+    Prompt {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// A tensor cannot be converted.
     #[error("tensor {tensor}: {problem}")]
     Tensor {

@@ -4,6 +4,7 @@
 //! behind. So the signal only sets a flag; the work sees it, returns an error, and cleans up.
 
 use crate::failure::Failure;
+use akunu_engine::CancelFlag;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,4 +30,14 @@ impl Interrupt {
             false => Ok(()),
         }
     }
+}
+
+/// A flag that Ctrl-C sets: the answer under way stops, and what was said so far stays.
+pub fn cancel_flag() -> CancelFlag {
+    let flag = CancelFlag::default();
+    for signal in [SIGINT, SIGTERM] {
+        // Without a handler, the signal ends the process, which is what it would do anyway.
+        let _ = signal_hook::flag::register(signal, flag.shared());
+    }
+    flag
 }

@@ -6,6 +6,7 @@
 mod commands;
 mod failure;
 mod interrupt;
+mod running;
 mod units;
 
 use std::io::{self, BufWriter, Write};

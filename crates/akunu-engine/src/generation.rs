@@ -27,6 +27,11 @@ impl CancelFlag {
         self.0.store(false, Ordering::Relaxed);
     }
 
+    /// The flag itself, for whoever sets such flags: a signal handler.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
     fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
