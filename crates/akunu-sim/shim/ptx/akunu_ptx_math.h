@@ -23,12 +23,12 @@ inline float exp2(float x) { return __nvvm_ex2_approx_f(x); }
 inline float log2(float x) { return __nvvm_lg2_approx_f(x); }
 
 // 2^(x log2 e), with the rounding error of the product put back in: exp would otherwise lose as many
-// bits as the exponent has.
+// bits as the exponent has. From 2^128 on the power is infinite, and has no error to put back.
 inline float exp(float x) {
     float high = x * 1.44269502f;
     float low = __builtin_fmaf(x, 1.44269502f, -high) + x * 1.92596299e-8f;
     float base = exp2(high);
-    return low == low && fabs(high) < 1024.0f ? __builtin_fmaf(base, low * 0.693147181f, base) : base;
+    return fabs(high) < 128.0f ? __builtin_fmaf(base, low * 0.693147181f, base) : base;
 }
 inline float exp10(float x) { return exp(x * 2.30258509f); }
 inline float log(float x) { return log2(x) * 0.693147181f; }
