@@ -11,12 +11,12 @@ inline T act_silu(T x) {
     return x / (1.0f + precise::exp(-x));
 }
 
-// The tanh form of GELU, as Gemma has it. Beyond |x| = 10 the tanh is 1 in float; the clamp keeps
-// the cube from overflowing.
+// The tanh form of GELU, as Gemma has it: 0.5 * x * (1 + tanh(u)) with
+// u = sqrt(2 / pi) * (x + 0.044715 * x^3), written as x * sigmoid(2 * u): the same, but nothing
+// cancels where tanh is near -1.
 template <typename T>
 inline T act_gelu(T x) {
-    const T c = clamp(x, T(-10.0f), T(10.0f));
-    return 0.5f * x * (1.0f + precise::tanh(0.7978845608f * c * (1.0f + 0.044715f * c * c)));
+    return x / (1.0f + precise::exp(-1.5957691216f * x * (1.0f + 0.044715f * x * x)));
 }
 
 // erf(x) by formula 7.1.26 of Abramowitz and Stegun: off by at most 1.5e-7, 5e-7 with the rounding

@@ -8,10 +8,11 @@ pub fn silu(x: f32) -> f32 {
     x / (1.0 + (-x).exp())
 }
 
-/// The tanh form of GELU, as Gemma has it.
+/// The tanh form of GELU, as Gemma has it; in `f64`, because `1 + tanh` cancels below -3.
 pub fn gelu(x: f32) -> f32 {
-    let sqrt_2_over_pi = std::f32::consts::FRAC_2_PI.sqrt();
-    0.5 * x * (1.0 + (sqrt_2_over_pi * (x + 0.044715 * x * x * x)).tanh())
+    let x = f64::from(x);
+    let sqrt_2_over_pi = std::f64::consts::FRAC_2_PI.sqrt();
+    (0.5 * x * (1.0 + (sqrt_2_over_pi * (x + 0.044715 * x * x * x)).tanh())) as f32
 }
 
 /// The exact form of GELU, as Whisper and BERT have it.

@@ -68,13 +68,14 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// Each element by itself in f32; exp and tanh are good to about 1e-6, 1e-12 squared.
+/// Each element by itself in f32. An exponent of up to 25 (GELU at -6) is rounded by about 2e-6 in
+/// all, and exp passes that on as a relative error: 4e-12 squared.
 fn case(label: &str, gate: &[f32]) -> Case {
     let params = ElementwiseParams {
         count: gate.len() as u32,
         ..Default::default()
     };
-    Case::new(label, &params, 1e-12)
+    Case::new(label, &params, 1e-11)
         .bind(gate)
         .bind(&Rng::new(5).floats(gate.len(), 10.0))
         .bind(&vec![f32::NAN; gate.len()])
