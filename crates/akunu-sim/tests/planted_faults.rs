@@ -118,7 +118,11 @@ fn broken_copy(fault: &Fault) -> tempfile::TempDir {
     let path = copy.path().join(fault.file);
     let source = fs::read_to_string(&path).expect("the file is there");
     let places = source.matches(fault.right).count();
-    assert_eq!(places, 1, "{}: the place to break in {} is gone", fault.what, fault.file);
+    assert_eq!(
+        places, 1,
+        "{}: the place to break in {} is gone",
+        fault.what, fault.file
+    );
     fs::write(&path, source.replace(fault.right, fault.wrong)).expect("written");
     copy
 }
@@ -138,7 +142,9 @@ fn copy_folder(from: &Path, to: &Path) {
 
 fn row(name: &str) -> KernelRow {
     let rows = KernelId::all().into_iter().map(KernelId::row);
-    rows.into_iter().find(|row| row.name() == name).expect("the kernel is in the table")
+    rows.into_iter()
+        .find(|row| row.name() == name)
+        .expect("the kernel is in the table")
 }
 
 /// The first complaint of the harness about a kernel.
@@ -147,9 +153,13 @@ fn complaint(simulator: &Simulator, row: &KernelRow) -> Option<String> {
         return Some(error.to_string());
     }
     let cases = (row.cases)(row.dtype);
-    let runs = cases.iter().flat_map(|case| Schedule::EACH.map(|schedule| (case, schedule)));
+    let runs = cases
+        .iter()
+        .flat_map(|case| Schedule::EACH.map(|schedule| (case, schedule)));
     runs.into_iter().find_map(|(case, schedule)| {
-        run_case(simulator, row, case, schedule).err().map(|error| error.to_string())
+        run_case(simulator, row, case, schedule)
+            .err()
+            .map(|error| error.to_string())
     })
 }
 
@@ -160,7 +170,12 @@ fn each_planted_fault_is_caught() {
         let copy = broken_copy(fault);
         let simulator = Simulator::new(copy.path(), &cache).expect("clang is there");
         let complaint = complaint(&simulator, &row(fault.kernel));
-        assert!(complaint.is_some(), "{} in {} is not seen", fault.what, fault.kernel);
+        assert!(
+            complaint.is_some(),
+            "{} in {} is not seen",
+            fault.what,
+            fault.kernel
+        );
     }
 }
 
@@ -171,14 +186,22 @@ fn the_same_kernels_pass_unbroken() {
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there");
     for fault in FAULTS {
-        assert_eq!(complaint(&simulator, &row(fault.kernel)), None, "{}", fault.kernel);
+        assert_eq!(
+            complaint(&simulator, &row(fault.kernel)),
+            None,
+            "{}",
+            fault.kernel
+        );
     }
 }
 
 /// Every family has a fault of its own.
 #[test]
 fn no_family_is_spared() {
-    let broken: Vec<_> = FAULTS.iter().map(|fault| row(fault.kernel).family).collect();
+    let broken: Vec<_> = FAULTS
+        .iter()
+        .map(|fault| row(fault.kernel).family)
+        .collect();
     let families = KernelId::all().into_iter().map(|id| id.row().family);
     let spared: Vec<_> = families.filter(|family| !broken.contains(family)).collect();
     assert!(spared.is_empty(), "{spared:?}");
