@@ -263,6 +263,7 @@ impl<'m> Session<'m> {
         builder.logits(0)?;
         sampling.write(&mut builder)?;
         let step = Plan::check(builder.dispatches, last)?;
+        log_kernels(&step);
         drop(device);
         self.decode = Some((sampling, choose, step));
         Ok(())
@@ -327,4 +328,20 @@ impl Drop for Session<'_> {
             device.release(buffer);
         }
     }
+}
+
+/// Says once which kernels a model decodes with.
+fn log_kernels(plan: &Plan) {
+    let mut kernels: Vec<String> = Vec::new();
+    for dispatch in plan.dispatches() {
+        let name = dispatch.kernel.row().name();
+        if !kernels.contains(&name) {
+            kernels.push(name);
+        }
+    }
+    tracing::info!(
+        dispatches = plan.dispatches().len(),
+        kernels = kernels.join(" "),
+        "decode plan"
+    );
 }

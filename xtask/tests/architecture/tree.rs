@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-/// Folders whose content is not part of the project: what `.gitignore` names, and git's own.
+/// What is not part of the project: what `.gitignore` names, and git's own folder (a file in a
+/// worktree).
 const SKIPPED: [&str; 5] = [".git", "target", "corpus", "artifacts", "__pycache__"];
 
 /// One text file.
@@ -44,10 +45,11 @@ fn collect(folder: &Path, files: &mut Vec<TextFile>) {
     {
         let path = entry.path();
         let name = entry.file_name();
+        if SKIPPED.iter().any(|skipped| name == *skipped) {
+            continue;
+        }
         if path.is_dir() {
-            if !SKIPPED.iter().any(|skipped| name == *skipped) {
-                collect(&path, files);
-            }
+            collect(&path, files);
         } else if let Ok(text) = std::fs::read_to_string(&path) {
             let relative = path.strip_prefix(root()).expect("below the root");
             files.push(TextFile {

@@ -22,7 +22,7 @@ const BUDGET: u64 = 64 << 20;
 const MAX_DEPTH: usize = 48;
 
 /// Elements that one list or map may hold, counting those inside of its elements.
-const MAX_ELEMENTS: u64 = 200_000;
+pub(super) const MAX_ELEMENTS: usize = 200_000;
 
 /// What is left for one render.
 #[derive(Debug)]
@@ -74,12 +74,12 @@ impl Budget {
     pub fn pay_deep(&self, value: &Value) -> Result<(), Error> {
         let mut elements = 0;
         let counted = count(value, MAX_DEPTH, &mut elements);
-        self.pay(elements as usize)?;
+        self.pay(elements)?;
         counted
     }
 }
 
-fn count(value: &Value, depth_left: usize, elements: &mut u64) -> Result<(), Error> {
+fn count(value: &Value, depth_left: usize, elements: &mut usize) -> Result<(), Error> {
     *elements += 1;
     if *elements > MAX_ELEMENTS {
         return Err(refused(

@@ -1,6 +1,6 @@
 //! The operators that a template's instructions call: `minijinja`'s own, but paid for.
 
-use super::budget::{Budget, PaidText, refused};
+use super::budget::{Budget, MAX_ELEMENTS, PaidText, refused};
 use super::python;
 use minijinja::value::{Rest, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, Value};
@@ -67,9 +67,7 @@ fn add(budget: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
         return Ok(Value::from([left, right].concat()));
     }
     if is_list(a) && is_list(b) {
-        budget.pay_shallow(a)?;
-        budget.pay_shallow(b)?;
-        return Ok(a.try_iter()?.chain(b.try_iter()?).collect());
+        return list(budget, a.try_iter()?.chain(b.try_iter()?));
     }
     arithmetic("+", a, b, i128::checked_add, |a, b| a + b)
 }
@@ -84,16 +82,26 @@ fn mul(budget: &Budget, a: &Value, b: &Value) -> Result<Value, Error> {
         .as_i64()
         .ok_or_else(|| impossible("*", a, b))
         .map(|times| usize::try_from(times).unwrap_or(0))?;
-    let length = repeated.as_str().map(str::len).or_else(|| repeated.len());
-    budget.pay(length.unwrap_or(0).saturating_mul(times))?;
     match repeated.as_str() {
-        Some(text) => Ok(Value::from(text.repeat(times))),
+        Some(text) => {
+            budget.pay(text.len().saturating_mul(times))?;
+            Ok(Value::from(text.repeat(times)))
+        }
         None if is_list(repeated) => {
             let items: Vec<Value> = repeated.try_iter()?.collect();
-            let repeated = std::iter::repeat_n(items, times).flatten();
-            Ok(Value::from(repeated.collect::<Vec<Value>>()))
+            list(budget, std::iter::repeat_n(items, times).flatten())
         }
         None => Err(impossible("*", a, b)),
+    }
+}
+
+/// A list of some elements, if they are not too many.
+fn list(budget: &Budget, items: impl Iterator<Item = Value>) -> Result<Value, Error> {
+    let items: Vec<Value> = items.take(MAX_ELEMENTS + 1).collect();
+    budget.pay(items.len())?;
+    match items.len() > MAX_ELEMENTS {
+        true => Err(refused("the template makes a list that is too large")),
+        false => Ok(Value::from(items)),
     }
 }
 
