@@ -39,6 +39,7 @@ impl Model {
         }
         config.check_weights(&store, path)?;
         let (tokenizer, template) = read_text(&store)?;
+        tokenizer.check_embedding_rows(config.vocab_size as usize)?;
         let rope_freqs = match store.tensor("rope_freqs") {
             Some(view) => read_vector(&view, path)?,
             None => Vec::new(),

@@ -6,7 +6,7 @@ use akunu_engine::{EngineError, GenerateOptions, Model, Sampling, SessionOptions
 use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
-use support::tiny_llama;
+use support::{tiny_llama, tiny_llama_with_rows};
 
 fn load(dtype: DType) -> Model {
     let file = tiny_llama(dtype);
@@ -218,4 +218,19 @@ fn bad_options_are_named() {
         model.session(none).err(),
         Some(EngineError::ContextSize { found: 0, .. })
     ));
+}
+
+/// A token without a row of the embedding would read another token's.
+#[test]
+fn a_vocabulary_larger_than_the_embedding_is_refused() {
+    let file = tiny_llama_with_rows(DType::Q8_0, 200);
+    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let error = Model::load(&file.path, device)
+        .err()
+        .expect("56 tokens have no row");
+    let message = error.to_string();
+    assert!(
+        message.contains("256") && message.contains("200"),
+        "{message}"
+    );
 }

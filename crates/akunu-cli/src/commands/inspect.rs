@@ -9,8 +9,9 @@ mod text;
 use super::Run;
 use crate::failure::Failure;
 use akunu_gguf::WeightStore;
+use akunu_kernels::ChipConfig;
 use clap::Parser;
-use report::Report;
+use report::{Floor, Report};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -29,12 +30,24 @@ pub struct Inspect {
     /// Tokens of context to plan memory for [default: all that the model was trained for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     ctx: Option<u64>,
+    /// Also say how fast a chip could decode at best, for example "Apple M2 Pro"
+    #[arg(long, value_name = "NAME", value_parser = chip)]
+    chip: Option<ChipConfig>,
+}
+
+/// A chip by its name; the error lists all.
+fn chip(name: &str) -> Result<ChipConfig, String> {
+    ChipConfig::by_name(name).ok_or_else(|| {
+        let names: Vec<String> = ChipConfig::all().map(|chip| chip.name).collect();
+        format!("the known chips are {}", names.join(", "))
+    })
 }
 
 impl Run for Inspect {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let store = WeightStore::open(&self.file)?;
         let mut report = Report::new(&store, self.ctx)?;
+        report.floor = self.chip.as_ref().map(|chip| Floor::of(&store, chip));
         if self.tensors {
             report.list_tensors(&store);
         }

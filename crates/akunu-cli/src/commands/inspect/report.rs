@@ -4,6 +4,7 @@ use super::attention::Attention;
 use super::{folder, gguf};
 use crate::failure::Failure;
 use akunu_gguf::{Container, WeightStore};
+use akunu_kernels::ChipConfig;
 use akunu_types::DType;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -21,6 +22,9 @@ pub struct Report {
     pub weights: Weights,
     /// Absent for a model that keeps no keys and values, or does not say how many.
     pub kv_cache: Option<KvCache>,
+    /// How fast a chip could decode at best, when one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tensors: Option<Vec<Tensor>>,
 }
@@ -75,6 +79,30 @@ pub struct KvCache {
     pub bytes: u64,
 }
 
+/// The floor of decoding: each weight is read once a token, so no chip is faster than its memory.
+#[derive(Serialize)]
+pub struct Floor {
+    pub chip: String,
+    pub bytes_per_token: u64,
+    pub tokens_per_second: f64,
+}
+
+impl Floor {
+    /// The floor with an empty cache. Of a token embedding that is not the output layer too, a token
+    /// reads one row, which does not count.
+    pub fn of(store: &WeightStore, chip: &ChipConfig) -> Floor {
+        let tied = store.has_tied_embeddings();
+        let is_read = |name: &str| tied || name != "token_embedding.weight";
+        let read = store.iter().filter(|weight| is_read(weight.name));
+        let bytes_per_token = read.map(|weight| weight.size() as u64).sum();
+        Floor {
+            chip: chip.name.clone(),
+            bytes_per_token,
+            tokens_per_second: 1.0 / chip.seconds_for(bytes_per_token),
+        }
+    }
+}
+
 /// One tensor.
 #[derive(Serialize)]
 pub struct Tensor {
@@ -116,6 +144,7 @@ impl Report {
             weights: Weights::of(store),
             kv_cache: kv_cache(description.attention.as_ref(), context),
             description,
+            floor: None,
             tensors: None,
         })
     }

@@ -46,6 +46,15 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         );
         fact("KV cache", &line)?;
     }
+    if let Some(floor) = &report.floor {
+        let line = format!(
+            "at best {:.0} tokens a second on {}, which reads {} for each",
+            floor.tokens_per_second,
+            floor.chip,
+            bytes(floor.bytes_per_token)
+        );
+        fact("decoding", &line)?;
+    }
     writeln!(out)?;
     write_types(&report.weights.types, out)?;
     if let Some(tensors) = &report.tensors {
