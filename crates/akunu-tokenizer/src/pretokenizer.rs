@@ -1,6 +1,6 @@
 //! The pre-tokenizers: how a byte-level BPE vocabulary cuts text before it merges.
 //!
-//! `tokenizer.ggml.pre` names a row of [`TABLE`]. Its patterns are applied one after the other: each
+//! `tokenizer.ggml.pre` names a row of `TABLE`. Its patterns are applied one after the other: each
 //! cuts every piece of the former into its matches and what lies between them. BPE then merges inside
 //! of a piece, never across two.
 //!

@@ -4,7 +4,7 @@
 //! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A query that sees no
 //! key gives zeros.
 //!
-//! [`formula`] is the twin of all five; [`cases`] has their inputs; [`selection`] chooses among them.
+//! [`formula`] is the twin of all five; `cases` has their inputs; [`selection`] chooses among them.
 
 mod cases;
 pub mod flash_attention_decode;
