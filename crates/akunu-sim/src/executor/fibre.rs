@@ -75,11 +75,25 @@ impl Lane {
     }
 
     /// Where a trapped thread may go on: well inside its own stack.
+    #[cfg_attr(
+        not(all(target_os = "linux", target_arch = "x86_64")),
+        allow(
+            dead_code,
+            reason = "only the trap handler asks, which other systems do not have"
+        )
+    )]
     pub fn landing_stack(&self) -> usize {
         self.stack_base - 8192
     }
 
     /// Whether the address lies in the guard at the end of this thread's stack.
+    #[cfg_attr(
+        not(all(target_os = "linux", target_arch = "x86_64")),
+        allow(
+            dead_code,
+            reason = "only the trap handler asks, which other systems do not have"
+        )
+    )]
     pub fn overflowed_at(&self, address: usize) -> bool {
         (self.stack_limit.saturating_sub(64 * 1024)..self.stack_limit + 4096).contains(&address)
     }
@@ -96,6 +110,13 @@ thread_local! {
 }
 
 /// The GPU thread that runs on this host thread, if one does.
+#[cfg_attr(
+    not(all(target_os = "linux", target_arch = "x86_64")),
+    allow(
+        dead_code,
+        reason = "only the trap handler asks, which other systems do not have"
+    )
+)]
 pub fn current() -> Option<*mut Lane> {
     let lane = CURRENT.get();
     (!lane.is_null()).then_some(lane)
