@@ -39,7 +39,7 @@ const MAX_THREADS: u32 = 1024;
 struct Published(&'static str, u8, u32, u64, u64);
 
 /// Each chip in its full version. Cores and memory are Apple's figures. Apple does not give the size of
-/// the system-level cache: M1 to M4 are what others measured, M5 is taken to be as M4.
+/// the system-level cache: these figures are to be confirmed, and M5 is taken to be as M4.
 const CHIPS: [Published; 18] = [
     Published("Apple M1", 7, 8, 8, 68),
     Published("Apple M1 Pro", 7, 16, 24, 200),
