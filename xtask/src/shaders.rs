@@ -4,13 +4,15 @@
 //! |---|---|---|
 //! | `sim` | clang, a shared library a file | `target/shaders/sim/` |
 //! | `ptx` | clang, with real address spaces | `target/shaders/ptx/` |
-//! | `metallib` | `xcrun metal`, on a Mac | `target/shaders/akunu.metallib` |
+//! | `metallib` | `xcrun metal`, on a Mac | `target/shaders/metal/`, where the next build finds it |
 //!
 //! A file whose text, shim, flags and compiler are unchanged is not built again.
 
 use crate::failure::Failure;
 use crate::{debian, process, workspace};
-use akunu_sim::{Toolchain, flatten, ptx};
+use akunu_kernels::flatten::{flatten, library_name, metal_files};
+use akunu_kernels::sources;
+use akunu_sim::{Toolchain, ptx};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,8 +70,8 @@ fn toolchain() -> Result<Toolchain, Failure> {
 fn simulator(kernels: &Path, output: &Path) -> Result<(), Failure> {
     let toolchain = toolchain()?;
     let mut failed = Vec::new();
-    for file in akunu_sim::metal_files(kernels).map_err(found)? {
-        let made = flatten::flatten(kernels, &file)
+    for file in metal_files(kernels).map_err(unreadable)? {
+        let made = flatten(kernels, &file)
             .map_err(akunu_sim::SimError::from)
             .and_then(|source| akunu_sim::compile(&toolchain, &source, output));
         match made {
@@ -127,7 +129,7 @@ fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
     let folder = output.join("air");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;
     let mut parts: Vec<PathBuf> = Vec::new();
-    for file in akunu_sim::metal_files(kernels).map_err(found)? {
+    for file in metal_files(kernels).map_err(unreadable)? {
         let part = folder.join(file.replace('/', "-").replace(".metal", ".air"));
         if is_older(&part, kernels)? {
             process::run(
@@ -151,7 +153,10 @@ fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
         }
         parts.push(part);
     }
-    let library = output.join("akunu.metallib");
+    let made = output.join("metal");
+    std::fs::create_dir_all(&made).map_err(|source| Failure::io(&made, source))?;
+    // The hash of the sources: a library of older ones is never embedded.
+    let library = made.join(library_name(sources::HASH));
     process::run(
         Command::new("xcrun")
             .args(["-sdk", "macosx", "metallib"])
@@ -186,6 +191,10 @@ fn is_older(made: &Path, folder: &Path) -> Result<bool, Failure> {
         }
     }
     Ok(false)
+}
+
+fn unreadable(error: akunu_kernels::flatten::FlattenError) -> Failure {
+    Failure::Found(error.to_string())
 }
 
 fn found(error: akunu_sim::SimError) -> Failure {

@@ -6,6 +6,7 @@
 //! * [`plan`]: a list of dispatches that was checked once against real buffer sizes, for the largest
 //!   position it may be patched to, and is then replayed for every token.
 //! * [`cost`]: the bytes that a launch or a plan moves, and the operations that it computes.
+//! * [`sources`]: the text of every kernel, embedded; [`flatten`] is how it was made.
 //! * [`device`]: what an executor of plans offers. [`twin_device::TwinDevice`] runs the twins.
 //!
 //! This crate knows nothing of model files or of models.
@@ -21,9 +22,11 @@ pub mod constant;
 pub mod cost;
 pub mod device;
 pub mod extent;
+pub mod flatten;
 pub mod kernel;
 pub mod pipeline;
 pub mod plan;
+pub mod sources;
 pub mod table;
 pub mod twin;
 pub mod twin_device;

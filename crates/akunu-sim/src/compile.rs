@@ -1,9 +1,9 @@
 //! Compiles a flat source to a shared library, once for each content.
 
 use crate::error::SimError;
-use crate::flatten::FlatSource;
 use crate::rewrite::{Target, rewrite};
 use crate::toolchain::Toolchain;
+use akunu_kernels::flatten::FlatSource;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! What can go wrong between a `.metal` file and a finished launch.
 
-use crate::flatten::FlattenError;
 use crate::msl::ReadError;
+use akunu_kernels::flatten::FlattenError;
 use std::path::PathBuf;
 
 /// An error of the simulator or of the PTX compiler.

@@ -1,6 +1,6 @@
 //! Reads what a `.metal` source says about its own interface.
 //!
-//! [`read`] finds every kernel entry point of a flat source (see [`crate::flatten`]): plain
+//! [`read`] finds every kernel entry point of a flat source (see [`akunu_kernels::flatten`]): plain
 //! `kernel void f(…)` functions and the explicit instantiations
 //! `template [[host_name("name")]] kernel … f<Args>;` of kernel templates, with their parameters,
 //! and the function constants. The simulator and the PTX compiler make entry points from it; the

@@ -11,11 +11,10 @@
 
 use crate::compile::Build;
 use crate::error::SimError;
-use crate::flatten::{FlatSource, flatten};
 use crate::launch::ConstantValue;
 use crate::rewrite::{Target, rewrite};
-use crate::simulator::metal_files;
 use crate::toolchain::Toolchain;
+use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
 use std::path::{Path, PathBuf};
 
 const FLAGS: [&str; 21] = [

@@ -15,10 +15,10 @@ mod construct;
 mod entry;
 mod threadgroup;
 
-use crate::flatten::FlatSource;
 use crate::msl::lexer::{TokenKind, Tokens, lex};
 use crate::msl::lint::lint;
 use crate::msl::{ReadError, Unit, declarations, read};
+use akunu_kernels::flatten::FlatSource;
 use std::ops::Range;
 
 /// What the C++ is for.

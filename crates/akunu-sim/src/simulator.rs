@@ -6,11 +6,11 @@ use crate::executor::fibre_callbacks;
 use crate::executor::grid::Grid;
 use crate::executor::threadgroup::{Failure, Job, Problem};
 use crate::executor::trap::{self, Trap};
-use crate::flatten::{FlatSource, flatten};
 use crate::launch::Launch;
 use crate::library::Library;
 use crate::msl::{FunctionConstant, Kernel, Unit, read};
-use crate::toolchain::{Toolchain, list_files};
+use crate::toolchain::Toolchain;
+use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -113,29 +113,6 @@ impl Simulator {
         *slot = Some(library.clone());
         Ok(library)
     }
-}
-
-/// The `.metal` files under `folder`, relative to it, sorted.
-///
-/// # Errors
-/// When the folder cannot be listed.
-pub fn metal_files(folder: &Path) -> Result<Vec<String>, SimError> {
-    let mut files = Vec::new();
-    list_files(folder, &mut files).map_err(|source| SimError::Io {
-        path: folder.to_owned(),
-        source,
-    })?;
-    let mut names: Vec<String> = files
-        .iter()
-        .filter(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "metal")
-        })
-        .filter_map(|path| path.strip_prefix(folder).ok())
-        .map(|path| path.to_string_lossy().replace('\\', "/"))
-        .collect();
-    names.sort();
-    Ok(names)
 }
 
 fn read_file(folder: &Path, file: &str) -> Result<SourceFile, SimError> {

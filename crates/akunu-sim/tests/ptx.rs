@@ -2,7 +2,7 @@
 
 mod support;
 
-use akunu_sim::flatten::flatten;
+use akunu_kernels::flatten::flatten;
 use akunu_sim::{ConstantValue, SimError, Toolchain, ptx};
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! What the rewriter makes of MSL that C++ would read differently.
 
-use akunu_sim::flatten::FlatSource;
+use akunu_kernels::flatten::FlatSource;
 use akunu_sim::rewrite::{Target, rewrite};
 
 fn source(text: &str) -> FlatSource {

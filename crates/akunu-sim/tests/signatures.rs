@@ -2,7 +2,7 @@
 
 mod support;
 
-use akunu_sim::flatten::flatten;
+use akunu_kernels::flatten::flatten;
 use akunu_sim::msl::{Access, AddressSpace, Builtin, Kernel, ParameterKind, Unit, read};
 
 fn unit(source: &str) -> Unit {

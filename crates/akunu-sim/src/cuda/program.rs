@@ -5,13 +5,13 @@ use super::gpu::{Gpu, Module, Shape};
 use super::guarded::{Guarded, Guards};
 use crate::error::SimError;
 use crate::executor::abi::Constant;
-use crate::flatten::flatten;
 use crate::launch::Launch;
 use crate::msl::{self, Unit};
 use crate::ptx;
 use crate::table::{check_outputs, constants, contents};
 use akunu_kernels::ChipConfig;
 use akunu_kernels::case::Case;
+use akunu_kernels::flatten::flatten;
 use akunu_kernels::table::KernelRow;
 use std::path::Path;
 

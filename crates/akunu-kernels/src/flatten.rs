@@ -3,6 +3,8 @@
 //! The Metal compiler has no include path when it compiles from a string, so every `#include "x.h"` is
 //! replaced by the file's text, each file once, with `#line` directives so that messages still name
 //! the file and line a person edits. `#include <metal_stdlib>` and other angle-bracket includes stay.
+//!
+//! The build script of this crate uses this file too: it embeds every flat source in the program.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -65,6 +67,51 @@ pub fn flatten(root: &Path, file: &str) -> Result<FlatSource, FlattenError> {
         file: file.to_owned(),
         text: flattener.text,
     })
+}
+
+/// The `.metal` files under `root`, relative to it, sorted.
+///
+/// # Errors
+/// When a folder cannot be listed.
+pub fn metal_files(root: &Path) -> Result<Vec<String>, FlattenError> {
+    let mut names = Vec::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let failed = |source| FlattenError::Read {
+            path: folder.clone(),
+            source,
+        };
+        for entry in std::fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let is_metal = path.extension().is_some_and(|ending| ending == "metal");
+            match path.strip_prefix(root) {
+                _ if path.is_dir() => folders.push(path),
+                Ok(name) if is_metal => names.push(display_name(name)),
+                _ => {}
+            }
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// A name for what these sources compile to: FNV-1a over the names and texts.
+pub fn sources_hash<'a>(sources: impl IntoIterator<Item = (&'a str, &'a str)>) -> u64 {
+    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01b3;
+    let mut hash = BASIS;
+    for (file, text) in sources {
+        // A zero byte ends each part, so that a moved border is another hash.
+        for byte in file.bytes().chain([0]).chain(text.bytes()).chain([0]) {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(PRIME);
+        }
+    }
+    hash
+}
+
+/// The name of the Metal library that is compiled from sources of this hash.
+pub fn library_name(hash: u64) -> String {
+    format!("akunu-{hash:016x}.metallib")
 }
 
 struct Flattener<'a> {
@@ -198,6 +245,28 @@ mod tests {
              #line 1 \"f/b.h\"\nint b;\n#line 3 \"include/a.h\"\nint a;\n#line 3 \"f/k.metal\"\n\
              #line 4 \"f/k.metal\"\nint k;\n"
         );
+    }
+
+    /// A library that was compiled from other sources must not pass for the one of these.
+    #[test]
+    fn the_hash_tells_sources_apart() {
+        let one = sources_hash([("a", "bc"), ("d", "e")]);
+        assert_eq!(one, sources_hash([("a", "bc"), ("d", "e")]));
+        assert_ne!(one, sources_hash([("a", "bc"), ("d", "f")]));
+        assert_ne!(one, sources_hash([("ab", "c"), ("d", "e")]));
+        assert_ne!(one, sources_hash([("a", "bc"), ("de", "")]));
+        // The published value of FNV-1a for no bytes.
+        assert_eq!(sources_hash([]), 0xcbf2_9ce4_8422_2325);
+    }
+
+    #[test]
+    fn files_are_found_in_all_folders() {
+        let dir = folder(&[("b/x.metal", ""), ("b/c/y.metal", ""), ("b/z.h", "")]);
+        assert_eq!(
+            metal_files(dir.path()).unwrap(),
+            ["b/c/y.metal", "b/x.metal"]
+        );
+        assert!(metal_files(&dir.path().join("none")).is_err());
     }
 
     #[test]

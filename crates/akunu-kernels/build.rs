@@ -1,0 +1,55 @@
+//! Embeds the kernels: every `.metal` file made flat and, for macOS, the Metal library that
+//! `cargo xtask shaders` compiled from the same sources, where there is one.
+
+#[path = "src/flatten.rs"]
+mod flatten;
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    let kernels = root.join("kernels");
+    // Cargo looks at every file below a folder.
+    println!("cargo::rerun-if-changed={}", kernels.display());
+    println!("cargo::rerun-if-changed=src/flatten.rs");
+
+    let mut sources = Vec::new();
+    for file in flatten::metal_files(&kernels)? {
+        sources.push(flatten::flatten(&kernels, &file)?);
+    }
+    let parts = sources.iter().map(|source| (&*source.file, &*source.text));
+    let hash = flatten::sources_hash(parts);
+
+    let mut table = String::from("&[\n");
+    for source in &sources {
+        let name = out.join(source.file.replace('/', "-"));
+        std::fs::write(&name, &source.text)?;
+        writeln!(table, "({:?}, include_str!({name:?})),", source.file)?;
+    }
+    table.push_str("]\n");
+    std::fs::write(out.join("sources.rs"), table)?;
+    std::fs::write(out.join("hash.rs"), format!("{hash:#x}"))?;
+    let library = metal_library(&root, hash)?;
+    let library = match library {
+        Some(path) => format!("Some(include_bytes!({path:?}))"),
+        None => "None".to_owned(),
+    };
+    std::fs::write(out.join("library.rs"), library)?;
+    Ok(())
+}
+
+/// The compiled library of these very sources: its name holds their hash.
+fn metal_library(root: &Path, hash: u64) -> Result<Option<PathBuf>, Box<dyn Error>> {
+    if std::env::var("CARGO_CFG_TARGET_OS")? != "macos" {
+        return Ok(None);
+    }
+    // The folder must exist: cargo runs this script again each time while a watched path is missing.
+    let folder = root.join("target/shaders/metal");
+    std::fs::create_dir_all(&folder)?;
+    println!("cargo::rerun-if-changed={}", folder.display());
+    let path = folder.join(flatten::library_name(hash));
+    Ok(path.is_file().then_some(path))
+}
