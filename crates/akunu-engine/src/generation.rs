@@ -9,7 +9,7 @@ use akunu_tokenizer::DecodeStream;
 
 use crate::error::EngineError;
 use crate::sampling::Sampling;
-use crate::session::Session;
+use crate::session::{DecodePlans, Session};
 use crate::text::StopMatcher;
 
 /// Stops a generation from another thread.
@@ -95,6 +95,7 @@ pub enum StopReason {
 /// rolled back.
 pub struct Generation<'s, 'm> {
     session: &'s mut Session<'m>,
+    plans: Arc<DecodePlans>,
     options: GenerateOptions,
     decoder: Option<DecodeStream<'m>>,
     stops: StopMatcher,
@@ -113,12 +114,17 @@ pub struct Generation<'s, 'm> {
 const TARGET: Duration = Duration::from_millis(60);
 
 impl<'s, 'm> Generation<'s, 'm> {
-    pub(crate) fn new(session: &'s mut Session<'m>, options: GenerateOptions) -> Self {
+    pub(crate) fn new(
+        session: &'s mut Session<'m>,
+        plans: Arc<DecodePlans>,
+        options: GenerateOptions,
+    ) -> Self {
         let start = session.tokens().len();
         Generation {
             decoder: Some(session.model().tokenizer().stream()),
             stops: StopMatcher::new(&options.stop),
             session,
+            plans,
             options,
             queue: VecDeque::new(),
             last: None,
@@ -163,7 +169,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             return Ok(false);
         }
         let Some(last) = self.last else {
-            let first = self.session.choose()?;
+            let first = self.session.choose(&self.plans)?;
             self.last = Some(first);
             self.queue.push_back(first);
             return Ok(true);
@@ -176,7 +182,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         let wanted = self.options.max_tokens - self.handed_out;
         let n = (self.chain as usize).min(room).min(wanted).max(1) as u32;
         let begin = Instant::now();
-        let chosen = self.session.decode(last, n)?;
+        let chosen = self.session.decode(&self.plans, last, n)?;
         self.adapt(n, begin.elapsed());
         self.last = chosen.last().copied();
         self.queue.extend(chosen);

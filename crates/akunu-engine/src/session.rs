@@ -1,10 +1,14 @@
 //! A conversation: the tokens that the KV cache holds, and what is computed from them.
 
-use std::collections::HashMap;
+mod plans;
+mod score;
+
+use std::sync::Arc;
 
 use akunu_kernels::Plan;
 
-use crate::builder::Builder;
+pub(crate) use self::plans::DecodePlans;
+use self::plans::PrefillPlans;
 use crate::error::EngineError;
 use crate::generation::{GenerateOptions, Generation};
 use crate::memory::{Memory, Sizes};
@@ -47,8 +51,8 @@ pub struct Session<'m> {
     tokens: Vec<u32>,
     /// Positions beyond `tokens` that the cache was written at: a ring may have lost older ones.
     written: usize,
-    prefills: HashMap<(u32, bool), Plan>,
-    decode: Option<(Sampling, Plan, Plan)>,
+    prefills: PrefillPlans,
+    decode: Option<Arc<DecodePlans>>,
 }
 
 /// The default context of models that were trained for more.
@@ -84,7 +88,7 @@ impl<'m> Session<'m> {
             sizes,
             tokens: Vec::new(),
             written: 0,
-            prefills: HashMap::new(),
+            prefills: PrefillPlans::default(),
             decode: None,
         })
     }
@@ -154,20 +158,15 @@ impl<'m> Session<'m> {
         if self.tokens.is_empty() {
             return Err(EngineError::NothingToContinue);
         }
-        options.sampling.check()?;
-        self.prepare_decode(options.sampling)?;
-        Ok(Generation::new(self, options))
+        let plans = self.decode_plans(options.sampling)?;
+        Ok(Generation::new(self, plans, options))
     }
 
     /// The plan of a decode step that chooses with `sampling`: what it runs and, by
     /// [`Plan::cost`], what that costs.
     pub fn decode_plan(&mut self, sampling: Sampling) -> Result<&Plan, EngineError> {
-        sampling.check()?;
-        self.prepare_decode(sampling)?;
-        match &self.decode {
-            Some((_, _, step)) => Ok(step),
-            None => unreachable!("it was just prepared"),
-        }
+        let plans = self.decode_plans(sampling)?;
+        Ok(&self.decode.insert(plans).step)
     }
 
     fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {
@@ -210,83 +209,30 @@ impl<'m> Session<'m> {
     fn run(&mut self, tokens: &[u32]) -> Result<(), EngineError> {
         let n_chunks = tokens.len().div_ceil(self.sizes.chunk as usize);
         for (at, chunk) in tokens.chunks(self.sizes.chunk as usize).enumerate() {
-            let (rows, last) = (chunk.len() as u32, at + 1 == n_chunks);
-            self.prepare_prefill(rows, last)?;
-            let first = self.tokens.len();
-            let mut device = self.model.device();
-            let bytes = bytemuck::cast_slice(chunk);
-            device.write(self.memory.prompt, 0, bytes)?;
-            device.write(self.memory.history, 4 * first, bytes)?;
-            if let Some(plan) = self.prefills.get(&(rows, last)) {
-                device.run(plan, first as u32)?;
-            }
-            drop(device);
-            self.tokens.extend(chunk);
-            self.written = self.written.max(self.tokens.len());
+            let plan = self.prefill_plan(chunk.len() as u32, at + 1 == n_chunks)?;
+            self.run_chunk(&plan, chunk)?;
         }
         Ok(())
     }
 
-    /// The plan for `rows` tokens, with the logits of the last one when they are wanted.
-    fn prepare_prefill(&mut self, rows: u32, with_logits: bool) -> Result<(), EngineError> {
-        if self.prefills.contains_key(&(rows, with_logits)) {
-            return Ok(());
-        }
+    /// Runs one chunk after the present content.
+    fn run_chunk(&mut self, plan: &Plan, chunk: &[u32]) -> Result<(), EngineError> {
+        let first = self.tokens.len();
         let mut device = self.model.device();
-        let mut builder = self.builder(device.as_mut(), rows);
-        builder.layers(self.memory.prompt)?;
-        if with_logits {
-            builder.logits(rows - 1)?;
-        }
-        let plan = Plan::check(builder.dispatches, self.sizes.context - rows)?;
+        let bytes = bytemuck::cast_slice(chunk);
+        device.write(self.memory.prompt, 0, bytes)?;
+        device.write(self.memory.history, 4 * first, bytes)?;
+        device.run(plan, first as u32)?;
         drop(device);
-        self.prefills.insert((rows, with_logits), plan);
+        self.tokens.extend(chunk);
+        self.written = self.written.max(self.tokens.len());
         Ok(())
-    }
-
-    /// The plan that chooses a token from logits, and the one that also computes them.
-    fn prepare_decode(&mut self, sampling: Sampling) -> Result<(), EngineError> {
-        if self
-            .decode
-            .as_ref()
-            .is_some_and(|(has, ..)| *has == sampling)
-        {
-            return Ok(());
-        }
-        let last = self.sizes.context - 1;
-        let mut device = self.model.device();
-        let mut builder = self.builder(device.as_mut(), 1);
-        sampling.write(&mut builder)?;
-        let choose = Plan::check(builder.dispatches, last)?;
-        let mut builder = self.builder(device.as_mut(), 1);
-        builder.layers(self.memory.token)?;
-        builder.logits(0)?;
-        sampling.write(&mut builder)?;
-        let step = Plan::check(builder.dispatches, last)?;
-        log_kernels(&step);
-        drop(device);
-        self.decode = Some((sampling, choose, step));
-        Ok(())
-    }
-
-    fn builder<'a>(&'a self, device: &'a mut dyn akunu_kernels::Device, rows: u32) -> Builder<'a> {
-        Builder {
-            device,
-            config: self.model.config(),
-            weights: self.model.weights(),
-            memory: &self.memory,
-            context: self.sizes.context,
-            rows,
-            dispatches: Vec::new(),
-        }
     }
 
     /// Chooses the token after the last one from the logits that are there.
-    pub(crate) fn choose(&mut self) -> Result<u32, EngineError> {
+    pub(crate) fn choose(&mut self, plans: &DecodePlans) -> Result<u32, EngineError> {
         let position = self.tokens.len() as u32 - 1;
-        if let Some((_, choose, _)) = &self.decode {
-            self.model.device().run(choose, position)?;
-        }
+        self.model.device().run(&plans.choose, position)?;
         let mut chosen = [0];
         self.read_history(self.tokens.len(), &mut chosen)?;
         Ok(chosen[0])
@@ -294,11 +240,16 @@ impl<'m> Session<'m> {
 
     /// Runs `n` decode steps in one submission. `next` is the token that was chosen last; returns the
     /// `n` tokens chosen after it.
-    pub(crate) fn decode(&mut self, next: u32, n: u32) -> Result<Vec<u32>, EngineError> {
+    pub(crate) fn decode(
+        &mut self,
+        plans: &DecodePlans,
+        next: u32,
+        n: u32,
+    ) -> Result<Vec<u32>, EngineError> {
         let first = self.tokens.len();
-        if let Some((_, _, step)) = &self.decode {
-            self.model.device().run_chain(step, first as u32, n)?;
-        }
+        let mut device = self.model.device();
+        device.run_chain(&plans.step, first as u32, n)?;
+        drop(device);
         let mut chosen = vec![0; n as usize];
         self.read_history(first + 1, &mut chosen)?;
         self.tokens.push(next);
@@ -328,20 +279,4 @@ impl Drop for Session<'_> {
             device.release(buffer);
         }
     }
-}
-
-/// Says once which kernels a model decodes with.
-fn log_kernels(plan: &Plan) {
-    let mut kernels: Vec<String> = Vec::new();
-    for dispatch in plan.dispatches() {
-        let name = dispatch.kernel.row().name();
-        if !kernels.contains(&name) {
-            kernels.push(name);
-        }
-    }
-    tracing::info!(
-        dispatches = plan.dispatches().len(),
-        kernels = kernels.join(" "),
-        "decode plan"
-    );
 }
