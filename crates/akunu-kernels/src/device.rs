@@ -115,6 +115,13 @@ pub trait Device: Send {
     /// The pipeline of this key, made at the first request.
     fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError>;
 
+    /// What a device can do once for a plan before it runs: lay weights out as its kernels read them,
+    /// make memory resident. A plan runs without it as well, but perhaps more slowly.
+    fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
+        let _ = plan;
+        Ok(())
+    }
+
     /// Runs a plan once, patched to `position`, and waits.
     fn run(&mut self, plan: &Plan, position: u32) -> Result<(), DeviceError> {
         self.run_chain(plan, position, 1)

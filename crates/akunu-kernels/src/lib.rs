@@ -23,6 +23,7 @@ pub mod cost;
 pub mod device;
 pub mod extent;
 pub mod flatten;
+mod hazard;
 pub mod kernel;
 pub mod pipeline;
 pub mod plan;

@@ -1,11 +1,16 @@
 //! Plans: dispatches that were checked once and are then replayed for every token.
 
+mod check;
+mod error;
+
 use std::ops::Range;
 
 use akunu_types::SharedStruct;
 
+pub use self::error::PlanError;
 use crate::constant::Constants;
 use crate::device::{Buffer, Device, DeviceError};
+use crate::hazard;
 use crate::pipeline::{PipelineId, PipelineKey};
 use crate::table::{KernelId, Launch};
 
@@ -164,7 +169,7 @@ impl Dispatch {
     }
 
     /// The bytes of each binding that the kernel may touch at `position`.
-    fn extents(&self, position: u32) -> Vec<Range<usize>> {
+    pub(crate) fn extents(&self, position: u32) -> Vec<Range<usize>> {
         let row = self.kernel.row();
         let params = self.patch.apply(&self.params, position);
         let required = (row.required)(&row.args(params.as_bytes(), &self.constants));
@@ -175,128 +180,12 @@ impl Dispatch {
     }
 }
 
-/// Why a plan was refused.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// The number of bindings is not the kernel's.
-    #[error("dispatch {index} ({kernel}): {found} bindings given, {wanted} wanted")]
-    BindingCount {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// Bindings given.
-        found: usize,
-        /// Bindings that the kernel has.
-        wanted: usize,
-    },
-    /// The params are of another struct.
-    #[error("dispatch {index} ({kernel}): {found} bytes of params given, {wanted} wanted")]
-    ParamsSize {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// Bytes given.
-        found: usize,
-        /// Bytes of the kernel's params struct.
-        wanted: usize,
-    },
-    /// A patch outside of the params.
-    #[error("dispatch {index} ({kernel}): the patch ends at byte {end} of {size} bytes of params")]
-    PatchRange {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// End of the patch.
-        end: usize,
-        /// Size of the params.
-        size: usize,
-    },
-    /// A constant that the kernel does not look at.
-    #[error("dispatch {index} ({kernel}): the kernel has no constant {constant}")]
-    UnknownConstant {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// The constant's MSL name.
-        constant: &'static str,
-    },
-    /// A buffer is too small for the largest position.
-    #[error(
-        "dispatch {index} ({kernel}): binding {binding} needs {needed} bytes at offset {offset} \
-         at position {position}, the buffer has {len}"
-    )]
-    TooSmall {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// The binding's name.
-        binding: &'static str,
-        /// Bytes needed from the offset on.
-        needed: usize,
-        /// The offset.
-        offset: usize,
-        /// The position for which it was checked.
-        position: u32,
-        /// Size of the buffer.
-        len: usize,
-    },
-    /// An offset at which the element type may not lie.
-    #[error("dispatch {index} ({kernel}): offset {offset} of binding {binding} is not aligned")]
-    Misaligned {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// The binding's name.
-        binding: &'static str,
-        /// The offset.
-        offset: usize,
-    },
-    /// A kernel would write to mapped weights.
-    #[error("dispatch {index} ({kernel}): binding {binding} is written, its buffer is read-only")]
-    ReadOnly {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// The binding's name.
-        binding: &'static str,
-    },
-    /// A written binding overlaps another binding of the same dispatch.
-    #[error("dispatch {index} ({kernel}): bindings {a} and {b} overlap and one is written")]
-    Overlap {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// One binding's name.
-        a: &'static str,
-        /// The other's.
-        b: &'static str,
-    },
-    /// A launch that no chip runs.
-    #[error("dispatch {index} ({kernel}): cannot launch {launch:?}")]
-    Launch {
-        /// Place in the plan.
-        index: usize,
-        /// Kernel name.
-        kernel: String,
-        /// The geometry.
-        launch: Launch,
-    },
-}
-
 /// A list of dispatches that was checked: no dispatch can read or write out of bounds at any position
 /// up to [`Plan::max_position`].
 #[derive(Debug)]
 pub struct Plan {
     dispatches: Vec<Dispatch>,
+    barriers: Vec<bool>,
     max_position: u32,
 }
 
@@ -304,10 +193,11 @@ impl Plan {
     /// Checks every dispatch for positions `0 ..= max_position`.
     pub fn check(dispatches: Vec<Dispatch>, max_position: u32) -> Result<Plan, PlanError> {
         for (index, dispatch) in dispatches.iter().enumerate() {
-            check_shape(index, dispatch)?;
-            check_bindings(index, dispatch, max_position)?;
+            check::shape(index, dispatch)?;
+            check::bindings(index, dispatch, max_position)?;
         }
         Ok(Plan {
+            barriers: hazard::barriers(&dispatches, max_position),
             dispatches,
             max_position,
         })
@@ -316,6 +206,12 @@ impl Plan {
     /// The dispatches in order.
     pub fn dispatches(&self) -> &[Dispatch] {
         &self.dispatches
+    }
+
+    /// Whether this dispatch touches what earlier ones may still be working on: all of them must have
+    /// ended before it begins. Dispatches without one between them may run at the same time.
+    pub fn barrier_before(&self, index: usize) -> bool {
+        self.barriers[index]
     }
 
     /// The largest position that a run may be patched to.
@@ -334,111 +230,4 @@ impl Plan {
         }
         Ok(())
     }
-}
-
-fn check_shape(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> {
-    let row = dispatch.kernel.row();
-    let kernel = || row.name();
-    let (found, wanted) = (dispatch.bindings.len(), row.bindings.len());
-    if found != wanted {
-        return Err(PlanError::BindingCount {
-            index,
-            kernel: kernel(),
-            found,
-            wanted,
-        });
-    }
-    let (found, wanted) = (dispatch.params.as_bytes().len(), row.params.size);
-    if found != wanted {
-        return Err(PlanError::ParamsSize {
-            index,
-            kernel: kernel(),
-            found,
-            wanted,
-        });
-    }
-    let end = dispatch.patch.end();
-    if end > row.params.size {
-        return Err(PlanError::PatchRange {
-            index,
-            kernel: kernel(),
-            end,
-            size: row.params.size,
-        });
-    }
-    if let Some((extra, _)) = dispatch
-        .constants
-        .iter()
-        .find(|(c, _)| !row.constants.contains(c))
-    {
-        let constant = extra.spec().name;
-        return Err(PlanError::UnknownConstant {
-            index,
-            kernel: kernel(),
-            constant,
-        });
-    }
-    let launch = dispatch.launch;
-    let threads: u64 = launch.threads.iter().map(|&n| u64::from(n)).product();
-    if launch.grid.contains(&0) || !(1..=1024).contains(&threads) {
-        return Err(PlanError::Launch {
-            index,
-            kernel: kernel(),
-            launch,
-        });
-    }
-    Ok(())
-}
-
-fn check_bindings(index: usize, dispatch: &Dispatch, max_position: u32) -> Result<(), PlanError> {
-    let row = dispatch.kernel.row();
-    let extents = dispatch.extents(max_position);
-    for (at, (binding, slice)) in row.bindings.iter().zip(&dispatch.bindings).enumerate() {
-        let (kernel, name) = (|| row.name(), binding.name);
-        let offset = slice.offset;
-        if extents[at].end > slice.buffer.len {
-            return Err(PlanError::TooSmall {
-                index,
-                kernel: kernel(),
-                binding: name,
-                needed: extents[at].len(),
-                offset,
-                position: max_position,
-                len: slice.buffer.len,
-            });
-        }
-        if !offset.is_multiple_of(binding.element.alignment()) {
-            return Err(PlanError::Misaligned {
-                index,
-                kernel: kernel(),
-                binding: name,
-                offset,
-            });
-        }
-        if binding.access.writes() && !slice.buffer.writable {
-            return Err(PlanError::ReadOnly {
-                index,
-                kernel: kernel(),
-                binding: name,
-            });
-        }
-        for (other, other_binding) in row.bindings.iter().enumerate().skip(at + 1) {
-            let same = dispatch.bindings[other].buffer.id == slice.buffer.id;
-            let written = binding.access.writes() || other_binding.access.writes();
-            if same && written && overlap(&extents[at], &extents[other]) {
-                let (a, b) = (name, other_binding.name);
-                return Err(PlanError::Overlap {
-                    index,
-                    kernel: kernel(),
-                    a,
-                    b,
-                });
-            }
-        }
-    }
-    Ok(())
-}
-
-fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
-    a.start < b.end && b.start < a.end
 }

@@ -69,6 +69,7 @@ impl Session<'_> {
             builder.logits(rows - 1..rows, self.memory.logits.into())?;
         }
         let plan = Plan::check(builder.dispatches, self.sizes.context - rows)?;
+        device.prepare(&plan)?;
         drop(device);
         let plan = Arc::new(plan);
         self.prefills.insert(key, &plan);
@@ -80,7 +81,9 @@ impl Session<'_> {
         let mut device = self.model.device();
         let mut builder = self.builder(device.as_mut(), 1);
         builder.logits(rows, to)?;
-        Ok(Plan::check(builder.dispatches, 0)?)
+        let plan = Plan::check(builder.dispatches, 0)?;
+        device.prepare(&plan)?;
+        Ok(plan)
     }
 
     /// The plans that choose tokens with `sampling`.
@@ -99,11 +102,13 @@ impl Session<'_> {
         let mut builder = self.builder(device.as_mut(), 1);
         sampling.write(&mut builder)?;
         let choose = Plan::check(builder.dispatches, last)?;
+        device.prepare(&choose)?;
         let mut builder = self.builder(device.as_mut(), 1);
         builder.layers(self.memory.token)?;
         builder.logits(0..1, self.memory.logits.into())?;
         sampling.write(&mut builder)?;
         let step = Plan::check(builder.dispatches, last)?;
+        device.prepare(&step)?;
         log_kernels(&step);
         drop(device);
         let plans = Arc::new(DecodePlans {
