@@ -1,0 +1,162 @@
+//! Levels of instructions, and which of them this machine has.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A level of instructions. Kernels are written for levels, not for single extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Isa {
+    /// What every CPU can do.
+    Scalar,
+    /// x86-64 with AVX2, FMA and F16C.
+    Avx2,
+    /// x86-64 with AVX-512 F, BW, DQ, VL and VNNI.
+    Avx512,
+    /// The same with BF16, and AMX tiles of bytes and of BF16.
+    Amx,
+    /// Every 64-bit ARM CPU.
+    Neon,
+}
+
+/// A name that is no level.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown instructions `{0}`: one of scalar, avx2, avx512, amx, neon")]
+pub struct UnknownIsa(pub String);
+
+impl Isa {
+    /// Every level, the slower ones first.
+    pub const ALL: [Isa; 5] = [Isa::Scalar, Isa::Neon, Isa::Avx2, Isa::Avx512, Isa::Amx];
+
+    /// The best level of this machine.
+    pub fn detect() -> Isa {
+        let mut best = Isa::Scalar;
+        for isa in Isa::available() {
+            best = isa;
+        }
+        best
+    }
+
+    /// The levels that this machine has, the slower ones first.
+    pub fn available() -> Vec<Isa> {
+        Isa::ALL
+            .into_iter()
+            .filter(|isa| isa.is_available())
+            .collect()
+    }
+
+    /// Whether this machine has it.
+    pub fn is_available(self) -> bool {
+        match self {
+            Isa::Scalar => true,
+            Isa::Neon => cfg!(target_arch = "aarch64"),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => x86::has_avx2(),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => x86::has_avx512(),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx => x86::has_amx(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Isa::Avx2 | Isa::Avx512 | Isa::Amx => false,
+        }
+    }
+
+    /// The name that options take.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Isa::Scalar => "scalar",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+            Isa::Amx => "amx",
+            Isa::Neon => "neon",
+        }
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Isa {
+    type Err = UnknownIsa;
+
+    fn from_str(name: &str) -> Result<Isa, UnknownIsa> {
+        let found = Isa::ALL.into_iter().find(|isa| isa.name() == name);
+        found.ok_or_else(|| UnknownIsa(name.into()))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::is_x86_feature_detected as has;
+    use std::sync::OnceLock;
+
+    pub fn has_avx2() -> bool {
+        has!("avx2") && has!("fma") && has!("f16c")
+    }
+
+    pub fn has_avx512() -> bool {
+        has_avx2()
+            && has!("avx512f")
+            && has!("avx512bw")
+            && has!("avx512dq")
+            && has!("avx512vl")
+            && has!("avx512vnni")
+    }
+
+    /// Whether the CPU has tiles and the system lets this process use them.
+    pub fn has_amx() -> bool {
+        static HAS: OnceLock<bool> = OnceLock::new();
+        *HAS.get_or_init(|| {
+            has_avx512() && has!("avx512bf16") && cpu_has_tiles() && may_use_tiles()
+        })
+    }
+
+    /// CPUID leaf 7, EDX: AMX-BF16, AMX-TILE and AMX-INT8.
+    fn cpu_has_tiles() -> bool {
+        const TILES: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+        let leaf = std::arch::x86_64::__cpuid_count(7, 0);
+        leaf.edx & TILES == TILES
+    }
+
+    /// Linux gives the 8 KiB of tile state only to a process that asks for it.
+    #[cfg(target_os = "linux")]
+    fn may_use_tiles() -> bool {
+        const ARCH_REQ_XCOMP_PERM: libc::c_int = 0x1023;
+        const TILE_DATA: libc::c_ulong = 18;
+        // SAFETY: this call only changes what the kernel lets the process do; it touches no memory.
+        let status = unsafe { libc::syscall(libc::SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, TILE_DATA) };
+        status == 0
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn may_use_tiles() -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for isa in Isa::ALL {
+            assert_eq!(isa.to_string().parse(), Ok(isa));
+        }
+        assert_eq!("mmx".parse::<Isa>(), Err(UnknownIsa("mmx".into())));
+    }
+
+    /// A level contains those below it: a machine with tiles has AVX-512, one with that has AVX2.
+    #[test]
+    fn levels_are_nested_and_the_best_is_detected() {
+        let available = Isa::available();
+        assert_eq!(available.first(), Some(&Isa::Scalar));
+        assert_eq!(available.last(), Some(&Isa::detect()));
+        let has = |isa| available.contains(&isa);
+        assert!(!has(Isa::Amx) || has(Isa::Avx512));
+        assert!(!has(Isa::Avx512) || has(Isa::Avx2));
+        assert!(!(has(Isa::Neon) && has(Isa::Avx2)));
+    }
+}

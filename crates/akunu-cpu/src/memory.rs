@@ -1,0 +1,177 @@
+//! The memory of buffers: pages of the process's own, or a mapped file.
+
+use akunu_kernels::device::SharedBytes;
+use akunu_kernels::{Buffer, DeviceError};
+use memmap2::MmapMut;
+
+use crate::call::Place;
+
+/// Zeroed pages. They begin at a page, so that every element type is aligned, and none is taken from
+/// the system before it is written to.
+pub(crate) struct Pages {
+    /// Only gives the pages back; all accesses go through `first`.
+    _map: MmapMut,
+    first: *mut u8,
+    len: usize,
+}
+
+// SAFETY: the pages belong to this value alone; the pointer stands for them as a box would.
+unsafe impl Send for Pages {}
+// SAFETY: `&Pages` gives out bytes for reading, and a raw pointer whose users take care of themselves.
+unsafe impl Sync for Pages {}
+
+/// From this size on the system is asked for large pages: fewer look-ups for what is read in a row.
+const LARGE: usize = 2 << 20;
+
+impl Pages {
+    /// `len` zero bytes; `None` if the system has not as many.
+    pub fn zeroed(len: usize) -> Option<Pages> {
+        let mut map = MmapMut::map_anon(len.max(1)).ok()?;
+        #[cfg(target_os = "linux")]
+        if len >= LARGE && map.advise(memmap2::Advice::HugePage).is_err() {
+            tracing::debug!(len, "no large pages");
+        }
+        let first = map.as_mut_ptr();
+        Some(Pages {
+            _map: map,
+            first,
+            len,
+        })
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the pages are mapped as long as `self` lives, and writers hold `&mut self` or are
+        // kernels, which run while the device is borrowed mutably.
+        unsafe { std::slice::from_raw_parts(self.first, self.len) }
+    }
+
+    /// The bytes, to be written.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.len) }
+    }
+}
+
+enum Memory {
+    Owned(Pages),
+    Shared(SharedBytes),
+    Released,
+}
+
+/// The buffers of the device.
+#[derive(Default)]
+pub(crate) struct Buffers(Vec<Memory>);
+
+/// Shared memory is used as it is if it begins at a multiple of this.
+const SHARED_ALIGNMENT: usize = 16;
+
+impl Buffers {
+    /// A zeroed buffer.
+    pub fn allocate(&mut self, len: usize, label: &str) -> Result<Buffer, DeviceError> {
+        let pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
+        Ok(self.push(Memory::Owned(pages), len, true))
+    }
+
+    /// A read-only buffer over existing memory; memory that is not aligned is copied.
+    pub fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
+        let whole: &[u8] = (*bytes).as_ref();
+        let len = whole.len();
+        if whole.as_ptr().addr().is_multiple_of(SHARED_ALIGNMENT) {
+            return Ok(self.push(Memory::Shared(bytes), len, false));
+        }
+        let mut pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
+        pages.bytes_mut().copy_from_slice(whole);
+        Ok(self.push(Memory::Owned(pages), len, false))
+    }
+
+    fn push(&mut self, memory: Memory, len: usize, writable: bool) -> Buffer {
+        self.0.push(memory);
+        Buffer {
+            id: self.0.len() as u32 - 1,
+            len,
+            writable,
+        }
+    }
+
+    /// Frees a buffer; its number stays taken and stands for nothing.
+    pub fn release(&mut self, buffer: Buffer) {
+        if let Some(memory) = self.0.get_mut(buffer.id as usize) {
+            *memory = Memory::Released;
+        }
+    }
+
+    /// Refuses a buffer that is not, or no longer, one of ours.
+    pub fn check(&self, buffer: Buffer) -> Result<(), DeviceError> {
+        if self.place(buffer, 0).len() == buffer.len {
+            return Ok(());
+        }
+        Err(DeviceError::Foreign {
+            what: "buffer",
+            id: buffer.id,
+        })
+    }
+
+    /// All of a buffer from an offset on; nothing, if it is not one of ours.
+    pub fn place(&self, buffer: Buffer, offset: usize) -> Place {
+        let (first, len) = match self.0.get(buffer.id as usize) {
+            Some(Memory::Owned(pages)) => (pages.first, pages.len),
+            Some(Memory::Shared(bytes)) => {
+                let bytes: &[u8] = (**bytes).as_ref();
+                (bytes.as_ptr().cast_mut(), bytes.len())
+            }
+            Some(Memory::Released) | None => (std::ptr::dangling_mut(), 0),
+        };
+        let offset = offset.min(len);
+        Place::new(first.wrapping_add(offset), len - offset)
+    }
+
+    /// Copies host bytes into a buffer.
+    pub fn write(&mut self, buffer: Buffer, at: usize, from: &[u8]) -> Result<(), DeviceError> {
+        self.check(buffer)?;
+        let (id, len) = (buffer.id, buffer.len);
+        if !buffer.writable {
+            return Err(DeviceError::ReadOnly { buffer: id });
+        }
+        match self.0.get_mut(id as usize) {
+            Some(Memory::Owned(pages)) => {
+                let end = at.saturating_add(from.len());
+                let into = pages.bytes_mut().get_mut(at..end);
+                into.ok_or_else(|| out_of_range(id, at, end, len))?
+                    .copy_from_slice(from);
+                Ok(())
+            }
+            _ => Err(DeviceError::ReadOnly { buffer: id }),
+        }
+    }
+
+    /// Copies bytes of a buffer to the host.
+    pub fn read(&self, buffer: Buffer, at: usize, into: &mut [u8]) -> Result<(), DeviceError> {
+        self.check(buffer)?;
+        let whole = match self.0.get(buffer.id as usize) {
+            Some(Memory::Owned(pages)) => pages.bytes(),
+            Some(Memory::Shared(bytes)) => (**bytes).as_ref(),
+            Some(Memory::Released) | None => &[],
+        };
+        let end = at.saturating_add(into.len());
+        let from = whole.get(at..end);
+        into.copy_from_slice(from.ok_or_else(|| out_of_range(buffer.id, at, end, whole.len()))?);
+        Ok(())
+    }
+}
+
+fn no_memory(bytes: usize, label: &str) -> DeviceError {
+    DeviceError::Memory {
+        bytes,
+        label: label.into(),
+    }
+}
+
+fn out_of_range(buffer: u32, offset: usize, end: usize, len: usize) -> DeviceError {
+    DeviceError::OutOfRange {
+        buffer,
+        offset,
+        end,
+        len,
+    }
+}

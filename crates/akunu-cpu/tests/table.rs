@@ -1,0 +1,129 @@
+//! Every kernel of the table, on each level of instructions that this machine has and on one, two and
+//! three threads, against its twin.
+//!
+//! Each binding lies in a buffer of its own, with guard bytes behind it: a kernel that writes beyond
+//! what its row requires changes them. A kernel that gives the parts overlapping shares, or none, is
+//! found by the odd numbers of threads.
+
+use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_kernels::case::{Case, compare};
+use akunu_kernels::plan::Slice;
+use akunu_kernels::{
+    Buffer, Device, Dispatch, KernelId, KernelRow, Patch, PipelineKey, Plan, table::Family,
+};
+
+const GUARD: [u8; 256] = [0xA5; 256];
+
+fn devices() -> Vec<CpuDevice> {
+    let mut devices = Vec::new();
+    for isa in Isa::available() {
+        for threads in [1, 2, 3] {
+            let options = CpuOptions {
+                threads: Some(threads),
+                isa: Some(isa),
+            };
+            devices.push(CpuDevice::new(options).expect("the machine has it"));
+        }
+    }
+    devices
+}
+
+/// Runs a case and returns what each binding holds afterwards, with its guard bytes.
+fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
+    let row = kernel.row();
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for data in &case.data {
+        let data = data.as_ref();
+        let buffer = device
+            .allocate(data.len() + GUARD.len(), "case")
+            .expect("memory");
+        device.write(buffer, 0, data).expect("fits");
+        device.write(buffer, data.len(), &GUARD).expect("fits");
+        buffers.push(buffer);
+    }
+    let key = PipelineKey {
+        kernel,
+        constants: case.constants.clone(),
+    };
+    let pipeline = device.pipeline(&key).expect("every kernel runs");
+    let args = row.args(case.params.as_bytes(), &case.constants);
+    let dispatch = Dispatch {
+        kernel,
+        pipeline,
+        launch: (row.launch)(&args, device.chip()),
+        constants: case.constants.clone(),
+        bindings: buffers.iter().map(|&buffer| Slice::from(buffer)).collect(),
+        params: case.params,
+        patch: Patch::default(),
+        label: "case",
+    };
+    let plan = Plan::check(vec![dispatch], 0).expect("cases are sound");
+    device.prepare(&plan).expect("prepares");
+    device.run(&plan, 0).expect("runs");
+    let mut found = Vec::new();
+    for buffer in buffers {
+        let mut bytes = vec![0; buffer.len];
+        device.read(buffer, 0, &mut bytes).expect("fits");
+        found.push(bytes);
+        device.release(buffer);
+    }
+    found
+}
+
+/// What is wrong with one run, if anything.
+fn fault(row: &KernelRow, case: &Case, found: &[Vec<u8>]) -> Option<String> {
+    for (at, bytes) in found.iter().enumerate() {
+        let guard = &bytes[case.data[at].as_ref().len()..];
+        if guard != GUARD {
+            return Some(format!("{}: guard bytes changed", row.bindings[at].name));
+        }
+    }
+    for (at, expected) in case.expected(row) {
+        let expected = expected.as_ref();
+        let (found, rest) = found[at].split_at(expected.len());
+        if let Err(mismatch) = compare(row, case, at, expected, found) {
+            return Some(mismatch.to_string());
+        }
+        let before = &case.data[at].as_ref()[expected.len()..];
+        if !rest.starts_with(before) {
+            return Some(format!("{}: more was written", row.bindings[at].name));
+        }
+    }
+    None
+}
+
+fn check(of_interest: impl Fn(Family) -> bool) {
+    let mut devices = devices();
+    let mut n_cases = 0;
+    for kernel in KernelId::all() {
+        let row = kernel.row();
+        if !of_interest(row.family) {
+            continue;
+        }
+        for case in (row.cases)(row.dtype) {
+            n_cases += 1;
+            for device in &mut devices {
+                let found = run(device, kernel, &case);
+                if let Some(fault) = fault(&row, &case, &found) {
+                    let (isa, threads) = (device.isa(), device.threads());
+                    let name = row.name();
+                    panic!("{name} on {threads} × {isa}, {}: {fault}", case.label);
+                }
+            }
+        }
+    }
+    assert!(n_cases > 0, "no kernel was of interest");
+}
+
+/// The families of products.
+const PRODUCTS: [Family; 2] = [Family::Matmul, Family::Fused];
+
+#[test]
+fn products_agree_with_their_twins() {
+    check(|family| PRODUCTS.contains(&family));
+}
+
+#[test]
+fn all_other_kernels_agree_with_their_twins() {
+    check(|family| !PRODUCTS.contains(&family));
+}
