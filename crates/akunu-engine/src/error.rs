@@ -1,5 +1,6 @@
 //! Why a model cannot be loaded or run.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use akunu_kernels::{DeviceError, PlanError};
@@ -68,6 +69,23 @@ pub enum EngineError {
         /// The largest.
         max: u32,
     },
+    /// A context that needs more memory than there is.
+    #[error(
+        "a context of {context} tokens needs {cache} for keys and values and {scratch} to work with \
+         ({chunk} tokens at once), but only {available} of memory are free; choose a smaller --ctx"
+    )]
+    ContextMemory {
+        /// Tokens of the context.
+        context: u32,
+        /// Tokens that are prefilled at once.
+        chunk: u32,
+        /// Size of the KV cache.
+        cache: Bytes,
+        /// Size of the other buffers.
+        scratch: Bytes,
+        /// What the device has left.
+        available: Bytes,
+    },
     /// Generation before any token was given.
     #[error("there is nothing to go on from: give at least one token first")]
     NothingToContinue,
@@ -89,4 +107,19 @@ pub enum EngineError {
         /// The range.
         wanted: &'static str,
     },
+}
+
+/// A number of bytes, shown as people say it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let bytes = self.0 as f64;
+        match self.0 {
+            0..0x10_0000 => write!(f, "{:.1} KiB", bytes / 1024.0),
+            0x10_0000..0x4000_0000 => write!(f, "{:.1} MiB", bytes / (1024.0 * 1024.0)),
+            _ => write!(f, "{:.1} GiB", bytes / (1024.0 * 1024.0 * 1024.0)),
+        }
+    }
 }

@@ -34,7 +34,7 @@ mod session;
 mod text;
 mod weights;
 
-pub use error::EngineError;
+pub use error::{Bytes, EngineError};
 pub use generation::{CancelFlag, GenerateOptions, Generation, StopReason, Token};
 pub use model::Model;
 pub use sampling::Sampling;

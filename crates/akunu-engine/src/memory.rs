@@ -4,7 +4,7 @@ use akunu_arch::{ModelConfig, RopeConfig};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{Buffer, Device};
 
-use crate::error::EngineError;
+use crate::error::{Bytes, EngineError};
 use crate::sampling;
 
 /// The keys and values of one layer, head-major (n_kv_heads, slots, head_dim) in f16.
@@ -51,6 +51,8 @@ pub(crate) struct Memory {
     pub layers: Vec<LayerCache>,
     /// RoPE divisors of each layer, (head_dim / 2); layers of one kind share them.
     pub divisors: Vec<Slice>,
+    /// All of these buffers, for giving them back.
+    pub all: Vec<Buffer>,
 }
 
 /// How large the buffers are.
@@ -63,110 +65,169 @@ pub(crate) struct Sizes {
 }
 
 impl Memory {
+    /// Allocates everything; nothing when it is more than the device has.
     pub fn allocate(
         config: &ModelConfig,
         rope_freqs: &[f32],
         sizes: Sizes,
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let rows = sizes.chunk as usize;
-        let floats = |device: &mut dyn Device, n: usize, label: &str| device.allocate(4 * n, label);
-        let wide = |n: u32| rows * n as usize;
-        let kv = 2 * config.kv_dim();
-        let candidates = sampling::candidates(config.vocab_size);
-        let mut layers = Vec::with_capacity(config.layers.len());
-        for layer in &config.layers {
-            let slots = layer.cache_slots(sizes.context, sizes.chunk);
-            let bytes = 2 * slots as usize * config.kv_dim() as usize;
-            let (k, v) = (
-                device.allocate(bytes, "k cache")?,
-                device.allocate(bytes, "v cache")?,
-            );
-            layers.push(LayerCache { k, v, slots });
+        let scratch = scratch(config, sizes);
+        check_limit(config, sizes, &scratch, device)?;
+        let mut allocator = Allocator {
+            device,
+            made: Vec::new(),
+        };
+        let memory = allocator.memory(config, rope_freqs, sizes, scratch);
+        if memory.is_err() {
+            allocator.release();
         }
-        Ok(Memory {
-            h: floats(device, wide(config.dim), "residual stream")?,
-            x: floats(device, wide(config.dim), "normalised")?,
-            qkv: floats(device, wide(config.q_dim() + kv), "q, k, v")?,
-            attention: floats(device, wide(config.q_dim()), "attention")?,
-            y: floats(device, wide(config.dim), "block output")?,
-            gate: floats(device, wide(config.ffn_dim), "gate")?,
-            up: floats(device, wide(config.ffn_dim), "up")?,
-            activated: floats(device, wide(config.ffn_dim), "activated")?,
-            logits: floats(device, config.vocab_size as usize, "logits")?,
-            prompt: floats(device, rows, "prompt")?,
-            token: floats(device, 1, "token")?,
-            history: floats(device, sizes.context as usize + 1, "history")?,
-            top_values: [
-                floats(device, candidates, "candidates")?,
-                floats(device, candidates, "candidates")?,
-            ],
-            top_ids: [
-                floats(device, candidates, "candidate tokens")?,
-                floats(device, candidates, "candidate tokens")?,
-            ],
-            layers,
-            divisors: divisors(config, rope_freqs, device)?,
-        })
-    }
-
-    /// All buffers, for giving them back.
-    pub fn buffers(&self) -> Vec<Buffer> {
-        let scratch = [
-            self.h,
-            self.x,
-            self.qkv,
-            self.attention,
-            self.y,
-            self.gate,
-            self.up,
-        ];
-        let tokens = [
-            self.activated,
-            self.logits,
-            self.prompt,
-            self.token,
-            self.history,
-        ];
-        let sampler = self.top_values.into_iter().chain(self.top_ids);
-        let mut divisors: Vec<Buffer> = self.divisors.iter().map(|slice| slice.buffer).collect();
-        divisors.sort_by_key(|buffer| buffer.id);
-        divisors.dedup();
-        let caches = self.layers.iter().flat_map(|layer| [layer.k, layer.v]);
-        scratch
-            .into_iter()
-            .chain(tokens)
-            .chain(sampler)
-            .chain(divisors)
-            .chain(caches)
-            .collect()
+        memory
     }
 }
 
-/// One table for each kind of layer.
-fn divisors(
-    config: &ModelConfig,
-    rope_freqs: &[f32],
-    device: &mut dyn Device,
-) -> Result<Vec<Slice>, EngineError> {
-    let mut made: Vec<(RopeConfig, Slice)> = Vec::new();
-    let mut of_layers = Vec::with_capacity(config.layers.len());
-    for layer in &config.layers {
-        let known = made
-            .iter()
-            .find(|(rope, _)| *rope == layer.rope)
-            .map(|(_, place)| *place);
-        let place = match known {
-            Some(place) => place,
-            None => {
-                let values = layer.rope.divisors(config.head_dim, rope_freqs);
-                let buffer = device.allocate(4 * values.len(), "RoPE divisors")?;
-                device.write(buffer, 0, bytemuck::cast_slice(&values))?;
-                made.push((layer.rope, buffer.into()));
-                buffer.into()
-            }
+/// Makes buffers, and remembers them.
+struct Allocator<'a> {
+    device: &'a mut dyn Device,
+    made: Vec<Buffer>,
+}
+
+impl Allocator<'_> {
+    fn memory(
+        &mut self,
+        config: &ModelConfig,
+        rope_freqs: &[f32],
+        sizes: Sizes,
+        scratch: Scratch,
+    ) -> Result<Memory, EngineError> {
+        let layers = config.layers.iter().map(|layer| {
+            let slots = layer.cache_slots(sizes.context, sizes.chunk);
+            let bytes = 2 * u64::from(slots) * u64::from(config.kv_dim());
+            Ok(LayerCache {
+                k: self.buffer(bytes, "k cache")?,
+                v: self.buffer(bytes, "v cache")?,
+                slots,
+            })
+        });
+        let layers = layers.collect::<Result<_, EngineError>>()?;
+        let divisors = self.divisors(config, rope_freqs)?;
+        let mut buffers = Vec::with_capacity(scratch.len());
+        for (elements, label) in scratch {
+            buffers.push(self.buffer(4 * elements, label)?);
+        }
+        let Ok(buffers) = <[Buffer; 16]>::try_from(buffers) else {
+            unreachable!("a buffer was made for each size");
         };
-        of_layers.push(place);
+        #[rustfmt::skip]
+        let [
+            h, x, qkv, attention, y, gate, up, activated, logits, prompt, token, history,
+            values_a, values_b, ids_a, ids_b,
+        ] = buffers;
+        Ok(Memory {
+            h,
+            x,
+            qkv,
+            attention,
+            y,
+            gate,
+            up,
+            activated,
+            logits,
+            prompt,
+            token,
+            history,
+            top_values: [values_a, values_b],
+            top_ids: [ids_a, ids_b],
+            layers,
+            divisors,
+            all: self.made.clone(),
+        })
     }
-    Ok(of_layers)
+
+    /// One table for each kind of layer.
+    fn divisors(
+        &mut self,
+        config: &ModelConfig,
+        rope_freqs: &[f32],
+    ) -> Result<Vec<Slice>, EngineError> {
+        let mut made: Vec<(RopeConfig, Slice)> = Vec::new();
+        let mut of_layers = Vec::with_capacity(config.layers.len());
+        for layer in &config.layers {
+            let known = made.iter().find(|(rope, _)| *rope == layer.rope);
+            let place = match known {
+                Some((_, place)) => *place,
+                None => {
+                    let values = layer.rope.divisors(config.head_dim, rope_freqs);
+                    let buffer = self.buffer(4 * values.len() as u64, "RoPE divisors")?;
+                    self.device
+                        .write(buffer, 0, bytemuck::cast_slice(&values))?;
+                    made.push((layer.rope, buffer.into()));
+                    buffer.into()
+                }
+            };
+            of_layers.push(place);
+        }
+        Ok(of_layers)
+    }
+
+    fn buffer(&mut self, bytes: u64, label: &str) -> Result<Buffer, EngineError> {
+        let buffer = self.device.allocate(bytes as usize, label)?;
+        self.made.push(buffer);
+        Ok(buffer)
+    }
+
+    fn release(self) {
+        for buffer in self.made {
+            self.device.release(buffer);
+        }
+    }
+}
+
+/// The scratch buffers, in the order in which [`Memory`] has them: 4-byte elements, and what for.
+type Scratch = [(u64, &'static str); 16];
+
+fn scratch(config: &ModelConfig, sizes: Sizes) -> Scratch {
+    let rows = |width: u32| u64::from(sizes.chunk) * u64::from(width);
+    let candidates = sampling::candidates(config.vocab_size) as u64;
+    [
+        (rows(config.dim), "residual stream"),
+        (rows(config.dim), "normalised"),
+        (rows(config.q_dim() + 2 * config.kv_dim()), "q, k, v"),
+        (rows(config.q_dim()), "attention"),
+        (rows(config.dim), "block output"),
+        (rows(config.ffn_dim), "gate"),
+        (rows(config.ffn_dim), "up"),
+        (rows(config.ffn_dim), "activated"),
+        (config.vocab_size.into(), "logits"),
+        (rows(1), "prompt"),
+        (1, "token"),
+        (u64::from(sizes.context) + 1, "history"),
+        (candidates, "candidates"),
+        (candidates, "candidates"),
+        (candidates, "candidate tokens"),
+        (candidates, "candidate tokens"),
+    ]
+}
+
+fn check_limit(
+    config: &ModelConfig,
+    sizes: Sizes,
+    scratch: &Scratch,
+    device: &dyn Device,
+) -> Result<(), EngineError> {
+    let cache = config.kv_bytes(sizes.context, sizes.chunk);
+    let scratch = scratch.iter().map(|(elements, _)| 4 * elements).sum();
+    let Some(available) = device.memory_limit() else {
+        return Ok(());
+    };
+    if cache + scratch <= available {
+        return Ok(());
+    }
+    Err(EngineError::ContextMemory {
+        context: sizes.context,
+        chunk: sizes.chunk,
+        cache: Bytes(cache),
+        scratch: Bytes(scratch),
+        available: Bytes(available),
+    })
 }

@@ -275,7 +275,7 @@ impl<'m> Session<'m> {
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         let mut device = self.model.device();
-        for buffer in self.memory.buffers() {
+        for &buffer in &self.memory.all {
             device.release(buffer);
         }
     }

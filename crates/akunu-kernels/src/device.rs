@@ -97,6 +97,11 @@ pub trait Device: Send {
     /// The chip that plans for this device are laid out for.
     fn chip(&self) -> &ChipConfig;
 
+    /// Bytes that further buffers may take together, as far as the device can tell.
+    fn memory_limit(&self) -> Option<u64> {
+        None
+    }
+
     /// A zeroed buffer. `label` says in error messages and captures what it is for.
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError>;
 

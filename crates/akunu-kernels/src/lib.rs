@@ -24,6 +24,7 @@ pub mod device;
 pub mod extent;
 pub mod flatten;
 mod hazard;
+pub mod host_memory;
 pub mod kernel;
 pub mod pipeline;
 pub mod plan;

@@ -3,6 +3,7 @@
 use crate::bytes::AlignedBytes;
 use crate::chip::ChipConfig;
 use crate::device::{Buffer, Device, DeviceError, SharedBytes};
+use crate::host_memory;
 use crate::pipeline::{PipelineCache, PipelineId, PipelineKey};
 use crate::plan::{Dispatch, Plan};
 use crate::twin::Twin;
@@ -150,6 +151,10 @@ impl Device for TwinDevice {
 
     fn chip(&self) -> &ChipConfig {
         &self.chip
+    }
+
+    fn memory_limit(&self) -> Option<u64> {
+        host_memory::available()
     }
 
     fn allocate(&mut self, bytes: usize, _label: &str) -> Result<Buffer, DeviceError> {

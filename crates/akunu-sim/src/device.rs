@@ -118,6 +118,10 @@ impl Device for SimDevice {
         &self.chip
     }
 
+    fn memory_limit(&self) -> Option<u64> {
+        akunu_kernels::host_memory::available()
+    }
+
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
         let id = self.add(SimBuffer::zeroed(bytes), bytes, label)?;
         Ok(Buffer {
