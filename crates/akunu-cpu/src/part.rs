@@ -47,7 +47,9 @@ pub(crate) struct Scratch {
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct CacheLine([u8; 64]);
+struct CacheLine {
+    _bytes: [u8; 64],
+}
 
 impl Scratch {
     /// `n` elements, aligned to 64 bytes.
@@ -55,7 +57,7 @@ impl Scratch {
         const { assert!(align_of::<T>() <= align_of::<CacheLine>()) };
         let n_lines = (n * size_of::<T>()).div_ceil(size_of::<CacheLine>());
         if self.lines.len() < n_lines {
-            self.lines.resize(n_lines, CacheLine([0; 64]));
+            self.lines.resize(n_lines, CacheLine { _bytes: [0; 64] });
         }
         // SAFETY: as many bytes are there, initialised, aligned to more than `T` wants, and borrowed
         // mutably with `self`; any bits are a `T`, and a `T` has no bits that bytes may not have.

@@ -6,6 +6,7 @@
 //! found by the odd numbers of threads.
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::case::{Case, compare};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{
@@ -70,16 +71,19 @@ fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
     found
 }
 
+/// The place of each written binding, and its bytes.
+type Written = Vec<(usize, AlignedBytes)>;
+
 /// What is wrong with one run, if anything.
-fn fault(row: &KernelRow, case: &Case, found: &[Vec<u8>]) -> Option<String> {
+fn fault(row: &KernelRow, case: &Case, expected: &Written, found: &[Vec<u8>]) -> Option<String> {
     for (at, bytes) in found.iter().enumerate() {
         let guard = &bytes[case.data[at].as_ref().len()..];
         if guard != GUARD {
             return Some(format!("{}: guard bytes changed", row.bindings[at].name));
         }
     }
-    for (at, expected) in case.expected(row) {
-        let expected = expected.as_ref();
+    for (at, expected) in expected {
+        let (at, expected) = (*at, expected.as_ref());
         let (found, rest) = found[at].split_at(expected.len());
         if let Err(mismatch) = compare(row, case, at, expected, found) {
             return Some(mismatch.to_string());
@@ -102,9 +106,10 @@ fn check(of_interest: impl Fn(Family) -> bool) {
         }
         for case in (row.cases)(row.dtype) {
             n_cases += 1;
+            let expected = case.expected(&row);
             for device in &mut devices {
                 let found = run(device, kernel, &case);
-                if let Some(fault) = fault(&row, &case, &found) {
+                if let Some(fault) = fault(&row, &case, &expected, &found) {
                     let (isa, threads) = (device.isa(), device.threads());
                     let name = row.name();
                     panic!("{name} on {threads} × {isa}, {}: {fault}", case.label);
