@@ -128,7 +128,12 @@ impl Panels {
             }
         }
         self.lay_out(&wanted, pool)?;
-        if self.tiles.as_ref().is_none_or(|has| has.bytes().len() < tiles) && tiles > 0 {
+        if self
+            .tiles
+            .as_ref()
+            .is_none_or(|has| has.bytes().len() < tiles)
+            && tiles > 0
+        {
             self.tiles = Some(pages(tiles, "tiles")?);
         }
         Ok(())

@@ -134,7 +134,11 @@ unsafe fn half_dots<const BITS: u32>(
     // SAFETY: as the caller says.
     unsafe {
         // 8-bit weights are signed here, and need no correction.
-        let start = if BITS == 8 { 0 } else { *x.starts.get_unchecked(half) };
+        let start = if BITS == 8 {
+            0
+        } else {
+            *x.starts.get_unchecked(half)
+        };
         let mut dots = _mm256_set1_epi32(start);
         let values = x.values.as_ptr().add(half * CELL / 2).cast::<i32>();
         for j in 0..4 {
@@ -191,7 +195,8 @@ unsafe fn widen<const BITS: u32>(cell: *const u8, half: usize) -> [__m256i; 8] {
 #[target_feature(enable = "avx2")]
 fn bits_as_bytes(word: i32) -> __m256i {
     let byte_of = _mm256_setr_epi8(
-        0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 3,
+        0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3,
+        3, 3,
     );
     let bit_of = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
     let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(word), byte_of);
@@ -310,4 +315,3 @@ unsafe fn floats<const FLOAT: u8>(at: *const u8) -> __m256 {
         }
     }
 }
-

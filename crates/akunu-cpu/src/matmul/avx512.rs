@@ -205,7 +205,8 @@ unsafe fn pair_dots<const FLOAT: u8, const M: usize>(
                 let pair = x[m].as_ptr().add(2 * p).cast::<f64>().read_unaligned();
                 let pair = _mm512_castpd_ps(_mm512_set1_pd(pair));
                 for half in 0..2 {
-                    sums[m][chain][half] = _mm512_fmadd_ps(weights[half], pair, sums[m][chain][half]);
+                    sums[m][chain][half] =
+                        _mm512_fmadd_ps(weights[half], pair, sums[m][chain][half]);
                 }
             }
         }

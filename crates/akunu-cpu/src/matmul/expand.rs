@@ -96,9 +96,9 @@ unsafe fn tiles<const BITS: u32, const SCALES: u8>(
                 _ => _mm512_mul_ps(scale, offset),
             };
             let tile = out.add((c - from) * TILE).cast::<__m512i>();
-            for j in 0..8 {
+            for (j, numbers) in numbers.into_iter().enumerate() {
                 let scale = if j < 4 { first } else { last };
-                let [even, odd] = four_columns(numbers[j], scale, plus(scale));
+                let [even, odd] = four_columns(numbers, scale, plus(scale));
                 _mm512_storeu_si512(tile.add(2 * j), even);
                 _mm512_storeu_si512(tile.add(2 * j + 1), odd);
             }
@@ -126,8 +126,8 @@ fn interleave(a: __m512, b: __m512) -> __m512i {
     // SAFETY: both are 64 bytes of plain numbers.
     let both: __m512i = unsafe { std::mem::transmute(_mm512_cvtne2ps_pbh(b, a)) };
     let order = _mm512_set_epi16(
-        31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3,
-        18, 2, 17, 1, 16, 0,
+        31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6, 21, 5, 20, 4,
+        19, 3, 18, 2, 17, 1, 16, 0,
     );
     _mm512_permutexvar_epi16(order, both)
 }
@@ -159,7 +159,9 @@ unsafe fn split(float: Float, cell: *const u8, high: *mut u8, low: *mut u8) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 pub fn split_bf16([a, b]: [__m512; 2]) -> [__m512i; 2] {
     // SAFETY: 64 bytes of plain numbers.
-    let bits = |low, high| unsafe { std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low)) };
+    let bits = |low, high| unsafe {
+        std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low))
+    };
     let rounded = bits(a, b);
     let wide = |half| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)));
     let low_half = wide(_mm512_castsi512_si256(rounded));

@@ -63,7 +63,13 @@ pub const SCRATCH: usize = 4 * RUN * TILE + PAIR * PAIR * 4;
 /// The processor must have AVX-512 F, BW, VL and BF16. `packed` has room for [`packed_bytes`], and nobody
 /// else touches the tiles of these rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub unsafe fn pack_x(matrix: &Matrix, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+pub unsafe fn pack_x(
+    matrix: &Matrix,
+    shape: &Shape,
+    x: &[f32],
+    range: Range<usize>,
+    packed: *mut u8,
+) {
     let (cols, cells) = (matrix.plan.cols, matrix.plan.cells);
     let rest = shape.tile_rows() * cells * TILE;
     for row in range {
@@ -215,7 +221,8 @@ impl Block<'_> {
             self.packed
                 .wrapping_add((row * cells + from) * TILE + part * rest)
         };
-        let w = |part: usize| [0, 1].map(|which| tile_places(self.scratch, which)[part].cast_const());
+        let w =
+            |part: usize| [0, 1].map(|which| tile_places(self.scratch, which)[part].cast_const());
         let format = self.matrix.plan.format;
         let parts = [(0, 0), (1, 0), (0, 1)];
         let n_parts = 1 + usize::from(splits(format)) + usize::from(has_rest(format));
@@ -244,7 +251,11 @@ impl Block<'_> {
                 unsafe {
                     let to = y.add((row + r) * shape.ldc + col + c);
                     let sum = shape.alpha * sums.add(r * PAIR + c).read();
-                    to.write(if beta == 0.0 { sum } else { sum + beta * to.read() });
+                    to.write(if beta == 0.0 {
+                        sum
+                    } else {
+                        sum + beta * to.read()
+                    });
                 }
             }
         }

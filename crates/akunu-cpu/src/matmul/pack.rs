@@ -137,9 +137,7 @@ impl Cells for BlockQ5K {
         RowCell {
             words: k_nibbles(&self.qs, at),
             high: [
-                bits.fold(0, |word, (i, byte)| {
-                    word | (u32::from(byte >> at) & 1) << i
-                }),
+                bits.fold(0, |word, (i, byte)| word | (u32::from(byte >> at) & 1) << i),
                 0,
             ],
             scales: [u16::from_le_bytes([scale, min]), 0],
@@ -258,7 +256,9 @@ fn put_numbers(cell: &RowCell, bits: u32, n: usize, out: &mut [u8]) {
 
 fn put_scales(cell: &RowCell, scales: Scales, n: usize, out: &mut [u8]) {
     match scales {
-        Scales::Plain | Scales::WithMin => put_f16(&cell.scales, n, &mut out[..scales.cell_bytes()]),
+        Scales::Plain | Scales::WithMin => {
+            put_f16(&cell.scales, n, &mut out[..scales.cell_bytes()])
+        }
         Scales::Grouped | Scales::Halves => {
             let [first, second] = cell.scales[0].to_le_bytes();
             out[n] = first;

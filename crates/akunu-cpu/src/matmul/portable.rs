@@ -63,7 +63,10 @@ fn half_dots(numbers: &[[u8; 4 * ROWS]; 8], x: &Activations, half: usize) -> [i3
     let values = &x.values[half * CELL / 2..][..CELL / 2];
     for (numbers, x) in numbers[4 * (half % 2)..].iter().zip(values.chunks_exact(4)) {
         for (dot, row) in dots.iter_mut().zip(numbers.chunks_exact(4)) {
-            let products = row.iter().zip(x).map(|(&u, &q)| i32::from(u) * i32::from(q));
+            let products = row
+                .iter()
+                .zip(x)
+                .map(|(&u, &q)| i32::from(u) * i32::from(q));
             *dot += products.sum::<i32>();
         }
     }
@@ -74,7 +77,11 @@ fn half_dots(numbers: &[[u8; 4 * ROWS]; 8], x: &Activations, half: usize) -> [i3
 fn widen(bits: u32, cell: &[u8]) -> [[u8; 4 * ROWS]; 8] {
     let mut numbers = [[0; 4 * ROWS]; 8];
     for (j, numbers) in numbers.iter_mut().enumerate() {
-        let (from, shift) = if bits == 8 { (j, 0) } else { (j % 4, j / 4 * 4) };
+        let (from, shift) = if bits == 8 {
+            (j, 0)
+        } else {
+            (j % 4, j / 4 * 4)
+        };
         let mask = if bits == 8 { 255 } else { 15 };
         for (i, (number, byte)) in numbers.iter_mut().zip(&cell[64 * from..][..64]).enumerate() {
             *number = byte >> shift & mask;
@@ -137,7 +144,6 @@ fn number(float: Float, bytes: &[u8], at: usize) -> f32 {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,9 +186,20 @@ mod tests {
                 }
                 Format::Float(float) => (functions.float(float, &panel, cells, &[&x]), 1e-10),
             };
-            let exact = |n| weight.row(&bytes, n).iter().zip(&x).map(|(w, x)| w * x).sum();
+            let exact = |n| {
+                weight
+                    .row(&bytes, n)
+                    .iter()
+                    .zip(&x)
+                    .map(|(w, x)| w * x)
+                    .sum()
+            };
             let exact: Vec<f32> = (0..rows).map(exact).collect();
-            let error: f32 = exact.iter().zip(dots[0]).map(|(a, b)| (a - b).powi(2)).sum();
+            let error: f32 = exact
+                .iter()
+                .zip(dots[0])
+                .map(|(a, b)| (a - b).powi(2))
+                .sum();
             let power: f32 = exact.iter().map(|a| a * a).sum();
             assert!(error / power < bound, "{dtype}: {}", error / power);
         }
