@@ -21,7 +21,7 @@ pub enum Failure {
     },
     /// An asset could not be fetched.
     #[error(transparent)]
-    Asset(#[from] akunu_fetch::FetchError),
+    Asset(#[from] crate::assets::AssetError),
     /// Another program could not be run, or failed.
     #[error(transparent)]
     Process(#[from] crate::process::ProcessError),

@@ -7,7 +7,7 @@ use std::path::Path;
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Device};
-use akunu_sim::{Schedule, SimDevice, Simulator};
+use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::DType;
 use support::tiny_llama;
 
@@ -15,7 +15,10 @@ fn simulator(schedule: Schedule) -> Box<dyn Device> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there: `apt-get install clang-19`");
-    Box::new(SimDevice::new(simulator, ChipConfig::m1(), schedule))
+    Box::new(SimDevice::new(
+        SimBackend::new(simulator, schedule),
+        ChipConfig::m1(),
+    ))
 }
 
 /// Prompt, then five tokens in chains of two: the ids and the logits after them.

@@ -76,6 +76,44 @@ pub enum DeviceError {
         /// What went wrong.
         why: String,
     },
+    /// More memory than the device should use.
+    #[error(
+        "{label} needs {} MiB, {} MiB are in use and the device should use at most {} MiB: take a \
+         smaller model or context, or `--device cpu`",
+        bytes >> 20, used >> 20, budget >> 20
+    )]
+    Budget {
+        /// What the memory was for.
+        label: String,
+        /// Bytes asked for.
+        bytes: u64,
+        /// Bytes of all buffers so far.
+        used: u64,
+        /// Bytes that all buffers may have.
+        budget: u64,
+    },
+    /// A tensor that lies across the border of two buffers.
+    #[error("a binding of {bytes} bytes does not fit a buffer: at most {max} are possible here")]
+    Cut {
+        /// Bytes of the binding.
+        bytes: usize,
+        /// Bytes that fit anywhere.
+        max: usize,
+    },
+    /// The GPU failed; what its memory holds is unknown.
+    #[error("the GPU failed and this device cannot be used any more: {why}")]
+    Lost {
+        /// What the system said.
+        why: String,
+    },
+    /// There is no such device here.
+    #[error("there is no {device} device: {why}; `--device cpu` runs everywhere")]
+    Unavailable {
+        /// The name that `--device` takes.
+        device: &'static str,
+        /// What is missing.
+        why: String,
+    },
     /// Not enough memory for a buffer.
     #[error("no memory for a buffer of {bytes} bytes ({label})")]
     Memory {
@@ -120,6 +158,12 @@ pub trait Device: Send {
     /// The pipeline of this key, made at the first request.
     fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError>;
 
+    /// Most threads of a threadgroup that a pipeline can be launched with.
+    fn thread_limit(&mut self, pipeline: PipelineId) -> Result<u32, DeviceError> {
+        let _ = pipeline;
+        Ok(self.chip().max_threads)
+    }
+
     /// What a device can do once for a plan before it runs: lay weights out as its kernels read them,
     /// make memory resident. A plan runs without it as well, but perhaps more slowly.
     fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
@@ -134,4 +178,15 @@ pub trait Device: Send {
 
     /// Runs a plan `n` times in one submission, patched to `first`, `first + 1`, …, and waits.
     fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError>;
+
+    /// Starts a chain and may return before it has ended. Submissions run one after another. Until
+    /// [`Device::wait`] has returned for it, the bytes that the chain writes may hold anything.
+    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
+        self.run_chain(plan, first, n)
+    }
+
+    /// Waits for the oldest chain that was started and not waited for.
+    fn wait(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
 }

@@ -7,7 +7,8 @@
 //!   position it may be patched to, and is then replayed for every token.
 //! * [`cost`]: the bytes that a launch or a plan moves, and the operations that it computes.
 //! * [`sources`]: the text of every kernel, embedded; [`flatten`] is how it was made.
-//! * [`device`]: what an executor of plans offers. [`twin_device::TwinDevice`] runs the twins.
+//! * [`device`]: what an executor of plans offers. [`twin_device::TwinDevice`] runs the twins,
+//!   [`gpu::GpuDevice`] is the device of every GPU.
 //!
 //! This crate knows nothing of model files or of models.
 //!
@@ -23,6 +24,7 @@ pub mod cost;
 pub mod device;
 pub mod extent;
 pub mod flatten;
+pub mod gpu;
 mod hazard;
 pub mod host_memory;
 pub mod kernel;

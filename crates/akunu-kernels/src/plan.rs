@@ -8,6 +8,7 @@ use std::ops::Range;
 use akunu_types::SharedStruct;
 
 pub use self::error::PlanError;
+use crate::chip::ChipConfig;
 use crate::constant::Constants;
 use crate::device::{Buffer, Device, DeviceError};
 use crate::hazard;
@@ -149,8 +150,7 @@ impl Dispatch {
     ) -> Result<Dispatch, DeviceError> {
         let pipeline = device.pipeline(&key)?;
         let params = Params::of(params);
-        let row = key.kernel.row();
-        let launch = (row.launch)(&row.args(params.as_bytes(), &key.constants), device.chip());
+        let launch = launch(device, pipeline, &key, &params)?;
         Ok(Dispatch {
             kernel: key.kernel,
             pipeline,
@@ -179,6 +179,36 @@ impl Dispatch {
             .collect()
     }
 }
+
+/// The geometry for the device's chip; where the pipeline allows fewer threads than the chip does, the
+/// geometry for a chip that allows no more than the pipeline.
+fn launch(
+    device: &mut dyn Device,
+    pipeline: PipelineId,
+    key: &PipelineKey,
+    params: &Params,
+) -> Result<Launch, DeviceError> {
+    let row = key.kernel.row();
+    let args = row.args(params.as_bytes(), &key.constants);
+    let launch = (row.launch)(&args, device.chip());
+    // The limit is known only when the pipeline has been made, so only large launches wait for it.
+    if launch.n_threads() <= MODEST_THREADS {
+        return Ok(launch);
+    }
+    let limit = device.thread_limit(pipeline)?;
+    if launch.n_threads() <= limit.into() {
+        return Ok(launch);
+    }
+    let chip = ChipConfig {
+        max_threads: limit,
+        ..device.chip().clone()
+    };
+    Ok((row.launch)(&args, &chip))
+}
+
+/// As many threads every pipeline takes, however many registers it needs; a device refuses a launch
+/// that it cannot do.
+const MODEST_THREADS: u64 = 256;
 
 /// A list of dispatches that was checked: no dispatch can read or write out of bounds at any position
 /// up to [`Plan::max_position`].

@@ -263,6 +263,11 @@ impl Launch {
         }
     }
 
+    /// Threads of a threadgroup.
+    pub fn n_threads(&self) -> u64 {
+        self.threads.iter().map(|&n| u64::from(n)).product()
+    }
+
     /// One thread for each of `n` elements, in threadgroups of 256.
     pub const fn elementwise(n: u32) -> Launch {
         Launch::new([n.div_ceil(256), 1, 1], [256, 1, 1])

@@ -1,211 +1,266 @@
 //! The device that runs plans through the real `.metal` files.
+//!
+//! It is the device of a GPU ([`GpuDevice`]) over a backend that takes the same calls as Metal's:
+//! a submission is recorded, checked for missing barriers when it is handed over, and executed when it
+//! is waited for. Between two barriers the launches run in the order of the [`Schedule`], so that a
+//! missing barrier also changes the result; a buffer that is gone by then is an error.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use akunu_kernels::device::SharedBytes;
-use akunu_kernels::pipeline::PipelineCache;
-use akunu_kernels::{
-    Buffer, ChipConfig, Device, DeviceError, Dispatch, PipelineId, PipelineKey, Plan,
+use akunu_kernels::gpu::{
+    Backend, Bound, Call, Compiled, Compiler, GpuDevice, Limits, Numbered, Recorder,
+    ReplayedLaunch, Step, replay, unordered_pairs,
 };
+use akunu_kernels::{DeviceError, PipelineKey};
 
 use crate::error::SimError;
 use crate::executor::buffer::SimBuffer;
-use crate::executor::schedule::Schedule;
-use crate::launch::{Binding, ConstantValue, Launch};
+use crate::executor::schedule::{Orders, Schedule};
+use crate::launch::{Binding, Launch};
 use crate::simulator::Simulator;
 use crate::table;
 
-/// A pipeline: the kernel's name and its constants, ready for a launch.
-struct Pipeline {
-    kernel: String,
-    constants: Vec<(u32, ConstantValue)>,
-}
+/// Runs plans in the simulator, by way of the calls that Metal would get.
+pub type SimDevice = GpuDevice<SimBackend>;
 
-/// Runs plans in the simulator. Shared weights are copied: its buffers have guards around them.
-pub struct SimDevice {
-    simulator: Simulator,
-    chip: ChipConfig,
+/// A GPU that is the simulator. Shared weights are copied: its buffers have guards around them.
+pub struct SimBackend {
+    compiler: Arc<SimCompiler>,
+    orders: Orders,
     schedule: Schedule,
-    buffers: Vec<SimBuffer>,
-    pipelines: PipelineCache<Pipeline>,
+    limits: Limits,
+    memory: SharedMemory,
+    n_buffers: u32,
+    /// Every submission so far, as it was recorded.
+    recordings: Vec<Vec<Call>>,
 }
 
-impl SimDevice {
-    /// A device over the kernels of `simulator`, laid out as for `chip`.
-    pub fn new(simulator: Simulator, chip: ChipConfig, schedule: Schedule) -> SimDevice {
-        let pipelines = PipelineCache::new();
-        SimDevice {
-            simulator,
-            chip,
+type SharedMemory = Arc<Mutex<HashMap<u32, SimBuffer>>>;
+
+/// A buffer of the simulator; its memory goes with it.
+pub struct SimMemory {
+    number: u32,
+    memory: SharedMemory,
+}
+
+/// A kernel with its constants.
+pub struct SimPipeline(u32);
+
+/// Compiles `.metal` files.
+pub struct SimCompiler {
+    simulator: Simulator,
+    /// The key of each pipeline, by number.
+    keys: Mutex<Vec<PipelineKey>>,
+}
+
+impl SimBackend {
+    /// A backend over the kernels of `simulator`.
+    pub fn new(simulator: Simulator, schedule: Schedule) -> SimBackend {
+        SimBackend {
+            compiler: Arc::new(SimCompiler {
+                simulator,
+                keys: Mutex::default(),
+            }),
+            orders: schedule.orders(0),
             schedule,
-            buffers: Vec::new(),
-            pipelines,
+            limits: Limits {
+                max_buffer: usize::MAX,
+                budget: u64::MAX,
+                page: 4096,
+            },
+            memory: Arc::default(),
+            n_buffers: 0,
+            recordings: Vec::new(),
         }
     }
 
-    fn add(
-        &mut self,
-        buffer: std::io::Result<SimBuffer>,
-        bytes: usize,
-        label: &str,
-    ) -> Result<u32, DeviceError> {
-        self.buffers.push(buffer.map_err(|_| DeviceError::Memory {
-            bytes,
-            label: label.into(),
-        })?);
-        Ok(self.buffers.len() as u32 - 1)
+    /// The same with other limits of memory.
+    pub fn with_limits(self, limits: Limits) -> SimBackend {
+        SimBackend { limits, ..self }
     }
 
-    fn buffer(&self, buffer: Buffer) -> Result<&SimBuffer, DeviceError> {
-        let foreign = DeviceError::Foreign {
-            what: "buffer",
-            id: buffer.id,
-        };
-        self.buffers.get(buffer.id as usize).ok_or(foreign)
+    /// What each submission so far was told.
+    pub fn recordings(&self) -> &[Vec<Call>] {
+        &self.recordings
     }
 
-    fn dispatch(
-        &self,
-        index: usize,
-        dispatch: &Dispatch,
-        position: u32,
-    ) -> Result<(), DeviceError> {
-        let row = dispatch.kernel.row();
-        let foreign = DeviceError::Foreign {
-            what: "pipeline",
-            id: dispatch.pipeline.0,
-        };
-        let (_, pipeline) = self.pipelines.get(dispatch.pipeline).ok_or(foreign)?;
-        let failed = |error: SimError| DeviceError::Dispatch {
-            index,
-            kernel: pipeline.kernel.clone(),
-            why: error.to_string(),
-        };
-        let patched = dispatch.patch.apply(&dispatch.params, position);
-        let params = SimBuffer::from_bytes(patched.as_bytes());
-        let params = params.map_err(|source| {
-            failed(SimError::Io {
-                path: "params".into(),
-                source,
-            })
-        })?;
-        let mut bindings = vec![Binding::whole(row.params_index.into(), &params)];
-        for (slice, binding) in dispatch.bindings.iter().zip(row.bindings) {
+    /// The pipeline of a number in a recording.
+    pub fn pipeline_key(&self, number: u32) -> PipelineKey {
+        lock(&self.compiler.keys)[number as usize].clone()
+    }
+
+    fn add(&mut self, buffer: std::io::Result<SimBuffer>) -> Option<SimMemory> {
+        let number = self.n_buffers;
+        lock(&self.memory).insert(number, buffer.ok()?);
+        self.n_buffers += 1;
+        Some(SimMemory {
+            number,
+            memory: Arc::clone(&self.memory),
+        })
+    }
+
+    /// Runs the launches of one group, which no barrier separates.
+    fn run_group(&mut self, group: &[&ReplayedLaunch]) -> Result<(), String> {
+        let mut order: Vec<u32> = (0..group.len() as u32).collect();
+        self.orders.arrange(&mut order);
+        for at in order {
+            self.launch(group[at as usize])?;
+        }
+        Ok(())
+    }
+
+    fn launch(&self, launch: &ReplayedLaunch) -> Result<(), String> {
+        let key = self.pipeline_key(launch.pipeline);
+        let kernel = key.kernel.row().name();
+        let memory = lock(&self.memory);
+        let mut inline = HashMap::new();
+        for (index, bound) in &launch.bound {
+            if let Bound::Bytes(bytes) = bound {
+                let copy = SimBuffer::from_bytes(bytes).map_err(|error| error.to_string())?;
+                inline.insert(*index, copy);
+            }
+        }
+        let handle = self.compiler.simulator.kernel(&kernel);
+        let handle = handle.map_err(|error| error.to_string())?;
+        let mut bindings = Vec::new();
+        // What an earlier kernel had bound elsewhere stays bound, and is not looked at.
+        for (index, ..) in handle.signature().buffers() {
+            let (buffer, offset) = match launch.bound.get(&(index as u8)) {
+                Some(Bound::Bytes(_)) => (inline.get(&(index as u8)), 0),
+                Some(&Bound::Buffer { buffer, offset }) => (memory.get(&buffer), offset),
+                None => return Err(format!("{kernel}: nothing is bound to buffer({index})")),
+            };
+            let buffer = buffer.ok_or_else(|| {
+                format!("{kernel}: buffer({index}) was released before the kernel ran")
+            })?;
             bindings.push(Binding {
-                index: binding.index.into(),
-                buffer: self.buffer(slice.buffer)?,
-                offset: slice.offset,
+                index,
+                buffer,
+                offset,
             });
         }
-        let handle = self.simulator.kernel(&pipeline.kernel).map_err(failed)?;
-        let launch = Launch {
-            grid: dispatch.launch.grid,
-            threads: dispatch.launch.threads,
+        let launched = handle.launch(&Launch {
+            grid: launch.grid,
+            threads: launch.threads,
             bindings: &bindings,
-            threadgroup_bytes: &table::threadgroup_bytes(dispatch.launch.threadgroup_bytes),
-            constants: &pipeline.constants,
+            threadgroup_bytes: &table::threadgroup_bytes(launch.threadgroup_bytes),
+            constants: &table::constants(&key.constants),
             schedule: self.schedule,
             host_threads: None,
-        };
-        handle.launch(&launch).map_err(failed)
+        });
+        launched.map_err(|error: SimError| error.to_string())
     }
 }
 
-impl Device for SimDevice {
+impl Backend for SimBackend {
+    type Buffer = SimMemory;
+    type Pipeline = SimPipeline;
+    type Compiler = SimCompiler;
+    type Encoder<'a> = Recorder<SimMemory, SimPipeline>;
+    type Submission = Vec<Step>;
+
     fn name(&self) -> &'static str {
         "sim"
     }
 
-    fn chip(&self) -> &ChipConfig {
-        &self.chip
+    fn limits(&self) -> Limits {
+        self.limits
     }
 
-    fn memory_limit(&self) -> Option<u64> {
-        akunu_kernels::host_memory::available()
+    fn compiler(&self) -> Arc<SimCompiler> {
+        Arc::clone(&self.compiler)
     }
 
-    fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        let id = self.add(SimBuffer::zeroed(bytes), bytes, label)?;
-        Ok(Buffer {
-            id,
-            len: bytes,
-            writable: true,
-        })
+    fn allocate(&mut self, bytes: usize, _label: &str) -> Option<SimMemory> {
+        self.add(SimBuffer::zeroed(bytes))
     }
 
-    fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
-        let contents = (*bytes).as_ref();
-        let id = self.add(SimBuffer::from_bytes(contents), contents.len(), label)?;
-        Ok(Buffer {
-            id,
-            len: contents.len(),
-            writable: false,
-        })
+    fn wrap(&mut self, bytes: &SharedBytes, part: Range<usize>, _label: &str) -> Option<SimMemory> {
+        self.add(SimBuffer::from_bytes((**bytes).as_ref().get(part)?))
     }
 
-    fn release(&mut self, buffer: Buffer) {
-        let memory = self.buffers.get_mut(buffer.id as usize);
-        if let (Some(memory), Ok(empty)) = (memory, SimBuffer::zeroed(0)) {
-            *memory = empty;
+    fn write(&mut self, buffer: &SimMemory, offset: usize, bytes: &[u8]) {
+        if let Some(memory) = lock(&self.memory).get_mut(&buffer.number) {
+            memory.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
         }
     }
 
-    fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        if !buffer.writable {
-            return Err(DeviceError::ReadOnly { buffer: buffer.id });
+    fn read(&self, buffer: &SimMemory, offset: usize, bytes: &mut [u8]) {
+        if let Some(memory) = lock(&self.memory).get(&buffer.number) {
+            bytes.copy_from_slice(&memory.bytes()[offset..offset + bytes.len()]);
         }
-        let foreign = DeviceError::Foreign {
-            what: "buffer",
-            id: buffer.id,
-        };
-        let memory = self.buffers.get_mut(buffer.id as usize).ok_or(foreign)?;
-        let (len, end) = (memory.len(), offset.saturating_add(bytes.len()));
-        let range = memory.bytes_mut().get_mut(offset..end);
-        let out = DeviceError::OutOfRange {
-            buffer: buffer.id,
-            offset,
-            end,
-            len,
-        };
-        range.ok_or(out)?.copy_from_slice(bytes);
-        Ok(())
     }
 
-    fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        let memory = self.buffer(buffer)?;
-        let (len, end) = (memory.len(), offset.saturating_add(bytes.len()));
-        let range = memory.bytes().get(offset..end);
-        let out = DeviceError::OutOfRange {
-            buffer: buffer.id,
-            offset,
-            end,
-            len,
-        };
-        bytes.copy_from_slice(range.ok_or(out)?);
-        Ok(())
+    fn submit(
+        &mut self,
+        encode: impl FnOnce(&mut Self::Encoder<'_>) -> Result<(), DeviceError>,
+    ) -> Result<Vec<Step>, DeviceError> {
+        let mut recorder = Recorder::new();
+        let encoded = encode(&mut recorder);
+        let calls = recorder.end();
+        encoded?;
+        let refused = |why: String| DeviceError::Lost { why };
+        let steps = replay(&calls).map_err(|error| refused(error.to_string()))?;
+        let keys = lock(&self.compiler.keys);
+        let pairs = unordered_pairs(&steps, |number| &keys[number as usize]);
+        if let Some(pair) = pairs.first() {
+            return Err(refused(format!("a barrier is missing: {pair:?}")));
+        }
+        drop(keys);
+        self.recordings.push(calls);
+        Ok(steps)
     }
 
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        let simulator = &self.simulator;
-        self.pipelines.get_or_make(key, |key| {
-            let kernel = key.kernel.row().name();
-            let made = simulator.kernel(&kernel).map(|_| ());
-            made.map_err(|error| DeviceError::Pipeline {
-                kernel: kernel.clone(),
-                why: error.to_string(),
-            })?;
-            Ok(Pipeline {
-                kernel,
-                constants: table::constants(&key.constants),
-            })
-        })
-    }
-
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        plan.admit(first, n)?;
-        for position in first..first + n {
-            for (index, dispatch) in plan.dispatches().iter().enumerate() {
-                self.dispatch(index, dispatch, position)?;
+    fn wait(&mut self, steps: Vec<Step>) -> Result<Duration, String> {
+        let mut group = Vec::new();
+        for step in &steps {
+            match step {
+                Step::Launch(launch) => group.push(launch),
+                Step::Barrier => self.run_group(&std::mem::take(&mut group))?,
             }
         }
-        Ok(())
+        self.run_group(&group)?;
+        Ok(Duration::ZERO)
     }
+}
+
+impl Compiler for SimCompiler {
+    type Pipeline = SimPipeline;
+
+    fn compile(&self, key: &PipelineKey) -> Result<Compiled<SimPipeline>, String> {
+        let kernel = self.simulator.kernel(&key.kernel.row().name());
+        let handle = kernel.map_err(|error| error.to_string())?;
+        let mut keys = lock(&self.keys);
+        keys.push(key.clone());
+        Ok(Compiled {
+            pipeline: SimPipeline(keys.len() as u32 - 1),
+            max_threads: handle.signature().max_threads.unwrap_or(1024),
+        })
+    }
+}
+
+impl Numbered for SimMemory {
+    fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+impl Drop for SimMemory {
+    fn drop(&mut self) {
+        lock(&self.memory).remove(&self.number);
+    }
+}
+
+impl Numbered for SimPipeline {
+    fn number(&self) -> u32 {
+        self.0
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

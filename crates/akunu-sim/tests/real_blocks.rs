@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use akunu_gguf::GgufFile;
 use akunu_kernels::{ChipConfig, Constants, Device, Dispatch, KernelId, PipelineKey, Plan};
-use akunu_sim::{Schedule, SimDevice, Simulator};
+use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::params::{ElementwiseParams, GEMMParams};
 use akunu_types::{DType, SharedStruct};
 use half::f16;
@@ -138,7 +138,10 @@ fn rows_of_real_models_are_what_the_gguf_package_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"))
         .expect("clang is there");
-    let mut device = SimDevice::new(simulator, ChipConfig::m1(), Schedule::EACH[0]);
+    let mut device = SimDevice::new(
+        SimBackend::new(simulator, Schedule::EACH[0]),
+        ChipConfig::m1(),
+    );
     let json = include_str!("fixtures/real_blocks.json");
     let fixtures: Vec<Fixture> = serde_json::from_str(json).expect("our own fixture");
     let mut formats: Vec<&str> = fixtures.iter().map(|f| f.dtype.as_str()).collect();

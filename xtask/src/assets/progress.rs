@@ -1,40 +1,46 @@
 //! Progress of a download: a bar on a terminal, a line elsewhere.
 
-use akunu_fetch::Watch;
+use super::catalogue::Archive;
 use indicatif::{ProgressBar, ProgressStyle};
-use std::cell::RefCell;
 use std::io::IsTerminal;
 
-/// Shows how far a download is. The bar vanishes at its end.
-#[derive(Default)]
+/// Shows how far a download is. The bar vanishes at the end or on failure.
 pub struct Progress {
-    bar: RefCell<Option<ProgressBar>>,
+    bar: ProgressBar,
 }
 
-impl Watch for Progress {
-    fn begin(&self, what: &str, bytes: u64) {
+impl Progress {
+    /// Says what is being downloaded.
+    pub fn start(asset: &str, archive: &Archive) -> Progress {
+        let message = format!("{asset}: downloading {archive}");
         if !std::io::stderr().is_terminal() {
-            println!("{what} ({})", megabytes(bytes));
-            return;
+            println!("{message} ({})", megabytes(archive.bytes));
+            return Progress {
+                bar: ProgressBar::hidden(),
+            };
         }
-        let bar = ProgressBar::new(bytes).with_message(what.to_string());
+        let bar = ProgressBar::new(archive.bytes).with_message(message);
         let template = "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        self.bar.replace(Some(bar));
+        Progress { bar }
     }
 
-    fn at(&self, bytes: u64) {
-        if let Some(bar) = &*self.bar.borrow() {
-            bar.set_position(bytes);
-        }
+    /// This much has arrived.
+    pub fn at(&self, bytes: u64) {
+        self.bar.set_position(bytes);
     }
 
-    fn end(&self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
+    /// Everything has arrived.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
 }
 

@@ -20,12 +20,7 @@ pub fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>
 }
 
 pub fn akunu<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Finished {
-    finish(&mut command(arguments))
-}
-
-/// Runs a command to its end.
-pub fn finish(command: &mut Command) -> Finished {
-    let output = command.output().unwrap();
+    let output = command(arguments).output().unwrap();
     Finished {
         code: output
             .status

@@ -46,7 +46,7 @@ pub(super) fn shape(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> 
         });
     }
     let launch = dispatch.launch;
-    let threads: u64 = launch.threads.iter().map(|&n| u64::from(n)).product();
+    let threads = launch.n_threads();
     if launch.grid.contains(&0) || !(1..=1024).contains(&threads) {
         return Err(PlanError::Launch {
             index,

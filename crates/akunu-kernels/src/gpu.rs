@@ -1,0 +1,33 @@
+//! The device of a GPU, without the GPU.
+//!
+//! All that is decided on the host stands here, in safe Rust, and runs on every machine: which buffer
+//! is bound where, where barriers stand, how long a submission may be, what must stay alive until it
+//! has ended. A [`Backend`] is what remains: a few calls, one line each. Metal implements it, and so
+//! does the simulator, which records the calls ([`Recorder`]) and then executes what it was told: what
+//! Metal will be told is what was proven.
+//!
+//! ```text
+//! Plan ─ encode_chain ─▶ Encoder ─┬─ Metal's compute encoder ─▶ command buffer ─▶ GPU
+//!                                 └─ Recorder ─▶ calls ─▶ hazard check ─▶ simulator
+//! ```
+
+mod backend;
+mod buffers;
+mod device;
+mod encode;
+mod flight;
+mod hazards;
+mod pace;
+mod pipelines;
+mod recorder;
+mod replay;
+mod windows;
+
+pub use backend::{Backend, Limits};
+pub use device::GpuDevice;
+pub use encode::{Encoder, Resources, encode_chain};
+pub use hazards::{UnorderedPair, unordered_pairs};
+pub use pipelines::{Compiled, Compiler};
+pub use recorder::{Call, Numbered, Recorder};
+pub use replay::{Bound, ReplayError, ReplayedLaunch, Step, replay};
+pub use windows::Windows;

@@ -1,0 +1,195 @@
+//! The buffers of a device: numbers, sizes, windows and the memory budget.
+
+use crate::device::{Buffer, DeviceError, SharedBytes};
+use crate::plan::Dispatch;
+
+use super::backend::{Backend, Limits};
+use super::windows::Windows;
+
+/// One buffer as the plan knows it: one buffer of the GPU, or several windows over shared memory.
+pub(super) struct Memory<B: Backend> {
+    parts: Vec<B::Buffer>,
+    windows: Windows,
+    /// The host's view of shared memory.
+    shared: Option<SharedBytes>,
+}
+
+/// All buffers. A released one leaves an empty place.
+pub(super) struct Buffers<B: Backend> {
+    limits: Limits,
+    used: u64,
+    memories: Vec<Option<Memory<B>>>,
+}
+
+impl<B: Backend> Buffers<B> {
+    pub(super) fn new(limits: Limits) -> Buffers<B> {
+        Buffers {
+            limits,
+            used: 0,
+            memories: Vec::new(),
+        }
+    }
+
+    pub(super) fn allocate(
+        &mut self,
+        backend: &mut B,
+        bytes: usize,
+        label: &str,
+    ) -> Result<Buffer, DeviceError> {
+        self.check_budget(bytes, label)?;
+        let no_memory = || DeviceError::Memory {
+            bytes,
+            label: label.into(),
+        };
+        if bytes > self.limits.max_buffer {
+            return Err(no_memory());
+        }
+        // A GPU has no empty buffers.
+        let part = backend
+            .allocate(bytes.max(1), label)
+            .ok_or_else(no_memory)?;
+        Ok(self.push(Memory {
+            parts: vec![part],
+            windows: Windows::new(bytes, bytes, self.limits.page),
+            shared: None,
+        }))
+    }
+
+    pub(super) fn share(
+        &mut self,
+        backend: &mut B,
+        shared: SharedBytes,
+        label: &str,
+    ) -> Result<Buffer, DeviceError> {
+        let bytes = (*shared).as_ref().len();
+        self.check_budget(bytes, label)?;
+        let windows = Windows::new(bytes, self.limits.max_buffer, self.limits.page);
+        let mut parts = Vec::new();
+        for range in windows.ranges() {
+            let part = match bytes {
+                0 => backend.allocate(1, label),
+                _ => backend.wrap(&shared, range, label),
+            };
+            let label = label.to_owned();
+            parts.push(part.ok_or(DeviceError::Memory { bytes, label })?);
+        }
+        Ok(self.push(Memory {
+            parts,
+            windows,
+            shared: Some(shared),
+        }))
+    }
+
+    /// Takes a buffer out of the list; it lives as long as what is returned.
+    pub(super) fn release(&mut self, buffer: Buffer) -> Option<Memory<B>> {
+        let memory = self.memories.get_mut(buffer.id as usize)?.take()?;
+        self.used -= memory.windows.len() as u64;
+        Some(memory)
+    }
+
+    pub(super) fn write(
+        &self,
+        backend: &mut B,
+        buffer: Buffer,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        let memory = self.get(buffer)?;
+        if memory.shared.is_some() {
+            return Err(DeviceError::ReadOnly { buffer: buffer.id });
+        }
+        memory.check_range(buffer, offset, bytes.len())?;
+        backend.write(&memory.parts[0], offset, bytes);
+        Ok(())
+    }
+
+    pub(super) fn read(
+        &self,
+        backend: &B,
+        buffer: Buffer,
+        offset: usize,
+        bytes: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let memory = self.get(buffer)?;
+        memory.check_range(buffer, offset, bytes.len())?;
+        match &memory.shared {
+            Some(shared) => {
+                let end = offset + bytes.len();
+                bytes.copy_from_slice(&(**shared).as_ref()[offset..end]);
+            }
+            None => backend.read(&memory.parts[0], offset, bytes),
+        }
+        Ok(())
+    }
+
+    /// Where a binding of a dispatch lies.
+    pub(super) fn place(
+        &self,
+        dispatch: &Dispatch,
+        binding: usize,
+        position: u32,
+    ) -> Result<(&B::Buffer, usize), DeviceError> {
+        let slice = dispatch.bindings[binding];
+        let memory = self.get(slice.buffer)?;
+        if memory.windows.is_whole() {
+            return Ok((&memory.parts[0], slice.offset));
+        }
+        let bytes = dispatch.extents(position)[binding].clone();
+        let (window, offset) = memory.windows.place(&bytes).ok_or(DeviceError::Cut {
+            bytes: bytes.len(),
+            max: self.limits.max_buffer / 2,
+        })?;
+        Ok((&memory.parts[window], offset))
+    }
+
+    fn get(&self, buffer: Buffer) -> Result<&Memory<B>, DeviceError> {
+        let memory = self
+            .memories
+            .get(buffer.id as usize)
+            .and_then(Option::as_ref);
+        memory.ok_or(DeviceError::Foreign {
+            what: "buffer",
+            id: buffer.id,
+        })
+    }
+
+    fn push(&mut self, memory: Memory<B>) -> Buffer {
+        let len = memory.windows.len();
+        let writable = memory.shared.is_none();
+        self.used += len as u64;
+        self.memories.push(Some(memory));
+        Buffer {
+            id: self.memories.len() as u32 - 1,
+            len,
+            writable,
+        }
+    }
+
+    fn check_budget(&self, bytes: usize, label: &str) -> Result<(), DeviceError> {
+        let (used, budget) = (self.used, self.limits.budget);
+        if used.saturating_add(bytes as u64) <= budget {
+            return Ok(());
+        }
+        Err(DeviceError::Budget {
+            label: label.into(),
+            bytes: bytes as u64,
+            used,
+            budget,
+        })
+    }
+}
+
+impl<B: Backend> Memory<B> {
+    fn check_range(&self, buffer: Buffer, offset: usize, n: usize) -> Result<(), DeviceError> {
+        let (len, end) = (self.windows.len(), offset.saturating_add(n));
+        if end <= len {
+            return Ok(());
+        }
+        Err(DeviceError::OutOfRange {
+            buffer: buffer.id,
+            offset,
+            end,
+            len,
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! From a plan to the calls of an encoder.
+
+use std::ops::Range;
+
+use crate::device::DeviceError;
+use crate::pipeline::PipelineId;
+use crate::plan::{Dispatch, Plan};
+
+use super::pipelines::Compiled;
+
+/// What a GPU is told. Dispatches between two barriers may run at the same time and in any order; what
+/// is set stays set until it is set again.
+pub trait Encoder {
+    /// A buffer of the GPU.
+    type Buffer;
+    /// A compiled kernel.
+    type Pipeline;
+
+    /// The kernel of the dispatches that follow.
+    fn set_pipeline(&mut self, pipeline: &Self::Pipeline);
+    /// Binds a buffer from a byte offset on.
+    fn set_buffer(&mut self, index: u8, buffer: &Self::Buffer, offset: usize);
+    /// Binds a copy of some bytes, less than 4 KB.
+    fn set_bytes(&mut self, index: u8, bytes: &[u8]);
+    /// The size of the dynamic threadgroup memory, a multiple of 16.
+    fn set_threadgroup_memory(&mut self, bytes: u32);
+    /// What follows sees everything that came before.
+    fn barrier(&mut self);
+    /// Starts threadgroups.
+    fn dispatch(&mut self, grid: [u32; 3], threads: [u32; 3]);
+}
+
+/// Where a plan's numbers lead.
+pub trait Resources<E: Encoder> {
+    /// The buffer that holds all that a dispatch touches of a binding at a position, and the offset in
+    /// it.
+    fn place(
+        &self,
+        dispatch: &Dispatch,
+        binding: usize,
+        position: u32,
+    ) -> Result<(&E::Buffer, usize), DeviceError>;
+    /// A pipeline that has been made.
+    fn pipeline(&self, id: PipelineId) -> Result<&Compiled<E::Pipeline>, DeviceError>;
+}
+
+/// Encodes a plan once for each position. The plan must have admitted the positions.
+///
+/// Barriers stand where [`Plan::barrier_before`] says, but not before the very first dispatch: an
+/// encoder begins after all that was submitted before it.
+pub fn encode_chain<E: Encoder>(
+    plan: &Plan,
+    positions: Range<u32>,
+    resources: &impl Resources<E>,
+    encoder: &mut E,
+) -> Result<(), DeviceError> {
+    let mut is_first = true;
+    for position in positions {
+        for (index, dispatch) in plan.dispatches().iter().enumerate() {
+            if plan.barrier_before(index) && !is_first {
+                encoder.barrier();
+            }
+            is_first = false;
+            encode(index, dispatch, position, resources, encoder)?;
+        }
+    }
+    Ok(())
+}
+
+fn encode<E: Encoder>(
+    index: usize,
+    dispatch: &Dispatch,
+    position: u32,
+    resources: &impl Resources<E>,
+    encoder: &mut E,
+) -> Result<(), DeviceError> {
+    /// Metal wants lengths of threadgroup memory in multiples of this.
+    const GRANULE: u32 = 16;
+    let row = dispatch.kernel.row();
+    let launch = dispatch.launch;
+    let compiled = resources.pipeline(dispatch.pipeline)?;
+    let threads = launch.n_threads();
+    if threads > compiled.max_threads.into() {
+        return Err(DeviceError::Dispatch {
+            index,
+            kernel: row.name(),
+            why: format!(
+                "it is launched with {threads} threads, its pipeline allows {}",
+                compiled.max_threads
+            ),
+        });
+    }
+    encoder.set_pipeline(&compiled.pipeline);
+    for (at, binding) in row.bindings.iter().enumerate() {
+        let (buffer, offset) = resources.place(dispatch, at, position)?;
+        encoder.set_buffer(binding.index, buffer, offset);
+    }
+    let params = dispatch.patch.apply(&dispatch.params, position);
+    encoder.set_bytes(row.params_index, params.as_bytes());
+    if launch.threadgroup_bytes > 0 {
+        encoder.set_threadgroup_memory(launch.threadgroup_bytes.next_multiple_of(GRANULE));
+    }
+    encoder.dispatch(launch.grid, launch.threads);
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Submissions under way, and what they keep alive.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::backend::Backend;
+use super::buffers::Memory;
+
+/// One call of `submit_chain`: its command buffers in order.
+struct Flight<B: Backend> {
+    parts: Vec<(u32, B::Submission)>,
+    /// Buffers that were released meanwhile.
+    released: Vec<Memory<B>>,
+}
+
+/// Submissions in the order in which they were made, which is the order in which they end.
+pub(super) struct Flights<B: Backend>(VecDeque<Flight<B>>);
+
+impl<B: Backend> Flights<B> {
+    pub(super) fn new() -> Flights<B> {
+        Flights(VecDeque::new())
+    }
+
+    /// Takes note of a submission: rounds and command buffer of each part.
+    pub(super) fn push(&mut self, parts: Vec<(u32, B::Submission)>) {
+        self.0.push_back(Flight {
+            parts,
+            released: Vec::new(),
+        });
+    }
+
+    /// How many are under way.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Keeps a buffer until all that is under way has ended.
+    pub(super) fn keep(&mut self, memory: Memory<B>) {
+        if let Some(last) = self.0.back_mut() {
+            last.released.push(memory);
+        }
+    }
+
+    /// Waits for the oldest; returns rounds and time of each part.
+    pub(super) fn wait_oldest(&mut self, backend: &mut B) -> Result<Vec<(u32, Duration)>, String> {
+        let Some(flight) = self.0.pop_front() else {
+            return Ok(Vec::new());
+        };
+        let mut failure = None;
+        let mut times = Vec::with_capacity(flight.parts.len());
+        // Every part is waited for, even after one that failed: buffers are given back below.
+        for (rounds, submission) in flight.parts {
+            match backend.wait(submission) {
+                Ok(took) => times.push((rounds, took)),
+                Err(why) => failure = failure.or(Some(why)),
+            }
+        }
+        failure.map_or(Ok(times), Err)
+    }
+}
