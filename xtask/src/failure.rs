@@ -21,7 +21,7 @@ pub enum Failure {
     },
     /// An asset could not be fetched.
     #[error(transparent)]
-    Asset(#[from] crate::assets::AssetError),
+    Asset(#[from] akunu_fetch::FetchError),
     /// Another program could not be run, or failed.
     #[error(transparent)]
     Process(#[from] crate::process::ProcessError),

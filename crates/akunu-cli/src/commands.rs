@@ -4,6 +4,7 @@ mod chat;
 mod completions;
 mod generate;
 mod inspect;
+mod pull;
 mod quantize;
 mod tokenize;
 
@@ -37,6 +38,7 @@ const fn row<C: Run>() -> Row {
 const COMMANDS: &[Row] = &[
     row::<chat::Chat>(),
     row::<generate::Generate>(),
+    row::<pull::Pull>(),
     row::<inspect::Inspect>(),
     row::<quantize::Quantize>(),
     row::<tokenize::Tokenize>(),

@@ -1,6 +1,7 @@
 //! Why a command failed, in one sentence.
 
 use akunu_engine::EngineError;
+use akunu_fetch::FetchError;
 use akunu_gguf::quant::QuantError;
 use akunu_gguf::{GgufError, StoreError};
 use akunu_tokenizer::TokenizerError;
@@ -9,7 +10,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// The exit code of a program that Ctrl-C ended, by convention 128 + SIGINT.
-const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,26 @@ pub enum Failure {
     /// A model cannot be loaded or run.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A model cannot be fetched.
+    #[error(transparent)]
+    Fetch(#[from] FetchError),
+    /// What stands after `-m` is neither a file nor a known name.
+    #[error(
+        "there is no file `{name}` and no model of that name; the known names are {known}, and \
+         hf:owner/repository/file.gguf takes a file from Hugging Face"
+    )]
+    UnknownModel {
+        /// What was asked for.
+        name: String,
+        /// The names of the catalogue.
+        known: String,
+    },
+    /// A name of the catalogue that is no model.
+    #[error("`{0}` is for tests and cannot be run as a model; see `akunu-cli pull --list`")]
+    NotAModel(String),
+    /// There is no place for downloads.
+    #[error("there is no folder for downloaded models: set HOME, or give a file with -m")]
+    NoCache,
     /// A model that does not say how it wants conversations to be written.
     #[error("{} has no chat template: it is not made for conversations; use `generate`", .0.display())]
     NoTemplate(PathBuf),
@@ -89,7 +110,9 @@ impl Failure {
     /// What the process returns.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Interrupted => ExitCode::from(INTERRUPTED),
+            Failure::Interrupted | Failure::Fetch(FetchError::Cancelled) => {
+                ExitCode::from(INTERRUPTED)
+            }
             _ if self.is_closed_pipe() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,
         }

@@ -3,7 +3,7 @@
 //! A process that is killed by a signal runs no destructors, and a half-written file would stay
 //! behind. So the signal only sets a flag; the work sees it, returns an error, and cleans up.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, INTERRUPTED};
 use akunu_engine::CancelFlag;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::sync::Arc;
@@ -32,12 +32,17 @@ impl Interrupt {
     }
 }
 
-/// A flag that Ctrl-C sets: the answer under way stops, and what was said so far stays.
+/// A flag that Ctrl-C sets: the answer under way stops, and what was said so far stays. A second Ctrl-C
+/// before the flag is reset ends the program.
 pub fn cancel_flag() -> CancelFlag {
     let flag = CancelFlag::default();
-    for signal in [SIGINT, SIGTERM] {
-        // Without a handler, the signal ends the process, which is what it would do anyway.
-        let _ = signal_hook::flag::register(signal, flag.shared());
-    }
+    // Without a handler, a signal ends the process, which is what it would do anyway. The order counts:
+    // the flag is looked at before it is set.
+    let code = i32::from(INTERRUPTED);
+    let _ = signal_hook::flag::register_conditional_shutdown(SIGINT, code, flag.shared());
+    let _ = signal_hook::flag::register(SIGINT, flag.shared());
+    // A download may have listened to this one; an answer does not.
+    let always = Arc::new(AtomicBool::new(true));
+    let _ = signal_hook::flag::register_conditional_default(SIGTERM, always);
     flag
 }

@@ -3,9 +3,12 @@
 //! Exit codes: 0 done, 1 an error in one sentence on stderr, 2 wrong usage, 130 interrupted.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod commands;
 mod failure;
 mod interrupt;
+mod models;
+mod progress;
 mod running;
 mod units;
 

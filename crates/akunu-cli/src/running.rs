@@ -1,6 +1,7 @@
 //! What the commands that run a model share: their options, loading, and printing tokens as they come.
 
 use crate::failure::Failure;
+use crate::models;
 use akunu_engine::{
     CancelFlag, GenerateOptions, Generation, Model, Sampling, SessionOptions, StopReason,
 };
@@ -8,7 +9,6 @@ use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Device};
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use std::path::PathBuf;
 
 /// Which device computes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -20,9 +20,10 @@ pub enum DeviceName {
 /// Which model runs, and where.
 #[derive(Args)]
 pub struct ModelArgs {
-    /// A GGUF file, or a folder with config.json and safetensors
-    #[arg(short, long, value_name = "FILE")]
-    pub model: PathBuf,
+    /// A GGUF file, a folder with config.json and safetensors, a name of `pull --list`, or
+    /// hf:owner/repository/file.gguf
+    #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT)]
+    pub model: String,
     /// What computes
     #[arg(long, value_enum, default_value = "twin")]
     pub device: DeviceName,
@@ -37,7 +38,7 @@ impl ModelArgs {
         let device: Box<dyn Device> = match self.device {
             DeviceName::Twin => Box::new(TwinDevice::new(ChipConfig::m1())),
         };
-        Ok(Model::load(&self.model, device)?)
+        Ok(Model::load(models::resolve(&self.model)?, device)?)
     }
 
     /// The size of a session.

@@ -89,6 +89,11 @@ impl Place {
         unsafe { std::slice::from_raw_parts_mut(first.add(start), n) }
     }
 
+    /// The first of `n` elements of a binding that the kernel writes, for kernels that write blocks.
+    pub fn pointer<T: AnyBitPattern + NoUninit>(self, n: usize) -> *mut T {
+        self.elements(n)
+    }
+
     /// The first of `n` elements. The plan check has compared the sizes: a failure here is a kernel
     /// that touches more than its row requires.
     fn elements<T>(self, n: usize) -> *mut T {

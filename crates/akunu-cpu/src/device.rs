@@ -12,7 +12,7 @@ use akunu_types::DType;
 
 use crate::call::{Call, Kernel, MAX_BINDINGS, Place};
 use crate::isa::Isa;
-use crate::matmul::{self, Panels};
+use crate::matmul::Panels;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::pool::ThreadPool;
@@ -159,7 +159,7 @@ impl Walk<'_> {
         for position in self.first..self.first + self.n {
             for (index, dispatch) in self.plan.dispatches().iter().enumerate() {
                 if self.plan.barrier_before(index) {
-                    part.wait();
+                    part.wait_between_dispatches();
                 }
                 if part.index == 0 {
                     self.begun.store(index, Ordering::Relaxed);
@@ -233,12 +233,8 @@ impl Device for CpuDevice {
 
     fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
         self.check(plan)?;
-        for dispatch in plan.dispatches() {
-            let (places, n) = places(&self.buffers, dispatch);
-            let (panels, pool) = (&mut self.panels, &mut self.pool);
-            matmul::prepare(panels, dispatch, &places[..n], self.isa, pool);
-        }
-        Ok(())
+        self.panels
+            .prepare(plan, &self.buffers, self.isa, &mut self.pool)
     }
 
     fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {

@@ -17,11 +17,13 @@ mod barrier;
 mod call;
 mod device;
 mod isa;
+mod kernel;
 mod matmul;
 mod memory;
 mod part;
 mod pool;
 mod select;
+mod simd;
 mod twin;
 
 pub use device::{CpuDevice, CpuError, CpuOptions};

@@ -1,32 +1,213 @@
 //! The matrix products, and the weights as they read them.
+//!
+//! Weights are laid out anew when a plan is prepared: as panels of sixteen rows ([`format`]), which decoding
+//! reads from front to back ([`dots`]) and which become tiles for the products of a prompt ([`gemm`]).
 
-use akunu_kernels::{Dispatch, KernelId};
+mod activation;
+mod dots;
+mod format;
+mod gate;
+mod matrix;
+mod pack;
+mod portable;
+mod product;
 
-use crate::call::{Kernel, Place};
+#[cfg(target_arch = "x86_64")]
+mod amx;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod cells512;
+#[cfg(target_arch = "x86_64")]
+mod expand;
+#[cfg(target_arch = "x86_64")]
+mod gemm;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod tiled;
+
+use std::sync::Arc;
+
+use akunu_kernels::kernel::matmul::product::Product;
+use akunu_kernels::plan::Slice;
+use akunu_kernels::{DeviceError, Dispatch, KernelId, Plan};
+
+pub(crate) use activation::Activations;
+
+use crate::call::Kernel;
 use crate::isa::Isa;
+use crate::memory::{Buffers, Pages};
 use crate::pool::ThreadPool;
-
-/// Weights that were laid out for the products.
-#[derive(Default)]
-pub(crate) struct Panels;
+use matrix::Matrix;
+use pack::Source;
 
 /// The fast form of a product, where there is one.
-pub(crate) fn select(_: KernelId, _: Isa) -> Option<Kernel> {
-    None
+pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
+    if isa == Isa::Scalar {
+        return None;
+    }
+    match kernel {
+        KernelId::Gemv(_)
+        | KernelId::GemvWide(_)
+        | KernelId::GemvBatched(_)
+        | KernelId::SimdGemm(_)
+        | KernelId::SimdGemmSmall(_) => Some(product::product),
+        KernelId::GemvSilu(_) => Some(product::silu),
+        KernelId::GemvGelu(_) => Some(product::gelu),
+        _ => None,
+    }
 }
 
-/// Lays out the weights of a dispatch, if it is a product that wants them in another order.
-/// `places` is the memory of each binding.
-pub(crate) fn prepare(
-    _panels: &mut Panels,
-    _dispatch: &Dispatch,
-    _places: &[Place],
-    _isa: Isa,
-    _pool: &mut ThreadPool,
-) {
+/// Where the weight stands among the bindings of a product that reads panels.
+fn weight_binding(kernel: KernelId, isa: Isa) -> Option<usize> {
+    select(kernel, isa)?;
+    match kernel {
+        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => Some(2),
+        _ => Some(1),
+    }
+}
+
+/// Weights that were laid out for the products, ordered by their place, and the memory that the tiles of x
+/// take.
+#[derive(Default)]
+pub(crate) struct Panels {
+    matrices: Vec<((u32, usize), Matrix)>,
+    tiles: Option<Pages>,
+}
+
+/// A weight that has no panels yet.
+struct Wanted<'a> {
+    key: (u32, usize),
+    source: Source<'a>,
+    plan: matrix::Plan,
 }
 
 impl Panels {
+    /// The panels of the weight at a place.
+    pub fn find(&self, weight: Slice) -> Option<&Matrix> {
+        let key = (weight.buffer.id, weight.offset);
+        let at = self.matrices.binary_search_by_key(&key, |(key, _)| *key);
+        at.ok().map(|at| &self.matrices[at].1)
+    }
+
+    /// Memory for `bytes` bytes of tiles, if as many were prepared.
+    #[cfg(target_arch = "x86_64")]
+    pub fn tiles(&self, bytes: usize) -> Option<*mut u8> {
+        let tiles = self.tiles.as_ref()?;
+        (bytes <= tiles.bytes().len()).then(|| tiles.pointer())
+    }
+
     /// Forgets what was made of a buffer that no longer exists.
-    pub fn release(&mut self, _buffer: u32) {}
+    pub fn release(&mut self, buffer: u32) {
+        self.matrices.retain(|((of, _), _)| *of != buffer);
+    }
+
+    /// Lays out the weights of a plan's products that are not laid out yet, and makes room for tiles.
+    pub fn prepare(
+        &mut self,
+        plan: &Plan,
+        buffers: &Buffers,
+        isa: Isa,
+        pool: &mut ThreadPool,
+    ) -> Result<(), DeviceError> {
+        let mut wanted: Vec<Wanted> = Vec::new();
+        let mut tiles = 0;
+        for dispatch in plan.dispatches() {
+            let Some(at) = weight_binding(dispatch.kernel, isa) else {
+                continue;
+            };
+            let slice = dispatch.bindings[at];
+            let Some(found) = Wanted::of(dispatch, slice, buffers) else {
+                continue;
+            };
+            tiles = tiles.max(tile_bytes(dispatch, &found, isa));
+            let known = self.find(slice).is_some() || wanted.iter().any(|w| w.key == found.key);
+            if !known && !slice.buffer.writable {
+                wanted.push(found);
+            }
+        }
+        self.lay_out(&wanted, pool)?;
+        if self
+            .tiles
+            .as_ref()
+            .is_none_or(|has| has.bytes().len() < tiles)
+            && tiles > 0
+        {
+            self.tiles = Some(pages(tiles, "tiles")?);
+        }
+        Ok(())
+    }
+
+    fn lay_out(&mut self, wanted: &[Wanted], pool: &mut ThreadPool) -> Result<(), DeviceError> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let bytes = wanted.iter().map(|w| w.plan.bytes()).sum();
+        let memory = Arc::new(pages(bytes, "weights in panels")?);
+        let mut first = 0;
+        let mut matrices = Vec::with_capacity(wanted.len());
+        for w in wanted {
+            matrices.push(Matrix::new(w.plan, Arc::clone(&memory), first));
+            first += w.plan.bytes();
+        }
+        let job = |part: &mut crate::part::Part| {
+            for (w, matrix) in wanted.iter().zip(&matrices) {
+                // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
+                unsafe { matrix.fill(&w.source, part.range(w.plan.count())) };
+            }
+        };
+        pool.run(&job).map_err(|why| DeviceError::Dispatch {
+            index: 0,
+            kernel: "panels".into(),
+            why,
+        })?;
+        self.matrices
+            .extend(wanted.iter().map(|w| w.key).zip(matrices));
+        self.matrices.sort_by_key(|(key, _)| *key);
+        Ok(())
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// The weight of a product; `None` when it cannot be laid out in panels.
+    fn of(dispatch: &Dispatch, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
+        let row = dispatch.kernel.row();
+        let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
+        let dtype = row.dtype?;
+        let [_, bytes, _] = product.bytes();
+        let source = Source {
+            dtype,
+            bytes: buffers.place(weight.buffer, weight.offset).read(bytes),
+            stride: dtype.bytes_of(product.weight.stride)?,
+            rows: product.n as usize,
+            cols: product.k as usize,
+        };
+        let plan = matrix::Plan::of(&source)?;
+        Some(Wanted {
+            key: (weight.buffer.id, weight.offset),
+            source,
+            plan,
+        })
+    }
+}
+
+/// Bytes of the tiles that a product makes of x.
+fn tile_bytes(dispatch: &Dispatch, wanted: &Wanted, isa: Isa) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if isa == Isa::Amx {
+        let row = dispatch.kernel.row();
+        let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
+        let plan = &wanted.plan;
+        return gemm::packed_bytes(plan.format, product.m as usize, plan.cells);
+    }
+    let _ = (dispatch, wanted, isa);
+    0
+}
+
+fn pages(bytes: usize, label: &str) -> Result<Pages, DeviceError> {
+    Pages::zeroed(bytes).ok_or_else(|| DeviceError::Memory {
+        bytes,
+        label: label.into(),
+    })
 }

@@ -46,6 +46,22 @@ impl Pages {
         unsafe { std::slice::from_raw_parts(self.first, self.len) }
     }
 
+    /// The first byte, for threads that write parts of the pages.
+    pub fn pointer(&self) -> *mut u8 {
+        self.first
+    }
+
+    /// `len` bytes from `at` on, to be written.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes them as long as the slice lives.
+    #[expect(clippy::mut_from_ref, reason = "the caller keeps the parts apart")]
+    pub unsafe fn part(&self, at: usize, len: usize) -> &mut [u8] {
+        assert!(at.checked_add(len).is_some_and(|end| end <= self.len));
+        // SAFETY: within the pages; nobody else has them, by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.first.add(at), len) }
+    }
+
     /// The bytes, to be written.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed mutably.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use crate::barrier::Barrier;
+use crate::matmul::Activations;
 
 /// One thread's share.
 pub(crate) struct Part<'a> {
@@ -13,6 +14,9 @@ pub(crate) struct Part<'a> {
     /// How many there are.
     pub count: usize,
     barrier: &'a Barrier,
+    /// What the tiles that all parts share were made of since the last barrier of the plan.
+    #[cfg(target_arch = "x86_64")]
+    pub tiled: Option<crate::matmul::tiled::Tiled>,
     /// Memory of the thread's own.
     pub scratch: &'a mut Scratch,
 }
@@ -23,6 +27,8 @@ impl<'a> Part<'a> {
             index,
             count,
             barrier,
+            #[cfg(target_arch = "x86_64")]
+            tiled: None,
             scratch,
         }
     }
@@ -31,6 +37,15 @@ impl<'a> Part<'a> {
     pub fn range(&self, items: usize) -> Range<usize> {
         let start = |part: usize| items * part / self.count;
         start(self.index)..start(self.index + 1)
+    }
+
+    /// Waits until all parts are here, between dispatches: what was made of their inputs may be stale then.
+    pub fn wait_between_dispatches(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        {
+            self.tiled = None;
+        }
+        self.wait();
     }
 
     /// Waits until all parts are here. Every part of the dispatch must call it as often.
@@ -43,11 +58,17 @@ impl<'a> Part<'a> {
 #[derive(Default)]
 pub(crate) struct Scratch {
     lines: Vec<CacheLine>,
+    /// The vectors of a product.
+    pub vectors: Vec<f32>,
+    /// The same as 8-bit numbers.
+    pub activations: Vec<Activations>,
 }
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct CacheLine([u8; 64]);
+struct CacheLine {
+    _bytes: [u8; 64],
+}
 
 impl Scratch {
     /// `n` elements, aligned to 64 bytes.
@@ -55,7 +76,7 @@ impl Scratch {
         const { assert!(align_of::<T>() <= align_of::<CacheLine>()) };
         let n_lines = (n * size_of::<T>()).div_ceil(size_of::<CacheLine>());
         if self.lines.len() < n_lines {
-            self.lines.resize(n_lines, CacheLine([0; 64]));
+            self.lines.resize(n_lines, CacheLine { _bytes: [0; 64] });
         }
         // SAFETY: as many bytes are there, initialised, aligned to more than `T` wants, and borrowed
         // mutably with `self`; any bits are a `T`, and a `T` has no bits that bytes may not have.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use akunu_kernels::{DeviceError, PlanError};
 
+use crate::session::SavedSessionError;
+
 /// An error of the engine. Each says in one sentence what is wrong and, where there is one, the way
 /// out.
 #[derive(Debug, thiserror::Error)]
@@ -96,6 +98,14 @@ pub enum EngineError {
         id: u32,
         /// Ids are below this.
         vocab_size: u32,
+    },
+    /// A session cannot be saved or restored.
+    #[error("{}: {error}", path.display())]
+    SavedSession {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: SavedSessionError,
     },
     /// A sampling option outside of its range.
     #[error("{option} is {found}, which must be {wanted}")]

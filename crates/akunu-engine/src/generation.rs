@@ -103,7 +103,6 @@ pub struct Generation<'s, 'm> {
     queue: VecDeque<u32>,
     /// The last token chosen: its keys and values are not in the cache yet.
     last: Option<u32>,
-    start: usize,
     handed_out: usize,
     chain: u32,
     stop: Option<StopReason>,
@@ -119,7 +118,6 @@ impl<'s, 'm> Generation<'s, 'm> {
         plans: Arc<DecodePlans>,
         options: GenerateOptions,
     ) -> Self {
-        let start = session.tokens().len();
         Generation {
             decoder: Some(session.model().tokenizer().stream()),
             stops: StopMatcher::new(&options.stop),
@@ -128,7 +126,6 @@ impl<'s, 'm> Generation<'s, 'm> {
             options,
             queue: VecDeque::new(),
             last: None,
-            start,
             handed_out: 0,
             chain: 1,
             stop: None,
@@ -156,6 +153,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         };
         let ends = self.session.model().tokenizer().end_ids();
         if !self.options.ignore_end && ends.binary_search(&id).is_ok() {
+            self.queue.push_front(id);
             return Ok(self.end(StopReason::EndToken));
         }
         self.handed_out += 1;
@@ -238,8 +236,10 @@ impl Iterator for Generation<'_, '_> {
 }
 
 impl Drop for Generation<'_, '_> {
-    /// The cache keeps what was handed out, and nothing after it.
+    /// The session keeps what was handed out, and nothing after it.
     fn drop(&mut self) {
-        self.session.truncate(self.start + self.handed_out);
+        if let Some(last) = self.last {
+            self.session.end_generation(last, self.queue.len());
+        }
     }
 }

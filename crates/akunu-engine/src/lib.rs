@@ -26,6 +26,7 @@
 
 mod builder;
 mod error;
+mod fingerprint;
 mod generation;
 mod memory;
 mod model;
@@ -38,4 +39,4 @@ pub use error::{Bytes, EngineError};
 pub use generation::{CancelFlag, GenerateOptions, Generation, StopReason, Token};
 pub use model::Model;
 pub use sampling::Sampling;
-pub use session::{Fed, Session, SessionOptions};
+pub use session::{Fed, SavedSessionError, Session, SessionOptions};

@@ -9,6 +9,7 @@ use akunu_kernels::Device;
 use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
 
 use crate::error::EngineError;
+use crate::fingerprint;
 use crate::session::{Session, SessionOptions};
 use crate::weights::{Weights, read_vector};
 
@@ -21,6 +22,7 @@ pub struct Model {
     weights: Weights,
     rope_freqs: Vec<f32>,
     weight_bytes: u64,
+    fingerprint: [u8; 32],
     device: Mutex<Box<dyn Device>>,
 }
 
@@ -47,12 +49,13 @@ impl Model {
         let weights = Weights::bind(&store, &config, path, device.as_mut())?;
         Ok(Model {
             path: path.to_path_buf(),
-            config,
             tokenizer,
             template,
             weights,
             rope_freqs,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
+            fingerprint: fingerprint::of(&store, &config),
+            config,
             device: Mutex::new(device),
         })
     }
@@ -86,6 +89,11 @@ impl Model {
     /// are not looked at.
     pub fn weight_bytes(&self) -> u64 {
         self.weight_bytes
+    }
+
+    /// What tells this model from others.
+    pub(crate) fn fingerprint(&self) -> &[u8; 32] {
+        &self.fingerprint
     }
 
     pub(crate) fn weights(&self) -> &Weights {

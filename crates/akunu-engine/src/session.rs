@@ -1,12 +1,17 @@
-//! A conversation: the tokens that the KV cache holds, and what is computed from them.
+//! A conversation: its tokens, what the KV cache knows of them, and what is computed from them.
 
+mod content;
+mod file;
 mod plans;
+mod save;
 mod score;
 
 use std::sync::Arc;
 
 use akunu_kernels::Plan;
 
+use self::content::Content;
+pub use self::file::SavedSessionError;
 pub(crate) use self::plans::DecodePlans;
 use self::plans::PrefillPlans;
 use crate::error::EngineError;
@@ -47,10 +52,7 @@ pub struct Session<'m> {
     model: &'m Model,
     memory: Memory,
     sizes: Sizes,
-    /// The tokens whose keys and values are in the cache.
-    tokens: Vec<u32>,
-    /// Positions beyond `tokens` that the cache was written at: a ring may have lost older ones.
-    written: usize,
+    content: Content,
     prefills: PrefillPlans,
     decode: Option<Arc<DecodePlans>>,
 }
@@ -86,16 +88,15 @@ impl<'m> Session<'m> {
             model,
             memory,
             sizes,
-            tokens: Vec::new(),
-            written: 0,
+            content: Content::default(),
             prefills: PrefillPlans::default(),
             decode: None,
         })
     }
 
-    /// The tokens that the cache holds.
+    /// The tokens of the session: what was given and what was generated.
     pub fn tokens(&self) -> &[u32] {
-        &self.tokens
+        &self.content.tokens
     }
 
     /// Positions that the cache holds at most.
@@ -112,21 +113,16 @@ impl<'m> Session<'m> {
     /// with the present content goes through the model.
     pub fn feed(&mut self, tokens: &[u32]) -> Result<Fed, EngineError> {
         self.check(tokens)?;
-        let common = self
-            .tokens
-            .iter()
-            .zip(tokens)
-            .take_while(|(a, b)| a == b)
-            .count();
-        // At least the last token runs: the logits after it are wanted.
-        let common = common.min(tokens.len().saturating_sub(1));
-        let reused = if self.can_return_to(common) {
-            common
+        let reused = if self.content.has_logits && self.content.tokens == tokens {
+            tokens.len()
         } else {
-            0
+            // At least the last token runs: the logits after it are wanted.
+            self.returnable(self.content.common(tokens).min(tokens.len() - 1))
         };
-        self.tokens.truncate(reused);
-        self.run(&tokens[reused..])?;
+        if reused < tokens.len() {
+            self.content.truncate(reused);
+            self.run(&tokens[reused..])?;
+        }
         Ok(Fed {
             reused,
             processed: tokens.len() - reused,
@@ -135,15 +131,12 @@ impl<'m> Session<'m> {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.tokens.clear();
-        self.written = 0;
+        self.content.truncate(0);
     }
 
     /// The logits after the last token.
     pub fn logits(&mut self) -> Result<Vec<f32>, EngineError> {
-        if self.tokens.is_empty() {
-            return Err(EngineError::NothingToContinue);
-        }
+        self.settle()?;
         let mut logits = vec![0f32; self.model.config().vocab_size as usize];
         let bytes = bytemuck::cast_slice_mut(&mut logits);
         self.model.device().read(self.memory.logits, 0, bytes)?;
@@ -155,11 +148,18 @@ impl<'m> Session<'m> {
         &mut self,
         options: GenerateOptions,
     ) -> Result<Generation<'_, 'm>, EngineError> {
-        if self.tokens.is_empty() {
-            return Err(EngineError::NothingToContinue);
-        }
         let plans = self.decode_plans(options.sampling)?;
+        self.settle()?;
         Ok(Generation::new(self, plans, options))
+    }
+
+    /// Runs what is missing so that the logits are those after the last token.
+    fn settle(&mut self) -> Result<(), EngineError> {
+        if !self.content.has_logits {
+            let tokens = self.content.tokens.clone();
+            self.feed(&tokens)?;
+        }
+        Ok(())
     }
 
     /// The plan of a decode step that chooses with `sampling`: what it runs and, by
@@ -187,22 +187,11 @@ impl<'m> Session<'m> {
         Ok(())
     }
 
-    /// Whether the cache still has all that position `len` would look at. A layer with a window keeps
-    /// a ring: what was written far beyond `len` has overwritten what lies before it.
-    fn can_return_to(&self, len: usize) -> bool {
-        let lost = self.written - len.min(self.written);
-        self.model
-            .config()
-            .layers
-            .iter()
-            .zip(&self.memory.layers)
-            .all(|(layer, cache)| {
-                let Some(window) = layer.window else {
-                    return true;
-                };
-                self.written <= cache.slots as usize
-                    || lost + window as usize <= cache.slots as usize
-            })
+    /// `len`, or 0 when the cache cannot go on from there.
+    fn returnable(&self, len: usize) -> usize {
+        let layers = &self.model.config().layers;
+        let can = self.content.can_return_to(len, layers, &self.memory.layers);
+        if can { len } else { 0 }
     }
 
     /// Runs tokens after the present content, chunk by chunk.
@@ -212,29 +201,30 @@ impl<'m> Session<'m> {
             let plan = self.prefill_plan(chunk.len() as u32, at + 1 == n_chunks)?;
             self.run_chunk(&plan, chunk)?;
         }
+        self.content.has_logits = true;
         Ok(())
     }
 
     /// Runs one chunk after the present content.
     fn run_chunk(&mut self, plan: &Plan, chunk: &[u32]) -> Result<(), EngineError> {
-        let first = self.tokens.len();
+        let first = self.content.tokens.len();
         let mut device = self.model.device();
         let bytes = bytemuck::cast_slice(chunk);
         device.write(self.memory.prompt, 0, bytes)?;
         device.write(self.memory.history, 4 * first, bytes)?;
         device.run(plan, first as u32)?;
         drop(device);
-        self.tokens.extend(chunk);
-        self.written = self.written.max(self.tokens.len());
+        self.content.extend(chunk);
         Ok(())
     }
 
-    /// Chooses the token after the last one from the logits that are there.
+    /// Chooses the token after the last one from the logits that are there. A penalty changes them.
     pub(crate) fn choose(&mut self, plans: &DecodePlans) -> Result<u32, EngineError> {
-        let position = self.tokens.len() as u32 - 1;
-        self.model.device().run(&plans.choose, position)?;
+        self.content.has_logits = false;
+        let len = self.content.tokens.len();
+        self.model.device().run(&plans.choose, len as u32 - 1)?;
         let mut chosen = [0];
-        self.read_history(self.tokens.len(), &mut chosen)?;
+        self.read_history(len, &mut chosen)?;
         Ok(chosen[0])
     }
 
@@ -246,21 +236,23 @@ impl<'m> Session<'m> {
         next: u32,
         n: u32,
     ) -> Result<Vec<u32>, EngineError> {
-        let first = self.tokens.len();
+        let first = self.content.tokens.len();
         let mut device = self.model.device();
         device.run_chain(&plans.step, first as u32, n)?;
         drop(device);
         let mut chosen = vec![0; n as usize];
         self.read_history(first + 1, &mut chosen)?;
-        self.tokens.push(next);
-        self.tokens.extend(&chosen[..n as usize - 1]);
-        self.written = self.written.max(self.tokens.len());
+        self.content.extend(&[next]);
+        self.content.extend(&chosen[..n as usize - 1]);
         Ok(chosen)
     }
 
-    /// Forgets all but the first `len` tokens.
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.tokens.truncate(len);
+    /// Ends a generation. `last` was chosen last, so the cache does not know it yet; of the tokens up
+    /// to it the last `unused` were never handed out.
+    pub(crate) fn end_generation(&mut self, last: u32, unused: usize) {
+        self.content.tokens.push(last);
+        let len = self.content.tokens.len() - unused;
+        self.content.truncate(len);
     }
 
     fn read_history(&self, first: usize, into: &mut [u32]) -> Result<(), EngineError> {

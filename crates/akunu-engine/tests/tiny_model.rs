@@ -6,7 +6,7 @@ use akunu_engine::{EngineError, GenerateOptions, Model, Sampling, SessionOptions
 use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
-use support::{tiny_llama, tiny_llama_with_rows};
+use support::{TINY, TinyLlama, tiny_llama};
 
 fn load(dtype: DType) -> Model {
     let file = tiny_llama(dtype);
@@ -143,7 +143,7 @@ fn stopping_early_and_going_on_is_the_same_as_not_stopping() {
         .take(3)
         .map(|token| token.expect("runs").id)
         .collect();
-    session.feed(&[&PROMPT[..], &first].concat()).expect("fits");
+    assert_eq!(session.tokens(), [&PROMPT[..], &first].concat());
     let rest: Vec<u32> = session
         .generate(options(7, 8, Sampling::greedy()))
         .expect("options are fine")
@@ -223,7 +223,11 @@ fn bad_options_are_named() {
 /// A token without a row of the embedding would read another token's.
 #[test]
 fn a_vocabulary_larger_than_the_embedding_is_refused() {
-    let file = tiny_llama_with_rows(DType::Q8_0, 200);
+    let file = TinyLlama {
+        vocab_rows: 200,
+        ..TINY
+    }
+    .write();
     let device = Box::new(TwinDevice::new(ChipConfig::m1()));
     let error = Model::load(&file.path, device)
         .err()

@@ -1,46 +1,40 @@
 //! Progress of a download: a bar on a terminal, a line elsewhere.
 
-use super::catalogue::Archive;
+use akunu_fetch::Watch;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::cell::RefCell;
 use std::io::IsTerminal;
 
-/// Shows how far a download is. The bar vanishes at the end or on failure.
+/// Shows how far a download is. The bar vanishes at its end.
+#[derive(Default)]
 pub struct Progress {
-    bar: ProgressBar,
+    bar: RefCell<Option<ProgressBar>>,
 }
 
-impl Progress {
-    /// Says what is being downloaded.
-    pub fn start(asset: &str, archive: &Archive) -> Progress {
-        let message = format!("{asset}: downloading {archive}");
+impl Watch for Progress {
+    fn begin(&self, what: &str, bytes: u64) {
         if !std::io::stderr().is_terminal() {
-            println!("{message} ({})", megabytes(archive.bytes));
-            return Progress {
-                bar: ProgressBar::hidden(),
-            };
+            println!("{what} ({})", megabytes(bytes));
+            return;
         }
-        let bar = ProgressBar::new(archive.bytes).with_message(message);
+        let bar = ProgressBar::new(bytes).with_message(what.to_string());
         let template = "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("=> "));
         }
-        Progress { bar }
+        self.bar.replace(Some(bar));
     }
 
-    /// This much has arrived.
-    pub fn at(&self, bytes: u64) {
-        self.bar.set_position(bytes);
+    fn at(&self, bytes: u64) {
+        if let Some(bar) = &*self.bar.borrow() {
+            bar.set_position(bytes);
+        }
     }
 
-    /// Everything has arrived.
-    pub fn finish(&self) {
-        self.bar.finish_and_clear();
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.bar.finish_and_clear();
+    fn end(&self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
     }
 }
 

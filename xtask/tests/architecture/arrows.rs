@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// The arrows of the crate map. A crate may know those it points at, and those that they may know.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("akunu-cli", &["akunu-engine", "akunu-cpu"]),
+    ("akunu-cli", &["akunu-engine", "akunu-cpu", "akunu-fetch"]),
     (
         "akunu-engine",
         &["akunu-arch", "akunu-tokenizer", "akunu-kernels"],
@@ -19,7 +19,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-sim", &["akunu-kernels"]),
     ("akunu-kernels", &["akunu-types"]),
     ("akunu-types", &[]),
-    ("xtask", &["akunu-kernels", "akunu-sim"]),
+    ("akunu-fetch", &[]),
+    ("xtask", &["akunu-kernels", "akunu-sim", "akunu-fetch"]),
 ];
 
 /// A dependency between two crates of the workspace.

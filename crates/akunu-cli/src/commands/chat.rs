@@ -34,7 +34,7 @@ impl Run for Chat {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let model = self.model.load()?;
         if model.chat_template().is_none() {
-            return Err(Failure::NoTemplate(self.model.model));
+            return Err(Failure::NoTemplate(model.path().to_path_buf()));
         }
         let mut talk = Conversation {
             session: model.session(self.model.session())?,

@@ -8,19 +8,20 @@ mod text;
 
 use super::Run;
 use crate::failure::Failure;
+use crate::models;
 use akunu_gguf::WeightStore;
 use akunu_kernels::ChipConfig;
 use clap::Parser;
 use report::{Floor, Report};
 use std::io::Write;
-use std::path::PathBuf;
 
 /// Show what a model is: architecture, quantisation, memory, tokenizer
 #[derive(Parser)]
 #[command(name = "inspect")]
 pub struct Inspect {
-    /// A GGUF file (any part of a split one), or a folder with config.json and safetensors
-    file: PathBuf,
+    /// A GGUF file (any part of a split one), a folder with config.json and safetensors, or a name of
+    /// `pull --list`
+    file: String,
     /// List every tensor
     #[arg(long)]
     tensors: bool,
@@ -45,7 +46,7 @@ fn chip(name: &str) -> Result<ChipConfig, String> {
 
 impl Run for Inspect {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = WeightStore::open(&self.file)?;
+        let store = WeightStore::open(models::resolve(&self.file)?)?;
         let mut report = Report::new(&store, self.ctx)?;
         report.floor = self.chip.as_ref().map(|chip| Floor::of(&store, chip));
         if self.tensors {

@@ -5,6 +5,7 @@ mod choice;
 use super::Run;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::progress;
 use crate::units::bytes;
 use akunu_gguf::quant::{convert, supported};
 use akunu_gguf::{GgufFile, GgufHeader, GgufWriter, TensorInfo};
@@ -13,7 +14,7 @@ use choice::{file_type, target_type};
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -177,17 +178,9 @@ fn all_cores() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
-/// A bar on stderr; invisible where that is no terminal.
+/// A bar over all weights.
 fn progress_bar(file: &GgufFile) -> ProgressBar {
-    let n: u64 = file
-        .tensors()
-        .iter()
-        .map(|t| t.dims.n_elements() as u64)
-        .sum();
-    let bar = ProgressBar::new(n);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3}%  {eta:>4}  {wide_msg}")
-    {
-        bar.set_style(style);
-    }
-    bar
+    let sizes = file.tensors().iter().map(|t| t.dims.n_elements() as u64);
+    let template = "{bar:40} {percent:>3}%  {eta:>4}  {wide_msg}";
+    progress::bar(sizes.sum(), template)
 }

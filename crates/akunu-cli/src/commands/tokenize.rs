@@ -2,11 +2,12 @@
 
 use super::Run;
 use crate::failure::Failure;
+use crate::models;
 use akunu_gguf::GgufFile;
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use clap::Parser;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Turn text from standard input into tokens, or ids back into text
 ///
@@ -15,9 +16,9 @@ use std::path::{Path, PathBuf};
 #[derive(Parser)]
 #[command(name = "tokenize")]
 pub struct Tokenize {
-    /// A GGUF file, a model folder, or a tokenizer.json
-    #[arg(short, long, value_name = "FILE")]
-    model: PathBuf,
+    /// A GGUF file, a model folder, a tokenizer.json, or a name of `pull --list`
+    #[arg(short, long, value_name = "MODEL")]
+    model: String,
     /// Print one line of ids separated by spaces, and nothing else
     #[arg(long)]
     ids: bool,
@@ -34,7 +35,7 @@ pub struct Tokenize {
 
 impl Run for Tokenize {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let tokenizer = open(&self.model)?;
+        let tokenizer = open(&models::resolve(&self.model)?)?;
         let mut input = Vec::new();
         io::stdin().lock().read_to_end(&mut input)?;
         let input = String::from_utf8(input)

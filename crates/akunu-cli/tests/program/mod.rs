@@ -20,7 +20,12 @@ pub fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>
 }
 
 pub fn akunu<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Finished {
-    let output = command(arguments).output().unwrap();
+    finish(&mut command(arguments))
+}
+
+/// Runs a command to its end.
+pub fn finish(command: &mut Command) -> Finished {
+    let output = command.output().unwrap();
     Finished {
         code: output
             .status

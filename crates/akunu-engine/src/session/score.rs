@@ -45,7 +45,7 @@ impl Session<'_> {
     ) -> Result<Vec<f32>, EngineError> {
         let mut scores = Vec::with_capacity(tokens.len().saturating_sub(from));
         for chunk in tokens.chunks(self.sizes.chunk as usize) {
-            let first = self.tokens.len();
+            let first = self.content.tokens.len();
             let plan = self.prefill_plan(chunk.len() as u32, false)?;
             self.run_chunk(&plan, chunk)?;
             // Row r of this chunk predicts token first + r + 1.

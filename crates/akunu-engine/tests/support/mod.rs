@@ -7,13 +7,12 @@ use akunu_gguf::{GgufHeader, quant};
 use akunu_kernels::case::Rng;
 use akunu_types::DType;
 
-/// Shape of the model: two layers, three query heads to each key head.
+/// Shape of the model: three query heads to each key head.
 pub const DIM: u64 = 192;
 const FFN: u64 = 256;
 const HEADS: u64 = 3;
 const HEAD_DIM: u64 = 64;
 const VOCAB: u64 = 256;
-const LAYERS: u32 = 2;
 
 /// A temporary folder with a model file in it.
 pub struct TinyModel {
@@ -23,17 +22,47 @@ pub struct TinyModel {
 
 /// A Llama with matrices of `dtype`.
 pub fn tiny_llama(dtype: DType) -> TinyModel {
-    tiny_llama_with_rows(dtype, VOCAB)
+    TinyLlama { dtype, ..TINY }.write()
 }
 
-/// The same with this many rows of the token embedding.
-pub fn tiny_llama_with_rows(dtype: DType, vocab_rows: u64) -> TinyModel {
+/// What tests vary of the small Llama.
+#[derive(Clone, Copy)]
+pub struct TinyLlama {
+    /// Type of the matrices.
+    pub dtype: DType,
+    /// Rows of the token embedding.
+    pub vocab_rows: u64,
+    /// Keys that a query sees.
+    pub window: Option<u32>,
+    /// Layers.
+    pub n_layers: u32,
+}
+
+/// Two layers that see everything.
+pub const TINY: TinyLlama = TinyLlama {
+    dtype: DType::Q8_0,
+    vocab_rows: VOCAB,
+    window: None,
+    n_layers: 2,
+};
+
+impl TinyLlama {
+    /// Writes the model to a temporary folder.
+    pub fn write(self) -> TinyModel {
+        write_model(self)
+    }
+}
+
+fn write_model(model: TinyLlama) -> TinyModel {
+    let TinyLlama {
+        dtype, n_layers, ..
+    } = model;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("tiny.gguf");
     let mut header = GgufHeader::new();
     header.set("general.architecture", "llama");
     for (key, value) in [
-        ("llama.block_count", LAYERS),
+        ("llama.block_count", n_layers),
         ("llama.embedding_length", DIM as u32),
         ("llama.feed_forward_length", FFN as u32),
         ("llama.attention.head_count", HEADS as u32),
@@ -43,10 +72,13 @@ pub fn tiny_llama_with_rows(dtype: DType, vocab_rows: u64) -> TinyModel {
         header.set(key, &value);
     }
     header.set("llama.attention.layer_norm_rms_epsilon", &1e-5f32);
+    if let Some(window) = model.window {
+        header.set("llama.attention.sliding_window", &window);
+    }
     set_vocabulary(&mut header);
 
-    let mut tensors = vec![("token_embd.weight".to_string(), vec![DIM, vocab_rows])];
-    for layer in 0..LAYERS {
+    let mut tensors = vec![("token_embd.weight".to_string(), vec![DIM, model.vocab_rows])];
+    for layer in 0..n_layers {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
         tensors.push((name("attn_norm"), vec![DIM]));
         tensors.push((name("attn_q"), vec![DIM, HEADS * HEAD_DIM]));

@@ -22,7 +22,7 @@ pub mod select;
 pub mod simd_gemm;
 pub mod simd_gemm_small;
 
-pub(super) mod product;
+pub mod product;
 mod shapes;
 
 use crate::chip::SIMD_WIDTH;

@@ -75,6 +75,10 @@ pub struct File {
     pub bytes: u64,
     /// SHA-256, in lower-case hex.
     pub sha256: String,
+    /// Where the same file may lie on a hub, as `hf:owner/repository/file`. It is taken from there only
+    /// when the hub gives the same hash before the download.
+    #[serde(default)]
+    pub hub: Option<String>,
 }
 
 /// A folder of an archive, taken whole (hidden files excepted). The archive's hash vouches for it.
@@ -108,6 +112,14 @@ impl Asset {
         let trees: u64 = self.trees.iter().map(|tree| tree.bytes).sum();
         files + trees
     }
+
+    /// The file to run, when this asset is a model that is one GGUF file.
+    pub fn model(&self) -> Option<&File> {
+        match &self.files[..] {
+            [file] if file.path.ends_with(".gguf") => Some(file),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Archive {
@@ -121,6 +133,15 @@ mod tests {
     use super::*;
     use std::collections::HashSet;
     use std::path::{Component, Path};
+
+    /// The names that people may type after `-m`.
+    #[test]
+    fn the_models_are_those_of_one_gguf_file() {
+        let catalogue = Catalogue::embedded().expect("the catalogue is valid");
+        let models = catalogue.assets.iter().filter(|a| a.model().is_some());
+        let names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
+        assert_eq!(names, ["smollm2", "gemma3-270m"]);
+    }
 
     /// Fails on a hash with a typing error, a name used twice, or a path that leaves its folder.
     #[test]
@@ -144,6 +165,9 @@ mod tests {
                     file.path
                 );
                 assert!(!file.members.is_empty(), "{}", file.path);
+                if let Some(hub) = &file.hub {
+                    assert!(hub.parse::<crate::HubFile>().is_ok(), "{hub}");
+                }
             }
             for tree in &asset.trees {
                 assert!(tree.member.ends_with('/'), "{}", tree.member);

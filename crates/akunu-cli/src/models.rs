@@ -1,0 +1,81 @@
+//! From what stands after `-m` to a file: a path, a name of the catalogue, or a file of a hub.
+
+use crate::cache;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::progress::Download;
+use akunu_fetch::{Asset, Catalogue, DEFAULT_ENDPOINT, FetchError, Hub, Order, Sources, install};
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// The model of those who name none.
+pub const DEFAULT: &str = "smollm2";
+
+/// The file or folder that `name` means, fetched if it is not here yet. A name of the catalogue comes
+/// first; `./name` is always a path.
+pub fn resolve(name: &str) -> Result<PathBuf, Failure> {
+    let path = Path::new(name);
+    match fetch(name) {
+        // It exists, or looks like a path: whoever opens it says what is wrong with it.
+        Err(Failure::UnknownModel { .. })
+            if path.exists() || path.extension().is_some() || path.components().count() > 1 =>
+        {
+            Ok(path.to_path_buf())
+        }
+        fetched => fetched,
+    }
+}
+
+/// The file of a name of the catalogue or of a hub, fetched if it is not here yet.
+pub fn fetch(name: &str) -> Result<PathBuf, Failure> {
+    if name.starts_with("hf:") {
+        let watch = Download::new(Interrupt::listen());
+        return Ok(hub().install(&name.parse()?, &root()?, &watch)?);
+    }
+    let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
+    match catalogue.get(name) {
+        Some(asset) => from_catalogue(asset),
+        None => Err(Failure::UnknownModel {
+            name: name.to_string(),
+            known: named(&catalogue)
+                .map(|asset| asset.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", "),
+        }),
+    }
+}
+
+/// The models that have a name.
+pub fn named(catalogue: &Catalogue) -> impl Iterator<Item = &Asset> {
+    catalogue
+        .assets
+        .iter()
+        .filter(|asset| asset.model().is_some())
+}
+
+fn from_catalogue(asset: &Asset) -> Result<PathBuf, Failure> {
+    let Some(file) = asset.model() else {
+        return Err(Failure::NotAModel(asset.name.clone()));
+    };
+    let root = root()?;
+    let sources = Sources { hub: Some(hub()) };
+    let order = Order {
+        source: &sources,
+        watch: &Download::new(Interrupt::listen()),
+        force: false,
+    };
+    install(asset, &root, &order)?;
+    Ok(root.join(&asset.name).join(&file.path))
+}
+
+/// Hugging Face, or what `HF_ENDPOINT` names instead: its own programs read the same variable.
+fn hub() -> Hub {
+    let endpoint = env::var("HF_ENDPOINT").ok();
+    let endpoint = endpoint.filter(|endpoint| !endpoint.is_empty());
+    Hub::new(endpoint.as_deref().unwrap_or(DEFAULT_ENDPOINT))
+}
+
+fn root() -> Result<PathBuf, Failure> {
+    let folder = cache::folder().ok_or(Failure::NoCache)?;
+    Ok(folder.join("models"))
+}

