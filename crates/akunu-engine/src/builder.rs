@@ -178,7 +178,8 @@ impl Builder<'_> {
         self.push(kernel, Constants::none(), params, bindings, label)
     }
 
-    fn push<P: SharedStruct>(
+    /// A dispatch without patch.
+    pub fn push<P: SharedStruct>(
         &mut self,
         kernel: KernelId,
         constants: Constants,

@@ -37,6 +37,19 @@ impl CancelFlag {
     }
 }
 
+/// What happens when the context is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The answer ends with [`StopReason::ContextFull`].
+    #[default]
+    Stop,
+    /// The older half of the tokens after the first `keep` is dropped, and the answer goes on.
+    Shift {
+        /// Tokens at the beginning that stay: the system prompt.
+        keep: usize,
+    },
+}
+
 /// What to generate.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
@@ -46,6 +59,8 @@ pub struct GenerateOptions {
     pub sampling: Sampling,
     /// Texts that end the answer; they are not part of it.
     pub stop: Vec<String>,
+    /// What to do when the context is full.
+    pub overflow: Overflow,
     /// Go on at the model's own end tokens.
     pub ignore_end: bool,
     /// Most tokens of one submission.
@@ -60,6 +75,7 @@ impl Default for GenerateOptions {
             max_tokens: usize::MAX,
             sampling: Sampling::greedy(),
             stop: Vec::new(),
+            overflow: Overflow::Stop,
             ignore_end: false,
             max_chain: 32,
             cancel: CancelFlag::default(),
@@ -172,7 +188,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             self.queue.push_back(first);
             return Ok(true);
         };
-        let room = self.session.context() as usize - self.session.tokens().len();
+        let room = self.make_room()?;
         if room == 0 {
             self.end(StopReason::ContextFull);
             return Ok(false);
@@ -185,6 +201,17 @@ impl<'s, 'm> Generation<'s, 'm> {
         self.last = chosen.last().copied();
         self.queue.extend(chosen);
         Ok(true)
+    }
+
+    /// Positions that the context has left, after a shift if it was full and that is wanted.
+    fn make_room(&mut self) -> Result<usize, EngineError> {
+        let context = self.session.context() as usize;
+        if self.session.tokens().len() == context
+            && let Overflow::Shift { keep } = self.options.overflow
+        {
+            self.session.shift(keep)?;
+        }
+        Ok(context - self.session.tokens().len())
     }
 
     /// Longer chains while they stay under the target time.

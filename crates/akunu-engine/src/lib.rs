@@ -36,7 +36,7 @@ mod text;
 mod weights;
 
 pub use error::{Bytes, EngineError};
-pub use generation::{CancelFlag, GenerateOptions, Generation, StopReason, Token};
+pub use generation::{CancelFlag, GenerateOptions, Generation, Overflow, StopReason, Token};
 pub use model::Model;
 pub use sampling::Sampling;
 pub use session::{Fed, SavedSessionError, Session, SessionOptions};

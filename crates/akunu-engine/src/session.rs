@@ -5,6 +5,7 @@ mod file;
 mod plans;
 mod save;
 mod score;
+mod shift;
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub use self::file::SavedSessionError;
 pub(crate) use self::plans::DecodePlans;
 use self::plans::PrefillPlans;
 use crate::error::EngineError;
-use crate::generation::{GenerateOptions, Generation};
+use crate::generation::{GenerateOptions, Generation, Overflow};
 use crate::memory::{Memory, Sizes};
 use crate::model::Model;
 use crate::sampling::Sampling;
@@ -149,6 +150,11 @@ impl<'m> Session<'m> {
         options: GenerateOptions,
     ) -> Result<Generation<'_, 'm>, EngineError> {
         let plans = self.decode_plans(options.sampling)?;
+        if let Overflow::Shift { keep } = options.overflow
+            && self.content.tokens.len() > self.sizes.context as usize
+        {
+            self.shift(keep)?;
+        }
         self.settle()?;
         Ok(Generation::new(self, plans, options))
     }

@@ -41,6 +41,7 @@ impl Content {
         self.tokens.extend(tokens);
         self.cached = self.tokens.len();
         self.written = self.written.max(self.cached);
+        self.has_logits = false;
     }
 
     /// Whether the cache still has all that position `len` would look at. A layer with a window keeps

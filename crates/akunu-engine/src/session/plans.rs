@@ -120,7 +120,7 @@ impl Session<'_> {
         Ok(plans)
     }
 
-    fn builder<'a>(&'a self, device: &'a mut dyn Device, rows: u32) -> Builder<'a> {
+    pub(super) fn builder<'a>(&'a self, device: &'a mut dyn Device, rows: u32) -> Builder<'a> {
         Builder {
             device,
             config: self.model.config(),

@@ -28,6 +28,8 @@ pub fn tiny_llama(dtype: DType) -> TinyModel {
 /// What tests vary of the small Llama.
 #[derive(Clone, Copy)]
 pub struct TinyLlama {
+    /// Architecture, one that has the weights of a Llama.
+    pub arch: &'static str,
     /// Type of the matrices.
     pub dtype: DType,
     /// Rows of the token embedding.
@@ -40,6 +42,7 @@ pub struct TinyLlama {
 
 /// Two layers that see everything.
 pub const TINY: TinyLlama = TinyLlama {
+    arch: "llama",
     dtype: DType::Q8_0,
     vocab_rows: VOCAB,
     window: None,
@@ -60,20 +63,21 @@ fn write_model(model: TinyLlama) -> TinyModel {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("tiny.gguf");
     let mut header = GgufHeader::new();
-    header.set("general.architecture", "llama");
-    for (key, value) in [
-        ("llama.block_count", n_layers),
-        ("llama.embedding_length", DIM as u32),
-        ("llama.feed_forward_length", FFN as u32),
-        ("llama.attention.head_count", HEADS as u32),
-        ("llama.attention.head_count_kv", 1),
-        ("llama.context_length", 256),
+    header.set("general.architecture", model.arch);
+    let key = |name: &str| format!("{}.{name}", model.arch);
+    for (name, value) in [
+        ("block_count", n_layers),
+        ("embedding_length", DIM as u32),
+        ("feed_forward_length", FFN as u32),
+        ("attention.head_count", HEADS as u32),
+        ("attention.head_count_kv", 1),
+        ("context_length", 256),
     ] {
-        header.set(key, &value);
+        header.set(&key(name), &value);
     }
-    header.set("llama.attention.layer_norm_rms_epsilon", &1e-5f32);
+    header.set(&key("attention.layer_norm_rms_epsilon"), &1e-5f32);
     if let Some(window) = model.window {
-        header.set("llama.attention.sliding_window", &window);
+        header.set(&key("attention.sliding_window"), &window);
     }
     set_vocabulary(&mut header);
 
