@@ -11,6 +11,7 @@ use akunu_arch::{ModelConfig, weight_shapes};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_kernels::device::SharedBytes;
 use akunu_kernels::plan::Slice;
+use akunu_kernels::weight::VECTOR;
 use akunu_kernels::{Buffer, Device};
 use akunu_types::DType;
 
@@ -160,7 +161,7 @@ fn bind_vector(
             why,
         });
     };
-    let in_place = view.dtype == DType::F32 && offset == 0.0;
+    let in_place = view.dtype == VECTOR && offset == 0.0;
     if in_place && span.offset.is_multiple_of(BINDING_ALIGNMENT) {
         return Ok(Slice {
             buffer: parts[span.part],

@@ -11,6 +11,9 @@ use crate::case::Rng;
 use crate::constant::Constant;
 use crate::table::{Args, Launch};
 
+/// The format in which kernels read vectors: norms and biases.
+pub const VECTOR: DType = DType::F32;
+
 /// A weight matrix in memory: its format, its shape and where its rows lie.
 ///
 /// Sizes come from outside: what does not fill a block is not looked at, neither here nor by the
