@@ -15,6 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Cargo looks at every file below a folder.
     println!("cargo::rerun-if-changed={}", kernels.display());
     println!("cargo::rerun-if-changed=src/flatten.rs");
+    plant_type_error();
 
     let mut sources = Vec::new();
     for file in flatten::metal_files(&kernels)? {
@@ -39,6 +40,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     std::fs::write(out.join("library.rs"), library)?;
     Ok(())
+}
+
+/// `cargo xtask check-macos` asks for a type error in the Metal code, to see that it is compiled.
+fn plant_type_error() {
+    const VARIABLE: &str = "AKUNU_PLANTED_TYPE_ERROR";
+    println!("cargo::rustc-check-cfg=cfg(akunu_planted_type_error)");
+    println!("cargo::rerun-if-env-changed={VARIABLE}");
+    if std::env::var_os(VARIABLE).is_some() {
+        println!("cargo::rustc-cfg=akunu_planted_type_error");
+    }
 }
 
 /// The compiled library of these very sources: its name holds their hash.

@@ -15,7 +15,7 @@ fn simulator(schedule: Schedule) -> Box<dyn Device> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there: `apt-get install clang-19`");
-    Box::new(SimDevice::new(
+    Box::new(SimDevice::over(
         SimBackend::new(simulator, schedule),
         ChipConfig::m1(),
     ))

@@ -28,6 +28,8 @@ pub mod gpu;
 mod hazard;
 pub mod host_memory;
 pub mod kernel;
+#[cfg(target_os = "macos")]
+pub mod metal;
 pub mod pipeline;
 pub mod plan;
 pub mod sources;
@@ -40,6 +42,8 @@ pub use chip::ChipConfig;
 pub use constant::{Constant, ConstantType, ConstantValue, Constants};
 pub use cost::Cost;
 pub use device::{Buffer, Device, DeviceError};
+#[cfg(target_os = "macos")]
+pub use metal::MetalDevice;
 pub use pipeline::{PipelineId, PipelineKey};
 pub use plan::{Dispatch, Patch, Plan, PlanError};
 pub use table::{KernelId, KernelRow};

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use akunu_kernels::chip::THREADGROUP_BYTES;
 use akunu_kernels::device::SharedBytes;
 use akunu_kernels::gpu::{
     Backend, Bound, Call, Compiled, Compiler, GpuDevice, Limits, Numbered, Recorder,
@@ -24,6 +25,9 @@ use crate::launch::{Binding, Launch};
 use crate::simulator::Simulator;
 use crate::table;
 
+/// Most threads of a threadgroup on Apple GPUs.
+const MAX_THREADS: u32 = 1024;
+
 /// Runs plans in the simulator, by way of the calls that Metal would get.
 pub type SimDevice = GpuDevice<SimBackend>;
 
@@ -35,8 +39,27 @@ pub struct SimBackend {
     limits: Limits,
     memory: SharedMemory,
     n_buffers: u32,
-    /// Every submission so far, as it was recorded.
-    recordings: Vec<Vec<Call>>,
+    log: CallLog,
+}
+
+/// What each submission was told, for whoever keeps a copy of this.
+#[derive(Clone, Default)]
+pub struct CallLog {
+    submissions: Arc<Mutex<Vec<Vec<Call>>>>,
+    /// The key of each pipeline, by number.
+    keys: Arc<Mutex<Vec<PipelineKey>>>,
+}
+
+impl CallLog {
+    /// The calls of each submission so far.
+    pub fn submissions(&self) -> Vec<Vec<Call>> {
+        lock(&self.submissions).clone()
+    }
+
+    /// The keys of all pipelines, by the numbers that calls have.
+    pub fn pipelines(&self) -> Vec<PipelineKey> {
+        lock(&self.keys).clone()
+    }
 }
 
 type SharedMemory = Arc<Mutex<HashMap<u32, SimBuffer>>>;
@@ -53,17 +76,30 @@ pub struct SimPipeline(u32);
 /// Compiles `.metal` files.
 pub struct SimCompiler {
     simulator: Simulator,
-    /// The key of each pipeline, by number.
-    keys: Mutex<Vec<PipelineKey>>,
+    max_threads: u32,
+    keys: Arc<Mutex<Vec<PipelineKey>>>,
 }
 
 impl SimBackend {
     /// A backend over the kernels of `simulator`.
     pub fn new(simulator: Simulator, schedule: Schedule) -> SimBackend {
+        SimBackend::with_thread_limit(simulator, schedule, MAX_THREADS)
+    }
+
+    /// The same with pipelines that allow no more than `max_threads`, as those that need many registers
+    /// do on a GPU.
+    pub fn with_thread_limit(
+        simulator: Simulator,
+        schedule: Schedule,
+        max_threads: u32,
+    ) -> SimBackend {
+        let log = CallLog::default();
+        let keys = Arc::clone(&log.keys);
         SimBackend {
             compiler: Arc::new(SimCompiler {
                 simulator,
-                keys: Mutex::default(),
+                max_threads,
+                keys,
             }),
             orders: schedule.orders(0),
             schedule,
@@ -74,7 +110,7 @@ impl SimBackend {
             },
             memory: Arc::default(),
             n_buffers: 0,
-            recordings: Vec::new(),
+            log,
         }
     }
 
@@ -83,14 +119,9 @@ impl SimBackend {
         SimBackend { limits, ..self }
     }
 
-    /// What each submission so far was told.
-    pub fn recordings(&self) -> &[Vec<Call>] {
-        &self.recordings
-    }
-
-    /// The pipeline of a number in a recording.
-    pub fn pipeline_key(&self, number: u32) -> PipelineKey {
-        lock(&self.compiler.keys)[number as usize].clone()
+    /// What the submissions are told, from now on and so far.
+    pub fn log(&self) -> CallLog {
+        self.log.clone()
     }
 
     fn add(&mut self, buffer: std::io::Result<SimBuffer>) -> Option<SimMemory> {
@@ -114,7 +145,7 @@ impl SimBackend {
     }
 
     fn launch(&self, launch: &ReplayedLaunch) -> Result<(), String> {
-        let key = self.pipeline_key(launch.pipeline);
+        let key = lock(&self.compiler.keys)[launch.pipeline as usize].clone();
         let kernel = key.kernel.row().name();
         let memory = lock(&self.memory);
         let mut inline = HashMap::new();
@@ -211,7 +242,7 @@ impl Backend for SimBackend {
             return Err(refused(format!("a barrier is missing: {pair:?}")));
         }
         drop(keys);
-        self.recordings.push(calls);
+        lock(&self.log.submissions).push(calls);
         Ok(steps)
     }
 
@@ -234,11 +265,13 @@ impl Compiler for SimCompiler {
     fn compile(&self, key: &PipelineKey) -> Result<Compiled<SimPipeline>, String> {
         let kernel = self.simulator.kernel(&key.kernel.row().name());
         let handle = kernel.map_err(|error| error.to_string())?;
+        let declared = handle.signature().max_threads.unwrap_or(MAX_THREADS);
         let mut keys = lock(&self.keys);
         keys.push(key.clone());
         Ok(Compiled {
             pipeline: SimPipeline(keys.len() as u32 - 1),
-            max_threads: handle.signature().max_threads.unwrap_or(1024),
+            max_threads: self.max_threads.min(declared),
+            threadgroup_room: THREADGROUP_BYTES,
         })
     }
 }

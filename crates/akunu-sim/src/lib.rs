@@ -49,7 +49,7 @@ pub mod table;
 mod toolchain;
 
 pub use compile::compile;
-pub use device::{SimBackend, SimCompiler, SimDevice, SimMemory, SimPipeline};
+pub use device::{CallLog, SimBackend, SimCompiler, SimDevice, SimMemory, SimPipeline};
 pub use error::SimError;
 pub use executor::buffer::SimBuffer;
 pub use executor::schedule::Schedule;

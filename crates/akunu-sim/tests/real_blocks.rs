@@ -138,7 +138,7 @@ fn rows_of_real_models_are_what_the_gguf_package_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"))
         .expect("clang is there");
-    let mut device = SimDevice::new(
+    let mut device = SimDevice::over(
         SimBackend::new(simulator, Schedule::EACH[0]),
         ChipConfig::m1(),
     );

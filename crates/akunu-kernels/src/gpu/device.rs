@@ -30,7 +30,7 @@ pub struct GpuDevice<B: Backend> {
 
 impl<B: Backend> GpuDevice<B> {
     /// A device without buffers. `chip` is what the backend runs on.
-    pub fn new(backend: B, chip: ChipConfig) -> GpuDevice<B> {
+    pub fn over(backend: B, chip: ChipConfig) -> GpuDevice<B> {
         GpuDevice {
             chip,
             buffers: Buffers::new(backend.limits()),

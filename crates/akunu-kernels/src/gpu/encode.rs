@@ -79,16 +79,23 @@ fn encode<E: Encoder>(
     let row = dispatch.kernel.row();
     let launch = dispatch.launch;
     let compiled = resources.pipeline(dispatch.pipeline)?;
-    let threads = launch.n_threads();
-    if threads > compiled.max_threads.into() {
-        return Err(DeviceError::Dispatch {
-            index,
-            kernel: row.name(),
-            why: format!(
-                "it is launched with {threads} threads, its pipeline allows {}",
-                compiled.max_threads
-            ),
-        });
+    let refused = |why| DeviceError::Dispatch {
+        index,
+        kernel: row.name(),
+        why,
+    };
+    let (threads, most) = (launch.n_threads(), compiled.max_threads);
+    if threads > most.into() {
+        return Err(refused(format!(
+            "it is launched with {threads} threads, its pipeline allows {most}"
+        )));
+    }
+    let threadgroup_bytes = launch.threadgroup_bytes.next_multiple_of(GRANULE);
+    let room = compiled.threadgroup_room;
+    if threadgroup_bytes > room {
+        return Err(refused(format!(
+            "it needs {threadgroup_bytes} bytes of threadgroup memory, its pipeline leaves {room}"
+        )));
     }
     encoder.set_pipeline(&compiled.pipeline);
     for (at, binding) in row.bindings.iter().enumerate() {
@@ -97,8 +104,8 @@ fn encode<E: Encoder>(
     }
     let params = dispatch.patch.apply(&dispatch.params, position);
     encoder.set_bytes(row.params_index, params.as_bytes());
-    if launch.threadgroup_bytes > 0 {
-        encoder.set_threadgroup_memory(launch.threadgroup_bytes.next_multiple_of(GRANULE));
+    if threadgroup_bytes > 0 {
+        encoder.set_threadgroup_memory(threadgroup_bytes);
     }
     encoder.dispatch(launch.grid, launch.threads);
     Ok(())

@@ -29,6 +29,8 @@ pub struct Compiled<P> {
     pub pipeline: P,
     /// Most threads of a threadgroup that it can be launched with.
     pub max_threads: u32,
+    /// Bytes that it leaves for dynamic threadgroup memory.
+    pub threadgroup_room: u32,
 }
 
 type Outcome<P> = Result<Compiled<P>, String>;
@@ -151,6 +153,7 @@ mod tests {
             Ok(Compiled {
                 pipeline: key.kernel,
                 max_threads: 512,
+                threadgroup_room: 1024,
             })
         }
 

@@ -1,0 +1,247 @@
+//! Buffers, submissions, waiting.
+
+use std::ops::Range;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::time::Duration;
+
+use objc2::rc::{Retained, autoreleasepool};
+use objc2::runtime::ProtocolObject;
+use objc2_foundation::NSString;
+use objc2_metal::{
+    MTLBuffer, MTLCommandBuffer, MTLCommandBufferDescriptor, MTLCommandBufferErrorOption,
+    MTLCommandBufferStatus, MTLCommandEncoder, MTLCommandQueue, MTLDevice, MTLDispatchType,
+    MTLResource, MTLResourceOptions,
+};
+
+use super::Order;
+use super::compiler::MetalCompiler;
+use super::encoder::MetalEncoder;
+use super::residency::Residency;
+use super::system::Gpu;
+use crate::device::{DeviceError, SharedBytes};
+use crate::gpu::{Backend, Limits};
+
+/// Pages of Apple's processors, in bytes.
+const PAGE: usize = 16 * 1024;
+
+/// One GPU and one queue.
+pub struct Metal {
+    gpu: Gpu,
+    queue: Retained<ProtocolObject<dyn MTLCommandQueue>>,
+    order: Order,
+    residency: Option<Arc<Residency>>,
+    compiler: Arc<MetalCompiler>,
+}
+
+/// A buffer in memory that host and GPU share.
+pub struct MetalBuffer {
+    raw: Retained<ProtocolObject<dyn MTLBuffer>>,
+    residency: Option<Arc<Residency>>,
+    /// The memory below a buffer that was not allocated for it; freed after `raw`.
+    _owner: Option<SharedBytes>,
+}
+
+// SAFETY: Metal's buffers belong to no thread, and their reference count is atomic.
+unsafe impl Send for MetalBuffer {}
+
+/// A command buffer that was committed.
+pub struct MetalSubmission(Retained<ProtocolObject<dyn MTLCommandBuffer>>);
+
+// SAFETY: a command buffer belongs to no thread; this one is committed, and is only waited for.
+unsafe impl Send for MetalSubmission {}
+
+impl Metal {
+    pub(super) fn new(gpu: Gpu, order: Order) -> Result<Metal, DeviceError> {
+        let queue = gpu.newCommandQueue().ok_or(DeviceError::Unavailable {
+            device: "metal",
+            why: "the GPU gives no command queue".into(),
+        })?;
+        queue.setLabel(Some(&NSString::from_str("akunu")));
+        let residency = Residency::new(&gpu, &queue).map(Arc::new);
+        Ok(Metal {
+            compiler: Arc::new(MetalCompiler::new(gpu.clone())),
+            gpu,
+            queue,
+            order,
+            residency,
+        })
+    }
+
+    fn adopt(
+        &self,
+        raw: Retained<ProtocolObject<dyn MTLBuffer>>,
+        owner: Option<SharedBytes>,
+        label: &str,
+    ) -> MetalBuffer {
+        raw.setLabel(Some(&NSString::from_str(label)));
+        if let Some(residency) = &self.residency {
+            residency.add(&raw);
+        }
+        MetalBuffer {
+            raw,
+            residency: self.residency.clone(),
+            _owner: owner,
+        }
+    }
+
+    /// A command buffer that does not retain what it uses: the device does.
+    fn command_buffer(&self) -> Option<Retained<ProtocolObject<dyn MTLCommandBuffer>>> {
+        if cfg!(debug_assertions) {
+            let descriptor = MTLCommandBufferDescriptor::new();
+            descriptor.setRetainedReferences(false);
+            descriptor.setErrorOptions(MTLCommandBufferErrorOption::EncoderExecutionStatus);
+            return self.queue.commandBufferWithDescriptor(&descriptor);
+        }
+        self.queue.commandBufferWithUnretainedReferences()
+    }
+}
+
+impl MetalBuffer {
+    pub(super) fn raw(&self) -> &ProtocolObject<dyn MTLBuffer> {
+        &self.raw
+    }
+
+    /// The address of a range that the device has checked.
+    fn address(&self, offset: usize, len: usize) -> *mut u8 {
+        debug_assert!(offset + len <= self.raw.length());
+        let start: NonNull<u8> = self.raw.contents().cast();
+        // SAFETY: the device has compared the range with the buffer's length.
+        unsafe { start.as_ptr().add(offset) }
+    }
+}
+
+impl Drop for MetalBuffer {
+    fn drop(&mut self) {
+        if let Some(residency) = &self.residency {
+            residency.remove(&self.raw);
+        }
+    }
+}
+
+impl Backend for Metal {
+    type Buffer = MetalBuffer;
+    type Pipeline = super::MetalPipeline;
+    type Compiler = MetalCompiler;
+    type Encoder<'a> = MetalEncoder<'a>;
+    type Submission = MetalSubmission;
+
+    fn name(&self) -> &'static str {
+        "metal"
+    }
+
+    /// The budget is what the system recommends, less what this process has allocated already.
+    fn limits(&self) -> Limits {
+        let recommended = self.gpu.recommendedMaxWorkingSetSize();
+        let allocated = self.gpu.currentAllocatedSize() as u64;
+        Limits {
+            max_buffer: self.gpu.maxBufferLength(),
+            budget: match recommended {
+                0 => u64::MAX,
+                known => known.saturating_sub(allocated),
+            },
+            page: PAGE,
+        }
+    }
+
+    fn compiler(&self) -> Arc<MetalCompiler> {
+        Arc::clone(&self.compiler)
+    }
+
+    fn allocate(&mut self, bytes: usize, label: &str) -> Option<MetalBuffer> {
+        let options = MTLResourceOptions::StorageModeShared;
+        let raw = self.gpu.newBufferWithLength_options(bytes, options)?;
+        let buffer = self.adopt(raw, None, label);
+        // SAFETY: the range is the whole buffer, which nobody else knows of yet.
+        unsafe { buffer.address(0, bytes).write_bytes(0, bytes) };
+        Some(buffer)
+    }
+
+    /// Without a copy where the memory begins at a page, as a mapped file does.
+    fn wrap(
+        &mut self,
+        bytes: &SharedBytes,
+        part: Range<usize>,
+        label: &str,
+    ) -> Option<MetalBuffer> {
+        let slice = (**bytes).as_ref().get(part)?;
+        let start = NonNull::from(slice).cast::<u8>();
+        if !start.addr().get().is_multiple_of(PAGE) {
+            tracing::debug!(label, "memory that does not begin at a page is copied");
+            let buffer = self.allocate(slice.len(), label)?;
+            self.write(&buffer, 0, slice);
+            return Some(buffer);
+        }
+        // SAFETY: the memory begins at a page and is rounded up to whole pages: the last one is mapped
+        // because its first bytes are ours. It stays alive with `owner`, which the buffer holds, and
+        // nobody frees it: there is no deallocator. Kernels only read it: the plan check refuses a
+        // plan that writes to it.
+        let raw = unsafe {
+            self.gpu
+                .newBufferWithBytesNoCopy_length_options_deallocator(
+                    start.cast(),
+                    slice.len().next_multiple_of(PAGE),
+                    MTLResourceOptions::StorageModeShared,
+                    None,
+                )
+        };
+        Some(self.adopt(raw?, Some(Arc::clone(bytes)), label))
+    }
+
+    fn write(&mut self, buffer: &MetalBuffer, offset: usize, bytes: &[u8]) {
+        let to = buffer.address(offset, bytes.len());
+        // SAFETY: the range is inside the buffer; `bytes` is memory of the host, not of a buffer. The
+        // device has waited for all work, so that the GPU does not look.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    }
+
+    fn read(&self, buffer: &MetalBuffer, offset: usize, bytes: &mut [u8]) {
+        let from = buffer.address(offset, bytes.len());
+        // SAFETY: the range is inside the buffer and no Rust reference points there. The GPU may be
+        // writing to bytes that nobody has waited for: any value is a valid byte.
+        unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
+    }
+
+    fn submit(
+        &mut self,
+        encode: impl FnOnce(&mut MetalEncoder<'_>) -> Result<(), DeviceError>,
+    ) -> Result<MetalSubmission, DeviceError> {
+        let no = |what: &str| DeviceError::Lost {
+            why: format!("the queue gives no {what}"),
+        };
+        if let Some(residency) = &self.residency {
+            residency.commit();
+        }
+        autoreleasepool(|_| {
+            let commands = self.command_buffer().ok_or_else(|| no("command buffer"))?;
+            let kind = match self.order {
+                Order::Concurrent => MTLDispatchType::Concurrent,
+                Order::Serial => MTLDispatchType::Serial,
+            };
+            let encoder = commands
+                .computeCommandEncoderWithDispatchType(kind)
+                .ok_or_else(|| no("encoder"))?;
+            let encoded = encode(&mut MetalEncoder(&encoder));
+            // Even when encoding failed: an encoder that is dropped before its end is a crash.
+            encoder.endEncoding();
+            encoded?;
+            commands.commit();
+            Ok(MetalSubmission(commands))
+        })
+    }
+
+    fn wait(&mut self, submission: MetalSubmission) -> Result<Duration, String> {
+        autoreleasepool(|_| {
+            let commands = submission.0;
+            commands.waitUntilCompleted();
+            if commands.status() == MTLCommandBufferStatus::Completed {
+                let seconds = commands.GPUEndTime() - commands.GPUStartTime();
+                return Ok(Duration::try_from_secs_f64(seconds).unwrap_or_default());
+            }
+            Err(match commands.error() {
+                Some(error) => format!("{} (code {})", error.localizedDescription(), error.code()),
+                None => "the command buffer ended without an error message".into(),
+            })
+        })
+    }
+}

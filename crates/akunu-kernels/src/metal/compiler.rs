@@ -1,0 +1,134 @@
+//! A key to a pipeline.
+
+use std::ptr::NonNull;
+
+use objc2::rc::{Retained, autoreleasepool};
+use objc2::runtime::ProtocolObject;
+use objc2_foundation::{NSError, NSString};
+use objc2_metal::{
+    MTLComputePipelineDescriptor, MTLComputePipelineState, MTLDataType, MTLDevice,
+    MTLFunctionConstantValues, MTLLibrary, MTLPipelineOption,
+};
+
+use super::archive::Archive;
+use super::library::Libraries;
+use super::reflection;
+use super::system::Gpu;
+use crate::constant::{ConstantValue, Constants};
+use crate::gpu::{Compiled, Compiler};
+use crate::pipeline::PipelineKey;
+
+/// A compiled kernel.
+pub struct MetalPipeline(pub(super) Retained<ProtocolObject<dyn MTLComputePipelineState>>);
+
+/// Makes pipelines, on any number of threads.
+pub struct MetalCompiler {
+    gpu: Gpu,
+    libraries: Libraries,
+    archive: Option<Archive>,
+}
+
+impl MetalCompiler {
+    pub(super) fn new(gpu: Gpu) -> MetalCompiler {
+        MetalCompiler {
+            libraries: Libraries::new(gpu.clone()),
+            archive: Archive::open(&gpu),
+            gpu,
+        }
+    }
+
+    fn descriptor(
+        &self,
+        key: &PipelineKey,
+    ) -> Result<Retained<MTLComputePipelineDescriptor>, String> {
+        let row = key.kernel.row();
+        let name = NSString::from_str(&row.name());
+        let library = self.libraries.of(&row.source_path())?;
+        let function = if row.constants.is_empty() {
+            let function = library.newFunctionWithName(&name);
+            function.ok_or_else(|| format!("{} has no such function", row.source_path()))?
+        } else {
+            library
+                .newFunctionWithName_constantValues_error(&name, &values(&key.constants))
+                .map_err(said)?
+        };
+        let descriptor = MTLComputePipelineDescriptor::new();
+        descriptor.setComputeFunction(Some(&function));
+        descriptor.setLabel(Some(&name));
+        Ok(descriptor)
+    }
+
+    /// The pipeline from the archive, or a new one that the archive learns.
+    fn pipeline(
+        &self,
+        descriptor: &MTLComputePipelineDescriptor,
+    ) -> Result<Retained<ProtocolObject<dyn MTLComputePipelineState>>, String> {
+        let make = |options| {
+            self.gpu
+                .newComputePipelineStateWithDescriptor_options_reflection_error(
+                    descriptor, options, None,
+                )
+        };
+        let Some(archive) = &self.archive else {
+            return make(MTLPipelineOption::None).map_err(said);
+        };
+        archive.attach(descriptor);
+        if let Ok(kept) = make(MTLPipelineOption::FailOnBinaryArchiveMiss) {
+            return Ok(kept);
+        }
+        let made = make(MTLPipelineOption::None).map_err(said)?;
+        archive.learn(descriptor);
+        Ok(made)
+    }
+
+    fn make(&self, key: &PipelineKey) -> Result<Compiled<MetalPipeline>, String> {
+        let descriptor = self.descriptor(key)?;
+        let pipeline = self.pipeline(&descriptor)?;
+        if cfg!(debug_assertions) {
+            reflection::check(&self.gpu, &descriptor, key)?;
+        }
+        let in_use = pipeline.staticThreadgroupMemoryLength();
+        let room = self.gpu.maxThreadgroupMemoryLength().saturating_sub(in_use);
+        Ok(Compiled {
+            max_threads: pipeline.maxTotalThreadsPerThreadgroup() as u32,
+            threadgroup_room: u32::try_from(room).unwrap_or(u32::MAX),
+            pipeline: MetalPipeline(pipeline),
+        })
+    }
+}
+
+impl Compiler for MetalCompiler {
+    type Pipeline = MetalPipeline;
+
+    fn compile(&self, key: &PipelineKey) -> Result<Compiled<MetalPipeline>, String> {
+        autoreleasepool(|_| self.make(key))
+    }
+
+    fn settled(&self) {
+        if let Some(archive) = &self.archive {
+            autoreleasepool(|_| archive.save());
+        }
+    }
+}
+
+/// The constants with the types that the sources declare.
+fn values(constants: &Constants) -> Retained<MTLFunctionConstantValues> {
+    let values = MTLFunctionConstantValues::new();
+    for (constant, value) in constants.iter() {
+        let index = constant.spec().index.into();
+        let (pointer, kind) = match &value {
+            ConstantValue::Bool(value) => (NonNull::from(value).cast(), MTLDataType::Bool),
+            ConstantValue::U32(value) => (NonNull::from(value).cast(), MTLDataType::UInt),
+            ConstantValue::F32(value) => (NonNull::from(value).cast(), MTLDataType::Float),
+        };
+        // SAFETY: the pointer leads to a value of this type, which is copied before the call returns;
+        // indices of the registry are small.
+        unsafe { values.setConstantValue_type_atIndex(pointer, kind, index) };
+    }
+    values
+}
+
+/// What an error says.
+pub(super) fn said(error: Retained<NSError>) -> String {
+    error.localizedDescription().to_string()
+}
