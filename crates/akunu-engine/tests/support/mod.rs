@@ -119,11 +119,22 @@ fn write_model(model: TinyLlama) -> TinyModel {
     }
 }
 
-/// A byte-level vocabulary without merges: a token a byte, spelled as GPT-2 does.
-fn set_vocabulary(header: &mut GgufHeader) {
+/// A byte-level vocabulary without merges.
+pub fn set_vocabulary(header: &mut GgufHeader) {
+    let tokens = byte_tokens();
+    let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
+    header.set("tokenizer.ggml.model", "gpt2");
+    header.set("tokenizer.ggml.pre", "gpt-2");
+    header.set("tokenizer.ggml.tokens", &tokens[..]);
+    header.set("tokenizer.ggml.token_type", &vec![1i32; 256][..]);
+    header.set("tokenizer.ggml.merges", &[] as &[&str]);
+}
+
+/// A token for each byte, spelled as GPT-2 does.
+pub fn byte_tokens() -> Vec<String> {
     let printable = |byte: u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let mut shifted = 256;
-    let tokens: Vec<String> = (0..256u32)
+    (0..256u32)
         .map(|byte| {
             let code = if printable(byte) {
                 byte
@@ -133,11 +144,5 @@ fn set_vocabulary(header: &mut GgufHeader) {
             };
             char::from_u32(code).expect("a character").to_string()
         })
-        .collect();
-    let tokens: Vec<&str> = tokens.iter().map(String::as_str).collect();
-    header.set("tokenizer.ggml.model", "gpt2");
-    header.set("tokenizer.ggml.pre", "gpt-2");
-    header.set("tokenizer.ggml.tokens", &tokens[..]);
-    header.set("tokenizer.ggml.token_type", &vec![1i32; 256][..]);
-    header.set("tokenizer.ggml.merges", &[] as &[&str]);
+        .collect()
 }

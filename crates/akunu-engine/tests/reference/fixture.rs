@@ -1,0 +1,84 @@
+//! What `fixtures/make_model_fixtures.py` recorded of a model, and the formula of its weights.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A model as `transformers` computes it.
+#[derive(Deserialize)]
+pub struct Fixture {
+    /// The name in GGUF's `general.architecture`.
+    pub arch: String,
+    /// `config.json`.
+    pub config: Value,
+    /// Metadata of a GGUF file.
+    pub metadata: BTreeMap<String, Value>,
+    pub weights: Vec<Weight>,
+    /// The weight of that name in a GGUF file.
+    pub rope_freqs: Option<Vec<f32>>,
+    pub tokens: Vec<u32>,
+    /// The logits after so many tokens.
+    pub logits: BTreeMap<usize, Vec<f32>>,
+}
+
+/// How a weight is computed, and what a conversion to GGUF does to it.
+#[derive(Deserialize)]
+pub struct Weight {
+    /// Name in safetensors.
+    pub name: String,
+    /// Name in GGUF.
+    pub gguf: String,
+    /// Rows and columns, or the length of a vector.
+    pub shape: Vec<u64>,
+    scale: f32,
+    offset: f32,
+    gguf_adds: f32,
+    /// The heads of a matrix whose rows are interleaved in GGUF; 0 for others.
+    interleaved_heads: usize,
+}
+
+impl Fixture {
+    pub fn read(name: &str) -> Fixture {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/transformers");
+        let text = std::fs::read_to_string(format!("{folder}/{name}.json")).expect("a fixture");
+        serde_json::from_str(&text).expect("a whole fixture")
+    }
+}
+
+impl Weight {
+    /// The values in safetensors.
+    pub fn values(&self) -> Vec<f32> {
+        let n: u64 = self.shape.iter().product();
+        let value = |i| uniform(&self.name, i) * self.scale + self.offset;
+        (1..=n).map(value).collect()
+    }
+
+    /// The values in GGUF: norms of Gemma count from 0 and are stored from 1, and the halves of
+    /// Llama's heads are interleaved row by row.
+    pub fn gguf_values(&self) -> Vec<f32> {
+        let values: Vec<f32> = self.values().iter().map(|v| v + self.gguf_adds).collect();
+        if self.interleaved_heads == 0 {
+            return values;
+        }
+        let cols = self.shape[1] as usize;
+        let head = self.shape[0] as usize / self.interleaved_heads;
+        let rows = (0..self.shape[0] as usize).flat_map(|row| {
+            let (first, within) = (row / head * head, row % head);
+            let from = first + within % 2 * (head / 2) + within / 2;
+            &values[from * cols..][..cols]
+        });
+        rows.copied().collect()
+    }
+}
+
+/// Number `i` of a sequence from -1 to 1 that the name begins, exact in 24 bits.
+fn uniform(name: &str, i: u64) -> f32 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    let mut x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed);
+    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^= x >> 31;
+    (x >> 40) as f32 / (1 << 23) as f32 - 1.0
+}
