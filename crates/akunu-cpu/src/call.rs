@@ -74,6 +74,16 @@ impl Place {
         unsafe { std::slice::from_raw_parts(first, n) }
     }
 
+    /// `n` elements from element `start` on of a binding that the kernel writes elsewhere.
+    ///
+    /// # Safety
+    /// Until the next barrier no part writes these elements.
+    pub unsafe fn piece<'a, T: AnyBitPattern>(self, start: usize, n: usize) -> &'a [T] {
+        let first = self.elements::<T>(start.saturating_add(n));
+        // SAFETY: as many elements are there and aligned; by the caller's promise nobody writes them.
+        unsafe { std::slice::from_raw_parts(first.add(start), n) }
+    }
+
     /// `n` elements from element `start` on of a binding that the kernel writes.
     ///
     /// # Safety

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-use crate::barrier::{Barrier, Broken, Line, Spinner};
-use crate::part::{Part, Scratch};
+use crate::barrier::{Broken, Line, Spinner};
+use crate::part::{Own, Part, Team};
 
 /// How long an idle worker spins before it sleeps.
 const IDLE: Duration = Duration::from_millis(2);
@@ -25,8 +25,7 @@ type Job<'a> = &'a (dyn Fn(&mut Part) + Sync + 'a);
 
 /// What caller and workers share.
 struct Shared {
-    n_threads: usize,
-    barrier: Barrier,
+    team: Team,
     /// The present job; written by the caller while no worker runs.
     job: UnsafeCell<Option<Job<'static>>>,
     /// Counts jobs.
@@ -49,25 +48,25 @@ unsafe impl Send for Shared {}
 
 impl Shared {
     /// Does one part and notes a panic.
-    fn run_part(&self, job: Job, index: usize, scratch: &mut Scratch) {
-        let mut part = Part::new(index, self.n_threads, &self.barrier, scratch);
+    fn run_part(&self, job: Job, index: usize, own: &mut Own) {
+        let mut part = Part::new(index, &self.team, own);
         let result = catch_unwind(AssertUnwindSafe(|| job(&mut part)));
         let Err(panic) = result else { return };
         if !panic.is::<Broken>() {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| message(&*panic));
         }
-        self.barrier.break_up();
+        self.team.barrier.break_up();
     }
 
     /// A worker's life.
     fn work(&self, index: usize) {
-        let mut scratch = Scratch::default();
+        let mut own = Own::default();
         let mut seen = 0;
         while self.next_epoch(&mut seen, index) {
             // SAFETY: `epoch` was counted up after the job was written; see `Sync` above.
             if let Some(job) = unsafe { *self.job.get() } {
-                self.run_part(job, index, &mut scratch);
+                self.run_part(job, index, &mut own);
             }
             self.running.0.fetch_sub(1, Ordering::Release);
         }
@@ -106,15 +105,14 @@ impl Shared {
 pub(crate) struct ThreadPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
-    scratch: Scratch,
+    own: Own,
 }
 
 impl ThreadPool {
     /// Starts `n_threads - 1` workers; the caller's thread is the other one.
     pub fn new(n_threads: usize) -> io::Result<ThreadPool> {
         let shared = Arc::new(Shared {
-            n_threads,
-            barrier: Barrier::new(n_threads),
+            team: Team::new(n_threads),
             job: UnsafeCell::new(None),
             epoch: Line::default(),
             running: Line::default(),
@@ -125,7 +123,7 @@ impl ThreadPool {
         let mut pool = ThreadPool {
             shared,
             workers: Vec::with_capacity(n_threads - 1),
-            scratch: Scratch::default(),
+            own: Own::default(),
         };
         for index in 1..n_threads {
             let shared = Arc::clone(&pool.shared);
@@ -138,13 +136,13 @@ impl ThreadPool {
 
     /// Number of threads, the caller's included.
     pub fn n_threads(&self) -> usize {
-        self.shared.n_threads
+        self.shared.team.len()
     }
 
     /// Runs a job in all threads and waits for it; the error is the message of a panic.
     pub fn run(&mut self, job: Job) -> Result<(), String> {
         let shared = &*self.shared;
-        shared.barrier.mend();
+        shared.team.barrier.mend();
         // SAFETY: only the lifetime changes. No worker uses the job after `running` is back at 0, which
         // is awaited below, and the next use of the field overwrites it.
         let job: Job<'static> = unsafe { std::mem::transmute::<Job, Job<'static>>(job) };
@@ -155,7 +153,7 @@ impl ThreadPool {
             .0
             .store(self.workers.len(), Ordering::Relaxed);
         self.wake();
-        shared.run_part(job, 0, &mut self.scratch);
+        shared.run_part(job, 0, &mut self.own);
         let mut spinner = Spinner::default();
         while shared.running.0.load(Ordering::Acquire) != 0 {
             spinner.spin();
@@ -236,6 +234,25 @@ mod tests {
             assert!(error.contains("fails"), "{error}");
             pool.run(&|part| part.wait()).unwrap();
         }
+    }
+
+    /// An outbox that is overwritten while others read it would change the sums.
+    #[test]
+    fn what_is_posted_is_read_by_all() {
+        let mut pool = ThreadPool::new(3).unwrap();
+        let wrong = AtomicUsize::new(0);
+        let job = |part: &mut Part| {
+            for round in 0..300 {
+                let value = (round * 10 + part.index) as f32;
+                part.post(1 + round).0[round] = value;
+                part.wait();
+                let sum: f32 = (0..3).map(|n| part.posted(n, 1 + round)[round]).sum();
+                let is_wrong = sum != (3 * round * 10 + 3) as f32;
+                wrong.fetch_add(usize::from(is_wrong), Ordering::Relaxed);
+            }
+        };
+        pool.run(&job).unwrap();
+        assert_eq!(wrong.load(Ordering::Relaxed), 0);
     }
 
     #[test]

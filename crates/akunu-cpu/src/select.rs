@@ -4,17 +4,46 @@ use akunu_kernels::KernelId;
 
 use crate::call::Kernel;
 use crate::isa::Isa;
-use crate::kernel::norm;
+use crate::kernel::{attention, elementwise, embedding, kv_cache, norm, rope, sampling};
 use crate::simd::kernel as simd;
 use crate::{matmul, twin};
 
 /// The kernel to run; the twin where there is no fast one.
 pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
+    if isa == Isa::Scalar {
+        return twin::run;
+    }
     match kernel {
+        KernelId::Argmax => simd::<sampling::Argmax>(isa),
+        KernelId::ArgmaxPartial => simd::<sampling::ArgmaxPartial>(isa),
+        KernelId::BiasAdd => simd::<elementwise::BiasAdd>(isa),
+        KernelId::EmbeddingLookup(_) => embedding::lookup,
+        KernelId::FlashAttentionDecode
+        | KernelId::FlashAttentionDecodeFast
+        | KernelId::FlashAttentionDecodeParallel
+        | KernelId::FlashAttentionPrefill
+        | KernelId::FlashAttentionPrefillV2 => simd::<attention::Attention>(isa),
+        KernelId::GeluGate => simd::<elementwise::Gate<true>>(isa),
+        KernelId::GumbelTopK => sampling::gumbel_topk,
+        KernelId::HeadNormRopeNeoxBatchKvWrite => simd::<rope::RopeBatch<true, true>>(isa),
+        KernelId::HeadNormRopeNeoxKvWrite => simd::<rope::RopeToken<true, true>>(isa),
         KernelId::HeadRmsNorm => simd::<norm::HeadRmsNorm>(isa),
+        KernelId::KvCacheShift => simd::<kv_cache::Shift<false>>(isa),
+        KernelId::KvCacheShiftNeox => simd::<kv_cache::Shift<true>>(isa),
+        KernelId::LogitSoftcap => simd::<elementwise::Softcap>(isa),
+        KernelId::RepetitionPenalty => sampling::repetition_penalty,
+        KernelId::ResidualAdd => simd::<elementwise::ResidualAdd>(isa),
         KernelId::ResidualRmsNorm => simd::<norm::ResidualRmsNorm>(isa),
         KernelId::RmsNorm => simd::<norm::RmsNorm>(isa),
         KernelId::RmsNormResidual => simd::<norm::RmsNormResidual>(isa),
+        KernelId::RopeBatchKvWrite => simd::<rope::RopeBatch<false, false>>(isa),
+        KernelId::RopeNeoxBatchKvWrite => simd::<rope::RopeBatch<true, false>>(isa),
+        KernelId::RopeNeoxQkvWrite => simd::<rope::RopeToken<true, false>>(isa),
+        KernelId::RopeQkvWrite => simd::<rope::RopeToken<false, false>>(isa),
+        KernelId::SiluGate => simd::<elementwise::Gate<false>>(isa),
+        KernelId::TemperatureScale => simd::<elementwise::Scale>(isa),
+        KernelId::TopKSelect => simd::<sampling::TopKSelect>(isa),
+        KernelId::VectorAdd => simd::<elementwise::VectorAdd>(isa),
         _ => matmul::select(kernel, isa).unwrap_or(twin::run),
     }
 }

@@ -49,12 +49,12 @@ const CONSTANTS: &[Constant] = &[
 ];
 
 /// Elements of a head: the constant, or the params.
-fn head_dim(args: &Args, p: &AttentionParams) -> u32 {
+pub fn head_dim(args: &Args, p: &AttentionParams) -> u32 {
     args.constants.u32(Constant::HeadDim).unwrap_or(p.head_dim)
 }
 
 /// Slots that each KV head has.
-fn n_slots(args: &Args, p: &AttentionParams) -> u32 {
+pub fn n_slots(args: &Args, p: &AttentionParams) -> u32 {
     match p.kv_stride {
         0 => p.kv_seq_len,
         stride => stride / head_dim(args, p).max(1),

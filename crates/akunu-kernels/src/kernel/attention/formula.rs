@@ -45,7 +45,7 @@ pub fn attention(t: &mut Twin) {
 }
 
 /// Where a query of a head begins, and its output.
-fn query_offset(p: &AttentionParams, query: usize, head: usize) -> usize {
+pub fn query_offset(p: &AttentionParams, query: usize, head: usize) -> usize {
     match p.q_stride {
         0 => (head * p.seq_len as usize + query) * p.head_dim as usize,
         stride => query * stride as usize + head * p.head_dim as usize,

@@ -53,6 +53,18 @@ impl<'a> Mask<'a> {
         (0..self.n_queries).map(|query| self.range(query))
     }
 
+    /// The keys that one query sees, whatever the tree mask.
+    pub fn keys(&self, query: usize) -> Range<usize> {
+        let seen = self.range(query as i64);
+        let end = seen.end.max(0);
+        seen.start.clamp(0, end) as usize..end as usize
+    }
+
+    /// Whether a tree mask hides some of them.
+    pub fn has_tree(&self) -> bool {
+        self.tree.is_some()
+    }
+
     fn range(&self, query: i64) -> Range<i64> {
         let in_cache = (self.n_keys - self.n_slots).max(0)..self.n_keys;
         if !self.is_causal {

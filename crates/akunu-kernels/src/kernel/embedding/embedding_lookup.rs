@@ -51,7 +51,7 @@ fn work(args: &Args, once: Work) -> Work {
 }
 
 /// Number of tokens, and the table.
-fn lookup(args: &Args) -> (u32, Matrix) {
+pub fn lookup(args: &Args) -> (u32, Matrix) {
     if args.format().is_mlx() {
         return (args.params::<MLXParams>().M, Matrix::mlx(args));
     }

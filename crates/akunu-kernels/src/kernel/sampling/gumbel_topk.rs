@@ -68,32 +68,34 @@ fn required(args: &Args) -> Vec<usize> {
 fn twin(t: &mut Twin) {
     let p: GumbelTopKParams = t.params();
     let (values, ids) = (t.read::<f32>(0), t.read::<u32>(1));
-    let drawn = first_largest(scores(&p, values, ids)).unwrap_or(0);
-    let token = ids[drawn];
+    let token = ids[draw(&p, values, ids)];
     t.store(2, &[token]);
     store_token(t.write(3), p.pos, token);
 }
 
+/// The place of the candidate that is drawn.
+pub fn draw(p: &GumbelTopKParams, values: &[f32], ids: &[u32]) -> usize {
+    first_largest(scores(p, values, ids)).unwrap_or(0)
+}
+
 /// What each kept candidate draws; -inf for those that are not kept.
-fn scores(p: &GumbelTopKParams, values: &[f32], ids: &[u32]) -> Vec<f32> {
+fn scores(p: &GumbelTopKParams, values: &[f32], ids: &[u32]) -> impl Iterator<Item = f32> {
     let best = values[0];
-    let weights = values.iter().map(|&value| weight(value, best));
+    let weights = values.iter().map(move |&value| weight(value, best));
     let total: f32 = weights.clone().sum();
     let limit = best + p.min_p.ln();
     let mut before = 0.0;
-    let mut scores = Vec::with_capacity(values.len());
-    for (i, weight) in weights.enumerate() {
+    weights.enumerate().map(move |(i, weight)| {
         let in_top_p = p.top_p >= 1.0 || before < p.top_p * total;
         let in_min_p = p.min_p <= 0.0 || values[i] >= limit;
         let kept = i == 0 || (in_top_p && in_min_p);
         before += weight;
-        scores.push(if kept {
+        if kept {
             values[i] * p.inv_temperature + noise(p, ids[i])
         } else {
             f32::NEG_INFINITY
-        });
-    }
-    scores
+        }
+    })
 }
 
 /// The probability of a value, up to the common factor.
@@ -200,7 +202,7 @@ mod tests {
     fn cases_stay_away_from_ties() {
         for case in cases() {
             let (p, values, ids) = inputs(&case);
-            let mut sorted = scores(&p, values, ids);
+            let mut sorted: Vec<f32> = scores(&p, values, ids).collect();
             sorted.sort_by(|a, b| b.total_cmp(a));
             let gap = sorted.get(1).map_or(1.0, |second| sorted[0] - second);
             // All forbidden: -inf minus -inf. The first one is taken then, without a score.
@@ -257,7 +259,7 @@ mod tests {
                 ..Default::default()
             };
             let scores = scores(&p, &values, &[1, 2, 3]);
-            let n = scores.iter().filter(|score| score.is_finite()).count();
+            let n = scores.filter(|score| score.is_finite()).count();
             assert_eq!(n, kept, "{top_p}");
         }
     }

@@ -1,0 +1,323 @@
+//! Attention of many queries, block by block.
+//!
+//! A job is a block of queries with all heads of one KV head; its *rows* are (query, head). For each
+//! block of keys, with `Qᵗ` (head_dim, rows) made once for the job:
+//!
+//! 1. `Sᵗ = K Qᵗ`, (keys, rows): the rows are the lanes of the vectors, so that
+//! 2. `m' = max(m, S)`, `P = exp(S - m')` and the sums of weights need no step across lanes,
+//! 3. `O = O * exp(m - m') + P V`.
+//!
+//! Parts share the jobs: the longest first, dealt out forwards and backwards in turn, since with causal
+//! attention later queries see more keys.
+
+use half::f16;
+
+use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
+use super::{BLOCK, LOWEST, Problem};
+use crate::part::Part;
+use crate::simd::{Lanes, exp};
+
+/// Rows of a job, at most about: what fits the second cache.
+const JOB_ROWS: usize = 128;
+/// Queries of a job, at most: more would see too many keys in vain.
+const MAX_QUERIES: usize = 64;
+/// Queries of a job are not divided further than this.
+const MIN_QUERIES: usize = 8;
+/// As many jobs a part make the shares even.
+const JOBS_PER_PART: usize = 4;
+
+/// All queries.
+///
+/// # Safety
+/// The CPU has the instructions of `L`, as for all functions of this file.
+#[inline(always)]
+pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part) {
+    let block = queries_per_job(problem, part.count);
+    let n_blocks = problem.n_queries.div_ceil(block);
+    let n_jobs = n_blocks * problem.n_kv_heads;
+    for at in (0..n_jobs).filter(|&at| dealt_to(at, part.count) == part.index) {
+        let (from_last, kv_head) = (at / problem.n_kv_heads, at % problem.n_kv_heads);
+        let first = (n_blocks - 1 - from_last) * block;
+        let job = Job {
+            problem,
+            kv_head,
+            first,
+            n_queries: block.min(problem.n_queries - first),
+        };
+        // SAFETY: each job has its own rows of the output.
+        unsafe { job.run::<L>(part.scratch.take(job.room::<L>())) };
+    }
+}
+
+/// A power of two.
+fn queries_per_job(problem: &Problem, n_parts: usize) -> usize {
+    let most = (JOB_ROWS / problem.group).clamp(1, MAX_QUERIES);
+    let mut block = 1 << most.ilog2();
+    let n_jobs = |block| problem.n_queries.div_ceil(block) * problem.n_kv_heads;
+    while block > MIN_QUERIES && n_jobs(block) < JOBS_PER_PART * n_parts {
+        block /= 2;
+    }
+    block
+}
+
+/// Whose turn it is: 0, 1, 2, 2, 1, 0, 0, 1, …
+fn dealt_to(at: usize, n_parts: usize) -> usize {
+    let (round, place) = (at / n_parts, at % n_parts);
+    if round.is_multiple_of(2) {
+        place
+    } else {
+        n_parts - 1 - place
+    }
+}
+
+/// A block of queries of the heads that share one KV head.
+struct Job<'a> {
+    problem: &'a Problem<'a>,
+    kv_head: usize,
+    first: usize,
+    n_queries: usize,
+}
+
+/// The matrices of a job.
+struct Work<'a> {
+    /// Queries, scaled, (head_dim, rows).
+    q: &'a mut [f32],
+    /// Keys, (BLOCK, head_dim).
+    k: &'a mut [f32],
+    /// Values, (BLOCK, columns).
+    v: &'a mut [f32],
+    /// Scores, then weights, (BLOCK, rows).
+    s: &'a mut [f32],
+    /// Sums of values, (rows, columns).
+    o: &'a mut [f32],
+    /// The largest score of each row.
+    peaks: &'a mut [f32],
+    /// The sum of weights of each row.
+    weights: &'a mut [f32],
+    /// By what each row's sums shrink with this block.
+    factors: &'a mut [f32],
+}
+
+impl Job<'_> {
+    /// Rows, rounded up to whole vectors of tiles.
+    fn rows<L: Lanes>(&self) -> usize {
+        let rows = self.n_queries * self.problem.group;
+        rows.next_multiple_of(tile_columns::<L>().max(MAX_TILE_ROWS))
+    }
+
+    /// Elements of a head, rounded up likewise.
+    fn columns<L: Lanes>(&self) -> usize {
+        self.problem.head_dim.next_multiple_of(tile_columns::<L>())
+    }
+
+    /// Floats that the matrices take.
+    fn room<L: Lanes>(&self) -> usize {
+        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
+        let head_dim = self.problem.head_dim;
+        head_dim * rows + BLOCK * (head_dim + columns + rows) + rows * (columns + 3)
+    }
+
+    fn work<'m, L: Lanes>(&self, memory: &'m mut [f32]) -> Work<'m> {
+        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
+        let head_dim = self.problem.head_dim;
+        let (q, rest) = memory.split_at_mut(head_dim * rows);
+        let (k, rest) = rest.split_at_mut(BLOCK * head_dim);
+        let (v, rest) = rest.split_at_mut(BLOCK * columns);
+        let (s, rest) = rest.split_at_mut(BLOCK * rows);
+        let (o, rest) = rest.split_at_mut(rows * columns);
+        let (peaks, rest) = rest.split_at_mut(rows);
+        let (weights, rest) = rest.split_at_mut(rows);
+        let factors = &mut rest[..rows];
+        Work {
+            q,
+            k,
+            v,
+            s,
+            o,
+            peaks,
+            weights,
+            factors,
+        }
+    }
+
+    /// # Safety
+    /// The rows of the output belong to this part.
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
+        let problem = self.problem;
+        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
+        let mut work = self.work::<L>(memory);
+        self.start(&mut work, rows);
+        let queries = self.first..self.first + self.n_queries;
+        let ranges = queries.clone().map(|query| problem.mask.keys(query));
+        let seen = ranges.filter(|keys| !keys.is_empty());
+        let (mut first, end) = seen.fold((usize::MAX, 0), |(first, end), keys| {
+            (first.min(keys.start), end.max(keys.end))
+        });
+        while first < end {
+            let n = BLOCK.min(end - first);
+            // SAFETY: the CPU has the instructions; the matrices have the sizes of the products.
+            unsafe {
+                self.load::<L>(&mut work, first, n);
+                let keys = Strided {
+                    elements: work.k,
+                    row: problem.head_dim,
+                    col: 1,
+                };
+                let sizes = Sizes {
+                    m: n,
+                    n: rows,
+                    k: problem.head_dim,
+                };
+                product::<L, false>(keys, work.q, work.s, sizes);
+                problem.cap::<L>(&mut work.s[..n * rows]);
+                self.hide(work.s, first, n, rows);
+                weigh::<L>(&mut work, n, rows);
+                let weights = Strided {
+                    elements: work.s,
+                    row: 1,
+                    col: rows,
+                };
+                let sizes = Sizes {
+                    m: self.n_queries * problem.group,
+                    n: columns,
+                    k: n,
+                };
+                shrink::<L>(work.o, work.factors, columns);
+                product::<L, true>(weights, work.v, work.o, sizes);
+            }
+            first += n;
+        }
+        for (row, &weight) in work.weights.iter().enumerate() {
+            let (query, g) = (row / problem.group, row % problem.group);
+            if query < self.n_queries {
+                let head = self.kv_head * problem.group + g;
+                let sum = &work.o[row * columns..][..problem.head_dim];
+                // SAFETY: by the caller's promise.
+                unsafe { problem.finish(self.first + query, head, sum, weight) };
+            }
+        }
+    }
+
+    /// Scales and turns the queries round, and clears the sums.
+    fn start(&self, work: &mut Work, rows: usize) {
+        let problem = self.problem;
+        work.q.fill(0.0);
+        for row in 0..self.n_queries * problem.group {
+            let (query, g) = (row / problem.group, row % problem.group);
+            let head = self.kv_head * problem.group + g;
+            let at = problem.query_at(self.first + query, head);
+            for (d, x) in problem.q[at..][..problem.head_dim].iter().enumerate() {
+                work.q[d * rows + row] = x * problem.params.scale;
+            }
+        }
+        work.o.fill(0.0);
+        work.peaks.fill(LOWEST);
+        work.weights.fill(0.0);
+    }
+
+    /// Widens `n` keys and values from `first` on. The columns of values behind the head are 0.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn load<L: Lanes>(&self, work: &mut Work, first: usize, n: usize) {
+        let (problem, columns) = (self.problem, self.columns::<L>());
+        let head_dim = problem.head_dim;
+        for i in 0..n {
+            let at = problem.row_at(self.kv_head, first + i);
+            // SAFETY: by the caller's promise.
+            unsafe {
+                let k = &mut work.k[i * head_dim..][..head_dim];
+                widen::<L>(&problem.k[at..][..head_dim], k);
+                let (v, rest) = work.v[i * columns..][..columns].split_at_mut(head_dim);
+                widen::<L>(&problem.v[at..][..head_dim], v);
+                rest.fill(0.0);
+            }
+        }
+    }
+
+    /// Hides the keys that a query does not see.
+    fn hide(&self, s: &mut [f32], first: usize, n: usize, rows: usize) {
+        let (mask, group) = (&self.problem.mask, self.problem.group);
+        for query in 0..self.n_queries {
+            let keys = mask.keys(self.first + query);
+            if keys.start <= first && keys.end >= first + n && !mask.has_tree() {
+                continue;
+            }
+            for i in (0..n).filter(|i| !mask.visible(self.first + query, first + i)) {
+                s[i * rows + query * group..][..group].fill(f32::NEG_INFINITY);
+            }
+        }
+    }
+}
+
+/// Halves to floats.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn widen<L: Lanes>(from: &[f16], to: &mut [f32]) {
+    assert_eq!(from.len(), to.len());
+    let whole = from.len() / L::N * L::N;
+    for at in (0..whole).step_by(L::N) {
+        // SAFETY: `N` elements from `at` on are below the length.
+        unsafe { L::load_halves(from.as_ptr().add(at)).store(to.as_mut_ptr().add(at)) };
+    }
+    for (to, from) in to[whole..].iter_mut().zip(&from[whole..]) {
+        *to = from.to_f32();
+    }
+}
+
+/// Turns the scores of `n` keys into weights, for whole vectors of rows.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn weigh<L: Lanes>(work: &mut Work, n: usize, rows: usize) {
+    assert!(work.s.len() >= n * rows && rows.is_multiple_of(L::N));
+    assert!(work.peaks.len() == rows && work.weights.len() == rows && work.factors.len() == rows);
+    for row in (0..rows).step_by(L::N) {
+        // SAFETY: `row + N <= rows`, and `n * rows` scores are there.
+        unsafe {
+            let scores = work.s.as_mut_ptr().add(row);
+            let before = L::load(work.peaks.as_ptr().add(row));
+            let mut peak = before;
+            for i in 0..n {
+                peak = L::load(scores.add(i * rows)).max(peak);
+            }
+            let factor = exp(before.sub(peak));
+            let weights = work.weights.as_mut_ptr().add(row);
+            let mut weight = L::load(weights).mul(factor);
+            for i in 0..n {
+                let weights = exp(L::load(scores.add(i * rows)).sub(peak));
+                weights.store(scores.add(i * rows));
+                weight = weight.add(weights);
+            }
+            weight.store(weights);
+            peak.store(work.peaks.as_mut_ptr().add(row));
+            factor.store(work.factors.as_mut_ptr().add(row));
+        }
+    }
+}
+
+/// Multiplies each row by its factor.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn shrink<L: Lanes>(o: &mut [f32], factors: &[f32], columns: usize) {
+    for (o, &factor) in o.chunks_exact_mut(columns).zip(factors) {
+        if factor == 1.0 {
+            continue;
+        }
+        for o in o.chunks_exact_mut(L::N) {
+            // SAFETY: there are `N` of them.
+            unsafe {
+                L::load(o.as_ptr())
+                    .mul(L::splat(factor))
+                    .store(o.as_mut_ptr())
+            };
+        }
+    }
+}

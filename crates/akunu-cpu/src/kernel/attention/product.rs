@@ -1,0 +1,107 @@
+//! Products of small matrices that lie in the cache: `c = a · b`, or `c += a · b`.
+
+use crate::simd::Lanes;
+
+/// A matrix: element (i, j) lies at `i * row + j * col`.
+#[derive(Clone, Copy)]
+pub(super) struct Strided<'a> {
+    pub elements: &'a [f32],
+    pub row: usize,
+    pub col: usize,
+}
+
+/// Sizes: `c` is (m, n), `a` is (m, k), `b` is (k, n).
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub m: usize,
+    pub n: usize,
+    pub k: usize,
+}
+
+/// Columns of a tile.
+pub(super) const fn tile_columns<L: Lanes>() -> usize {
+    2 * L::N
+}
+
+/// The most rows of a tile: `c` has room for whole tiles, and `a` for their rows.
+pub(super) const MAX_TILE_ROWS: usize = 8;
+
+/// `c = a · b` or, with `ADD`, `c += a · b`. Rows of `b` and `c` lie `n` apart; `n` is a multiple of
+/// [`tile_columns`], and `m` is rounded up to whole tiles.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+pub(super) unsafe fn product<L: Lanes, const ADD: bool>(
+    a: Strided,
+    b: &[f32],
+    c: &mut [f32],
+    sizes: Sizes,
+) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if L::REGISTERS >= 32 {
+            tiles::<L, 8, ADD>(a, b, c, sizes);
+        } else {
+            tiles::<L, 4, ADD>(a, b, c, sizes);
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn tiles<L: Lanes, const ROWS: usize, const ADD: bool>(
+    a: Strided,
+    b: &[f32],
+    c: &mut [f32],
+    Sizes { m, n, k }: Sizes,
+) {
+    let m = m.next_multiple_of(ROWS);
+    if m == 0 || k == 0 {
+        return;
+    }
+    assert!(n.is_multiple_of(tile_columns::<L>()));
+    assert!(b.len() >= k * n && c.len() >= m * n);
+    assert!(a.elements.len() > (m - 1) * a.row + (k - 1) * a.col);
+    for j in (0..n).step_by(tile_columns::<L>()) {
+        for i in (0..m).step_by(ROWS) {
+            // SAFETY: a tile at (i, j) reads rows i .. i + ROWS of `a` and columns j .. j + 2N of `b`,
+            // and writes there in `c`, all within the sizes that were just compared.
+            unsafe {
+                let a_first = a.elements.as_ptr().add(i * a.row);
+                let (b_first, c_first) = (b.as_ptr().add(j), c.as_mut_ptr().add(i * n + j));
+                tile::<L, ROWS, ADD>((a_first, a.row, a.col), b_first, c_first, (n, k));
+            }
+        }
+    }
+}
+
+/// One tile: its sums stay in registers while k goes by.
+#[inline(always)]
+unsafe fn tile<L: Lanes, const ROWS: usize, const ADD: bool>(
+    (a, a_row, a_col): (*const f32, usize, usize),
+    b: *const f32,
+    c: *mut f32,
+    (n, k): (usize, usize),
+) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        let mut sums = [[L::splat(0.0); 2]; ROWS];
+        if ADD {
+            for (i, sums) in sums.iter_mut().enumerate() {
+                *sums = [L::load(c.add(i * n)), L::load(c.add(i * n + L::N))];
+            }
+        }
+        for at in 0..k {
+            let (left, right) = (L::load(b.add(at * n)), L::load(b.add(at * n + L::N)));
+            for (i, sums) in sums.iter_mut().enumerate() {
+                let factor = L::splat(*a.add(i * a_row + at * a_col));
+                sums[0] = factor.fma(left, sums[0]);
+                sums[1] = factor.fma(right, sums[1]);
+            }
+        }
+        for (i, sums) in sums.into_iter().enumerate() {
+            sums[0].store(c.add(i * n));
+            sums[1].store(c.add(i * n + L::N));
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Kernels that treat each element by itself. Parts share the elements in whole cache lines.
+
+use akunu_types::params::{
+    ElementwiseParams, LogitSoftcapParams, MatrixParams, TemperatureScaleParams,
+};
+
+use super::norm::add;
+use crate::call::Call;
+use crate::part::Part;
+use crate::simd::{Body, Lanes, gelu, silu, tanh};
+
+/// Elements that are not worth sharing: a kilobyte or four.
+const SHARE: usize = 1024;
+
+/// `y = act(gate) * up`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
+pub(crate) struct Gate<const GELU: bool>;
+
+impl<const GELU: bool> Body for Gate<GELU> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let n = call.params::<ElementwiseParams>().count as usize;
+        let [gate, up, y] = call.bindings();
+        let (gate, up) = (gate.read::<f32>(n), up.read::<f32>(n));
+        let range = part.range_in_blocks(n, SHARE);
+        let (gate, up) = (&gate[range.clone()], &up[range.clone()]);
+        // SAFETY: parts have different ranges; all accesses are within them; the CPU has the
+        // instructions.
+        unsafe {
+            let y = y.write::<f32>(range.start, range.len());
+            let (whole, rest) = (y.len() / L::N * L::N, y.len() % L::N);
+            for at in (0..whole).step_by(L::N) {
+                let (gate, up) = (L::load(gate.as_ptr().add(at)), L::load(up.as_ptr().add(at)));
+                let act = if GELU { gelu(gate) } else { silu(gate) };
+                act.mul(up).store(y.as_mut_ptr().add(at));
+            }
+            let gate = L::load_part(gate.as_ptr().add(whole), rest);
+            let up = L::load_part(up.as_ptr().add(whole), rest);
+            let act = if GELU { gelu(gate) } else { silu(gate) };
+            act.mul(up).store_part(y.as_mut_ptr().add(whole), rest);
+        }
+    }
+}
+
+/// `y = a + b`.
+pub(crate) struct VectorAdd;
+
+impl Body for VectorAdd {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let n = call.params::<ElementwiseParams>().count as usize;
+        let [a, b, y] = call.bindings();
+        let range = part.range_in_blocks(n, SHARE);
+        // SAFETY: parts have different ranges; the CPU has the instructions.
+        unsafe {
+            let y = y.write::<f32>(range.start, range.len());
+            y.copy_from_slice(&a.read::<f32>(n)[range.clone()]);
+            add::<L>(y, &b.read::<f32>(n)[range]);
+        }
+    }
+}
+
+/// `h += x`.
+pub(crate) struct ResidualAdd;
+
+impl Body for ResidualAdd {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let n = call.params::<ElementwiseParams>().count as usize;
+        let [h, x] = call.bindings();
+        let range = part.range_in_blocks(n, SHARE);
+        // SAFETY: parts have different ranges; the CPU has the instructions.
+        unsafe {
+            let h = h.write::<f32>(range.start, range.len());
+            add::<L>(h, &x.read::<f32>(n)[range]);
+        }
+    }
+}
+
+/// `x[row] += bias`.
+pub(crate) struct BiasAdd;
+
+impl Body for BiasAdd {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: MatrixParams = call.params();
+        let [x, bias] = call.bindings();
+        let cols = p.cols as usize;
+        let bias = bias.read::<f32>(cols);
+        for row in part.range(p.rows as usize) {
+            // SAFETY: parts have different rows; the CPU has the instructions.
+            unsafe { add::<L>(x.write::<f32>(row * cols, cols), bias) };
+        }
+    }
+}
+
+/// `x *= factor`.
+pub(crate) struct Scale;
+
+impl Body for Scale {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: TemperatureScaleParams = call.params();
+        let [x] = call.bindings();
+        let range = part.range_in_blocks(p.count as usize, SHARE);
+        // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
+        unsafe {
+            let x = x.write::<f32>(range.start, range.len());
+            let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
+            let factor = L::splat(p.inv_temperature);
+            for at in (0..whole).step_by(L::N) {
+                let x = x.as_mut_ptr().add(at);
+                L::load(x).mul(factor).store(x);
+            }
+            let x = x.as_mut_ptr().add(whole);
+            L::load_part(x, rest).mul(factor).store_part(x, rest);
+        }
+    }
+}
+
+/// `x = cap * tanh(x / cap)`.
+pub(crate) struct Softcap;
+
+impl Body for Softcap {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: LogitSoftcapParams = call.params();
+        let [x] = call.bindings();
+        let range = part.range_in_blocks(p.count as usize, SHARE);
+        // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
+        unsafe {
+            let x = x.write::<f32>(range.start, range.len());
+            let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
+            let cap = L::splat(p.cap);
+            for at in (0..whole).step_by(L::N) {
+                let x = x.as_mut_ptr().add(at);
+                tanh(L::load(x).div(cap)).mul(cap).store(x);
+            }
+            let x = x.as_mut_ptr().add(whole);
+            let last = tanh(L::load_part(x, rest).div(cap)).mul(cap);
+            last.store_part(x, rest);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Embedding: the rows of some tokens, in any format. Parts share the tokens.
+
+use akunu_kernels::kernel::embedding::embedding_lookup;
+
+use crate::call::Call;
+use crate::part::Part;
+
+/// `y[t] = table[token[t]]`; an id beyond the table reads its last row.
+pub(crate) fn lookup(call: &Call, part: &mut Part) {
+    let (n_tokens, table) = embedding_lookup::lookup(&call.args);
+    let [tokens, weights, y] = call.bindings();
+    let tokens = tokens.read::<u32>(n_tokens as usize);
+    let weights = weights.read::<u8>(table.bytes());
+    for at in part.range(tokens.len()) {
+        let row = (tokens[at] as usize).min(table.rows - 1);
+        // SAFETY: each row of y belongs to one part.
+        let y = unsafe { y.write::<f32>(at * table.cols, table.cols) };
+        y.copy_from_slice(&table.row(weights, row));
+    }
+}
