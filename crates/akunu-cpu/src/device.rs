@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use akunu_kernels::device::SharedBytes;
+use akunu_kernels::host_memory;
 use akunu_kernels::pipeline::PipelineCache;
 use akunu_kernels::{
     Buffer, ChipConfig, Device, DeviceError, Dispatch, PipelineId, PipelineKey, Plan,
@@ -198,6 +199,10 @@ impl Device for CpuDevice {
 
     fn chip(&self) -> &ChipConfig {
         &self.chip
+    }
+
+    fn memory_limit(&self) -> Option<u64> {
+        host_memory::available()
     }
 
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
