@@ -1,5 +1,6 @@
 //! Why a command failed, in one sentence.
 
+use akunu_cpu::CpuError;
 use akunu_engine::EngineError;
 use akunu_fetch::FetchError;
 use akunu_gguf::quant::QuantError;
@@ -44,12 +45,43 @@ pub enum Failure {
     /// There is no place for downloads.
     #[error("there is no folder for downloaded models: set HOME, or give a file with -m")]
     NoCache,
-    /// A model that does not say how it wants conversations to be written.
-    #[error("{} has no chat template: it is not made for conversations; use `generate`", .0.display())]
-    NoTemplate(PathBuf),
-    /// The file with the text to continue cannot be read.
+    /// The CPU device cannot be made.
+    #[error(transparent)]
+    Cpu(#[from] CpuError),
+    /// There is no GPU that Metal drives.
+    #[cfg(not(target_vendor = "apple"))]
+    #[error("this machine has no Metal device, which only Macs have; use --device cpu")]
+    NoMetal,
+    /// The simulator is not part of this program.
+    #[cfg(not(feature = "sim"))]
+    #[error("this program was built without the simulator; build it with `--features sim`")]
+    NoSimulator,
+    /// The simulator cannot be made.
+    #[cfg(feature = "sim")]
+    #[error(transparent)]
+    Simulator(#[from] akunu_sim::SimError),
+    /// A file cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A file that should hold a conversation does not.
+    #[error("{} holds no conversation that /save wrote: {why}", path.display())]
+    NotAConversation {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+    /// Line editing failed.
+    #[error("the terminal cannot be read: {0}")]
+    Terminal(#[from] rustyline::error::ReadlineError),
+    /// A text cannot be read.
     #[error("{}: {source}", path.display())]
-    Prompt {
+    Read {
         /// The file.
         path: PathBuf,
         /// Why not.

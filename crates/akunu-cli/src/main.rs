@@ -5,11 +5,14 @@
 
 mod cache;
 mod commands;
+mod device;
 mod failure;
 mod interrupt;
 mod models;
 mod progress;
 mod running;
+mod sampling;
+mod terminal;
 mod units;
 
 use std::io::{self, BufWriter, Write};

@@ -1,21 +1,16 @@
 //! What the commands that run a model share: their options, loading, and printing tokens as they come.
 
+use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::models;
 use akunu_engine::{
     CancelFlag, GenerateOptions, Generation, Model, Sampling, SessionOptions, StopReason,
 };
-use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Device};
-use clap::{Args, ValueEnum};
+use clap::Args;
+use std::fs;
 use std::io::Write;
-
-/// Which device computes.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum DeviceName {
-    /// The reference: plain Rust, one thread, slow and right by definition
-    Twin,
-}
+use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// Which model runs, and where.
 #[derive(Args)]
@@ -24,21 +19,37 @@ pub struct ModelArgs {
     /// hf:owner/repository/file.gguf
     #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT)]
     pub model: String,
-    /// What computes
-    #[arg(long, value_enum, default_value = "twin")]
-    pub device: DeviceName,
+    #[command(flatten)]
+    pub device: DeviceArgs,
+    /// Threads of the CPU device [default: one for each core]
+    #[arg(short, long, value_name = "N")]
+    pub threads: Option<usize>,
     /// Tokens that the model can look back at [default: what it was trained for, at most 4096]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ctx: Option<u32>,
+}
+
+/// A model, ready, and what it took to get there.
+pub struct Loaded {
+    pub model: Model,
+    /// The device's name.
+    pub device: &'static str,
+    /// Opening the file and binding its weights; not the download.
+    pub took: Duration,
 }
 
 impl ModelArgs {
     /// Opens the model on its device.
-    pub fn load(&self) -> Result<Model, Failure> {
-        let device: Box<dyn Device> = match self.device {
-            DeviceName::Twin => Box::new(TwinDevice::new(ChipConfig::m1())),
-        };
-        Ok(Model::load(models::resolve(&self.model)?, device)?)
+    pub fn load(&self) -> Result<Loaded, Failure> {
+        let path = models::resolve(&self.model)?;
+        let begin = Instant::now();
+        let device = self.device.open(self.threads)?;
+        let name = device.name();
+        Ok(Loaded {
+            model: Model::load(path, device)?,
+            device: name,
+            took: begin.elapsed(),
+        })
     }
 
     /// The size of a session.
@@ -46,44 +57,6 @@ impl ModelArgs {
         SessionOptions {
             context: self.ctx,
             ..SessionOptions::default()
-        }
-    }
-}
-
-/// How tokens are chosen.
-#[derive(Args)]
-pub struct SamplingArgs {
-    /// 0 always takes the most likely token; higher is more varied
-    #[arg(long, value_name = "T", default_value_t = 0.0)]
-    temp: f32,
-    /// Choose among this many of the most likely tokens, at most 256; 0 for as many as possible
-    #[arg(long, value_name = "K", default_value_t = 40)]
-    top_k: u32,
-    /// Choose among the most likely tokens whose probabilities sum to this
-    #[arg(long, value_name = "P", default_value_t = 0.95)]
-    top_p: f32,
-    /// Leave out tokens less likely than this share of the most likely one
-    #[arg(long, value_name = "P", default_value_t = 0.05)]
-    min_p: f32,
-    /// Above 1 makes the last 64 tokens less likely
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
-    repeat_penalty: f32,
-    /// The same seed gives the same answer
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-}
-
-impl SamplingArgs {
-    /// As the engine takes it.
-    pub fn sampling(&self) -> Sampling {
-        Sampling {
-            temperature: self.temp,
-            top_k: self.top_k,
-            top_p: self.top_p,
-            min_p: self.min_p,
-            repetition_penalty: self.repeat_penalty,
-            seed: self.seed,
-            ..Sampling::greedy()
         }
     }
 }
@@ -103,6 +76,25 @@ pub struct Answer {
     pub ids: Vec<u32>,
     pub text: String,
     pub stop: StopReason,
+    /// From the last token of the prompt to the first of the answer.
+    pub first: Duration,
+    /// From there to the end.
+    pub rest: Duration,
+}
+
+impl Answer {
+    /// Tokens a second, the first one apart: that is chosen from what the prompt gave.
+    pub fn decode_rate(&self) -> f64 {
+        rate(self.ids.len().saturating_sub(1), self.rest)
+    }
+}
+
+/// How often a second; 0 when it did not happen.
+pub fn rate(n: usize, took: Duration) -> f64 {
+    match n {
+        0 => 0.0,
+        n => n as f64 / took.as_secs_f64().max(1e-9),
+    }
 }
 
 /// Takes all tokens, and shows each as it comes.
@@ -111,16 +103,25 @@ pub fn collect(mut generation: Generation, out: &mut dyn Write) -> Result<Answer
         ids: Vec::new(),
         text: String::new(),
         stop: StopReason::MaxTokens,
+        first: Duration::ZERO,
+        rest: Duration::ZERO,
     };
+    let mut begin = Instant::now();
     for token in generation.by_ref() {
         let token = token?;
+        if answer.ids.is_empty() {
+            answer.first = begin.elapsed();
+            begin = Instant::now();
+        }
         answer.ids.push(token.id);
         answer.text.push_str(&token.text);
         write!(out, "{}", token.text)?;
         out.flush()?;
     }
+    answer.rest = begin.elapsed();
     let tail = generation.tail();
     write!(out, "{tail}")?;
+    out.flush()?;
     answer.text.push_str(&tail);
     answer.stop = generation.stop().unwrap_or(answer.stop);
     Ok(answer)
@@ -135,4 +136,12 @@ pub fn stop_name(stop: StopReason) -> &'static str {
         StopReason::ContextFull => "context",
         StopReason::Cancelled => "cancelled",
     }
+}
+
+/// A text file as a whole.
+pub fn read_text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|source| Failure::Read {
+        path: path.to_path_buf(),
+        source,
+    })
 }

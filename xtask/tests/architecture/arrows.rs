@@ -7,7 +7,10 @@ use std::process::Command;
 
 /// The arrows of the crate map. A crate may know those it points at, and those that they may know.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("akunu-cli", &["akunu-engine", "akunu-cpu", "akunu-fetch"]),
+    (
+        "akunu-cli",
+        &["akunu-engine", "akunu-cpu", "akunu-sim", "akunu-fetch"],
+    ),
     (
         "akunu-engine",
         &["akunu-arch", "akunu-tokenizer", "akunu-kernels"],

@@ -1,18 +1,27 @@
 //! `chat`: asks a model, once or line by line.
 
+mod conversation;
+mod lines;
+mod slash;
+mod turns;
+
 use super::Run;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::running::{ModelArgs, SamplingArgs, collect, options};
-use akunu_engine::{CancelFlag, Model, Session};
-use akunu_tokenizer::{EncodeOptions, Message, RenderOptions};
+use crate::running::ModelArgs;
+use crate::sampling::SamplingArgs;
+use crate::terminal::note;
+use akunu_engine::EngineError;
 use clap::Parser;
-use std::io::{self, BufRead, Write};
+use conversation::Conversation;
+use lines::{Line, Lines};
+use slash::Slash;
+use std::io::Write;
 
 /// Ask a model, once or line by line
 ///
-/// With a PROMPT it answers and exits. Without one it reads a line from standard input, answers, and
-/// goes on with the next in the same conversation.
+/// With a PROMPT it answers and exits. Without one it reads a line, answers, and goes on with the next
+/// in the same conversation; /help lists what else can be typed. Ctrl-C stops an answer, Ctrl-D leaves.
 #[derive(Parser)]
 #[command(name = "chat")]
 pub struct Chat {
@@ -24,7 +33,7 @@ pub struct Chat {
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
     /// At most this many tokens an answer
-    #[arg(short, long, value_name = "N", default_value_t = 256)]
+    #[arg(short, value_name = "N", default_value_t = 512)]
     n: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
@@ -32,84 +41,58 @@ pub struct Chat {
 
 impl Run for Chat {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let model = self.model.load()?;
-        if model.chat_template().is_none() {
-            return Err(Failure::NoTemplate(model.path().to_path_buf()));
+        let loaded = self.model.load()?;
+        let session = loaded.model.session(self.model.session())?;
+        let cancel = interrupt::cancel_flag();
+        let sampling = self.sampling.sampling();
+        let mut talk = Conversation::new(session, sampling, self.n, cancel);
+        talk.begin(self.system);
+        if let Some(prompt) = &self.prompt {
+            return talk.answer(prompt, out);
         }
-        let mut talk = Conversation {
-            session: model.session(self.model.session())?,
-            messages: self
-                .system
-                .iter()
-                .map(|text| Message::new("system", text))
-                .collect(),
-            cancel: interrupt::cancel_flag(),
-            options: &self,
-        };
-        match &self.prompt {
-            Some(prompt) => talk.answer(&model, prompt, out),
-            None => {
-                for line in io::stdin().lock().lines() {
-                    let line = line?;
-                    if !line.trim().is_empty() {
-                        talk.answer(&model, &line, out)?;
-                    }
-                }
-                Ok(())
+        let mut lines = Lines::open()?;
+        if lines.is_interactive() {
+            let name = loaded.model.path().file_stem().unwrap_or_default();
+            let (name, context) = (name.to_string_lossy(), talk.context());
+            note(&format!(
+                "{name} on {}, {context} tokens of context; /help lists the commands",
+                loaded.device
+            ));
+        }
+        loop {
+            match lines.next()? {
+                Line::End => return Ok(()),
+                Line::Text(text) if text.trim().is_empty() => {}
+                Line::Text(text) => match Slash::parse(text.trim()) {
+                    None => forgive(talk.answer(&text, out))?,
+                    Some(Ok(Slash::Quit)) => return Ok(()),
+                    Some(Ok(command)) => forgive(command.run(&mut talk))?,
+                    Some(Err(wrong)) => note(&wrong),
+                },
             }
         }
     }
 }
 
-/// A conversation under way.
-struct Conversation<'a> {
-    session: Session<'a>,
-    messages: Vec<Message>,
-    cancel: CancelFlag,
-    options: &'a Chat,
-}
-
-impl Conversation<'_> {
-    /// Answers one message. Only what is new goes through the model.
-    fn answer(&mut self, model: &Model, text: &str, out: &mut dyn Write) -> Result<(), Failure> {
-        self.messages.push(Message::new("user", text));
-        let ids = self.render(model)?;
-        self.session.feed(&ids)?;
-        let options = options(
-            self.options.n,
-            self.options.sampling.sampling(),
-            &self.cancel,
-        );
-        let answer = collect(self.session.generate(options)?, out)?;
-        writeln!(out)?;
-        out.flush()?;
-        self.messages.push(Message::new("assistant", answer.text));
-        Ok(())
-    }
-
-    /// The whole conversation as the model wants it.
-    fn render(&self, model: &Model) -> Result<Vec<u32>, Failure> {
-        let Some(template) = model.chat_template() else {
-            return Ok(Vec::new());
-        };
-        let tokenizer = model.tokenizer();
-        let special = tokenizer.special_ids();
-        let text = |id: Option<u32>| {
-            let bytes = tokenizer.token_bytes(id?)?;
-            Some(String::from_utf8_lossy(bytes).into_owned())
-        };
-        let render = RenderOptions {
-            add_generation_prompt: true,
-            bos_token: text(special.bos),
-            eos_token: text(special.eos),
-            ..RenderOptions::default()
-        };
-        let prompt = template.render(&self.messages, &render);
-        let prompt = prompt.map_err(akunu_tokenizer::TokenizerError::from)?;
-        let encode = EncodeOptions {
-            add_special: false,
-            parse_special: true,
-        };
-        Ok(tokenizer.encode(&prompt, encode)?)
+/// A line that cannot be done is told, and the conversation goes on; a broken device or output ends it.
+fn forgive(done: Result<(), Failure>) -> Result<(), Failure> {
+    match done {
+        Err(Failure::Engine(EngineError::ContextFull { needed, context })) => {
+            note(&format!(
+                "the conversation has {needed} tokens and the context holds {context}: /reset begins \
+                 anew, --ctx gives more room"
+            ));
+            Ok(())
+        }
+        Err(
+            error @ (Failure::Write { .. }
+            | Failure::Read { .. }
+            | Failure::NotAConversation { .. }
+            | Failure::Tokenizer(_)),
+        ) => {
+            note(&error.to_string());
+            Ok(())
+        }
+        done => done,
     }
 }

@@ -3,11 +3,12 @@
 use super::Run;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::running::{Answer, ModelArgs, SamplingArgs, collect, options, stop_name};
+use crate::running::{Answer, Loaded, ModelArgs, collect, options, rate, read_text, stop_name};
+use crate::sampling::SamplingArgs;
+use akunu_engine::Overflow;
 use akunu_tokenizer::EncodeOptions;
-use clap::Parser;
-use serde_json::json;
-use std::fs;
+use clap::{Parser, ValueEnum};
+use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -32,88 +33,81 @@ pub struct Generate {
     n: usize,
     #[command(flatten)]
     sampling: SamplingArgs,
+    /// What happens when the context is full
+    #[arg(long, value_enum, default_value = "stop")]
+    overflow: OnOverflow,
     /// Print one JSON object at the end instead of text as it comes
     #[arg(long)]
     json: bool,
 }
 
+/// What happens when the context is full.
+#[derive(Clone, Copy, ValueEnum)]
+enum OnOverflow {
+    /// The text ends
+    Stop,
+    /// The older half of it is forgotten, and it goes on
+    Shift,
+}
+
 impl Run for Generate {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let begin = Instant::now();
-        let model = self.model.load()?;
-        let loaded = begin.elapsed();
+        let text = self.text()?;
+        let loaded = self.model.load()?;
         let encode = EncodeOptions {
             add_special: true,
             parse_special: true,
         };
-        let prompt_ids = model.tokenizer().encode(&self.text()?, encode)?;
-        let mut session = model.session(self.model.session())?;
+        let prompt_ids = loaded.model.tokenizer().encode(&text, encode)?;
+        let mut session = loaded.model.session(self.model.session())?;
 
         let begin = Instant::now();
         session.feed(&prompt_ids)?;
-        let prefilled = begin.elapsed();
-        let begin = Instant::now();
+        let prefill = begin.elapsed();
         let cancel = interrupt::cancel_flag();
-        let generation = session.generate(options(self.n, self.sampling.sampling(), &cancel))?;
-        let answer = if self.json {
-            collect(generation, &mut io::sink())?
-        } else {
-            collect(generation, out)?
+        let mut options = options(self.n, self.sampling.sampling(), &cancel);
+        options.overflow = match self.overflow {
+            OnOverflow::Stop => Overflow::Stop,
+            OnOverflow::Shift => Overflow::Shift { keep: 1 },
         };
-        let times = Times {
-            loaded,
-            prefilled,
-            decoded: begin.elapsed(),
-        };
-        if self.json {
-            self.write_json(&prompt_ids, &answer, &times, out)
-        } else {
-            Ok(writeln!(out)?)
+        let generation = session.generate(options)?;
+        if !self.json {
+            collect(generation, out)?;
+            return Ok(writeln!(out)?);
         }
+        let answer = collect(generation, &mut io::sink())?;
+        let report = report(&loaded, &prompt_ids, prefill, &answer);
+        serde_json::to_writer(&mut *out, &report)?;
+        Ok(writeln!(out)?)
     }
-}
-
-/// How long the parts of a run took.
-struct Times {
-    loaded: Duration,
-    prefilled: Duration,
-    decoded: Duration,
 }
 
 impl Generate {
     fn text(&self) -> Result<String, Failure> {
         match (&self.prompt, &self.file) {
-            (Some(text), _) => Ok(text.clone()),
-            (None, Some(path)) => fs::read_to_string(path).map_err(|source| Failure::Prompt {
-                path: path.clone(),
-                source,
-            }),
-            (None, None) => Ok(String::new()),
+            (None, Some(path)) => read_text(path),
+            (text, _) => Ok(text.clone().unwrap_or_default()),
         }
     }
+}
 
-    fn write_json(
-        &self,
-        prompt_ids: &[u32],
-        answer: &Answer,
-        times: &Times,
-        out: &mut dyn Write,
-    ) -> Result<(), Failure> {
-        let rate = |n: usize, took: Duration| n as f64 / took.as_secs_f64().max(1e-9);
-        let report = json!({
-            "model": self.model.model,
-            "device": format!("{:?}", self.model.device).to_lowercase(),
-            "prompt_ids": prompt_ids,
-            "ids": answer.ids,
-            "text": answer.text,
-            "stop": stop_name(answer.stop),
-            "timings": {
-                "load_ms": times.loaded.as_secs_f64() * 1e3,
-                "prefill_tok_s": rate(prompt_ids.len(), times.prefilled),
-                "decode_tok_s": rate(answer.ids.len(), times.decoded),
-            },
-        });
-        serde_json::to_writer(&mut *out, &report)?;
-        Ok(writeln!(out)?)
-    }
+/// What scripts read.
+fn report(loaded: &Loaded, prompt_ids: &[u32], prefill: Duration, answer: &Answer) -> Value {
+    let milliseconds = |took: Duration| took.as_secs_f64() * 1e3;
+    json!({
+        "model": loaded.model.path(),
+        "device": loaded.device,
+        "prompt_ids": prompt_ids,
+        "ids": answer.ids,
+        "text": answer.text,
+        "stop": stop_name(answer.stop),
+        "timings": {
+            "load_ms": milliseconds(loaded.took),
+            "prefill_ms": milliseconds(prefill),
+            "prefill_tok_s": rate(prompt_ids.len(), prefill),
+            "first_token_ms": milliseconds(prefill + answer.first),
+            "decode_ms": milliseconds(answer.rest),
+            "decode_tok_s": answer.decode_rate(),
+        },
+    })
 }

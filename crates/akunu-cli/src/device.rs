@@ -1,0 +1,97 @@
+//! Which device computes.
+
+use crate::failure::Failure;
+use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{ChipConfig, Device};
+use clap::{Args, ValueEnum};
+
+/// What `--device` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DeviceName {
+    /// Metal where there is one, else the CPU
+    Auto,
+    /// All cores of this machine
+    Cpu,
+    /// The GPU of a Mac
+    Metal,
+    /// The Metal kernels on a CPU: for developers, needs clang
+    Sim,
+    /// The reference: plain Rust, one thread, slow and right by definition
+    Twin,
+}
+
+/// Which device computes, and how.
+#[derive(Args)]
+pub struct DeviceArgs {
+    /// What computes
+    #[arg(long, value_enum, default_value = "auto")]
+    device: DeviceName,
+    /// Instructions that the CPU device uses, for comparisons: scalar, neon, avx2, avx512, amx
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    isa: Option<Isa>,
+}
+
+impl DeviceArgs {
+    /// Makes the device; `threads` are those of the CPU device.
+    pub fn open(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
+        match self.device {
+            DeviceName::Auto => metal().or_else(|_| self.cpu(threads)),
+            DeviceName::Cpu => self.cpu(threads),
+            DeviceName::Metal => metal(),
+            DeviceName::Sim => simulator(),
+            DeviceName::Twin => Ok(Box::new(TwinDevice::new(ChipConfig::m1()))),
+        }
+    }
+
+    fn cpu(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
+        let isa = self.isa;
+        Ok(Box::new(CpuDevice::new(CpuOptions { threads, isa })?))
+    }
+}
+
+/// The GPU of this Mac.
+#[cfg(target_vendor = "apple")]
+pub fn metal() -> Result<Box<dyn Device>, Failure> {
+    let device = akunu_kernels::MetalDevice::new();
+    Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
+}
+
+/// There is none on other machines.
+#[cfg(not(target_vendor = "apple"))]
+pub fn metal() -> Result<Box<dyn Device>, Failure> {
+    Err(Failure::NoMetal)
+}
+
+#[cfg(not(feature = "sim"))]
+fn simulator() -> Result<Box<dyn Device>, Failure> {
+    Err(Failure::NoSimulator)
+}
+
+/// The simulator over the kernels that are embedded in this program: they are written to the cache,
+/// where their compiled forms go too.
+#[cfg(feature = "sim")]
+fn simulator() -> Result<Box<dyn Device>, Failure> {
+    use akunu_kernels::sources::{HASH, SOURCES};
+    use akunu_sim::{Schedule, SimDevice, Simulator};
+    let cache = crate::cache::folder().ok_or(Failure::NoCache)?.join("sim");
+    let folder = cache.join(format!("{HASH:016x}"));
+    for (name, text) in SOURCES {
+        let path = folder.join(name);
+        let write = || {
+            std::fs::create_dir_all(path.parent().unwrap_or(&folder))?;
+            std::fs::write(&path, text)
+        };
+        write().map_err(|source| Failure::Write {
+            path: path.clone(),
+            source,
+        })?;
+    }
+    let simulator = Simulator::new(&folder, &cache.join("compiled"))?;
+    let schedule = Schedule::default();
+    Ok(Box::new(SimDevice::new(
+        simulator,
+        ChipConfig::m1(),
+        schedule,
+    )))
+}
