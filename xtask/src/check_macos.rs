@@ -5,12 +5,15 @@
 //! everything on top; nothing is linked, so no Apple SDK is needed. The rustup toolchain of the
 //! project would have to download the target's standard library instead.
 //!
+//! A check that compiles nothing would be clean too: first a type error is planted in the Metal code,
+//! and the check must find it.
+//!
 //! Debian's clippy may be newer than the project's. Warnings of our own crates are errors in both;
 //! those of dependencies are not shown (cargo caps them).
 
 use crate::debian;
 use crate::failure::Failure;
-use crate::process;
+use crate::process::{self, ProcessError};
 use crate::workspace;
 use std::path::Path;
 use std::process::Command;
@@ -42,18 +45,49 @@ const OTHER_TOOLCHAIN: [&str; 5] = [
     "RUSTDOC",
 ];
 
+/// The crate with the Metal code, and what makes its build script plant a type error there.
+const METAL_CRATE: &str = "akunu-kernels";
+const PLANT: &str = "AKUNU_PLANTED_TYPE_ERROR";
+/// What the compiler then says.
+const PLANTED: [&str; 2] = ["crates/akunu-kernels/src/metal.rs", "mismatched types"];
+
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
+    let mut planted = clippy()?;
+    planted.args(["--package", METAL_CRATE, "--lib"]);
+    planted.env(PLANT, "1");
+    must_find(process::output(&mut planted))?;
+    let mut command = clippy()?;
+    command.args(["--workspace", "--all-targets", "--keep-going"]);
+    command.args(["--", "-D", "warnings"]);
+    process::run(&mut command)?;
+    println!("the workspace checks cleanly for {TARGET}");
+    Ok(())
+}
+
+/// Fails unless the compiler found the planted error.
+fn must_find(planted: Result<String, ProcessError>) -> Result<(), Failure> {
+    let Err(error) = planted else {
+        return Err(Failure::Found(format!(
+            "a type error planted in the Metal code of {METAL_CRATE} was not found: it is not compiled"
+        )));
+    };
+    let said = error.to_string();
+    if PLANTED.iter().all(|words| said.contains(words)) {
+        println!("a type error planted in the Metal code was found");
+        return Ok(());
+    }
+    Err(error.into())
+}
+
+fn clippy() -> Result<Command, Failure> {
     let mut command = if cfg!(target_os = "macos") {
         native()
     } else {
         on_linux()?
     };
-    command.args(["--workspace", "--all-targets", "--keep-going"]);
-    command.args(["--", "-D", "warnings"]);
-    process::run(command.current_dir(workspace::root()))?;
-    println!("the workspace checks cleanly for {TARGET}");
-    Ok(())
+    command.current_dir(workspace::root());
+    Ok(command)
 }
 
 fn native() -> Command {
@@ -86,4 +120,26 @@ fn on_linux() -> Result<Command, Failure> {
         command.args(["--config", setting]);
     }
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(said: &str) -> Result<String, ProcessError> {
+        Err(ProcessError::Failed {
+            program: "cargo clippy".into(),
+            status: std::process::ExitStatus::default(),
+            said: said.into(),
+        })
+    }
+
+    /// Breaks when a clean check, or a check that fails for another reason, passes for a found error.
+    #[test]
+    fn only_the_planted_error_counts_as_found() {
+        assert!(must_find(failed(&PLANTED.join(":75: "))).is_ok());
+        let clean = must_find(Ok(String::new())).expect_err("nothing was found");
+        assert!(clean.to_string().contains("not compiled"), "{clean}");
+        assert!(must_find(failed("no network")).is_err());
+    }
 }

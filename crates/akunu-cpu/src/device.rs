@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use akunu_kernels::device::SharedBytes;
+use akunu_kernels::host_memory;
 use akunu_kernels::pipeline::PipelineCache;
 use akunu_kernels::{
     Buffer, ChipConfig, Device, DeviceError, Dispatch, PipelineId, PipelineKey, Plan,
@@ -201,7 +202,7 @@ impl Device for CpuDevice {
     }
 
     fn memory_limit(&self) -> Option<u64> {
-        akunu_kernels::host_memory::available()
+        host_memory::available()
     }
 
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {

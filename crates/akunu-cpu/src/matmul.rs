@@ -78,16 +78,21 @@ pub(crate) struct Panels {
 
 /// A weight that has no panels yet.
 struct Wanted<'a> {
-    key: (u32, usize),
+    weight: Slice,
     source: Source<'a>,
     plan: matrix::Plan,
+}
+
+fn key(weight: Slice) -> (u32, usize) {
+    (weight.buffer.id, weight.offset)
 }
 
 impl Panels {
     /// The panels of the weight at a place.
     pub fn find(&self, weight: Slice) -> Option<&Matrix> {
-        let key = (weight.buffer.id, weight.offset);
-        let at = self.matrices.binary_search_by_key(&key, |(key, _)| *key);
+        let at = self
+            .matrices
+            .binary_search_by_key(&key(weight), |(key, _)| *key);
         at.ok().map(|at| &self.matrices[at].1)
     }
 
@@ -122,12 +127,15 @@ impl Panels {
                 continue;
             };
             tiles = tiles.max(tile_bytes(dispatch, &found, isa));
-            let known = self.find(slice).is_some() || wanted.iter().any(|w| w.key == found.key);
+            let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
             if !known && !slice.buffer.writable {
                 wanted.push(found);
             }
         }
         self.lay_out(&wanted, pool)?;
+        for w in &wanted {
+            buffers.forget(w.weight.buffer, w.weight.offset, w.source.bytes.len());
+        }
         if self
             .tiles
             .as_ref()
@@ -163,7 +171,7 @@ impl Panels {
             why,
         })?;
         self.matrices
-            .extend(wanted.iter().map(|w| w.key).zip(matrices));
+            .extend(wanted.iter().map(|w| key(w.weight)).zip(matrices));
         self.matrices.sort_by_key(|(key, _)| *key);
         Ok(())
     }
@@ -185,7 +193,7 @@ impl<'a> Wanted<'a> {
         };
         let plan = matrix::Plan::of(&source)?;
         Some(Wanted {
-            key: (weight.buffer.id, weight.offset),
+            weight,
             source,
             plan,
         })

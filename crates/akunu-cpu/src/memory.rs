@@ -142,6 +142,13 @@ impl Buffers {
         Place::new(first.wrapping_add(offset), len - offset)
     }
 
+    /// Says that `len` bytes of a shared buffer will hardly be read again.
+    pub fn forget(&self, buffer: Buffer, offset: usize, len: usize) {
+        if let Some(Memory::Shared(bytes)) = self.0.get(buffer.id as usize) {
+            bytes.forget(offset..offset + len);
+        }
+    }
+
     /// Copies host bytes into a buffer.
     pub fn write(&mut self, buffer: Buffer, at: usize, from: &[u8]) -> Result<(), DeviceError> {
         self.check(buffer)?;

@@ -4,12 +4,13 @@
 //! small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use akunu_arch::{ModelConfig, weight_shapes};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
-use akunu_kernels::device::SharedBytes;
+use akunu_kernels::device::{SharedBytes, SharedMemory};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::weight::VECTOR;
 use akunu_kernels::{Buffer, Device};
@@ -43,6 +44,12 @@ struct Part(Arc<FileBytes>);
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
         &self.0
+    }
+}
+
+impl SharedMemory for Part {
+    fn forget(&self, range: Range<usize>) {
+        self.0.forget(range);
     }
 }
 

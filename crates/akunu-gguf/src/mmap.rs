@@ -12,7 +12,7 @@
 
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
 /// The contents of a file, or bytes in memory that stand for one.
@@ -52,6 +52,20 @@ impl FileBytes {
         }
     }
 
+    /// Says that these bytes will hardly be read again: the process gives the pages back that a mapping has
+    /// there. They can still be read; they then come from the file anew.
+    pub fn forget(&self, range: Range<usize>) {
+        #[cfg(unix)]
+        if let Storage::Mapped(map) = &self.storage
+            && range.start < range.end
+            && range.end <= map.len()
+        {
+            give_pages_back(map, range);
+        }
+        #[cfg(not(unix))]
+        let _ = range;
+    }
+
     /// Where the bytes come from.
     pub fn path(&self) -> &Path {
         &self.path
@@ -89,6 +103,16 @@ fn map_read_only(file: &File) -> io::Result<memmap2::Mmap> {
     unsafe { memmap2::Mmap::map(file) }
 }
 
+#[cfg(unix)]
+fn give_pages_back(map: &memmap2::Mmap, range: Range<usize>) {
+    let advice = memmap2::UncheckedAdvice::DontNeed;
+    // SAFETY: of a read-only mapping of a file nothing is lost: pages that are looked at again are read from
+    // the file again.
+    let given = unsafe { map.unchecked_advise_range(advice, range.start, range.len()) };
+    // It only saves memory: a system that refuses keeps the pages.
+    drop(given);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +126,20 @@ mod tests {
         std::fs::write(&empty, b"").unwrap();
         assert_eq!(&*FileBytes::map(&full).unwrap(), b"weights");
         assert!(FileBytes::map(&empty).unwrap().is_empty());
+    }
+
+    /// Advice that lost the bytes would show as zeros here.
+    #[test]
+    fn forgotten_bytes_can_still_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let bytes: Vec<u8> = (0..100_000u32).map(|i| i as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let mapped = FileBytes::map(&path).unwrap();
+        assert_eq!(&*mapped, bytes);
+        mapped.forget(5_000..90_000);
+        mapped.forget(99_999..100_001);
+        assert_eq!(&*mapped, bytes);
     }
 
     #[test]

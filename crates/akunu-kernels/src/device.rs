@@ -1,7 +1,9 @@
 //! What an executor of plans offers.
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use crate::bytes::AlignedBytes;
 use crate::chip::ChipConfig;
 use crate::pipeline::{PipelineId, PipelineKey};
 use crate::plan::Plan;
@@ -18,7 +20,19 @@ pub struct Buffer {
 }
 
 /// Memory that outlives the device's use of it and is never written: a mapped weight file.
-pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+pub trait SharedMemory: AsRef<[u8]> + Send + Sync {
+    /// Says that these bytes will hardly be read again, because the device has made its own copy: the
+    /// memory behind them may be given back, if they can be had again from elsewhere.
+    fn forget(&self, range: Range<usize>) {
+        let _ = range;
+    }
+}
+
+impl SharedMemory for Vec<u8> {}
+impl SharedMemory for AlignedBytes {}
+
+/// Shared memory, held as long as a device uses it.
+pub type SharedBytes = Arc<dyn SharedMemory>;
 
 /// Why a device refused or failed.
 #[derive(Debug, thiserror::Error)]

@@ -206,8 +206,8 @@ pub fn pack(source: &Source, panel: usize, out: &mut [u8]) {
         DType::Q5_K => pack_quant::<BlockQ5K>(source, panel, out),
         DType::Q6_K => pack_quant::<BlockQ6K>(source, panel, out),
         _ => match Format::of(source.dtype) {
-            Some(Format::Float(Float::F32)) => pack_float::<4>(source, panel, out),
-            _ => pack_float::<2>(source, panel, out),
+            Some(Format::Float(Float::F32)) => pack_float::<8>(source, panel, out),
+            _ => pack_float::<4>(source, panel, out),
         },
     }
 }
@@ -274,17 +274,18 @@ fn put_f16(bits: &[u16], n: usize, out: &mut [u8]) {
     }
 }
 
-/// `BYTES` bytes a number.
-fn pack_float<const BYTES: usize>(source: &Source, panel: usize, out: &mut [u8]) {
+/// `PAIR` bytes a pair of columns.
+fn pack_float<const PAIR: usize>(source: &Source, panel: usize, out: &mut [u8]) {
     out.fill(0);
     for n in 0..ROWS {
         let Some(row) = source.row(ROWS * panel + n) else {
             break;
         };
-        let numbers = row[..BYTES * source.cols].chunks_exact(BYTES);
-        for (column, number) in numbers.enumerate() {
-            let at = BYTES * (2 * ROWS * (column / 2) + 2 * n + column % 2);
-            out[at..][..BYTES].copy_from_slice(number);
+        let numbers = &row[..PAIR * source.cols / 2];
+        // Row n's place within each sixteen pairs.
+        let places = out[PAIR * n..].chunks_mut(PAIR * ROWS);
+        for (pair, place) in numbers.chunks(PAIR).zip(places) {
+            place[..pair.len()].copy_from_slice(pair);
         }
     }
 }

@@ -1,0 +1,115 @@
+//! What happens between a submission and its end. The simulator runs a submission when it is waited
+//! for, as late as a GPU may.
+
+use akunu_kernels::gpu::{Backend, Compiler, Encoder};
+use akunu_kernels::{Device, DeviceError, KernelId, PipelineKey, Plan};
+use akunu_sim::{Schedule, SimBackend};
+
+use super::{Bench, simulator};
+
+/// Two chains under way at once: the second is told before the first has ended, and they end in order.
+#[test]
+fn the_next_chain_is_submitted_while_one_is_under_way() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    bench.set(0, 1.0);
+    bench.device.submit_chain(&plan, 0, 1).expect("submitted");
+    bench.device.submit_chain(&plan, 1, 1).expect("submitted");
+    assert_eq!(bench.log.submissions().len(), 2);
+    assert_eq!(bench.get(0), 1.0, "nothing has run yet");
+    bench.device.wait().expect("runs");
+    assert_eq!(bench.get(0), 4.0);
+    bench.device.wait().expect("runs");
+    assert_eq!(bench.get(0), 16.0);
+    bench.device.wait().expect("nothing is under way");
+}
+
+/// The host would change what kernels are about to read.
+#[test]
+fn a_write_waits_for_what_is_under_way() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    bench.set(0, 1.0);
+    bench.device.submit_chain(&plan, 0, 1).expect("submitted");
+    bench.set(3, 7.0);
+    assert_eq!(bench.get(0), 4.0);
+}
+
+/// Breaks when a released buffer does not live until the submission has ended.
+#[test]
+fn a_buffer_that_is_released_under_way_lives_until_the_end() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    bench.device.submit_chain(&plan, 0, 1).expect("submitted");
+    bench.device.release(bench.cache);
+    bench.device.wait().expect("the cache is still there");
+    let gone = bench.device.run(&plan, 0).expect_err("now it is not");
+    assert_eq!(gone.to_string(), "buffer 1 is not of this device");
+    assert_eq!(bench.log.submissions().len(), 1);
+}
+
+/// The same without the device, to show that the simulator notices.
+#[test]
+fn a_buffer_that_is_dropped_under_way_is_noticed() {
+    let key = PipelineKey::plain(KernelId::VectorAdd);
+    let mut backend = SimBackend::new(simulator(), Schedule::Ascending);
+    let compiled = backend.compiler().compile(&key);
+    let pipeline = compiled.expect("compiles").pipeline;
+    let buffer = backend.allocate(64, "test").expect("memory");
+    let submission = backend.submit(|encoder| {
+        encoder.set_pipeline(&pipeline);
+        for index in 0..3 {
+            encoder.set_buffer(index, &buffer, 0);
+        }
+        encoder.set_bytes(3, &[0; 16]);
+        encoder.dispatch([1, 1, 1], [32, 1, 1]);
+        Ok(())
+    });
+    drop(buffer);
+    let why = backend
+        .wait(submission.expect("recorded"))
+        .expect_err("it is gone");
+    assert!(why.contains("released before the kernel ran"), "{why}");
+}
+
+/// More chains than may be under way: the oldest ends first, and nothing is lost.
+#[test]
+fn many_chains_do_not_pile_up() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    bench.set(0, 1.0);
+    for position in 0..5 {
+        bench
+            .device
+            .submit_chain(&plan, position, 1)
+            .expect("submitted");
+    }
+    assert_eq!(bench.get(0), 16.0, "two of five had to end");
+    for _ in 0..5 {
+        bench.device.wait().expect("runs");
+    }
+    assert_eq!(bench.get(0), 1024.0);
+}
+
+/// A GPU that has failed holds nobody knows what: it is not asked again.
+#[test]
+fn a_device_that_failed_is_not_used_any_more() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    // Attention runs where an addition was bound: the simulator stops, as a GPU faults.
+    let mut addition = bench.add([0, 1, 2]);
+    let attention = PipelineKey::plain(KernelId::FlashAttentionDecode);
+    addition.pipeline = bench.device.pipeline(&attention).expect("compiles");
+    let faulty = Plan::check(vec![addition], 0).expect("sizes are right");
+    bench.device.submit_chain(&faulty, 0, 1).expect("submitted");
+    let failed = bench.device.wait().expect_err("it stops").to_string();
+    assert!(
+        failed.starts_with("the GPU failed") && failed.contains("nothing is bound"),
+        "{failed}"
+    );
+    let again = bench.device.run(&plan, 0).expect_err("not used again");
+    assert_eq!(again.to_string(), failed);
+    let read = bench.device.read(bench.vectors, 0, &mut [0]);
+    assert!(matches!(read, Err(DeviceError::Lost { .. })), "{read:?}");
+    assert_eq!(bench.log.submissions().len(), 1);
+}

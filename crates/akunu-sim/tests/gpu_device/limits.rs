@@ -1,0 +1,167 @@
+//! Memory and threads that are not there.
+
+use std::sync::Arc;
+
+use akunu_kernels::device::SharedBytes;
+use akunu_kernels::gpu::{Call, Limits};
+use akunu_kernels::plan::Slice;
+use akunu_kernels::{ChipConfig, Device, DeviceError, Dispatch, KernelId, PipelineKey, Plan};
+use akunu_sim::{Schedule, SimBackend, SimDevice};
+use akunu_types::params::{ElementwiseParams, RMSNormParams};
+
+use super::simulator;
+
+fn device(max_buffer: usize, budget: u64) -> SimDevice {
+    let limits = Limits {
+        max_buffer,
+        budget,
+        page: 64,
+    };
+    let backend = SimBackend::new(simulator(), Schedule::Ascending).with_limits(limits);
+    SimDevice::over(backend, ChipConfig::m1())
+}
+
+/// `shared[n] = n`.
+fn floats(count: usize) -> SharedBytes {
+    let floats: Vec<f32> = (0..count).map(|n| n as f32).collect();
+    let bytes: Vec<u8> = floats
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    Arc::new(bytes)
+}
+
+/// Adds `count` floats at two places of a shared buffer.
+fn sum(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f32>, DeviceError> {
+    let weights = device.share(floats(1000), "weights")?;
+    let y = device.allocate(4 * count as usize, "sum")?;
+    let at = |offset| Slice {
+        buffer: weights,
+        offset,
+    };
+    let bindings = vec![at(offsets[0]), at(offsets[1]), y.into()];
+    let params = ElementwiseParams {
+        count,
+        ..Default::default()
+    };
+    let key = PipelineKey::plain(KernelId::VectorAdd);
+    let dispatch = Dispatch::new(device, key, &params, bindings, "sum")?;
+    let plan = Plan::check(vec![dispatch], 0).expect("sizes are right");
+    device.run(&plan, 0)?;
+    let mut sums = vec![0f32; count as usize];
+    device.read(y, 0, bytemuck::cast_slice_mut(&mut sums))?;
+    Ok(sums)
+}
+
+/// A file of 4000 bytes on a GPU whose buffers have 1024: every place is found in some window.
+#[test]
+fn a_file_longer_than_a_buffer_is_bound_in_windows() {
+    for first in (0..900).step_by(36) {
+        let mut device = device(1024, u64::MAX);
+        let offsets = [4 * first, 4 * (999 - first - 63) / 16 * 16];
+        let sums = sum(&mut device, offsets, 64).expect("half a window at most");
+        let expected: Vec<f32> = (0..64)
+            .map(|n| (first + offsets[1] / 4 + 2 * n) as f32)
+            .collect();
+        assert_eq!(sums, expected, "{offsets:?}");
+    }
+}
+
+#[test]
+fn a_window_is_bound_with_its_own_offset() {
+    let backend = SimBackend::new(simulator(), Schedule::Ascending).with_limits(Limits {
+        max_buffer: 1024,
+        budget: u64::MAX,
+        page: 64,
+    });
+    let log = backend.log();
+    let mut device = SimDevice::over(backend, ChipConfig::m1());
+    sum(&mut device, [512 + 16, 3 * 512 + 64], 4).expect("runs");
+    let bound: Vec<Call> = log.submissions()[0]
+        .iter()
+        .filter(|call| matches!(call, Call::SetBuffer { index: 0..=1, .. }))
+        .cloned()
+        .collect();
+    let window = |index, buffer, offset| Call::SetBuffer {
+        index,
+        buffer,
+        offset,
+    };
+    assert_eq!(bound, [window(0, 1, 16), window(1, 3, 64)]);
+}
+
+#[test]
+fn a_tensor_that_no_window_holds_is_refused() {
+    let refused = sum(&mut device(1024, u64::MAX), [16, 0], 256).expect_err("1024 bytes");
+    assert_eq!(
+        refused.to_string(),
+        "a binding of 1024 bytes does not fit a buffer: at most 512 are possible here"
+    );
+}
+
+/// Before anything is bound, and with the sizes.
+#[test]
+fn more_memory_than_the_device_should_use_is_refused() {
+    let mut device = device(usize::MAX, 10 << 20);
+    let kept = device.allocate(6 << 20, "weights").expect("fits");
+    let refused = device.allocate(5 << 20, "KV cache").expect_err("11 of 10");
+    assert_eq!(
+        refused.to_string(),
+        "KV cache needs 5 MiB, 6 MiB are in use and the device should use at most 10 MiB: take a \
+         smaller model or context, or `--device cpu`"
+    );
+    device.release(kept);
+    device
+        .allocate(10 << 20, "KV cache")
+        .expect("what was released can be used");
+}
+
+/// A pipeline that allows fewer threads than the chip: the launch is laid out again for that many.
+#[test]
+fn a_launch_keeps_to_the_limit_of_its_pipeline() {
+    const DIM: u32 = 4096;
+    let normalise = |limit| {
+        let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, limit);
+        let mut device = SimDevice::over(backend, ChipConfig::m1());
+        let x = device.share(floats(DIM as usize), "x").expect("memory");
+        let weight = device
+            .share(floats(DIM as usize), "weight")
+            .expect("memory");
+        let y = device.allocate(4 * DIM as usize, "y").expect("memory");
+        let params = RMSNormParams {
+            dim: DIM,
+            eps: 1e-5,
+            n_rows: 1,
+            ..Default::default()
+        };
+        let bindings = vec![x.into(), weight.into(), y.into()];
+        let key = PipelineKey::plain(KernelId::RmsNorm);
+        let dispatch = Dispatch::new(&mut device, key, &params, bindings, "norm");
+        let dispatch = dispatch.expect("compiles");
+        let threads = dispatch.launch.threads[0];
+        let plan = Plan::check(vec![dispatch], 0).expect("sizes are right");
+        let ran = device.run(&plan, 0).map_err(|error| error.to_string());
+        let mut last = [0f32];
+        let bytes = bytemuck::cast_slice_mut(&mut last);
+        device.read(y, 4 * (DIM as usize - 1), bytes).expect("fits");
+        (threads, ran, last[0])
+    };
+    let (threads, ran, free) = normalise(1024);
+    assert_eq!((threads, ran), (1024, Ok(())));
+    let (threads, ran, capped) = normalise(448);
+    assert_eq!((threads, ran), (448, Ok(())));
+    assert!((free - capped).abs() < 1e-3 * free, "{free} and {capped}");
+}
+
+/// A launch of a size that every pipeline should take is not asked about beforehand; it is refused
+/// with both numbers when the pipeline does not take it after all.
+#[test]
+fn a_launch_beyond_its_pipeline_is_refused() {
+    let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 128);
+    let mut device = SimDevice::over(backend, ChipConfig::m1());
+    let refused = sum(&mut device, [0, 16], 64).expect_err("256 threads");
+    assert_eq!(
+        refused.to_string(),
+        "dispatch 0 (vector_add_f32) failed: it is launched with 256 threads, its pipeline allows 128"
+    );
+}
