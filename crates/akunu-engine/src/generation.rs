@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use akunu_kernels::Ticket;
 use akunu_tokenizer::DecodeStream;
 
 use crate::error::EngineError;
@@ -119,9 +120,18 @@ pub struct Generation<'s, 'm> {
     queue: VecDeque<u32>,
     /// The last token chosen: its keys and values are not in the cache yet.
     last: Option<u32>,
+    /// Steps that the device computes meanwhile.
+    started: Option<Started>,
     handed_out: usize,
     chain: u32,
     stop: Option<StopReason>,
+}
+
+/// A submission under way.
+struct Started {
+    ticket: Ticket,
+    n: u32,
+    begin: Instant,
 }
 
 /// A submission should not take longer than this: the caller wants to see text, and the operating
@@ -142,6 +152,7 @@ impl<'s, 'm> Generation<'s, 'm> {
             options,
             queue: VecDeque::new(),
             last: None,
+            started: None,
             handed_out: 0,
             chain: 1,
             stop: None,
@@ -167,8 +178,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         let Some(id) = self.queue.pop_front() else {
             return Ok(None);
         };
-        let ends = self.session.model().tokenizer().end_ids();
-        if !self.options.ignore_end && ends.binary_search(&id).is_ok() {
+        if self.is_end(id) {
             self.queue.push_front(id);
             return Ok(self.end(StopReason::EndToken));
         }
@@ -188,19 +198,56 @@ impl<'s, 'm> Generation<'s, 'm> {
             self.queue.push_back(first);
             return Ok(true);
         };
-        let room = self.make_room()?;
-        if room == 0 {
-            self.end(StopReason::ContextFull);
-            return Ok(false);
-        }
-        let wanted = self.options.max_tokens - self.handed_out;
-        let n = (self.chain as usize).min(room).min(wanted).max(1) as u32;
-        let begin = Instant::now();
-        let chosen = self.session.decode(&self.plans, last, n)?;
+        let started = match self.started.take() {
+            Some(started) => started,
+            None => {
+                let room = self.make_room()?;
+                if room == 0 {
+                    self.end(StopReason::ContextFull);
+                    return Ok(false);
+                }
+                self.start(room)?
+            }
+        };
+        let Started { ticket, n, begin } = started;
+        let chosen = self.session.finish_decode(ticket, last, n)?;
         self.adapt(n, begin.elapsed());
         self.last = chosen.last().copied();
         self.queue.extend(chosen);
+        self.start_ahead()?;
         Ok(true)
+    }
+
+    /// Starts as many steps as a submission should have, at most `room`.
+    fn start(&mut self, room: usize) -> Result<Started, EngineError> {
+        let n = (self.chain as usize).min(room).min(self.wanted()).max(1) as u32;
+        Ok(Started {
+            begin: Instant::now(),
+            ticket: self.session.start_decode(&self.plans, n)?,
+            n,
+        })
+    }
+
+    /// Lets a device that can do so compute the next tokens while these are handed out.
+    fn start_ahead(&mut self) -> Result<(), EngineError> {
+        let room = self.session.context() as usize - self.session.tokens().len();
+        let ends = self.queue.iter().any(|&id| self.is_end(id));
+        let runs_ahead = self.session.model().device().runs_ahead();
+        if runs_ahead && room > 0 && self.wanted() > 0 && !ends {
+            self.started = Some(self.start(room)?);
+        }
+        Ok(())
+    }
+
+    /// Tokens that are still to be chosen.
+    fn wanted(&self) -> usize {
+        self.options.max_tokens - self.handed_out - self.queue.len()
+    }
+
+    /// Whether a token ends the answer.
+    fn is_end(&self, id: u32) -> bool {
+        let ends = self.session.model().tokenizer().end_ids();
+        !self.options.ignore_end && ends.binary_search(&id).is_ok()
     }
 
     /// Positions that the context has left, after a shift if it was full and that is wanted.
@@ -265,6 +312,10 @@ impl Iterator for Generation<'_, '_> {
 impl Drop for Generation<'_, '_> {
     /// The session keeps what was handed out, and nothing after it.
     fn drop(&mut self) {
+        if let Some(started) = self.started.take() {
+            // What it computes is not wanted; an error comes again with the next submission.
+            let _ = self.session.model().device().wait(started.ticket);
+        }
         if let Some(last) = self.last {
             self.session.end_generation(last, self.queue.len());
         }

@@ -9,7 +9,7 @@ mod shift;
 
 use std::sync::Arc;
 
-use akunu_kernels::Plan;
+use akunu_kernels::{Plan, Ticket};
 
 use self::content::Content;
 pub use self::file::SavedSessionError;
@@ -234,18 +234,31 @@ impl<'m> Session<'m> {
         Ok(chosen[0])
     }
 
-    /// Runs `n` decode steps in one submission. `next` is the token that was chosen last; returns the
-    /// `n` tokens chosen after it.
-    pub(crate) fn decode(
+    /// Starts `n` decode steps in one submission. The device knows the token that was chosen last.
+    pub(crate) fn start_decode(
         &mut self,
         plans: &DecodePlans,
+        n: u32,
+    ) -> Result<Ticket, EngineError> {
+        let first = self.content.tokens.len();
+        // The steps write to the cache even if nobody asks for their tokens.
+        self.content.written = self.content.written.max(first + n as usize);
+        Ok(self
+            .model
+            .device()
+            .submit_chain(&plans.step, first as u32, n)?)
+    }
+
+    /// Waits for the `n` steps that were started last. `next` is the token that was chosen before them;
+    /// returns the `n` tokens chosen after it.
+    pub(crate) fn finish_decode(
+        &mut self,
+        ticket: Ticket,
         next: u32,
         n: u32,
     ) -> Result<Vec<u32>, EngineError> {
+        self.model.device().wait(ticket)?;
         let first = self.content.tokens.len();
-        let mut device = self.model.device();
-        device.run_chain(&plans.step, first as u32, n)?;
-        drop(device);
         let mut chosen = vec![0; n as usize];
         self.read_history(first + 1, &mut chosen)?;
         self.content.extend(&[next]);

@@ -34,6 +34,10 @@ impl SharedMemory for AlignedBytes {}
 /// Shared memory, held as long as a device uses it.
 pub type SharedBytes = Arc<dyn SharedMemory>;
 
+/// A submission of one device: later ones are larger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
 /// Why a device refused or failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -193,14 +197,22 @@ pub trait Device: Send {
     /// Runs a plan `n` times in one submission, patched to `first`, `first + 1`, …, and waits.
     fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError>;
 
-    /// Starts a chain and may return before it has ended. Submissions run one after another. Until
-    /// [`Device::wait`] has returned for it, the bytes that the chain writes may hold anything.
-    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        self.run_chain(plan, first, n)
+    /// Whether [`Device::submit_chain`] returns while the chain still runs, so that it pays to submit
+    /// before the result is wanted.
+    fn runs_ahead(&self) -> bool {
+        false
     }
 
-    /// Waits for the oldest chain that was started and not waited for.
-    fn wait(&mut self) -> Result<(), DeviceError> {
+    /// Starts a chain and may return before it has ended. Submissions run one after another. Until
+    /// [`Device::wait`] has returned for it, the bytes that the chain writes may hold anything.
+    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<Ticket, DeviceError> {
+        self.run_chain(plan, first, n)?;
+        Ok(Ticket::default())
+    }
+
+    /// Waits until a submission, and all before it, have ended.
+    fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
+        let _ = ticket;
         Ok(())
     }
 }

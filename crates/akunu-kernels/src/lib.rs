@@ -41,7 +41,7 @@ pub mod weight;
 pub use chip::ChipConfig;
 pub use constant::{Constant, ConstantType, ConstantValue, Constants};
 pub use cost::Cost;
-pub use device::{Buffer, Device, DeviceError};
+pub use device::{Buffer, Device, DeviceError, Ticket};
 #[cfg(target_os = "macos")]
 pub use metal::MetalDevice;
 pub use pipeline::{PipelineId, PipelineKey};

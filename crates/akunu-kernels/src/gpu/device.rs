@@ -1,7 +1,7 @@
 //! The device over a backend.
 
 use crate::chip::ChipConfig;
-use crate::device::{Buffer, Device, DeviceError, SharedBytes};
+use crate::device::{Buffer, Device, DeviceError, SharedBytes, Ticket};
 use crate::pipeline::{PipelineId, PipelineKey};
 use crate::plan::{Dispatch, Plan};
 
@@ -56,9 +56,24 @@ impl<B: Backend> GpuDevice<B> {
 
     fn wait_all(&mut self) -> Result<(), DeviceError> {
         while self.flights.len() > 0 {
-            self.wait()?;
+            self.wait_oldest()?;
         }
         Ok(())
+    }
+
+    fn wait_oldest(&mut self) -> Result<(), DeviceError> {
+        match self.flights.wait_oldest(&mut self.backend) {
+            Ok(times) => {
+                for (rounds, took) in times {
+                    self.pace.measured(rounds, took);
+                }
+                Ok(())
+            }
+            Err(why) => {
+                self.lost = Some(why);
+                self.check_alive()
+            }
+        }
     }
 }
 
@@ -135,12 +150,16 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.wait_all()
     }
 
-    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
+    fn runs_ahead(&self) -> bool {
+        true
+    }
+
+    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<Ticket, DeviceError> {
         plan.admit(first, n)?;
         self.check_alive()?;
         self.pipelines.wait_all()?;
         while self.flights.len() >= MAX_IN_FLIGHT {
-            self.wait()?;
+            self.wait_oldest()?;
         }
         let mut parts = Vec::new();
         let mut result = Ok(());
@@ -154,23 +173,15 @@ impl<B: Backend> Device for GpuDevice<B> {
             result = submitted.map(|submission| parts.push((rounds, submission)));
             at += rounds;
         }
-        self.flights.push(parts);
-        result
+        let ticket = self.flights.push(parts);
+        result.map(|()| ticket)
     }
 
-    fn wait(&mut self) -> Result<(), DeviceError> {
-        match self.flights.wait_oldest(&mut self.backend) {
-            Ok(times) => {
-                for (rounds, took) in times {
-                    self.pace.measured(rounds, took);
-                }
-                Ok(())
-            }
-            Err(why) => {
-                self.lost = Some(why);
-                self.check_alive()
-            }
+    fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
+        while self.flights.oldest().is_some_and(|oldest| oldest <= ticket) {
+            self.wait_oldest()?;
         }
+        self.check_alive()
     }
 }
 

@@ -3,47 +3,64 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::device::Ticket;
+
 use super::backend::Backend;
 use super::buffers::Memory;
 
 /// One call of `submit_chain`: its command buffers in order.
 struct Flight<B: Backend> {
+    ticket: Ticket,
     parts: Vec<(u32, B::Submission)>,
     /// Buffers that were released meanwhile.
     released: Vec<Memory<B>>,
 }
 
 /// Submissions in the order in which they were made, which is the order in which they end.
-pub(super) struct Flights<B: Backend>(VecDeque<Flight<B>>);
+pub(super) struct Flights<B: Backend> {
+    flights: VecDeque<Flight<B>>,
+    last: Ticket,
+}
 
 impl<B: Backend> Flights<B> {
     pub(super) fn new() -> Flights<B> {
-        Flights(VecDeque::new())
+        Flights {
+            flights: VecDeque::new(),
+            last: Ticket::default(),
+        }
     }
 
     /// Takes note of a submission: rounds and command buffer of each part.
-    pub(super) fn push(&mut self, parts: Vec<(u32, B::Submission)>) {
-        self.0.push_back(Flight {
+    pub(super) fn push(&mut self, parts: Vec<(u32, B::Submission)>) -> Ticket {
+        self.last.0 += 1;
+        self.flights.push_back(Flight {
+            ticket: self.last,
             parts,
             released: Vec::new(),
         });
+        self.last
+    }
+
+    /// The oldest one under way.
+    pub(super) fn oldest(&self) -> Option<Ticket> {
+        self.flights.front().map(|flight| flight.ticket)
     }
 
     /// How many are under way.
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.flights.len()
     }
 
     /// Keeps a buffer until all that is under way has ended.
     pub(super) fn keep(&mut self, memory: Memory<B>) {
-        if let Some(last) = self.0.back_mut() {
+        if let Some(last) = self.flights.back_mut() {
             last.released.push(memory);
         }
     }
 
     /// Waits for the oldest; returns rounds and time of each part.
     pub(super) fn wait_oldest(&mut self, backend: &mut B) -> Result<Vec<(u32, Duration)>, String> {
-        let Some(flight) = self.0.pop_front() else {
+        let Some(flight) = self.flights.pop_front() else {
             return Ok(Vec::new());
         };
         let mut failure = None;

@@ -2,7 +2,7 @@
 //! for, as late as a GPU may.
 
 use akunu_kernels::gpu::{Backend, Compiler, Encoder};
-use akunu_kernels::{Device, DeviceError, KernelId, PipelineKey, Plan};
+use akunu_kernels::{Device, DeviceError, KernelId, PipelineKey, Plan, Ticket};
 use akunu_sim::{Schedule, SimBackend};
 
 use super::{Bench, simulator};
@@ -13,15 +13,16 @@ fn the_next_chain_is_submitted_while_one_is_under_way() {
     let mut bench = Bench::new();
     let plan = bench.plan();
     bench.set(0, 1.0);
-    bench.device.submit_chain(&plan, 0, 1).expect("submitted");
-    bench.device.submit_chain(&plan, 1, 1).expect("submitted");
+    let first = bench.device.submit_chain(&plan, 0, 1).expect("submitted");
+    let second = bench.device.submit_chain(&plan, 1, 1).expect("submitted");
     assert_eq!(bench.log.submissions().len(), 2);
     assert_eq!(bench.get(0), 1.0, "nothing has run yet");
-    bench.device.wait().expect("runs");
+    bench.device.wait(first).expect("runs");
     assert_eq!(bench.get(0), 4.0);
-    bench.device.wait().expect("runs");
+    bench.device.wait(first).expect("it has ended already");
+    assert_eq!(bench.get(0), 4.0);
+    bench.device.wait(second).expect("runs");
     assert_eq!(bench.get(0), 16.0);
-    bench.device.wait().expect("nothing is under way");
 }
 
 /// The host would change what kernels are about to read.
@@ -40,9 +41,9 @@ fn a_write_waits_for_what_is_under_way() {
 fn a_buffer_that_is_released_under_way_lives_until_the_end() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.device.submit_chain(&plan, 0, 1).expect("submitted");
+    let ticket = bench.device.submit_chain(&plan, 0, 1).expect("submitted");
     bench.device.release(bench.cache);
-    bench.device.wait().expect("the cache is still there");
+    bench.device.wait(ticket).expect("the cache is still there");
     let gone = bench.device.run(&plan, 0).expect_err("now it is not");
     assert_eq!(gone.to_string(), "buffer 1 is not of this device");
     assert_eq!(bench.log.submissions().len(), 1);
@@ -78,16 +79,13 @@ fn many_chains_do_not_pile_up() {
     let mut bench = Bench::new();
     let plan = bench.plan();
     bench.set(0, 1.0);
+    let mut last = Ticket::default();
     for position in 0..5 {
-        bench
-            .device
-            .submit_chain(&plan, position, 1)
-            .expect("submitted");
+        let ticket = bench.device.submit_chain(&plan, position, 1);
+        last = ticket.expect("submitted");
     }
     assert_eq!(bench.get(0), 16.0, "two of five had to end");
-    for _ in 0..5 {
-        bench.device.wait().expect("runs");
-    }
+    bench.device.wait(last).expect("all run");
     assert_eq!(bench.get(0), 1024.0);
 }
 
@@ -101,8 +99,9 @@ fn a_device_that_failed_is_not_used_any_more() {
     let attention = PipelineKey::plain(KernelId::FlashAttentionDecode);
     addition.pipeline = bench.device.pipeline(&attention).expect("compiles");
     let faulty = Plan::check(vec![addition], 0).expect("sizes are right");
-    bench.device.submit_chain(&faulty, 0, 1).expect("submitted");
-    let failed = bench.device.wait().expect_err("it stops").to_string();
+    let ticket = bench.device.submit_chain(&faulty, 0, 1);
+    let ticket = ticket.expect("submitted");
+    let failed = bench.device.wait(ticket).expect_err("it stops").to_string();
     assert!(
         failed.starts_with("the GPU failed") && failed.contains("nothing is bound"),
         "{failed}"
