@@ -80,11 +80,11 @@ struct Job<'a> {
 
 /// The matrices of a job.
 struct Work<'a> {
-    /// Queries, scaled, (head_dim, rows).
+    /// Queries, scaled, in panels (rows / width, head_dim, width).
     q: &'a mut [f32],
     /// Keys, (BLOCK, head_dim).
     k: &'a mut [f32],
-    /// Values, (BLOCK, columns).
+    /// Values, in panels (columns / width, BLOCK, width).
     v: &'a mut [f32],
     /// Scores, then weights, (BLOCK, rows).
     s: &'a mut [f32],
@@ -147,7 +147,7 @@ impl Job<'_> {
         let problem = self.problem;
         let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
         let mut work = self.work::<L>(memory);
-        self.start(&mut work, rows);
+        self.start::<L>(&mut work);
         let queries = self.first..self.first + self.n_queries;
         let ranges = queries.clone().map(|query| problem.mask.keys(query));
         let seen = ranges.filter(|keys| !keys.is_empty());
@@ -168,6 +168,7 @@ impl Job<'_> {
                     m: n,
                     n: rows,
                     k: problem.head_dim,
+                    panel_rows: problem.head_dim,
                 };
                 product::<L, false>(keys, work.q, work.s, sizes);
                 problem.cap::<L>(&mut work.s[..n * rows]);
@@ -182,6 +183,7 @@ impl Job<'_> {
                     m: self.n_queries * problem.group,
                     n: columns,
                     k: n,
+                    panel_rows: BLOCK,
                 };
                 shrink::<L>(work.o, work.factors, columns);
                 product::<L, true>(weights, work.v, work.o, sizes);
@@ -200,15 +202,17 @@ impl Job<'_> {
     }
 
     /// Scales and turns the queries round, and clears the sums.
-    fn start(&self, work: &mut Work, rows: usize) {
-        let problem = self.problem;
+    fn start<L: Lanes>(&self, work: &mut Work) {
+        let (problem, width) = (self.problem, tile_columns::<L>());
         work.q.fill(0.0);
         for row in 0..self.n_queries * problem.group {
             let (query, g) = (row / problem.group, row % problem.group);
             let head = self.kv_head * problem.group + g;
             let at = problem.query_at(self.first + query, head);
-            for (d, x) in problem.q[at..][..problem.head_dim].iter().enumerate() {
-                work.q[d * rows + row] = x * problem.params.scale;
+            let panel = &mut work.q[row / width * width * problem.head_dim..];
+            let column = panel[row % width..].iter_mut().step_by(width);
+            for (q, x) in column.zip(&problem.q[at..][..problem.head_dim]) {
+                *q = x * problem.params.scale;
             }
         }
         work.o.fill(0.0);
@@ -222,16 +226,18 @@ impl Job<'_> {
     /// The CPU has the instructions.
     #[inline(always)]
     unsafe fn load<L: Lanes>(&self, work: &mut Work, first: usize, n: usize) {
-        let (problem, columns) = (self.problem, self.columns::<L>());
+        let (problem, width) = (self.problem, tile_columns::<L>());
         let head_dim = problem.head_dim;
         for i in 0..n {
             let at = problem.row_at(self.kv_head, first + i);
+            let k = &mut work.k[i * head_dim..][..head_dim];
             // SAFETY: by the caller's promise.
-            unsafe {
-                let k = &mut work.k[i * head_dim..][..head_dim];
-                widen::<L>(&problem.k[at..][..head_dim], k);
-                let (v, rest) = work.v[i * columns..][..columns].split_at_mut(head_dim);
-                widen::<L>(&problem.v[at..][..head_dim], v);
+            unsafe { widen::<L>(&problem.k[at..][..head_dim], k) };
+            let panels = work.v.chunks_exact_mut(BLOCK * width);
+            for (panel, v) in panels.zip(problem.v[at..][..head_dim].chunks(width)) {
+                let (row, rest) = panel[i * width..][..width].split_at_mut(v.len());
+                // SAFETY: by the caller's promise.
+                unsafe { widen::<L>(v, row) };
                 rest.fill(0.0);
             }
         }
@@ -242,11 +248,15 @@ impl Job<'_> {
         let (mask, group) = (&self.problem.mask, self.problem.group);
         for query in 0..self.n_queries {
             let keys = mask.keys(self.first + query);
-            if keys.start <= first && keys.end >= first + n && !mask.has_tree() {
-                continue;
-            }
-            for i in (0..n).filter(|i| !mask.visible(self.first + query, first + i)) {
+            let in_block = |key: usize| key.clamp(first, first + n) - first;
+            let seen = in_block(keys.start)..in_block(keys.end);
+            let mut hide = |i: usize| {
                 s[i * rows + query * group..][..group].fill(f32::NEG_INFINITY);
+            };
+            (0..seen.start).chain(seen.end..n).for_each(&mut hide);
+            if mask.has_tree() {
+                let hidden = seen.filter(|i| !mask.visible(self.first + query, first + i));
+                hidden.for_each(hide);
             }
         }
     }

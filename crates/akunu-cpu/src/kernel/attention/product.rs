@@ -1,4 +1,7 @@
 //! Products of small matrices that lie in the cache: `c = a · b`, or `c += a · b`.
+//!
+//! `b` lies in panels of as many columns as a tile has, one after the other: rows of a matrix whose
+//! width is a power of two would all fall into the same few sets of the cache.
 
 use crate::simd::Lanes;
 
@@ -16,6 +19,8 @@ pub(super) struct Sizes {
     pub m: usize,
     pub n: usize,
     pub k: usize,
+    /// Rows that each panel of `b` has room for.
+    pub panel_rows: usize,
 }
 
 /// Columns of a tile.
@@ -26,8 +31,9 @@ pub(super) const fn tile_columns<L: Lanes>() -> usize {
 /// The most rows of a tile: `c` has room for whole tiles, and `a` for their rows.
 pub(super) const MAX_TILE_ROWS: usize = 8;
 
-/// `c = a · b` or, with `ADD`, `c += a · b`. Rows of `b` and `c` lie `n` apart; `n` is a multiple of
-/// [`tile_columns`], and `m` is rounded up to whole tiles.
+/// `c = a · b` or, with `ADD`, `c += a · b`. `b` is (n / tile_columns, k, tile_columns), with room for
+/// `panel_rows` rows in each panel; rows of `c` lie `n` apart; `n` is a multiple of [`tile_columns`], and
+/// `m` is rounded up to whole tiles.
 ///
 /// # Safety
 /// The CPU has the instructions.
@@ -53,22 +59,24 @@ unsafe fn tiles<L: Lanes, const ROWS: usize, const ADD: bool>(
     a: Strided,
     b: &[f32],
     c: &mut [f32],
-    Sizes { m, n, k }: Sizes,
+    sizes: Sizes,
 ) {
-    let m = m.next_multiple_of(ROWS);
+    let (n, k, columns) = (sizes.n, sizes.k, tile_columns::<L>());
+    let m = sizes.m.next_multiple_of(ROWS);
     if m == 0 || k == 0 {
         return;
     }
-    assert!(n.is_multiple_of(tile_columns::<L>()));
-    assert!(b.len() >= k * n && c.len() >= m * n);
+    assert!(n.is_multiple_of(columns) && k <= sizes.panel_rows);
+    assert!(b.len() >= sizes.panel_rows * n && c.len() >= m * n);
     assert!(a.elements.len() > (m - 1) * a.row + (k - 1) * a.col);
-    for j in (0..n).step_by(tile_columns::<L>()) {
+    for j in (0..n).step_by(columns) {
         for i in (0..m).step_by(ROWS) {
-            // SAFETY: a tile at (i, j) reads rows i .. i + ROWS of `a` and columns j .. j + 2N of `b`,
-            // and writes there in `c`, all within the sizes that were just compared.
+            // SAFETY: a tile at (i, j) reads rows i .. i + ROWS of `a` and the panel of columns
+            // j .. j + 2N of `b`, and writes there in `c`, all within the sizes just compared.
             unsafe {
                 let a_first = a.elements.as_ptr().add(i * a.row);
-                let (b_first, c_first) = (b.as_ptr().add(j), c.as_mut_ptr().add(i * n + j));
+                let b_first = b.as_ptr().add(j * sizes.panel_rows);
+                let c_first = c.as_mut_ptr().add(i * n + j);
                 tile::<L, ROWS, ADD>((a_first, a.row, a.col), b_first, c_first, (n, k));
             }
         }
@@ -92,7 +100,8 @@ unsafe fn tile<L: Lanes, const ROWS: usize, const ADD: bool>(
             }
         }
         for at in 0..k {
-            let (left, right) = (L::load(b.add(at * n)), L::load(b.add(at * n + L::N)));
+            let row = b.add(at * tile_columns::<L>());
+            let (left, right) = (L::load(row), L::load(row.add(L::N)));
             for (i, sums) in sums.iter_mut().enumerate() {
                 let factor = L::splat(*a.add(i * a_row + at * a_col));
                 sums[0] = factor.fma(left, sums[0]);
