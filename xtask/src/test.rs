@@ -17,6 +17,16 @@ pub struct Args {
     /// Only list the steps
     #[arg(long)]
     list: bool,
+    /// Run only the tests of this device: every kernel against its twin, and a small model
+    #[arg(long, value_name = "DEVICE", conflicts_with = "only")]
+    device: Option<TestDevice>,
+}
+
+/// A device that has tests of its own.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum TestDevice {
+    /// The GPU of this Mac
+    Metal,
 }
 
 /// One step.
@@ -79,6 +89,20 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// The tests of the Metal device.
+const METAL_STEPS: &[Step] = &[
+    Step {
+        name: "kernels",
+        what: "every kernel on this Mac's GPU against its twin",
+        run: || cargo(&["test", "--package", "akunu-kernels", "--test", "metal"]),
+    },
+    Step {
+        name: "model",
+        what: "a small model on this Mac's GPU gives the tokens of the twins",
+        run: || cargo(&["test", "--package", "akunu-engine", "--test", "metal"]),
+    },
+];
+
 /// The assets that tests open.
 const TEST_ASSETS: &[&str] = &[
     "smollm2",
@@ -104,7 +128,17 @@ const TOOLS: &[(&[&str], &str)] = &[
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let steps = choose(&args.only)?;
+    let steps = match args.device {
+        None => choose(&args.only)?,
+        Some(TestDevice::Metal) if cfg!(target_os = "macos") => METAL_STEPS.iter().collect(),
+        Some(TestDevice::Metal) => {
+            return Err(Failure::Found(
+                "the Metal device is on Macs only; elsewhere its calls are tested by the \
+                 simulator, as a part of `cargo xtask test`"
+                    .to_owned(),
+            ));
+        }
+    };
     if args.list {
         for step in steps {
             println!("  {:<8} {}", step.name, step.what);

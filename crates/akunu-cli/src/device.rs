@@ -73,7 +73,7 @@ fn simulator() -> Result<Box<dyn Device>, Failure> {
 #[cfg(feature = "sim")]
 fn simulator() -> Result<Box<dyn Device>, Failure> {
     use akunu_kernels::sources::{HASH, SOURCES};
-    use akunu_sim::{Schedule, SimDevice, Simulator};
+    use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
     let cache = crate::cache::folder().ok_or(Failure::NoCache)?.join("sim");
     let folder = cache.join(format!("{HASH:016x}"));
     for (name, text) in SOURCES {
@@ -88,10 +88,6 @@ fn simulator() -> Result<Box<dyn Device>, Failure> {
         })?;
     }
     let simulator = Simulator::new(&folder, &cache.join("compiled"))?;
-    let schedule = Schedule::default();
-    Ok(Box::new(SimDevice::new(
-        simulator,
-        ChipConfig::m1(),
-        schedule,
-    )))
+    let backend = SimBackend::new(simulator, Schedule::default());
+    Ok(Box::new(SimDevice::over(backend, ChipConfig::m1())))
 }

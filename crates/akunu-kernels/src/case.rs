@@ -1,5 +1,9 @@
 //! Test cases of kernels: inputs, and how far an executor may be from the twin.
 
+mod on_device;
+
+pub use on_device::{CaseError, run_on};
+
 use akunu_types::SharedStruct;
 
 use crate::bytes::AlignedBytes;

@@ -148,8 +148,18 @@ impl Dispatch {
         bindings: Vec<Slice>,
         label: &'static str,
     ) -> Result<Dispatch, DeviceError> {
+        Dispatch::with_params(device, key, Params::of(params), bindings, label)
+    }
+
+    /// The same with the bytes of the params.
+    pub(crate) fn with_params(
+        device: &mut dyn Device,
+        key: PipelineKey,
+        params: Params,
+        bindings: Vec<Slice>,
+        label: &'static str,
+    ) -> Result<Dispatch, DeviceError> {
         let pipeline = device.pipeline(&key)?;
-        let params = Params::of(params);
         let launch = launch(device, pipeline, &key, &params)?;
         Ok(Dispatch {
             kernel: key.kernel,

@@ -165,11 +165,16 @@ impl<B: Backend> Buffers<B> {
         }
     }
 
+    /// Bytes that further buffers may take.
+    pub(super) fn room(&self) -> u64 {
+        self.limits.budget.saturating_sub(self.used)
+    }
+
     fn check_budget(&self, bytes: usize, label: &str) -> Result<(), DeviceError> {
-        let (used, budget) = (self.used, self.limits.budget);
-        if used.saturating_add(bytes as u64) <= budget {
+        if bytes as u64 <= self.room() {
             return Ok(());
         }
+        let (used, budget) = (self.used, self.limits.budget);
         Err(DeviceError::Budget {
             label: label.into(),
             bytes: bytes as u64,

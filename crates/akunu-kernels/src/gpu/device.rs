@@ -107,6 +107,10 @@ impl<B: Backend> Device for GpuDevice<B> {
         &self.chip
     }
 
+    fn memory_limit(&self) -> Option<u64> {
+        Some(self.buffers.room())
+    }
+
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
         self.buffers.allocate(&mut self.backend, bytes, label)
     }

@@ -135,7 +135,8 @@ impl Backend for Metal {
         let recommended = self.gpu.recommendedMaxWorkingSetSize();
         let allocated = self.gpu.currentAllocatedSize() as u64;
         Limits {
-            max_buffer: self.gpu.maxBufferLength(),
+            // Whole pages: buffers over existing memory are rounded up to them.
+            max_buffer: self.gpu.maxBufferLength() / PAGE * PAGE,
             budget: match recommended {
                 0 => u64::MAX,
                 known => known.saturating_sub(allocated),

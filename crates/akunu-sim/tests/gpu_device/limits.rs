@@ -110,6 +110,7 @@ fn more_memory_than_the_device_should_use_is_refused() {
         "KV cache needs 5 MiB, 6 MiB are in use and the device should use at most 10 MiB: take a \
          smaller model or context, or `--device cpu`"
     );
+    assert_eq!(device.memory_limit(), Some(4 << 20));
     device.release(kept);
     device
         .allocate(10 << 20, "KV cache")
