@@ -1,9 +1,12 @@
 //! The subcommands: one file each, one row of [`COMMANDS`] each.
 
+mod bench;
 mod chat;
 mod completions;
+mod devices;
 mod generate;
 mod inspect;
+mod perplexity;
 mod pull;
 mod quantize;
 mod tokenize;
@@ -38,6 +41,9 @@ const fn row<C: Run>() -> Row {
 const COMMANDS: &[Row] = &[
     row::<chat::Chat>(),
     row::<generate::Generate>(),
+    row::<perplexity::Perplexity>(),
+    row::<bench::BenchCommand>(),
+    row::<devices::Devices>(),
     row::<pull::Pull>(),
     row::<inspect::Inspect>(),
     row::<quantize::Quantize>(),

@@ -87,6 +87,17 @@ pub enum Failure {
         /// Why not.
         source: io::Error,
     },
+    /// A text without a whole chunk.
+    #[error("the text has {found} tokens, which is less than one chunk of {context}; lower --ctx")]
+    TextTooShort {
+        /// Its tokens.
+        found: usize,
+        /// Tokens of a chunk.
+        context: u32,
+    },
+    /// Chunks whose second half is empty.
+    #[error("with --ctx {0} there is nothing to score; choose 3 or more")]
+    TooSmallToScore(u32),
     /// A tensor cannot be converted.
     #[error("tensor {tensor}: {problem}")]
     Tensor {

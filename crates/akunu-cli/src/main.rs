@@ -7,6 +7,7 @@ mod cache;
 mod commands;
 mod device;
 mod failure;
+mod floor;
 mod interrupt;
 mod models;
 mod progress;

@@ -11,7 +11,18 @@ use std::process::Stdio;
 fn help_lists_every_command_and_no_command_is_wrong_usage() {
     let help = akunu(["--help"]);
     assert_eq!(help.code, 0);
-    for command in ["inspect", "quantize", "tokenize", "completions"] {
+    for command in [
+        "chat",
+        "generate",
+        "perplexity",
+        "bench",
+        "devices",
+        "pull",
+        "inspect",
+        "quantize",
+        "tokenize",
+        "completions",
+    ] {
         assert!(help.stdout.contains(command), "{}", help.stdout);
     }
     assert_eq!(akunu([] as [&str; 0]).code, 2);

@@ -132,7 +132,7 @@ fn files_that_are_no_models_are_named() {
     assert_error(&bert, "do not generate text");
     let mut header = akunu_gguf::GgufHeader::new();
     header.set("general.architecture", "mamba9");
-    header.create(&path("arch.gguf")).unwrap().finish().unwrap();
+    header.create(path("arch.gguf")).unwrap().finish().unwrap();
     let unknown = akunu(["generate", "-m", &path("arch.gguf"), "-p", "x"]);
     assert_error(&unknown, "mamba9");
     assert!(unknown.stderr.contains("llama"), "{}", unknown.stderr);

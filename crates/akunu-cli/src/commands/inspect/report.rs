@@ -3,6 +3,7 @@
 use super::attention::Attention;
 use super::{folder, gguf};
 use crate::failure::Failure;
+use crate::floor;
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
 use akunu_types::DType;
@@ -88,13 +89,9 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// The floor with an empty cache. Of a token embedding that is not the output layer too, a token
-    /// reads one row, which does not count.
+    /// The floor with an empty cache.
     pub fn of(store: &WeightStore, chip: &ChipConfig) -> Floor {
-        let tied = store.has_tied_embeddings();
-        let is_read = |name: &str| tied || name != "token_embedding.weight";
-        let read = store.iter().filter(|weight| is_read(weight.name));
-        let bytes_per_token = read.map(|weight| weight.size() as u64).sum();
+        let bytes_per_token = floor::weight_bytes(store);
         Floor {
             chip: chip.name.clone(),
             bytes_per_token,

@@ -1,0 +1,135 @@
+//! `bench`: how fast a model reads and writes, in the manner of llama-bench.
+//!
+//! `pp512` is a prompt of 512 tokens read at once; `tg128` are 128 tokens written one after the other;
+//! `tg128 @ d4000` the same after 4000 tokens. Each test is run once to warm up and then a few times.
+
+mod report;
+mod speed_test;
+
+use super::Run;
+use crate::device::DeviceArgs;
+use crate::failure::Failure;
+use crate::floor;
+use crate::interrupt::Interrupt;
+use crate::models;
+use akunu_engine::Model;
+use akunu_gguf::WeightStore;
+use clap::Parser;
+use report::{Group, Report, Result as TestResult};
+use speed_test::{Bench, Test};
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// Measure how fast a model reads and writes tokens
+///
+/// One row a test: the mean of the runs and their deviation, and how near decoding comes to the floor,
+/// where each weight is read from memory once a token.
+#[derive(Parser)]
+#[command(name = "bench")]
+pub struct BenchCommand {
+    /// A GGUF file, a folder with config.json and safetensors, a name of `pull --list`, or
+    /// hf:owner/repository/file.gguf
+    #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT)]
+    model: String,
+    #[command(flatten)]
+    device: DeviceArgs,
+    /// Tokens of the prompts, separated by commas; 0 for none
+    #[arg(
+        short,
+        value_name = "N,…",
+        value_delimiter = ',',
+        default_value = "512"
+    )]
+    prompt: Vec<u32>,
+    /// Tokens to write; 0 for none
+    #[arg(short, value_name = "N", default_value_t = 128)]
+    n: u32,
+    /// Tokens of context before those that are written, separated by commas
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "0")]
+    depth: Vec<u32>,
+    /// Numbers of threads to try, separated by commas [default: one for each core]
+    #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
+    threads: Vec<usize>,
+    /// Runs of each test
+    #[arg(short, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Do not measure the memory, which takes 1 GiB and a few seconds
+    #[arg(long)]
+    skip_floor: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run for BenchCommand {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let path = models::resolve(&self.model)?;
+        let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = match self.threads.is_empty() {
+            true => vec![all_cores()],
+            false => self.threads.clone(),
+        };
+        let mut report = Report::new(&WeightStore::open(&path)?, &path);
+        for &threads in &threads {
+            report.groups.push(self.group(&path, threads)?);
+        }
+        match self.json {
+            true => {
+                serde_json::to_writer(&mut *out, &report)?;
+                Ok(writeln!(out)?)
+            }
+            false => report.write_table(out),
+        }
+    }
+}
+
+impl BenchCommand {
+    fn tests(&self) -> Vec<Test> {
+        let prompts = self.prompt.iter().filter(|&&tokens| tokens > 0);
+        let depths = self.depth.iter().filter(|_| self.n > 0);
+        let writes = depths.map(|&depth| Test::Write {
+            tokens: self.n,
+            depth,
+        });
+        prompts
+            .map(|&tokens| Test::Read { tokens })
+            .chain(writes)
+            .collect()
+    }
+
+    /// All tests with this many threads.
+    fn group(&self, path: &Path, threads: usize) -> Result<Group, Failure> {
+        let interrupt = Interrupt::listen();
+        let begin = Instant::now();
+        let device = self.device.open(Some(threads))?;
+        let name = device.name();
+        let model = Model::load(path, device)?;
+        let tests = self.tests();
+        let context = tests.iter().map(Test::context).max().unwrap_or(1);
+        let mut bench = Bench::new(&model, context)?;
+        let load_ms = begin.elapsed().as_secs_f64() * 1e3;
+        let mut results = Vec::new();
+        for test in &tests {
+            bench.run(test)?;
+            let mut samples = Vec::new();
+            for _ in 0..self.runs {
+                interrupt.check()?;
+                samples.push(bench.run(test)?);
+            }
+            results.push(TestResult::new(test, samples));
+        }
+        let mut group = Group {
+            device: name,
+            threads,
+            load_ms,
+            resident_bytes: report::resident_bytes(),
+            read_bytes_per_second: None,
+            results,
+        };
+        if name == "cpu" && !self.skip_floor {
+            group.measure_floor(&model, floor::measure_bandwidth(threads))?;
+        }
+        Ok(group)
+    }
+}

@@ -1,0 +1,110 @@
+//! `devices`: what this machine can compute with.
+
+use super::Run;
+use crate::device::metal;
+use crate::failure::Failure;
+use crate::units;
+use akunu_cpu::Isa;
+use akunu_kernels::host_memory;
+use clap::Parser;
+use serde::Serialize;
+use std::fs;
+use std::io::Write;
+
+/// Show what this machine can compute with, and what `--device auto` takes
+#[derive(Parser)]
+#[command(name = "devices")]
+pub struct Devices {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// One device.
+#[derive(Serialize)]
+struct Entry {
+    name: &'static str,
+    /// The chip, or why the device cannot be used.
+    about: String,
+    available: bool,
+    /// What `--device auto` takes.
+    auto: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cores: Option<usize>,
+    /// Levels of instructions, the best last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    isa: Vec<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_bytes: Option<u64>,
+}
+
+impl Run for Devices {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let entries = entries();
+        if self.json {
+            serde_json::to_writer_pretty(&mut *out, &entries)?;
+            return Ok(writeln!(out)?);
+        }
+        for entry in &entries {
+            let mark = if entry.auto { "*" } else { " " };
+            writeln!(out, "{mark} {:<6} {}", entry.name, describe(entry))?;
+        }
+        Ok(writeln!(out, "* is what --device auto takes")?)
+    }
+}
+
+fn entries() -> Vec<Entry> {
+    let metal = match metal() {
+        Ok(device) => (device.chip().name.clone(), true),
+        Err(why) => (why.to_string(), false),
+    };
+    let plain = |name, (about, available): (String, bool)| Entry {
+        name,
+        about,
+        available,
+        auto: false,
+        cores: None,
+        isa: Vec::new(),
+        free_bytes: None,
+    };
+    let sim = match cfg!(feature = "sim") {
+        true => "the Metal kernels on a CPU; needs clang",
+        false => "not part of this program: build it with `--features sim`",
+    };
+    let twin = "the reference, one thread".to_string();
+    vec![
+        Entry {
+            auto: metal.1,
+            ..plain("metal", metal.clone())
+        },
+        Entry {
+            auto: !metal.1,
+            cores: std::thread::available_parallelism().map(usize::from).ok(),
+            isa: Isa::available().iter().map(|isa| isa.name()).collect(),
+            free_bytes: host_memory::available(),
+            ..plain("cpu", (cpu_name(), true))
+        },
+        plain("sim", (sim.to_string(), cfg!(feature = "sim"))),
+        plain("twin", (twin, true)),
+    ]
+}
+
+fn describe(entry: &Entry) -> String {
+    let mut parts = vec![entry.about.clone()];
+    parts.extend(entry.cores.map(|cores| format!("{cores} cores")));
+    if !entry.isa.is_empty() {
+        parts.push(entry.isa.join(" "));
+    }
+    let free = entry.free_bytes.map(units::bytes);
+    parts.extend(free.map(|free| format!("{free} of memory free")));
+    parts.join(", ")
+}
+
+/// The processor's name, where the system tells.
+fn cpu_name() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| line.split_once(':'));
+    name.map_or(std::env::consts::ARCH, |(_, name)| name.trim())
+        .to_string()
+}

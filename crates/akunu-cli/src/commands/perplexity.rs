@@ -1,0 +1,199 @@
+//! `perplexity`: how surprised a model is by a text. Lower is better.
+//!
+//! The method is llama.cpp's, so that the numbers can be compared. The text is cut into chunks of ctx
+//! tokens; what is left over is not used. Each chunk is read from an empty cache, its first token
+//! replaced by the one that begins a text where the model has such. The first half only gives
+//! context; with n scored tokens in all,
+//!
+//! ```text
+//! perplexity = exp(-1/n * sum ln p(token i | those before it in its chunk))
+//! ```
+
+use super::Run;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::progress;
+use crate::running::{Loaded, ModelArgs, rate, read_text};
+use akunu_engine::{Session, SessionOptions};
+use akunu_tokenizer::{EncodeOptions, Tokenizer};
+use clap::Parser;
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// The context of chunks when none is given.
+const DEFAULT_CONTEXT: u32 = 512;
+/// The smallest of which something is scored.
+const MIN_CONTEXT: u32 = 3;
+
+/// Measure how well a model predicts a text
+///
+/// By llama.cpp's method: chunks of --ctx tokens (512 unless told), of which the second half is scored.
+#[derive(Parser)]
+#[command(name = "perplexity")]
+pub struct Perplexity {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// The text
+    #[arg(short, long, value_name = "FILE")]
+    file: PathBuf,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run for Perplexity {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let text = read_text(&self.file)?;
+        let context = self.model.ctx.unwrap_or(DEFAULT_CONTEXT);
+        let loaded = self.model.load()?;
+        let chunks = chunks(loaded.model.tokenizer(), &text, context)?;
+        let mut session = loaded.model.session(SessionOptions {
+            context: Some(context),
+            ..SessionOptions::default()
+        })?;
+        let begin = Instant::now();
+        let scores = score(&mut session, &chunks)?;
+        let speed = rate(chunks.len() * context as usize, begin.elapsed());
+        let result = (chunks.len(), context, speed);
+        match self.json {
+            true => write_json(&loaded, &scores, result, out),
+            false => write_text(&scores, result, out),
+        }
+    }
+}
+
+/// The whole chunks of a text, each beginning as the model expects a text to.
+fn chunks(tokenizer: &Tokenizer, text: &str, context: u32) -> Result<Vec<Vec<u32>>, Failure> {
+    if context < MIN_CONTEXT {
+        return Err(Failure::TooSmallToScore(context));
+    }
+    let encode = |text: &str| {
+        let options = EncodeOptions {
+            add_special: true,
+            parse_special: false,
+        };
+        tokenizer.encode(text, options)
+    };
+    let ids = encode(text)?;
+    let first = tokenizer.special_ids().bos;
+    let begins = encode("")?.first().copied().filter(|id| Some(*id) == first);
+    let mut chunks: Vec<Vec<u32>> = ids
+        .chunks_exact(context as usize)
+        .map(<[u32]>::to_vec)
+        .collect();
+    if chunks.is_empty() {
+        return Err(Failure::TextTooShort {
+            found: ids.len(),
+            context,
+        });
+    }
+    for chunk in &mut chunks {
+        if let (Some(begin), Some(first)) = (begins, chunk.first_mut()) {
+            *first = begin;
+        }
+    }
+    Ok(chunks)
+}
+
+/// Scores the second half of each chunk; a terminal shows the estimate so far.
+fn score(session: &mut Session, chunks: &[Vec<u32>]) -> Result<Scores, Failure> {
+    let interrupt = Interrupt::listen();
+    let bar = progress::bar(chunks.len() as u64, "{bar:30} {pos}/{len} {eta:>4}  {msg}");
+    let mut scores = Scores::default();
+    for chunk in chunks {
+        interrupt.check()?;
+        let from = chunk.len() / 2 + 1;
+        scores.add(&session.score(chunk, from)?);
+        bar.set_message(format!("perplexity {:.4}", scores.perplexity()));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(scores)
+}
+
+/// Sums over the scored tokens.
+#[derive(Default)]
+struct Scores {
+    n: usize,
+    sum: f64,
+    squares: f64,
+}
+
+impl Scores {
+    fn add(&mut self, logs: &[f32]) {
+        for &log in logs {
+            let log = f64::from(log);
+            self.n += 1;
+            self.sum -= log;
+            self.squares += log * log;
+        }
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum / self.n.max(1) as f64
+    }
+
+    fn perplexity(&self) -> f64 {
+        self.mean().exp()
+    }
+
+    /// The standard error of the mean, carried through the exponential.
+    fn deviation(&self) -> f64 {
+        let n = self.n.max(1) as f64;
+        let variance = (self.squares / n - self.mean().powi(2)).max(0.0);
+        (variance / (n - 1.0).max(1.0)).sqrt() * self.perplexity()
+    }
+}
+
+fn write_text(
+    scores: &Scores,
+    (n_chunks, context, speed): (usize, u32, f64),
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let (perplexity, deviation) = (scores.perplexity(), scores.deviation());
+    Ok(writeln!(
+        out,
+        "perplexity {perplexity:.4} ± {deviation:.4} ({} tokens scored in {n_chunks} chunks of \
+         {context}, {speed:.0} tokens a second)",
+        scores.n
+    )?)
+}
+
+fn write_json(
+    loaded: &Loaded,
+    scores: &Scores,
+    (n_chunks, context, speed): (usize, u32, f64),
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let report = json!({
+        "model": loaded.model.path(),
+        "device": loaded.device,
+        "ctx": context,
+        "chunks": n_chunks,
+        "scored": scores.n,
+        "perplexity": scores.perplexity(),
+        "deviation": scores.deviation(),
+        "tok_s": speed,
+    });
+    serde_json::to_writer(&mut *out, &report)?;
+    Ok(writeln!(out)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four tokens of probability 1/8 and 1/2: the geometric mean of 8 and 2 is 4.
+    #[test]
+    fn the_perplexity_is_the_geometric_mean_of_the_odds() {
+        let mut scores = Scores::default();
+        scores.add(&[0.125f32.ln(), 0.5f32.ln()]);
+        scores.add(&[0.125f32.ln(), 0.5f32.ln()]);
+        assert!((scores.perplexity() - 4.0).abs() < 1e-6);
+        // Logs are ln 4 ± ln 2: the variance is ln² 2, over n - 1 = 3.
+        let expected = 2f64.ln() / 3f64.sqrt() * 4.0;
+        assert!((scores.deviation() - expected).abs() < 1e-6);
+    }
+}

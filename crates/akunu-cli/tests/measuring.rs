@@ -1,0 +1,132 @@
+//! `perplexity`, `bench` and `devices` from the outside. No test here asserts a time.
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
+
+mod program;
+
+use program::{akunu, assert_error, assert_usage, smollm2};
+use serde_json::Value;
+
+fn json(arguments: &[&str]) -> Value {
+    let run = akunu(arguments);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    serde_json::from_str(&run.stdout).unwrap()
+}
+
+/// English is far more probable than the same words in another order, and both are in the range of
+/// what such a model gives. Two chunks of 32: 15 tokens scored in each.
+#[test]
+fn a_text_is_less_surprising_than_its_words_shuffled() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "The sun is a star. It is the star nearest to the Earth, and the Earth goes around it \
+                once a year. The moon goes around the Earth about once a month, and the light that \
+                comes from it is the light of the sun. Without the sun there would be no life on the \
+                Earth, because plants need its light to grow, and animals need plants to eat.";
+    let mut words: Vec<&str> = text.split(' ').collect();
+    words.sort_unstable_by_key(|word| word.bytes().map(u32::from).sum::<u32>() % 17);
+    let perplexity = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let path = path.to_str().unwrap();
+        let model = smollm2();
+        let flags = [
+            "perplexity",
+            "-m",
+            &model,
+            "-f",
+            path,
+            "--ctx",
+            "32",
+            "--json",
+        ];
+        json(&flags)
+    };
+    let plain = perplexity("plain.txt", text);
+    assert_eq!(plain["chunks"], 2);
+    assert_eq!(plain["scored"], 30);
+    assert_eq!(
+        (plain["ctx"].clone(), plain["device"].clone()),
+        (32.into(), "cpu".into())
+    );
+    let value = |report: &Value| report["perplexity"].as_f64().unwrap();
+    let shuffled = perplexity("shuffled.txt", &words.join(" "));
+    assert!((2.0..40.0).contains(&value(&plain)), "{plain}");
+    assert!(value(&shuffled) > 5.0 * value(&plain), "{shuffled} {plain}");
+}
+
+#[test]
+fn a_text_that_cannot_be_scored_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("short.txt");
+    std::fs::write(&path, "Too short.").unwrap();
+    let path = path.to_str().unwrap();
+    let model = smollm2();
+    let run = |flags: &[&str]| akunu([&["perplexity", "-m", &model], flags].concat());
+    assert_error(&run(&["-f", path]), "less than one chunk of 512");
+    assert_error(&run(&["-f", path, "--ctx", "2"]), "nothing to score");
+    assert_error(&run(&["-f", "no-such.txt"]), "no-such.txt");
+    std::fs::write(path, b"\xff\xfe").unwrap();
+    assert_error(&run(&["-f", path]), "short.txt");
+    assert_usage(&run(&[]), "--file");
+}
+
+/// One row for each test and number of threads; shapes only, since speeds are the machine's.
+#[test]
+fn bench_has_a_row_for_each_test() {
+    let model = smollm2();
+    let flags = [
+        "-p", "8,4", "-n", "2", "--depth", "0,6", "-t", "1,2", "-r", "2",
+    ];
+    let fixed = ["bench", "-m", &model, "--skip-floor"];
+    let report = json(&[&fixed[..], &flags, &["--json"]].concat());
+    assert_eq!(report["parameters"], 134_515_008);
+    let groups = report["groups"].as_array().unwrap();
+    let threads: Vec<u64> = groups
+        .iter()
+        .map(|g| g["threads"].as_u64().unwrap())
+        .collect();
+    assert_eq!(threads, [1, 2]);
+    for group in groups {
+        let results = group["results"].as_array().unwrap();
+        let names: Vec<&str> = results
+            .iter()
+            .map(|r| r["test"].as_str().unwrap())
+            .collect();
+        assert_eq!(names, ["pp8", "pp4", "tg2", "tg2 @ d6"]);
+        assert!(
+            results
+                .iter()
+                .all(|r| r["samples"].as_array().unwrap().len() == 2)
+        );
+        assert!(
+            results
+                .iter()
+                .all(|r| r["mean_tok_s"].as_f64().unwrap() > 0.0)
+        );
+        assert!(group["load_ms"].as_f64().unwrap() > 0.0);
+    }
+    let table = akunu([&fixed[..], &["-p", "0", "-n", "1", "-t", "1", "-r", "1"]].concat());
+    assert_eq!(table.code, 0, "{}", table.stderr);
+    let lines: Vec<&str> = table.stdout.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", table.stdout);
+    assert!(lines[2].contains("| tg1 ") && lines[2].contains("134.5 M"));
+    assert_usage(&akunu(["bench", "-r", "0"]), "1..");
+    assert_usage(&akunu(["bench", "-t", "two"]), "two");
+}
+
+/// Exactly one device is what auto takes, and it can be used.
+#[test]
+fn devices_say_what_auto_takes() {
+    let devices = json(&["devices", "--json"]);
+    let devices = devices.as_array().unwrap();
+    let names: Vec<&str> = devices
+        .iter()
+        .map(|d| d["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["metal", "cpu", "sim", "twin"]);
+    let auto: Vec<&Value> = devices.iter().filter(|d| d["auto"] == true).collect();
+    assert_eq!(auto.len(), 1);
+    assert_eq!(auto[0]["available"], true);
+    assert_eq!(devices[1]["isa"][0], "scalar");
+    let text = akunu(["devices"]).stdout;
+    assert!(text.contains("* is what --device auto takes"), "{text}");
+}
