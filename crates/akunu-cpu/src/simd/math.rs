@@ -62,7 +62,7 @@ pub(crate) unsafe fn silu<L: Lanes>(x: L) -> L {
 /// That of [`Lanes`].
 #[inline(always)]
 pub(crate) unsafe fn gelu<L: Lanes>(x: L) -> L {
-    const SQRT_8_OVER_PI: f32 = 1.595_769_1;
+    const SQRT_8_OVER_PI: f32 = 1.595_769;
     // SAFETY: by the caller's promise.
     unsafe {
         let cubic = x.mul(x).fma(L::splat(0.044_715), L::splat(1.0));
