@@ -6,11 +6,11 @@
 mod activation;
 mod dots;
 mod format;
-mod gate;
 mod matrix;
 mod pack;
 mod portable;
 mod product;
+mod row;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -39,6 +39,7 @@ use crate::call::Kernel;
 use crate::isa::Isa;
 use crate::memory::{Buffers, Pages};
 use crate::pool::ThreadPool;
+use crate::simd::kernel as simd;
 use matrix::Matrix;
 use pack::Source;
 
@@ -53,8 +54,8 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
         | KernelId::GemvBatched(_)
         | KernelId::SimdGemm(_)
         | KernelId::SimdGemmSmall(_) => Some(product::product),
-        KernelId::GemvSilu(_) => Some(product::silu),
-        KernelId::GemvGelu(_) => Some(product::gelu),
+        KernelId::GemvSilu(_) => Some(simd::<product::Gated<false>>(isa)),
+        KernelId::GemvGelu(_) => Some(simd::<product::Gated<true>>(isa)),
         _ => None,
     }
 }

@@ -23,21 +23,30 @@ impl<const GELU: bool> Body for Gate<GELU> {
         let (gate, up) = (gate.read::<f32>(n), up.read::<f32>(n));
         let range = part.range_in_blocks(n, SHARE);
         let (gate, up) = (&gate[range.clone()], &up[range.clone()]);
-        // SAFETY: parts have different ranges; all accesses are within them; the CPU has the
-        // instructions.
-        unsafe {
-            let y = y.write::<f32>(range.start, range.len());
-            let (whole, rest) = (y.len() / L::N * L::N, y.len() % L::N);
-            for at in (0..whole).step_by(L::N) {
-                let (gate, up) = (L::load(gate.as_ptr().add(at)), L::load(up.as_ptr().add(at)));
-                let act = if GELU { gelu(gate) } else { silu(gate) };
-                act.mul(up).store(y.as_mut_ptr().add(at));
-            }
-            let gate = L::load_part(gate.as_ptr().add(whole), rest);
-            let up = L::load_part(up.as_ptr().add(whole), rest);
+        // SAFETY: parts have different ranges; the CPU has the instructions.
+        unsafe { gated::<L, GELU>(gate, up, y.write::<f32>(range.start, range.len())) };
+    }
+}
+
+/// Writes `act(gate) * up` to `y`. The slices have one length.
+///
+/// # Safety
+/// That of [`Lanes`].
+#[inline(always)]
+pub(crate) unsafe fn gated<L: Lanes, const GELU: bool>(gate: &[f32], up: &[f32], y: &mut [f32]) {
+    assert!(gate.len() == y.len() && up.len() == y.len());
+    let (whole, rest) = (y.len() / L::N * L::N, y.len() % L::N);
+    // SAFETY: all accesses are within the slices; the CPU has the instructions.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            let (gate, up) = (L::load(gate.as_ptr().add(at)), L::load(up.as_ptr().add(at)));
             let act = if GELU { gelu(gate) } else { silu(gate) };
-            act.mul(up).store_part(y.as_mut_ptr().add(whole), rest);
+            act.mul(up).store(y.as_mut_ptr().add(at));
         }
+        let gate = L::load_part(gate.as_ptr().add(whole), rest);
+        let up = L::load_part(up.as_ptr().add(whole), rest);
+        let act = if GELU { gelu(gate) } else { silu(gate) };
+        act.mul(up).store_part(y.as_mut_ptr().add(whole), rest);
     }
 }
 

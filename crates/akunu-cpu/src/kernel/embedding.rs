@@ -1,4 +1,5 @@
-//! Embedding: the rows of some tokens, in any format. Parts share the tokens.
+//! Embedding: the rows of some tokens, in any format. Parts share the tokens. A table that is also the weight of
+//! a product is read from its panels.
 
 use akunu_kernels::kernel::embedding::embedding_lookup;
 
@@ -11,10 +12,15 @@ pub(crate) fn lookup(call: &Call, part: &mut Part) {
     let [tokens, weights, y] = call.bindings();
     let tokens = tokens.read::<u32>(n_tokens as usize);
     let weights = weights.read::<u8>(table.bytes());
+    let panels = call.panels.find(call.slices[1]);
+    let panels = panels.filter(|p| (p.plan.rows, p.plan.cols) == (table.rows, table.cols));
     for at in part.range(tokens.len()) {
         let row = (tokens[at] as usize).min(table.rows - 1);
         // SAFETY: each row of y belongs to one part.
         let y = unsafe { y.write::<f32>(at * table.cols, table.cols) };
-        y.copy_from_slice(&table.row(weights, row));
+        match panels {
+            Some(panels) => panels.row(row, y),
+            None => y.copy_from_slice(&table.row(weights, row)),
+        }
     }
 }

@@ -8,7 +8,6 @@ use std::arch::x86_64::*;
 use super::activation::Activations;
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Float, Quant, ROWS, Scales};
-use super::gate::Activation;
 
 /// Rows of a vector.
 const LANES: usize = 8;
@@ -20,15 +19,6 @@ const LANES: usize = 8;
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], offset: i32) {
     into.quantise(x, offset);
-}
-
-/// Writes `act(gate) * up`.
-///
-/// # Safety
-/// The processor must have AVX2.
-#[target_feature(enable = "avx2,fma")]
-pub unsafe fn gate(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-    super::gate::gate(activation, gate, up, out);
 }
 
 /// Products of quantised cells.

@@ -9,7 +9,6 @@ use super::activation::Activations;
 use super::cells512::{AHEAD, Cell, Cells, GROUPED, HALVES, PLAIN, WITH_MIN};
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Float, Quant, ROWS, Scales};
-use super::gate::Activation;
 
 /// The sixteen dot products of a panel with each of `M` vectors.
 type Sums<const M: usize> = [__m512; M];
@@ -20,16 +19,31 @@ type Sums<const M: usize> = [__m512; M];
 /// The processor must have AVX-512 F, BW, DQ and VL.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], offset: i32) {
-    into.quantise(x, offset);
+    into.quantise_with(x, offset, |cell, values| {
+        // SAFETY: 32 floats are read and 32 bytes written.
+        unsafe { quantise_cell(cell.as_ptr(), values.as_mut_ptr()) }
+    });
 }
 
-/// Writes `act(gate) * up`.
-///
 /// # Safety
-/// The processor must have AVX-512 F, BW, DQ and VL.
+/// As [`quantise`]; `x` points at a cell of floats, `values` at one of bytes.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-pub unsafe fn gate(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-    super::gate::gate(activation, gate, up, out);
+unsafe fn quantise_cell(x: *const f32, values: *mut i8) -> (f32, [i32; 2]) {
+    // SAFETY: as the caller says.
+    let x = unsafe { [_mm512_loadu_ps(x), _mm512_loadu_ps(x.add(16))] };
+    let largest = _mm512_max_ps(_mm512_abs_ps(x[0]), _mm512_abs_ps(x[1]));
+    let scale = _mm512_reduce_max_ps(largest) / 127.0;
+    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
+    let mut sums = [0; 2];
+    for (half, x) in x.into_iter().enumerate() {
+        let whole = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(inverse)));
+        sums[half] = _mm512_reduce_add_epi32(whole);
+        let bytes = _mm512_cvtepi32_epi8(whole);
+        // SAFETY: as the caller says.
+        unsafe { _mm_storeu_si128(values.add(16 * half).cast(), bytes) };
+    }
+    (scale, sums)
 }
 
 /// Products of quantised cells.

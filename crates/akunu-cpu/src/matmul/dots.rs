@@ -2,7 +2,6 @@
 
 use super::activation::Activations;
 use super::format::{CELL, Float, Format, Quant, ROWS};
-use super::gate::Activation;
 use crate::isa::Isa;
 
 /// Most vectors that share a reading of the weights.
@@ -22,7 +21,6 @@ pub struct Functions {
     quant: QuantDots,
     float: FloatDots,
     quantise: unsafe fn(&mut Activations, &[f32], i32),
-    gate: unsafe fn(Activation, &[f32], &[f32], &mut [f32]),
 }
 
 impl Functions {
@@ -35,20 +33,17 @@ impl Functions {
                 quant: super::avx2::quant_dots,
                 float: super::avx2::float_dots,
                 quantise: super::avx2::quantise,
-                gate: super::avx2::gate,
             }),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Amx => Some(Functions {
                 quant: super::avx512::quant_dots,
                 float: super::avx512::float_dots,
                 quantise: super::avx512::quantise,
-                gate: super::avx512::gate,
             }),
             _ => Some(Functions {
                 quant: super::portable::quant_dots,
                 float: super::portable::float_dots,
                 quantise: super::portable::quantise,
-                gate: super::portable::gate,
             }),
         }
     }
@@ -57,12 +52,6 @@ impl Functions {
     pub fn quantise(&self, into: &mut Activations, x: &[f32], offset: i32) {
         // SAFETY: `of` was given a level that the machine has.
         unsafe { (self.quantise)(into, x, offset) }
-    }
-
-    /// Writes `act(gate) * up` to `out`.
-    pub fn gate(&self, activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-        // SAFETY: as above.
-        unsafe { (self.gate)(activation, gate, up, out) }
     }
 
     /// Products of `cells` quantised cells of a panel with one to [`BATCH`] vectors.

@@ -1,12 +1,10 @@
 //! Products of a panel with a few vectors in plain Rust: for machines without kernels of their own. The
 //! inner loops run over the sixteen rows of a panel, which a compiler turns into vectors.
 
-use half::{bf16, f16};
-
 use super::activation::Activations;
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Float, Quant, ROWS, Scales};
-use super::gate::Activation;
+use super::row::{number, row_scales};
 
 /// Quantises a vector.
 ///
@@ -14,14 +12,6 @@ use super::gate::Activation;
 /// None: it has the type of the functions that want certain processors.
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], offset: i32) {
     into.quantise(x, offset);
-}
-
-/// Writes `act(gate) * up`.
-///
-/// # Safety
-/// None: see [`quantise`].
-pub unsafe fn gate(activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
-    super::gate::gate(activation, gate, up, out);
 }
 
 /// Products of quantised cells.
@@ -37,18 +27,19 @@ pub unsafe fn quant_dots(quant: Quant, panel: *const u8, cells: usize, x: &[Acti
         let (cell, scales) = panel[quant.cell_at(c)..].split_at(quant.cell_bytes());
         let supers = &panel[quant.super_at(c)..];
         let numbers = widen(quant.bits, cell);
-        let [scale, second] = cell_scales(quant.scales, scales, supers);
+        let of_rows: [[f32; 2]; ROWS] =
+            std::array::from_fn(|n| row_scales(quant.scales, scales, supers, n));
         for (sums, x) in sums.iter_mut().zip(x) {
             let [low, high] = [0, 1].map(|half| half_dots(&numbers, x, 2 * c + half));
-            for n in 0..ROWS {
+            for (n, [scale, second]) in of_rows.into_iter().enumerate() {
                 sums[n] += match quant.scales {
                     Scales::Halves => {
-                        x.scales[c] * (scale[n] * low[n] as f32 + second[n] * high[n] as f32)
+                        x.scales[c] * (scale * low[n] as f32 + second * high[n] as f32)
                     }
-                    Scales::Plain => x.scales[c] * scale[n] * (low[n] + high[n]) as f32,
+                    Scales::Plain => x.scales[c] * scale * (low[n] + high[n]) as f32,
                     Scales::WithMin | Scales::Grouped => {
-                        x.scales[c] * scale[n] * (low[n] + high[n]) as f32
-                            + second[n] * x.weights_of_min[c]
+                        x.scales[c] * scale * (low[n] + high[n]) as f32
+                            + second * x.weights_of_min[c]
                     }
                 };
             }
@@ -97,23 +88,6 @@ fn widen(bits: u32, cell: &[u8]) -> [[u8; 4 * ROWS]; 8] {
     numbers
 }
 
-/// The scale of each row, and its minimum or second scale.
-fn cell_scales(kind: Scales, scales: &[u8], supers: &[u8]) -> [[f32; ROWS]; 2] {
-    let half = |bytes: &[u8], array: usize, n: usize| {
-        let at = 2 * (array * ROWS + n);
-        f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
-    };
-    [0, 1].map(|which| {
-        std::array::from_fn(|n| match (kind, which) {
-            (Scales::Plain, 1) => 0.0,
-            (Scales::Plain | Scales::WithMin, _) => half(scales, which, n),
-            (Scales::Grouped, 0) => f32::from(scales[n]) * half(supers, 0, n),
-            (Scales::Grouped, _) => -f32::from(scales[ROWS + n]) * half(supers, 1, n),
-            (Scales::Halves, _) => f32::from(scales[which * ROWS + n] as i8) * half(supers, 0, n),
-        })
-    })
-}
-
 /// Products of floating-point cells.
 ///
 /// # Safety
@@ -125,7 +99,8 @@ pub unsafe fn float_dots(float: Float, panel: *const u8, cells: usize, x: &[&[f3
     let mut sums = [[0f32; ROWS]; BATCH];
     let pairs = panel.chunks_exact(2 * ROWS * float.bytes());
     for (p, pair) in pairs.enumerate() {
-        let weights: [f32; 2 * ROWS] = std::array::from_fn(|i| number(float, pair, i));
+        let weights: [f32; 2 * ROWS] =
+            std::array::from_fn(|i| number(float, &pair[i * float.bytes()..]));
         for (sums, x) in sums.iter_mut().zip(x) {
             for n in 0..ROWS {
                 sums[n] += weights[2 * n] * x[2 * p] + weights[2 * n + 1] * x[2 * p + 1];
@@ -133,15 +108,6 @@ pub unsafe fn float_dots(float: Float, panel: *const u8, cells: usize, x: &[&[f3
         }
     }
     sums
-}
-
-fn number(float: Float, bytes: &[u8], at: usize) -> f32 {
-    let bytes = &bytes[at * float.bytes()..];
-    match float {
-        Float::F16 => f16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
-        Float::BF16 => bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
-        Float::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
-    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use akunu_kernels::kernel::matmul::product::Product;
 
 use super::dots::{BATCH, Dots, Functions};
 use super::format::{CELL, Format, ROWS};
-use super::gate::Activation;
 use super::matrix::Matrix;
 use crate::call::{Call, Place};
+use crate::kernel::elementwise::gated;
 use crate::part::{Part, Scratch};
+use crate::simd::{Body, Lanes};
 use crate::twin;
 
 /// `y = alpha x wᵀ + beta y`.
@@ -32,30 +33,27 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
     multiply(&functions, part.scratch, (matrix, &product), range, y);
 }
 
-/// `y = alpha (silu(gate) * up) wᵀ + beta y`.
-pub(crate) fn silu(call: &Call, part: &mut Part) {
-    gated(call, part, Activation::Silu);
-}
+/// `y = alpha (act(gate) * up) wᵀ + beta y`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
+pub(crate) struct Gated<const GELU: bool>;
 
-/// The same with GELU.
-pub(crate) fn gelu(call: &Call, part: &mut Part) {
-    gated(call, part, Activation::Gelu);
-}
-
-fn gated(call: &Call, part: &mut Part, activation: Activation) {
-    let [gate, up, _, y] = call.bindings();
-    let Some((matrix, functions)) = prepared(call, 2) else {
-        return twin::run(call, part);
-    };
-    let product = Product::of(&call.args);
-    let [x_bytes, ..] = product.bytes();
-    let [gate, up] = [gate, up].map(|place| place.read::<f32>(x_bytes / size_of::<f32>()));
-    let range = part.range(matrix.plan.count());
-    stage(part.scratch, matrix, &product, |m, into| {
-        let row = |x: &'static [f32]| &x[m * product.lda as usize..][..into.len()];
-        functions.gate(activation, row(gate), row(up), into);
-    });
-    multiply(&functions, part.scratch, (matrix, &product), range, y);
+impl<const GELU: bool> Body for Gated<GELU> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let [gate, up, _, y] = call.bindings();
+        let Some((matrix, functions)) = prepared(call, 2) else {
+            return twin::run(call, part);
+        };
+        let product = Product::of(&call.args);
+        let [x_bytes, ..] = product.bytes();
+        let [gate, up] = [gate, up].map(|place| place.read::<f32>(x_bytes / size_of::<f32>()));
+        let range = part.range(matrix.plan.count());
+        stage(part.scratch, matrix, &product, |m, into| {
+            let row = m * product.lda as usize..m * product.lda as usize + into.len();
+            // SAFETY: the CPU has the instructions.
+            unsafe { gated::<L, GELU>(&gate[row.clone()], &up[row], into) };
+        });
+        multiply(&functions, part.scratch, (matrix, &product), range, y);
+    }
 }
 
 /// The panels of binding `weight`, and the functions that read them.
