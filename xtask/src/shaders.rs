@@ -41,7 +41,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let output = workspace::root().join("target/shaders");
     let targets = match args.target {
         Some(target) => vec![target],
-        None if cfg!(target_os = "macos") => vec![Target::Metallib],
+        None if cfg!(target_os = "macos") && has_metal_compiler() => vec![Target::Metallib],
+        None if cfg!(target_os = "macos") => {
+            println!("{NO_METAL_COMPILER}");
+            Vec::new()
+        }
         None => vec![Target::Sim, Target::Ptx],
     };
     for target in targets {
@@ -110,6 +114,14 @@ fn report(target: &str, failed: &[(String, String)]) -> Result<(), Failure> {
     Err(Failure::Found(format!("{target}: {}", files.join(", "))))
 }
 
+const NO_METAL_COMPILER: &str = "no Metal compiler: `xcodebuild -downloadComponent MetalToolchain`; \
+    without it the engine compiles its embedded sources at the first run";
+
+/// Whether `xcrun metal` works: with Xcode it may still have to be downloaded.
+fn has_metal_compiler() -> bool {
+    process::output(Command::new("xcrun").args(["-sdk", "macosx", "metal", "--version"])).is_ok()
+}
+
 /// Each file alone to AIR, then all together to one library.
 fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
     if !cfg!(target_os = "macos") {
@@ -119,12 +131,8 @@ fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    if process::output(Command::new("xcrun").args(["-sdk", "macosx", "--find", "metal"])).is_err() {
-        return Err(Failure::Found(
-            "no Metal compiler: `xcodebuild -downloadComponent MetalToolchain`; without it the \
-             engine compiles its embedded source at the first run"
-                .to_owned(),
-        ));
+    if !has_metal_compiler() {
+        return Err(Failure::Found(NO_METAL_COMPILER.to_owned()));
     }
     let folder = output.join("air");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;

@@ -7,8 +7,8 @@
 //! Metal will be told is what was proven.
 //!
 //! ```text
-//! Plan ─ encode_chain ─▶ Encoder ─┬─ Metal's compute encoder ─▶ command buffer ─▶ GPU
-//!                                 └─ Recorder ─▶ calls ─▶ hazard check ─▶ simulator
+//! Plan ─ encode_part ─▶ Encoder ─┬─ Metal's compute encoder ─▶ command buffer ─▶ GPU
+//!                                └─ Recorder ─▶ calls ─▶ hazard check ─▶ simulator
 //! ```
 
 mod backend;
@@ -25,7 +25,7 @@ mod windows;
 
 pub use backend::{Backend, Limits};
 pub use device::GpuDevice;
-pub use encode::{Encoder, Resources, encode_chain};
+pub use encode::{Encoder, Part, Resources, encode_part};
 pub use hazards::{UnorderedPair, unordered_pairs};
 pub use pipelines::{Compiled, Compiler};
 pub use recorder::{Call, Numbered, Recorder};

@@ -32,6 +32,8 @@ pub use backend::{Metal, MetalBuffer, MetalSubmission};
 pub use compiler::{MetalCompiler, MetalPipeline};
 pub use encoder::MetalEncoder;
 
+use objc2::rc::autoreleasepool;
+
 use crate::device::DeviceError;
 use crate::gpu::GpuDevice;
 
@@ -62,16 +64,18 @@ impl MetalDevice {
     /// # Errors
     /// As [`MetalDevice::new`].
     pub fn with_order(order: Order) -> Result<MetalDevice, DeviceError> {
-        let gpu = system::default_gpu()?;
-        let chip = system::chip(&gpu);
-        tracing::info!(
-            name = chip.name,
-            cores = chip.gpu_cores,
-            family = chip.family.0,
-            "Metal device"
-        );
-        let backend = Metal::new(gpu, order)?;
-        Ok(MetalDevice::over(backend, chip))
+        autoreleasepool(|_| {
+            let gpu = system::default_gpu()?;
+            let chip = system::chip(&gpu);
+            tracing::info!(
+                name = chip.name,
+                cores = chip.gpu_cores,
+                family = chip.family.0,
+                "Metal device"
+            );
+            let backend = Metal::new(gpu, order)?;
+            Ok(MetalDevice::over(backend, chip))
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::plan::{Dispatch, Plan};
 
 use super::backend::Backend;
 use super::buffers::Buffers;
-use super::encode::{Encoder, Resources, encode_chain};
+use super::encode::{Encoder, Resources, encode_part};
 use super::flight::Flights;
 use super::pace::Pace;
 use super::pipelines::{Compiled, Pipelines};
@@ -65,7 +65,7 @@ impl<B: Backend> GpuDevice<B> {
         match self.flights.wait_oldest(&mut self.backend) {
             Ok(times) => {
                 for (rounds, took) in times {
-                    self.pace.measured(rounds, took);
+                    self.pace.measured(rounds as u32, took);
                 }
                 Ok(())
             }
@@ -165,17 +165,16 @@ impl<B: Backend> Device for GpuDevice<B> {
         while self.flights.len() >= MAX_IN_FLIGHT {
             self.wait_oldest()?;
         }
-        let mut parts = Vec::new();
-        let mut result = Ok(());
-        let (mut at, end) = (first, first + n);
-        while at < end && result.is_ok() {
-            let rounds = self.pace.rounds(end - at);
-            let table = Table::<B>(&self.buffers, &self.pipelines);
+        let table = Table::<B>(&self.buffers, &self.pipelines);
+        let (mut parts, mut result) = (Vec::new(), Ok(()));
+        for part in self.pace.parts(plan, first, n) {
             let submitted = self
                 .backend
-                .submit(|encoder| encode_chain(plan, at..at + rounds, &table, encoder));
-            result = submitted.map(|submission| parts.push((rounds, submission)));
-            at += rounds;
+                .submit(|encoder| encode_part(plan, &part, &table, encoder));
+            result = submitted.map(|submission| parts.push((part.positions.len(), submission)));
+            if result.is_err() {
+                break;
+            }
         }
         let ticket = self.flights.push(parts);
         result.map(|()| ticket)

@@ -44,23 +44,33 @@ pub trait Resources<E: Encoder> {
     fn pipeline(&self, id: PipelineId) -> Result<&Compiled<E::Pipeline>, DeviceError>;
 }
 
-/// Encodes a plan once for each position. The plan must have admitted the positions.
+/// A part of a chain that one encoder takes: some dispatches of the plan, once for each position.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Positions, one after another.
+    pub positions: Range<u32>,
+    /// The dispatches that each position runs.
+    pub dispatches: Range<usize>,
+}
+
+/// Encodes a part of a chain. The plan must have admitted the positions.
 ///
 /// Barriers stand where [`Plan::barrier_before`] says, but not before the very first dispatch: an
 /// encoder begins after all that was submitted before it.
-pub fn encode_chain<E: Encoder>(
+pub fn encode_part<E: Encoder>(
     plan: &Plan,
-    positions: Range<u32>,
+    part: &Part,
     resources: &impl Resources<E>,
     encoder: &mut E,
 ) -> Result<(), DeviceError> {
     let mut is_first = true;
-    for position in positions {
-        for (index, dispatch) in plan.dispatches().iter().enumerate() {
+    for position in part.positions.clone() {
+        for index in part.dispatches.clone() {
             if plan.barrier_before(index) && !is_first {
                 encoder.barrier();
             }
             is_first = false;
+            let dispatch = &plan.dispatches()[index];
             encode(index, dispatch, position, resources, encoder)?;
         }
     }

@@ -11,7 +11,7 @@ use super::buffers::Memory;
 /// One call of `submit_chain`: its command buffers in order.
 struct Flight<B: Backend> {
     ticket: Ticket,
-    parts: Vec<(u32, B::Submission)>,
+    parts: Vec<(usize, B::Submission)>,
     /// Buffers that were released meanwhile.
     released: Vec<Memory<B>>,
 }
@@ -31,7 +31,7 @@ impl<B: Backend> Flights<B> {
     }
 
     /// Takes note of a submission: rounds and command buffer of each part.
-    pub(super) fn push(&mut self, parts: Vec<(u32, B::Submission)>) -> Ticket {
+    pub(super) fn push(&mut self, parts: Vec<(usize, B::Submission)>) -> Ticket {
         self.last.0 += 1;
         self.flights.push_back(Flight {
             ticket: self.last,
@@ -59,7 +59,10 @@ impl<B: Backend> Flights<B> {
     }
 
     /// Waits for the oldest; returns rounds and time of each part.
-    pub(super) fn wait_oldest(&mut self, backend: &mut B) -> Result<Vec<(u32, Duration)>, String> {
+    pub(super) fn wait_oldest(
+        &mut self,
+        backend: &mut B,
+    ) -> Result<Vec<(usize, Duration)>, String> {
         let Some(flight) = self.flights.pop_front() else {
             return Ok(Vec::new());
         };

@@ -1,9 +1,15 @@
-//! How many rounds of a chain one command buffer takes.
+//! How a chain is cut into command buffers.
 //!
 //! The system ends GPU work that runs for seconds, and shows nothing new on the screen meanwhile. A
-//! chain is cut by count, and by the time that its rounds have taken so far.
+//! chain of many rounds is cut between rounds, by count and by the time that rounds have taken so far.
+//! A single round may be the prefill of a long prompt: it is cut between dispatches, by what they
+//! compute.
 
+use std::ops::Range;
 use std::time::Duration;
+
+use super::encode::Part;
+use crate::plan::Plan;
 
 /// Most rounds of a command buffer.
 const MAX_ROUNDS: u32 = 64;
@@ -11,6 +17,8 @@ const MAX_ROUNDS: u32 = 64;
 const FIRST_ROUNDS: u32 = 8;
 /// What a command buffer should take at most.
 const MAX_TIME: Duration = Duration::from_millis(500);
+/// Operations of a part of a round: about half a second on the smallest chip.
+const MAX_FLOPS: u64 = 500_000_000_000;
 
 /// The time of a round, as measured last.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,8 +27,32 @@ pub(super) struct Pace {
 }
 
 impl Pace {
+    /// The command buffers of `n` rounds from position `first` on.
+    pub(super) fn parts(&self, plan: &Plan, first: u32, n: u32) -> Vec<Part> {
+        if n == 1 {
+            let dispatches = plan.dispatches().iter();
+            return cut(dispatches.map(|dispatch| dispatch.work(first).flops))
+                .map(|dispatches| Part {
+                    positions: first..first + 1,
+                    dispatches,
+                })
+                .collect();
+        }
+        let (mut parts, end) = (Vec::new(), first + n);
+        let mut at = first;
+        while at < end {
+            let rounds = self.rounds(end - at);
+            parts.push(Part {
+                positions: at..at + rounds,
+                dispatches: 0..plan.dispatches().len(),
+            });
+            at += rounds;
+        }
+        parts
+    }
+
     /// Rounds of the next command buffer when `left` are to be done.
-    pub(super) fn rounds(&self, left: u32) -> u32 {
+    fn rounds(&self, left: u32) -> u32 {
         let by_time = match self.seconds_per_round {
             None => FIRST_ROUNDS,
             Some(seconds) => (MAX_TIME.as_secs_f64() / seconds.max(1e-9)) as u32,
@@ -34,6 +66,22 @@ impl Pace {
             self.seconds_per_round = Some(took.as_secs_f64() / f64::from(rounds));
         }
     }
+}
+
+/// Consecutive dispatches, as many as stay within the limit of operations, but at least one.
+fn cut(flops: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<usize>> {
+    let (mut parts, mut sum): (Vec<Range<usize>>, u64) = (Vec::new(), 0);
+    for (at, flops) in flops.enumerate() {
+        sum = sum.saturating_add(flops);
+        match parts.last_mut() {
+            Some(part) if sum <= MAX_FLOPS => part.end = at + 1,
+            _ => {
+                parts.push(at..at + 1);
+                sum = flops;
+            }
+        }
+    }
+    parts.into_iter()
 }
 
 #[cfg(test)]
@@ -52,5 +100,16 @@ mod tests {
         assert_eq!(pace.rounds(100), 1, "a round is never cut");
         pace.measured(1, Duration::from_millis(1));
         assert_eq!(pace.rounds(100), 1, "one round says nothing of a chain");
+    }
+
+    #[test]
+    fn a_long_round_is_cut_by_what_it_computes() {
+        let parts = |flops: &[u64]| cut(flops.iter().copied()).collect::<Vec<_>>();
+        let third = MAX_FLOPS / 3;
+        assert_eq!(parts(&[]), []);
+        assert_eq!(parts(&[third; 7]), [0..3, 3..6, 6..7]);
+        // One that is too long by itself stays whole, and alone.
+        assert_eq!(parts(&[1, 4 * third, 1, 1]), [0..1, 1..2, 2..4]);
+        assert_eq!(parts(&[0, u64::MAX, u64::MAX]), [0..1, 1..2, 2..3]);
     }
 }
