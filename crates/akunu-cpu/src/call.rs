@@ -100,6 +100,7 @@ impl Place {
     }
 
     /// The first of `n` elements of a binding that the kernel writes, for kernels that write blocks.
+    #[cfg(target_arch = "x86_64")]
     pub fn pointer<T: AnyBitPattern + NoUninit>(self, n: usize) -> *mut T {
         self.elements(n)
     }

@@ -12,6 +12,7 @@ use akunu_kernels::{
 use akunu_types::DType;
 
 use crate::call::{Call, Kernel, MAX_BINDINGS, Place};
+use crate::cores;
 use crate::isa::Isa;
 use crate::matmul::Panels;
 use crate::memory::Buffers;
@@ -22,7 +23,7 @@ use crate::select::select;
 /// How the device runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
-    /// Number of threads; `None` for as many as the process may use.
+    /// Number of threads; `None` for one on each core that the process may use.
     pub threads: Option<usize>,
     /// The instructions; `None` for the best that the machine has.
     pub isa: Option<Isa>,
@@ -83,8 +84,7 @@ impl CpuDevice {
                 available: available.join(", "),
             });
         }
-        let n_cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let n_threads = options.threads.unwrap_or_else(n_cores);
+        let n_threads = options.threads.unwrap_or_else(cores::count);
         if !(1..=MAX_THREADS).contains(&n_threads) {
             return Err(CpuError::Threads {
                 found: n_threads,

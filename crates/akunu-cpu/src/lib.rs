@@ -15,6 +15,7 @@
 
 mod barrier;
 mod call;
+mod cores;
 mod device;
 mod isa;
 mod kernel;

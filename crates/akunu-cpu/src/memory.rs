@@ -21,6 +21,7 @@ unsafe impl Send for Pages {}
 unsafe impl Sync for Pages {}
 
 /// From this size on the system is asked for large pages: fewer look-ups for what is read in a row.
+#[cfg(target_os = "linux")]
 const LARGE: usize = 2 << 20;
 
 impl Pages {
@@ -47,6 +48,7 @@ impl Pages {
     }
 
     /// The first byte, for threads that write parts of the pages.
+    #[cfg(target_arch = "x86_64")]
     pub fn pointer(&self) -> *mut u8 {
         self.first
     }
