@@ -8,6 +8,7 @@
 
 mod assets;
 mod check_macos;
+mod compare;
 mod debian;
 mod failure;
 mod gpu;
@@ -41,6 +42,8 @@ enum Command {
     Assets(assets::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
     CheckMacos,
+    /// Measure Akunu and llama.cpp on the same files and cores
+    Compare(compare::Args),
     /// Run every kernel on an NVIDIA GPU, and print the table
     Gpu(gpu::Args),
     /// Write kernels/ShaderTypes.h from the Rust structs
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Assets(args) => assets::run(&args),
         Command::CheckMacos => check_macos::run(),
+        Command::Compare(args) => compare::run(&args),
         Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),
         Command::Kernels(args) => kernels::run(&args),

@@ -54,6 +54,9 @@ pub struct BenchCommand {
     /// Runs of each test
     #[arg(short, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// Do not run each test once before it counts
+    #[arg(long)]
+    no_warmup: bool,
     /// Do not measure the memory, which takes 1 GiB and a few seconds
     #[arg(long)]
     skip_floor: bool,
@@ -111,7 +114,9 @@ impl BenchCommand {
         let load_ms = begin.elapsed().as_secs_f64() * 1e3;
         let mut results = Vec::new();
         for test in &tests {
-            bench.run(test)?;
+            if !self.no_warmup {
+                bench.run(test)?;
+            }
             let mut samples = Vec::new();
             for _ in 0..self.runs {
                 interrupt.check()?;

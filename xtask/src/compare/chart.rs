@@ -1,0 +1,123 @@
+//! The chart: for each file the speed of decoding and of reading, ours and the peer's, and the floor.
+//!
+//! Horizontal bars in two panels side by side; a thin line in the left one marks the floor.
+
+use super::summary::{Comparison, Summary};
+use std::fmt::Write;
+
+const WIDTH: f64 = 860.0;
+const LABEL: f64 = 110.0;
+const PANEL: f64 = 340.0;
+const GAP: f64 = 30.0;
+const BAR: f64 = 12.0;
+const ROW: f64 = 38.0;
+const TOP: f64 = 56.0;
+
+const OURS: &str = "#2f6fdb";
+const PEER: &str = "#b8bfca";
+const FLOOR: &str = "#d0402f";
+const TEXT: &str = "#555e6b";
+
+/// The chart as an SVG file, readable on light and on dark pages.
+pub fn draw(summary: &Summary) -> String {
+    let rows = &summary.comparisons;
+    let height = TOP + ROW * rows.len() as f64 + 16.0;
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
+         font-family=\"sans-serif\" font-size=\"12\" fill=\"{TEXT}\">\n"
+    );
+    legend(&mut svg);
+    let left = LABEL;
+    let right = LABEL + PANEL + GAP;
+    title(&mut svg, left, "decode, tokens a second");
+    title(&mut svg, right, "prompt, tokens a second");
+    let decode_scale = scale(rows, |row| {
+        row.decode().0.max(row.decode().1).max(row.floor)
+    });
+    let prefill_scale = scale(rows, |row| row.prefill().0.max(row.prefill().1));
+    for (n, row) in rows.iter().enumerate() {
+        let y = TOP + ROW * n as f64;
+        let label = format!("{}, {} threads", row.model, row.threads);
+        text(&mut svg, (4.0, y + 16.0), &label);
+        bars(&mut svg, (left, y), row.decode(), decode_scale);
+        bars(&mut svg, (right, y), row.prefill(), prefill_scale);
+        let x = left + row.floor * decode_scale;
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"2\" height=\"{:.1}\" fill=\"{FLOOR}\"/>",
+            2.0 * BAR + 2.0
+        );
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// Pixels for a token a second, so that the largest value fits with its number beside.
+fn scale(rows: &[Comparison], value: impl Fn(&Comparison) -> f64) -> f64 {
+    let largest = rows.iter().map(value).fold(1.0, f64::max);
+    (PANEL - 44.0) / largest
+}
+
+fn legend(svg: &mut String) {
+    let entries = [
+        (OURS, "Akunu"),
+        (PEER, "llama.cpp"),
+        (FLOOR, "reading the weights once"),
+    ];
+    let mut x = LABEL;
+    for (colour, name) in entries {
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x}\" y=\"8\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"
+        );
+        text(svg, (x + 18.0, 18.0), name);
+        x += 40.0 + 7.0 * name.len() as f64;
+    }
+}
+
+fn title(svg: &mut String, x: f64, name: &str) {
+    text(svg, (x, TOP - 12.0), name);
+}
+
+/// Ours above the peer's, each with its number.
+fn bars(svg: &mut String, (x, y): (f64, f64), (ours, peer): (f64, f64), scale: f64) {
+    for (n, (value, colour)) in [(ours, OURS), (peer, PEER)].into_iter().enumerate() {
+        let y = y + n as f64 * (BAR + 2.0);
+        let width = (value * scale).max(1.0);
+        let _ = writeln!(
+            svg,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"/>"
+        );
+        text(svg, (x + width + 5.0, y + 10.0), &format!("{value:.0}"));
+    }
+}
+
+fn text(svg: &mut String, (x, y): (f64, f64), words: &str) {
+    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\">{words}</text>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::summary::tests::example;
+
+    /// The bars are as long as their values: 30 and 20 of a floor of 60, which takes the panel.
+    #[test]
+    fn lengths_follow_values() {
+        let svg = draw(&example());
+        let whole = PANEL - 44.0;
+        let ours = format!(
+            "width=\"{:.1}\" height=\"{BAR}\" fill=\"{OURS}\"",
+            whole / 2.0
+        );
+        assert!(svg.contains(&ours), "{svg}");
+        let peer = format!(
+            "width=\"{:.1}\" height=\"{BAR}\" fill=\"{PEER}\"",
+            whole / 3.0
+        );
+        assert!(svg.contains(&peer), "{svg}");
+        let floor = format!("x=\"{:.1}\"", LABEL + whole);
+        assert!(svg.contains(&floor), "{svg}");
+        assert_eq!(svg.matches("<svg").count(), svg.matches("</svg>").count());
+    }
+}

@@ -1,0 +1,140 @@
+//! Our side: `akunu-cli`, built for release and run as anybody would.
+
+use super::{Measured, N_GREEDY, PROMPT, Sizes};
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program.
+pub struct Ours {
+    program: PathBuf,
+    sizes: Sizes,
+}
+
+impl Ours {
+    /// Builds it.
+    pub fn build(sizes: Sizes) -> Result<Ours, Failure> {
+        let mut command = process::cargo();
+        command.args(["build", "--release", "--quiet", "-p", "akunu-cli"]);
+        process::run(command.current_dir(workspace::root()))?;
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| workspace::root().join("target"), PathBuf::from);
+        let program = target.join("release").join("akunu-cli");
+        Ok(Ours { program, sizes })
+    }
+
+    fn command(&self) -> Command {
+        Command::new(&self.program)
+    }
+
+    /// One round: a process for short contexts, and one for the long context.
+    pub fn measure(&self, model: &Path, threads: usize) -> Result<Measured, Failure> {
+        let Sizes {
+            prefill,
+            first,
+            decode,
+            shallow,
+            deep,
+            deep_decode,
+        } = self.sizes;
+        let prompts = format!("{prefill},{first}");
+        let short = self.bench(model, threads, &["-p", &prompts, "-n", &decode.to_string()])?;
+        let depths = format!("{shallow},{deep}");
+        let count = deep_decode.to_string();
+        let arguments = ["-p", "0", "-n", &count, "--depth", &depths, "--no-warmup"];
+        let long = self.bench(model, threads, &arguments)?;
+        Ok(Measured {
+            prefill: speed(&short, 0)?,
+            first_token_ms: 1e3 * f64::from(first) / speed(&short, 1)?,
+            decode: speed(&short, 2)?,
+            load_ms: number(&short["groups"][0]["load_ms"])?,
+            resident_bytes: number(&short["groups"][0]["resident_bytes"])?,
+            decode_shallow: speed(&long, 0)?,
+            decode_deep: speed(&long, 1)?,
+        })
+    }
+
+    fn bench(&self, model: &Path, threads: usize, more: &[&str]) -> Result<Value, Failure> {
+        let mut command = self.command();
+        command.args([
+            "bench",
+            "--json",
+            "--skip-floor",
+            "-r",
+            "1",
+            "--device",
+            "cpu",
+        ]);
+        command.args(["-t", &threads.to_string()]).args(more);
+        json(command.arg("-m").arg(model))
+    }
+
+    /// The ids of the prompt, and those that follow.
+    pub fn continue_prompt(
+        &self,
+        model: &Path,
+        threads: usize,
+    ) -> Result<(Vec<u32>, Vec<u32>), Failure> {
+        let mut command = self.command();
+        command.args([
+            "generate",
+            "--json",
+            "-p",
+            PROMPT,
+            "-n",
+            &N_GREEDY.to_string(),
+        ]);
+        command.args(["--device", "cpu", "-t", &threads.to_string()]);
+        let report = json(command.arg("-m").arg(model))?;
+        Ok((ids(&report["prompt_ids"])?, ids(&report["ids"])?))
+    }
+
+    /// Bytes a second that this many threads read from memory.
+    pub fn bandwidth(&self, model: &Path, threads: usize) -> Result<f64, Failure> {
+        let mut command = self.command();
+        command.args([
+            "bench", "--json", "-p", "0", "-n", "1", "-r", "1", "--device", "cpu",
+        ]);
+        command.args(["-t", &threads.to_string()]);
+        let report = json(command.arg("-m").arg(model))?;
+        number(&report["groups"][0]["read_bytes_per_second"])
+    }
+
+    /// Bytes of all weights: these models use their embedding as output layer too, so that a token
+    /// reads them all.
+    pub fn weight_bytes(&self, model: &Path) -> Result<u64, Failure> {
+        let report = json(self.command().args(["inspect", "--json"]).arg(model))?;
+        Ok(number(&report["weights"]["bytes"])? as u64)
+    }
+
+    /// Writes a model in another type.
+    pub fn quantise(&self, from: &Path, to: &Path, dtype: &str) -> Result<(), Failure> {
+        let mut command = self.command();
+        command.arg("quantize").arg(from).arg(to).arg(dtype);
+        Ok(process::output(&mut command).map(|_| ())?)
+    }
+}
+
+/// Tokens a second of a test of the report.
+fn speed(report: &Value, test: usize) -> Result<f64, Failure> {
+    number(&report["groups"][0]["results"][test]["mean_tok_s"])
+}
+
+fn number(value: &Value) -> Result<f64, Failure> {
+    let missing = || Failure::Found("akunu-cli's report lacks a number".into());
+    value.as_f64().ok_or_else(missing)
+}
+
+fn ids(value: &Value) -> Result<Vec<u32>, Failure> {
+    let wrong = |error| Failure::Found(format!("akunu-cli's report lacks ids: {error}"));
+    serde_json::from_value(value.clone()).map_err(wrong)
+}
+
+fn json(command: &mut Command) -> Result<Value, Failure> {
+    let text = process::output(command)?;
+    let wrong = |error| Failure::Found(format!("akunu-cli did not print JSON: {error}"));
+    serde_json::from_str(&text).map_err(wrong)
+}

@@ -1,0 +1,103 @@
+//! The peer: llama.cpp through llama-cpp-python, measured by `peer.py`.
+
+use super::{Measured, N_GREEDY, Sizes};
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const DRIVER: &str = include_str!("peer.py");
+const PACKAGE: &str = "llama-cpp-python==0.3.36";
+
+/// Its fastest build that runs on a server with AVX-512 and AMX: its AMX code dies there.
+const AVX512_BUILD: &str = "-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON \
+    -DGGML_BMI2=ON -DGGML_AVX512=ON -DGGML_AVX512_VBMI=ON -DGGML_AVX512_VNNI=ON \
+    -DGGML_AVX512_BF16=ON";
+
+/// A Python that has the peer.
+pub struct Peer {
+    python: PathBuf,
+    sizes: Sizes,
+}
+
+/// What the driver prints.
+#[derive(Deserialize)]
+struct Printed {
+    #[serde(flatten)]
+    measured: Measured,
+    ids: Vec<u32>,
+}
+
+impl Peer {
+    /// The peer of this environment, or of our own, which is made at the first time.
+    pub fn open(environment: Option<&Path>, sizes: Sizes) -> Result<Peer, Failure> {
+        let ours = workspace::root().join("target/peer");
+        let folder = environment.unwrap_or(&ours);
+        let python = folder.join("bin/python");
+        if environment.is_none() && !is_ready(&python) {
+            install(folder, &python)?;
+        }
+        if !is_ready(&python) {
+            return Err(Failure::Found(format!(
+                "{} has no llama_cpp: install {PACKAGE} there, or leave --peer out",
+                folder.display()
+            )));
+        }
+        Ok(Peer { python, sizes })
+    }
+
+    /// One round: its figures, and the ids that follow the prompt.
+    pub fn measure(
+        &self,
+        model: &Path,
+        threads: usize,
+        prompt: &[u32],
+    ) -> Result<(Measured, Vec<u32>), Failure> {
+        let Sizes {
+            prefill,
+            first,
+            decode,
+            shallow,
+            deep,
+            deep_decode,
+        } = self.sizes;
+        let prompt: Vec<String> = prompt.iter().map(u32::to_string).collect();
+        let mut command = Command::new(&self.python);
+        command.args(["-c", DRIVER]).arg(model);
+        command.args([&threads.to_string(), &prompt.join(",")]);
+        for count in [N_GREEDY, prefill, first, decode, shallow, deep, deep_decode] {
+            command.arg(count.to_string());
+        }
+        let text = process::output(&mut command)?;
+        let wrong = |error| Failure::Found(format!("the peer did not print its figures: {error}"));
+        let printed: Printed = serde_json::from_str(&text).map_err(wrong)?;
+        Ok((printed.measured, printed.ids))
+    }
+}
+
+fn is_ready(python: &Path) -> bool {
+    process::output(Command::new(python).args(["-c", "import llama_cpp"])).is_ok()
+}
+
+/// Makes the environment and builds llama.cpp in it, which takes many minutes.
+fn install(folder: &Path, python: &Path) -> Result<(), Failure> {
+    eprintln!("building {PACKAGE} in {}: many minutes", folder.display());
+    process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
+    let mut pip = Command::new(python);
+    pip.args(["-m", "pip", "install", "--quiet", "--no-binary"]);
+    pip.args(["llama-cpp-python", PACKAGE]);
+    if has_avx512() {
+        pip.env("CMAKE_ARGS", AVX512_BUILD);
+    }
+    Ok(process::run(&mut pip)?)
+}
+
+/// Whether the processor has all that the build uses, by the system's list.
+fn has_avx512() -> bool {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    ["avx512_vnni", "avx512_bf16", "avx512_vbmi"]
+        .iter()
+        .all(|flag| text.contains(flag))
+}
