@@ -1,5 +1,7 @@
 //! What a kernel is given: its params and constants, and the place of each binding.
 
+use std::marker::PhantomData;
+
 use akunu_kernels::KernelId;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::table::Args;
@@ -25,21 +27,21 @@ pub(crate) struct Call<'a> {
     /// The buffer and offset of each binding, in the order of the row's.
     pub slices: &'a [Slice],
     /// The memory of each binding, from the offset to the end of its buffer.
-    pub places: &'a [Place],
+    pub places: &'a [Place<'a>],
     /// The instructions that may be used.
     pub isa: Isa,
     /// Weights that were laid out for the products.
     pub panels: &'a Panels,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
     /// The params as their struct.
     pub fn params<P: SharedStruct>(&self) -> P {
         self.args.params()
     }
 
     /// The places of all bindings, in the order of the row's.
-    pub fn bindings<const N: usize>(&self) -> [Place; N] {
+    pub fn bindings<const N: usize>(&self) -> [Place<'a>; N] {
         match self.places.try_into() {
             Ok(places) => places,
             Err(_) => unreachable!("the plan check compares the number of bindings"),
@@ -47,17 +49,22 @@ impl Call<'_> {
     }
 }
 
-/// Memory of a binding: from its offset to the end of its buffer.
+/// Memory of a binding: from its offset to the end of its buffer, for as long as the buffers are borrowed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Place<'a> {
     first: *mut u8,
     len: usize,
+    buffer: PhantomData<&'a ()>,
 }
 
-impl Place {
-    /// `len` bytes from `first` on, which are there as long as a run lasts.
-    pub fn new(first: *mut u8, len: usize) -> Place {
-        Place { first, len }
+impl<'a> Place<'a> {
+    /// `len` bytes from `first` on, which are there as long as `'a` lasts.
+    pub fn new(first: *mut u8, len: usize) -> Place<'a> {
+        Place {
+            first,
+            len,
+            buffer: PhantomData,
+        }
     }
 
     /// Bytes from here to the end of the buffer.
@@ -66,7 +73,7 @@ impl Place {
     }
 
     /// The first `n` elements of a binding that the kernel only reads.
-    pub fn read<'a, T: AnyBitPattern>(self, n: usize) -> &'a [T] {
+    pub fn read<T: AnyBitPattern>(self, n: usize) -> &'a [T] {
         let first = self.elements::<T>(n);
         // SAFETY: as many elements are there, aligned, and of a type that any bits are valid for. While
         // the kernel runs, no other dispatch writes to them (there would be a barrier between), nor
@@ -78,7 +85,7 @@ impl Place {
     ///
     /// # Safety
     /// Until the next barrier no part writes these elements.
-    pub unsafe fn piece<'a, T: AnyBitPattern>(self, start: usize, n: usize) -> &'a [T] {
+    pub unsafe fn piece<T: AnyBitPattern>(self, start: usize, n: usize) -> &'a [T] {
         let first = self.elements::<T>(start.saturating_add(n));
         // SAFETY: as many elements are there and aligned; by the caller's promise nobody writes them.
         unsafe { std::slice::from_raw_parts(first.add(start), n) }
@@ -89,11 +96,7 @@ impl Place {
     /// # Safety
     /// Until the next barrier no other part reads or writes these elements, and this one not by other
     /// means.
-    pub unsafe fn write<'a, T: AnyBitPattern + NoUninit>(
-        self,
-        start: usize,
-        n: usize,
-    ) -> &'a mut [T] {
+    pub unsafe fn write<T: AnyBitPattern + NoUninit>(self, start: usize, n: usize) -> &'a mut [T] {
         let first = self.elements::<T>(start.saturating_add(n));
         // SAFETY: as many elements are there and aligned; by the caller's promise nobody else has them.
         unsafe { std::slice::from_raw_parts_mut(first.add(start), n) }

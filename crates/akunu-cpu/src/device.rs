@@ -133,7 +133,7 @@ impl CpuDevice {
 }
 
 /// The memory of each binding of a dispatch, and how many there are.
-fn places(buffers: &Buffers, dispatch: &Dispatch) -> ([Place; MAX_BINDINGS], usize) {
+fn places<'a>(buffers: &'a Buffers, dispatch: &Dispatch) -> ([Place<'a>; MAX_BINDINGS], usize) {
     let mut places = [Place::new(std::ptr::dangling_mut(), 0); MAX_BINDINGS];
     for (place, slice) in places.iter_mut().zip(&dispatch.bindings) {
         *place = buffers.place(slice.buffer, slice.offset);

@@ -131,7 +131,7 @@ impl Buffers {
     }
 
     /// All of a buffer from an offset on; nothing, if it is not one of ours.
-    pub fn place(&self, buffer: Buffer, offset: usize) -> Place {
+    pub fn place(&self, buffer: Buffer, offset: usize) -> Place<'_> {
         let (first, len) = match self.0.get(buffer.id as usize) {
             Some(Memory::Owned(pages)) => (pages.first, pages.len),
             Some(Memory::Shared(bytes)) => {

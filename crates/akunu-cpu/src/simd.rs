@@ -11,6 +11,8 @@
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(test)]
+mod contract;
 mod math;
 #[cfg(target_arch = "aarch64")]
 mod neon;

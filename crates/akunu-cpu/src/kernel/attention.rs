@@ -61,7 +61,7 @@ struct Problem<'a> {
     q: &'a [f32],
     k: &'a [f16],
     v: &'a [f16],
-    o: Place,
+    o: Place<'a>,
 }
 
 impl<'a> Problem<'a> {

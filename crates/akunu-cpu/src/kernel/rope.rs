@@ -106,7 +106,7 @@ fn style(neox: bool) -> Style {
 
 /// How fast the pairs turn; the table is the last binding.
 pub(super) fn frequencies<'a>(
-    call: &Call,
+    call: &Call<'a>,
     head_dim: usize,
     theta: f32,
     scale: f32,
@@ -123,13 +123,13 @@ pub(super) fn frequencies<'a>(
 
 /// Heads that lie row by row.
 #[derive(Clone, Copy)]
-struct Rows {
-    place: Place,
+struct Rows<'a> {
+    place: Place<'a>,
     first: usize,
     stride: usize,
 }
 
-impl Rows {
+impl Rows<'_> {
     /// The first element of a head.
     fn at(&self, row: usize, head: usize, head_dim: usize) -> usize {
         self.first + row * self.stride + head * head_dim
@@ -150,8 +150,8 @@ struct Write<'a> {
     head_dim: usize,
     n_slots: usize,
     first_position: i64,
-    qkv: [Rows; 3],
-    caches: [Place; 2],
+    qkv: [Rows<'a>; 3],
+    caches: [Place<'a>; 2],
     /// Weights of the norms of q and k.
     norms: Option<[&'a [f32]; 2]>,
     eps: f32,

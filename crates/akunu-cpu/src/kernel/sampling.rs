@@ -30,7 +30,7 @@ pub(crate) fn gumbel_topk(call: &Call, part: &mut Part) {
 }
 
 /// The history, as long as the params say.
-fn history_of<'a>(history: Place, len: u32) -> &'a mut [u32] {
+fn history_of<'a>(history: Place<'a>, len: u32) -> &'a mut [u32] {
     // SAFETY: part 0 alone touches it.
     unsafe { history.write(0, len as usize) }
 }
