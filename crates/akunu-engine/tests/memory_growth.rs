@@ -1,0 +1,64 @@
+//! A long conversation does not grow: 2,000 turns of one session.
+#![cfg(target_os = "linux")]
+
+mod support;
+
+use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
+use akunu_types::DType;
+use support::tiny_llama;
+
+const TURNS: u32 = 2000;
+/// What fills once (plans, pipelines, the allocator's own) has filled by then.
+const WARM: u32 = 200;
+
+/// Memory of this process that is in RAM, in KiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux has it");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
+    kib.expect("a line").parse().expect("a number")
+}
+
+/// A plan kept for each length of a prompt or for each seed would take some 40 KiB a turn, 70 MiB in
+/// all; a buffer that is not given back more.
+#[test]
+fn two_thousand_turns_take_no_memory() {
+    let file = tiny_llama(DType::Q8_0);
+    let options = CpuOptions {
+        threads: Some(1),
+        ..Default::default()
+    };
+    let device = CpuDevice::new(options).expect("a CPU");
+    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
+    let options = SessionOptions {
+        context: Some(128),
+        chunk: 64,
+    };
+    let mut session = model.session(options).expect("memory");
+    let mut warm = 0;
+    for turn in 0..TURNS {
+        if turn == WARM {
+            warm = resident();
+        }
+        let len = 1 + turn * 7 % 90;
+        let prompt: Vec<u32> = (0..len).map(|i| (i + turn) % 256).collect();
+        session.feed(&prompt).expect("fits");
+        let options = GenerateOptions {
+            max_tokens: 4,
+            sampling: Sampling {
+                temperature: 1.0,
+                seed: turn.into(),
+                ..Sampling::greedy()
+            },
+            ..Default::default()
+        };
+        let generation = session.generate(options).expect("fine");
+        assert!(generation.map(|token| token.expect("runs")).count() <= 4);
+        if turn % 50 == 0 {
+            session.score(&prompt, 1).expect("fits");
+        }
+    }
+    let grown = resident().saturating_sub(warm);
+    assert!(grown < 8 * 1024, "{grown} KiB from turn {WARM} to {TURNS}");
+}
