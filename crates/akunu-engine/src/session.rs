@@ -85,14 +85,18 @@ impl<'m> Session<'m> {
         let mut device = model.device();
         let memory = Memory::allocate(config, model.rope_freqs(), sizes, device.as_mut())?;
         drop(device);
-        Ok(Session {
+        let mut session = Session {
             model,
             memory,
             sizes,
             content: Content::default(),
             prefills: PrefillPlans::default(),
             decode: None,
-        })
+        };
+        // The first use of the weights is where a device lays them out and makes its pipelines: that is
+        // part of getting ready, not of the first answer.
+        session.decode_plans(Sampling::greedy())?;
+        Ok(session)
     }
 
     /// The tokens of the session: what was given and what was generated.
