@@ -17,6 +17,7 @@ mod barrier;
 mod call;
 mod cores;
 mod device;
+mod gate;
 mod isa;
 mod kernel;
 mod matmul;

@@ -1,9 +1,9 @@
 //! The threads: started once, fed with jobs, asleep when there are none.
 //!
 //! The caller is part 0 of every job; each worker is one of the others. A job is published by counting
-//! up `epoch`, which idle workers watch, at first spinning, after two milliseconds asleep. The caller
-//! returns when `running` is 0 again. A part that panics breaks the barrier, so that the others leave
-//! the job too, and the caller gets the panic's message.
+//! up `epoch`, which idle workers wait for, and is over when the last worker counts up `ended`. A part
+//! that panics breaks the barrier, so that the others leave the job too, and the caller gets the panic's
+//! message.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -11,13 +11,14 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{JoinHandle, Thread};
-use std::time::{Duration, Instant};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
-use crate::barrier::{Broken, Line, Spinner};
+use crate::barrier::Broken;
+use crate::gate::{Gate, Line};
 use crate::part::{Own, Part, Team};
 
-/// How long an idle worker spins before it sleeps.
+/// How long an idle worker stays awake, and a caller that has done its part.
 const IDLE: Duration = Duration::from_millis(2);
 
 /// What all threads do together.
@@ -28,20 +29,20 @@ struct Shared {
     team: Team,
     /// The present job; written by the caller while no worker runs.
     job: UnsafeCell<Option<Job<'static>>>,
-    /// Counts jobs.
-    epoch: Line<AtomicUsize>,
+    /// Counts jobs that began.
+    epoch: Gate,
+    /// Counts jobs that all workers have ended.
+    ended: Gate,
     /// Workers that have not ended the present job.
     running: Line<AtomicUsize>,
-    /// Whether each worker sleeps, or is about to.
-    asleep: Vec<Line<AtomicBool>>,
     /// Why the present job failed.
     failure: Mutex<Option<String>>,
     shutdown: AtomicBool,
 }
 
 // SAFETY: `job` is the only field that is not `Sync` by itself. The caller writes it before it counts up
-// `epoch`, workers read it after they have seen that, and the caller writes again only after `running`
-// is back at 0.
+// `epoch`, workers read it after they have seen that, and the caller writes again only after they have
+// counted up `ended`.
 unsafe impl Sync for Shared {}
 // SAFETY: as above; a job may be called from any thread, for it is `Sync`.
 unsafe impl Send for Shared {}
@@ -63,43 +64,25 @@ impl Shared {
     fn work(&self, index: usize) {
         let mut own = Own::default();
         let mut seen = 0;
-        while self.next_epoch(&mut seen, index) {
+        loop {
+            self.epoch.wait(seen, IDLE, &NEVER);
+            seen = self.epoch.value();
+            if self.shutdown.load(Ordering::Acquire) {
+                return;
+            }
             // SAFETY: `epoch` was counted up after the job was written; see `Sync` above.
             if let Some(job) = unsafe { *self.job.get() } {
                 self.run_part(job, index, &mut own);
             }
-            self.running.0.fetch_sub(1, Ordering::Release);
-        }
-    }
-
-    /// Waits for the job after `seen`; false when there will be none.
-    fn next_epoch(&self, seen: &mut usize, index: usize) -> bool {
-        let mut spinner = Spinner::default();
-        let mut idle_since = None;
-        while self.epoch.0.load(Ordering::Acquire) == *seen {
-            spinner.spin();
-            if !spinner.has_yielded() {
-                continue;
-            }
-            if idle_since.get_or_insert_with(Instant::now).elapsed() > IDLE {
-                self.sleep(*seen, index);
+            if self.running.0.fetch_sub(1, Ordering::AcqRel) == 1 {
+                self.ended.advance();
             }
         }
-        *seen = self.epoch.0.load(Ordering::Acquire);
-        !self.shutdown.load(Ordering::Acquire)
-    }
-
-    /// Sleeps until there is a job after `seen`. The caller counts up `epoch` and then looks at
-    /// `asleep`; the worker sets `asleep` and then looks at `epoch`: one of them sees the other.
-    fn sleep(&self, seen: usize, index: usize) {
-        let asleep = &self.asleep[index].0;
-        asleep.store(true, Ordering::SeqCst);
-        while self.epoch.0.load(Ordering::SeqCst) == seen {
-            std::thread::park();
-        }
-        asleep.store(false, Ordering::SeqCst);
     }
 }
+
+/// Jobs begin and end whether or not one fails.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// The threads of a device.
 pub(crate) struct ThreadPool {
@@ -114,9 +97,9 @@ impl ThreadPool {
         let shared = Arc::new(Shared {
             team: Team::new(n_threads),
             job: UnsafeCell::new(None),
-            epoch: Line::default(),
+            epoch: Gate::default(),
+            ended: Gate::default(),
             running: Line::default(),
-            asleep: (0..n_threads).map(|_| Line::default()).collect(),
             failure: Mutex::new(None),
             shutdown: AtomicBool::new(false),
         });
@@ -143,20 +126,18 @@ impl ThreadPool {
     pub fn run(&mut self, job: Job) -> Result<(), String> {
         let shared = &*self.shared;
         shared.team.barrier.mend();
-        // SAFETY: only the lifetime changes. No worker uses the job after `running` is back at 0, which
-        // is awaited below, and the next use of the field overwrites it.
+        // SAFETY: only the lifetime changes. No worker uses the job after the last has counted up `ended`,
+        // which is awaited below, and the next use of the field overwrites it.
         let job: Job<'static> = unsafe { std::mem::transmute::<Job, Job<'static>>(job) };
         // SAFETY: no worker runs; see `Sync` of `Shared`.
         unsafe { *shared.job.get() = Some(job) };
-        shared
-            .running
-            .0
-            .store(self.workers.len(), Ordering::Relaxed);
-        self.wake();
+        let ended = shared.ended.value();
+        let n_workers = self.workers.len();
+        shared.running.0.store(n_workers, Ordering::Relaxed);
+        shared.epoch.advance();
         shared.run_part(job, 0, &mut self.own);
-        let mut spinner = Spinner::default();
-        while shared.running.0.load(Ordering::Acquire) != 0 {
-            spinner.spin();
+        if n_workers > 0 {
+            shared.ended.wait(ended, IDLE, &NEVER);
         }
         let mut failure = shared
             .failure
@@ -164,22 +145,12 @@ impl ThreadPool {
             .unwrap_or_else(PoisonError::into_inner);
         failure.take().map_or(Ok(()), Err)
     }
-
-    /// Starts a new epoch.
-    fn wake(&self) {
-        self.shared.epoch.0.fetch_add(1, Ordering::SeqCst);
-        for (worker, asleep) in self.workers.iter().zip(&self.shared.asleep[1..]) {
-            if asleep.0.load(Ordering::SeqCst) {
-                Thread::unpark(worker.thread());
-            }
-        }
-    }
 }
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
         self.shared.shutdown.store(true, Ordering::Release);
-        self.wake();
+        self.shared.epoch.advance();
         for worker in self.workers.drain(..) {
             // A worker catches every panic of its jobs, so there is nothing to report.
             let _ = worker.join();
@@ -225,9 +196,13 @@ mod tests {
     #[test]
     fn a_panic_in_one_part_ends_the_job_and_the_pool_goes_on() {
         let mut pool = ThreadPool::new(3).unwrap();
-        for guilty in 0..3 {
+        for (guilty, delay) in [(0, 0), (1, 0), (2, 0), (0, 5), (2, 5)] {
             let job = |part: &mut Part| {
-                assert!(part.index != guilty, "part {guilty} fails");
+                if part.index == guilty {
+                    // The others sleep by now.
+                    std::thread::sleep(Duration::from_millis(delay));
+                    panic!("part {guilty} fails");
+                }
                 part.wait();
             };
             let error = pool.run(&job).unwrap_err();
@@ -253,6 +228,21 @@ mod tests {
         };
         pool.run(&job).unwrap();
         assert_eq!(wrong.load(Ordering::Relaxed), 0);
+    }
+
+    /// A wake-up that is lost would leave the others asleep.
+    #[test]
+    fn parts_that_sleep_at_a_barrier_are_woken() {
+        let mut pool = ThreadPool::new(3).unwrap();
+        for late in 0..3 {
+            let job = |part: &mut Part| {
+                if part.index == late {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                part.wait();
+            };
+            pool.run(&job).unwrap();
+        }
     }
 
     #[test]
