@@ -6,7 +6,7 @@ use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::{NSError, NSString};
 use objc2_metal::{
-    MTLComputePipelineDescriptor, MTLComputePipelineState, MTLDataType, MTLDevice,
+    MTLComputePipelineDescriptor, MTLComputePipelineState, MTLDataType, MTLDevice, MTLFunction,
     MTLFunctionConstantValues, MTLLibrary, MTLPipelineOption,
 };
 
@@ -44,9 +44,12 @@ impl MetalCompiler {
         let row = key.kernel.row();
         let name = NSString::from_str(&row.name());
         let library = self.libraries.of(&row.source_path())?;
-        let function = if row.constants.is_empty() {
-            let function = library.newFunctionWithName(&name);
-            function.ok_or_else(|| format!("{} has no such function", row.source_path()))?
+        let general = library
+            .newFunctionWithName(&name)
+            .ok_or_else(|| format!("{} has no such function", row.source_path()))?;
+        // Metal wants a function that looks at constants to be specialised, even with none set.
+        let function = if general.functionConstantsDictionary().is_empty() {
+            general
         } else {
             library
                 .newFunctionWithName_constantValues_error(&name, &values(&key.constants))
