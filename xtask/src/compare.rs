@@ -112,7 +112,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for &threads in &args.threads {
         let bandwidth = ours.bandwidth(&files[0].path, threads)?;
         for file in &files {
-            eprintln!("{} with {threads} threads", file.name);
+            eprintln!("{}, threads: {threads}", file.name);
             let mut comparison = Comparison::new(file.name, threads);
             measure(&mut comparison, &file.path, args.rounds, (&ours, &peer))?;
             let bytes = ours.weight_bytes(&file.path)?;

@@ -251,6 +251,7 @@ fn clippy() -> Result<(), Failure> {
         "clippy",
         "--workspace",
         "--all-targets",
+        "--all-features",
         "--",
         "-D",
         "warnings",

@@ -113,6 +113,31 @@ fn a_file_of_a_hub_that_cannot_be_had_is_one_sentence() {
     assert!(is_empty(&newcomer.models()));
 }
 
+/// A hub that promises four bytes and breaks off: with a full disk curl exits 23, with a dropped
+/// connection 18. The part that arrived is never used under the file's name.
+#[test]
+fn a_download_that_breaks_off_is_told_and_never_used() {
+    let newcomer = Newcomer::new();
+    let breaks_off = |code: u32| {
+        let hash = "0".repeat(64);
+        format!(
+            r#"case "$*" in
+*--head*) printf 'HTTP/2 302\r\nX-Linked-Size: 4\r\nX-Linked-Etag: "{hash}"\r\n\r\n' ;;
+*) while [ "$1" != --output ]; do shift; done
+   printf ab > "$2"; echo "curl: ({code}) it broke off" >&2; exit {code} ;;
+esac"#
+        )
+    };
+    for (code, names) in [(23, "is the disk full?"), (18, "run it again to go on")] {
+        newcomer.install("curl", &breaks_off(code));
+        let pulled = newcomer.runs(&["pull", "hf:me/tiny/model.gguf"]);
+        let said = last_line(&pulled);
+        assert!(said.contains(names), "{said}");
+        let folder = newcomer.models().join("hub/me/tiny");
+        assert!(!folder.join("model.gguf").exists());
+    }
+}
+
 #[test]
 fn names_are_listed_and_unknown_ones_get_the_list() {
     let newcomer = Newcomer::new();

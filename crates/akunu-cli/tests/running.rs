@@ -74,6 +74,28 @@ fn the_reference_device_agrees() {
     assert_eq!(ids("cpu"), ids("twin"));
 }
 
+/// The Metal kernels themselves, from the texts inside the program.
+#[cfg(feature = "sim")]
+#[test]
+fn the_simulator_agrees() {
+    let home = tempfile::tempdir().unwrap();
+    let model = smollm2();
+    let run = |device: &str| {
+        let flags = [
+            "-p", "The", "-n", "1", "--ctx", "8", "--json", "--device", device,
+        ];
+        let fixed = ["generate", "-m", &model];
+        let mut command = program::command(fixed.into_iter().chain(flags));
+        command
+            .env("XDG_CACHE_HOME", home.path())
+            .env("HOME", home.path());
+        let run = program::finish(&mut command);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        serde_json::from_str::<Value>(&run.stdout).unwrap()["ids"].clone()
+    };
+    assert_eq!(run("sim"), run("twin"));
+}
+
 #[test]
 fn wrong_usage_is_told_before_anything_is_loaded() {
     let wrong = [

@@ -91,10 +91,7 @@ impl Report {
         for group in &self.groups {
             if let Some(speed) = group.read_bytes_per_second {
                 let (threads, gigabytes) = (group.threads, speed / 1e9);
-                writeln!(
-                    out,
-                    "memory read with {threads} threads: {gigabytes:.1} GB/s"
-                )?;
+                writeln!(out, "memory read, threads {threads}: {gigabytes:.1} GB/s")?;
             }
         }
         Ok(())
