@@ -15,7 +15,7 @@ use crate::models;
 use akunu_engine::Model;
 use akunu_gguf::WeightStore;
 use clap::Parser;
-use report::{Group, Report, Result as TestResult};
+use report::{Group, Outcome, Report};
 use speed_test::{Bench, Test};
 use std::io::Write;
 use std::path::Path;
@@ -122,7 +122,7 @@ impl BenchCommand {
                 interrupt.check()?;
                 samples.push(bench.run(test)?);
             }
-            results.push(TestResult::new(test, samples));
+            results.push(Outcome::new(test, samples));
         }
         let mut group = Group {
             device: name,

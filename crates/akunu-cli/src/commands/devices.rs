@@ -10,6 +10,7 @@ use clap::Parser;
 use serde::Serialize;
 use std::fs;
 use std::io::Write;
+use std::process::Command;
 
 /// Show what this machine can compute with, and what `--device auto` takes
 #[derive(Parser)]
@@ -100,11 +101,19 @@ fn describe(entry: &Entry) -> String {
     parts.join(", ")
 }
 
-/// The processor's name, where the system tells.
+/// The processor's name, where the system tells: in a file on Linux, by a program on a Mac.
 fn cpu_name() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
-    let name = line.and_then(|line| line.split_once(':'));
-    name.map_or(std::env::consts::ARCH, |(_, name)| name.trim())
-        .to_string()
+    let in_file = line.and_then(|line| line.split_once(':'));
+    if let Some((_, name)) = in_file {
+        return name.trim().to_string();
+    }
+    let mut sysctl = Command::new("sysctl");
+    let told = sysctl.args(["-n", "machdep.cpu.brand_string"]).output();
+    let told = told.ok().filter(|output| output.status.success());
+    match told {
+        Some(output) => String::from_utf8_lossy(&output.stdout).trim().to_string(),
+        None => std::env::consts::ARCH.to_string(),
+    }
 }

@@ -55,11 +55,15 @@ impl Run for Perplexity {
         })?;
         let begin = Instant::now();
         let scores = score(&mut session, &chunks)?;
-        let speed = rate(chunks.len() * context as usize, begin.elapsed());
-        let result = (chunks.len(), context, speed);
+        let report = Report {
+            n_chunks: chunks.len(),
+            context,
+            speed: rate(chunks.len() * context as usize, begin.elapsed()),
+            scores,
+        };
         match self.json {
-            true => write_json(&loaded, &scores, result, out),
-            false => write_text(&scores, result, out),
+            true => report.write_json(&loaded, out),
+            false => report.write_text(out),
         }
     }
 }
@@ -147,38 +151,40 @@ impl Scores {
     }
 }
 
-fn write_text(
-    scores: &Scores,
-    (n_chunks, context, speed): (usize, u32, f64),
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let (perplexity, deviation) = (scores.perplexity(), scores.deviation());
-    Ok(writeln!(
-        out,
-        "perplexity {perplexity:.4} ± {deviation:.4} ({} tokens scored in {n_chunks} chunks of \
-         {context}, {speed:.0} tokens a second)",
-        scores.n
-    )?)
+/// What is told at the end.
+struct Report {
+    n_chunks: usize,
+    context: u32,
+    /// Tokens a second, the first halves included.
+    speed: f64,
+    scores: Scores,
 }
 
-fn write_json(
-    loaded: &Loaded,
-    scores: &Scores,
-    (n_chunks, context, speed): (usize, u32, f64),
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    let report = json!({
-        "model": loaded.model.path(),
-        "device": loaded.device,
-        "ctx": context,
-        "chunks": n_chunks,
-        "scored": scores.n,
-        "perplexity": scores.perplexity(),
-        "deviation": scores.deviation(),
-        "tok_s": speed,
-    });
-    serde_json::to_writer(&mut *out, &report)?;
-    Ok(writeln!(out)?)
+impl Report {
+    fn write_text(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let (perplexity, deviation) = (self.scores.perplexity(), self.scores.deviation());
+        Ok(writeln!(
+            out,
+            "perplexity {perplexity:.4} ± {deviation:.4} ({} tokens scored in {} chunks of {}, {:.0} \
+             tokens a second)",
+            self.scores.n, self.n_chunks, self.context, self.speed
+        )?)
+    }
+
+    fn write_json(&self, loaded: &Loaded, out: &mut dyn Write) -> Result<(), Failure> {
+        let report = json!({
+            "model": loaded.model.path(),
+            "device": loaded.device,
+            "ctx": self.context,
+            "chunks": self.n_chunks,
+            "scored": self.scores.n,
+            "perplexity": self.scores.perplexity(),
+            "deviation": self.scores.deviation(),
+            "tok_s": self.speed,
+        });
+        serde_json::to_writer(&mut *out, &report)?;
+        Ok(writeln!(out)?)
+    }
 }
 
 #[cfg(test)]

@@ -29,12 +29,12 @@ pub struct Group {
     /// Memory of the process after the tests, mapped weights included; where the system tells.
     pub resident_bytes: Option<u64>,
     pub read_bytes_per_second: Option<f64>,
-    pub results: Vec<Result>,
+    pub results: Vec<Outcome>,
 }
 
 /// One test.
 #[derive(Serialize)]
-pub struct Result {
+pub struct Outcome {
     pub test: String,
     pub mean_tok_s: f64,
     pub deviation: f64,
@@ -57,7 +57,7 @@ impl Report {
     }
 
     /// One row a test, in Markdown.
-    pub fn write_table(&self, out: &mut dyn Write) -> std::result::Result<(), Failure> {
+    pub fn write_table(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let width = self.model.chars().count().max(5);
         writeln!(
             out,
@@ -100,11 +100,7 @@ impl Report {
 
 impl Group {
     /// Compares decoding with a memory of this speed.
-    pub fn measure_floor(
-        &mut self,
-        model: &Model,
-        bytes_per_second: f64,
-    ) -> std::result::Result<(), Failure> {
+    pub fn measure_floor(&mut self, model: &Model, bytes_per_second: f64) -> Result<(), Failure> {
         let weights = floor::weight_bytes(&WeightStore::open(model.path())?);
         self.read_bytes_per_second = Some(bytes_per_second);
         for result in &mut self.results {
@@ -118,9 +114,9 @@ impl Group {
     }
 }
 
-impl Result {
-    pub fn new(test: &Test, samples: Vec<f64>) -> Result {
-        Result {
+impl Outcome {
+    pub fn new(test: &Test, samples: Vec<f64>) -> Outcome {
+        Outcome {
             test: test.to_string(),
             mean_tok_s: mean(&samples),
             deviation: deviation(&samples),

@@ -138,7 +138,8 @@ impl<'m> Conversation<'m> {
             .filter(|folder| !folder.as_os_str().is_empty());
         let mut file =
             tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(failed)?;
-        serde_json::to_writer_pretty(&mut file, &self.messages)?;
+        serde_json::to_writer_pretty(&mut file, &self.messages)
+            .map_err(|error| failed(error.into()))?;
         writeln!(file).map_err(failed)?;
         let kept = file.persist(path).map_err(|error| failed(error.error))?;
         drop(kept);
