@@ -14,6 +14,7 @@
 mod backend;
 mod buffers;
 mod device;
+mod dry_run;
 mod encode;
 mod flight;
 mod hazards;

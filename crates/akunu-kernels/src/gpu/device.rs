@@ -7,7 +7,8 @@ use crate::plan::{Dispatch, Plan};
 
 use super::backend::Backend;
 use super::buffers::Buffers;
-use super::encode::{Encoder, Resources, encode_part};
+use super::dry_run::DryRun;
+use super::encode::{Encoder, Part, Resources, encode_part};
 use super::flight::Flights;
 use super::pace::Pace;
 use super::pipelines::{Compiled, Pipelines};
@@ -145,8 +146,17 @@ impl<B: Backend> Device for GpuDevice<B> {
         Ok(self.pipelines.wait(pipeline)?.max_threads)
     }
 
-    fn prepare(&mut self, _plan: &Plan) -> Result<(), DeviceError> {
-        self.pipelines.wait_all()
+    /// Waits for the pipelines, and encodes the plan's last position into nothing: what does not fit a
+    /// pipeline or a buffer is refused now, not when the first token is wanted.
+    fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
+        self.pipelines.wait_all()?;
+        let last = plan.max_position();
+        let part = Part {
+            positions: last..last.saturating_add(1),
+            dispatches: 0..plan.dispatches().len(),
+        };
+        let table = Table::<B>(&self.buffers, &self.pipelines);
+        encode_part(plan, &part, &table, &mut DryRun::new())
     }
 
     fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {

@@ -47,6 +47,7 @@ fn sum(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f3
     let key = PipelineKey::plain(KernelId::VectorAdd);
     let dispatch = Dispatch::new(device, key, &params, bindings, "sum")?;
     let plan = Plan::check(vec![dispatch], 0).expect("sizes are right");
+    device.prepare(&plan)?;
     device.run(&plan, 0)?;
     let mut sums = vec![0f32; count as usize];
     device.read(y, 0, bytemuck::cast_slice_mut(&mut sums))?;
@@ -154,15 +155,17 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
     assert!((free - capped).abs() < 1e-3 * free, "{free} and {capped}");
 }
 
-/// A launch of a size that every pipeline should take is not asked about beforehand; it is refused
-/// with both numbers when the pipeline does not take it after all.
+/// A launch of a size that every pipeline should take is not asked about when it is laid out; it is
+/// refused with both numbers when the plan is prepared, before anything is submitted.
 #[test]
 fn a_launch_beyond_its_pipeline_is_refused() {
     let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 128);
+    let log = backend.log();
     let mut device = SimDevice::over(backend, ChipConfig::m1());
     let refused = sum(&mut device, [0, 16], 64).expect_err("256 threads");
     assert_eq!(
         refused.to_string(),
         "dispatch 0 (vector_add_f32) failed: it is launched with 256 threads, its pipeline allows 128"
     );
+    assert!(log.submissions().is_empty());
 }
