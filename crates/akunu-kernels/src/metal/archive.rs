@@ -2,19 +2,22 @@
 //!
 //! The archive is a file in the user's cache folder. Its name holds the hash of the kernels, and one of
 //! the GPU and the system's build, so that what another version left is never read. It is only a
-//! cache: whatever is wrong with it, pipelines are made without it.
+//! cache: whatever is wrong with it, pipelines are made without it. New pipelines are added, and the
+//! file is written, in a thread of its own: nobody waits for it.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use objc2::rc::Retained;
+use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::{
     NSArray, NSProcessInfo, NSSearchPathDirectory, NSSearchPathDomainMask,
     NSSearchPathForDirectoriesInDomains, NSURL,
 };
 use objc2_metal::{
-    MTLBinaryArchive, MTLBinaryArchiveDescriptor, MTLComputePipelineDescriptor, MTLDevice,
+    MTLBinaryArchive, MTLBinaryArchiveDescriptor, MTLComputePipelineDescriptor,
+    MTLComputePipelineState, MTLDevice, MTLPipelineOption,
 };
 
 use super::compiler::said;
@@ -23,19 +26,20 @@ use crate::flatten::sources_hash;
 use crate::sources;
 
 /// An archive and the file it belongs to.
+#[derive(Clone)]
 pub(super) struct Archive {
-    path: PathBuf,
-    state: Mutex<State>,
+    path: Arc<PathBuf>,
+    state: Arc<Mutex<State>>,
 }
 
 struct State {
     raw: Retained<ProtocolObject<dyn MTLBinaryArchive>>,
-    /// Whether it holds pipelines that the file does not.
-    is_changed: bool,
+    /// Pipelines that are not in it yet.
+    new: Vec<Retained<MTLComputePipelineDescriptor>>,
 }
 
-// SAFETY: an archive belongs to no thread; it is only used under the mutex, one call at a time, and by
-// Metal itself while it makes a pipeline, which Metal guards.
+// SAFETY: archives and descriptors belong to no thread. They are only used under the mutex, one call at
+// a time; a descriptor that is handed in here is not used elsewhere any more.
 unsafe impl Send for State {}
 
 impl Archive {
@@ -58,49 +62,86 @@ impl Archive {
             .ok()?;
         let state = State {
             raw,
-            is_changed: false,
+            new: Vec::new(),
         };
         Some(Archive {
-            path,
-            state: Mutex::new(state),
+            path: Arc::new(path),
+            state: Arc::new(Mutex::new(state)),
         })
     }
 
-    /// Lets a pipeline be looked up here.
-    pub(super) fn attach(&self, descriptor: &MTLComputePipelineDescriptor) {
-        let archives = NSArray::from_slice(&[&*self.lock().raw]);
-        descriptor.setBinaryArchives(Some(&archives));
+    /// A pipeline that was kept.
+    pub(super) fn find(
+        &self,
+        gpu: &Gpu,
+        descriptor: &MTLComputePipelineDescriptor,
+    ) -> Option<Retained<ProtocolObject<dyn MTLComputePipelineState>>> {
+        let state = self.lock();
+        descriptor.setBinaryArchives(Some(&NSArray::from_slice(&[&*state.raw])));
+        let kept = gpu.newComputePipelineStateWithDescriptor_options_reflection_error(
+            descriptor,
+            MTLPipelineOption::FailOnBinaryArchiveMiss,
+            None,
+        );
+        // What is not here is compiled outside of the mutex, without the archive.
+        descriptor.setBinaryArchives(None);
+        kept.ok()
     }
 
-    /// Adds a pipeline.
-    pub(super) fn learn(&self, descriptor: &MTLComputePipelineDescriptor) {
-        let mut state = self.lock();
-        match state
-            .raw
-            .addComputePipelineFunctionsWithDescriptor_error(descriptor)
-        {
-            Ok(()) => state.is_changed = true,
-            Err(error) => tracing::debug!(error = said(error), "a pipeline is not kept"),
-        }
+    /// Takes note of a pipeline that is to be kept.
+    pub(super) fn learn(&self, descriptor: Retained<MTLComputePipelineDescriptor>) {
+        self.lock().new.push(descriptor);
     }
 
-    /// Writes the file if there is something new, whole or not at all.
+    /// Adds what is new and writes the file, if there is something new.
     pub(super) fn save(&self) {
-        let mut state = self.lock();
-        if !state.is_changed {
+        if self.lock().new.is_empty() {
             return;
         }
-        state.is_changed = false;
-        // Another process may be saving the same archive.
-        let part = self
-            .path
-            .with_extension(format!("{}.part", std::process::id()));
-        let saved = write(&state.raw, &part)
-            .and_then(|()| std::fs::rename(&part, &self.path).map_err(|error| error.to_string()));
-        if let Err(error) = saved {
-            tracing::warn!(path = %self.path.display(), error, "pipelines are not kept");
-            let _ = std::fs::remove_file(&part);
+        let archive = self.clone();
+        let spawned = std::thread::Builder::new()
+            .name("pipeline archive".into())
+            .spawn(move || autoreleasepool(|_| archive.add_and_write()));
+        if let Err(error) = spawned {
+            tracing::debug!(%error, "pipelines are not kept");
         }
+    }
+
+    fn add_and_write(&self) {
+        // The mutex is free between two pipelines, so that others can look one up.
+        loop {
+            let mut state = self.lock();
+            let Some(descriptor) = state.new.pop() else {
+                break;
+            };
+            let added = state
+                .raw
+                .addComputePipelineFunctionsWithDescriptor_error(&descriptor);
+            if let Err(error) = added {
+                tracing::debug!(error = said(error), "a pipeline is not kept");
+            }
+        }
+        if let Err(error) = self.write() {
+            tracing::warn!(path = %self.path.display(), error, "pipelines are not kept");
+        }
+    }
+
+    /// Writes the file, whole or not at all. Other threads and processes may be doing the same.
+    fn write(&self) -> Result<(), String> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let ending = format!("{}-{count}.part", std::process::id());
+        let part = self.path.with_extension(ending);
+        if let Some(folder) = self.path.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+        }
+        let url = NSURL::from_file_path(&part).ok_or("its path is no URL")?;
+        let written = self.lock().raw.serializeToURL_error(&url).map_err(said);
+        let moved = written
+            .and_then(|()| std::fs::rename(&part, &*self.path).map_err(|error| error.to_string()));
+        moved.inspect_err(|_| {
+            let _ = std::fs::remove_file(&part);
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -120,14 +161,6 @@ fn load(
     }
     gpu.newBinaryArchiveWithDescriptor_error(&descriptor)
         .map_err(said)
-}
-
-fn write(archive: &ProtocolObject<dyn MTLBinaryArchive>, path: &Path) -> Result<(), String> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
-    }
-    let url = NSURL::from_file_path(path).ok_or("its path is no URL")?;
-    archive.serializeToURL_error(&url).map_err(said)
 }
 
 fn path(gpu: &Gpu) -> Option<PathBuf> {

@@ -61,34 +61,29 @@ impl MetalCompiler {
         Ok(descriptor)
     }
 
-    /// The pipeline from the archive, or a new one that the archive learns.
-    fn pipeline(
-        &self,
-        descriptor: &MTLComputePipelineDescriptor,
-    ) -> Result<Retained<ProtocolObject<dyn MTLComputePipelineState>>, String> {
-        let make = |options| {
-            self.gpu
-                .newComputePipelineStateWithDescriptor_options_reflection_error(
-                    descriptor, options, None,
-                )
-        };
-        let Some(archive) = &self.archive else {
-            return make(MTLPipelineOption::None).map_err(said);
-        };
-        archive.attach(descriptor);
-        if let Ok(kept) = make(MTLPipelineOption::FailOnBinaryArchiveMiss) {
-            return Ok(kept);
-        }
-        let made = make(MTLPipelineOption::None).map_err(said)?;
-        archive.learn(descriptor);
-        Ok(made)
-    }
-
     fn make(&self, key: &PipelineKey) -> Result<Compiled<MetalPipeline>, String> {
         let descriptor = self.descriptor(key)?;
-        let pipeline = self.pipeline(&descriptor)?;
+        let kept = self
+            .archive
+            .as_ref()
+            .and_then(|archive| archive.find(&self.gpu, &descriptor));
+        let is_new = kept.is_none();
+        let pipeline = match kept {
+            Some(pipeline) => pipeline,
+            None => self
+                .gpu
+                .newComputePipelineStateWithDescriptor_options_reflection_error(
+                    &descriptor,
+                    MTLPipelineOption::None,
+                    None,
+                )
+                .map_err(said)?,
+        };
         if cfg!(debug_assertions) {
             reflection::check(&self.gpu, &descriptor, key)?;
+        }
+        if let (true, Some(archive)) = (is_new, &self.archive) {
+            archive.learn(descriptor);
         }
         let in_use = pipeline.staticThreadgroupMemoryLength();
         let room = self.gpu.maxThreadgroupMemoryLength().saturating_sub(in_use);
@@ -109,7 +104,7 @@ impl Compiler for MetalCompiler {
 
     fn settled(&self) {
         if let Some(archive) = &self.archive {
-            autoreleasepool(|_| archive.save());
+            archive.save();
         }
     }
 }
