@@ -3,6 +3,7 @@
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::models;
+use crate::terminal::shown;
 use akunu_engine::{
     CancelFlag, GenerateOptions, Generation, Model, Sampling, SessionOptions, StopReason,
 };
@@ -115,12 +116,12 @@ pub fn collect(mut generation: Generation, out: &mut dyn Write) -> Result<Answer
         }
         answer.ids.push(token.id);
         answer.text.push_str(&token.text);
-        write!(out, "{}", token.text)?;
+        write!(out, "{}", shown(&token.text))?;
         out.flush()?;
     }
     answer.rest = begin.elapsed();
     let tail = generation.tail();
-    write!(out, "{tail}")?;
+    write!(out, "{}", shown(&tail))?;
     out.flush()?;
     answer.text.push_str(&tail);
     answer.stop = generation.stop().unwrap_or(answer.stop);

@@ -1,5 +1,6 @@
 //! What differs between a terminal and a pipe: colours, and who reads the notes.
 
+use std::borrow::Cow;
 use std::env;
 use std::io::{self, IsTerminal, Write};
 
@@ -23,6 +24,23 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", dim(text, colour));
 }
 
+/// What a model says, as it may be shown: on a terminal without control characters, which could move
+/// the cursor or worse.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    match io::stdout().is_terminal() {
+        true => without_controls(text),
+        false => text.into(),
+    }
+}
+
+fn without_controls(text: &str) -> Cow<'_, str> {
+    let is_wild = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    match text.contains(is_wild) {
+        true => text.replace(is_wild, "").into(),
+        false => text.into(),
+    }
+}
+
 /// The prompt as it is, and as it is shown.
 pub fn prompt() -> (String, String) {
     let plain = "> ".to_string();
@@ -35,6 +53,12 @@ pub fn prompt() -> (String, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_model_cannot_steer_the_terminal() {
+        assert_eq!(without_controls("a\u{1b}[2Jb\r\u{7}"), "a[2Jb");
+        assert_eq!(without_controls("two\n\tlines é"), "two\n\tlines é");
+    }
 
     #[test]
     fn a_pipe_gets_no_colour() {
