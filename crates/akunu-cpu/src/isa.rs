@@ -29,11 +29,7 @@ impl Isa {
 
     /// The best level of this machine.
     pub fn detect() -> Isa {
-        let mut best = Isa::Scalar;
-        for isa in Isa::available() {
-            best = isa;
-        }
-        best
+        Isa::available().pop().unwrap_or(Isa::Scalar)
     }
 
     /// The levels that this machine has, the slower ones first.

@@ -1,6 +1,7 @@
 //! The shift of a KV cache: drops the oldest positions and turns the keys back by as many. Parts share
 //! the heads.
 
+use akunu_kernels::kernel::rope::Style;
 use akunu_types::params::KVCacheShiftParams;
 use half::f16;
 
@@ -8,7 +9,6 @@ use super::rope::{frequencies, rotate, to_halves};
 use crate::call::Call;
 use crate::part::Part;
 use crate::simd::{Body, Lanes};
-use akunu_kernels::kernel::rope::Style;
 
 /// `k[p] = turn(k[p + shift], -shift)`, `v[p] = v[p + shift]`; `NEOX` pairs the halves of a head.
 pub(crate) struct Shift<const NEOX: bool>;

@@ -220,45 +220,67 @@ impl Write<'_> {
 /// The CPU has the instructions.
 #[inline(always)]
 pub(super) unsafe fn rotate<L: Lanes>(head: &mut [f32], turn: Turn) {
-    let n = turn.cosines.len();
-    let (whole, rest) = (n / L::N * L::N, n % L::N);
-    let (cosines, sines) = (turn.cosines.as_ptr(), turn.sines.as_ptr());
-    assert!(turn.sines.len() == n);
-    // SAFETY: all accesses are below `n`, or below `2 n` in the head, which is compared with its length.
+    // SAFETY: by the caller's promise.
     unsafe {
         match turn.style {
-            Style::Interleaved => {
-                assert!(head.len() >= n);
-                for at in (0..whole).step_by(L::N) {
-                    let to = head.as_mut_ptr().add(at);
-                    let (x, cosine) = (L::load(to), L::load(cosines.add(at)));
-                    let across = x.swap_pairs().mul(L::load(sines.add(at)));
-                    x.fma(cosine, across).store(to);
-                }
-                let to = head.as_mut_ptr().add(whole);
-                let x = L::load_part(to, rest);
-                let cosine = L::load_part(cosines.add(whole), rest);
-                let across = x.swap_pairs().mul(L::load_part(sines.add(whole), rest));
-                x.fma(cosine, across).store_part(to, rest);
-            }
-            Style::SplitHalves => {
-                assert!(head.len() >= 2 * n);
-                for at in (0..whole).step_by(L::N) {
-                    let (a, b) = (head.as_mut_ptr().add(at), head.as_mut_ptr().add(n + at));
-                    let (cosine, sine) = (L::load(cosines.add(at)), L::load(sines.add(at)));
-                    let (x, y) = (L::load(a), L::load(b));
-                    x.mul(cosine).sub(y.mul(sine)).store(a);
-                    x.fma(sine, y.mul(cosine)).store(b);
-                }
-                let a = head.as_mut_ptr().add(whole);
-                let b = head.as_mut_ptr().add(n + whole);
-                let cosine = L::load_part(cosines.add(whole), rest);
-                let sine = L::load_part(sines.add(whole), rest);
-                let (x, y) = (L::load_part(a, rest), L::load_part(b, rest));
-                x.mul(cosine).sub(y.mul(sine)).store_part(a, rest);
-                x.fma(sine, y.mul(cosine)).store_part(b, rest);
-            }
+            Style::Interleaved => rotate_neighbours::<L>(head, turn),
+            Style::SplitHalves => rotate_halves::<L>(head, turn),
         }
+    }
+}
+
+/// `x[i] = x[i] * cosine[i] + x[i ^ 1] * sine[i]`.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn rotate_neighbours<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
+    let n = cosines.len();
+    assert!(sines.len() == n && head.len() >= n);
+    let (whole, rest) = (n / L::N * L::N, n % L::N);
+    let (cosines, sines) = (cosines.as_ptr(), sines.as_ptr());
+    // SAFETY: all accesses are below `n`.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            let to = head.as_mut_ptr().add(at);
+            let (x, cosine) = (L::load(to), L::load(cosines.add(at)));
+            let across = x.swap_pairs().mul(L::load(sines.add(at)));
+            x.fma(cosine, across).store(to);
+        }
+        let to = head.as_mut_ptr().add(whole);
+        let x = L::load_part(to, rest);
+        let cosine = L::load_part(cosines.add(whole), rest);
+        let across = x.swap_pairs().mul(L::load_part(sines.add(whole), rest));
+        x.fma(cosine, across).store_part(to, rest);
+    }
+}
+
+/// `a, b = a * cosine - b * sine, a * sine + b * cosine` for the two halves of the head.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn rotate_halves<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
+    let n = cosines.len();
+    assert!(sines.len() == n && head.len() >= 2 * n);
+    let (whole, rest) = (n / L::N * L::N, n % L::N);
+    let (cosines, sines) = (cosines.as_ptr(), sines.as_ptr());
+    let (a, b) = head.split_at_mut(n);
+    let (a, b) = (a.as_mut_ptr(), b.as_mut_ptr());
+    // SAFETY: all accesses are below `n`.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            let (cosine, sine) = (L::load(cosines.add(at)), L::load(sines.add(at)));
+            let (x, y) = (L::load(a.add(at)), L::load(b.add(at)));
+            x.mul(cosine).sub(y.mul(sine)).store(a.add(at));
+            x.fma(sine, y.mul(cosine)).store(b.add(at));
+        }
+        let cosine = L::load_part(cosines.add(whole), rest);
+        let sine = L::load_part(sines.add(whole), rest);
+        let (a, b) = (a.add(whole), b.add(whole));
+        let (x, y) = (L::load_part(a, rest), L::load_part(b, rest));
+        x.mul(cosine).sub(y.mul(sine)).store_part(a, rest);
+        x.fma(sine, y.mul(cosine)).store_part(b, rest);
     }
 }
 

@@ -10,6 +10,8 @@
 //! Parts share the jobs: the longest first, dealt out forwards and backwards in turn, since with causal
 //! attention later queries see more keys.
 
+use std::ops::Range;
+
 use half::f16;
 
 use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
@@ -145,59 +147,69 @@ impl Job<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
         let problem = self.problem;
-        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
         let mut work = self.work::<L>(memory);
         self.start::<L>(&mut work);
-        let queries = self.first..self.first + self.n_queries;
-        let ranges = queries.clone().map(|query| problem.mask.keys(query));
-        let seen = ranges.filter(|keys| !keys.is_empty());
-        let (mut first, end) = seen.fold((usize::MAX, 0), |(first, end), keys| {
-            (first.min(keys.start), end.max(keys.end))
-        });
-        while first < end {
-            let n = BLOCK.min(end - first);
-            // SAFETY: the CPU has the instructions; the matrices have the sizes of the products.
-            unsafe {
-                self.load::<L>(&mut work, first, n);
-                let keys = Strided {
-                    elements: work.k,
-                    row: problem.head_dim,
-                    col: 1,
-                };
-                let sizes = Sizes {
-                    m: n,
-                    n: rows,
-                    k: problem.head_dim,
-                    panel_rows: problem.head_dim,
-                };
-                product::<L, false>(keys, work.q, work.s, sizes);
-                problem.cap::<L>(&mut work.s[..n * rows]);
-                self.hide(work.s, first, n, rows);
-                weigh::<L>(&mut work, n, rows);
-                let weights = Strided {
-                    elements: work.s,
-                    row: 1,
-                    col: rows,
-                };
-                let sizes = Sizes {
-                    m: self.n_queries * problem.group,
-                    n: columns,
-                    k: n,
-                    panel_rows: BLOCK,
-                };
-                shrink::<L>(work.o, work.factors, columns);
-                product::<L, true>(weights, work.v, work.o, sizes);
-            }
-            first += n;
+        let keys = self.keys();
+        for first in keys.clone().step_by(BLOCK) {
+            // SAFETY: the CPU has the instructions.
+            unsafe { self.attend::<L>(&mut work, first, BLOCK.min(keys.end - first)) };
         }
-        for (row, &weight) in work.weights.iter().enumerate() {
+        for row in 0..self.n_queries * problem.group {
             let (query, g) = (row / problem.group, row % problem.group);
-            if query < self.n_queries {
-                let head = self.kv_head * problem.group + g;
-                let sum = &work.o[row * columns..][..problem.head_dim];
-                // SAFETY: by the caller's promise.
-                unsafe { problem.finish(self.first + query, head, sum, weight) };
-            }
+            let head = self.kv_head * problem.group + g;
+            let sum = &work.o[row * self.columns::<L>()..][..problem.head_dim];
+            // SAFETY: by the caller's promise.
+            unsafe { problem.finish(self.first + query, head, sum, work.weights[row]) };
+        }
+    }
+
+    /// From the first key that some query sees to the last.
+    fn keys(&self) -> Range<usize> {
+        let queries = self.first..self.first + self.n_queries;
+        let ranges = queries.map(|query| self.problem.mask.keys(query));
+        let seen = ranges.filter(|keys| !keys.is_empty());
+        let joined = seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+        joined.unwrap_or(0..0)
+    }
+
+    /// Attends to `n` keys from `first` on.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn attend<L: Lanes>(&self, work: &mut Work, first: usize, n: usize) {
+        let (problem, rows, columns) = (self.problem, self.rows::<L>(), self.columns::<L>());
+        let scores = Sizes {
+            m: n,
+            n: rows,
+            k: problem.head_dim,
+            panel_rows: problem.head_dim,
+        };
+        let sums = Sizes {
+            m: self.n_queries * problem.group,
+            n: columns,
+            k: n,
+            panel_rows: BLOCK,
+        };
+        // SAFETY: by the caller's promise.
+        unsafe {
+            self.load::<L>(work, first, n);
+            let keys = Strided {
+                elements: work.k,
+                row: problem.head_dim,
+                col: 1,
+            };
+            product::<L, false>(keys, work.q, work.s, scores);
+            problem.cap::<L>(&mut work.s[..n * rows]);
+            self.hide(work.s, first, n, rows);
+            weigh::<L>(work, n, rows);
+            shrink::<L>(work.o, work.factors, columns);
+            let weights = Strided {
+                elements: work.s,
+                row: 1,
+                col: rows,
+            };
+            product::<L, true>(weights, work.v, work.o, sums);
         }
     }
 
