@@ -226,6 +226,7 @@ const MODEST_THREADS: u64 = 256;
 pub struct Plan {
     dispatches: Vec<Dispatch>,
     barriers: Vec<bool>,
+    flops: Vec<u64>,
     max_position: u32,
 }
 
@@ -238,6 +239,10 @@ impl Plan {
         }
         Ok(Plan {
             barriers: hazard::barriers(&dispatches, max_position),
+            flops: dispatches
+                .iter()
+                .map(|dispatch| dispatch.work(max_position).flops)
+                .collect(),
             dispatches,
             max_position,
         })
@@ -252,6 +257,11 @@ impl Plan {
     /// ended before it begins. Dispatches without one between them may run at the same time.
     pub fn barrier_before(&self, index: usize) -> bool {
         self.barriers[index]
+    }
+
+    /// Operations of each dispatch at the largest position.
+    pub fn flops(&self) -> &[u64] {
+        &self.flops
     }
 
     /// The largest position that a run may be patched to.

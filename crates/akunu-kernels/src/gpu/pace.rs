@@ -30,8 +30,7 @@ impl Pace {
     /// The command buffers of `n` rounds from position `first` on.
     pub(super) fn parts(&self, plan: &Plan, first: u32, n: u32) -> Vec<Part> {
         if n == 1 {
-            let dispatches = plan.dispatches().iter();
-            return cut(dispatches.map(|dispatch| dispatch.work(first).flops))
+            return cut(plan.flops())
                 .map(|dispatches| Part {
                     positions: first..first + 1,
                     dispatches,
@@ -69,9 +68,9 @@ impl Pace {
 }
 
 /// Consecutive dispatches, as many as stay within the limit of operations, but at least one.
-fn cut(flops: impl Iterator<Item = u64>) -> impl Iterator<Item = Range<usize>> {
+fn cut(flops: &[u64]) -> impl Iterator<Item = Range<usize>> {
     let (mut parts, mut sum): (Vec<Range<usize>>, u64) = (Vec::new(), 0);
-    for (at, flops) in flops.enumerate() {
+    for (at, &flops) in flops.iter().enumerate() {
         sum = sum.saturating_add(flops);
         match parts.last_mut() {
             Some(part) if sum <= MAX_FLOPS => part.end = at + 1,
@@ -104,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_long_round_is_cut_by_what_it_computes() {
-        let parts = |flops: &[u64]| cut(flops.iter().copied()).collect::<Vec<_>>();
+        let parts = |flops: &[u64]| cut(flops).collect::<Vec<_>>();
         let third = MAX_FLOPS / 3;
         assert_eq!(parts(&[]), []);
         assert_eq!(parts(&[third; 7]), [0..3, 3..6, 6..7]);
