@@ -1,7 +1,10 @@
 //! The exact calls of a submission.
 
-use akunu_kernels::gpu::{Call, UnorderedPair, replay, unordered_pairs};
-use akunu_kernels::{Device, DeviceError, KernelId, Plan};
+use akunu_kernels::gpu::{
+    Call, Compiled, Numbered, Part, Recorder, Resources, UnorderedPair, encode_part, replay,
+    unordered_pairs,
+};
+use akunu_kernels::{Device, DeviceError, Dispatch, KernelId, PipelineId, PipelineKey, Plan};
 use akunu_sim::CallLog;
 
 use super::{BYTES, Bench, COUNT, SLOTS};
@@ -98,6 +101,75 @@ fn a_long_chain_is_cut() {
     let lengths: Vec<usize> = bench.log.submissions().iter().map(Vec::len).collect();
     // A round has six calls, between two rounds is a barrier, and the end is one.
     assert_eq!(lengths, [8 * 7, 8 * 7, 4 * 7]);
+}
+
+/// Buffers and pipelines by the numbers that the bench gives them.
+struct Numbers {
+    buffers: [Number; 2],
+    pipelines: Vec<Compiled<Number>>,
+}
+
+struct Number(u32);
+
+impl Numbered for Number {
+    fn number(&self) -> u32 {
+        self.0
+    }
+}
+
+impl Resources<Recorder<Number, Number>> for Numbers {
+    fn place(
+        &self,
+        dispatch: &Dispatch,
+        binding: usize,
+        _: u32,
+    ) -> Result<(&Number, usize), DeviceError> {
+        let slice = dispatch.bindings[binding];
+        Ok((&self.buffers[slice.buffer.id as usize], slice.offset))
+    }
+
+    fn pipeline(&self, id: PipelineId) -> Result<&Compiled<Number>, DeviceError> {
+        Ok(&self.pipelines[id.0 as usize])
+    }
+}
+
+/// A round in two command buffers: the same calls, but for the barrier where the second begins.
+#[test]
+fn a_round_can_be_cut_between_dispatches() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    bench.device.run(&plan, 3).expect("runs");
+    let whole = bench.log.submissions().remove(0);
+    let is_addition = |key: &PipelineKey| key.kernel == KernelId::VectorAdd;
+    let addition = bench.log.pipelines().iter().position(is_addition);
+    // The bench asks for the addition first; the simulator numbers what is compiled first.
+    let numbers = match addition {
+        Some(0) => [0, 1],
+        _ => [1, 0],
+    };
+    let compiled = |number| Compiled {
+        pipeline: Number(number),
+        max_threads: 1024,
+        threadgroup_room: 0,
+    };
+    let resources = Numbers {
+        buffers: [Number(0), Number(1)],
+        pipelines: numbers.map(compiled).into(),
+    };
+    let encode = |dispatches| {
+        let mut recorder = Recorder::new();
+        let part = Part {
+            positions: 3..4,
+            dispatches,
+        };
+        encode_part(&plan, &part, &resources, &mut recorder).expect("all is there");
+        recorder.end()
+    };
+    let (first, second) = (encode(0..2), encode(2..4));
+    let split = whole.iter().position(|call| *call == Call::Barrier);
+    let split = split.expect("the third dispatch has a barrier");
+    assert_eq!(first[..first.len() - 1], whole[..split]);
+    assert_eq!(second, whole[split + 1..]);
 }
 
 /// Planted: each barrier in turn is taken out of a chain, and each time the check finds the pair.
