@@ -1,0 +1,168 @@
+//! Real models against llama.cpp: ids, logits, greedy tokens and perplexity.
+
+mod files;
+mod record;
+
+use std::path::Path;
+use std::sync::Mutex;
+
+use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
+use akunu_tokenizer::EncodeOptions;
+use akunu_types::DType;
+
+use crate::files::{asset, check_hash, converted};
+use crate::record::{Prompt, Record, text};
+
+/// The device takes all cores; two models at once would wait for one another.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+const SMOLLM2: (&str, &str) = ("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
+
+#[test]
+fn smollm2_q4_1() {
+    let record = Record::read("smollm2-q4_1");
+    let path = asset(SMOLLM2.0, SMOLLM2.1);
+    check_hash(&path, &record.sha256);
+    agrees(&path, &record, 1e-3);
+}
+
+#[test]
+fn smollm2_q4_0() {
+    converted_smollm2_agrees(DType::Q4_0, 1e-3);
+}
+
+#[test]
+fn smollm2_q8_0() {
+    converted_smollm2_agrees(DType::Q8_0, 1e-3);
+}
+
+#[test]
+fn gemma3_270m() {
+    let record = Record::read("gemma3-270m");
+    let path = asset("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
+    check_hash(&path, &record.sha256);
+    agrees(&path, &record, 1e-3);
+}
+
+fn converted_smollm2_agrees(dtype: DType, max_error: f64) {
+    let record = Record::read(&format!("smollm2-{dtype}"));
+    let path = converted(&asset(SMOLLM2.0, SMOLLM2.1), dtype, &record.sha256);
+    agrees(&path, &record, max_error);
+}
+
+/// All that was recorded of one file: the same ids, logits, tokens and perplexity.
+///
+/// llama.cpp rounds what it multiplies with quantised weights to 8 bits, and so does our CPU device.
+/// A value that falls on the other side of such a rounding moves others, so that both scatter around
+/// the exact logits: llama.cpp with another attention algorithm or a cache of 32 bits is as far from
+/// itself (`spread`) as we are from it, and that is the bound where it is wider than `max_error`. The
+/// file in f16 has no such rounding and no such scatter; there `max_error` is what counts.
+fn agrees(path: &Path, record: &Record, max_error: f64) {
+    let _guard = ONE_AT_A_TIME.lock();
+    let options = CpuOptions {
+        threads: Some(1),
+        ..Default::default()
+    };
+    let device = CpuDevice::new(options).expect("a CPU");
+    let model = Model::load(path, Box::new(device)).unwrap_or_else(|error| panic!("{error}"));
+    let options = SessionOptions {
+        context: Some(1024),
+        ..Default::default()
+    };
+    let mut session = model.session(options).expect("memory");
+    let spread = mean(record.prompts.iter().map(|prompt| prompt.spread));
+    let mut errors = Vec::new();
+    for prompt in &record.prompts {
+        assert_eq!(encode(&model, &prompt.text), prompt.ids, "{}", prompt.text);
+        session.feed(&prompt.ids).expect("fits");
+        errors.push(error(&session.logits().expect("some"), &prompt.logits));
+        same_tokens(&mut session, prompt, spread);
+    }
+    let found = mean(errors.iter().copied());
+    assert!(
+        found <= max_error.max(spread),
+        "NMSE {found:e}, spread {spread:e}: {errors:?}"
+    );
+    let (ours, theirs) = (perplexity(&mut session, record), record.perplexity.value);
+    println!("NMSE {found:.1e} (spread {spread:.1e}), perplexity {ours:.3} and {theirs:.3}");
+    let ratio = ours / theirs;
+    assert!(
+        (ratio - 1.0).abs() < 0.005,
+        "perplexity {ours}, not {theirs}"
+    );
+}
+
+fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len() as f64;
+    values.sum::<f64>() / n
+}
+
+fn encode(model: &Model, text: &str) -> Vec<u32> {
+    let options = EncodeOptions {
+        add_special: true,
+        parse_special: false,
+    };
+    model.tokenizer().encode(text, options).expect("text")
+}
+
+/// The error of our logits as a share of the power of theirs, over those that were recorded.
+fn error(ours: &[f32], theirs: &[f32]) -> f64 {
+    let at = |i: usize| f64::from(ours[i * ours.len() / theirs.len()]);
+    let (mut error, mut power) = (0.0, 0.0);
+    for (i, &theirs) in theirs.iter().enumerate() {
+        error += (at(i) - f64::from(theirs)).powi(2);
+        power += f64::from(theirs).powi(2);
+    }
+    error / power
+}
+
+/// The greedy tokens are theirs. Where they part, ours was better than theirs by less than 0.05 in our
+/// logits, or by less than three standard deviations of the scatter.
+fn same_tokens(session: &mut Session, prompt: &Prompt, spread: f64) {
+    let options = GenerateOptions {
+        max_tokens: prompt.tokens.len(),
+        ignore_end: true,
+        ..Default::default()
+    };
+    let generation = session.generate(options).expect("fine");
+    let ours: Vec<u32> = generation.map(|token| token.expect("runs").id).collect();
+    assert_eq!(ours.len(), prompt.tokens.len());
+    let mut pairs = ours.iter().zip(&prompt.tokens);
+    let Some(at) = pairs.position(|(a, b)| a != b) else {
+        return;
+    };
+    let before = [&prompt.ids[..], &ours[..at]].concat();
+    session.feed(&before).expect("fits");
+    let logits = session.logits().expect("some");
+    let power = mean(logits.iter().map(|&logit| f64::from(logit).powi(2)));
+    let bound = (3.0 * (spread * power).sqrt()).max(0.05);
+    let gap = f64::from(logits[ours[at] as usize] - logits[prompt.tokens[at] as usize]);
+    println!(
+        "{} ids: part at token {at} by {gap:.3}, bound {bound:.3}",
+        prompt.ids.len()
+    );
+    assert!(gap < bound, "token {at} after {}: {gap} apart", prompt.text);
+}
+
+/// By llama.cpp's method: in each chunk the second half is scored, and a beginning token, where the
+/// model wants one, takes the place of a chunk's first.
+fn perplexity(session: &mut Session, record: &Record) -> f64 {
+    let model = session.model();
+    let mut ids = encode(model, &text());
+    assert_eq!(ids.len(), record.perplexity.n_tokens);
+    let without = EncodeOptions {
+        add_special: false,
+        parse_special: false,
+    };
+    let plain = model.tokenizer().encode(&text(), without).expect("text");
+    let begin = (plain.len() < ids.len()).then_some(ids[0]);
+    let mut scores = Vec::new();
+    for chunk in ids.chunks_exact_mut(record.chunk) {
+        chunk[0] = begin.unwrap_or(chunk[0]);
+        let scored = session.score(chunk, record.chunk / 2 + 1).expect("fits");
+        scores.extend(scored.into_iter().map(f64::from));
+    }
+    assert_eq!(scores.len(), record.perplexity.n_scored);
+    (-scores.iter().sum::<f64>() / scores.len() as f64).exp()
+}
