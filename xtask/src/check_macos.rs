@@ -12,38 +12,15 @@
 //! those of dependencies are not shown (cargo caps them).
 
 use crate::debian;
+use crate::debian_rust;
 use crate::failure::Failure;
 use crate::process::{self, ProcessError};
 use crate::workspace;
-use std::path::Path;
 use std::process::Command;
 
 const TARGET: &str = "aarch64-apple-darwin";
-const BIN: &str = "/usr/bin";
-/// The Debian packages, each with a file that shows whether it is there.
-const PACKAGES: [(&str, &str); 4] = [
-    ("rustc-web", "/usr/bin/rustc"),
-    ("cargo-web", "/usr/bin/cargo"),
-    ("rust-web-clippy", "/usr/bin/cargo-clippy"),
-    (
-        "rust-web-src",
-        "/usr/lib/rustlib/src/rust/library/Cargo.toml",
-    ),
-];
-/// Nothing that is compiled here runs for long: the profile's optimisations would only cost time.
-const UNOPTIMISED: [&str; 3] = [
-    "profile.dev.opt-level=0",
-    "profile.dev.debug=false",
-    "profile.dev.package.\"*\".opt-level=0",
-];
-/// Names that rustup or an outer cargo sets for the project's toolchain; they would mix the two.
-const OTHER_TOOLCHAIN: [&str; 5] = [
-    "CARGO",
-    "CARGO_TARGET_DIR",
-    "LD_LIBRARY_PATH",
-    "RUSTUP_TOOLCHAIN",
-    "RUSTDOC",
-];
+/// What clippy needs beside the compiler.
+const CLIPPY: (&str, &str) = ("rust-web-clippy", "/usr/bin/cargo-clippy");
 
 /// The crate with the Metal code, and what makes its build script plant a type error there.
 const METAL_CRATE: &str = "akunu-kernels";
@@ -97,29 +74,8 @@ fn native() -> Command {
 }
 
 fn on_linux() -> Result<Command, Failure> {
-    let absent = PACKAGES
-        .iter()
-        .filter(|(_, file)| !Path::new(file).exists());
-    let missing: Vec<&str> = absent.map(|(package, _)| *package).collect();
-    debian::install(&missing)?;
-    let bin = Path::new(BIN);
-    let mut command = Command::new(bin.join("cargo"));
-    for name in OTHER_TOOLCHAIN {
-        command.env_remove(name);
-    }
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let path = std::iter::once(bin.to_path_buf()).chain(std::env::split_paths(&path));
-    let path = std::env::join_paths(path)
-        .map_err(|e| Failure::Found(format!("PATH cannot be extended by {BIN}: {e}")))?;
-    command.env("PATH", path).env("RUSTC", bin.join("rustc"));
-    // Allows -Z options on a stable compiler.
-    command.env("RUSTC_BOOTSTRAP", "1");
-    command.args(["clippy", "-Zbuild-std", "--target", TARGET, "--target-dir"]);
-    command.arg(workspace::root().join("target/macos-check"));
-    for setting in UNOPTIMISED {
-        command.args(["--config", setting]);
-    }
-    Ok(command)
+    debian::install_missing(&[CLIPPY])?;
+    debian_rust::cargo("clippy", TARGET, "macos-check")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::process;
+use std::path::Path;
 use std::process::Command;
 
 /// Installs these packages; when this is not Debian or we are not root, fails and names them.
@@ -18,6 +19,15 @@ pub fn install(missing: &[&str]) -> Result<(), Failure> {
         apt_get_install(missing)
     })?;
     Ok(())
+}
+
+/// Installs those packages whose file is not there.
+pub fn install_missing(packages: &[(&str, &str)]) -> Result<(), Failure> {
+    let absent = packages
+        .iter()
+        .filter(|(_, file)| !Path::new(file).exists());
+    let missing: Vec<&str> = absent.map(|(package, _)| *package).collect();
+    install(&missing)
 }
 
 fn apt_get_install(names: &[&str]) -> Result<(), process::ProcessError> {

@@ -10,10 +10,12 @@ mod assets;
 mod check_macos;
 mod compare;
 mod debian;
+mod debian_rust;
 mod failure;
 mod gpu;
 mod header;
 mod kernels;
+mod neon;
 mod parity;
 mod process;
 mod shaders;
@@ -50,6 +52,8 @@ enum Command {
     Header(header::Args),
     /// Run every kernel in the simulator, compile it to PTX, and print the table
     Kernels(kernels::Args),
+    /// Run the tests of the CPU device on 64-bit ARM, or on an emulator of it
+    Neon,
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
     /// Compile the kernels for the simulator, PTX or Metal
@@ -67,6 +71,7 @@ fn main() -> ExitCode {
         Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),
         Command::Kernels(args) => kernels::run(&args),
+        Command::Neon => neon::run(),
         Command::Parity => parity::run(),
         Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),
