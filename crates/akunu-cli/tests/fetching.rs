@@ -8,6 +8,7 @@ use program::{Finished, assert_error, assert_usage, command, smollm2};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// A person who has just arrived: an empty home, and no program on PATH but those put there.
 struct Newcomer {
@@ -39,13 +40,17 @@ impl Newcomer {
     }
 
     fn runs(&self, arguments: &[&str]) -> Finished {
+        program::finish(&mut self.command(arguments))
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(arguments);
         command
             .env("HOME", self.home.path())
             .env_remove("XDG_CACHE_HOME")
             .env("HF_ENDPOINT", "http://127.0.0.1:1")
             .env("PATH", self.home.path().join("bin"));
-        program::finish(&mut command)
+        command
     }
 }
 
@@ -136,6 +141,23 @@ esac"#
         let folder = newcomer.models().join("hub/me/tiny");
         assert!(!folder.join("model.gguf").exists());
     }
+}
+
+/// Ctrl-C while a download is under way: the program that downloads is ended, and nothing stays.
+#[test]
+fn an_interrupted_download_leaves_nothing() {
+    let newcomer = Newcomer::new();
+    newcomer.install("python3", "exec /bin/sleep 600");
+    let mut child = newcomer.command(&["pull", "smollm2"]).spawn().unwrap();
+    while is_empty(&newcomer.models()) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let signalled = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
+    assert!(signalled.unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(is_empty(&newcomer.models()), "nothing half-written stays");
 }
 
 #[test]
