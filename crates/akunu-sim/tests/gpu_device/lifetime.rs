@@ -3,7 +3,7 @@
 
 use akunu_kernels::gpu::{Backend, Compiler, Encoder};
 use akunu_kernels::{Device, DeviceError, KernelId, PipelineKey, Plan, Ticket};
-use akunu_sim::{Schedule, SimBackend};
+use akunu_sim::{Schedule, SimBackend, SimMemory};
 
 use super::{Bench, simulator};
 
@@ -49,28 +49,56 @@ fn a_buffer_that_is_released_under_way_lives_until_the_end() {
     assert_eq!(bench.log.submissions().len(), 1);
 }
 
-/// The same without the device, to show that the simulator notices.
-#[test]
-fn a_buffer_that_is_dropped_under_way_is_noticed() {
+/// The backend without the device: an addition, from a buffer to itself, told twice.
+fn told_twice(between: fn(&mut <SimBackend as Backend>::Encoder<'_>)) -> Told {
     let key = PipelineKey::plain(KernelId::VectorAdd);
     let mut backend = SimBackend::new(simulator(), Schedule::Ascending);
     let compiled = backend.compiler().compile(&key);
     let pipeline = compiled.expect("compiles").pipeline;
-    let buffer = backend.allocate(64, "test").expect("memory");
+    let buffer = backend.allocate(96, "test").expect("memory");
     let submission = backend.submit(|encoder| {
         encoder.set_pipeline(&pipeline);
         for index in 0..3 {
-            encoder.set_buffer(index, &buffer, 0);
+            encoder.set_buffer(index, &buffer, 32 * usize::from(index));
         }
-        encoder.set_bytes(3, &[0; 16]);
+        encoder.set_bytes(3, bytemuck::bytes_of(&[8u32, 0, 0, 0]));
+        encoder.dispatch([1, 1, 1], [32, 1, 1]);
+        between(encoder);
         encoder.dispatch([1, 1, 1], [32, 1, 1]);
         Ok(())
     });
-    drop(buffer);
-    let why = backend
-        .wait(submission.expect("recorded"))
-        .expect_err("it is gone");
+    Told {
+        backend,
+        buffer,
+        submission,
+    }
+}
+
+struct Told {
+    backend: SimBackend,
+    buffer: SimMemory,
+    submission: Result<<SimBackend as Backend>::Submission, DeviceError>,
+}
+
+/// Shows that the test above can fail: the simulator notices a buffer that is gone.
+#[test]
+fn a_buffer_that_is_dropped_under_way_is_noticed() {
+    let mut told = told_twice(|encoder| encoder.barrier());
+    drop(told.buffer);
+    let submission = told.submission.expect("recorded");
+    let why = told.backend.wait(submission).expect_err("it is gone");
     assert!(why.contains("released before the kernel ran"), "{why}");
+}
+
+/// Planted: both launches write the same bytes, and nothing orders them.
+#[test]
+fn a_submission_without_its_barrier_is_refused() {
+    assert!(told_twice(|encoder| encoder.barrier()).submission.is_ok());
+    let refused = told_twice(|_| ()).submission.expect_err("they race");
+    assert!(
+        refused.to_string().contains("a barrier is missing"),
+        "{refused}"
+    );
 }
 
 /// More chains than may be under way: the oldest ends first, and nothing is lost.
