@@ -38,6 +38,11 @@ fn smollm2_q8_0() {
 }
 
 #[test]
+fn smollm2_f16() {
+    converted_smollm2_agrees(DType::F16, 1e-5);
+}
+
+#[test]
 fn gemma3_270m() {
     let record = Record::read("gemma3-270m");
     let path = asset("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
@@ -57,7 +62,8 @@ fn converted_smollm2_agrees(dtype: DType, max_error: f64) {
 /// A value that falls on the other side of such a rounding moves others, so that both scatter around
 /// the exact logits: llama.cpp with another attention algorithm or a cache of 32 bits is as far from
 /// itself (`spread`) as we are from it, and that is the bound where it is wider than `max_error`. The
-/// file in f16 has no such rounding and no such scatter; there `max_error` is what counts.
+/// file in f16 has no such rounding and no such scatter; there `max_error` is what counts. The rounding
+/// raises the perplexity a little: ours is within 0.5 % of theirs, or of theirs without it.
 fn agrees(path: &Path, record: &Record, max_error: f64) {
     let _guard = ONE_AT_A_TIME.lock();
     let options = CpuOptions {
@@ -85,11 +91,11 @@ fn agrees(path: &Path, record: &Record, max_error: f64) {
         "NMSE {found:e}, spread {spread:e}: {errors:?}"
     );
     let (ours, theirs) = (perplexity(&mut session, record), record.perplexity.value);
-    println!("NMSE {found:.1e} (spread {spread:.1e}), perplexity {ours:.3} and {theirs:.3}");
-    let ratio = ours / theirs;
+    let is_near = |theirs: f64| (ours / theirs - 1.0).abs() < 0.005;
     assert!(
-        (ratio - 1.0).abs() < 0.005,
-        "perplexity {ours}, not {theirs}"
+        is_near(theirs) || record.exact_perplexity.is_some_and(is_near),
+        "perplexity {ours}, not {theirs} or {:?}",
+        record.exact_perplexity
     );
 }
 
@@ -138,10 +144,6 @@ fn same_tokens(session: &mut Session, prompt: &Prompt, spread: f64) {
     let power = mean(logits.iter().map(|&logit| f64::from(logit).powi(2)));
     let bound = (3.0 * (spread * power).sqrt()).max(0.05);
     let gap = f64::from(logits[ours[at] as usize] - logits[prompt.tokens[at] as usize]);
-    println!(
-        "{} ids: part at token {at} by {gap:.3}, bound {bound:.3}",
-        prompt.ids.len()
-    );
     assert!(gap < bound, "token {at} after {}: {gap} apart", prompt.text);
 }
 

@@ -12,6 +12,8 @@ pub struct Record {
     /// Tokens that the perplexity was computed over at once.
     pub chunk: usize,
     pub perplexity: Perplexity,
+    /// The perplexity with the same weights in f16: without the rounding of activations.
+    pub exact_perplexity: Option<f64>,
     pub prompts: Vec<Prompt>,
 }
 
