@@ -105,3 +105,12 @@ fn a_missing_python_says_what_to_install() {
         "{said}"
     );
 }
+
+/// Fails if the command runs nothing and calls that a success.
+#[test]
+#[cfg(not(target_os = "macos"))]
+fn the_metal_tests_are_refused_in_words_away_from_macos() {
+    let (code, said) = run(&mut xtask(&["test", "--device", "metal"]));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("on Macs only"), "{said}");
+}
