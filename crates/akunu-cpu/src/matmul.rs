@@ -183,14 +183,10 @@ impl<'a> Wanted<'a> {
     fn of(dispatch: &Dispatch, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
         let row = dispatch.kernel.row();
         let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
-        let dtype = row.dtype?;
         let [_, bytes, _] = product.bytes();
         let source = Source {
-            dtype,
+            weight: product.weight,
             bytes: buffers.place(weight.buffer, weight.offset).read(bytes),
-            stride: dtype.bytes_of(product.weight.stride)?,
-            rows: product.n as usize,
-            cols: product.k as usize,
         };
         let plan = matrix::Plan::of(&source)?;
         Some(Wanted {

@@ -86,7 +86,7 @@ type Written = Vec<(usize, AlignedBytes)>;
 /// number is above 1e-3 of many, a wrong row about 2.
 fn error_of_activations(row: &KernelRow, isa: Isa, expected: &Written) -> f64 {
     let n_outputs: usize = expected.iter().map(|(_, y)| y.as_ref().len() / 4).sum();
-    let quantised = |dtype: DType| dtype.block_len() > 1 && !dtype.is_mlx();
+    let quantised = |dtype: DType| dtype.block_len() > 1;
     let rounds = row.family == Family::Matmul && row.dtype.is_some_and(quantised);
     match (rounds && isa != Isa::Scalar, n_outputs) {
         (false, _) => 0.0,

@@ -121,6 +121,21 @@ impl Matrix {
             .collect()
     }
 
+    /// MLX: the packed values of a row from value `first` on, which is the first of its byte, and the scale and
+    /// the bias that value has.
+    pub fn mlx_run<'b>(&self, bytes: &'b [u8], row: usize, first: usize) -> (&'b [u8], [f16; 2]) {
+        let start = row * row_bytes(self.dtype, self.stride);
+        let packed = &bytes[start..start + row_bytes(self.dtype, self.cols)];
+        let half = |at: usize| {
+            let at = (self.scales_at & !1) + 2 * at;
+            f16::from_le_bytes([bytes[at], bytes[at + 1]])
+        };
+        let group = row * self.groups() + first / self.group_len();
+        let bits = mlx_bits(self.dtype) as usize;
+        let scales = [half(group), half(self.rows * self.groups() + group)];
+        (&packed[first * bits / 8..], scales)
+    }
+
     /// MLX: values of a group, in whole runs of 8.
     fn group_len(&self) -> usize {
         (self.group_size / 8).max(1) * 8

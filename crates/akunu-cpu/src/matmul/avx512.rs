@@ -92,9 +92,11 @@ unsafe fn by_format<const M: usize>(
             (4, Scales::Plain) => dots::<4, PLAIN, M>(panel, cells, x),
             (4, Scales::WithMin) => dots::<4, WITH_MIN, M>(panel, cells, x),
             (4, Scales::Grouped) => dots::<4, GROUPED, M>(panel, cells, x),
+            (4, Scales::Halves) => dots::<4, HALVES, M>(panel, cells, x),
             (5, Scales::Plain) => dots::<5, PLAIN, M>(panel, cells, x),
             (5, Scales::WithMin) => dots::<5, WITH_MIN, M>(panel, cells, x),
             (5, Scales::Grouped) => dots::<5, GROUPED, M>(panel, cells, x),
+            (6, Scales::WithMin) => dots::<6, WITH_MIN, M>(panel, cells, x),
             (6, Scales::Halves) => dots::<6, HALVES, M>(panel, cells, x),
             _ => dots::<8, PLAIN, M>(panel, cells, x),
         }

@@ -61,9 +61,11 @@ unsafe fn expand_quant(quant: Quant, base: *const u8, cells: (usize, usize), to:
             (4, Scales::Plain) => tiles::<4, PLAIN>(base, cells, offset, to),
             (4, Scales::WithMin) => tiles::<4, WITH_MIN>(base, cells, offset, to),
             (4, Scales::Grouped) => tiles::<4, GROUPED>(base, cells, offset, to),
+            (4, Scales::Halves) => tiles::<4, HALVES>(base, cells, offset, to),
             (5, Scales::Plain) => tiles::<5, PLAIN>(base, cells, offset, to),
             (5, Scales::WithMin) => tiles::<5, WITH_MIN>(base, cells, offset, to),
             (5, Scales::Grouped) => tiles::<5, GROUPED>(base, cells, offset, to),
+            (6, Scales::WithMin) => tiles::<6, WITH_MIN>(base, cells, offset, to),
             (6, Scales::Halves) => tiles::<6, HALVES>(base, cells, offset, to),
             _ => tiles::<8, PLAIN>(base, cells, offset, to),
         }

@@ -144,6 +144,12 @@ impl Format {
             DType::Q4_K => quant(4, 0, Scales::Grouped),
             DType::Q5_K => quant(5, 0, Scales::Grouped),
             DType::Q6_K => quant(6, 32, Scales::Halves),
+            DType::Q3_K => quant(4, 4, Scales::Halves),
+            DType::MLX_Q2 | DType::MLX_Q3 | DType::MLX_Q4 => quant(4, 0, Scales::WithMin),
+            DType::MLX_Q5 => quant(5, 0, Scales::WithMin),
+            DType::MLX_Q6 => quant(6, 0, Scales::WithMin),
+            // Widened: their scales fit none of the layouts.
+            DType::Q2_K | DType::MLX_Q8 => Some(Format::Float(Float::F16)),
             DType::F16 => Some(Format::Float(Float::F16)),
             DType::BF16 => Some(Format::Float(Float::BF16)),
             DType::F32 => Some(Format::Float(Float::F32)),

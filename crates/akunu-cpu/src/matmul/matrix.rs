@@ -24,16 +24,21 @@ pub struct Plan {
 impl Plan {
     /// The panels of `source`; `None` when its format has none or its rows are not whole blocks.
     pub fn of(source: &Source) -> Option<Plan> {
-        let format = Format::of(source.dtype)?;
-        let block = source.dtype.block_len();
-        if !source.cols.is_multiple_of(block) || source.rows == 0 || source.cols == 0 {
+        let weight = source.weight;
+        let format = Format::of(weight.dtype)?;
+        let whole = match format {
+            Format::Quant(_) => weight.dtype.block_len().max(CELL),
+            Format::Float(_) => weight.dtype.block_len(),
+        };
+        let groups = !weight.dtype.is_mlx() || weight.group_size.is_multiple_of(CELL);
+        if !weight.cols.is_multiple_of(whole) || weight.rows == 0 || weight.cols == 0 || !groups {
             return None;
         }
-        let cells = source.cols.div_ceil(CELL);
+        let cells = weight.cols.div_ceil(CELL);
         Some(Plan {
             format,
-            rows: source.rows,
-            cols: source.cols,
+            rows: weight.rows,
+            cols: weight.cols,
             cells,
             panel_bytes: format.panel_bytes(cells),
         })

@@ -1,13 +1,14 @@
 //! Lays rows of a weight file out as panels.
 
+use akunu_kernels::weight::Matrix;
 use akunu_types::block::{
-    BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K, BlockQ8_0,
-    scale_and_min,
+    BlockQ3K, BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K, BlockQ8_0,
+    scale_and_min, scale_q3,
 };
 use akunu_types::{DType, SharedStruct};
 use half::f16;
 
-use super::format::{CELL, Float, Format, ROWS, SUPER, Scales};
+use super::format::{CELL, Format, Quant, ROWS, SUPER, Scales};
 
 /// One row of a cell: 32 numbers, their scales, and those of the super-block.
 #[derive(Clone, Copy, Default)]
@@ -20,6 +21,22 @@ struct RowCell {
     scales: [u16; 2],
     /// f16 bits.
     of_super: [u16; 2],
+}
+
+impl RowCell {
+    /// 32 numbers of up to 6 bits.
+    fn of_numbers(numbers: [u8; CELL]) -> RowCell {
+        let mut cell = RowCell::default();
+        for (i, number) in numbers.into_iter().enumerate() {
+            let (column, shift) = (i % 16, i / 16 * 4);
+            let four = u32::from(number & 15) << shift;
+            cell.words[column / 4] |= four << (8 * (column % 4));
+            for (plane, high) in cell.high.iter_mut().enumerate() {
+                *high |= u32::from(number >> (4 + plane) & 1) << i;
+            }
+        }
+        cell
+    }
 }
 
 /// A block of a weight file that can be cut into cells.
@@ -146,6 +163,22 @@ impl Cells for BlockQ5K {
     }
 }
 
+impl Cells for BlockQ3K {
+    const CELLS: usize = SUPER;
+    fn cell(&self, at: usize) -> RowCell {
+        // Byte i of a half of `qs` holds two bits of four cells; bit `at` of `hmask[i]` is the third.
+        let low = &self.qs[32 * (at / 4)..];
+        let numbers =
+            std::array::from_fn(|i| low[i] >> (2 * (at % 4)) & 3 | (self.hmask[i] >> at & 1) << 2);
+        let scale = |half| scale_q3(&self.scales, 2 * at + half).wrapping_sub(32);
+        RowCell {
+            scales: [u16::from_le_bytes([scale(0), scale(1)]), 0],
+            of_super: [self.d.to_bits(), 0],
+            ..RowCell::of_numbers(numbers)
+        }
+    }
+}
+
 impl Cells for BlockQ6K {
     const CELLS: usize = SUPER;
     fn cell(&self, at: usize) -> RowCell {
@@ -175,66 +208,95 @@ impl Cells for BlockQ6K {
 /// Rows of a weight matrix as its file has them.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
-    /// The format.
-    pub dtype: DType,
+    /// The format and the shape.
+    pub weight: Matrix,
     /// All rows.
     pub bytes: &'a [u8],
-    /// Bytes between rows.
-    pub stride: usize,
-    /// Rows.
-    pub rows: usize,
-    /// Columns.
-    pub cols: usize,
 }
 
 impl<'a> Source<'a> {
     /// Row `n` from its first byte on; `None` beyond the last one.
     fn row(&self, n: usize) -> Option<&'a [u8]> {
-        (n < self.rows).then(|| &self.bytes[n * self.stride..])
+        let stride = self.weight.dtype.bytes_of(self.weight.stride)?;
+        (n < self.weight.rows).then(|| &self.bytes[n * stride..])
     }
 }
 
 /// Writes the panel of rows `ROWS * panel ..`. Rows beyond the last one become zeros.
 pub fn pack(source: &Source, panel: usize, out: &mut [u8]) {
-    match source.dtype {
-        DType::Q4_0 => pack_quant::<BlockQ4_0>(source, panel, out),
-        DType::Q4_1 => pack_quant::<BlockQ4_1>(source, panel, out),
-        DType::Q5_0 => pack_quant::<BlockQ5_0>(source, panel, out),
-        DType::Q5_1 => pack_quant::<BlockQ5_1>(source, panel, out),
-        DType::Q8_0 => pack_quant::<BlockQ8_0>(source, panel, out),
-        DType::Q4_K => pack_quant::<BlockQ4K>(source, panel, out),
-        DType::Q5_K => pack_quant::<BlockQ5K>(source, panel, out),
-        DType::Q6_K => pack_quant::<BlockQ6K>(source, panel, out),
-        _ => match Format::of(source.dtype) {
-            Some(Format::Float(Float::F32)) => pack_float::<8>(source, panel, out),
-            _ => pack_float::<4>(source, panel, out),
-        },
+    out.fill(0);
+    let rows = ROWS * panel..source.weight.rows.min(ROWS * (panel + 1));
+    for (n, row) in rows.enumerate() {
+        pack_row(source, row, n, out);
     }
 }
 
-fn pack_quant<B: Cells>(source: &Source, panel: usize, out: &mut [u8]) {
-    let Some(Format::Quant(quant)) = Format::of(source.dtype) else {
+/// Writes a row of the matrix as row `n` of its panel.
+fn pack_row(source: &Source, row: usize, n: usize, out: &mut [u8]) {
+    let (Some(bytes), Some(format)) = (source.row(row), Format::of(source.weight.dtype)) else {
         return;
     };
-    out.fill(0);
-    for n in 0..ROWS {
-        let Some(row) = source.row(ROWS * panel + n) else {
-            break;
-        };
-        let blocks = source.cols / (CELL * B::CELLS);
-        for (at, bytes) in row.chunks_exact(size_of::<B>()).take(blocks).enumerate() {
-            let block: B = bytemuck::pod_read_unaligned(bytes);
-            for c in at * B::CELLS..(at + 1) * B::CELLS {
-                let cell = block.cell(c % B::CELLS);
-                let (numbers, scales) = out[quant.cell_at(c)..].split_at_mut(quant.cell_bytes());
-                put_numbers(&cell, quant.bits, n, numbers);
-                put_scales(&cell, quant.scales, n, scales);
-                if c % SUPER == 0 {
-                    let supers = &mut out[quant.super_at(c)..][..quant.scales.super_bytes()];
-                    put_f16(&cell.of_super, n, supers);
-                }
+    match (source.weight.dtype, format) {
+        (DType::F32, _) => pack_float::<8>(&bytes[..4 * source.weight.cols], n, out),
+        (DType::F16 | DType::BF16, _) => pack_float::<4>(&bytes[..2 * source.weight.cols], n, out),
+        (dtype, Format::Quant(quant)) => {
+            let mut put = |c: usize, cell: &RowCell| put_cell(quant, c, cell, n, out);
+            let cells = source.weight.cols / CELL;
+            match dtype {
+                DType::Q4_0 => each_cell::<BlockQ4_0>(bytes, cells, put),
+                DType::Q4_1 => each_cell::<BlockQ4_1>(bytes, cells, put),
+                DType::Q5_0 => each_cell::<BlockQ5_0>(bytes, cells, put),
+                DType::Q5_1 => each_cell::<BlockQ5_1>(bytes, cells, put),
+                DType::Q8_0 => each_cell::<BlockQ8_0>(bytes, cells, put),
+                DType::Q3_K => each_cell::<BlockQ3K>(bytes, cells, put),
+                DType::Q4_K => each_cell::<BlockQ4K>(bytes, cells, put),
+                DType::Q5_K => each_cell::<BlockQ5K>(bytes, cells, put),
+                DType::Q6_K => each_cell::<BlockQ6K>(bytes, cells, put),
+                _ => (0..cells).for_each(|c| put(c, &mlx_cell(source, row, c))),
             }
         }
+        (_, Format::Float(_)) => {
+            let values = source.weight.row(source.bytes, row);
+            let halves: Vec<f16> = values.into_iter().map(f16::from_f32).collect();
+            pack_float::<4>(bytemuck::cast_slice(&halves), n, out);
+        }
+    }
+}
+
+/// Every cell of a row of blocks.
+fn each_cell<B: Cells>(row: &[u8], cells: usize, mut put: impl FnMut(usize, &RowCell)) {
+    let blocks = row.chunks_exact(size_of::<B>()).take(cells / B::CELLS);
+    for (at, bytes) in blocks.enumerate() {
+        let block: B = bytemuck::pod_read_unaligned(bytes);
+        for within in 0..B::CELLS {
+            put(at * B::CELLS + within, &block.cell(within));
+        }
+    }
+}
+
+/// Cell `c` of a row of MLX weights: `scale * q + bias`, with the scale and the bias of its group.
+fn mlx_cell(source: &Source, row: usize, c: usize) -> RowCell {
+    let (packed, [scale, bias]) = source.weight.mlx_run(source.bytes, row, c * CELL);
+    let bits = source.weight.dtype.block_bytes() * 8 / source.weight.dtype.block_len();
+    let numbers = std::array::from_fn(|i| {
+        let at = i * bits;
+        let [low, high] = [0, 1].map(|next| packed.get(at / 8 + next).copied().unwrap_or(0));
+        let both = u16::from_le_bytes([low, high]);
+        (both >> (at % 8) & ((1 << bits) - 1)) as u8
+    });
+    RowCell {
+        scales: [scale.to_bits(), bias.to_bits()],
+        ..RowCell::of_numbers(numbers)
+    }
+}
+
+fn put_cell(quant: Quant, c: usize, cell: &RowCell, n: usize, out: &mut [u8]) {
+    let (numbers, scales) = out[quant.cell_at(c)..].split_at_mut(quant.cell_bytes());
+    put_numbers(cell, quant.bits, n, numbers);
+    put_scales(cell, quant.scales, n, scales);
+    if c.is_multiple_of(SUPER) {
+        let supers = &mut out[quant.super_at(c)..][..quant.scales.super_bytes()];
+        put_f16(&cell.of_super, n, supers);
     }
 }
 
@@ -274,18 +336,11 @@ fn put_f16(bits: &[u16], n: usize, out: &mut [u8]) {
     }
 }
 
-/// `PAIR` bytes a pair of columns.
-fn pack_float<const PAIR: usize>(source: &Source, panel: usize, out: &mut [u8]) {
-    out.fill(0);
-    for n in 0..ROWS {
-        let Some(row) = source.row(ROWS * panel + n) else {
-            break;
-        };
-        let numbers = &row[..PAIR * source.cols / 2];
-        // Row n's place within each sixteen pairs.
-        let places = out[PAIR * n..].chunks_mut(PAIR * ROWS);
-        for (pair, place) in numbers.chunks(PAIR).zip(places) {
-            place[..pair.len()].copy_from_slice(pair);
-        }
+/// Writes a row of numbers as row `n`; a pair of columns has `PAIR` bytes.
+fn pack_float<const PAIR: usize>(numbers: &[u8], n: usize, out: &mut [u8]) {
+    // Row n's place within each sixteen pairs.
+    let places = out[PAIR * n..].chunks_mut(PAIR * ROWS);
+    for (pair, place) in numbers.chunks(PAIR).zip(places) {
+        place[..pair.len()].copy_from_slice(pair);
     }
 }
