@@ -180,6 +180,7 @@ impl<'a> State<'a> {
             unsafe {
                 block.scores::<L>(q, k, scores);
                 problem.cap::<L>(&mut scores[..group * BLOCK]);
+                block.hide_rest(scores);
                 if problem.mask.has_tree() {
                     hide(problem, query, first, scores);
                 }

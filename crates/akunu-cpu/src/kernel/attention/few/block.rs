@@ -25,7 +25,7 @@ impl Block {
         if L::REGISTERS >= 32 { 4 } else { 2 }
     }
 
-    /// `scores[g][key] = q[g] · k[key]`; those behind the block are -inf.
+    /// `scores[g][key] = q[g] · k[key]`; what lies behind the block means nothing.
     ///
     /// # Safety
     /// That of [`super::run`].
@@ -46,6 +46,10 @@ impl Block {
             }
             g += n;
         }
+    }
+
+    /// Hides what lies behind the last key. It comes after the soft cap, which would show it again.
+    pub fn hide_rest(self, scores: &mut [f32]) {
         for scores in scores.chunks_exact_mut(BLOCK) {
             scores[self.n..].fill(f32::NEG_INFINITY);
         }
