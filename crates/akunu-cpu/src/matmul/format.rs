@@ -116,6 +116,15 @@ impl Float {
     }
 }
 
+/// Quantised cells with such numbers.
+const fn quant(bits: u32, offset: i32, scales: Scales) -> Option<Format> {
+    Some(Format::Quant(Quant {
+        bits,
+        offset,
+        scales,
+    }))
+}
+
 /// What a panel is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -127,14 +136,7 @@ pub enum Format {
 
 impl Format {
     /// The panel format of a weight format; `None` for those that have no panels.
-    pub fn of(dtype: DType) -> Option<Format> {
-        let quant = |bits, offset, scales| {
-            Some(Format::Quant(Quant {
-                bits,
-                offset,
-                scales,
-            }))
-        };
+    pub const fn of(dtype: DType) -> Option<Format> {
         match dtype {
             DType::Q4_0 => quant(4, 8, Scales::Plain),
             DType::Q4_1 => quant(4, 0, Scales::WithMin),

@@ -41,8 +41,15 @@ impl RowCell {
 
 /// A block of a weight file that can be cut into cells.
 trait Cells: SharedStruct {
+    /// The format of the blocks.
+    const DTYPE: DType;
     /// Cells of a block.
     const CELLS: usize;
+    /// Their cells.
+    const QUANT: Quant = match Format::of(Self::DTYPE) {
+        Some(Format::Quant(quant)) => quant,
+        _ => panic!("blocks become quantised cells"),
+    };
 
     /// Cell `at` of the block.
     fn cell(&self, at: usize) -> RowCell;
@@ -66,6 +73,7 @@ fn nibbles(low: [u32; 4]) -> [u32; 8] {
 }
 
 impl Cells for BlockQ4_0 {
+    const DTYPE: DType = DType::Q4_0;
     const CELLS: usize = 1;
     fn cell(&self, _: usize) -> RowCell {
         RowCell {
@@ -77,6 +85,7 @@ impl Cells for BlockQ4_0 {
 }
 
 impl Cells for BlockQ4_1 {
+    const DTYPE: DType = DType::Q4_1;
     const CELLS: usize = 1;
     fn cell(&self, _: usize) -> RowCell {
         RowCell {
@@ -88,6 +97,7 @@ impl Cells for BlockQ4_1 {
 }
 
 impl Cells for BlockQ5_0 {
+    const DTYPE: DType = DType::Q5_0;
     const CELLS: usize = 1;
     fn cell(&self, _: usize) -> RowCell {
         RowCell {
@@ -100,6 +110,7 @@ impl Cells for BlockQ5_0 {
 }
 
 impl Cells for BlockQ5_1 {
+    const DTYPE: DType = DType::Q5_1;
     const CELLS: usize = 1;
     fn cell(&self, _: usize) -> RowCell {
         RowCell {
@@ -112,6 +123,7 @@ impl Cells for BlockQ5_1 {
 }
 
 impl Cells for BlockQ8_0 {
+    const DTYPE: DType = DType::Q8_0;
     const CELLS: usize = 1;
     fn cell(&self, _: usize) -> RowCell {
         RowCell {
@@ -134,6 +146,7 @@ fn k_nibbles(qs: &[u8; 128], at: usize) -> [u32; 8] {
 }
 
 impl Cells for BlockQ4K {
+    const DTYPE: DType = DType::Q4_K;
     const CELLS: usize = SUPER;
     fn cell(&self, at: usize) -> RowCell {
         let (scale, min) = scale_and_min(&self.scales, at);
@@ -147,6 +160,7 @@ impl Cells for BlockQ4K {
 }
 
 impl Cells for BlockQ5K {
+    const DTYPE: DType = DType::Q5_K;
     const CELLS: usize = SUPER;
     fn cell(&self, at: usize) -> RowCell {
         let (scale, min) = scale_and_min(&self.scales, at);
@@ -164,6 +178,7 @@ impl Cells for BlockQ5K {
 }
 
 impl Cells for BlockQ3K {
+    const DTYPE: DType = DType::Q3_K;
     const CELLS: usize = SUPER;
     fn cell(&self, at: usize) -> RowCell {
         // Byte i of a half of `qs` holds two bits of four cells; bit `at` of `hmask[i]` is the third.
@@ -180,6 +195,7 @@ impl Cells for BlockQ3K {
 }
 
 impl Cells for BlockQ6K {
+    const DTYPE: DType = DType::Q6_K;
     const CELLS: usize = SUPER;
     fn cell(&self, at: usize) -> RowCell {
         // A half of 128 values: 64 bytes of low nibbles, 32 bytes of high pairs of bits.
@@ -240,19 +256,18 @@ fn pack_row(source: &Source, row: usize, n: usize, out: &mut [u8]) {
         (DType::F32, _) => pack_float::<8>(&bytes[..4 * source.weight.cols], n, out),
         (DType::F16 | DType::BF16, _) => pack_float::<4>(&bytes[..2 * source.weight.cols], n, out),
         (dtype, Format::Quant(quant)) => {
-            let mut put = |c: usize, cell: &RowCell| put_cell(quant, c, cell, n, out);
             let cells = source.weight.cols / CELL;
             match dtype {
-                DType::Q4_0 => each_cell::<BlockQ4_0>(bytes, cells, put),
-                DType::Q4_1 => each_cell::<BlockQ4_1>(bytes, cells, put),
-                DType::Q5_0 => each_cell::<BlockQ5_0>(bytes, cells, put),
-                DType::Q5_1 => each_cell::<BlockQ5_1>(bytes, cells, put),
-                DType::Q8_0 => each_cell::<BlockQ8_0>(bytes, cells, put),
-                DType::Q3_K => each_cell::<BlockQ3K>(bytes, cells, put),
-                DType::Q4_K => each_cell::<BlockQ4K>(bytes, cells, put),
-                DType::Q5_K => each_cell::<BlockQ5K>(bytes, cells, put),
-                DType::Q6_K => each_cell::<BlockQ6K>(bytes, cells, put),
-                _ => (0..cells).for_each(|c| put(c, &mlx_cell(source, row, c))),
+                DType::Q4_0 => pack_blocks::<BlockQ4_0>(bytes, cells, n, out),
+                DType::Q4_1 => pack_blocks::<BlockQ4_1>(bytes, cells, n, out),
+                DType::Q5_0 => pack_blocks::<BlockQ5_0>(bytes, cells, n, out),
+                DType::Q5_1 => pack_blocks::<BlockQ5_1>(bytes, cells, n, out),
+                DType::Q8_0 => pack_blocks::<BlockQ8_0>(bytes, cells, n, out),
+                DType::Q3_K => pack_blocks::<BlockQ3K>(bytes, cells, n, out),
+                DType::Q4_K => pack_blocks::<BlockQ4K>(bytes, cells, n, out),
+                DType::Q5_K => pack_blocks::<BlockQ5K>(bytes, cells, n, out),
+                DType::Q6_K => pack_blocks::<BlockQ6K>(bytes, cells, n, out),
+                _ => (0..cells).for_each(|c| put_cell(quant, c, &mlx_cell(source, row, c), n, out)),
             }
         }
         (_, Format::Float(_)) => {
@@ -263,13 +278,14 @@ fn pack_row(source: &Source, row: usize, n: usize, out: &mut [u8]) {
     }
 }
 
-/// Every cell of a row of blocks.
-fn each_cell<B: Cells>(row: &[u8], cells: usize, mut put: impl FnMut(usize, &RowCell)) {
+/// Writes a row of blocks as row `n`.
+fn pack_blocks<B: Cells>(row: &[u8], cells: usize, n: usize, out: &mut [u8]) {
     let blocks = row.chunks_exact(size_of::<B>()).take(cells / B::CELLS);
     for (at, bytes) in blocks.enumerate() {
         let block: B = bytemuck::pod_read_unaligned(bytes);
         for within in 0..B::CELLS {
-            put(at * B::CELLS + within, &block.cell(within));
+            let cell = block.cell(within);
+            put_cell(B::QUANT, at * B::CELLS + within, &cell, n, out);
         }
     }
 }
@@ -290,8 +306,11 @@ fn mlx_cell(source: &Source, row: usize, c: usize) -> RowCell {
     }
 }
 
+/// Inlined, so that what is known of the format is known to the loops.
+#[inline(always)]
 fn put_cell(quant: Quant, c: usize, cell: &RowCell, n: usize, out: &mut [u8]) {
-    let (numbers, scales) = out[quant.cell_at(c)..].split_at_mut(quant.cell_bytes());
+    let cell_and_scales = &mut out[quant.cell_at(c)..][..quant.stride()];
+    let (numbers, scales) = cell_and_scales.split_at_mut(quant.cell_bytes());
     put_numbers(cell, quant.bits, n, numbers);
     put_scales(cell, quant.scales, n, scales);
     if c.is_multiple_of(SUPER) {
@@ -300,6 +319,7 @@ fn put_cell(quant: Quant, c: usize, cell: &RowCell, n: usize, out: &mut [u8]) {
     }
 }
 
+#[inline(always)]
 fn put_numbers(cell: &RowCell, bits: u32, n: usize, out: &mut [u8]) {
     let n_words = if bits == 8 { 8 } else { 4 };
     for (j, word) in cell.words[..n_words].iter().enumerate() {
@@ -316,6 +336,7 @@ fn put_numbers(cell: &RowCell, bits: u32, n: usize, out: &mut [u8]) {
     }
 }
 
+#[inline(always)]
 fn put_scales(cell: &RowCell, scales: Scales, n: usize, out: &mut [u8]) {
     match scales {
         Scales::Plain | Scales::WithMin => {
@@ -330,6 +351,7 @@ fn put_scales(cell: &RowCell, scales: Scales, n: usize, out: &mut [u8]) {
 }
 
 /// Writes row n's numbers, one array of sixteen for each.
+#[inline(always)]
 fn put_f16(bits: &[u16], n: usize, out: &mut [u8]) {
     for (array, bits) in out.chunks_exact_mut(2 * ROWS).zip(bits) {
         array[2 * n..][..2].copy_from_slice(&f16::from_bits(*bits).to_le_bytes());
