@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::activation::Activations;
+use super::activation::{Activations, HALF};
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Float, Quant, ROWS, Scales};
 
@@ -89,8 +89,11 @@ unsafe fn add_cell<const BITS: u32>(
     // SAFETY: as the caller says.
     unsafe {
         let factor = _mm256_set1_ps(*x.scales.get_unchecked(c));
-        let low = _mm256_cvtepi32_ps(half_dots::<BITS>(numbers, x, 2 * c));
-        let high = _mm256_cvtepi32_ps(half_dots::<BITS>(numbers, x, 2 * c + 1));
+        let [low, high] = [0, 1].map(|half| {
+            let q = half_dots::<BITS>(numbers, x, (c, half));
+            let r = half_dots::<BITS>(numbers, x, (c, 2 + half));
+            _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32::<8>(q), r))
+        });
         match kind {
             Scales::Halves => {
                 let dots = _mm256_fmadd_ps(high, second, _mm256_mul_ps(low, scale));
@@ -109,7 +112,7 @@ unsafe fn add_cell<const BITS: u32>(
     }
 }
 
-/// The integer sums of half cell `half` of the activations.
+/// The integer sums of a quarter of cell `c` of the activations: q of both halves, then r of both.
 ///
 /// # Safety
 /// The activations have it.
@@ -118,7 +121,7 @@ unsafe fn add_cell<const BITS: u32>(
 unsafe fn half_dots<const BITS: u32>(
     numbers: &[__m256i; 8],
     x: &Activations,
-    half: usize,
+    (c, quarter): (usize, usize),
 ) -> __m256i {
     let ones = _mm256_set1_epi16(1);
     // SAFETY: as the caller says.
@@ -127,12 +130,16 @@ unsafe fn half_dots<const BITS: u32>(
         let start = if BITS == 8 {
             0
         } else {
-            *x.starts.get_unchecked(half)
+            *x.starts.get_unchecked(4 * c + quarter)
         };
         let mut dots = _mm256_set1_epi32(start);
-        let values = x.values.as_ptr().add(half * CELL / 2).cast::<i32>();
+        let values = x
+            .values
+            .as_ptr()
+            .add(2 * CELL * c + HALF * quarter)
+            .cast::<i32>();
         for j in 0..4 {
-            let weights = numbers[4 * (half % 2) + j];
+            let weights = numbers[4 * (quarter % 2) + j];
             let x = _mm256_set1_epi32(values.add(j).read_unaligned());
             let pairs = if BITS == 8 {
                 _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights))

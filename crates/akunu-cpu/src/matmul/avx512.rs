@@ -1,11 +1,11 @@
 //! Products of panels with a few vectors, for AVX-512 with VNNI: what decoding runs.
 //!
 //! Sixteen outputs are the sixteen lanes of a vector. A cell's numbers are widened to bytes once and
-//! multiplied with the 8-bit activations of up to four vectors by `vpdpbusd`, four columns at a time.
+//! multiplied with the activations of up to four vectors by `vpdpbusd`, four columns at a time.
 
 use std::arch::x86_64::*;
 
-use super::activation::Activations;
+use super::activation::{Activations, ScaleAndSums, scale_and_inverse};
 use super::cells512::{AHEAD, Cell, Cells, GROUPED, HALVES, PLAIN, WITH_MIN};
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Float, Quant, ROWS, Scales};
@@ -20,28 +20,32 @@ type Sums<const M: usize> = [__m512; M];
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], offset: i32) {
     into.quantise_with(x, offset, |cell, values| {
-        // SAFETY: 32 floats are read and 32 bytes written.
+        // SAFETY: 32 floats are read and 64 bytes written.
         unsafe { quantise_cell(cell.as_ptr(), values.as_mut_ptr()) }
     });
 }
 
 /// # Safety
-/// As [`quantise`]; `x` points at a cell of floats, `values` at one of bytes.
+/// As [`quantise`]; `x` points at a cell of floats, `values` at two of bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn quantise_cell(x: *const f32, values: *mut i8) -> (f32, [i32; 2]) {
+unsafe fn quantise_cell(x: *const f32, values: *mut i8) -> ScaleAndSums {
     // SAFETY: as the caller says.
     let x = unsafe { [_mm512_loadu_ps(x), _mm512_loadu_ps(x.add(16))] };
     let largest = _mm512_max_ps(_mm512_abs_ps(x[0]), _mm512_abs_ps(x[1]));
-    let scale = _mm512_reduce_max_ps(largest) / 127.0;
-    let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-    let mut sums = [0; 2];
+    let (scale, inverse) = scale_and_inverse(_mm512_reduce_max_ps(largest));
+    let mut sums = [0; 4];
     for (half, x) in x.into_iter().enumerate() {
-        let whole = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(inverse)));
-        sums[half] = _mm512_reduce_add_epi32(whole);
-        let bytes = _mm512_cvtepi32_epi8(whole);
-        // SAFETY: as the caller says.
-        unsafe { _mm_storeu_si128(values.add(16 * half).cast(), bytes) };
+        let v = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(inverse)));
+        let q = _mm512_srai_epi32::<8>(_mm512_add_epi32(v, _mm512_set1_epi32(128)));
+        let r = _mm512_sub_epi32(v, _mm512_slli_epi32::<8>(q));
+        let r = _mm512_max_epi32(r, _mm512_set1_epi32(-127));
+        for (place, number) in [q, r].into_iter().enumerate() {
+            sums[2 * place + half] = _mm512_reduce_add_epi32(number);
+            let bytes = _mm512_cvtepi32_epi8(number);
+            // SAFETY: as the caller says.
+            unsafe { _mm_storeu_si128(values.add(CELL * place + 16 * half).cast(), bytes) };
+        }
     }
     (scale, sums)
 }
@@ -123,16 +127,7 @@ unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
                 second,
             } = walk.next();
             for m in 0..M {
-                let values = x[m].values.as_ptr().add(c * CELL).cast::<i32>();
-                let starts = x[m].starts.as_ptr().add(2 * c);
-                let mut low = _mm512_set1_epi32(starts.read());
-                let mut high = _mm512_set1_epi32(starts.add(1).read());
-                for j in 0..4 {
-                    let first = _mm512_set1_epi32(values.add(j).read_unaligned());
-                    low = _mm512_dpbusd_epi32(low, numbers[j], first);
-                    let last = _mm512_set1_epi32(values.add(4 + j).read_unaligned());
-                    high = _mm512_dpbusd_epi32(high, numbers[4 + j], last);
-                }
+                let [low, high] = integer_dots(&numbers, x[m], c);
                 let factor = _mm512_set1_ps(x[m].scales.as_ptr().add(c).read());
                 if SCALES == HALVES {
                     let dots = _mm512_mul_ps(_mm512_cvtepi32_ps(low), scale);
@@ -150,6 +145,28 @@ unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
         }
     }
     sums
+}
+
+/// `256 Σ u q + Σ u r` of each row over both halves of cell `c`.
+///
+/// # Safety
+/// The activations have a cell `c`.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+unsafe fn integer_dots(numbers: &[__m512i; 8], x: &Activations, c: usize) -> [__m512i; 2] {
+    // SAFETY: as the caller says.
+    unsafe {
+        let values = x.values.as_ptr().add(2 * CELL * c).cast::<i32>();
+        let starts = x.starts.as_ptr().add(4 * c);
+        let mut sums = [0, 1, 2, 3].map(|at| _mm512_set1_epi32(starts.add(at).read()));
+        for (place, sum) in sums.iter_mut().enumerate() {
+            for j in 0..4 {
+                let four = _mm512_set1_epi32(values.add(4 * place + j).read_unaligned());
+                *sum = _mm512_dpbusd_epi32(*sum, numbers[4 * (place % 2) + j], four);
+            }
+        }
+        [0, 1].map(|half| _mm512_add_epi32(_mm512_slli_epi32::<8>(sums[half]), sums[2 + half]))
+    }
 }
 
 /// Products of a panel of floating-point cells with `M` vectors.

@@ -59,8 +59,7 @@ impl Functions {
         assert!((1..=BATCH).contains(&x.len()));
         assert!(panel.len() >= Format::Quant(quant).panel_bytes(cells));
         for x in x {
-            assert!(x.scales.len() >= cells && x.values.len() >= cells * CELL);
-            assert!(x.starts.len() >= 2 * cells && x.weights_of_min.len() >= cells);
+            assert!(x.has(cells));
         }
         // SAFETY: the machine has the instructions, and the sizes were just compared.
         unsafe { (self.quant)(quant, panel.as_ptr(), cells, x) }

@@ -1,7 +1,7 @@
 //! Products of a panel with a few vectors in plain Rust: for machines without kernels of their own. The
 //! inner loops run over the sixteen rows of a panel, which a compiler turns into vectors.
 
-use super::activation::Activations;
+use super::activation::{Activations, HALF};
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Float, Quant, ROWS, Scales};
 use super::row::{number, row_scales};
@@ -30,7 +30,9 @@ pub unsafe fn quant_dots(quant: Quant, panel: *const u8, cells: usize, x: &[Acti
         let of_rows: [[f32; 2]; ROWS] =
             std::array::from_fn(|n| row_scales(quant.scales, scales, supers, n));
         for (sums, x) in sums.iter_mut().zip(x) {
-            let [low, high] = [0, 1].map(|half| half_dots(&numbers, x, 2 * c + half));
+            let [q0, q1, r0, r1] = [0, 1, 2, 3].map(|at| quarter_dots(&numbers, x, (c, at)));
+            let [low, high] = [(q0, r0), (q1, r1)]
+                .map(|(q, r)| std::array::from_fn::<_, ROWS, _>(|n| 256 * q[n] + r[n]));
             for (n, [scale, second]) in of_rows.into_iter().enumerate() {
                 sums[n] += match quant.scales {
                     Scales::Halves => {
@@ -48,11 +50,16 @@ pub unsafe fn quant_dots(quant: Quant, panel: *const u8, cells: usize, x: &[Acti
     sums
 }
 
-/// `-offset Σ q + Σ u q` of each row over half cell `half` of the activations.
-fn half_dots(numbers: &[[u8; 4 * ROWS]; 8], x: &Activations, half: usize) -> [i32; ROWS] {
-    let mut dots = [x.starts[half]; ROWS];
-    let values = &x.values[half * CELL / 2..][..CELL / 2];
-    for (numbers, x) in numbers[4 * (half % 2)..].iter().zip(values.chunks_exact(4)) {
+/// `Σ (u - offset) q` of each row over a quarter of cell `c` of the activations: q of both halves, then r of both.
+fn quarter_dots(
+    numbers: &[[u8; 4 * ROWS]; 8],
+    x: &Activations,
+    (c, quarter): (usize, usize),
+) -> [i32; ROWS] {
+    let mut dots = [x.starts[4 * c + quarter]; ROWS];
+    let values = &x.values[2 * CELL * c + HALF * quarter..][..HALF];
+    let numbers = &numbers[4 * (quarter % 2)..];
+    for (numbers, x) in numbers.iter().zip(values.chunks_exact(4)) {
         for (dot, row) in dots.iter_mut().zip(numbers.chunks_exact(4)) {
             let products = row
                 .iter()
@@ -149,7 +156,7 @@ mod tests {
                 Format::Quant(quant) => {
                     let mut quantised = Activations::default();
                     functions.quantise(&mut quantised, &x, quant.offset);
-                    (functions.quant(quant, &panel, cells, &[quantised]), 2e-4)
+                    (functions.quant(quant, &panel, cells, &[quantised]), 1e-8)
                 }
                 Format::Float(float) => (functions.float(float, &panel, cells, &[&x]), 1e-6),
             };

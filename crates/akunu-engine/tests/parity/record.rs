@@ -1,4 +1,4 @@
-//! What llama.cpp said, as `fixtures/make_parity_fixtures.py` recorded it.
+//! What llama.cpp said of a file's weights, as `fixtures/make_parity_fixtures.py` recorded it.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,6 @@ pub struct Record {
     /// Tokens that the perplexity was computed over at once.
     pub chunk: usize,
     pub perplexity: Perplexity,
-    /// The perplexity with the same weights in f16: without the rounding of activations.
-    pub exact_perplexity: Option<f64>,
     pub prompts: Vec<Prompt>,
 }
 
@@ -23,6 +21,8 @@ pub struct Perplexity {
     pub n_tokens: usize,
     pub n_scored: usize,
     pub value: f64,
+    /// What llama.cpp gives when it rounds activations, as it does with the file as it is.
+    pub rounded: f64,
 }
 
 /// A prompt and its greedy continuation.
@@ -31,9 +31,8 @@ pub struct Prompt {
     pub text: String,
     pub ids: Vec<u32>,
     pub tokens: Vec<u32>,
-    /// How far llama.cpp is from its own logits with other settings of its attention and cache, as a
-    /// share of their power.
-    pub spread: f64,
+    /// How far llama.cpp's logits move when it rounds activations, as a share of their power.
+    pub rounding: f64,
     /// Some of the logits after the prompt: entry i is for token `i * vocab_size / logits.len()`.
     #[serde(skip)]
     pub logits: Vec<f32>,
