@@ -1,4 +1,7 @@
-//! Real models against llama.cpp: ids, logits, greedy tokens and perplexity.
+//! Real models against llama.cpp: ids, logits, greedy tokens and perplexity. The figures are printed: run it with
+//! `--nocapture` to see them.
+
+#![allow(clippy::print_stdout, reason = "figures for docs/cpu.md")]
 
 mod files;
 mod record;
