@@ -152,6 +152,7 @@ mod tests {
             let cells = cols / CELL;
             let mut panel = vec![0; format.panel_bytes(cells)];
             pack(&source, 0, &mut panel);
+            // 16-bit activations, and weights that were widened to f16: 1e-9 and 1e-7 of the power.
             let (dots, bound) = match format {
                 Format::Quant(quant) => {
                     let mut quantised = Activations::default();

@@ -16,10 +16,10 @@ use crate::twin;
 /// `y = alpha x wᵀ + beta y`.
 pub(crate) fn product(call: &Call, part: &mut Part) {
     let [x, _, y] = call.bindings();
-    let Some((matrix, functions)) = prepared(call, 1) else {
+    let product = Product::of(&call.args);
+    let Some((matrix, functions)) = prepared(call, 1, &product) else {
         return twin::run(call, part);
     };
-    let product = Product::of(&call.args);
     let [x_bytes, ..] = product.bytes();
     let x: &[f32] = x.read(x_bytes / size_of::<f32>());
     #[cfg(target_arch = "x86_64")]
@@ -40,10 +40,10 @@ impl<const GELU: bool> Body for Gated<GELU> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let [gate, up, _, y] = call.bindings();
-        let Some((matrix, functions)) = prepared(call, 2) else {
+        let product = Product::of(&call.args);
+        let Some((matrix, functions)) = prepared(call, 2, &product) else {
             return twin::run(call, part);
         };
-        let product = Product::of(&call.args);
         let [x_bytes, ..] = product.bytes();
         let [gate, up] = [gate, up].map(|place| place.read::<f32>(x_bytes / size_of::<f32>()));
         let range = part.range(matrix.plan.count());
@@ -57,9 +57,12 @@ impl<const GELU: bool> Body for Gated<GELU> {
 }
 
 /// The panels of binding `weight`, and the functions that read them.
-fn prepared<'a>(call: &Call<'a>, weight: usize) -> Option<(&'a Matrix, Functions)> {
+fn prepared<'a>(
+    call: &Call<'a>,
+    weight: usize,
+    product: &Product,
+) -> Option<(&'a Matrix, Functions)> {
     let matrix = call.panels.find(call.slices[weight])?;
-    let product = Product::of(&call.args);
     let same = matrix.plan.rows == product.n as usize && matrix.plan.cols == product.k as usize;
     Functions::of(call.isa)
         .filter(|_| same)

@@ -28,6 +28,9 @@ pub(crate) fn run(
     x: &[f32],
     y: Place,
 ) -> bool {
+    if call.isa != Isa::Amx || product.m as usize <= FEW {
+        return false;
+    }
     let shape = Shape {
         m: product.m as usize,
         n: product.n as usize,
@@ -40,9 +43,6 @@ pub(crate) fn run(
     let Some(tiles) = call.panels.tiles(bytes) else {
         return false;
     };
-    if call.isa != Isa::Amx || shape.m <= FEW {
-        return false;
-    }
     pack(part, matrix, &shape, x, tiles);
     let range = part.range(matrix.plan.count().div_ceil(2));
     let scratch = part.scratch.take::<u8>(SCRATCH).as_mut_ptr();
