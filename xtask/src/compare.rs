@@ -1,21 +1,28 @@
 //! `cargo xtask compare`: Akunu and llama.cpp on the same files and cores, one after the other.
 //!
 //! Each round measures ours, then the peer, in fresh processes; medians over the rounds are compared.
-//! The peer is llama.cpp through llama-cpp-python, in a virtual environment of its own.
+//! The peer is llama.cpp through llama-cpp-python, in a virtual environment of its own. The figures are
+//! kept for each file and number of threads, so that some of them can be measured again.
 
+mod bar;
 mod chart;
 mod files;
 mod ours;
 mod peer;
+mod record;
 mod summary;
 
 use crate::failure::Failure;
+use crate::process;
 use crate::workspace;
+use files::ModelFile;
 use ours::Ours;
-use peer::Peer;
+use peer::{Peer, Question};
+use record::Record;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
-use summary::{Comparison, Summary};
+use std::path::PathBuf;
+use std::process::Command;
+use summary::Comparison;
 
 /// Arguments of `cargo xtask compare`.
 #[derive(clap::Args, Debug)]
@@ -35,16 +42,19 @@ pub struct Args {
     /// Few tokens: to try the command, not to measure
     #[arg(long)]
     quick: bool,
+    /// Measure nothing: print what was measured, and write chart and table from it again
+    #[arg(long, conflicts_with_all = ["models", "quick"])]
+    table: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// Where performance.json and performance.svg go
+    /// Where performance.json and performance.svg go, instead of docs [of --quick: target/compare/quick]
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
 }
 
 /// How many tokens each test has.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
     /// The prompt.
     pub prefill: u32,
@@ -103,51 +113,86 @@ pub struct Measured {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    let record = match args.table {
+        true => Record::read(args.folder())?,
+        false => measure_all(args)?,
+    };
+    record.write()?;
+    match args.json {
+        true => println!("{}", record.json()?),
+        false => print!("{}", record.text()),
+    }
+    Ok(())
+}
+
+impl Args {
+    fn folder(&self) -> PathBuf {
+        let usual = match self.quick {
+            true => "target/compare/quick",
+            false => "docs",
+        };
+        let usual = || workspace::root().join(usual);
+        self.into.clone().unwrap_or_else(usual)
+    }
+}
+
+/// Measures each file with each number of threads, and writes down each when it is done.
+fn measure_all(args: &Args) -> Result<Record, Failure> {
     let sizes = if args.quick { QUICK } else { FULL };
+    let mut record = Record::open(args.folder(), sizes)?;
     let chosen = files::choose(&args.models)?;
     let ours = Ours::build(sizes)?;
     let peer = Peer::open(args.peer.as_deref(), sizes)?;
     let files = files::make(&chosen, &ours)?;
-    let mut comparisons = Vec::new();
     for &threads in &args.threads {
         let bandwidth = ours.bandwidth(&files[0].path, threads)?;
         for file in &files {
             eprintln!("{}, threads: {threads}", file.name);
-            let mut comparison = Comparison::new(file.name, threads);
-            measure(&mut comparison, &file.path, args.rounds, (&ours, &peer))?;
-            let bytes = ours.weight_bytes(&file.path)?;
-            comparison.floor = bandwidth / bytes as f64;
-            comparisons.push(comparison);
+            let mut comparison = begin(file, threads, &ours)?;
+            comparison.floor = bandwidth / comparison.weight_bytes as f64;
+            measure(&mut comparison, file, args.rounds, (&ours, &peer))?;
+            record.summary.put(comparison);
+            record.write()?;
         }
     }
-    let summary = Summary { sizes, comparisons };
-    let json = serde_json::to_string_pretty(&summary).map_err(akunu_fetch::FetchError::from)?;
-    let folder = args
-        .into
-        .clone()
-        .unwrap_or_else(|| workspace::root().join("docs"));
-    write(&folder.join("performance.json"), &format!("{json}\n"))?;
-    write(&folder.join("performance.svg"), &chart::draw(&summary))?;
-    match args.json {
-        true => println!("{json}"),
-        false => print!("{}", summary.table()),
-    }
-    Ok(())
+    Ok(record)
+}
+
+/// A comparison without rounds.
+fn begin(file: &ModelFile, threads: usize, ours: &Ours) -> Result<Comparison, Failure> {
+    let date = process::output(Command::new("date").args(["-u", "+%F"]))?;
+    Ok(Comparison {
+        model: file.name.into(),
+        threads,
+        date: date.trim().into(),
+        weight_bytes: ours.weight_bytes(&file.path)?,
+        ours: Vec::new(),
+        peer: Vec::new(),
+        floor: 0.0,
+        same_first_tokens: 0,
+    })
 }
 
 /// The rounds: ours, then the peer.
 fn measure(
     comparison: &mut Comparison,
-    path: &Path,
+    file: &ModelFile,
     rounds: u32,
     (ours, peer): (&Ours, &Peer),
 ) -> Result<(), Failure> {
-    let (prompt, our_ids) = ours.continue_prompt(path, comparison.threads)?;
+    let (path, threads) = (&file.path, comparison.threads);
+    let (prompt, our_ids) = ours.continue_prompt(path, threads)?;
+    let folder = files::folder()?;
+    let state = tempfile::tempdir_in(&folder).map_err(|source| Failure::io(&folder, source))?;
+    let question = Question {
+        model: path,
+        threads,
+        prompt: &prompt,
+        state: &state.path().join("state"),
+    };
     for round in 1..=rounds {
-        comparison
-            .ours
-            .push(ours.measure(path, comparison.threads)?);
-        let (measured, ids) = peer.measure(path, comparison.threads, &prompt)?;
+        comparison.ours.push(ours.measure(path, threads)?);
+        let (measured, ids) = peer.measure(&question)?;
         comparison.peer.push(measured);
         let same = ids.iter().zip(&our_ids).take_while(|(a, b)| a == b).count();
         comparison.same_first_tokens = same;
@@ -160,11 +205,4 @@ fn measure(
         eprintln!("  round {round} of {rounds}");
     }
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|source| Failure::io(folder, source))?;
-    }
-    std::fs::write(path, text).map_err(|source| Failure::io(path, source))
 }

@@ -114,3 +114,24 @@ fn the_metal_tests_are_refused_in_words_away_from_macos() {
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("on Macs only"), "{said}");
 }
+
+/// Fails if `--table` measures, or if figures below the bar make the command fail.
+#[test]
+fn the_table_is_printed_without_measuring() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let into = folder.path().to_string_lossy().into_owned();
+    let arguments = ["compare", "--table", "--into", &into];
+    let (code, said) = run(&mut xtask(&arguments));
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("performance.json"), "{said}");
+
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/performance.json");
+    std::fs::copy(docs, folder.path().join("performance.json")).expect("copied");
+    let (code, said) = run(xtask(&arguments).env("PATH", folder.path()));
+    assert_eq!(code, 0, "{said}");
+    assert!(
+        said.contains("| q4_1 | 2 |") && said.contains("the bar"),
+        "{said}"
+    );
+    assert!(folder.path().join("performance.svg").exists());
+}

@@ -37,9 +37,7 @@ pub fn draw(summary: &Summary) -> String {
     let prefill_scale = scale(rows, |row| row.prefill().0.max(row.prefill().1));
     for (n, row) in rows.iter().enumerate() {
         let y = TOP + ROW * n as f64;
-        let plural = if row.threads == 1 { "" } else { "s" };
-        let label = format!("{}, {} thread{plural}", row.model, row.threads);
-        text(&mut svg, (4.0, y + 16.0), &label);
+        text(&mut svg, (4.0, y + 16.0), &row.label());
         bars(&mut svg, (left, y), row.decode(), decode_scale);
         bars(&mut svg, (right, y), row.prefill(), prefill_scale);
         let x = left + row.floor * decode_scale;

@@ -34,6 +34,12 @@ pub struct ModelFile {
     pub path: PathBuf,
 }
 
+/// Where a file stands in the list; unknown names come last.
+pub fn place(name: &str) -> usize {
+    let found = FILES.iter().position(|(known, _)| *known == name);
+    found.unwrap_or(FILES.len())
+}
+
 /// The files of these names; none means all.
 pub fn choose(names: &[String]) -> Result<Vec<(&'static str, Source)>, Failure> {
     if names.is_empty() {
@@ -74,14 +80,19 @@ fn asset_path(asset: &str, file: &str) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
+/// A folder for what is made on the way.
+pub fn folder() -> Result<PathBuf, Failure> {
+    let folder = workspace::root().join("target/compare");
+    std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;
+    Ok(folder)
+}
+
 /// SmolLM2 in this type. The quantiser writes a whole file or none.
 fn quantised(dtype: &str, ours: &Ours) -> Result<PathBuf, Failure> {
     let Source::Asset(asset, file) = SMOLLM2 else {
         unreachable!("SmolLM2 is an asset")
     };
-    let folder = workspace::root().join("target/compare");
-    std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;
-    let path = folder.join(format!("smollm2.{dtype}.gguf"));
+    let path = folder()?.join(format!("smollm2.{dtype}.gguf"));
     if !path.exists() {
         ours.quantise(&asset_path(asset, file)?, &path, dtype)?;
     }

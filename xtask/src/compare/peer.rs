@@ -22,6 +22,16 @@ pub struct Peer {
     sizes: Sizes,
 }
 
+/// What the peer is asked for: a round of one file.
+pub struct Question<'a> {
+    pub model: &'a Path,
+    pub threads: usize,
+    /// Ids to continue.
+    pub prompt: &'a [u32],
+    /// A file for the long context: the first round leaves it, and later ones read it.
+    pub state: &'a Path,
+}
+
 /// What the driver prints.
 #[derive(Deserialize)]
 struct Printed {
@@ -49,12 +59,7 @@ impl Peer {
     }
 
     /// One round: its figures, and the ids that follow the prompt.
-    pub fn measure(
-        &self,
-        model: &Path,
-        threads: usize,
-        prompt: &[u32],
-    ) -> Result<(Measured, Vec<u32>), Failure> {
+    pub fn measure(&self, question: &Question) -> Result<(Measured, Vec<u32>), Failure> {
         let Sizes {
             prefill,
             first,
@@ -63,10 +68,11 @@ impl Peer {
             deep,
             deep_decode,
         } = self.sizes;
-        let prompt: Vec<String> = prompt.iter().map(u32::to_string).collect();
+        let prompt: Vec<String> = question.prompt.iter().map(u32::to_string).collect();
         let mut command = Command::new(&self.python);
-        command.args(["-c", DRIVER]).arg(model);
-        command.args([&threads.to_string(), &prompt.join(",")]);
+        command.args(["-c", DRIVER]).arg(question.model);
+        command.args([&question.threads.to_string(), &prompt.join(",")]);
+        command.arg(question.state);
         for count in [N_GREEDY, prefill, first, decode, shallow, deep, deep_decode] {
             command.arg(count.to_string());
         }

@@ -1,14 +1,19 @@
 //! Medians, ratios and the table.
 
-use super::{Measured, Sizes};
-use serde::Serialize;
+use super::bar::Bar;
+use super::{Measured, Sizes, files};
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
 /// One file with one number of threads: every round of both.
-#[derive(Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comparison {
-    pub model: &'static str,
+    pub model: String,
     pub threads: usize,
+    /// The day it was measured, as 2026-11-15.
+    pub date: String,
+    /// What the file's weights take.
+    pub weight_bytes: u64,
     pub ours: Vec<Measured>,
     pub peer: Vec<Measured>,
     /// Tokens a second when each weight is read once a token and nothing else is done.
@@ -18,63 +23,66 @@ pub struct Comparison {
 }
 
 /// Everything that was measured.
-#[derive(Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Summary {
     pub sizes: Sizes,
     pub comparisons: Vec<Comparison>,
 }
 
 /// A column of the table.
-struct Metric {
-    name: &'static str,
+pub struct Metric {
+    pub name: &'static str,
     value: fn(&Measured) -> f64,
     /// Whether more is better; the ratio is above 1 when ours is better.
     more_is_better: bool,
+    /// What is asked of it.
+    pub bar: Bar,
 }
 
-const METRICS: [Metric; 6] = [
+pub const METRICS: [Metric; 6] = [
     Metric {
         name: "prefill, tok/s",
         value: |m| m.prefill,
         more_is_better: true,
+        bar: Bar::Prefill,
     },
     Metric {
         name: "decode, tok/s",
         value: |m| m.decode,
         more_is_better: true,
+        bar: Bar::Times(1.5),
     },
     Metric {
         name: "first token, ms",
         value: |m| m.first_token_ms,
         more_is_better: false,
+        bar: Bar::Times(1.5),
     },
     Metric {
         name: "load, ms",
         value: |m| m.load_ms,
         more_is_better: false,
+        bar: Bar::Times(1.0),
     },
     Metric {
         name: "memory, MB",
         value: |m| m.resident_bytes / 1e6,
         more_is_better: false,
+        bar: Bar::OfWeights(1.15),
     },
     Metric {
         name: "kept at depth",
         value: |m| m.decode_deep / m.decode_shallow,
         more_is_better: true,
+        bar: Bar::Times(1.0),
     },
 ];
 
 impl Comparison {
-    pub fn new(model: &'static str, threads: usize) -> Comparison {
-        Comparison {
-            model,
-            threads,
-            ours: Vec::new(),
-            peer: Vec::new(),
-            floor: 0.0,
-            same_first_tokens: 0,
-        }
+    /// The file and the threads, for people.
+    pub fn label(&self) -> String {
+        let plural = if self.threads == 1 { "" } else { "s" };
+        format!("{}, {} thread{plural}", self.model, self.threads)
     }
 
     /// The medians of decoding: ours, the peer's.
@@ -87,40 +95,68 @@ impl Comparison {
         self.medians(|m| m.prefill)
     }
 
+    /// How many times better ours is.
+    pub fn ratio(&self, metric: &Metric) -> f64 {
+        let (ours, peer) = self.medians(metric.value);
+        match metric.more_is_better {
+            true => ours / peer,
+            false => peer / ours,
+        }
+    }
+
+    /// Our memory as a multiple of the weights.
+    pub fn memory_of_weights(&self) -> f64 {
+        let (ours, _) = self.medians(|m| m.resident_bytes);
+        ours / self.weight_bytes as f64
+    }
+
     fn medians(&self, value: fn(&Measured) -> f64) -> (f64, f64) {
         let of = |rounds: &[Measured]| median(rounds.iter().map(value).collect());
         (of(&self.ours), of(&self.peer))
     }
+
+    /// A row of the table.
+    fn row(&self) -> String {
+        let mut text = format!("| {} | {} |", self.model, self.threads);
+        for metric in &METRICS {
+            let (ours, peer) = self.medians(metric.value);
+            let ratio = self.ratio(metric);
+            let _ = write!(text, " {} / {}, **{ratio:.2}** |", short(ours), short(peer));
+        }
+        let weights = short(self.weight_bytes as f64 / 1e6);
+        let _ = write!(text, " {weights}, **{:.2}** |", self.memory_of_weights());
+        let floor = 100.0 * self.decode().0 / self.floor;
+        let rounds = self.ours.len();
+        let same = self.same_first_tokens;
+        text + &format!(" {floor:.0} % | {same} | {rounds}, {} |\n", self.date)
+    }
 }
 
 impl Summary {
+    /// Puts a comparison in its place, instead of an older one of the same file and threads.
+    pub fn put(&mut self, new: Comparison) {
+        let same = |old: &Comparison| old.model == new.model && old.threads == new.threads;
+        self.comparisons.retain(|old| !same(old));
+        self.comparisons.push(new);
+        self.comparisons
+            .sort_by_key(|c| (files::place(&c.model), c.threads));
+    }
+
     /// The table in Markdown: in each cell ours, the peer's, and how many times better ours is.
     pub fn table(&self) -> String {
         let names: Vec<&str> = METRICS.iter().map(|metric| metric.name).collect();
-        let mut text = format!(
-            "| file | threads | {} | of the floor | same tokens |\n|---|---|{}---|---|\n",
-            names.join(" | "),
-            "---|".repeat(METRICS.len())
-        );
-        for comparison in &self.comparisons {
-            let _ = write!(text, "| {} | {} |", comparison.model, comparison.threads);
-            for metric in &METRICS {
-                let (ours, peer) = comparison.medians(metric.value);
-                let ratio = match metric.more_is_better {
-                    true => ours / peer,
-                    false => peer / ours,
-                };
-                let _ = write!(text, " {} / {}, **{ratio:.2}** |", short(ours), short(peer));
-            }
-            let (decode, _) = comparison.decode();
-            let _ = writeln!(
-                text,
-                " {:.0} % | {} |",
-                100.0 * decode / comparison.floor,
-                comparison.same_first_tokens
-            );
-        }
-        text
+        let first = ["file", "threads"];
+        let last = [
+            "weights, MB; memory of them",
+            "of the floor",
+            "same tokens",
+            "rounds, day",
+        ];
+        let columns = [&first[..], &names, &last].concat();
+        let head = format!("| {} |\n", columns.join(" | "));
+        let line = format!("|{}\n", "---|".repeat(columns.len()));
+        let rows: String = self.comparisons.iter().map(Comparison::row).collect();
+        head + &line + &rows
     }
 }
 
@@ -148,7 +184,7 @@ pub mod tests {
     use super::*;
 
     /// One round in which ours writes 30 tokens a second and the peer 20, of 60 that are possible.
-    pub fn example() -> Summary {
+    pub fn comparison(model: &str, threads: usize) -> Comparison {
         let measured = |decode: f64, first_token_ms: f64| Measured {
             prefill: 10.0 * decode,
             first_token_ms,
@@ -158,15 +194,22 @@ pub mod tests {
             decode_shallow: decode,
             decode_deep: decode / 2.0,
         };
+        Comparison {
+            model: model.into(),
+            threads,
+            date: "2026-11-15".into(),
+            weight_bytes: 80_000_000,
+            ours: vec![measured(30.0, 4.0)],
+            peer: vec![measured(20.0, 10.0)],
+            floor: 60.0,
+            same_first_tokens: 8,
+        }
+    }
+
+    pub fn example() -> Summary {
         Summary {
             sizes: crate::compare::QUICK,
-            comparisons: vec![Comparison {
-                ours: vec![measured(30.0, 4.0)],
-                peer: vec![measured(20.0, 10.0)],
-                floor: 60.0,
-                same_first_tokens: 8,
-                ..Comparison::new("q4_1", 2)
-            }],
+            comparisons: vec![comparison("q4_1", 2)],
         }
     }
 
@@ -176,12 +219,37 @@ pub mod tests {
         assert_eq!(median(vec![4.0, 2.0]), 3.0);
     }
 
-    /// A ratio above 1 means that ours is better, for speeds and for times.
+    /// A ratio above 1 means that ours is better, for speeds and for times; memory is 100 of 80 MB.
     #[test]
     fn ratios_have_one_direction() {
         let table = example().table();
         assert!(table.contains("30.0 / 20.0, **1.50**"), "{table}");
         assert!(table.contains("4.00 / 10.0, **2.50**"), "{table}");
-        assert!(table.contains("| 50 % | 8 |"), "{table}");
+        let end = "| 80.0, **1.25** | 50 % | 8 | 1, 2026-11-15 |";
+        assert!(table.contains(end), "{table}");
+    }
+
+    /// Fails if a measurement of one cell loses another, or if an old figure stays beside the new one.
+    #[test]
+    fn a_new_figure_replaces_its_own_cell_only() {
+        let mut summary = example();
+        summary.put(comparison("f16", 1));
+        summary.put(comparison("q4_1", 1));
+        let newer = Comparison {
+            floor: 70.0,
+            ..comparison("q4_1", 2)
+        };
+        summary.put(newer);
+        let cells: Vec<(String, f64)> = summary
+            .comparisons
+            .iter()
+            .map(|c| (c.label(), c.floor))
+            .collect();
+        let expected = [
+            ("q4_1, 1 thread", 60.0),
+            ("q4_1, 2 threads", 70.0),
+            ("f16, 1 thread", 60.0),
+        ];
+        assert_eq!(cells, expected.map(|(label, floor)| (label.into(), floor)));
     }
 }
