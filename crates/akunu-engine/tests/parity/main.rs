@@ -1,5 +1,5 @@
-//! Real models against llama.cpp: ids, logits, greedy tokens and perplexity. The figures are printed: run it with
-//! `--nocapture` to see them.
+//! Real models against llama.cpp, on every level of instructions that this machine has: ids, logits, greedy tokens
+//! and, on the best level, perplexity. The figures are printed: run it with `--nocapture` to see them.
 
 #![allow(clippy::print_stdout, reason = "figures for docs/cpu.md")]
 
@@ -9,7 +9,7 @@ mod record;
 use std::path::Path;
 use std::sync::Mutex;
 
-use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::DType;
@@ -59,36 +59,73 @@ fn converted_smollm2_agrees(dtype: DType, max_error: f64) {
     agrees(&path, &record, max_error);
 }
 
-/// All that was recorded of one file: the same ids, logits, tokens and perplexity.
+/// What was recorded of one file: the same ids, logits, tokens and perplexity. All of it on the best level of
+/// instructions; on the others the shortest prompt, which is decoding, and one that is a prefill of many rows.
 ///
 /// With quantised weights llama.cpp rounds activations to 8 bits; ours keeps 16 bits, or bf16 in a prompt. The
 /// record is therefore of llama.cpp with the same weights widened to f32. Beside it stands how far llama.cpp is
 /// from that when it computes with the file as it is.
 fn agrees(path: &Path, record: &Record, max_error: f64) {
     let _guard = ONE_AT_A_TIME.lock();
-    let device = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-    let model = Model::load(path, Box::new(device)).unwrap_or_else(|error| panic!("{error}"));
+    let best = Isa::detect();
+    let all: Vec<&Prompt> = record.prompts.iter().collect();
+    let long = all.iter().find(|prompt| prompt.ids.len() > 100);
+    let two = [all[0], long.expect("a long prompt")];
+    let others = Isa::available()
+        .into_iter()
+        .filter(|&isa| isa != Isa::Scalar && isa != best);
+    for isa in others {
+        let model = load(path, isa);
+        prompts_agree(&mut session(&model), &two, (isa, max_error));
+    }
+    let model = load(path, best);
+    let mut session = session(&model);
+    prompts_agree(&mut session, &all, (best, max_error));
+    perplexity_agrees(&mut session, record);
+}
+
+/// The model on a CPU device of that level.
+fn load(path: &Path, isa: Isa) -> Model {
+    let options = CpuOptions {
+        isa: Some(isa),
+        ..Default::default()
+    };
+    let device = CpuDevice::new(options).expect("a level of this machine");
+    Model::load(path, Box::new(device)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn session(model: &Model) -> Session<'_> {
     let options = SessionOptions {
         context: Some(1024),
         ..Default::default()
     };
-    let mut session = model.session(options).expect("memory");
+    model.session(options).expect("memory")
+}
+
+/// Ids, logits and greedy tokens of each prompt.
+fn prompts_agree(session: &mut Session, prompts: &[&Prompt], (isa, max_error): (Isa, f64)) {
     let mut errors = Vec::new();
-    for prompt in &record.prompts {
-        assert_eq!(encode(&model, &prompt.text), prompt.ids, "{}", prompt.text);
+    for prompt in prompts {
+        let name = format!("{isa}, after {:.30}", prompt.text);
+        let ids = encode(session.model(), &prompt.text);
+        assert_eq!(ids, prompt.ids, "{name}");
         session.feed(&prompt.ids).expect("fits");
         let found = error(&session.logits().expect("some"), &prompt.logits);
-        assert!(found <= max_error, "NMSE {found:e} after {}", prompt.text);
+        assert!(found <= max_error, "{name}: NMSE {found:e}");
         errors.push(found);
-        same_tokens(&mut session, prompt);
+        same_tokens(session, prompt, &name);
     }
-    let ours = perplexity(&mut session, record);
-    let (theirs, rounded) = (record.perplexity.value, record.perplexity.rounded);
     println!(
-        "NMSE {:.1e} (theirs by rounding {:.1e}), perplexity {ours:.3} and {theirs:.3} (rounded {rounded:.3})",
+        "{isa}: NMSE {:.1e} (theirs by rounding {:.1e})",
         mean(errors.iter().copied()),
-        mean(record.prompts.iter().map(|prompt| prompt.rounding)),
+        mean(prompts.iter().map(|prompt| prompt.rounding)),
     );
+}
+
+fn perplexity_agrees(session: &mut Session, record: &Record) {
+    let ours = perplexity(session, record);
+    let (theirs, rounded) = (record.perplexity.value, record.perplexity.rounded);
+    println!("perplexity {ours:.3} and {theirs:.3} (rounded {rounded:.3})");
     assert!(
         (ours / theirs - 1.0).abs() < 0.005,
         "perplexity {ours}, not {theirs}"
@@ -120,7 +157,7 @@ fn error(ours: &[f32], theirs: &[f32]) -> f64 {
 }
 
 /// The greedy tokens are theirs. Where they part, the two tokens were closer than 0.05 in our logits.
-fn same_tokens(session: &mut Session, prompt: &Prompt) {
+fn same_tokens(session: &mut Session, prompt: &Prompt, name: &str) {
     let options = GenerateOptions {
         max_tokens: prompt.tokens.len(),
         ignore_end: true,
@@ -137,8 +174,8 @@ fn same_tokens(session: &mut Session, prompt: &Prompt) {
     session.feed(&before).expect("fits");
     let logits = session.logits().expect("some");
     let gap = logits[ours[at] as usize] - logits[prompt.tokens[at] as usize];
-    println!("token {at} after {:.30}: {gap} apart", prompt.text);
-    assert!(gap < 0.05, "token {at} after {}: {gap} apart", prompt.text);
+    println!("{name}: token {at} is {gap} apart");
+    assert!(gap < 0.05, "{name}: token {at} is {gap} apart");
 }
 
 /// By llama.cpp's method: in each chunk the second half is scored, and a beginning token, where the
