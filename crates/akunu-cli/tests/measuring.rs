@@ -113,6 +113,39 @@ fn bench_has_a_row_for_each_test() {
     assert_usage(&akunu(["bench", "-t", "two"]), "two");
 }
 
+/// Several sequences at once: a step writes a token of each, so that it takes as long as so many tokens.
+#[test]
+fn bench_has_a_row_for_each_number_of_sequences() {
+    let model = smollm2();
+    let fixed = ["bench", "-m", &model, "--skip-floor", "-p", "0", "-r", "1"];
+    let flags = ["-n", "2", "--depth", "0,5", "--batch", "1,3", "--json"];
+    let report = json(&[&fixed[..], &flags].concat());
+    let results = report["groups"][0]["results"].as_array().unwrap();
+    let names: Vec<&str> = results
+        .iter()
+        .map(|r| r["test"].as_str().unwrap())
+        .collect();
+    let wanted = [
+        ("tg2", 1.0),
+        ("tg2 @ b1", 1.0),
+        ("tg2 @ b3", 3.0),
+        ("tg2 @ d5", 1.0),
+        ("tg2 @ d5 b1", 1.0),
+        ("tg2 @ d5 b3", 3.0),
+    ];
+    assert_eq!(names, wanted.map(|(name, _)| name));
+    for (result, (name, sequences)) in results.iter().zip(wanted) {
+        let [speed, step] = ["mean_tok_s", "ms_a_step"].map(|key| result[key].as_f64().unwrap());
+        let tokens_a_step = speed * step / 1e3;
+        assert!((tokens_a_step - sequences).abs() < 1e-6, "{name}: {result}");
+    }
+    let table = akunu([&fixed[..], &["-n", "1", "--batch", "2"]].concat());
+    assert_eq!(table.code, 0, "{}", table.stderr);
+    assert!(table.stdout.contains("| tg1 @ b2 "), "{}", table.stdout);
+    assert_usage(&akunu(["bench", "--batch", "17"]), "1..=16");
+    assert_usage(&akunu(["bench", "--batch", "0"]), "1..=16");
+}
+
 /// Exactly one device is what auto takes, and it can be used.
 #[test]
 fn devices_say_what_auto_takes() {

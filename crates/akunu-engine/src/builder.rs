@@ -1,4 +1,5 @@
-//! Writes the plan of a model: which kernels run on which buffers, for one row or for many.
+//! Writes the plan of a model: which kernels run on which buffers, for one row or for many, of one
+//! sequence or of several.
 //!
 //! A layer reads
 //!
@@ -8,10 +9,13 @@
 //! x = norm(h);  h += [post-norm] Wdown (act(Wgate x) * Wup x)
 //! ```
 //!
-//! A product that ends in the residual stream is accumulated there (beta = 1). What differs between
-//! models comes from fields of the config; nothing here asks for a name.
+//! A product that ends in the residual stream is accumulated there (beta = 1). Products and norms take
+//! all rows at once; turning, storing and attention are written for each [`Lane`], because only they
+//! ask which sequence a row belongs to and where it stands there. What differs between models comes
+//! from fields of the config; nothing here asks for a name.
 
 mod attention;
+mod lane;
 mod product;
 
 use std::ops::Range;
@@ -24,9 +28,10 @@ use akunu_types::params::{
     EmbeddingParams, LogitSoftcapParams, RMSNormParams, TemperatureScaleParams,
 };
 
+pub(crate) use self::lane::{Choice, Lane};
 use self::product::{Output, group_size};
 use crate::error::EngineError;
-use crate::memory::Memory;
+use crate::memory::Activations;
 use crate::weights::Weights;
 
 /// A plan being written.
@@ -34,10 +39,10 @@ pub(crate) struct Builder<'a> {
     pub device: &'a mut dyn Device,
     pub config: &'a ModelConfig,
     pub weights: &'a Weights,
-    pub memory: &'a Memory,
-    /// Positions that the cache holds.
-    pub context: u32,
-    /// Tokens that go through the layers at once.
+    pub activations: &'a Activations,
+    /// The sequences that the rows belong to.
+    pub lanes: Vec<Lane<'a>>,
+    /// Tokens that go through the layers at once, those of all lanes.
     pub rows: u32,
     pub dispatches: Vec<Dispatch>,
 }
@@ -56,11 +61,11 @@ impl Builder<'_> {
     /// The logits of some rows of the residual stream, (rows, vocab).
     pub fn logits(&mut self, rows: Range<u32>, to: Slice) -> Result<(), EngineError> {
         let h = at(
-            self.memory.h,
+            self.activations.h,
             u64::from(rows.start) * u64::from(self.config.dim),
         );
         let all_rows = std::mem::replace(&mut self.rows, rows.end - rows.start);
-        let x = Slice::from(self.memory.x);
+        let x = Slice::from(self.activations.x);
         self.norm(h, "output_norm.weight", x)?;
         let name = if self.config.tied_embeddings {
             "token_embedding"
@@ -83,7 +88,7 @@ impl Builder<'_> {
 
     fn embed(&mut self, tokens: Buffer) -> Result<(), EngineError> {
         let table = self.weights.matrix("token_embedding.weight");
-        let bindings = vec![tokens.into(), table.place, self.memory.h.into()];
+        let bindings = vec![tokens.into(), table.place, self.activations.h.into()];
         let kernel = KernelId::EmbeddingLookup(table.dtype);
         if table.dtype.is_mlx() {
             let params = self.mlx_params(&table, 0.0);
@@ -106,15 +111,18 @@ impl Builder<'_> {
             count,
             ..Default::default()
         };
-        let h = vec![self.memory.h.into()];
+        let h = vec![self.activations.h.into()];
         self.plain(KernelId::TemperatureScale, &params, h, "embedding scale")
     }
 
     fn ffn_block(&mut self, layer: usize) -> Result<(), EngineError> {
         let name = |part: &str| format!("layers.{layer}.{part}");
-        let x = Slice::from(self.memory.x);
-        self.norm(self.memory.h.into(), &name("ffn_norm.weight"), x)?;
-        let (gate, up) = (Slice::from(self.memory.gate), Slice::from(self.memory.up));
+        let x = Slice::from(self.activations.x);
+        self.norm(self.activations.h.into(), &name("ffn_norm.weight"), x)?;
+        let (gate, up) = (
+            Slice::from(self.activations.gate),
+            Slice::from(self.activations.up),
+        );
         for (part, place) in [("gate", gate), ("up", up)] {
             let matrix = self.weights.matrix(&name(&format!("ffn.{part}.weight")));
             self.product(&matrix, x, Output::Overwrite(place), "gate and up")?;
@@ -133,9 +141,9 @@ impl Builder<'_> {
     /// Where a block's product goes: into the residual stream, or aside when a norm comes between.
     fn residual(&self, has_post_norm: bool) -> Output {
         if has_post_norm {
-            Output::Overwrite(self.memory.y.into())
+            Output::Overwrite(self.activations.y.into())
         } else {
-            Output::AddTo(self.memory.h.into())
+            Output::AddTo(self.activations.h.into())
         }
     }
 
@@ -143,9 +151,9 @@ impl Builder<'_> {
     fn add_normalised(&mut self, weight: Option<String>) -> Result<(), EngineError> {
         let Some(weight) = weight else { return Ok(()) };
         let bindings = vec![
-            self.memory.y.into(),
+            self.activations.y.into(),
             self.weights.vector(&weight),
-            self.memory.h.into(),
+            self.activations.h.into(),
         ];
         let params = self.norm_params();
         self.plain(KernelId::RmsNormResidual, &params, bindings, "post norm")
@@ -211,7 +219,7 @@ impl Builder<'_> {
 }
 
 /// Element `elements` of a buffer of floats.
-fn at(buffer: Buffer, elements: u64) -> Slice {
+pub(crate) fn at(buffer: Buffer, elements: u64) -> Slice {
     Slice {
         buffer,
         offset: 4 * elements as usize,

@@ -88,6 +88,31 @@ pub enum EngineError {
         /// What the device has left.
         available: Bytes,
     },
+    /// A batch of no sequences, or of more than the kernels take at once.
+    #[error("a batch of {found} sequences is not possible; choose 1 to {max}")]
+    BatchSize {
+        /// What was asked for.
+        found: u32,
+        /// The most.
+        max: u32,
+    },
+    /// A session that joins a batch without room.
+    #[error("all {sequences} places of the batch are taken; let a sequence leave first")]
+    BatchFull {
+        /// Places.
+        sequences: u32,
+    },
+    /// A session that joins a batch of another model.
+    #[error(
+        "a session of {} cannot join a batch of {}; make it from the model of the batch",
+        session.display(), batch.display()
+    )]
+    OtherModel {
+        /// The session's model.
+        session: PathBuf,
+        /// The batch's.
+        batch: PathBuf,
+    },
     /// Generation before any token was given.
     #[error("there is nothing to go on from: give at least one token first")]
     NothingToContinue,

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use akunu_kernels::Ticket;
-use akunu_tokenizer::DecodeStream;
 
 use crate::error::EngineError;
+use crate::model::Model;
 use crate::sampling::Sampling;
 use crate::session::{DecodePlans, Session};
-use crate::text::StopMatcher;
+use crate::text::AnswerText;
 
 /// Stops a generation from another thread.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl CancelFlag {
         Arc::clone(&self.0)
     }
 
-    fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -64,7 +64,7 @@ pub struct GenerateOptions {
     pub overflow: Overflow,
     /// Go on at the model's own end tokens.
     pub ignore_end: bool,
-    /// Most tokens of one submission.
+    /// Most tokens of one submission; in a [`Batch`](crate::Batch) it is always one of each sequence.
     pub max_chain: u32,
     /// Stops it from another thread.
     pub cancel: CancelFlag,
@@ -81,6 +81,13 @@ impl Default for GenerateOptions {
             max_chain: 32,
             cancel: CancelFlag::default(),
         }
+    }
+}
+
+impl GenerateOptions {
+    /// Whether a token of this model ends the answer.
+    pub(crate) fn ends_with(&self, model: &Model, id: u32) -> bool {
+        !self.ignore_end && model.tokenizer().end_ids().binary_search(&id).is_ok()
     }
 }
 
@@ -114,8 +121,7 @@ pub struct Generation<'s, 'm> {
     session: &'s mut Session<'m>,
     plans: Arc<DecodePlans>,
     options: GenerateOptions,
-    decoder: Option<DecodeStream<'m>>,
-    stops: StopMatcher,
+    text: AnswerText<'m>,
     /// Chosen and not yet handed out.
     queue: VecDeque<u32>,
     /// The last token chosen: its keys and values are not in the cache yet.
@@ -145,8 +151,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         options: GenerateOptions,
     ) -> Self {
         Generation {
-            decoder: Some(session.model().tokenizer().stream()),
-            stops: StopMatcher::new(&options.stop),
+            text: AnswerText::new(session.model().tokenizer(), &options.stop),
             session,
             plans,
             options,
@@ -201,7 +206,7 @@ impl<'s, 'm> Generation<'s, 'm> {
         let started = match self.started.take() {
             Some(started) => started,
             None => {
-                let room = self.make_room()?;
+                let room = self.session.make_room(self.options.overflow, last)?;
                 if room == 0 {
                     self.end(StopReason::ContextFull);
                     return Ok(false);
@@ -246,19 +251,7 @@ impl<'s, 'm> Generation<'s, 'm> {
 
     /// Whether a token ends the answer.
     fn is_end(&self, id: u32) -> bool {
-        let ends = self.session.model().tokenizer().end_ids();
-        !self.options.ignore_end && ends.binary_search(&id).is_ok()
-    }
-
-    /// Positions that the context has left, after a shift if it was full and that is wanted.
-    fn make_room(&mut self) -> Result<usize, EngineError> {
-        let context = self.session.context() as usize;
-        if self.session.tokens().len() == context
-            && let Overflow::Shift { keep } = self.options.overflow
-        {
-            self.session.shift(keep)?;
-        }
-        Ok(context - self.session.tokens().len())
+        self.options.ends_with(self.session.model(), id)
     }
 
     /// Longer chains while they stay under the target time.
@@ -275,16 +268,7 @@ impl<'s, 'm> Generation<'s, 'm> {
     /// The text that was held back: an incomplete character, or the beginning of a stop text that did
     /// not come. To be asked for once the iterator has ended.
     pub fn tail(&mut self) -> String {
-        let decoded = self
-            .decoder
-            .take()
-            .and_then(DecodeStream::finish)
-            .unwrap_or_default();
-        let (mut text, _) = self.stops.push(&decoded);
-        if self.stop != Some(StopReason::StopText) {
-            text.push_str(&self.stops.finish());
-        }
-        text
+        self.text.tail()
     }
 }
 
@@ -300,9 +284,8 @@ impl Iterator for Generation<'_, '_> {
             Ok(None) => return None,
             Ok(Some(id)) => id,
         };
-        let decoded = self.decoder.as_mut().and_then(|decoder| decoder.push(id));
-        let (text, stopped) = self.stops.push(&decoded.unwrap_or_default());
-        if stopped {
+        let text = self.text.push(id);
+        if self.text.is_stopped() {
             self.stop = Some(StopReason::StopText);
         }
         Some(Ok(Token { id, text }))

@@ -22,8 +22,32 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Model::batch`] decodes several sessions at once, each weight read once for all of them:
+//!
+//! ```no_run
+//! # use akunu_engine::{EngineError, GenerateOptions, Model, Progress, SessionOptions};
+//! # fn serve(model: &Model, prompts: &[Vec<u32>]) -> Result<(), EngineError> {
+//! let mut batch = model.batch(8)?;
+//! for prompt in prompts.iter().take(8) {
+//!     let mut session = model.session(SessionOptions::default())?;
+//!     session.feed(prompt)?;
+//!     batch.join(session, GenerateOptions::default())?;
+//! }
+//! while batch.is_running() {
+//!     for event in batch.step()? {
+//!         match event.progress {
+//!             Progress::Token(token) => println!("{:?}: {}", event.sequence, token.text),
+//!             Progress::Ended { .. } => drop(batch.leave(event.sequence)),
+//!         }
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
 #![forbid(unsafe_code)]
 
+mod batch;
 mod builder;
 mod error;
 mod fingerprint;
@@ -35,6 +59,7 @@ mod session;
 mod text;
 mod weights;
 
+pub use batch::{Batch, BatchEvent, MAX_SEQUENCES, Progress, SequenceId};
 pub use error::{Bytes, EngineError};
 pub use generation::{CancelFlag, GenerateOptions, Generation, Overflow, StopReason, Token};
 pub use model::Model;

@@ -1,9 +1,13 @@
-//! The buffers of a session, allocated once: scratch for the activations, and the KV cache.
+//! The buffers of a session, allocated once: scratch for the activations, and the KV cache; and those
+//! that several sessions share while they step together.
+
+mod activations;
 
 use akunu_arch::{ModelConfig, RopeConfig};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{Buffer, Device};
 
+pub(crate) use self::activations::Activations;
 use crate::error::{Bytes, EngineError};
 use crate::sampling;
 
@@ -19,22 +23,8 @@ pub(crate) struct LayerCache {
 /// Everything that a session's plans read and write, besides the weights.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// The residual stream, (rows, dim).
-    pub h: Buffer,
-    /// What a block reads: the normalised residual stream, (rows, dim).
-    pub x: Buffer,
-    /// Queries, keys and values: (rows, q_dim), then (rows, kv_dim) twice.
-    pub qkv: Buffer,
-    /// What attention gives, (rows, q_dim).
-    pub attention: Buffer,
-    /// What a block gives before its norm, (rows, dim).
-    pub y: Buffer,
-    /// The gate, (rows, ffn_dim).
-    pub gate: Buffer,
-    /// The other half of the feed-forward block, (rows, ffn_dim).
-    pub up: Buffer,
-    /// The activated gate times the other half, (rows, ffn_dim).
-    pub activated: Buffer,
+    /// What the rows of a chunk become on their way through the layers.
+    pub activations: Activations,
     /// The logits of one row, (vocab).
     pub logits: Buffer,
     /// The tokens to be prefilled, (rows).
@@ -72,18 +62,58 @@ impl Memory {
         sizes: Sizes,
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let scratch = scratch(config, sizes);
-        check_limit(config, sizes, &scratch, device)?;
-        let mut allocator = Allocator {
-            device,
-            made: Vec::new(),
-        };
-        let memory = allocator.memory(config, rope_freqs, sizes, scratch);
-        if memory.is_err() {
-            allocator.release();
-        }
-        memory
+        check_limit(config, sizes, device)?;
+        make(device, |allocator| {
+            allocator.memory(config, rope_freqs, sizes)
+        })
     }
+}
+
+/// What sessions that step together share: each has one row.
+#[derive(Debug)]
+pub(crate) struct SharedRows {
+    /// What the rows become on their way through the layers.
+    pub activations: Activations,
+    /// The token that each row reads next, (rows).
+    pub tokens: Buffer,
+    /// The logits of each row, (rows, vocab).
+    pub logits: Buffer,
+    /// All of these buffers, for giving them back.
+    pub all: Vec<Buffer>,
+}
+
+impl SharedRows {
+    /// Buffers for as many sessions as `rows`.
+    pub fn allocate(
+        config: &ModelConfig,
+        rows: u32,
+        device: &mut dyn Device,
+    ) -> Result<SharedRows, EngineError> {
+        make(device, |allocator| {
+            Ok(SharedRows {
+                activations: allocator.activations(config, rows)?,
+                tokens: allocator.words(rows.into(), "tokens")?,
+                logits: allocator.words(logits_of(config, rows), "logits")?,
+                all: allocator.made.clone(),
+            })
+        })
+    }
+}
+
+/// Makes buffers, all or none.
+fn make<T>(
+    device: &mut dyn Device,
+    what: impl FnOnce(&mut Allocator) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let mut allocator = Allocator {
+        device,
+        made: Vec::new(),
+    };
+    let made = what(&mut allocator);
+    if made.is_err() {
+        allocator.release();
+    }
+    made
 }
 
 /// Makes buffers, and remembers them.
@@ -98,7 +128,6 @@ impl Allocator<'_> {
         config: &ModelConfig,
         rope_freqs: &[f32],
         sizes: Sizes,
-        scratch: Scratch,
     ) -> Result<Memory, EngineError> {
         let layers = config.layers.iter().map(|layer| {
             let slots = layer.cache_slots(sizes.context, sizes.chunk);
@@ -110,38 +139,29 @@ impl Allocator<'_> {
             })
         });
         let layers = layers.collect::<Result<_, EngineError>>()?;
-        let divisors = self.divisors(config, rope_freqs)?;
-        let mut buffers = Vec::with_capacity(scratch.len());
-        for (elements, label) in scratch {
-            buffers.push(self.buffer(4 * elements, label)?);
-        }
-        let Ok(buffers) = <[Buffer; 16]>::try_from(buffers) else {
-            unreachable!("a buffer was made for each size");
-        };
-        #[rustfmt::skip]
-        let [
-            h, x, qkv, attention, y, gate, up, activated, logits, prompt, token, history,
-            values_a, values_b, ids_a, ids_b,
-        ] = buffers;
+        let candidates = sampling::candidates(config.vocab_size) as u64;
+        let mut candidates = |label| self.words(candidates, label);
+        let top_values = [candidates("candidates")?, candidates("candidates")?];
+        let top_ids = [
+            candidates("candidate tokens")?,
+            candidates("candidate tokens")?,
+        ];
         Ok(Memory {
-            h,
-            x,
-            qkv,
-            attention,
-            y,
-            gate,
-            up,
-            activated,
-            logits,
-            prompt,
-            token,
-            history,
-            top_values: [values_a, values_b],
-            top_ids: [ids_a, ids_b],
+            activations: self.activations(config, sizes.chunk)?,
+            logits: self.words(logits_of(config, 1), "logits")?,
+            prompt: self.words(sizes.chunk.into(), "prompt")?,
+            token: self.words(1, "token")?,
+            history: self.words(u64::from(sizes.context) + 1, "history")?,
+            top_values,
+            top_ids,
             layers,
-            divisors,
+            divisors: self.divisors(config, rope_freqs)?,
             all: self.made.clone(),
         })
+    }
+
+    fn activations(&mut self, config: &ModelConfig, rows: u32) -> Result<Activations, EngineError> {
+        Activations::make(config, rows, |elements, label| self.words(elements, label))
     }
 
     /// One table for each kind of layer.
@@ -170,6 +190,11 @@ impl Allocator<'_> {
         Ok(of_layers)
     }
 
+    /// A buffer of 4-byte elements.
+    fn words(&mut self, elements: u64, label: &str) -> Result<Buffer, EngineError> {
+        self.buffer(4 * elements, label)
+    }
+
     fn buffer(&mut self, bytes: u64, label: &str) -> Result<Buffer, EngineError> {
         let buffer = self.device.allocate(bytes as usize, label)?;
         self.made.push(buffer);
@@ -183,40 +208,20 @@ impl Allocator<'_> {
     }
 }
 
-/// The scratch buffers, in the order in which [`Memory`] has them: 4-byte elements, and what for.
-type Scratch = [(u64, &'static str); 16];
-
-fn scratch(config: &ModelConfig, sizes: Sizes) -> Scratch {
-    let rows = |width: u32| u64::from(sizes.chunk) * u64::from(width);
-    let candidates = sampling::candidates(config.vocab_size) as u64;
-    [
-        (rows(config.dim), "residual stream"),
-        (rows(config.dim), "normalised"),
-        (rows(config.q_dim() + 2 * config.kv_dim()), "q, k, v"),
-        (rows(config.q_dim()), "attention"),
-        (rows(config.dim), "block output"),
-        (rows(config.ffn_dim), "gate"),
-        (rows(config.ffn_dim), "up"),
-        (rows(config.ffn_dim), "activated"),
-        (config.vocab_size.into(), "logits"),
-        (rows(1), "prompt"),
-        (1, "token"),
-        (u64::from(sizes.context) + 1, "history"),
-        (candidates, "candidates"),
-        (candidates, "candidates"),
-        (candidates, "candidate tokens"),
-        (candidates, "candidate tokens"),
-    ]
+/// Elements of the logits of some rows.
+fn logits_of(config: &ModelConfig, rows: u32) -> u64 {
+    u64::from(rows) * u64::from(config.vocab_size)
 }
 
-fn check_limit(
-    config: &ModelConfig,
-    sizes: Sizes,
-    scratch: &Scratch,
-    device: &dyn Device,
-) -> Result<(), EngineError> {
+fn check_limit(config: &ModelConfig, sizes: Sizes, device: &dyn Device) -> Result<(), EngineError> {
     let cache = config.kv_bytes(sizes.context, sizes.chunk);
-    let scratch = scratch.iter().map(|(elements, _)| 4 * elements).sum();
+    let words = Activations::elements(config, sizes.chunk)
+        + logits_of(config, 1)
+        + 4 * sampling::candidates(config.vocab_size) as u64
+        + u64::from(sizes.chunk)
+        + u64::from(sizes.context)
+        + 2;
+    let scratch = 4 * words;
     let Some(available) = device.memory_limit() else {
         return Ok(());
     };

@@ -4,12 +4,12 @@ use std::mem::offset_of;
 
 use akunu_kernels::kernel::sampling::topk_select::{MAX_K, MAX_PART};
 use akunu_kernels::plan::Slice;
-use akunu_kernels::{Buffer, Constant, Constants, KernelId, Patch};
+use akunu_kernels::{Constant, Constants, KernelId, Patch};
 use akunu_types::params::{
     ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams, TopKParams,
 };
 
-use crate::builder::Builder;
+use crate::builder::{Builder, Choice};
 use crate::error::EngineError;
 
 /// How a token is chosen from the logits.
@@ -89,19 +89,19 @@ impl Sampling {
     }
 
     /// Adds the dispatches that turn logits into the next token.
-    pub(crate) fn write(&self, builder: &mut Builder) -> Result<(), EngineError> {
+    pub(crate) fn write(&self, builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
         if self.repetition_penalty != 1.0 {
-            self.write_penalty(builder)?;
+            self.write_penalty(builder, choice)?;
         }
         if self.temperature == 0.0 {
-            write_argmax(builder)
+            write_argmax(builder, choice)
         } else {
-            self.write_draw(builder)
+            self.write_draw(builder, choice)
         }
     }
 
-    fn write_penalty(&self, builder: &mut Builder) -> Result<(), EngineError> {
-        let memory = builder.memory;
+    fn write_penalty(&self, builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
+        let Choice { lane, logits, .. } = choice;
         let params = RepetitionPenaltyParams {
             penalty: self.repetition_penalty,
             vocab_size: builder.config.vocab_size,
@@ -111,22 +111,22 @@ impl Sampling {
             0 => Constants::none(),
             window => Constants::none().with_u32(Constant::PenaltyWindow, window),
         };
-        let bindings = vec![memory.logits.into(), memory.history.into()];
+        let bindings = vec![logits, lane.memory.history.into()];
         let patch = Patch::length(offset_of!(RepetitionPenaltyParams, n_tokens), 1);
         builder.push_patched(
             KernelId::RepetitionPenalty,
             constants,
             &params,
             bindings,
-            patch,
+            patch.ahead(lane.ahead),
         )
     }
 
     /// The best candidates, in stages until they fit one threadgroup, then the draw.
-    fn write_draw(&self, builder: &mut Builder) -> Result<(), EngineError> {
-        let memory = builder.memory;
+    fn write_draw(&self, builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
+        let memory = choice.lane.memory;
         let k = if self.top_k == 0 { MAX_K } else { self.top_k }.min(builder.config.vocab_size);
-        let (mut values, mut ids) = (memory.logits, memory.top_ids[1]);
+        let (mut values, mut ids) = (choice.logits, Slice::from(memory.top_ids[1]));
         let mut count = builder.config.vocab_size;
         for stage in 0.. {
             let params = TopKParams {
@@ -135,8 +135,9 @@ impl Sampling {
                 part: MAX_PART,
                 indexed: (stage > 0).into(),
             };
-            let (top_values, top_ids) = (memory.top_values[stage % 2], memory.top_ids[stage % 2]);
-            let bindings = vec![values.into(), ids.into(), top_values.into(), top_ids.into()];
+            let top_values = Slice::from(memory.top_values[stage % 2]);
+            let top_ids = Slice::from(memory.top_ids[stage % 2]);
+            let bindings = vec![values, ids, top_values, top_ids];
             builder.plain(KernelId::TopKSelect, &params, bindings, "top k")?;
             (values, ids) = (top_values, top_ids);
             let n_parts = count.div_ceil(MAX_PART);
@@ -147,7 +148,7 @@ impl Sampling {
         }
         let params = GumbelTopKParams {
             k,
-            history_len: builder.context + 1,
+            history_len: choice.lane.context + 1,
             inv_temperature: 1.0 / self.temperature,
             top_p: self.top_p,
             min_p: self.min_p,
@@ -155,8 +156,8 @@ impl Sampling {
             seed_hi: (self.seed >> 32) as u32,
             ..Default::default()
         };
-        let bindings = chosen(builder, values, ids);
-        let patch = Patch::position(offset_of!(GumbelTopKParams, pos));
+        let bindings = vec![values, ids, choice.token, memory.history.into()];
+        let patch = Patch::position(offset_of!(GumbelTopKParams, pos)).ahead(choice.lane.ahead);
         builder.push_patched(
             KernelId::GumbelTopK,
             Constants::none(),
@@ -171,16 +172,17 @@ impl Sampling {
 const ARGMAX_PART: u32 = 4096;
 
 /// The most likely token: the best of each part, then the best of those.
-fn write_argmax(builder: &mut Builder) -> Result<(), EngineError> {
-    let memory = builder.memory;
+fn write_argmax(builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
+    let memory = choice.lane.memory;
     let count = builder.config.vocab_size;
-    let (values, ids) = (memory.top_values[0], memory.top_ids[0]);
+    let values = Slice::from(memory.top_values[0]);
+    let ids = Slice::from(memory.top_ids[0]);
     let params = ArgmaxPartialParams {
         count,
         part: ARGMAX_PART,
         ..Default::default()
     };
-    let bindings = vec![memory.logits.into(), values.into(), ids.into()];
+    let bindings = vec![choice.logits, values, ids];
     builder.plain(
         KernelId::ArgmaxPartial,
         &params,
@@ -189,12 +191,12 @@ fn write_argmax(builder: &mut Builder) -> Result<(), EngineError> {
     )?;
     let params = ArgmaxParams {
         count: count.div_ceil(ARGMAX_PART),
-        history_len: builder.context + 1,
+        history_len: choice.lane.context + 1,
         indexed: 1,
         ..Default::default()
     };
-    let bindings = chosen(builder, values, ids);
-    let patch = Patch::position(offset_of!(ArgmaxParams, pos));
+    let bindings = vec![values, ids, choice.token, memory.history.into()];
+    let patch = Patch::position(offset_of!(ArgmaxParams, pos)).ahead(choice.lane.ahead);
     builder.push_patched(
         KernelId::Argmax,
         Constants::none(),
@@ -202,17 +204,6 @@ fn write_argmax(builder: &mut Builder) -> Result<(), EngineError> {
         bindings,
         patch,
     )
-}
-
-/// Bindings of a kernel that chooses among candidates.
-fn chosen(builder: &Builder, values: Buffer, ids: Buffer) -> Vec<Slice> {
-    let memory = builder.memory;
-    vec![
-        values.into(),
-        ids.into(),
-        memory.token.into(),
-        memory.history.into(),
-    ]
 }
 
 /// Room for the candidates of a vocabulary, in whichever stage has the most.

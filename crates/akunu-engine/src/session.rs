@@ -153,6 +153,15 @@ impl<'m> Session<'m> {
         &mut self,
         options: GenerateOptions,
     ) -> Result<Generation<'_, 'm>, EngineError> {
+        let plans = self.ready_to_generate(&options)?;
+        Ok(Generation::new(self, plans, options))
+    }
+
+    /// Computes the logits that the first token is chosen from; returns the plans for it and the others.
+    pub(crate) fn ready_to_generate(
+        &mut self,
+        options: &GenerateOptions,
+    ) -> Result<Arc<DecodePlans>, EngineError> {
         let plans = self.decode_plans(options.sampling)?;
         if let Overflow::Shift { keep } = options.overflow
             && self.content.tokens.len() > self.sizes.context as usize
@@ -160,7 +169,7 @@ impl<'m> Session<'m> {
             self.shift(keep)?;
         }
         self.settle()?;
-        Ok(Generation::new(self, plans, options))
+        Ok(plans)
     }
 
     /// Runs what is missing so that the logits are those after the last token.
@@ -244,13 +253,20 @@ impl<'m> Session<'m> {
         plans: &DecodePlans,
         n: u32,
     ) -> Result<Ticket, EngineError> {
-        let first = self.content.tokens.len();
-        // The steps write to the cache even if nobody asks for their tokens.
-        self.content.written = self.content.written.max(first + n as usize);
-        Ok(self
-            .model
-            .device()
-            .submit_chain(&plans.step, first as u32, n)?)
+        self.will_decode(n);
+        let first = self.content.tokens.len() as u32;
+        Ok(self.model.device().submit_chain(&plans.step, first, n)?)
+    }
+
+    /// Notes that `n` decode steps write to the cache, even if nobody asks for their tokens.
+    pub(crate) fn will_decode(&mut self, n: u32) {
+        let end = self.content.tokens.len() + n as usize;
+        self.content.written = self.content.written.max(end);
+    }
+
+    /// A step of several sequences has put this token into the cache.
+    pub(crate) fn stored(&mut self, token: u32) {
+        self.content.extend(&[token]);
     }
 
     /// Waits for the `n` steps that were started last. `next` is the token that was chosen before them;

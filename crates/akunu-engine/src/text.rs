@@ -1,14 +1,58 @@
-//! Stop texts: where an answer ends, even in the middle of a token.
+//! The text of an answer: characters out of tokens, and stop texts, which end it even in the middle of
+//! a token.
+
+use akunu_tokenizer::{DecodeStream, Tokenizer};
+
+/// Turns the tokens of an answer into text, up to a stop text.
+pub(crate) struct AnswerText<'m> {
+    decoder: Option<DecodeStream<'m>>,
+    stops: StopMatcher,
+    is_stopped: bool,
+}
+
+impl<'m> AnswerText<'m> {
+    pub fn new(tokenizer: &'m Tokenizer, stops: &[String]) -> AnswerText<'m> {
+        AnswerText {
+            decoder: Some(tokenizer.stream()),
+            stops: StopMatcher::new(stops),
+            is_stopped: false,
+        }
+    }
+
+    /// Adds a token; returns the text that is complete with it.
+    pub fn push(&mut self, id: u32) -> String {
+        let decoded = self.decoder.as_mut().and_then(|decoder| decoder.push(id));
+        let (text, stopped) = self.stops.push(&decoded.unwrap_or_default());
+        self.is_stopped |= stopped;
+        text
+    }
+
+    /// Whether a stop text came.
+    pub fn is_stopped(&self) -> bool {
+        self.is_stopped
+    }
+
+    /// The text that was held back: an incomplete character, or the beginning of a stop text that did
+    /// not come.
+    pub fn tail(&mut self) -> String {
+        let decoded = self.decoder.take().and_then(DecodeStream::finish);
+        let (mut text, _) = self.stops.push(&decoded.unwrap_or_default());
+        if !self.is_stopped {
+            text.push_str(&self.stops.finish());
+        }
+        text
+    }
+}
 
 /// Finds stop texts in a stream, and holds back what may become one.
 #[derive(Debug, Default)]
-pub(crate) struct StopMatcher {
+struct StopMatcher {
     stops: Vec<String>,
     held: String,
 }
 
 impl StopMatcher {
-    pub fn new(stops: &[String]) -> StopMatcher {
+    fn new(stops: &[String]) -> StopMatcher {
         let stops = stops
             .iter()
             .filter(|stop| !stop.is_empty())
@@ -21,7 +65,7 @@ impl StopMatcher {
     }
 
     /// Adds text; returns what can be shown, and whether a stop text came.
-    pub fn push(&mut self, text: &str) -> (String, bool) {
+    fn push(&mut self, text: &str) -> (String, bool) {
         self.held.push_str(text);
         let first = self
             .stops
@@ -44,7 +88,7 @@ impl StopMatcher {
     }
 
     /// What was held back, when nothing follows.
-    pub fn finish(&mut self) -> String {
+    fn finish(&mut self) -> String {
         std::mem::take(&mut self.held)
     }
 }

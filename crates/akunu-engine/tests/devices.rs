@@ -5,7 +5,7 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use akunu_cpu::{CpuDevice, CpuOptions};
-use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
+use akunu_engine::{GenerateOptions, Model, Progress, Sampling, SessionOptions};
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Device};
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
@@ -85,6 +85,120 @@ fn a_small_model_gives_the_same_tokens_on_every_device() {
                 assert!(error < bound, "{name}, {dtype}: NMSE {error}");
             }
         }
+    }
+}
+
+/// Sequences of different lengths and samplings stepped together, on a device; and on the twins each
+/// sequence alone. One ends early.
+#[test]
+fn sequences_step_together_on_every_device() {
+    let drawn = Sampling {
+        temperature: 0.9,
+        top_k: 30,
+        seed: 5,
+        repetition_penalty: 1.1,
+        ..Sampling::greedy()
+    };
+    let settings = [
+        (11, 4, Sampling::greedy()),
+        (3, 2, drawn),
+        (17, 5, Sampling::greedy()),
+    ];
+    for dtype in [DType::F16, DType::Q4_0] {
+        let wanted = settings.map(|setting| together(twin(), dtype, &[setting]).remove(0));
+        for device in [twin(), cpu(), simulator(Schedule::Random(4))] {
+            let name = device.name();
+            let found = together(device, dtype, &settings);
+            assert_eq!(found, wanted, "{name}, {dtype}");
+        }
+    }
+}
+
+/// The tokens of sequences, each with a prompt of a length, a number of tokens and a sampling.
+fn together(
+    device: Box<dyn Device>,
+    dtype: DType,
+    settings: &[(u32, usize, Sampling)],
+) -> Vec<Vec<u32>> {
+    let file = tiny_llama(dtype);
+    let model = Model::load(&file.path, device).expect("a whole model");
+    let mut batch = model.batch(settings.len() as u32).expect("memory");
+    let mut joined = Vec::new();
+    for &(length, max_tokens, sampling) in settings {
+        let options = SessionOptions {
+            context: Some(32),
+            chunk: 8,
+        };
+        let mut session = model.session(options).expect("memory");
+        let prompt: Vec<u32> = (0..length).map(|i| i * 7 % 256).collect();
+        session.feed(&prompt).expect("fits");
+        let options = GenerateOptions {
+            max_tokens,
+            sampling,
+            ignore_end: true,
+            ..Default::default()
+        };
+        joined.push((prompt.len(), batch.join(session, options).expect("room")));
+    }
+    while batch.is_running() {
+        batch.step().expect("runs");
+    }
+    let tokens = joined.into_iter().map(|(from, id)| {
+        let session = batch.leave(id).expect("it is there");
+        session.tokens()[from..].to_vec()
+    });
+    tokens.collect()
+}
+
+/// Three people ask a real model, in one batch: each gets the answer that it would get alone.
+#[test]
+fn smollm2_answers_three_at_once_as_it_answers_each() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets/smollm2");
+    let path = PathBuf::from(root).join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    let model = Model::load(&path, cpu());
+    let model = model.unwrap_or_else(|error| panic!("{error}: run `cargo xtask assets smollm2`"));
+    let prompts = [
+        "The capital of France is",
+        "Once upon a time there was a small dragon who",
+        "def add(a, b):",
+    ];
+    let session = |prompt: &str| {
+        let options = SessionOptions {
+            context: Some(64),
+            chunk: 32,
+        };
+        let encode = EncodeOptions {
+            add_special: true,
+            parse_special: false,
+        };
+        let mut session = model.session(options).expect("memory");
+        let ids = model.tokenizer().encode(prompt, encode).expect("text");
+        session.feed(&ids).expect("fits");
+        session
+    };
+    let options = || GenerateOptions {
+        max_tokens: 24,
+        ..Default::default()
+    };
+    let mut batch = model.batch(3).expect("memory");
+    let ids = prompts.map(|prompt| batch.join(session(prompt), options()).expect("room"));
+    let mut texts = [const { String::new() }; 3];
+    while batch.is_running() {
+        for event in batch.step().expect("runs") {
+            let at = ids.iter().position(|id| *id == event.sequence);
+            let text = match &event.progress {
+                Progress::Token(token) => &token.text,
+                Progress::Ended { tail, .. } => tail,
+            };
+            texts[at.expect("one of the three")].push_str(text);
+        }
+    }
+    for (prompt, text) in prompts.iter().zip(texts) {
+        let mut alone = session(prompt);
+        let mut generation = alone.generate(options()).expect("greedy");
+        let mut wanted: String = generation.by_ref().map(|t| t.expect("runs").text).collect();
+        wanted.push_str(&generation.tail());
+        assert_eq!(text, wanted, "{prompt}");
     }
 }
 

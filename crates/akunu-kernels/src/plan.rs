@@ -46,11 +46,13 @@ impl Params {
 /// The fields of the params that change with the position.
 ///
 /// A run at position p writes p into the position field, and p plus the number of rows (1 when
-/// decoding) into the length field. Offsets come from `offset_of!`.
+/// decoding) into the length field. Offsets come from `offset_of!`. Where one plan steps several
+/// sequences, each of its dispatches is as far [`ahead`](Patch::ahead) of p as its sequence is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
     position: Option<u8>,
     length: Option<(u8, u32)>,
+    ahead: u32,
 }
 
 impl Patch {
@@ -59,6 +61,7 @@ impl Patch {
         Patch {
             position: Some(offset as u8),
             length: None,
+            ahead: 0,
         }
     }
 
@@ -67,6 +70,7 @@ impl Patch {
         Patch {
             position: None,
             length: Some((offset as u8, n_rows)),
+            ahead: 0,
         }
     }
 
@@ -75,12 +79,19 @@ impl Patch {
         Patch {
             position: Some(position as u8),
             length: Some((length as u8, n_rows)),
+            ahead: 0,
         }
+    }
+
+    /// The same, for positions that are `ahead` beyond those of the run.
+    pub const fn ahead(self, ahead: u32) -> Patch {
+        Patch { ahead, ..self }
     }
 
     /// The params patched to `position`.
     pub fn apply(&self, params: &Params, position: u32) -> Params {
         let mut patched = *params;
+        let position = position.saturating_add(self.ahead);
         let mut put = |offset: u8, value: u32| {
             let at = usize::from(offset);
             patched.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -89,7 +100,7 @@ impl Patch {
             put(offset, position);
         }
         if let Some((offset, n_rows)) = self.length {
-            put(offset, position + n_rows);
+            put(offset, position.saturating_add(n_rows));
         }
         patched
     }

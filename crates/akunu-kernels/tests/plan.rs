@@ -265,6 +265,17 @@ fn the_largest_position_decides() {
     );
 }
 
+/// A dispatch that is ahead of the run is checked where it will be, not where the run is.
+#[test]
+fn a_dispatch_that_is_ahead_is_checked_as_far_ahead() {
+    let mut bench = Bench::new();
+    let rows = Patch::position(offset_of!(RMSNormParams, n_rows));
+    let dispatch = bench.dispatch(bench.slices()).patched(rows.ahead(1));
+    assert!(Plan::check(vec![dispatch.clone()], 1).is_ok());
+    let error = Plan::check(vec![dispatch], 2).expect_err("three rows do not fit");
+    assert!(matches!(error, PlanError::TooSmall { .. }), "{error}");
+}
+
 #[test]
 fn a_patch_writes_its_fields_and_no_others() {
     let params = Params::of(&AttentionParams {
@@ -299,8 +310,10 @@ fn a_patch_writes_its_fields_and_no_others() {
         }
     );
 
-    let both =
-        Patch::position_and_length(0, 4, 3).apply(&Params::of(&ElementwiseParams::default()), 9);
-    let read: ElementwiseParams = bytemuck::pod_read_unaligned(both.as_bytes());
-    assert_eq!((read.count, read._pad0), (9, 12));
+    let both = Patch::position_and_length(0, 4, 3);
+    for (patch, wanted) in [(both, (9, 12)), (both.ahead(5), (14, 17))] {
+        let patched = patch.apply(&Params::of(&ElementwiseParams::default()), 9);
+        let read: ElementwiseParams = bytemuck::pod_read_unaligned(patched.as_bytes());
+        assert_eq!((read.count, read._pad0), wanted);
+    }
 }

@@ -1,7 +1,8 @@
 //! `bench`: how fast a model reads and writes, in the manner of llama-bench.
 //!
 //! `pp512` is a prompt of 512 tokens read at once; `tg128` are 128 tokens written one after the other;
-//! `tg128 @ d4000` the same after 4000 tokens. Each test is run once to warm up and then a few times.
+//! `tg128 @ d4000` the same after 4000 tokens, and `tg128 @ b4` by four sequences at once, each of which
+//! writes 128. Each test is run once to warm up and then a few times.
 
 mod report;
 mod speed_test;
@@ -23,8 +24,8 @@ use std::time::Instant;
 
 /// Measure how fast a model reads and writes tokens
 ///
-/// One row a test: the mean of the runs and their deviation, and how near decoding comes to the floor,
-/// where each weight is read from memory once a token.
+/// One row a test: the mean of the runs and their deviation, the time of a step that writes a token of
+/// each sequence, and how near it comes to the floor, where each weight is read from memory once a step.
 #[derive(Parser)]
 #[command(name = "bench")]
 pub struct BenchCommand {
@@ -48,6 +49,14 @@ pub struct BenchCommand {
     /// Tokens of context before those that are written, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "0")]
     depth: Vec<u32>,
+    /// Numbers of sequences that write at once, 1 to 16, separated by commas [default: none]
+    #[arg(
+        long,
+        value_name = "N,…",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(akunu_engine::MAX_SEQUENCES))
+    )]
+    batch: Vec<u32>,
     /// Numbers of threads to try, separated by commas [default: one for each core]
     #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
     threads: Vec<usize>,
@@ -90,15 +99,18 @@ impl Run for BenchCommand {
 impl BenchCommand {
     fn tests(&self) -> Vec<Test> {
         let prompts = self.prompt.iter().filter(|&&tokens| tokens > 0);
-        let depths = self.depth.iter().filter(|_| self.n > 0);
-        let writes = depths.map(|&depth| Test::Write {
-            tokens: self.n,
-            depth,
-        });
-        prompts
-            .map(|&tokens| Test::Read { tokens })
-            .chain(writes)
-            .collect()
+        let mut tests: Vec<Test> = prompts.map(|&tokens| Test::Read { tokens }).collect();
+        let tokens = self.n;
+        for &depth in self.depth.iter().filter(|_| tokens > 0) {
+            tests.push(Test::Write { tokens, depth });
+            let together = |&sequences: &u32| Test::WriteTogether {
+                tokens,
+                depth,
+                sequences,
+            };
+            tests.extend(self.batch.iter().map(together));
+        }
+        tests
     }
 
     /// All tests with this many threads.

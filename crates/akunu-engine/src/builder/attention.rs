@@ -9,15 +9,15 @@ use akunu_kernels::{Constant, Constants, KernelId, Patch, PipelineKey};
 use akunu_types::params::{AttentionParams, RoPEBatchKVWriteParams, RoPEQKVWriteParams};
 
 use super::product::Output;
-use super::{Builder, at};
+use super::{Builder, Lane, at};
 use crate::error::EngineError;
 
 impl Builder<'_> {
     pub(super) fn attention_block(&mut self, layer: usize) -> Result<(), EngineError> {
         let name = |part: &str| format!("layers.{layer}.{part}");
-        let x = Slice::from(self.memory.x);
-        self.norm(self.memory.h.into(), &name("attention_norm.weight"), x)?;
-        for (part, place) in ["q", "k", "v"].into_iter().zip(self.qkv()) {
+        let x = Slice::from(self.activations.x);
+        self.norm(self.activations.h.into(), &name("attention_norm.weight"), x)?;
+        for (part, place) in ["q", "k", "v"].into_iter().zip(self.qkv(0)) {
             let matrix = self
                 .weights
                 .matrix(&name(&format!("attention.{part}.weight")));
@@ -29,38 +29,44 @@ impl Builder<'_> {
                 self.bias(place, bias, matrix.rows)?;
             }
         }
-        self.rope(layer)?;
-        self.attend(layer)?;
+        // All lanes are turned before any attends: so one barrier is enough.
+        for lane in self.lanes.clone() {
+            self.rope(layer, lane)?;
+        }
+        for lane in self.lanes.clone() {
+            self.attend(layer, lane)?;
+        }
         let output = self.weights.matrix(&name("attention.output.weight"));
         let post = self.config.arch.has_post_attention_norm;
         let post = post.then(|| name("post_attention_norm.weight"));
-        let attention = self.memory.attention.into();
+        let attention = self.activations.attention.into();
         let into = self.residual(post.is_some());
         self.product(&output, attention, into, "attention output")?;
         self.add_normalised(post)
     }
 
-    /// Where q, k and v of all rows lie.
-    pub(super) fn qkv(&self) -> [Slice; 3] {
-        let rows = u64::from(self.rows);
+    /// Where q, k and v of a row and those after it lie.
+    fn qkv(&self, row: u32) -> [Slice; 3] {
+        let (row, rows) = (u64::from(row), u64::from(self.rows));
         let (q, kv) = (
             u64::from(self.config.q_dim()),
             u64::from(self.config.kv_dim()),
         );
-        [0, rows * q, rows * (q + kv)].map(|elements| at(self.memory.qkv, elements))
+        let elements = [row * q, rows * q + row * kv, rows * (q + kv) + row * kv];
+        elements.map(|elements| at(self.activations.qkv, elements))
     }
 
-    /// Turns q and k and stores k and v.
-    fn rope(&mut self, layer: usize) -> Result<(), EngineError> {
+    /// Turns q and k of a lane and stores its k and v.
+    fn rope(&mut self, layer: usize, lane: Lane) -> Result<(), EngineError> {
         if self.rows == 1 {
-            self.rope_one(layer)
+            self.rope_one(layer, lane)
         } else {
-            self.rope_many(layer)
+            self.rope_many(layer, lane)
         }
     }
 
-    fn rope_one(&mut self, layer: usize) -> Result<(), EngineError> {
-        let (config, cache) = (self.config, self.memory.layers[layer]);
+    fn rope_one(&mut self, layer: usize, lane: Lane) -> Result<(), EngineError> {
+        let (config, cache) = (self.config, lane.memory.layers[layer]);
         let rope = config.layers[layer].rope;
         let params = RoPEQKVWriteParams {
             n_kv_heads: config.n_kv_heads,
@@ -74,7 +80,7 @@ impl Builder<'_> {
             eps: config.norm_eps,
             ..Default::default()
         };
-        let mut bindings = vec![self.memory.qkv.into(), cache.k.into(), cache.v.into()];
+        let mut bindings = vec![self.activations.qkv.into(), cache.k.into(), cache.v.into()];
         let kernel = match (config.arch.has_qk_norm, config.arch.rope) {
             (true, _) => {
                 bindings.extend(self.qk_norms(layer));
@@ -83,16 +89,16 @@ impl Builder<'_> {
             (false, Some(RopePairing::Interleaved)) => KernelId::RopeQkvWrite,
             (false, _) => KernelId::RopeNeoxQkvWrite,
         };
-        bindings.push(self.memory.divisors[layer]);
-        let patch = Patch::position(offset_of!(RoPEQKVWriteParams, pos));
+        bindings.push(lane.memory.divisors[layer]);
+        let patch = Patch::position(offset_of!(RoPEQKVWriteParams, pos)).ahead(lane.ahead);
         self.push_patched(kernel, freq_table(), &params, bindings, patch)
     }
 
-    fn rope_many(&mut self, layer: usize) -> Result<(), EngineError> {
-        let (config, cache) = (self.config, self.memory.layers[layer]);
+    fn rope_many(&mut self, layer: usize, lane: Lane) -> Result<(), EngineError> {
+        let (config, cache) = (self.config, lane.memory.layers[layer]);
         let rope = config.layers[layer].rope;
         let params = RoPEBatchKVWriteParams {
-            seq_len: self.rows,
+            seq_len: lane.n_rows,
             n_heads: config.n_heads,
             n_kv_heads: config.n_kv_heads,
             head_dim: config.head_dim,
@@ -102,7 +108,7 @@ impl Builder<'_> {
             eps: config.norm_eps,
             ..Default::default()
         };
-        let [q, k, v] = self.qkv();
+        let [q, k, v] = self.qkv(lane.first_row);
         let mut bindings = vec![q, k, v, cache.k.into(), cache.v.into()];
         let kernel = match (config.arch.has_qk_norm, config.arch.rope) {
             (true, _) => {
@@ -112,8 +118,8 @@ impl Builder<'_> {
             (false, Some(RopePairing::Interleaved)) => KernelId::RopeBatchKvWrite,
             (false, _) => KernelId::RopeNeoxBatchKvWrite,
         };
-        bindings.push(self.memory.divisors[layer]);
-        let patch = Patch::position(offset_of!(RoPEBatchKVWriteParams, pos));
+        bindings.push(lane.memory.divisors[layer]);
+        let patch = Patch::position(offset_of!(RoPEBatchKVWriteParams, pos)).ahead(lane.ahead);
         self.push_patched(kernel, freq_table(), &params, bindings, patch)
     }
 
@@ -124,10 +130,10 @@ impl Builder<'_> {
         })
     }
 
-    fn attend(&mut self, layer: usize) -> Result<(), EngineError> {
-        let (config, cache) = (self.config, self.memory.layers[layer]);
+    fn attend(&mut self, layer: usize, lane: Lane) -> Result<(), EngineError> {
+        let (config, cache) = (self.config, lane.memory.layers[layer]);
         let params = AttentionParams {
-            seq_len: self.rows,
+            seq_len: lane.n_rows,
             head_dim: config.head_dim,
             n_heads: config.n_heads,
             n_kv_heads: config.n_kv_heads,
@@ -137,8 +143,8 @@ impl Builder<'_> {
             ..Default::default()
         };
         let shape = AttentionShape {
-            n_queries: self.rows,
-            n_keys: self.context,
+            n_queries: lane.n_rows,
+            n_keys: lane.context,
             head_dim: config.head_dim,
             is_causal: true,
             window: config.layers[layer].window,
@@ -146,16 +152,18 @@ impl Builder<'_> {
             has_tree: false,
         };
         let PipelineKey { kernel, constants } = selection::select(&shape, self.device.chip());
-        let q = self.qkv()[0];
-        let no_mask = Slice::from(self.memory.token);
+        let [q, ..] = self.qkv(lane.first_row);
+        let row = u64::from(lane.first_row) * u64::from(config.q_dim());
+        let no_mask = Slice::from(lane.memory.token);
         let bindings = vec![
             q,
             cache.k.into(),
             cache.v.into(),
-            self.memory.attention.into(),
+            at(self.activations.attention, row),
             no_mask,
         ];
-        let patch = Patch::length(offset_of!(AttentionParams, kv_seq_len), self.rows);
+        let length = offset_of!(AttentionParams, kv_seq_len);
+        let patch = Patch::length(length, lane.n_rows).ahead(lane.ahead);
         self.push_patched(kernel, constants, &params, bindings, patch)
     }
 }

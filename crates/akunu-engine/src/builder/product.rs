@@ -52,7 +52,7 @@ impl Builder<'_> {
             count,
             ..Default::default()
         };
-        let activated = Slice::from(self.memory.activated);
+        let activated = Slice::from(self.activations.activated);
         self.plain(alone, &params, vec![gate, up, activated], "activation")?;
         self.product(weight, activated, to, "down")
     }

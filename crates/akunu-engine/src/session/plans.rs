@@ -7,7 +7,7 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::{Device, Plan};
 
 use super::Session;
-use crate::builder::Builder;
+use crate::builder::{Builder, Choice, Lane};
 use crate::error::EngineError;
 use crate::sampling::Sampling;
 
@@ -100,13 +100,13 @@ impl Session<'_> {
         let last = self.sizes.context - 1;
         let mut device = self.model.device();
         let mut builder = self.builder(device.as_mut(), 1);
-        sampling.write(&mut builder)?;
+        sampling.write(&mut builder, self.choice())?;
         let choose = Plan::check(builder.dispatches, last)?;
         device.prepare(&choose)?;
         let mut builder = self.builder(device.as_mut(), 1);
         builder.layers(self.memory.token)?;
         builder.logits(0..1, self.memory.logits.into())?;
-        sampling.write(&mut builder)?;
+        sampling.write(&mut builder, self.choice())?;
         let step = Plan::check(builder.dispatches, last)?;
         device.prepare(&step)?;
         log_kernels(&step);
@@ -125,10 +125,30 @@ impl Session<'_> {
             device,
             config: self.model.config(),
             weights: self.model.weights(),
-            memory: &self.memory,
-            context: self.sizes.context,
+            activations: &self.memory.activations,
+            lanes: vec![self.lane(rows)],
             rows,
             dispatches: Vec::new(),
+        }
+    }
+
+    /// This session with all rows of a plan.
+    pub(crate) fn lane(&self, n_rows: u32) -> Lane<'_> {
+        Lane {
+            memory: &self.memory,
+            context: self.sizes.context,
+            first_row: 0,
+            n_rows,
+            ahead: 0,
+        }
+    }
+
+    /// The choice of a token from this session's own logits.
+    fn choice(&self) -> Choice<'_> {
+        Choice {
+            lane: self.lane(1),
+            logits: self.memory.logits.into(),
+            token: self.memory.token.into(),
         }
     }
 }

@@ -19,6 +19,7 @@ use akunu_types::params::KVCacheShiftParams;
 
 use super::Session;
 use crate::error::EngineError;
+use crate::generation::Overflow;
 
 /// A move of the positions from `keep + n_dropped` on down to `keep`.
 #[derive(Clone, Copy)]
@@ -30,6 +31,27 @@ struct Shift {
 }
 
 impl Session<'_> {
+    /// Positions that the context has left, after a shift if it was full and that is wanted. `last` was
+    /// chosen last: the history has it after the tokens of the cache.
+    pub(crate) fn make_room(
+        &mut self,
+        overflow: Overflow,
+        last: u32,
+    ) -> Result<usize, EngineError> {
+        let context = self.sizes.context as usize;
+        if self.content.tokens.len() == context
+            && let Overflow::Shift { keep } = overflow
+            && self.shift(keep)?
+        {
+            let place = 4 * self.content.tokens.len();
+            let bytes = bytemuck::bytes_of(&last);
+            self.model
+                .device()
+                .write(self.memory.history, place, bytes)?;
+        }
+        Ok(context - self.content.tokens.len())
+    }
+
     /// Drops the older half of what follows the first `keep` tokens. Returns whether there was any.
     pub(crate) fn shift(&mut self, keep: usize) -> Result<bool, EngineError> {
         let cached = self.content.cached;

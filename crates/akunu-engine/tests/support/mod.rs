@@ -28,7 +28,7 @@ pub fn tiny_llama(dtype: DType) -> TinyModel {
 /// What tests vary of the small Llama.
 #[derive(Clone, Copy)]
 pub struct TinyLlama {
-    /// Architecture, one that has the weights of a Llama.
+    /// Architecture, one that has the weights of a Llama and of `vectors`.
     pub arch: &'static str,
     /// Type of the matrices.
     pub dtype: DType,
@@ -38,6 +38,8 @@ pub struct TinyLlama {
     pub window: Option<u32>,
     /// Layers.
     pub n_layers: u32,
+    /// The token that ends an answer.
+    pub end_token: Option<u32>,
 }
 
 /// Two layers that see everything.
@@ -47,6 +49,7 @@ pub const TINY: TinyLlama = TinyLlama {
     vocab_rows: VOCAB,
     window: None,
     n_layers: 2,
+    end_token: None,
 };
 
 impl TinyLlama {
@@ -80,6 +83,9 @@ fn write_model(model: TinyLlama) -> TinyModel {
         header.set(&key("attention.sliding_window"), &window);
     }
     set_vocabulary(&mut header);
+    if let Some(token) = model.end_token {
+        header.set("tokenizer.ggml.eos_token_id", &token);
+    }
 
     let mut tensors = vec![("token_embd.weight".to_string(), vec![DIM, model.vocab_rows])];
     for layer in 0..n_layers {
@@ -93,6 +99,9 @@ fn write_model(model: TinyLlama) -> TinyModel {
         tensors.push((name("ffn_gate"), vec![DIM, FFN]));
         tensors.push((name("ffn_up"), vec![DIM, FFN]));
         tensors.push((name("ffn_down"), vec![FFN, DIM]));
+        for &(part, n) in vectors(model.arch) {
+            tensors.push((format!("blk.{layer}.{part}"), vec![n]));
+        }
     }
     tensors.push(("output_norm.weight".into(), vec![DIM]));
 
@@ -116,6 +125,28 @@ fn write_model(model: TinyLlama) -> TinyModel {
     TinyModel {
         _folder: folder,
         path,
+    }
+}
+
+/// The vectors that an architecture has in each layer besides those of a Llama.
+fn vectors(arch: &str) -> &'static [(&'static str, u64)] {
+    match arch {
+        "qwen2" => &[
+            ("attn_q.bias", HEADS * HEAD_DIM),
+            ("attn_k.bias", HEAD_DIM),
+            ("attn_v.bias", HEAD_DIM),
+        ],
+        "qwen3" => &[
+            ("attn_q_norm.weight", HEAD_DIM),
+            ("attn_k_norm.weight", HEAD_DIM),
+        ],
+        "gemma3" => &[
+            ("attn_q_norm.weight", HEAD_DIM),
+            ("attn_k_norm.weight", HEAD_DIM),
+            ("post_attention_norm.weight", DIM),
+            ("post_ffw_norm.weight", DIM),
+        ],
+        _ => &[],
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Outcome {
     pub mean_tok_s: f64,
     pub deviation: f64,
     pub samples: Vec<f64>,
+    /// Time of a step, which writes one token of each sequence.
+    pub ms_a_step: Option<f64>,
     /// How near decoding comes to reading memory and nothing else, from 0 to 1.
     pub share_of_floor: Option<f64>,
     #[serde(skip)]
@@ -61,12 +63,20 @@ impl Report {
         let width = self.model.chars().count().max(5);
         writeln!(
             out,
-            "| {:<width$} | {:>9} | {:>7} | {:<6} | {:>7} | {:<14} | {:>18} | {:>12} |",
-            "model", "size", "params", "device", "threads", "test", "t/s", "of the floor"
+            "| {:<width$} | {:>9} | {:>7} | {:<6} | {:>7} | {:<14} | {:>18} | {:>9} | {:>12} |",
+            "model",
+            "size",
+            "params",
+            "device",
+            "threads",
+            "test",
+            "t/s",
+            "ms a step",
+            "of the floor"
         )?;
         writeln!(
             out,
-            "|-{:-<width$}-|----------:|--------:|--------|--------:|----------------|-------------------:|-------------:|",
+            "|-{:-<width$}-|----------:|--------:|--------|--------:|----------------|-------------------:|----------:|-------------:|",
             ""
         )?;
         for group in &self.groups {
@@ -75,15 +85,17 @@ impl Report {
                 let share = result
                     .share_of_floor
                     .map(|share| format!("{:.0} %", 100.0 * share));
+                let step = result.ms_a_step.map(|ms| format!("{ms:.2}"));
                 writeln!(
                     out,
-                    "| {:<width$} | {:>9} | {:>7} | {:<6} | {:>7} | {:<14} | {speed:>18} | {:>12} |",
+                    "| {:<width$} | {:>9} | {:>7} | {:<6} | {:>7} | {:<14} | {speed:>18} | {:>9} | {:>12} |",
                     self.model,
                     units::bytes(self.size_bytes),
                     units::count(self.parameters),
                     group.device,
                     group.threads,
                     result.test,
+                    step.unwrap_or_default(),
                     share.unwrap_or_default()
                 )?;
             }
@@ -104,10 +116,12 @@ impl Group {
         let weights = floor::weight_bytes(&WeightStore::open(model.path())?);
         self.read_bytes_per_second = Some(bytes_per_second);
         for result in &mut self.results {
-            if let Test::Write { tokens, depth } = result.kind {
-                let middle = depth.saturating_add(tokens / 2);
-                let bytes = weights + floor::cache_bytes(model.config(), middle);
-                result.share_of_floor = Some(result.mean_tok_s * bytes as f64 / bytes_per_second);
+            let test = result.kind;
+            if let Some(sequences) = test.tokens_a_step() {
+                let cache = floor::cache_bytes(model.config(), test.middle());
+                let bytes = weights + u64::from(sequences) * cache;
+                let steps = result.mean_tok_s / f64::from(sequences);
+                result.share_of_floor = Some(steps * bytes as f64 / bytes_per_second);
             }
         }
         Ok(())
@@ -116,9 +130,12 @@ impl Group {
 
 impl Outcome {
     pub fn new(test: &Test, samples: Vec<f64>) -> Outcome {
+        let mean_tok_s = mean(&samples);
+        let ms_a_step = |tokens| 1e3 * f64::from(tokens) / mean_tok_s;
         Outcome {
             test: test.to_string(),
-            mean_tok_s: mean(&samples),
+            mean_tok_s,
+            ms_a_step: test.tokens_a_step().map(ms_a_step),
             deviation: deviation(&samples),
             samples,
             share_of_floor: None,

@@ -1,7 +1,7 @@
 //! The tests themselves: what is timed, and what is not.
 
 use crate::failure::Failure;
-use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
+use akunu_engine::{Batch, GenerateOptions, Model, SequenceId, Session, SessionOptions};
 use std::fmt;
 use std::time::Instant;
 
@@ -12,6 +12,12 @@ pub enum Test {
     Read { tokens: u32 },
     /// Tokens are written after `depth` others.
     Write { tokens: u32, depth: u32 },
+    /// The same by several sequences at once, each of which writes as many.
+    WriteTogether {
+        tokens: u32,
+        depth: u32,
+        sequences: u32,
+    },
 }
 
 impl Test {
@@ -19,7 +25,28 @@ impl Test {
     pub fn context(&self) -> u32 {
         match *self {
             Test::Read { tokens } => tokens,
-            Test::Write { tokens, depth } => depth.max(1).saturating_add(tokens).saturating_add(1),
+            Test::Write { tokens, depth } | Test::WriteTogether { tokens, depth, .. } => {
+                depth.max(1).saturating_add(tokens).saturating_add(1)
+            }
+        }
+    }
+
+    /// Tokens that one step writes; `None` where none are written.
+    pub fn tokens_a_step(&self) -> Option<u32> {
+        match *self {
+            Test::Read { .. } => None,
+            Test::Write { .. } => Some(1),
+            Test::WriteTogether { sequences, .. } => Some(sequences),
+        }
+    }
+
+    /// Tokens in the cache of a sequence halfway through the writing.
+    pub fn middle(&self) -> u32 {
+        match *self {
+            Test::Read { tokens } => tokens / 2,
+            Test::Write { tokens, depth } | Test::WriteTogether { tokens, depth, .. } => {
+                depth.saturating_add(tokens / 2)
+            }
         }
     }
 }
@@ -30,14 +57,26 @@ impl fmt::Display for Test {
             Test::Read { tokens } => write!(f, "pp{tokens}"),
             Test::Write { tokens, depth: 0 } => write!(f, "tg{tokens}"),
             Test::Write { tokens, depth } => write!(f, "tg{tokens} @ d{depth}"),
+            Test::WriteTogether {
+                tokens,
+                depth: 0,
+                sequences,
+            } => write!(f, "tg{tokens} @ b{sequences}"),
+            Test::WriteTogether {
+                tokens,
+                depth,
+                sequences,
+            } => write!(f, "tg{tokens} @ d{depth} b{sequences}"),
         }
     }
 }
 
-/// A session that tests run in.
+/// A session that tests run in, and others for those that need several.
 pub struct Bench<'m> {
+    model: &'m Model,
+    options: SessionOptions,
     session: Session<'m>,
-    vocab_size: u32,
+    others: Vec<Session<'m>>,
 }
 
 impl<'m> Bench<'m> {
@@ -49,42 +88,97 @@ impl<'m> Bench<'m> {
         };
         Ok(Bench {
             session: model.session(options)?,
-            vocab_size: model.config().vocab_size,
+            model,
+            options,
+            others: Vec::new(),
         })
     }
 
     /// Runs a test, and returns tokens a second.
     pub fn run(&mut self, test: &Test) -> Result<f64, Failure> {
         self.session.clear();
-        match *test {
-            Test::Read { tokens } => {
-                let ids = self.tokens(tokens);
-                let begin = Instant::now();
-                self.session.feed(&ids)?;
-                Ok(f64::from(tokens) / begin.elapsed().as_secs_f64())
+        let (tokens, seconds) = match *test {
+            Test::Read { tokens } => (tokens, self.read(tokens)?),
+            Test::Write { tokens, depth } => (tokens, self.write(tokens, depth)?),
+            Test::WriteTogether {
+                tokens,
+                depth,
+                sequences,
+            } => {
+                let mut batch = self.model.batch(sequences)?;
+                let joined = self.join(&mut batch, sequences, (tokens, depth))?;
+                let seconds = time_steps(&mut batch)?;
+                let left = joined.into_iter().filter_map(|id| batch.leave(id));
+                self.others.extend(left);
+                (tokens * sequences, seconds)
             }
-            Test::Write { tokens, depth } => {
-                let ids = self.tokens(depth.max(1));
-                self.session.feed(&ids)?;
-                let mut generation = self.session.generate(GenerateOptions {
-                    max_tokens: tokens as usize + 1,
-                    ignore_end: true,
-                    ..GenerateOptions::default()
-                })?;
-                // The first one is chosen from what the prompt gave: no step of decoding.
-                generation.next().transpose()?;
-                let begin = Instant::now();
-                for token in generation {
-                    token?;
-                }
-                Ok(f64::from(tokens) / begin.elapsed().as_secs_f64())
-            }
-        }
+        };
+        Ok(f64::from(tokens) / seconds)
     }
 
-    /// Tokens from all over the vocabulary, the same at every call.
-    fn tokens(&self, n: u32) -> Vec<u32> {
-        let spread = |i: u32| i.wrapping_mul(2_654_435_761) % self.vocab_size;
+    fn read(&mut self, tokens: u32) -> Result<f64, Failure> {
+        let ids = self.tokens(0, tokens);
+        let begin = Instant::now();
+        self.session.feed(&ids)?;
+        Ok(begin.elapsed().as_secs_f64())
+    }
+
+    fn write(&mut self, tokens: u32, depth: u32) -> Result<f64, Failure> {
+        let ids = self.tokens(0, depth.max(1));
+        self.session.feed(&ids)?;
+        let mut generation = self.session.generate(options(tokens))?;
+        // The first one is chosen from what the prompt gave: no step of decoding.
+        generation.next().transpose()?;
+        let begin = Instant::now();
+        for token in generation {
+            token?;
+        }
+        Ok(begin.elapsed().as_secs_f64())
+    }
+
+    /// Fills a batch with sequences that will write `tokens` after `depth` others.
+    fn join(
+        &mut self,
+        batch: &mut Batch<'m>,
+        sequences: u32,
+        (tokens, depth): (u32, u32),
+    ) -> Result<Vec<SequenceId>, Failure> {
+        let mut joined = Vec::new();
+        for sequence in 0..sequences {
+            let mut session = match self.others.pop() {
+                Some(session) => session,
+                None => self.model.session(self.options)?,
+            };
+            session.clear();
+            session.feed(&self.tokens(sequence, depth.max(1)))?;
+            joined.push(batch.join(session, options(tokens))?);
+        }
+        Ok(joined)
+    }
+
+    /// Tokens from all over the vocabulary, the same at every call, others for each sequence.
+    fn tokens(&self, sequence: u32, n: u32) -> Vec<u32> {
+        let vocab_size = self.model.config().vocab_size;
+        let spread = |i: u32| (i ^ (sequence << 16)).wrapping_mul(2_654_435_761) % vocab_size;
         (1..=n).map(spread).collect()
     }
+}
+
+/// Options for `tokens` steps, whatever the model says: the first token comes before them.
+fn options(tokens: u32) -> GenerateOptions {
+    GenerateOptions {
+        max_tokens: tokens as usize + 1,
+        ignore_end: true,
+        ..GenerateOptions::default()
+    }
+}
+
+/// Seconds of all steps but the first one, which chooses from what the prompts gave.
+fn time_steps(batch: &mut Batch) -> Result<f64, Failure> {
+    batch.step()?;
+    let begin = Instant::now();
+    while batch.is_running() {
+        batch.step()?;
+    }
+    Ok(begin.elapsed().as_secs_f64())
 }
