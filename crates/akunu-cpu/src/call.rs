@@ -67,11 +67,6 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Bytes from here to the end of the buffer.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
     /// The first `n` elements of a binding that the kernel only reads.
     pub fn read<T: AnyBitPattern>(self, n: usize) -> &'a [T] {
         let first = self.elements::<T>(n);

@@ -1,6 +1,7 @@
 //! The memory of buffers: pages of the process's own, or a mapped file.
 
 use akunu_kernels::device::SharedBytes;
+use akunu_kernels::host_buffers::{HostBuffers, HostMemory};
 use akunu_kernels::{Buffer, DeviceError};
 use memmap2::MmapMut;
 
@@ -71,15 +72,21 @@ impl Pages {
     }
 }
 
-enum Memory {
-    Owned(Pages),
-    Shared(SharedBytes),
-    Released,
+impl AsRef<[u8]> for Pages {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
+impl AsMut<[u8]> for Pages {
+    fn as_mut(&mut self) -> &mut [u8] {
+        self.bytes_mut()
+    }
 }
 
 /// The buffers of the device.
 #[derive(Default)]
-pub(crate) struct Buffers(Vec<Memory>);
+pub(crate) struct Buffers(HostBuffers<Pages>);
 
 /// Shared memory is used as it is if it begins at a multiple of this.
 const SHARED_ALIGNMENT: usize = 16;
@@ -88,57 +95,40 @@ impl Buffers {
     /// A zeroed buffer.
     pub fn allocate(&mut self, len: usize, label: &str) -> Result<Buffer, DeviceError> {
         let pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
-        Ok(self.push(Memory::Owned(pages), len, true))
+        Ok(self.0.add(pages))
     }
 
     /// A read-only buffer over existing memory; memory that is not aligned is copied.
     pub fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
         let whole: &[u8] = (*bytes).as_ref();
-        let len = whole.len();
         if whole.as_ptr().addr().is_multiple_of(SHARED_ALIGNMENT) {
-            return Ok(self.push(Memory::Shared(bytes), len, false));
+            return Ok(self.0.add_read_only(HostMemory::Shared(bytes)));
         }
+        let len = whole.len();
         let mut pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
         pages.bytes_mut().copy_from_slice(whole);
-        Ok(self.push(Memory::Owned(pages), len, false))
-    }
-
-    fn push(&mut self, memory: Memory, len: usize, writable: bool) -> Buffer {
-        self.0.push(memory);
-        Buffer {
-            id: self.0.len() as u32 - 1,
-            len,
-            writable,
-        }
+        Ok(self.0.add_read_only(HostMemory::Owned(pages)))
     }
 
     /// Frees a buffer; its number stays taken and stands for nothing.
     pub fn release(&mut self, buffer: Buffer) {
-        if let Some(memory) = self.0.get_mut(buffer.id as usize) {
-            *memory = Memory::Released;
-        }
+        self.0.release(buffer);
     }
 
     /// Refuses a buffer that is not, or no longer, one of ours.
     pub fn check(&self, buffer: Buffer) -> Result<(), DeviceError> {
-        if self.place(buffer, 0).len() == buffer.len {
-            return Ok(());
-        }
-        Err(DeviceError::Foreign {
-            what: "buffer",
-            id: buffer.id,
-        })
+        self.0.bytes(buffer).map(|_| ())
     }
 
     /// All of a buffer from an offset on; nothing, if it is not one of ours.
     pub fn place(&self, buffer: Buffer, offset: usize) -> Place<'_> {
-        let (first, len) = match self.0.get(buffer.id as usize) {
-            Some(Memory::Owned(pages)) => (pages.first, pages.len),
-            Some(Memory::Shared(bytes)) => {
+        let (first, len) = match self.0.memory(buffer) {
+            Some(HostMemory::Owned(pages)) => (pages.first, pages.len),
+            Some(HostMemory::Shared(bytes)) => {
                 let bytes: &[u8] = (**bytes).as_ref();
                 (bytes.as_ptr().cast_mut(), bytes.len())
             }
-            Some(Memory::Released) | None => (std::ptr::dangling_mut(), 0),
+            None => (std::ptr::dangling_mut(), 0),
         };
         let offset = offset.min(len);
         Place::new(first.wrapping_add(offset), len - offset)
@@ -146,42 +136,19 @@ impl Buffers {
 
     /// Says that `len` bytes of a shared buffer will hardly be read again.
     pub fn forget(&self, buffer: Buffer, offset: usize, len: usize) {
-        if let Some(Memory::Shared(bytes)) = self.0.get(buffer.id as usize) {
+        if let Some(HostMemory::Shared(bytes)) = self.0.memory(buffer) {
             bytes.forget(offset..offset + len);
         }
     }
 
     /// Copies host bytes into a buffer.
     pub fn write(&mut self, buffer: Buffer, at: usize, from: &[u8]) -> Result<(), DeviceError> {
-        self.check(buffer)?;
-        let (id, len) = (buffer.id, buffer.len);
-        if !buffer.writable {
-            return Err(DeviceError::ReadOnly { buffer: id });
-        }
-        match self.0.get_mut(id as usize) {
-            Some(Memory::Owned(pages)) => {
-                let end = at.saturating_add(from.len());
-                let into = pages.bytes_mut().get_mut(at..end);
-                into.ok_or_else(|| out_of_range(id, at, end, len))?
-                    .copy_from_slice(from);
-                Ok(())
-            }
-            _ => Err(DeviceError::ReadOnly { buffer: id }),
-        }
+        self.0.write(buffer, at, from)
     }
 
     /// Copies bytes of a buffer to the host.
     pub fn read(&self, buffer: Buffer, at: usize, into: &mut [u8]) -> Result<(), DeviceError> {
-        self.check(buffer)?;
-        let whole = match self.0.get(buffer.id as usize) {
-            Some(Memory::Owned(pages)) => pages.bytes(),
-            Some(Memory::Shared(bytes)) => (**bytes).as_ref(),
-            Some(Memory::Released) | None => &[],
-        };
-        let end = at.saturating_add(into.len());
-        let from = whole.get(at..end);
-        into.copy_from_slice(from.ok_or_else(|| out_of_range(buffer.id, at, end, whole.len()))?);
-        Ok(())
+        self.0.read(buffer, at, into)
     }
 }
 
@@ -189,14 +156,5 @@ fn no_memory(bytes: usize, label: &str) -> DeviceError {
     DeviceError::Memory {
         bytes,
         label: label.into(),
-    }
-}
-
-fn out_of_range(buffer: u32, offset: usize, end: usize, len: usize) -> DeviceError {
-    DeviceError::OutOfRange {
-        buffer,
-        offset,
-        end,
-        len,
     }
 }

@@ -26,6 +26,7 @@ pub mod extent;
 pub mod flatten;
 pub mod gpu;
 mod hazard;
+pub mod host_buffers;
 pub mod host_memory;
 pub mod kernel;
 #[cfg(target_os = "macos")]

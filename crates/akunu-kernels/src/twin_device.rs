@@ -3,116 +3,16 @@
 use crate::bytes::AlignedBytes;
 use crate::chip::ChipConfig;
 use crate::device::{Buffer, Device, DeviceError, SharedBytes};
+use crate::host_buffers::{HostBuffers, HostMemory};
 use crate::host_memory;
 use crate::pipeline::{PipelineCache, PipelineId, PipelineKey};
 use crate::plan::{Dispatch, Plan};
 use crate::twin::Twin;
 
-/// Host memory of a device without a GPU.
-enum Memory {
-    Owned(AlignedBytes),
-    Shared(SharedBytes),
-}
-
-impl Memory {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Memory::Owned(bytes) => bytes.as_ref(),
-            Memory::Shared(bytes) => (**bytes).as_ref(),
-        }
-    }
-}
-
-/// The buffers of a device that lives in host memory.
-#[derive(Default)]
-pub struct HostBuffers(Vec<Memory>);
-
-impl HostBuffers {
-    /// A zeroed buffer.
-    pub fn allocate(&mut self, bytes: usize) -> Buffer {
-        self.push(Memory::Owned(AlignedBytes::zeroed(bytes)), bytes, true)
-    }
-
-    /// A read-only buffer over existing memory.
-    pub fn share(&mut self, bytes: SharedBytes) -> Buffer {
-        let len = (*bytes).as_ref().len();
-        self.push(Memory::Shared(bytes), len, false)
-    }
-
-    /// Frees a buffer; its number stays taken and stands for nothing.
-    pub fn release(&mut self, buffer: Buffer) {
-        if let Some(memory) = self.0.get_mut(buffer.id as usize) {
-            *memory = Memory::Owned(AlignedBytes::zeroed(0));
-        }
-    }
-
-    fn push(&mut self, memory: Memory, len: usize, writable: bool) -> Buffer {
-        self.0.push(memory);
-        Buffer {
-            id: self.0.len() as u32 - 1,
-            len,
-            writable,
-        }
-    }
-
-    /// A buffer's bytes.
-    pub fn bytes(&self, buffer: Buffer) -> Result<&[u8], DeviceError> {
-        let memory = self.0.get(buffer.id as usize);
-        memory.map(Memory::bytes).ok_or(DeviceError::Foreign {
-            what: "buffer",
-            id: buffer.id,
-        })
-    }
-
-    /// Copies bytes into a buffer.
-    pub fn write(
-        &mut self,
-        buffer: Buffer,
-        offset: usize,
-        bytes: &[u8],
-    ) -> Result<(), DeviceError> {
-        match self.0.get_mut(buffer.id as usize) {
-            None => Err(DeviceError::Foreign {
-                what: "buffer",
-                id: buffer.id,
-            }),
-            Some(Memory::Shared(_)) => Err(DeviceError::ReadOnly { buffer: buffer.id }),
-            Some(Memory::Owned(memory)) => {
-                let len = memory.as_ref().len();
-                let end = offset.saturating_add(bytes.len());
-                let range = memory.as_mut().get_mut(offset..end);
-                let out_of_range = DeviceError::OutOfRange {
-                    buffer: buffer.id,
-                    offset,
-                    end,
-                    len,
-                };
-                range.ok_or(out_of_range)?.copy_from_slice(bytes);
-                Ok(())
-            }
-        }
-    }
-
-    /// Copies bytes out of a buffer.
-    pub fn read(&self, buffer: Buffer, offset: usize, out: &mut [u8]) -> Result<(), DeviceError> {
-        let bytes = self.bytes(buffer)?;
-        let end = offset.saturating_add(out.len());
-        let range = bytes.get(offset..end);
-        let len = bytes.len();
-        out.copy_from_slice(range.ok_or(DeviceError::OutOfRange {
-            buffer: buffer.id,
-            offset,
-            end,
-            len,
-        })?);
-        Ok(())
-    }
-}
-
 /// Runs each dispatch's twin.
 pub struct TwinDevice {
     chip: ChipConfig,
-    buffers: HostBuffers,
+    buffers: HostBuffers<AlignedBytes>,
     pipelines: PipelineCache<()>,
 }
 
@@ -158,11 +58,11 @@ impl Device for TwinDevice {
     }
 
     fn allocate(&mut self, bytes: usize, _label: &str) -> Result<Buffer, DeviceError> {
-        Ok(self.buffers.allocate(bytes))
+        Ok(self.buffers.add(AlignedBytes::zeroed(bytes)))
     }
 
     fn share(&mut self, bytes: SharedBytes, _label: &str) -> Result<Buffer, DeviceError> {
-        Ok(self.buffers.share(bytes))
+        Ok(self.buffers.add_read_only(HostMemory::Shared(bytes)))
     }
 
     fn release(&mut self, buffer: Buffer) {
