@@ -1,16 +1,19 @@
 //! The matrix products, and the weights as they read them.
 //!
-//! Weights are laid out anew when a plan is prepared: as panels of sixteen rows ([`format`]), which decoding
-//! reads from front to back ([`dots`]) and which become tiles for the products of a prompt ([`gemm`]).
+//! Quantised weights are laid out anew when a plan is prepared: as panels of sixteen rows ([`format`]), which decoding
+//! reads from front to back ([`dots`]) and which become tiles for the products of a prompt ([`gemm`]). Floating-point
+//! weights are read as they are ([`rows`], [`float_gemm`]).
 
 mod activation;
 mod dots;
 mod format;
 mod matrix;
 mod pack;
+#[cfg(any(test, target_arch = "aarch64"))]
 mod portable;
 mod product;
 mod row;
+mod rows;
 
 #[cfg(target_arch = "x86_64")]
 mod amx;
@@ -23,17 +26,25 @@ mod cells512;
 #[cfg(target_arch = "x86_64")]
 mod expand;
 #[cfg(target_arch = "x86_64")]
+mod float_gemm;
+#[cfg(target_arch = "x86_64")]
+mod float_tiles;
+#[cfg(target_arch = "x86_64")]
 mod gemm;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod tiled;
+#[cfg(target_arch = "x86_64")]
+mod transpose;
 
 use std::sync::Arc;
 
 use akunu_kernels::kernel::matmul::product::Product;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::{DeviceError, Dispatch, KernelId, Plan};
+use akunu_kernels::{DeviceError, KernelId, Plan};
 
 pub(crate) use activation::Activations;
+pub(crate) use dots::Dots;
+pub(crate) use rows::Rows;
 
 use crate::call::Kernel;
 use crate::isa::Isa;
@@ -124,13 +135,12 @@ impl Panels {
                 continue;
             };
             let slice = dispatch.bindings[at];
-            let Some(found) = Wanted::of(dispatch, slice, buffers) else {
-                continue;
-            };
-            tiles = tiles.max(tile_bytes(dispatch, &found, isa));
+            let row = dispatch.kernel.row();
+            let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
+            tiles = tiles.max(tile_bytes(isa, &product));
             let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
             if !known && !slice.buffer.writable {
-                wanted.push(found);
+                wanted.extend(Wanted::of(&product, slice, buffers));
             }
         }
         self.lay_out(&wanted, pool)?;
@@ -180,14 +190,10 @@ impl Panels {
 
 impl<'a> Wanted<'a> {
     /// The weight of a product; `None` when it cannot be laid out in panels.
-    fn of(dispatch: &Dispatch, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
-        let row = dispatch.kernel.row();
-        let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
+    fn of(product: &Product, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
         let [_, bytes, _] = product.bytes();
-        let source = Source {
-            weight: product.weight,
-            bytes: buffers.place(weight.buffer, weight.offset).read(bytes),
-        };
+        let bytes = buffers.place(weight.buffer, weight.offset).read(bytes);
+        let source = Source::new(product.weight, bytes);
         let plan = matrix::Plan::of(&source)?;
         Some(Wanted {
             weight,
@@ -198,16 +204,17 @@ impl<'a> Wanted<'a> {
 }
 
 /// Bytes of the tiles that a product makes of x.
-fn tile_bytes(dispatch: &Dispatch, wanted: &Wanted, isa: Isa) -> usize {
+fn tile_bytes(isa: Isa, product: &Product) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if isa == Isa::Amx {
-        let row = dispatch.kernel.row();
-        let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
-        let plan = &wanted.plan;
-        return gemm::packed_bytes(plan.format, product.m as usize, plan.cells);
+    {
+        let of_rows = rows::Float::of(product.weight.dtype).is_some();
+        tiled::bytes(isa, product, of_rows)
     }
-    let _ = (dispatch, wanted, isa);
-    0
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (isa, product);
+        0
+    }
 }
 
 fn pages(bytes: usize, label: &str) -> Result<Pages, DeviceError> {

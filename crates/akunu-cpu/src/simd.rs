@@ -8,14 +8,14 @@
 //! There is no scalar implementation: the scalar form of a kernel is its twin.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
-mod avx512;
+pub(crate) mod avx512;
 #[cfg(test)]
 mod contract;
 mod math;
 #[cfg(target_arch = "aarch64")]
-mod neon;
+pub(crate) mod neon;
 
 use crate::call::{Call, Kernel};
 use crate::isa::Isa;
@@ -43,6 +43,8 @@ pub(crate) trait Lanes: Copy {
     unsafe fn load_part(from: *const f32, n: usize) -> Self;
     /// `N` halves.
     unsafe fn load_halves(from: *const half::f16) -> Self;
+    /// `N` bf16 numbers.
+    unsafe fn load_bf16(from: *const half::bf16) -> Self;
     /// Stores all.
     unsafe fn store(self, to: *mut f32);
     /// Stores the first `n`, fewer than `N`.
@@ -79,6 +81,23 @@ pub(crate) trait Lanes: Copy {
     unsafe fn largest(self) -> f32;
     /// The sum of each of four vectors.
     unsafe fn sums(four: [Self; 4]) -> [f32; 4];
+}
+
+/// Asks for the cache line at an address, which may be any.
+#[inline(always)]
+pub(crate) fn prefetch<T>(at: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every 64-bit x86 CPU has the instruction, and it never fails.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast())
+    };
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, readonly))
+    };
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    let _ = at;
 }
 
 /// A kernel, for any vectors.

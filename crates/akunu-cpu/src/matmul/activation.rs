@@ -10,8 +10,8 @@
 //! ```
 //!
 //! so that beside the numbers themselves only their sums are needed: `-offset Σ q` and `-offset Σ r` are where the
-//! integer sums start, `scale Σ (256 q + r)` is the weight of the minimum. The first two are kept for each half of a
-//! cell, since some formats have a scale for 16 columns.
+//! integer sums start, `scale Σ (256 q + r)` is the weight of the minimum. All are kept for each half of a cell too,
+//! since some formats have a scale for 16 columns.
 
 use super::format::CELL;
 
@@ -31,6 +31,8 @@ pub struct Activations {
     pub starts: Vec<i32>,
     /// `scale Σ (256 q + r)` of each cell.
     pub weights_of_min: Vec<f32>,
+    /// The same of both halves of a cell.
+    pub weights_of_half_mins: Vec<f32>,
 }
 
 /// What a quantised cell has beside its numbers: the scale, and the sums of q and of r in both halves.
@@ -58,17 +60,20 @@ impl Activations {
         self.scales.resize(cells, 0.0);
         self.starts.resize(4 * cells, 0);
         self.weights_of_min.resize(cells, 0.0);
+        self.weights_of_half_mins.resize(2 * cells, 0.0);
         let (full, rest) = x.as_chunks::<CELL>();
         let mut last = [0.0; CELL];
         last[..rest.len()].copy_from_slice(rest);
         let (values, _) = self.values.as_chunks_mut::<{ 2 * CELL }>();
         let (starts, _) = self.starts.as_chunks_mut::<4>();
+        let (halves, _) = self.weights_of_half_mins.as_chunks_mut::<2>();
         for (at, values) in values.iter_mut().enumerate() {
             let (scale, sums) = quantise_cell(full.get(at).unwrap_or(&last), values);
             self.scales[at] = scale;
             starts[at] = sums.map(|sum| -offset * sum);
             let [q0, q1, r0, r1] = sums;
             self.weights_of_min[at] = scale * (256 * (q0 + q1) + r0 + r1) as f32;
+            halves[at] = [(q0, r0), (q1, r1)].map(|(q, r)| scale * (256 * q + r) as f32);
         }
     }
 
@@ -78,6 +83,7 @@ impl Activations {
             && self.scales.len() >= cells
             && self.starts.len() >= 4 * cells
             && self.weights_of_min.len() >= cells
+            && self.weights_of_half_mins.len() >= 2 * cells
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tile instructions. A tile register holds 16 rows of 64 bytes; `tdpbf16ps` adds the product of a
 //! 16 × 32 and a 32 × 16 tile of bf16 to a 16 × 16 tile of f32.
 //!
-//! Registers: 0 to 3 are a block of 32 × 32 sums, 4 and 5 activations, 6 and 7 weights. The compiler uses
+//! Registers: 0 to 3 are a block of 32 × 32 sums, 4 and 5 the left factors, 6 and 7 the right ones. The compiler uses
 //! none of them, so that they keep their contents from one function here to the next.
 
 use std::arch::asm;
@@ -103,7 +103,8 @@ impl Tiles {
         }
     }
 
-    /// Adds `Σ a[t] · b[t]` over `count` tiles: one row of activation tiles and two of weight tiles.
+    /// Adds `Σ a[t] · b[t]` over `count` tiles: one row of activation tiles and two of weight tiles. Activations are
+    /// loaded past the first cache, which keeps the weights.
     ///
     /// # Safety
     /// `a` and both `b` point at `count` tiles each.
@@ -112,7 +113,7 @@ impl Tiles {
         unsafe {
             asm!(
                 "2:",
-                "tileloadd tmm4, [{a} + {s}]",
+                "tileloaddt1 tmm4, [{a} + {s}]",
                 "tileloadd tmm6, [{b0} + {s}]",
                 "tdpbf16ps tmm0, tmm4, tmm6",
                 "tileloadd tmm7, [{b1} + {s}]",
@@ -139,17 +140,98 @@ impl Tiles {
             asm!(
                 "2:",
                 "tileloadd tmm6, [{b0} + {s}]",
-                "tileloadd tmm4, [{a0} + {s}]",
+                "tileloaddt1 tmm4, [{a0} + {s}]",
                 "tdpbf16ps tmm0, tmm4, tmm6",
                 "tileloadd tmm7, [{b1} + {s}]",
                 "tdpbf16ps tmm1, tmm4, tmm7",
-                "tileloadd tmm5, [{a1} + {s}]",
+                "tileloaddt1 tmm5, [{a1} + {s}]",
                 "tdpbf16ps tmm2, tmm5, tmm6",
                 "tdpbf16ps tmm3, tmm5, tmm7",
                 "add {a0}, 1024",
                 "add {a1}, 1024",
                 "add {b0}, 1024",
                 "add {b1}, 1024",
+                "dec {n}",
+                "jnz 2b",
+                a0 = inout(reg) a[0] => _, a1 = inout(reg) a[1] => _,
+                b0 = inout(reg) b[0] => _, b1 = inout(reg) b[1] => _,
+                n = inout(reg) count.max(1) => _, s = in(reg) 64usize,
+                options(nostack, readonly)
+            );
+        }
+    }
+
+    /// Adds `Σ a[t] · (b₁[t] + b₂[t])` over `count` pairs of tiles in which both parts of b follow one another.
+    ///
+    /// # Safety
+    /// `a` points at `count` tiles each, `b` at `2 count`.
+    pub unsafe fn multiply_by_sums(&mut self, a: [*const u8; 2], b: [*const u8; 2], count: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            asm!(
+                "2:",
+                "tileloadd tmm4, [{a0} + {s}]",
+                "tileloadd tmm6, [{b0} + {s}]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b1} + {s}]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{a1} + {s}]",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "tileloadd tmm6, [{b0} + {s} + 1024]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b1} + {s} + 1024]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {a0}, 1024",
+                "add {a1}, 1024",
+                "add {b0}, 2048",
+                "add {b1}, 2048",
+                "dec {n}",
+                "jnz 2b",
+                a0 = inout(reg) a[0] => _, a1 = inout(reg) a[1] => _,
+                b0 = inout(reg) b[0] => _, b1 = inout(reg) b[1] => _,
+                n = inout(reg) count.max(1) => _, s = in(reg) 64usize,
+                options(nostack, readonly)
+            );
+        }
+    }
+
+    /// Adds `Σ a₁ · b₁ + a₁ · b₂ + a₂ · b₁` over `count` pairs of tiles in which both parts of a, and of b, follow one
+    /// another.
+    ///
+    /// # Safety
+    /// `a` and `b` point at `2 count` tiles each.
+    pub unsafe fn multiply_sums(&mut self, a: [*const u8; 2], b: [*const u8; 2], count: usize) {
+        // SAFETY: as the caller says.
+        unsafe {
+            asm!(
+                "2:",
+                "tileloadd tmm4, [{a0} + {s}]",
+                "tileloadd tmm6, [{b0} + {s} + 1024]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b1} + {s} + 1024]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{a1} + {s}]",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "tileloadd tmm6, [{b0} + {s}]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{b1} + {s}]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "tileloadd tmm4, [{a0} + {s} + 1024]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{a1} + {s} + 1024]",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {a0}, 2048",
+                "add {a1}, 2048",
+                "add {b0}, 2048",
+                "add {b1}, 2048",
                 "dec {n}",
                 "jnz 2b",
                 a0 = inout(reg) a[0] => _, a1 = inout(reg) a[1] => _,

@@ -7,18 +7,19 @@ use std::arch::x86_64::*;
 
 use super::activation::{Activations, HALF};
 use super::dots::{BATCH, Dots};
-use super::format::{CELL, Float, Quant, ROWS, Scales};
+use super::format::{CELL, Quant, ROWS, Scales};
 
 /// Rows of a vector.
 const LANES: usize = 8;
 
-/// Quantises a vector.
+/// Quantises a vector. 8-bit weights are made signed here: 128 of their offset is gone.
 ///
 /// # Safety
 /// The processor must have AVX2.
 #[target_feature(enable = "avx2,fma")]
-pub unsafe fn quantise(into: &mut Activations, x: &[f32], offset: i32) {
-    into.quantise(x, offset);
+pub unsafe fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
+    let gone = if quant.bits == 8 { 128 } else { 0 };
+    into.quantise(x, quant.offset - gone);
 }
 
 /// Products of quantised cells.
@@ -59,9 +60,9 @@ unsafe fn by_bits<const BITS: u32>(
                 let numbers = widen::<BITS>(cell, half);
                 let supers = panel.add(quant.super_at(c));
                 let scales = cell.add(quant.cell_bytes());
-                let (scale, second) = cell_scales(quant.scales, scales, supers, half);
+                let scales = cell_scales(quant.scales, scales, supers, half);
                 for (sum, x) in sums.iter_mut().zip(x) {
-                    *sum = add_cell::<BITS>(*sum, &numbers, (quant.scales, scale, second), x, c);
+                    *sum = add_cell::<BITS>(*sum, &numbers, (quant.scales, scales), x, c);
                 }
             }
         }
@@ -82,7 +83,7 @@ unsafe fn by_bits<const BITS: u32>(
 unsafe fn add_cell<const BITS: u32>(
     sum: __m256,
     numbers: &[__m256i; 8],
-    (kind, scale, second): (Scales, __m256, __m256),
+    (kind, CellScales { scales, mins }): (Scales, CellScales),
     x: &Activations,
     c: usize,
 ) -> __m256 {
@@ -94,19 +95,25 @@ unsafe fn add_cell<const BITS: u32>(
             let r = half_dots::<BITS>(numbers, x, (c, 2 + half));
             _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32::<8>(q), r))
         });
+        let dots = match kind {
+            Scales::Halves | Scales::HalvesWithMin => {
+                _mm256_fmadd_ps(high, scales[1], _mm256_mul_ps(low, scales[0]))
+            }
+            _ => _mm256_mul_ps(_mm256_add_ps(low, high), scales[0]),
+        };
+        let sum = _mm256_fmadd_ps(dots, factor, sum);
         match kind {
-            Scales::Halves => {
-                let dots = _mm256_fmadd_ps(high, second, _mm256_mul_ps(low, scale));
-                _mm256_fmadd_ps(dots, factor, sum)
-            }
-            Scales::Plain => {
-                _mm256_fmadd_ps(_mm256_add_ps(low, high), _mm256_mul_ps(scale, factor), sum)
-            }
+            Scales::Plain | Scales::Halves => sum,
             Scales::WithMin | Scales::Grouped => {
-                let dots = _mm256_add_ps(low, high);
-                let sum = _mm256_fmadd_ps(dots, _mm256_mul_ps(scale, factor), sum);
                 let weight = _mm256_set1_ps(*x.weights_of_min.get_unchecked(c));
-                _mm256_fmadd_ps(second, weight, sum)
+                _mm256_fmadd_ps(mins[0], weight, sum)
+            }
+            Scales::HalvesWithMin => {
+                let weights = [0, 1].map(|half| {
+                    _mm256_set1_ps(*x.weights_of_half_mins.get_unchecked(2 * c + half))
+                });
+                let sum = _mm256_fmadd_ps(mins[0], weights[0], sum);
+                _mm256_fmadd_ps(mins[1], weights[1], sum)
             }
         }
     }
@@ -126,13 +133,7 @@ unsafe fn half_dots<const BITS: u32>(
     let ones = _mm256_set1_epi16(1);
     // SAFETY: as the caller says.
     unsafe {
-        // 8-bit weights are signed here, and need no correction.
-        let start = if BITS == 8 {
-            0
-        } else {
-            *x.starts.get_unchecked(4 * c + quarter)
-        };
-        let mut dots = _mm256_set1_epi32(start);
+        let mut dots = _mm256_set1_epi32(*x.starts.get_unchecked(4 * c + quarter));
         let values = x
             .values
             .as_ptr()
@@ -200,8 +201,13 @@ fn bits_as_bytes(word: i32) -> __m256i {
     _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit_of), bit_of)
 }
 
-/// The scale of eight rows, and their minimum or second scale.
-///
+/// The scale and the minimum of eight rows in both halves of a cell.
+#[derive(Clone, Copy)]
+struct CellScales {
+    scales: [__m256; 2],
+    mins: [__m256; 2],
+}
+
 /// # Safety
 /// The pointers are those of a cell's scales and of its super-block's.
 #[inline]
@@ -211,104 +217,37 @@ unsafe fn cell_scales(
     scales: *const u8,
     supers: *const u8,
     half: usize,
-) -> (__m256, __m256) {
+) -> CellScales {
+    let none = [_mm256_setzero_ps(); 2];
+    let times = |number, factor| _mm256_mul_ps(_mm256_cvtepi32_ps(number), factor);
     // SAFETY: as the caller says.
-    unsafe {
+    let (scales, mins) = unsafe {
         let halves = |bytes: *const u8, array: usize| {
             let at = bytes.add(2 * ROWS * array + 2 * LANES * half);
             _mm256_cvtph_ps(_mm_loadu_si128(at.cast()))
         };
         let bytes = |array: usize| _mm_loadl_epi64(scales.add(ROWS * array + LANES * half).cast());
+        let unsigned = [0, 1].map(|array| _mm256_cvtepu8_epi32(bytes(array)));
+        let min = || _mm256_sub_ps(_mm256_setzero_ps(), halves(supers, 1));
         match kind {
-            Scales::Plain => (halves(scales, 0), _mm256_setzero_ps()),
-            Scales::WithMin => (halves(scales, 0), halves(scales, 1)),
-            Scales::Grouped => {
-                let wide = |array| _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes(array)));
-                let min = _mm256_sub_ps(_mm256_setzero_ps(), halves(supers, 1));
+            Scales::Plain => ([halves(scales, 0); 2], none),
+            Scales::WithMin => ([halves(scales, 0); 2], [halves(scales, 1); 2]),
+            Scales::Grouped => (
+                [times(unsigned[0], halves(supers, 0)); 2],
+                [times(unsigned[1], min()); 2],
+            ),
+            Scales::Halves => {
+                let signed = [0, 1].map(|array| _mm256_cvtepi8_epi32(bytes(array)));
+                (signed.map(|scale| times(scale, halves(supers, 0))), none)
+            }
+            Scales::HalvesWithMin => {
+                let low = |both| _mm256_and_si256(both, _mm256_set1_epi32(15));
                 (
-                    _mm256_mul_ps(wide(0), halves(supers, 0)),
-                    _mm256_mul_ps(wide(1), min),
+                    unsigned.map(|both| times(low(both), halves(supers, 0))),
+                    unsigned.map(|both| times(_mm256_srli_epi32::<4>(both), min())),
                 )
             }
-            Scales::Halves => {
-                let wide = |array| _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(bytes(array)));
-                let d = halves(supers, 0);
-                (_mm256_mul_ps(wide(0), d), _mm256_mul_ps(wide(1), d))
-            }
         }
-    }
-}
-
-/// Products of floating-point cells: lane 2 n + i of a vector of four rows is column i of a pair.
-///
-/// # Safety
-/// The processor must have AVX2, FMA and F16C. `panel` points at a panel of `cells` cells; each of `x` has as
-/// many numbers.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub unsafe fn float_dots(float: Float, panel: *const u8, cells: usize, x: &[&[f32]]) -> Dots {
-    // SAFETY: as the caller says.
-    unsafe {
-        match float {
-            Float::F16 => pair_dots::<F16>(panel, cells * CELL / 2, x),
-            Float::BF16 => pair_dots::<BF16>(panel, cells * CELL / 2, x),
-            Float::F32 => pair_dots::<F32>(panel, cells * CELL / 2, x),
-        }
-    }
-}
-
-const F16: u8 = 0;
-const BF16: u8 = 1;
-const F32: u8 = 2;
-
-/// # Safety
-/// As [`float_dots`].
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn pair_dots<const FLOAT: u8>(panel: *const u8, pairs: usize, x: &[&[f32]]) -> Dots {
-    const QUARTERS: usize = 4;
-    let bytes = if FLOAT == F32 { 4 } else { 2 };
-    let mut out = [[0f32; ROWS]; BATCH];
-    for (out, x) in out.iter_mut().zip(x) {
-        let mut sums = [_mm256_setzero_ps(); QUARTERS];
-        for p in 0..pairs {
-            // SAFETY: pair p is within the panel and within x.
-            unsafe {
-                let pair = x.as_ptr().add(2 * p).cast::<f64>().read_unaligned();
-                let pair = _mm256_castpd_ps(_mm256_set1_pd(pair));
-                for (quarter, sum) in sums.iter_mut().enumerate() {
-                    let at = panel.add((2 * ROWS * p + LANES * quarter) * bytes);
-                    *sum = _mm256_fmadd_ps(floats::<FLOAT>(at), pair, *sum);
-                }
-            }
-        }
-        for (quarter, sum) in sums.iter().enumerate() {
-            let mut lanes = [0f32; LANES];
-            // SAFETY: an array of eight floats.
-            unsafe { _mm256_storeu_ps(lanes.as_mut_ptr(), *sum) };
-            for (n, pair) in lanes.chunks_exact(2).enumerate() {
-                out[4 * quarter + n] = pair[0] + pair[1];
-            }
-        }
-    }
-    out
-}
-
-/// Eight numbers as f32.
-///
-/// # Safety
-/// `at` points at eight numbers.
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn floats<const FLOAT: u8>(at: *const u8) -> __m256 {
-    // SAFETY: as the caller says.
-    unsafe {
-        match FLOAT {
-            F16 => _mm256_cvtph_ps(_mm_loadu_si128(at.cast())),
-            BF16 => {
-                let wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(at.cast()));
-                _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
-            }
-            _ => _mm256_loadu_ps(at.cast()),
-        }
-    }
+    };
+    CellScales { scales, mins }
 }

@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::format::{CELL, ROWS, SUPER};
+use super::format::{CELL, Quant, ROWS, SUPER, Scales};
 
 /// [`Scales::Plain`](super::format::Scales) as a const parameter.
 pub const PLAIN: u8 = 0;
@@ -12,14 +12,54 @@ pub const WITH_MIN: u8 = 1;
 pub const GROUPED: u8 = 2;
 /// [`Scales::Halves`](super::format::Scales) as a const parameter.
 pub const HALVES: u8 = 3;
+/// [`Scales::HalvesWithMin`](super::format::Scales) as a const parameter.
+pub const HALVES_WITH_MIN: u8 = 4;
+
+/// What is compiled for each kind of cell that a weight format has.
+pub trait ForCells {
+    /// What it gives.
+    type Out;
+
+    /// The form for one kind.
+    ///
+    /// # Safety
+    /// That of the implementation.
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> Self::Out;
+}
+
+/// Runs the form for the cells of a weight format: the one table of their kinds.
+///
+/// # Safety
+/// That of the implementation.
+#[inline]
+pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
+    // SAFETY: as the caller says.
+    unsafe {
+        match (quant.bits, quant.scales) {
+            (4, Scales::Plain) => form.run::<4, PLAIN>(),
+            (4, Scales::WithMin) => form.run::<4, WITH_MIN>(),
+            (4, Scales::Grouped) => form.run::<4, GROUPED>(),
+            (4, Scales::Halves) => form.run::<4, HALVES>(),
+            (4, Scales::HalvesWithMin) => form.run::<4, HALVES_WITH_MIN>(),
+            (5, Scales::Plain) => form.run::<5, PLAIN>(),
+            (5, Scales::WithMin) => form.run::<5, WITH_MIN>(),
+            (5, Scales::Grouped) => form.run::<5, GROUPED>(),
+            (6, Scales::WithMin) => form.run::<6, WITH_MIN>(),
+            (6, Scales::Halves) => form.run::<6, HALVES>(),
+            (8, Scales::Plain) => form.run::<8, PLAIN>(),
+            (8, Scales::WithMin) => form.run::<8, WITH_MIN>(),
+            other => unreachable!("no weight format has cells of {other:?}"),
+        }
+    }
+}
 
 /// Bytes ahead of the present cell that are fetched.
-pub const AHEAD: usize = 2048;
+pub const AHEAD: usize = 8192;
 
 /// Bytes of a super-block's scales.
 const fn super_bytes(scales: u8) -> usize {
     match scales {
-        GROUPED => 4 * ROWS,
+        GROUPED | HALVES_WITH_MIN => 4 * ROWS,
         HALVES => 2 * ROWS,
         _ => 0,
     }
@@ -29,10 +69,10 @@ const fn super_bytes(scales: u8) -> usize {
 pub struct Cell {
     /// Vector j holds columns 4 j to 4 j + 3 of each row.
     pub numbers: [__m512i; 8],
-    /// The scale of each row; of the first half of the columns, where halves differ.
-    pub scale: __m512,
-    /// The minimum of each row, or the scale of the second half of the columns; else zeros.
-    pub second: __m512,
+    /// The scale of each row in both halves of the columns.
+    pub scales: [__m512; 2],
+    /// The minimum of each row in both halves of the columns; zeros where the format has none.
+    pub mins: [__m512; 2],
 }
 
 /// Walks the cells of a panel.
@@ -71,7 +111,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         unsafe {
             if super_bytes(SCALES) > 0 && self.index.is_multiple_of(SUPER) {
                 self.of_super[0] = halves(self.at);
-                if SCALES == GROUPED {
+                if SCALES == GROUPED || SCALES == HALVES_WITH_MIN {
                     let min = halves(self.at.add(2 * ROWS));
                     self.of_super[1] = _mm512_sub_ps(_mm512_setzero_ps(), min);
                 }
@@ -81,13 +121,13 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                 _mm_prefetch::<_MM_HINT_T0>(self.at.wrapping_add(AHEAD + 64 * line).cast());
             }
             let numbers = widen::<BITS>(self.at);
-            let (scale, second) = self.scales(self.at.add(Self::CELL_BYTES));
+            let (scales, mins) = self.scales(self.at.add(Self::CELL_BYTES));
             self.at = self.at.add(Self::STRIDE);
             self.index += 1;
             Cell {
                 numbers,
-                scale,
-                second,
+                scales,
+                mins,
             }
         }
     }
@@ -96,21 +136,31 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     /// `at` points at a cell's scales.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn scales(&self, at: *const u8) -> (__m512, __m512) {
+    unsafe fn scales(&self, at: *const u8) -> ([__m512; 2], [__m512; 2]) {
         let [d, min] = self.of_super;
+        let none = [_mm512_setzero_ps(); 2];
+        let times = |number, factor| _mm512_mul_ps(_mm512_cvtepi32_ps(number), factor);
         // SAFETY: as the caller says.
         unsafe {
             let bytes = |array| _mm_loadu_si128(at.cast::<__m128i>().add(array));
             match SCALES {
-                PLAIN => (halves(at), _mm512_setzero_ps()),
-                WITH_MIN => (halves(at), halves(at.add(2 * ROWS))),
+                PLAIN => ([halves(at); 2], none),
+                WITH_MIN => ([halves(at); 2], [halves(at.add(2 * ROWS)); 2]),
                 GROUPED => {
-                    let wide = |array| _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes(array)));
-                    (_mm512_mul_ps(wide(0), d), _mm512_mul_ps(wide(1), min))
+                    let [scale, of_min] = [0, 1].map(|array| _mm512_cvtepu8_epi32(bytes(array)));
+                    ([times(scale, d); 2], [times(of_min, min); 2])
+                }
+                HALVES => {
+                    let scales = [0, 1].map(|array| _mm512_cvtepi8_epi32(bytes(array)));
+                    (scales.map(|scale| times(scale, d)), none)
                 }
                 _ => {
-                    let wide = |array| _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes(array)));
-                    (_mm512_mul_ps(wide(0), d), _mm512_mul_ps(wide(1), d))
+                    let both = [0, 1].map(|array| _mm512_cvtepu8_epi32(bytes(array)));
+                    let low = |both| _mm512_and_si512(both, _mm512_set1_epi32(15));
+                    (
+                        both.map(|both| times(low(both), d)),
+                        both.map(|both| times(_mm512_srli_epi32::<4>(both), min)),
+                    )
                 }
             }
         }

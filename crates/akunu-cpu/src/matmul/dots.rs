@@ -1,63 +1,68 @@
-//! Products of a panel with a few vectors, for each level of instructions.
+//! Products with a few vectors, for each level of instructions.
 
 use super::activation::Activations;
-use super::format::{CELL, Float, Format, Quant, ROWS};
+use super::format::{Quant, ROWS};
+use super::rows::Rows;
 use crate::isa::Isa;
+use crate::simd;
 
 /// Most vectors that share a reading of the weights.
 pub const BATCH: usize = 4;
 
-/// The sixteen products of a panel with each of up to [`BATCH`] vectors.
+/// The products of sixteen rows with each of up to [`BATCH`] vectors.
 pub type Dots = [[f32; ROWS]; BATCH];
 
 /// Quantised cells with quantised activations.
 pub type QuantDots = unsafe fn(Quant, *const u8, usize, &[Activations]) -> Dots;
-/// Pairs of floating-point columns with plain activations.
-pub type FloatDots = unsafe fn(Float, *const u8, usize, &[&[f32]]) -> Dots;
+/// Floating-point rows with plain activations.
+pub type FloatDots = unsafe fn(&Rows, usize, &[&[f32]]) -> Dots;
+/// Quantises activations.
+pub type Quantise = unsafe fn(&mut Activations, &[f32], Quant);
 
 /// The functions of a level of instructions.
 #[derive(Clone, Copy)]
 pub struct Functions {
     quant: QuantDots,
     float: FloatDots,
-    quantise: unsafe fn(&mut Activations, &[f32], i32),
+    quantise: Quantise,
 }
 
 impl Functions {
     /// The functions for a level that the machine has; `None` for the level that only has twins.
     pub fn of(isa: Isa) -> Option<Functions> {
         match isa {
-            Isa::Scalar => None,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => Some(Functions {
                 quant: super::avx2::quant_dots,
-                float: super::avx2::float_dots,
+                float: simd::avx2::float_dots,
                 quantise: super::avx2::quantise,
             }),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Amx => Some(Functions {
                 quant: super::avx512::quant_dots,
-                float: super::avx512::float_dots,
+                float: simd::avx512::float_dots,
                 quantise: super::avx512::quantise,
             }),
-            _ => Some(Functions {
+            #[cfg(target_arch = "aarch64")]
+            Isa::Neon => Some(Functions {
                 quant: super::portable::quant_dots,
-                float: super::portable::float_dots,
+                float: simd::neon::float_dots,
                 quantise: super::portable::quantise,
             }),
+            _ => None,
         }
     }
 
-    /// Quantises a vector for weights that are stored with `offset`.
-    pub fn quantise(&self, into: &mut Activations, x: &[f32], offset: i32) {
+    /// Quantises a vector for such weights.
+    pub fn quantise(&self, into: &mut Activations, x: &[f32], quant: Quant) {
         // SAFETY: `of` was given a level that the machine has.
-        unsafe { (self.quantise)(into, x, offset) }
+        unsafe { (self.quantise)(into, x, quant) }
     }
 
     /// Products of `cells` quantised cells of a panel with one to [`BATCH`] vectors.
     pub fn quant(&self, quant: Quant, panel: &[u8], cells: usize, x: &[Activations]) -> Dots {
         assert!((1..=BATCH).contains(&x.len()));
-        assert!(panel.len() >= Format::Quant(quant).panel_bytes(cells));
+        assert!(panel.len() >= quant.panel_bytes(cells));
         for x in x {
             assert!(x.has(cells));
         }
@@ -65,14 +70,9 @@ impl Functions {
         unsafe { (self.quant)(quant, panel.as_ptr(), cells, x) }
     }
 
-    /// Products of `cells` floating-point cells of a panel with one to [`BATCH`] vectors of as many numbers.
-    pub fn float(&self, float: Float, panel: &[u8], cells: usize, x: &[&[f32]]) -> Dots {
-        assert!((1..=BATCH).contains(&x.len()));
-        assert!(panel.len() >= Format::Float(float).panel_bytes(cells));
-        for x in x {
-            assert!(x.len() >= cells * CELL);
-        }
-        // SAFETY: the machine has the instructions, and the sizes were just compared.
-        unsafe { (self.float)(float, panel.as_ptr(), cells, x) }
+    /// Products of the rows of group `at` with one to [`BATCH`] vectors.
+    pub fn float(&self, rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
+        // SAFETY: the machine has the instructions.
+        unsafe { (self.float)(rows, at, x) }
     }
 }

@@ -1,74 +1,46 @@
 //! Cells as bf16 tiles, for the tile instructions.
 //!
 //! A weight tile has 32 columns of 16 rows: line p of it holds columns 2 p and 2 p + 1, row after row.
-//! f16, bf16 and f32 weights need not fit in bf16: what is left of them, `w - bf16(w)`, makes a second
-//! tile.
 
 use std::arch::x86_64::*;
 
 use super::amx::TILE;
-use super::cells512::{Cell, Cells, GROUPED, HALVES, PLAIN, WITH_MIN};
-use super::format::{CELL, Float, Format, Quant, ROWS, Scales};
+use super::cells512::{Cell, Cells, ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
+use super::format::Quant;
 
-/// Writes cells `from..to` of a panel as tiles: to `high`, and what bf16 leaves over to `low`.
+/// Writes cells `from..to` of a panel as tiles.
 ///
 /// # Safety
-/// The processor must have AVX-512 F, BW, VL and BF16. The panel has `to` cells; `high`, and `low` where
-/// the format [has a rest](has_rest), have room for `to - from` tiles.
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub unsafe fn expand(
-    format: Format,
-    panel: &[u8],
-    (from, to): (usize, usize),
-    high: *mut u8,
-    low: *mut u8,
-) {
-    assert!(from <= to && panel.len() >= format.panel_bytes(to));
-    let base = panel.as_ptr();
+/// The processor must have AVX-512 F, BW, VL and BF16. `from` is a multiple of the cells of a super-block, the panel
+/// has `to` cells, and `out` has room for `to - from` tiles.
+pub unsafe fn expand(quant: Quant, panel: &[u8], (from, to): (usize, usize), out: *mut u8) {
+    assert!(from <= to && panel.len() >= quant.panel_bytes(to));
+    let run = Run {
+        panel: panel.as_ptr(),
+        cells: (from, to),
+        offset: quant.offset as f32,
+        out,
+    };
     // SAFETY: as the caller says.
-    unsafe {
-        match format {
-            Format::Quant(quant) => expand_quant(quant, base, (from, to), high),
-            Format::Float(Float::BF16) => {
-                let bytes = (to - from) * TILE;
-                base.add(from * TILE).copy_to_nonoverlapping(high, bytes);
-            }
-            Format::Float(float) => {
-                for c in from..to {
-                    let cell = base.add(c * CELL * ROWS * float.bytes());
-                    let at = (c - from) * TILE;
-                    split(float, cell, high.add(at), low.add(at));
-                }
-            }
-        }
-    }
+    unsafe { for_cells(quant, run) }
 }
 
-/// Whether bf16 leaves something of these weights over.
-pub fn has_rest(format: Format) -> bool {
-    matches!(format, Format::Float(Float::F16 | Float::F32))
+/// A run of cells on its way to tiles.
+struct Run {
+    panel: *const u8,
+    cells: (usize, usize),
+    offset: f32,
+    out: *mut u8,
 }
 
-/// # Safety
-/// As [`expand`].
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn expand_quant(quant: Quant, base: *const u8, cells: (usize, usize), to: *mut u8) {
-    let offset = quant.offset as f32;
-    // SAFETY: as the caller says.
-    unsafe {
-        match (quant.bits, quant.scales) {
-            (4, Scales::Plain) => tiles::<4, PLAIN>(base, cells, offset, to),
-            (4, Scales::WithMin) => tiles::<4, WITH_MIN>(base, cells, offset, to),
-            (4, Scales::Grouped) => tiles::<4, GROUPED>(base, cells, offset, to),
-            (4, Scales::Halves) => tiles::<4, HALVES>(base, cells, offset, to),
-            (5, Scales::Plain) => tiles::<5, PLAIN>(base, cells, offset, to),
-            (5, Scales::WithMin) => tiles::<5, WITH_MIN>(base, cells, offset, to),
-            (5, Scales::Grouped) => tiles::<5, GROUPED>(base, cells, offset, to),
-            (6, Scales::WithMin) => tiles::<6, WITH_MIN>(base, cells, offset, to),
-            (6, Scales::Halves) => tiles::<6, HALVES>(base, cells, offset, to),
-            _ => tiles::<8, PLAIN>(base, cells, offset, to),
-        }
+impl ForCells for Run {
+    type Out = ();
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
+        // SAFETY: that of `expand`.
+        unsafe { tiles::<BITS, SCALES>(self.panel, self.cells, self.offset, self.out) }
     }
 }
 
@@ -89,18 +61,16 @@ unsafe fn tiles<const BITS: u32, const SCALES: u8>(
         for c in from..to {
             let Cell {
                 numbers,
-                scale: first,
-                second,
+                scales,
+                mins,
             } = walk.next();
-            let last = if SCALES == HALVES { second } else { first };
-            let plus = |scale| match SCALES {
-                WITH_MIN | GROUPED => second,
-                _ => _mm512_mul_ps(scale, offset),
-            };
+            let plus = [0, 1].map(|half| match SCALES {
+                WITH_MIN | GROUPED | HALVES_WITH_MIN => mins[half],
+                _ => _mm512_mul_ps(scales[half], offset),
+            });
             let tile = out.add((c - from) * TILE).cast::<__m512i>();
             for (j, numbers) in numbers.into_iter().enumerate() {
-                let scale = if j < 4 { first } else { last };
-                let [even, odd] = four_columns(numbers, scale, plus(scale));
+                let [even, odd] = four_columns(numbers, scales[j / 4], plus[j / 4]);
                 _mm512_storeu_si512(tile.add(2 * j), even);
                 _mm512_storeu_si512(tile.add(2 * j + 1), odd);
             }
@@ -132,42 +102,4 @@ fn interleave(a: __m512, b: __m512) -> __m512i {
         19, 3, 18, 2, 17, 1, 16, 0,
     );
     _mm512_permutexvar_epi16(order, both)
-}
-
-/// # Safety
-/// `cell` points at a cell of f16 or f32, `high` and `low` at tiles.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-unsafe fn split(float: Float, cell: *const u8, high: *mut u8, low: *mut u8) {
-    for line in 0..CELL / 2 {
-        // SAFETY: 16 lines of 32 numbers in each.
-        unsafe {
-            let numbers = [0, 1].map(|half| {
-                let at = cell.add((2 * line + half) * ROWS * float.bytes());
-                match float {
-                    Float::F16 => _mm512_cvtph_ps(_mm256_loadu_si256(at.cast())),
-                    _ => _mm512_loadu_ps(at.cast()),
-                }
-            });
-            let [first, rest] = split_bf16(numbers);
-            _mm512_storeu_si512(high.add(64 * line).cast(), first);
-            _mm512_storeu_si512(low.add(64 * line).cast(), rest);
-        }
-    }
-}
-
-/// 32 numbers as bf16, and what that leaves over as bf16.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub fn split_bf16([a, b]: [__m512; 2]) -> [__m512i; 2] {
-    // SAFETY: 64 bytes of plain numbers.
-    let bits = |low, high| unsafe {
-        std::mem::transmute::<__m512bh, __m512i>(_mm512_cvtne2ps_pbh(high, low))
-    };
-    let rounded = bits(a, b);
-    let wide = |half| _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(half)));
-    let low_half = wide(_mm512_castsi512_si256(rounded));
-    let high_half = wide(_mm512_extracti64x4_epi64::<1>(rounded));
-    let rest = bits(_mm512_sub_ps(a, low_half), _mm512_sub_ps(b, high_half));
-    [rounded, rest]
 }

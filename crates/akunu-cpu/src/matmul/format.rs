@@ -14,8 +14,9 @@
 //! ```
 //!
 //! The scales of a cell follow it; those of a super-block of eight cells stand before the first. So a panel is
-//! read from front to back. Floating-point cells hold pairs of columns: number `32 p + 2 n + i` is column
-//! `2 p + i` of row n.
+//! read from front to back.
+//!
+//! Floating-point weights have no panels: they are read as the file has them ([`super::rows`]).
 
 use akunu_types::DType;
 use akunu_types::block::QK_K;
@@ -41,14 +42,17 @@ pub enum Scales {
     Grouped,
     /// An 8-bit scale for each 16 columns, times an f16 scale for each super-block.
     Halves,
+    /// A 4-bit scale (low) and a 4-bit minimum (high) for each 16 columns, times an f16 scale and an f16 scale of
+    /// minima, which is subtracted, for each super-block.
+    HalvesWithMin,
 }
 
 impl Scales {
     /// Bytes of a cell's scales.
     pub const fn cell_bytes(self) -> usize {
         match self {
-            Scales::Plain | Scales::Grouped | Scales::Halves => 2 * ROWS,
             Scales::WithMin => 4 * ROWS,
+            _ => 2 * ROWS,
         }
     }
 
@@ -56,7 +60,7 @@ impl Scales {
     pub const fn super_bytes(self) -> usize {
         match self {
             Scales::Plain | Scales::WithMin => 0,
-            Scales::Grouped => 4 * ROWS,
+            Scales::Grouped | Scales::HalvesWithMin => 4 * ROWS,
             Scales::Halves => 2 * ROWS,
         }
     }
@@ -74,6 +78,41 @@ pub struct Quant {
 }
 
 impl Quant {
+    const fn new(bits: u32, offset: i32, scales: Scales) -> Option<Quant> {
+        Some(Quant {
+            bits,
+            offset,
+            scales,
+        })
+    }
+
+    /// The panels of a weight format; `None` for those that have none.
+    pub const fn of(dtype: DType) -> Option<Quant> {
+        match dtype {
+            DType::Q4_0 => Quant::new(4, 8, Scales::Plain),
+            DType::Q4_1 => Quant::new(4, 0, Scales::WithMin),
+            DType::Q5_0 => Quant::new(5, 16, Scales::Plain),
+            DType::Q5_1 => Quant::new(5, 0, Scales::WithMin),
+            DType::Q8_0 => Quant::new(8, 128, Scales::Plain),
+            DType::Q2_K => Quant::new(4, 0, Scales::HalvesWithMin),
+            DType::Q3_K => Quant::new(4, 4, Scales::Halves),
+            DType::Q4_K => Quant::new(4, 0, Scales::Grouped),
+            DType::Q5_K => Quant::new(5, 0, Scales::Grouped),
+            DType::Q6_K => Quant::new(6, 32, Scales::Halves),
+            DType::MLX_Q2 | DType::MLX_Q3 | DType::MLX_Q4 => Quant::new(4, 0, Scales::WithMin),
+            DType::MLX_Q5 => Quant::new(5, 0, Scales::WithMin),
+            DType::MLX_Q6 => Quant::new(6, 0, Scales::WithMin),
+            DType::MLX_Q8 => Quant::new(8, 0, Scales::WithMin),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a panel with `cells` cells.
+    pub const fn panel_bytes(self, cells: usize) -> usize {
+        let supers = cells.div_ceil(SUPER) * self.scales.super_bytes();
+        (cells * self.stride() + supers).next_multiple_of(ALIGN)
+    }
+
     /// Bytes of a cell without its scales.
     pub const fn cell_bytes(self) -> usize {
         self.bits as usize * ROWS * CELL / 8
@@ -92,79 +131,5 @@ impl Quant {
     /// Where cell `c` begins.
     pub const fn cell_at(self, c: usize) -> usize {
         self.super_at(c) + self.scales.super_bytes() + c % SUPER * self.stride()
-    }
-}
-
-/// The numbers of a floating-point cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Float {
-    /// f16.
-    F16,
-    /// bf16.
-    BF16,
-    /// f32.
-    F32,
-}
-
-impl Float {
-    /// Bytes of a number.
-    pub const fn bytes(self) -> usize {
-        match self {
-            Float::F16 | Float::BF16 => 2,
-            Float::F32 => 4,
-        }
-    }
-}
-
-/// Quantised cells with such numbers.
-const fn quant(bits: u32, offset: i32, scales: Scales) -> Option<Format> {
-    Some(Format::Quant(Quant {
-        bits,
-        offset,
-        scales,
-    }))
-}
-
-/// What a panel is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// Quantised cells.
-    Quant(Quant),
-    /// Floating-point cells.
-    Float(Float),
-}
-
-impl Format {
-    /// The panel format of a weight format; `None` for those that have no panels.
-    pub const fn of(dtype: DType) -> Option<Format> {
-        match dtype {
-            DType::Q4_0 => quant(4, 8, Scales::Plain),
-            DType::Q4_1 => quant(4, 0, Scales::WithMin),
-            DType::Q5_0 => quant(5, 16, Scales::Plain),
-            DType::Q5_1 => quant(5, 0, Scales::WithMin),
-            DType::Q8_0 => quant(8, 128, Scales::Plain),
-            DType::Q4_K => quant(4, 0, Scales::Grouped),
-            DType::Q5_K => quant(5, 0, Scales::Grouped),
-            DType::Q6_K => quant(6, 32, Scales::Halves),
-            DType::Q3_K => quant(4, 4, Scales::Halves),
-            DType::MLX_Q2 | DType::MLX_Q3 | DType::MLX_Q4 => quant(4, 0, Scales::WithMin),
-            DType::MLX_Q5 => quant(5, 0, Scales::WithMin),
-            DType::MLX_Q6 => quant(6, 0, Scales::WithMin),
-            // Widened: their scales fit none of the layouts.
-            DType::Q2_K | DType::MLX_Q8 => Some(Format::Float(Float::F16)),
-            DType::F16 => Some(Format::Float(Float::F16)),
-            DType::BF16 => Some(Format::Float(Float::BF16)),
-            DType::F32 => Some(Format::Float(Float::F32)),
-            _ => None,
-        }
-    }
-
-    /// Bytes of a panel with `cells` cells.
-    pub const fn panel_bytes(self, cells: usize) -> usize {
-        let bytes = match self {
-            Format::Quant(q) => cells * q.stride() + cells.div_ceil(SUPER) * q.scales.super_bytes(),
-            Format::Float(f) => cells * f.bytes() * ROWS * CELL,
-        };
-        bytes.next_multiple_of(ALIGN)
     }
 }

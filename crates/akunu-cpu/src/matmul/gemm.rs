@@ -1,24 +1,21 @@
-//! Products of panels with many vectors by tile instructions: what a prompt runs.
+//! Products of panels with many vectors by tile instructions: what a prompt runs with quantised weights.
 //!
 //! x is rounded to bf16 and cut into tiles of 16 vectors and 32 columns once, by all threads. Then each
 //! thread takes pairs of panels: it turns a run of their cells into bf16 tiles, which stay in its cache, and
 //! multiplies them with all of x in blocks of 32 × 32 sums.
-//!
-//! Where bf16 is too coarse, because weights are floating-point numbers, both sides are split in two,
-//! `x = x₁ + x₂` and `w = w₁ + w₂`, and `x₁ w₁ + x₂ w₁ + x₁ w₂` is summed.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::amx::{TILE, Tiles};
-use super::expand::{expand, has_rest, split_bf16};
-use super::format::{CELL, Format, ROWS};
+use super::expand::expand;
+use super::format::{CELL, ROWS};
 use super::matrix::Matrix;
 
 /// Cells that are expanded at once: 64 KiB of tiles for each of a pair of panels.
 const RUN: usize = 64;
 /// Outputs of a pair of panels.
-const PAIR: usize = 2 * ROWS;
+pub const PAIR: usize = 2 * ROWS;
 
 /// `y = alpha x wᵀ + beta y`, all of it.
 #[derive(Clone, Copy)]
@@ -44,18 +41,13 @@ impl Shape {
     }
 }
 
-/// Whether x needs a second tile for what bf16 leaves over.
-pub fn splits(format: Format) -> bool {
-    matches!(format, Format::Float(_))
-}
-
 /// Bytes that the tiles of x take.
-pub fn packed_bytes(format: Format, m: usize, cells: usize) -> usize {
-    m.div_ceil(16) * cells * TILE * if splits(format) { 2 } else { 1 }
+pub fn packed_bytes(m: usize, cells: usize) -> usize {
+    m.div_ceil(16) * cells * TILE
 }
 
 /// Bytes that the tiles of a pair of panels take, and a block of sums.
-pub const SCRATCH: usize = 4 * RUN * TILE + PAIR * PAIR * 4;
+pub const SCRATCH: usize = 2 * RUN * TILE + PAIR * PAIR * 4;
 
 /// Cuts rows of tiles `range` of x into tiles at `packed`.
 ///
@@ -70,43 +62,27 @@ pub unsafe fn pack_x(
     range: Range<usize>,
     packed: *mut u8,
 ) {
-    let (cols, cells) = (matrix.plan.cols, matrix.plan.cells);
-    let rest = shape.tile_rows() * cells * TILE;
+    let cells = matrix.plan.cells;
     for row in range {
         for within in 0..16 {
             let vector = 16 * row + within;
             let source = x.get(vector * shape.lda..).filter(|_| vector < shape.m);
             for cell in 0..cells {
-                // SAFETY: tile `cell` of this row, line `within`.
-                let line = unsafe { packed.add((row * cells + cell) * TILE + 64 * within) };
                 let numbers = source.map_or([_mm512_setzero_ps(); 2], |source| {
-                    let columns = (cols - cell * CELL).min(CELL);
-                    load(&source[cell * CELL..][..columns])
+                    let source = &source[cell * CELL..][..CELL];
+                    // SAFETY: a cell of floats.
+                    [0, 16].map(|at| unsafe { _mm512_loadu_ps(source.as_ptr().add(at)) })
                 });
-                let [first, second] = split_bf16(numbers);
-                // SAFETY: as above; the second tile lies as far behind as all first ones take.
+                // SAFETY: 64 bytes of plain numbers.
+                let line: __m512i =
+                    unsafe { std::mem::transmute(_mm512_cvtne2ps_pbh(numbers[1], numbers[0])) };
+                // SAFETY: tile `cell` of this row, line `within`.
                 unsafe {
-                    _mm512_storeu_si512(line.cast(), first);
-                    if splits(matrix.plan.format) {
-                        _mm512_storeu_si512(line.add(rest).cast(), second);
-                    }
+                    let to = packed.add((row * cells + cell) * TILE + 64 * within);
+                    _mm512_storeu_si512(to.cast(), line);
                 }
             }
         }
-    }
-}
-
-/// Up to 32 numbers, zeros after them.
-#[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-fn load(numbers: &[f32]) -> [__m512; 2] {
-    let mask = u32::MAX.checked_shr(32 - numbers.len() as u32).unwrap_or(0);
-    // SAFETY: only as many numbers as there are are read.
-    unsafe {
-        [
-            _mm512_maskz_loadu_ps(mask as u16, numbers.as_ptr()),
-            _mm512_maskz_loadu_ps((mask >> 16) as u16, numbers.as_ptr().wrapping_add(16)),
-        ]
     }
 }
 
@@ -149,22 +125,20 @@ pub unsafe fn multiply(
     }
 }
 
-/// Where the tiles of panel `which` (0 or 1) of a pair begin, and those of what bf16 leaves over.
-fn tile_places(scratch: *mut u8, which: usize) -> [*mut u8; 2] {
-    [0, 2].map(|rest| scratch.wrapping_add((which + rest) * RUN * TILE))
+/// Where the tiles of panel `which` (0 or 1) of a pair begin.
+fn tile_place(scratch: *mut u8, which: usize) -> *mut u8 {
+    scratch.wrapping_add(which * RUN * TILE)
 }
 
 /// # Safety
 /// As [`multiply`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 unsafe fn expand_pair(matrix: &Matrix, pair: usize, cells: (usize, usize), scratch: *mut u8) {
     for which in 0..2 {
         let at = 2 * pair + which;
         // A missing second panel is a copy of the first, whose outputs are not stored.
         let panel = matrix.panel(at.min(matrix.plan.count() - 1));
-        let [high, low] = tile_places(scratch, which);
         // SAFETY: the scratch memory has room for RUN tiles at each place.
-        unsafe { expand(matrix.plan.format, panel, cells, high, low) };
+        unsafe { expand(matrix.plan.quant, panel, cells, tile_place(scratch, which)) };
     }
 }
 
@@ -200,7 +174,7 @@ impl Block<'_> {
                 self.sum(tiles, row, both);
                 tiles.store(at, 4 * shape.ldc, both);
             } else {
-                let sums = self.scratch.add(4 * RUN * TILE).cast::<f32>();
+                let sums = self.scratch.add(2 * RUN * TILE).cast::<f32>();
                 tiles.zero();
                 self.sum(tiles, row, both);
                 tiles.store(sums, 4 * PAIR, both);
@@ -216,25 +190,14 @@ impl Block<'_> {
     unsafe fn sum(&self, tiles: &mut Tiles, row: usize, both: bool) {
         let (from, to) = self.cells;
         let cells = self.matrix.plan.cells;
-        let rest = self.shape.tile_rows() * cells * TILE;
-        let x = |row: usize, part: usize| {
-            self.packed
-                .wrapping_add((row * cells + from) * TILE + part * rest)
-        };
-        let w =
-            |part: usize| [0, 1].map(|which| tile_places(self.scratch, which)[part].cast_const());
-        let format = self.matrix.plan.format;
-        let parts = [(0, 0), (1, 0), (0, 1)];
-        let n_parts = 1 + usize::from(splits(format)) + usize::from(has_rest(format));
-        for (of_x, of_w) in &parts[..n_parts] {
-            // SAFETY: `to - from` tiles are at each place.
-            unsafe {
-                if both {
-                    let x = [x(row, *of_x), x(row + 1, *of_x)];
-                    tiles.multiply_two(x, w(*of_w), to - from);
-                } else {
-                    tiles.multiply_one(x(row, *of_x), w(*of_w), to - from);
-                }
+        let x = |row: usize| self.packed.wrapping_add((row * cells + from) * TILE);
+        let w = [0, 1].map(|which| tile_place(self.scratch, which).cast_const());
+        // SAFETY: `to - from` tiles are at each place.
+        unsafe {
+            if both {
+                tiles.multiply_two([x(row), x(row + 1)], w, to - from);
+            } else {
+                tiles.multiply_one(x(row), w, to - from);
             }
         }
     }

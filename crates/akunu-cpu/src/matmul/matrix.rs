@@ -1,9 +1,9 @@
-//! A weight matrix as panels.
+//! A quantised weight matrix as panels.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::format::{CELL, Format, ROWS};
+use super::format::{CELL, Quant, ROWS};
 use super::pack::{Source, pack};
 use crate::memory::Pages;
 
@@ -11,7 +11,7 @@ use crate::memory::Pages;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// How a panel is laid out.
-    pub format: Format,
+    pub quant: Quant,
     /// Rows of the matrix.
     pub rows: usize,
     /// Columns.
@@ -25,22 +25,21 @@ impl Plan {
     /// The panels of `source`; `None` when its format has none or its rows are not whole blocks.
     pub fn of(source: &Source) -> Option<Plan> {
         let weight = source.weight;
-        let format = Format::of(weight.dtype)?;
-        let whole = match format {
-            Format::Quant(_) => weight.dtype.block_len().max(CELL),
-            Format::Float(_) => weight.dtype.block_len(),
-        };
+        let quant = Quant::of(weight.dtype)?;
+        let whole = weight.dtype.block_len().max(CELL);
         let groups = !weight.dtype.is_mlx() || weight.group_size.is_multiple_of(CELL);
-        if !weight.cols.is_multiple_of(whole) || weight.rows == 0 || weight.cols == 0 || !groups {
+        let rows_are_whole = weight.stride.is_multiple_of(weight.dtype.block_len());
+        let empty = weight.rows == 0 || weight.cols == 0;
+        if !weight.cols.is_multiple_of(whole) || !rows_are_whole || empty || !groups {
             return None;
         }
-        let cells = weight.cols.div_ceil(CELL);
+        let cells = weight.cols / CELL;
         Some(Plan {
-            format,
+            quant,
             rows: weight.rows,
             cols: weight.cols,
             cells,
-            panel_bytes: format.panel_bytes(cells),
+            panel_bytes: quant.panel_bytes(cells),
         })
     }
 
@@ -75,7 +74,7 @@ impl Matrix {
         &self.pages.bytes()[self.first + at * bytes..][..bytes]
     }
 
-    /// Lays panels `range` out.
+    /// Lays panels `range` out, which must be zeros.
     ///
     /// # Safety
     /// Nobody else reads or writes these panels meanwhile.

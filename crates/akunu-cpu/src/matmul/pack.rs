@@ -2,13 +2,13 @@
 
 use akunu_kernels::weight::Matrix;
 use akunu_types::block::{
-    BlockQ3K, BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K, BlockQ8_0,
-    scale_and_min, scale_q3,
+    BlockQ2K, BlockQ3K, BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K,
+    BlockQ8_0, scale_and_min, scale_q3,
 };
 use akunu_types::{DType, SharedStruct};
 use half::f16;
 
-use super::format::{CELL, Format, Quant, ROWS, SUPER, Scales};
+use super::format::{CELL, Quant, ROWS, SUPER, Scales};
 
 /// One row of a cell: 32 numbers, their scales, and those of the super-block.
 #[derive(Clone, Copy, Default)]
@@ -24,6 +24,14 @@ struct RowCell {
 }
 
 impl RowCell {
+    /// 32 numbers of 8 bits.
+    fn of_bytes(numbers: [u8; CELL]) -> RowCell {
+        RowCell {
+            words: words(&numbers),
+            ..RowCell::default()
+        }
+    }
+
     /// 32 numbers of up to 6 bits.
     fn of_numbers(numbers: [u8; CELL]) -> RowCell {
         let mut cell = RowCell::default();
@@ -46,9 +54,9 @@ trait Cells: SharedStruct {
     /// Cells of a block.
     const CELLS: usize;
     /// Their cells.
-    const QUANT: Quant = match Format::of(Self::DTYPE) {
-        Some(Format::Quant(quant)) => quant,
-        _ => panic!("blocks become quantised cells"),
+    const QUANT: Quant = match Quant::of(Self::DTYPE) {
+        Some(quant) => quant,
+        None => panic!("blocks become quantised cells"),
     };
 
     /// Cell `at` of the block.
@@ -177,6 +185,22 @@ impl Cells for BlockQ5K {
     }
 }
 
+impl Cells for BlockQ2K {
+    const DTYPE: DType = DType::Q2_K;
+    const CELLS: usize = SUPER;
+    fn cell(&self, at: usize) -> RowCell {
+        // Byte i of a half of `qs` holds two bits of four cells.
+        let low = &self.qs[32 * (at / 4)..];
+        let numbers = std::array::from_fn(|i| low[i] >> (2 * (at % 4)) & 3);
+        let scales = [self.scales[2 * at], self.scales[2 * at + 1]];
+        RowCell {
+            scales: [u16::from_le_bytes(scales), 0],
+            of_super: [self.d.to_bits(), self.dmin.to_bits()],
+            ..RowCell::of_numbers(numbers)
+        }
+    }
+}
+
 impl Cells for BlockQ3K {
     const DTYPE: DType = DType::Q3_K;
     const CELLS: usize = SUPER;
@@ -228,19 +252,23 @@ pub struct Source<'a> {
     pub weight: Matrix,
     /// All rows.
     pub bytes: &'a [u8],
+    /// Bytes from one row to the next.
+    stride: usize,
 }
 
 impl<'a> Source<'a> {
-    /// Row `n` from its first byte on; `None` beyond the last one.
-    fn row(&self, n: usize) -> Option<&'a [u8]> {
-        let stride = self.weight.dtype.bytes_of(self.weight.stride)?;
-        (n < self.weight.rows).then(|| &self.bytes[n * stride..])
+    /// The matrix at the beginning of `bytes`.
+    pub fn new(weight: Matrix, bytes: &'a [u8]) -> Source<'a> {
+        Source {
+            weight,
+            bytes,
+            stride: weight.dtype.bytes_of(weight.stride).unwrap_or(0),
+        }
     }
 }
 
-/// Writes the panel of rows `ROWS * panel ..`. Rows beyond the last one become zeros.
+/// Writes the panel of rows `ROWS * panel ..` to `out`, which is zeros. Rows beyond the last one stay zeros.
 pub fn pack(source: &Source, panel: usize, out: &mut [u8]) {
-    out.fill(0);
     let rows = ROWS * panel..source.weight.rows.min(ROWS * (panel + 1));
     for (n, row) in rows.enumerate() {
         pack_row(source, row, n, out);
@@ -249,32 +277,23 @@ pub fn pack(source: &Source, panel: usize, out: &mut [u8]) {
 
 /// Writes a row of the matrix as row `n` of its panel.
 fn pack_row(source: &Source, row: usize, n: usize, out: &mut [u8]) {
-    let (Some(bytes), Some(format)) = (source.row(row), Format::of(source.weight.dtype)) else {
+    let Some(quant) = Quant::of(source.weight.dtype) else {
         return;
     };
-    match (source.weight.dtype, format) {
-        (DType::F32, _) => pack_float::<8>(&bytes[..4 * source.weight.cols], n, out),
-        (DType::F16 | DType::BF16, _) => pack_float::<4>(&bytes[..2 * source.weight.cols], n, out),
-        (dtype, Format::Quant(quant)) => {
-            let cells = source.weight.cols / CELL;
-            match dtype {
-                DType::Q4_0 => pack_blocks::<BlockQ4_0>(bytes, cells, n, out),
-                DType::Q4_1 => pack_blocks::<BlockQ4_1>(bytes, cells, n, out),
-                DType::Q5_0 => pack_blocks::<BlockQ5_0>(bytes, cells, n, out),
-                DType::Q5_1 => pack_blocks::<BlockQ5_1>(bytes, cells, n, out),
-                DType::Q8_0 => pack_blocks::<BlockQ8_0>(bytes, cells, n, out),
-                DType::Q3_K => pack_blocks::<BlockQ3K>(bytes, cells, n, out),
-                DType::Q4_K => pack_blocks::<BlockQ4K>(bytes, cells, n, out),
-                DType::Q5_K => pack_blocks::<BlockQ5K>(bytes, cells, n, out),
-                DType::Q6_K => pack_blocks::<BlockQ6K>(bytes, cells, n, out),
-                _ => (0..cells).for_each(|c| put_cell(quant, c, &mlx_cell(source, row, c), n, out)),
-            }
-        }
-        (_, Format::Float(_)) => {
-            let values = source.weight.row(source.bytes, row);
-            let halves: Vec<f16> = values.into_iter().map(f16::from_f32).collect();
-            pack_float::<4>(bytemuck::cast_slice(&halves), n, out);
-        }
+    let bytes = &source.bytes[row * source.stride..];
+    let cells = source.weight.cols / CELL;
+    match source.weight.dtype {
+        DType::Q4_0 => pack_blocks::<BlockQ4_0>(bytes, cells, n, out),
+        DType::Q4_1 => pack_blocks::<BlockQ4_1>(bytes, cells, n, out),
+        DType::Q5_0 => pack_blocks::<BlockQ5_0>(bytes, cells, n, out),
+        DType::Q5_1 => pack_blocks::<BlockQ5_1>(bytes, cells, n, out),
+        DType::Q8_0 => pack_blocks::<BlockQ8_0>(bytes, cells, n, out),
+        DType::Q2_K => pack_blocks::<BlockQ2K>(bytes, cells, n, out),
+        DType::Q3_K => pack_blocks::<BlockQ3K>(bytes, cells, n, out),
+        DType::Q4_K => pack_blocks::<BlockQ4K>(bytes, cells, n, out),
+        DType::Q5_K => pack_blocks::<BlockQ5K>(bytes, cells, n, out),
+        DType::Q6_K => pack_blocks::<BlockQ6K>(bytes, cells, n, out),
+        _ => (0..cells).for_each(|c| put_cell(quant, c, &mlx_cell(source, row, c), n, out)),
     }
 }
 
@@ -298,11 +317,15 @@ fn mlx_cell(source: &Source, row: usize, c: usize) -> RowCell {
         let at = i * bits;
         let [low, high] = [0, 1].map(|next| packed.get(at / 8 + next).copied().unwrap_or(0));
         let both = u16::from_le_bytes([low, high]);
-        (both >> (at % 8) & ((1 << bits) - 1)) as u8
+        (both >> (at % 8) & ((1u16 << bits) - 1)) as u8
     });
+    let of_numbers = match bits {
+        8 => RowCell::of_bytes,
+        _ => RowCell::of_numbers,
+    };
     RowCell {
         scales: [scale.to_bits(), bias.to_bits()],
-        ..RowCell::of_numbers(numbers)
+        ..of_numbers(numbers)
     }
 }
 
@@ -342,7 +365,7 @@ fn put_scales(cell: &RowCell, scales: Scales, n: usize, out: &mut [u8]) {
         Scales::Plain | Scales::WithMin => {
             put_f16(&cell.scales, n, &mut out[..scales.cell_bytes()])
         }
-        Scales::Grouped | Scales::Halves => {
+        Scales::Grouped | Scales::Halves | Scales::HalvesWithMin => {
             let [first, second] = cell.scales[0].to_le_bytes();
             out[n] = first;
             out[ROWS + n] = second;
@@ -355,14 +378,5 @@ fn put_scales(cell: &RowCell, scales: Scales, n: usize, out: &mut [u8]) {
 fn put_f16(bits: &[u16], n: usize, out: &mut [u8]) {
     for (array, bits) in out.chunks_exact_mut(2 * ROWS).zip(bits) {
         array[2 * n..][..2].copy_from_slice(&f16::from_bits(*bits).to_le_bytes());
-    }
-}
-
-/// Writes a row of numbers as row `n`; a pair of columns has `PAIR` bytes.
-fn pack_float<const PAIR: usize>(numbers: &[u8], n: usize, out: &mut [u8]) {
-    // Row n's place within each sixteen pairs.
-    let places = out[PAIR * n..].chunks_mut(PAIR * ROWS);
-    for (pair, place) in numbers.chunks(PAIR).zip(places) {
-        place[..pair.len()].copy_from_slice(pair);
     }
 }

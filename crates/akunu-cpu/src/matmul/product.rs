@@ -1,36 +1,98 @@
-//! The products of the kernel table on panels.
+//! The products of the kernel table.
 
 use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
 
-use super::dots::{BATCH, Dots, Functions};
-use super::format::{CELL, Format, ROWS};
+use super::dots::{BATCH, Functions};
+use super::format::ROWS;
 use super::matrix::Matrix;
+use super::rows::Rows;
 use crate::call::{Call, Place};
 use crate::kernel::elementwise::gated;
 use crate::part::{Part, Scratch};
 use crate::simd::{Body, Lanes};
 use crate::twin;
 
+/// A weight as a product reads it.
+#[derive(Clone, Copy)]
+pub(crate) enum Weight<'a> {
+    /// Quantised, laid out when the plan was prepared.
+    Panels(&'a Matrix),
+    /// Floating-point numbers, as the file has them.
+    Rows(Rows<'a>),
+}
+
+impl<'a> Weight<'a> {
+    /// The weight of binding `at`; `None` if it cannot be read in either way.
+    fn of(call: &Call<'a>, at: usize, product: &Product) -> Option<Weight<'a>> {
+        if let Some(matrix) = call.panels.find(call.slices[at]) {
+            let shape = (product.n as usize, product.k as usize);
+            return ((matrix.plan.rows, matrix.plan.cols) == shape)
+                .then_some(Weight::Panels(matrix));
+        }
+        let bytes = call.places[at].read(product.weight.bytes());
+        Rows::of(&product.weight, bytes).map(Weight::Rows)
+    }
+
+    /// How many groups of [`ROWS`] rows it has.
+    fn groups(&self) -> usize {
+        match self {
+            Weight::Panels(matrix) => matrix.plan.count(),
+            Weight::Rows(rows) => rows.groups(),
+        }
+    }
+}
+
+/// The vectors of a product.
+#[derive(Clone, Copy)]
+struct Vectors<'a> {
+    numbers: &'a [f32],
+    /// How many there are, how long they are, and floats from one to the next.
+    shape: [usize; 3],
+}
+
+impl<'a> Vectors<'a> {
+    fn of(numbers: &'a [f32], product: &Product, stride: usize) -> Vectors<'a> {
+        Vectors {
+            numbers,
+            shape: [product.m as usize, product.k as usize, stride],
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.shape[0]
+    }
+
+    fn get(&self, m: usize) -> &'a [f32] {
+        let [_, len, stride] = self.shape;
+        &self.numbers[m * stride..][..len]
+    }
+}
+
 /// `y = alpha x wᵀ + beta y`.
 pub(crate) fn product(call: &Call, part: &mut Part) {
     let [x, _, y] = call.bindings();
     let product = Product::of(&call.args);
-    let Some((matrix, functions)) = prepared(call, 1, &product) else {
+    let (Some(weight), Some(functions)) = (Weight::of(call, 1, &product), Functions::of(call.isa))
+    else {
         return twin::run(call, part);
     };
     let [x_bytes, ..] = product.bytes();
     let x: &[f32] = x.read(x_bytes / size_of::<f32>());
     #[cfg(target_arch = "x86_64")]
-    if super::tiled::run(call, part, (matrix, &product), x, y) {
+    if super::tiled::run(call, part, (&weight, &product), x, y) {
         return;
     }
-    let range = part.range(matrix.plan.count());
-    stage(part.scratch, matrix, &product, |m, into| {
-        into.copy_from_slice(&x[m * product.lda as usize..][..into.len()]);
-    });
-    multiply(&functions, part.scratch, (matrix, &product), range, y);
+    let range = part.range(weight.groups());
+    let vectors = Vectors::of(x, &product, product.lda as usize);
+    let job = Job {
+        functions,
+        weight,
+        product,
+        y,
+    };
+    job.multiply(vectors, range, part.scratch);
 }
 
 /// `y = alpha (act(gate) * up) wᵀ + beta y`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
@@ -41,110 +103,107 @@ impl<const GELU: bool> Body for Gated<GELU> {
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let [gate, up, _, y] = call.bindings();
         let product = Product::of(&call.args);
-        let Some((matrix, functions)) = prepared(call, 2, &product) else {
+        let (Some(weight), Some(functions)) =
+            (Weight::of(call, 2, &product), Functions::of(call.isa))
+        else {
             return twin::run(call, part);
         };
         let [x_bytes, ..] = product.bytes();
         let [gate, up] = [gate, up].map(|place| place.read::<f32>(x_bytes / size_of::<f32>()));
-        let range = part.range(matrix.plan.count());
-        stage(part.scratch, matrix, &product, |m, into| {
-            let row = m * product.lda as usize..m * product.lda as usize + into.len();
+        let (m, k, stride) = (product.m as usize, product.k as usize, product.lda as usize);
+        let mut numbers = std::mem::take(&mut part.scratch.vectors);
+        numbers.resize(m * k, 0.0);
+        for (m, into) in numbers.chunks_exact_mut(k.max(1)).enumerate() {
+            let row = m * stride..m * stride + k;
             // SAFETY: the CPU has the instructions.
             unsafe { gated::<L, GELU>(&gate[row.clone()], &up[row], into) };
-        });
-        multiply(&functions, part.scratch, (matrix, &product), range, y);
-    }
-}
-
-/// The panels of binding `weight`, and the functions that read them.
-fn prepared<'a>(
-    call: &Call<'a>,
-    weight: usize,
-    product: &Product,
-) -> Option<(&'a Matrix, Functions)> {
-    let matrix = call.panels.find(call.slices[weight])?;
-    let same = matrix.plan.rows == product.n as usize && matrix.plan.cols == product.k as usize;
-    Functions::of(call.isa)
-        .filter(|_| same)
-        .map(|functions| (matrix, functions))
-}
-
-/// Writes the vectors of a product to the scratch memory one after the other, each filled up with zeros to
-/// whole cells.
-fn stage(
-    scratch: &mut Scratch,
-    matrix: &Matrix,
-    product: &Product,
-    fill: impl Fn(usize, &mut [f32]),
-) {
-    let (k, width) = (matrix.plan.cols, matrix.plan.cells * CELL);
-    scratch.vectors.resize(product.m as usize * width, 0.0);
-    for (m, vector) in scratch.vectors.chunks_exact_mut(width).enumerate() {
-        let (numbers, rest) = vector.split_at_mut(k);
-        fill(m, numbers);
-        rest.fill(0.0);
-    }
-}
-
-/// Multiplies the staged vectors with panels `range`.
-fn multiply(
-    functions: &Functions,
-    scratch: &mut Scratch,
-    (matrix, product): (&Matrix, &Product),
-    range: Range<usize>,
-    y: Place,
-) {
-    let (m, cells) = (product.m as usize, matrix.plan.cells);
-    let width = cells * CELL;
-    let Scratch {
-        vectors,
-        activations,
-        ..
-    } = scratch;
-    match matrix.plan.format {
-        Format::Quant(quant) => {
-            if activations.len() < m {
-                activations.resize_with(m, Default::default);
-            }
-            for (into, x) in activations.iter_mut().zip(vectors.chunks_exact(width)) {
-                functions.quantise(into, x, quant.offset);
-            }
-            for at in range {
-                for (batch, x) in activations[..m].chunks(BATCH).enumerate() {
-                    let dots = functions.quant(quant, matrix.panel(at), cells, x);
-                    store(product, &dots, (batch * BATCH, x.len()), at, y);
-                }
-            }
         }
-        Format::Float(float) => {
-            for at in range {
-                for (batch, x) in vectors.chunks(BATCH * width).enumerate() {
-                    let mut rows = [&[][..]; BATCH];
-                    let n = x.len() / width;
-                    for (row, x) in rows.iter_mut().zip(x.chunks_exact(width)) {
-                        *row = x;
-                    }
-                    let dots = functions.float(float, matrix.panel(at), cells, &rows[..n]);
-                    store(product, &dots, (batch * BATCH, n), at, y);
-                }
+        let range = part.range(weight.groups());
+        let job = Job {
+            functions,
+            weight,
+            product,
+            y,
+        };
+        job.multiply(Vectors::of(&numbers, &product, k), range, part.scratch);
+        part.scratch.vectors = numbers;
+    }
+}
+
+/// A product of a few vectors.
+struct Job<'a> {
+    functions: Functions,
+    weight: Weight<'a>,
+    product: Product,
+    y: Place<'a>,
+}
+
+impl Job<'_> {
+    /// Multiplies the vectors with groups `range` of the weight's rows.
+    fn multiply(&self, x: Vectors, range: Range<usize>, scratch: &mut Scratch) {
+        match self.weight {
+            Weight::Panels(matrix) => self.multiply_panels(matrix, x, range, scratch),
+            Weight::Rows(rows) => self.multiply_rows(&rows, x, range),
+        }
+    }
+
+    fn multiply_panels(
+        &self,
+        matrix: &Matrix,
+        x: Vectors,
+        range: Range<usize>,
+        scratch: &mut Scratch,
+    ) {
+        let (quant, cells) = (matrix.plan.quant, matrix.plan.cells);
+        let activations = &mut scratch.activations;
+        if activations.len() < x.count() {
+            activations.resize_with(x.count(), Default::default);
+        }
+        for (m, into) in activations[..x.count()].iter_mut().enumerate() {
+            self.functions.quantise(into, x.get(m), quant);
+        }
+        for at in range {
+            for (batch, x) in activations[..x.count()].chunks(BATCH).enumerate() {
+                let dots = self.functions.quant(quant, matrix.panel(at), cells, x);
+                self.store(&dots[..x.len()], batch * BATCH, at);
             }
         }
     }
-}
 
-/// `y = alpha dots + beta y` for `count` vectors from `first` on and the outputs of panel `at`.
-fn store(product: &Product, dots: &Dots, (first, count): (usize, usize), at: usize, y: Place) {
-    let (alpha, beta) = (product.alpha, product.beta);
-    let n = ROWS.min(product.n as usize - ROWS * at);
-    for (m, dots) in dots[..count].iter().enumerate() {
-        let start = (first + m) * product.ldc as usize + ROWS * at;
-        // SAFETY: the outputs of a panel belong to the part that multiplies it.
-        let y = unsafe { y.write::<f32>(start, n) };
-        for (y, dot) in y.iter_mut().zip(dots) {
-            *y = match beta {
-                0.0 => alpha * dot,
-                beta => alpha * dot + beta * *y,
-            };
+    fn multiply_rows(&self, rows: &Rows, x: Vectors, range: Range<usize>) {
+        for at in range {
+            for first in (0..x.count()).step_by(BATCH) {
+                let n = BATCH.min(x.count() - first);
+                let mut batch = [&[][..]; BATCH];
+                for (m, vector) in batch[..n].iter_mut().enumerate() {
+                    *vector = x.get(first + m);
+                }
+                let dots = self.functions.float(rows, at, &batch[..n]);
+                self.store(&dots[..n], first, at);
+            }
+        }
+    }
+
+    /// `y = alpha dots + beta y` for the vectors from `first` on and the outputs of group `at`.
+    fn store(&self, dots: &[[f32; ROWS]], first: usize, at: usize) {
+        let Product {
+            n,
+            ldc,
+            alpha,
+            beta,
+            ..
+        } = self.product;
+        let n = ROWS.min(n as usize - ROWS * at);
+        for (m, dots) in dots.iter().enumerate() {
+            let start = (first + m) * ldc as usize + ROWS * at;
+            // SAFETY: the outputs of a group belong to the part that multiplies it.
+            let y = unsafe { self.y.write::<f32>(start, n) };
+            for (y, dot) in y.iter_mut().zip(dots) {
+                *y = match beta {
+                    0.0 => alpha * dot,
+                    beta => alpha * dot + beta * *y,
+                };
+            }
         }
     }
 }

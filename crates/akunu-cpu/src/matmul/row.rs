@@ -1,42 +1,30 @@
 //! One row of a matrix of panels, as the file had it: for embeddings, whose weights are also those of the last
 //! product. So the mapped file is not read again after its weights were laid out.
 
-use half::{bf16, f16};
+use half::f16;
 
-use super::format::{CELL, Float, Format, Quant, ROWS, Scales};
+use super::format::{CELL, Quant, ROWS, Scales};
 use super::matrix::Matrix;
 
 impl Matrix {
     /// Writes row `n` to `out`, which has as many numbers as the matrix has columns.
     pub fn row(&self, n: usize, out: &mut [f32]) {
         let (panel, n) = (self.panel(n / ROWS), n % ROWS);
-        match self.plan.format {
-            Format::Quant(quant) => {
-                for (c, out) in out.chunks_mut(CELL).enumerate() {
-                    quant_cell(quant, panel, (c, n), out);
-                }
-            }
-            Format::Float(float) => {
-                for (column, out) in out.iter_mut().enumerate() {
-                    let at = 2 * ROWS * (column / 2) + 2 * n + column % 2;
-                    *out = number(float, &panel[at * float.bytes()..]);
-                }
-            }
+        for (c, out) in out.chunks_mut(CELL).enumerate() {
+            row_cell(self.plan.quant, panel, (c, n), out);
         }
     }
 }
 
 /// Row n of cell c: `scale * (q - offset) + min`.
-fn quant_cell(quant: Quant, panel: &[u8], (c, n): (usize, usize), out: &mut [f32]) {
+fn row_cell(quant: Quant, panel: &[u8], (c, n): (usize, usize), out: &mut [f32]) {
     let (cell, scales) = panel[quant.cell_at(c)..].split_at(quant.cell_bytes());
-    let [scale, second] = row_scales(quant.scales, scales, &panel[quant.super_at(c)..], n);
+    let RowScales { scales, mins } =
+        RowScales::read(quant.scales, scales, &panel[quant.super_at(c)..], n);
     for (column, out) in out.iter_mut().enumerate() {
         let q = stored(quant.bits, cell, column, n) as i32 - quant.offset;
-        *out = match quant.scales {
-            Scales::Halves if column >= CELL / 2 => second * q as f32,
-            Scales::Plain | Scales::Halves => scale * q as f32,
-            Scales::WithMin | Scales::Grouped => scale * q as f32 + second,
-        };
+        let half = column / (CELL / 2);
+        *out = scales[half] * q as f32 + mins[half];
     }
 }
 
@@ -55,28 +43,40 @@ fn stored(bits: u32, cell: &[u8], column: usize, n: usize) -> u8 {
     q
 }
 
-/// Row n's scale, and its minimum or second scale.
-pub fn row_scales(kind: Scales, scales: &[u8], supers: &[u8], n: usize) -> [f32; 2] {
-    let half = |bytes: &[u8], array: usize| number(Float::F16, &bytes[2 * (array * ROWS + n)..]);
-    match kind {
-        Scales::Plain => [half(scales, 0), 0.0],
-        Scales::WithMin => [half(scales, 0), half(scales, 1)],
-        Scales::Grouped => [
-            half(supers, 0) * f32::from(scales[n]),
-            -(half(supers, 1) * f32::from(scales[ROWS + n])),
-        ],
-        Scales::Halves => {
-            [n, ROWS + n].map(|at| half(supers, 0) * f32::from(scales[at].cast_signed()))
-        }
-    }
+/// The scale and the minimum of a row in both halves of a cell.
+#[derive(Clone, Copy)]
+pub struct RowScales {
+    /// The scales.
+    pub scales: [f32; 2],
+    /// The minima; zeros where the format has none.
+    pub mins: [f32; 2],
 }
 
-/// The number that `bytes` begin with.
-pub fn number(float: Float, bytes: &[u8]) -> f32 {
-    match float {
-        Float::F16 => f16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
-        Float::BF16 => bf16::from_le_bytes([bytes[0], bytes[1]]).to_f32(),
-        Float::F32 => f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
+impl RowScales {
+    /// Those of row n, from the scales of a cell and of its super-block.
+    pub fn read(kind: Scales, scales: &[u8], supers: &[u8], n: usize) -> RowScales {
+        let half = |bytes: &[u8], array: usize| {
+            let at = 2 * (array * ROWS + n);
+            f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
+        };
+        let bytes = [scales[n], scales[ROWS + n]];
+        let (scales, mins) = match kind {
+            Scales::Plain => ([half(scales, 0); 2], [0.0; 2]),
+            Scales::WithMin => ([half(scales, 0); 2], [half(scales, 1); 2]),
+            Scales::Grouped => (
+                [half(supers, 0) * f32::from(bytes[0]); 2],
+                [-(half(supers, 1) * f32::from(bytes[1])); 2],
+            ),
+            Scales::Halves => {
+                let of = |byte: u8| half(supers, 0) * f32::from(byte.cast_signed());
+                (bytes.map(of), [0.0; 2])
+            }
+            Scales::HalvesWithMin => (
+                bytes.map(|byte| half(supers, 0) * f32::from(byte & 15)),
+                bytes.map(|byte| -(half(supers, 1) * f32::from(byte >> 4))),
+            ),
+        };
+        RowScales { scales, mins }
     }
 }
 
@@ -95,17 +95,14 @@ mod tests {
     #[test]
     fn rows_are_those_of_the_file_to_the_bit() {
         let (rows, cols) = (21, 512);
-        for dtype in DType::all().filter(|dtype| Format::of(*dtype).is_some()) {
+        for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
             let matrix = weight::Matrix {
                 group_size: 64,
                 scales_at: dtype.bytes_of(rows * cols).unwrap(),
                 ..weight::Matrix::contiguous(dtype, rows, cols)
             };
             let bytes = matrix.random(&mut Rng::new(3));
-            let source = Source {
-                weight: matrix,
-                bytes: &bytes,
-            };
+            let source = Source::new(matrix, &bytes);
             let plan = Plan::of(&source).unwrap();
             let pages = Arc::new(Pages::zeroed(plan.bytes()).unwrap());
             let panels = Matrix::new(plan, pages, 0);
@@ -114,13 +111,7 @@ mod tests {
             for n in 0..rows {
                 let mut row = vec![0.0; cols];
                 panels.row(n, &mut row);
-                let mut exact = matrix.row(&bytes, n);
-                if matches!(dtype, DType::Q2_K | DType::MLX_Q8) {
-                    // Widened to f16.
-                    exact
-                        .iter_mut()
-                        .for_each(|x| *x = f16::from_f32(*x).to_f32());
-                }
+                let exact = matrix.row(&bytes, n);
                 assert_eq!(row, exact, "{dtype}, row {n}");
             }
         }

@@ -2,10 +2,11 @@
 
 use std::arch::x86_64::*;
 
-use half::f16;
+use half::{bf16, f16};
 
 use super::{Body, Lanes};
 use crate::call::Call;
+use crate::matmul::{Dots, Rows};
 use crate::part::Part;
 
 /// Runs a body with these instructions.
@@ -13,6 +14,13 @@ use crate::part::Part;
 pub(super) unsafe fn run<B: Body>(call: &Call, part: &mut Part) {
     // SAFETY: by the caller's promise the CPU has them.
     unsafe { B::run::<Avx512>(call, part) }
+}
+
+/// Products of floating-point rows with these instructions.
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
+pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
+    // SAFETY: by the caller's promise the CPU has them.
+    unsafe { rows.dots::<Avx512>(at, x) }
 }
 
 /// 16 floats.
@@ -55,6 +63,14 @@ impl Lanes for Avx512 {
     unsafe fn load_halves(from: *const f16) -> Self {
         // SAFETY: by the caller's promise as many halves are there.
         Avx512(_mm512_cvtph_ps(unsafe { _mm256_loadu_si256(from.cast()) }))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_bf16(from: *const bf16) -> Self {
+        // SAFETY: by the caller's promise as many numbers are there.
+        let wide = _mm512_cvtepu16_epi32(unsafe { _mm256_loadu_si256(from.cast()) });
+        Avx512(_mm512_castsi512_ps(_mm512_slli_epi32::<16>(wide)))
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use akunu_kernels::table::Args;
 use akunu_kernels::{Constants, KernelId};
-use half::f16;
+use half::{bf16, f16};
 
 use super::{Body, Lanes, exp, gelu, kernel, silu, tanh};
 use crate::call::Call;
@@ -79,6 +79,9 @@ impl Body for Memory {
             assert_eq!(halves, expected);
             let widened: Vec<f32> = halves.iter().map(|half| half.to_f32()).collect();
             assert_eq!(lanes(L::load_halves(halves.as_ptr())), widened);
+            let narrow: Vec<bf16> = thirds.iter().map(|&x| bf16::from_f32(x)).collect();
+            let widened: Vec<f32> = narrow.iter().map(|x| x.to_f32()).collect();
+            assert_eq!(lanes(L::load_bf16(narrow.as_ptr())), widened);
         }
     }
 }

@@ -3,10 +3,11 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use half::f16;
+use half::{bf16, f16};
 
 use super::{Body, Lanes};
 use crate::call::Call;
+use crate::matmul::{Dots, Rows};
 use crate::part::Part;
 
 /// Runs a body with these instructions.
@@ -14,6 +15,13 @@ use crate::part::Part;
 pub(super) unsafe fn run<B: Body>(call: &Call, part: &mut Part) {
     // SAFETY: every 64-bit ARM CPU has them.
     unsafe { B::run::<Neon>(call, part) }
+}
+
+/// Products of floating-point rows with these instructions.
+#[target_feature(enable = "neon")]
+pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
+    // SAFETY: every 64-bit ARM CPU has them.
+    unsafe { rows.dots::<Neon>(at, x) }
 }
 
 /// 4 floats.
@@ -66,6 +74,14 @@ impl Lanes for Neon {
                  options(pure, nomem, nostack));
         }
         Neon(floats)
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
+    unsafe fn load_bf16(from: *const bf16) -> Self {
+        // SAFETY: by the caller's promise as many numbers are there.
+        let wide = vshll_n_u16::<16>(unsafe { vld1_u16(from.cast()) });
+        Neon(vreinterpretq_f32_u32(wide))
     }
 
     #[inline]

@@ -1,0 +1,232 @@
+//! Products of floating-point rows with many vectors by tile instructions: what a prompt runs with such weights.
+//!
+//! Both sides are split in two parts ([`float_tiles`](super::float_tiles)), and `w₁ x₁ + w₁ x₂ + w₂ x₁` is summed.
+//! Here rows of weights are the rows of the left factor, as they lie in the file, and vectors are the columns of the
+//! right one; so the sums come out turned and are turned back when they are stored. x is cut into tiles once, by all
+//! threads; then each thread takes pairs of groups of 16 rows.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use half::{bf16, f16};
+
+use super::amx::{TILE, Tiles};
+use super::float_tiles::{Split, masks};
+use super::format::{CELL, ROWS};
+use super::gemm::Shape;
+use super::rows::{Float, Rows};
+use super::transpose::transpose;
+
+/// Rows, and vectors, of a block of sums.
+const BLOCK: usize = 2 * ROWS;
+/// Cells that are made tiles at once, where tiles are used for many blocks: 256 KiB.
+const RUN: usize = 64;
+/// The same where they are used for one block: small enough for the first cache.
+const SHORT_RUN: usize = 8;
+/// Bytes of both parts of a cell.
+const PARTS: usize = 2 * TILE;
+
+/// Bytes that the tiles of x take.
+pub fn packed_bytes(m: usize, cols: usize) -> usize {
+    m.div_ceil(16) * cols.div_ceil(CELL) * PARTS
+}
+
+/// Bytes that the tiles of a block of rows take, and the sums.
+pub const SCRATCH: usize = 2 * RUN * PARTS + BLOCK * BLOCK * 4;
+
+/// Cuts groups of 16 vectors `range` of x into tiles at `packed`: line p of a tile has pair p of each vector.
+///
+/// # Safety
+/// The processor must have AVX-512 F, BW, VL and BF16. `packed` has room for [`packed_bytes`], and nobody
+/// else touches the tiles of these vectors.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+    let cells = cols.div_ceil(CELL);
+    for group in range {
+        for cell in 0..cells {
+            let mut parts = [[_mm512_setzero_ps(); 16]; 2];
+            for n in 0..16.min(shape.m - 16 * group) {
+                let vector = &x[(16 * group + n) * shape.lda..][..cols];
+                let columns = &vector[cell * CELL..cols.min((cell + 1) * CELL)];
+                // SAFETY: as many columns are there.
+                let both = unsafe { f32::line(columns.as_ptr(), masks(columns.len())) };
+                for (part, pairs) in parts.iter_mut().zip(both) {
+                    part[n] = _mm512_castsi512_ps(pairs);
+                }
+            }
+            for (part, vectors) in parts.into_iter().enumerate() {
+                let tile = packed.wrapping_add((group * cells + cell) * PARTS + part * TILE);
+                for (p, pairs) in transpose(vectors).into_iter().enumerate() {
+                    // SAFETY: line p of a tile of this group.
+                    unsafe { _mm512_storeu_ps(tile.add(64 * p).cast(), pairs) };
+                }
+            }
+        }
+    }
+}
+
+/// Computes the outputs of blocks of 32 rows `range`.
+///
+/// # Safety
+/// The processor must have AMX and AVX-512 F, BW, VL and BF16. `packed` holds all of x in tiles, `scratch`
+/// points at [`SCRATCH`] bytes of this thread, `y` at the whole output, of which nobody else touches these
+/// columns.
+pub unsafe fn multiply(
+    rows: &Rows,
+    shape: &Shape,
+    packed: *const u8,
+    (y, scratch): (*mut f32, *mut u8),
+    range: Range<usize>,
+) {
+    let job = Job {
+        rows,
+        shape,
+        packed,
+        scratch,
+        y,
+    };
+    // SAFETY: as the caller says.
+    unsafe {
+        match rows.float {
+            Float::F16 => job.run::<f16>(range),
+            Float::BF16 => job.run::<bf16>(range),
+            Float::F32 => job.run::<f32>(range),
+        }
+    }
+}
+
+/// A product on its way.
+struct Job<'a> {
+    rows: &'a Rows<'a>,
+    shape: &'a Shape,
+    packed: *const u8,
+    scratch: *mut u8,
+    y: *mut f32,
+}
+
+impl Job<'_> {
+    /// # Safety
+    /// As [`multiply`], for all functions here; the rows hold numbers of type `T`.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn run<T: Split>(&self, range: Range<usize>) {
+        // SAFETY: the processor has AMX.
+        let mut tiles = unsafe { Tiles::configure() };
+        let cells = self.rows.cols.div_ceil(CELL);
+        let blocks = self.shape.m.div_ceil(BLOCK);
+        // The sums of a single block stay in the registers from run to run.
+        let stay = blocks == 1;
+        let run = if stay { SHORT_RUN } else { RUN };
+        for at in range {
+            for from in (0..cells).step_by(run) {
+                let to = (from + run).min(cells);
+                // SAFETY: as the caller says.
+                unsafe {
+                    for which in 0..2 {
+                        self.expand::<T>(2 * at + which, (from, to), self.place(which));
+                    }
+                    for block in 0..blocks {
+                        if !stay || from == 0 {
+                            tiles.zero();
+                        }
+                        self.sum::<T>(&mut tiles, block, (from, to));
+                        if !stay || to == cells {
+                            let first = stay || from == 0;
+                            let beta = if first { self.shape.beta } else { 1.0 };
+                            self.store(&mut tiles, (at, block), beta);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the tiles of group `which` (0 or 1) of a block of rows begin.
+    fn place(&self, which: usize) -> *mut u8 {
+        self.scratch.wrapping_add(which * RUN * PARTS)
+    }
+
+    /// Makes tiles of cells `from..to` of the 16 rows of a group.
+    ///
+    /// # Safety
+    /// `out` has room for both parts of as many cells.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn expand<T: Split>(&self, group: usize, (from, to): (usize, usize), out: *mut u8) {
+        let rows = self.rows;
+        let starts: [*const u8; ROWS] = std::array::from_fn(|r| rows.row(ROWS * group + r));
+        let ahead = BLOCK * rows.stride();
+        let bytes = if T::REST { PARTS } else { TILE };
+        for cell in from..to {
+            let masks = masks(rows.cols - cell * CELL);
+            for (r, row) in starts.iter().enumerate() {
+                // SAFETY: numbers of the row; line r of a tile; a prefetch may name any address.
+                unsafe {
+                    let at = row.cast::<T>().add(cell * CELL);
+                    _mm_prefetch::<_MM_HINT_T1>(at.wrapping_byte_add(ahead).cast());
+                    let [first, rest] = T::line(at, masks);
+                    let tile = out.add((cell - from) * bytes + 64 * r);
+                    _mm512_storeu_si512(tile.cast(), first);
+                    if T::REST {
+                        _mm512_storeu_si512(tile.add(TILE).cast(), rest);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the products of cells `from..to` with a block of 32 vectors.
+    ///
+    /// # Safety
+    /// The tiles of the block of rows are made.
+    unsafe fn sum<T: Split>(&self, tiles: &mut Tiles, block: usize, (from, to): (usize, usize)) {
+        let cells = self.rows.cols.div_ceil(CELL);
+        let last = self.shape.tile_rows() - 1;
+        // A missing second group is a copy of the first, whose sums are not stored.
+        let x = [0, 1].map(|which| {
+            let group = (2 * block + which).min(last);
+            self.packed.wrapping_add((group * cells + from) * PARTS)
+        });
+        let w = [0, 1].map(|which| self.place(which).cast_const());
+        // SAFETY: as many tiles are at each place.
+        unsafe {
+            if T::REST {
+                tiles.multiply_sums(w, x, to - from);
+            } else {
+                tiles.multiply_by_sums(w, x, to - from);
+            }
+        }
+    }
+
+    /// `y = alpha sums + beta y` for those sums of a block that y has.
+    ///
+    /// # Safety
+    /// Nobody else touches these outputs.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn store(&self, tiles: &mut Tiles, (at, block): (usize, usize), beta: f32) {
+        let shape = self.shape;
+        let sums = self.place(2).cast::<f32>();
+        // SAFETY: the scratch memory has room for a block.
+        unsafe { tiles.store(sums, 4 * BLOCK, true) };
+        for (half, quarter) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let (row, vector) = (BLOCK * at + ROWS * half, BLOCK * block + 16 * quarter);
+            let missing = ROWS - ROWS.min(shape.n.saturating_sub(row));
+            let mask = u16::MAX.unbounded_shr(missing as u32);
+            let from = sums.wrapping_add(ROWS * half * BLOCK + 16 * quarter);
+            // SAFETY: sixteen lines of the block.
+            let lines = std::array::from_fn(|r| unsafe { _mm512_loadu_ps(from.add(r * BLOCK)) });
+            let turned = transpose(lines).into_iter();
+            for (v, sums) in turned.take(shape.m.saturating_sub(vector)).enumerate() {
+                let to = self.y.wrapping_add((vector + v) * shape.ldc + row);
+                let mut out = _mm512_mul_ps(sums, _mm512_set1_ps(shape.alpha));
+                // SAFETY: only outputs that y has are touched.
+                unsafe {
+                    if beta != 0.0 {
+                        let had = _mm512_maskz_loadu_ps(mask, to);
+                        out = _mm512_fmadd_ps(had, _mm512_set1_ps(beta), out);
+                    }
+                    _mm512_mask_storeu_ps(to, mask, out);
+                }
+            }
+        }
+    }
+}
