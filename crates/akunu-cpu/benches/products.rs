@@ -10,7 +10,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_cpu::{CpuDevice, CpuOptions, Isa, bandwidth};
 use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{Device, Dispatch, KernelId, PipelineKey, Plan};
@@ -74,17 +74,11 @@ fn plan(device: &mut CpuDevice, dtype: DType, m: u32, n: usize) -> (Plan, usize)
 
 /// Reads memory with as many threads as the products have.
 fn memory(criterion: &mut Criterion, threads: usize) {
-    let words = vec![1u64; MATRICES * (N * K) as usize / 8];
+    let numbers = vec![1f32; MATRICES * (N * K) as usize / 4];
     let mut group = criterion.benchmark_group("memory");
-    group.throughput(Throughput::Bytes(size_of_val(&*words) as u64));
+    group.throughput(Throughput::Bytes(size_of_val(&*numbers) as u64));
     group.bench_function(format!("read × {threads}"), |bench| {
-        bench.iter(|| {
-            std::thread::scope(|scope| {
-                for part in words.chunks(words.len().div_ceil(threads)) {
-                    scope.spawn(move || black_box(part.iter().fold(0, |sum, word| sum ^ word)));
-                }
-            });
-        });
+        bench.iter(|| black_box(bandwidth::read(black_box(&numbers), threads)));
     });
     group.finish();
 }

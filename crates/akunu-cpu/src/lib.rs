@@ -6,11 +6,13 @@
 //! * `select` chooses a kernel for each row of the kernel table and each level of instructions
 //!   ([`Isa`]). A kernel that has no fast form here runs its twin, so that every plan runs.
 //! * `matmul` has the matrix products and their layout of weights.
+//! * [`bandwidth`] measures how fast memory is read: the floor of decoding.
 //!
 //! Unsafe code rests on three facts: a checked plan touches nothing outside of its buffers, a barrier
 //! stands wherever two dispatches touch the same bytes, and within a dispatch the parts write ranges
 //! that do not overlap.
 
+pub mod bandwidth;
 mod barrier;
 mod call;
 mod cores;

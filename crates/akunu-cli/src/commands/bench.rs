@@ -10,7 +10,6 @@ mod speed_test;
 use super::Run;
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
-use crate::floor;
 use crate::interrupt::Interrupt;
 use crate::models;
 use akunu_engine::Model;
@@ -144,8 +143,11 @@ impl BenchCommand {
             read_bytes_per_second: None,
             results,
         };
-        if name == "cpu" && !self.skip_floor {
-            group.measure_floor(&model, floor::measure_bandwidth(threads))?;
+        if name == "cpu"
+            && !self.skip_floor
+            && let Some(speed) = akunu_cpu::bandwidth::measure_bandwidth(threads)
+        {
+            group.measure_floor(&model, speed)?;
         }
         Ok(group)
     }

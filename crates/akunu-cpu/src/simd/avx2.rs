@@ -5,6 +5,7 @@ use std::arch::x86_64::*;
 use half::{bf16, f16};
 
 use super::{Body, Lanes};
+use crate::bandwidth::sum_lines;
 use crate::call::Call;
 use crate::matmul::{Dots, Rows};
 use crate::part::Part;
@@ -21,6 +22,13 @@ pub(super) unsafe fn run<B: Body>(call: &Call, part: &mut Part) {
 pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
     // SAFETY: by the caller's promise the CPU has them.
     unsafe { rows.dots::<Avx2>(at, x) }
+}
+
+/// Reads numbers with these instructions.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(crate) unsafe fn sum(numbers: &[f32]) -> f32 {
+    // SAFETY: by the caller's promise the CPU has them.
+    unsafe { sum_lines::<Avx2>(numbers) }
 }
 
 /// 8 floats.
