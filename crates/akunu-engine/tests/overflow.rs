@@ -146,3 +146,27 @@ fn keeping_everything_is_a_stop() {
     let (ids, stop) = generate(&mut session, 100, Overflow::Shift { keep: 24 });
     assert_eq!((ids.len(), stop), (5, Some(StopReason::ContextFull)));
 }
+
+/// A penalty on the last token only, and so large that no token comes twice in a row. A shift that forgets
+/// the token chosen before it penalises another one instead.
+#[test]
+fn the_token_before_a_shift_is_still_penalised() {
+    let model = load(TINY);
+    let mut session = open(&model);
+    session.feed(&prompt(20)).expect("fits");
+    let options = GenerateOptions {
+        max_tokens: 150,
+        ignore_end: true,
+        overflow: Overflow::Shift { keep: 2 },
+        sampling: Sampling {
+            repetition_penalty: 1e6,
+            penalty_window: 1,
+            ..Sampling::greedy()
+        },
+        ..Default::default()
+    };
+    let generation = session.generate(options).expect("fine");
+    let ids: Vec<u32> = generation.map(|token| token.expect("runs").id).collect();
+    let repeated = ids.windows(2).position(|pair| pair[0] == pair[1]);
+    assert_eq!(repeated, None, "{ids:?}");
+}
