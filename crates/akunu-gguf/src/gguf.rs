@@ -8,6 +8,7 @@ mod metadata;
 mod parse;
 mod split;
 mod tensor;
+mod utf8;
 mod value;
 mod writer;
 

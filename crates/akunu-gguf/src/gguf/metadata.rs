@@ -155,24 +155,21 @@ impl Metadata {
 
     /// An array of strings.
     pub fn strings(&self, key: &str) -> Lookup<impl ExactSizeIterator<Item = &str> + Clone> {
+        let texts = self.byte_strings(key)?;
+        Ok(texts.map(|texts| texts.map(|text| std::str::from_utf8(text).unwrap_or_default())))
+    }
+
+    /// An array of strings as bytes. They were checked to be UTF-8 when the file was opened, and are so
+    /// unless it changed since; strings are not checked again.
+    pub fn byte_strings(&self, key: &str) -> Lookup<impl ExactSizeIterator<Item = &[u8]> + Clone> {
         let array = self.array_of(key, "array of string", |t| t == ValueType::String)?;
-        Ok(array.map(|array| {
-            array.iter().map(|value| match value {
-                Value::Str(text) => text,
-                _ => "",
-            })
-        }))
+        Ok(array.map(|array| array.strings()))
     }
 
     /// An array of `f32`.
     pub fn f32s(&self, key: &str) -> Lookup<impl ExactSizeIterator<Item = f32> + Clone + '_> {
         let array = self.array_of(key, "array of f32", |t| t == ValueType::F32)?;
-        Ok(array.map(|array| {
-            array.iter().map(|value| match value {
-                Value::F32(number) => number,
-                _ => f32::NAN,
-            })
-        }))
+        Ok(array.map(|array| words(array).map(f32::from_le_bytes)))
     }
 
     /// An array of 32-bit integers, signed or not; an unsigned one keeps its bits.
@@ -180,13 +177,7 @@ impl Metadata {
         let array = self.array_of(key, "array of i32", |t| {
             matches!(t, ValueType::I32 | ValueType::U32)
         })?;
-        Ok(array.map(|array| {
-            array.iter().map(|value| match value {
-                Value::I32(number) => number,
-                Value::U32(number) => number.cast_signed(),
-                _ => 0,
-            })
-        }))
+        Ok(array.map(|array| words(array).map(i32::from_le_bytes)))
     }
 
     /// An array of bools.
@@ -229,6 +220,12 @@ impl Metadata {
             }
         }
     }
+}
+
+/// The elements of an array of 32-bit numbers.
+fn words(array: ArrayView<'_>) -> impl ExactSizeIterator<Item = [u8; 4]> + Clone {
+    let (words, _) = array.bytes().as_chunks();
+    words.iter().copied()
 }
 
 /// What a look-up found, with the value where it is an integer that did not fit.

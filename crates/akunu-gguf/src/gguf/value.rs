@@ -214,8 +214,17 @@ impl<'a> ArrayView<'a> {
         let len = cursor.count(element.min_bytes())?;
         let start = *cursor;
         match element {
-            // The only types that can be wrong inside.
-            ValueType::Bool | ValueType::String | ValueType::Array => {
+            // Vocabularies: so long that they have a loop of their own.
+            ValueType::String => {
+                for index in 0..len {
+                    if !cursor.skip_string() {
+                        let fault = cursor.string().err().unwrap_or(Fault::InvalidUtf8);
+                        return Err(fault.at_element(index));
+                    }
+                }
+            }
+            // The only other types that can be wrong inside.
+            ValueType::Bool | ValueType::Array => {
                 for index in 0..len {
                     Value::read(cursor, element, depth).map_err(|fault| fault.at_element(index))?;
                 }
@@ -254,6 +263,17 @@ impl<'a> ArrayView<'a> {
         self.bytes
     }
 
+    /// The elements of an array of strings in order; nothing for other arrays.
+    pub(crate) fn strings(&self) -> Strings<'a> {
+        Strings {
+            cursor: Cursor::new(self.bytes),
+            left: match self.element {
+                ValueType::String => self.len,
+                _ => 0,
+            },
+        }
+    }
+
     /// The elements in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Value<'a>> + Clone + use<'a> {
         ArrayIter {
@@ -263,6 +283,33 @@ impl<'a> ArrayView<'a> {
         }
     }
 }
+
+/// Walks an array of strings without the detour over [`Value`], for vocabularies have 100,000 and more.
+#[derive(Clone, Debug)]
+pub(crate) struct Strings<'a> {
+    cursor: Cursor<'a>,
+    left: usize,
+}
+
+impl<'a> Iterator for Strings<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        self.left = self.left.checked_sub(1)?;
+        let text = self.cursor.string_bytes();
+        if text.is_none() {
+            self.left = 0;
+        }
+        text
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Strings<'_> {}
 
 /// Walks an array. A file that changed under its mapping ends the walk early.
 #[derive(Clone, Debug)]
