@@ -96,6 +96,17 @@ pub enum TokenizerError {
         /// Number of tokens.
         n_tokens: usize,
     },
+    /// Special tokens that are longer together than any real ones.
+    #[error(
+        "the special tokens in `tokenizer.ggml.tokens` have {found} bytes; at most {limit} are \
+         accepted"
+    )]
+    SpecialTexts {
+        /// Their bytes.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The vocabulary needs a special token that the file does not name.
     #[error("this vocabulary needs {what}: the file has no `{key}`")]
     MissingSpecial {
@@ -136,7 +147,7 @@ pub enum TokenizerError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The `tokenizers` crate refused a vocabulary or a text.
+    /// A library refused a vocabulary, a pattern or a text.
     #[error("the tokenizer cannot be {action}: {reason}")]
     Backend {
         /// What was being done.

@@ -3,15 +3,17 @@
 mod merges;
 
 use crate::error::TokenizerError;
-use crate::pieces::{Pieces, Spelling};
+use crate::pieces::Pieces;
 use crate::special;
+use crate::spelling::Spelling;
+use crate::texts::Texts;
 use crate::tokenizer::{Encoder, JsonEncoder, Tokenizer};
 use crate::vocabulary::{MAX_TOKENS, SpecialIds, TokenKind};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The most bytes of a file that are read. Gemma 3's `tokenizer.json` has 33 million.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -181,17 +183,21 @@ fn spell_all(pipeline: &tokenizers::Tokenizer, spelling: Spelling) -> Result<Pie
             *slot = (&token.content, kind);
         }
     }
-    let mut pieces = Pieces::default();
-    for (text, kind) in tokens {
+    let mut texts = Texts::with_capacity(n_tokens);
+    for (text, kind) in &tokens {
         match (spelling, kind) {
             (Spelling::Words, TokenKind::Normal) => match text.strip_prefix("##") {
-                Some(rest) => pieces.push(rest, kind, spelling),
-                None => pieces.push(&format!("▁{text}"), kind, spelling),
+                Some(rest) => texts.push(rest.as_bytes()),
+                None => texts.push(format!("▁{text}").as_bytes()),
             },
-            _ => pieces.push(text, kind, spelling),
+            _ => texts.push(text.as_bytes()),
         }
     }
-    Ok(pieces)
+    Ok(Pieces {
+        texts: Arc::new(texts),
+        kinds: tokens.iter().map(|(_, kind)| *kind).collect(),
+        spelling,
+    })
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {

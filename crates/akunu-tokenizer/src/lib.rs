@@ -5,22 +5,30 @@
 //! * [`ChatTemplate`]: a conversation as the text that a model was trained on.
 //! * [`Vocabulary`]: what a GGUF file says, checked.
 //!
-//! Byte-level BPE and WordPiece are pipelines of the `tokenizers` crate; SentencePiece BPE by scores,
-//! which that crate cannot express, is our own. Model files are not trusted: a damaged vocabulary is
-//! an error that names the entry.
+//! `tokenizer.json` and WordPiece are pipelines of the `tokenizers` crate. The BPE of GGUF vocabularies is
+//! our own: by scores (SentencePiece) because that crate cannot express it, by merges because that crate's
+//! tables take several times as long to make, and a model is to load in a blink. Model files are not
+//! trusted: a damaged vocabulary is an error that names the entry.
 #![forbid(unsafe_code)]
 
-mod backend;
+mod bpe;
+mod cutter;
 mod error;
 mod json;
+pub mod merges;
 mod pieces;
 pub mod pretokenizer;
 mod sentencepiece;
 mod special;
+mod spelling;
 mod stream;
+mod table;
 mod template;
+mod texts;
 mod tokenizer;
+pub mod tokens;
 pub mod vocabulary;
+mod wordpiece;
 
 pub use error::TokenizerError;
 pub use json::TokenizerConfig;

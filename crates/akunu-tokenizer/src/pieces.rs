@@ -1,175 +1,120 @@
 //! What each token stands for, as bytes.
+//!
+//! A vocabulary is large and an answer small, so tokens are spelt out when they are asked for.
 
-use crate::sentencepiece::SPACE;
-use crate::vocabulary::{Algorithm, TokenKind, Vocabulary};
+use crate::spelling::{SPACE_BYTES, Spelling, byte_of, byte_of_text};
+use crate::texts::Texts;
+use crate::vocabulary::TokenKind;
+use std::sync::Arc;
 
-/// How a token's text spells bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spelling {
-    /// Every byte is one printable character (GPT-2's table).
-    ByteLevel,
-    /// UTF-8, `▁` is a space, `<0x0A>` is a byte.
-    Spaced,
-    /// UTF-8; a word begins with `▁`, other tokens continue one.
-    Words,
-}
-
-impl Spelling {
-    pub fn of(algorithm: Algorithm) -> Spelling {
-        match algorithm {
-            Algorithm::ByteLevelBpe => Spelling::ByteLevel,
-            Algorithm::CharacterBpe | Algorithm::SentencePiece => Spelling::Spaced,
-            Algorithm::WordPiece => Spelling::Words,
-        }
-    }
-}
-
-/// The bytes of every token, one after the other.
-#[derive(Debug, Default)]
+/// The texts of all tokens, and how to read them.
+#[derive(Debug)]
 pub(crate) struct Pieces {
-    bytes: Vec<u8>,
-    /// Where each token ends.
-    ends: Vec<usize>,
-    /// Whether each token is a control token, which is no text.
-    is_control: Vec<bool>,
+    /// As the vocabulary writes them.
+    pub texts: Arc<Texts>,
+    /// The kind of each token.
+    pub kinds: Vec<TokenKind>,
+    /// How the texts spell bytes.
+    pub spelling: Spelling,
 }
 
 impl Pieces {
-    /// Spells out a GGUF vocabulary.
-    pub fn new(vocabulary: &Vocabulary<'_>) -> Pieces {
-        let spelling = Spelling::of(vocabulary.algorithm);
-        let mut pieces = Pieces::default();
-        for (text, kind) in vocabulary.tokens.iter().zip(&vocabulary.kinds) {
-            pieces.push(text, *kind, spelling);
-        }
-        pieces
-    }
-
-    /// Appends the next token.
-    pub fn push(&mut self, text: &str, kind: TokenKind, spelling: Spelling) {
-        match (kind, spelling) {
-            (TokenKind::Normal | TokenKind::Unused, Spelling::ByteLevel) => {
-                self.push_byte_level(text);
-            }
-            (TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined, _) => {
-                self.bytes.extend_from_slice(text.as_bytes());
-            }
-            _ => match byte_token(text) {
-                Some(byte) if spelling == Spelling::Spaced => self.bytes.push(byte),
-                _ => self.push_spaced(text),
-            },
-        }
-        self.ends.push(self.bytes.len());
-        let is_control = matches!(kind, TokenKind::Control | TokenKind::Unknown);
-        self.is_control.push(is_control);
-    }
-
-    fn push_byte_level(&mut self, text: &str) {
-        for character in text.chars() {
-            match byte_of(character) {
-                Some(byte) => self.bytes.push(byte),
-                None => {
-                    let mut buffer = [0; 4];
-                    let utf8 = character.encode_utf8(&mut buffer);
-                    self.bytes.extend_from_slice(utf8.as_bytes());
-                }
-            }
-        }
-    }
-
-    fn push_spaced(&mut self, text: &str) {
-        let mut parts = text.split(SPACE);
-        self.bytes.extend(parts.next().unwrap_or_default().bytes());
-        for part in parts {
-            self.bytes.push(b' ');
-            self.bytes.extend(part.bytes());
-        }
-    }
-
     /// Number of tokens.
     pub fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// The bytes of a token.
-    pub fn get(&self, id: u32) -> Option<&[u8]> {
-        let id = id as usize;
-        let end = *self.ends.get(id)?;
-        let start = match id.checked_sub(1) {
-            Some(before) => *self.ends.get(before)?,
-            None => 0,
-        };
-        self.bytes.get(start..end)
+        self.texts.len()
     }
 
     /// Whether the token controls the model instead of being text.
     pub fn is_control(&self, id: u32) -> bool {
-        self.is_control.get(id as usize).copied().unwrap_or(false)
+        let kind = self.kinds.get(id as usize);
+        matches!(kind, Some(TokenKind::Control | TokenKind::Unknown))
+    }
+
+    /// Appends the bytes of a token. `None` when there is no such token.
+    pub fn append(&self, id: u32, out: &mut Vec<u8>) -> Option<()> {
+        let text = self.texts.get(id)?;
+        match (self.kinds.get(id as usize)?, self.spelling) {
+            (TokenKind::Normal | TokenKind::Unused, Spelling::ByteLevel) => {
+                append_byte_level(text, out);
+            }
+            (TokenKind::Control | TokenKind::Unknown | TokenKind::UserDefined, _) => {
+                out.extend_from_slice(text);
+            }
+            (_, spelling) => match byte_of_text(text) {
+                Some(byte) if spelling == Spelling::Spaced => out.push(byte),
+                _ => append_spaced(text, out),
+            },
+        }
+        Some(())
     }
 }
 
-/// `<0x0A>` is the byte 10.
-fn byte_token(text: &str) -> Option<u8> {
-    let hex = text.strip_prefix("<0x")?.strip_suffix('>')?;
-    (hex.len() == 2).then(|| {
-        u8::from_str_radix(hex, 16)
-            .ok()
-            .filter(|_| !hex.starts_with('+'))
-    })?
+/// A character of the alphabet is one byte of UTF-8, or two; others stay as they are.
+fn append_byte_level(mut text: &[u8], out: &mut Vec<u8>) {
+    while let [first, rest @ ..] = text {
+        let spelt = match (first, rest) {
+            (0x21..=0x7E, _) => Some((*first, rest)),
+            (0xC2..=0xDF, [second, rest @ ..]) => {
+                let code = u32::from(first & 0x1F) << 6 | u32::from(second & 0x3F);
+                byte_of(code).map(|byte| (byte, rest))
+            }
+            _ => None,
+        };
+        let (byte, rest) = spelt.unwrap_or((*first, rest));
+        out.push(byte);
+        text = rest;
+    }
 }
 
-/// The byte that GPT-2 spells with this character.
-///
-/// Printable Latin-1 characters are their own byte. The other 68 bytes, in ascending order, are
-/// spelt with the characters from U+0100 on.
-fn byte_of(character: char) -> Option<u8> {
-    let code = u32::from(character);
-    match code {
-        0x21..=0x7E | 0xA1..=0xAC | 0xAE..=0xFF => u8::try_from(code).ok(),
-        0x100..=0x120 => u8::try_from(code - 0x100).ok(),
-        0x121..=0x142 => u8::try_from(code - 0x121 + 0x7F).ok(),
-        0x143 => Some(0xAD),
-        _ => None,
+/// `▁` is a space, everything else stays.
+fn append_spaced(mut text: &[u8], out: &mut Vec<u8>) {
+    while let [first, rest @ ..] = text {
+        let (byte, rest) = match text.strip_prefix(SPACE_BYTES) {
+            Some(rest) => (b' ', rest),
+            None => (*first, rest),
+        };
+        out.push(byte);
+        text = rest;
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 
-    /// Fails when one of the 256 characters is not decoded, or when two give the same byte.
-    #[test]
-    fn every_byte_is_spelt_by_one_character_of_the_alphabet() {
-        let alphabet = ByteLevel::alphabet();
-        let mut bytes: Vec<u8> = alphabet.iter().filter_map(|c| byte_of(*c)).collect();
-        bytes.sort_unstable();
-        assert_eq!(bytes, (0..=255).collect::<Vec<u8>>());
-        assert_eq!(byte_of('Ġ'), Some(b' '));
-        assert_eq!(byte_of('Ċ'), Some(b'\n'));
-        assert_eq!(byte_of('Ń'), Some(0xAD));
-        assert_eq!(byte_of('字'), None);
-    }
-
-    #[test]
-    fn byte_tokens_are_two_hex_digits() {
-        assert_eq!(byte_token("<0x0A>"), Some(10));
-        assert_eq!(byte_token("<0xFF>"), Some(255));
-        for text in ["<0x+A>", "<0x0>", "<0x0AB>", "0x0A", "<0xGG>"] {
-            assert_eq!(byte_token(text), None, "{text}");
+    fn pieces(tokens: &[(&str, TokenKind)], spelling: Spelling) -> Pieces {
+        let mut texts = Texts::default();
+        tokens
+            .iter()
+            .for_each(|(text, _)| texts.push(text.as_bytes()));
+        Pieces {
+            texts: Arc::new(texts),
+            kinds: tokens.iter().map(|(_, kind)| *kind).collect(),
+            spelling,
         }
     }
 
+    fn bytes(pieces: &Pieces, id: u32) -> Option<Vec<u8>> {
+        let mut out = Vec::new();
+        pieces.append(id, &mut out).map(|()| out)
+    }
+
     #[test]
-    fn pieces_are_found_by_id() {
-        let mut pieces = Pieces::default();
-        pieces.push("Ġa", TokenKind::Normal, Spelling::ByteLevel);
-        pieces.push("<s>", TokenKind::Control, Spelling::ByteLevel);
-        pieces.push("▁b▁", TokenKind::Normal, Spelling::Spaced);
-        assert_eq!(pieces.get(0), Some(&b" a"[..]));
-        assert_eq!(pieces.get(1), Some(&b"<s>"[..]));
-        assert_eq!(pieces.get(2), Some(&b" b "[..]));
-        assert_eq!(pieces.get(3), None);
-        assert!(pieces.is_control(1) && !pieces.is_control(2) && !pieces.is_control(9));
+    fn pieces_are_spelt_by_id() {
+        use TokenKind::{Control, Normal, UserDefined};
+        let tokens = [("Ġa字ŁĮ", Normal), ("<s>Ġ", Control)];
+        let byte_level = pieces(&tokens, Spelling::ByteLevel);
+        assert_eq!(
+            bytes(&byte_level, 0),
+            Some(b" a\xE5\xAD\x97\x9F\x8C".to_vec())
+        );
+        assert_eq!(bytes(&byte_level, 1), Some("<s>Ġ".into()));
+        assert_eq!(bytes(&byte_level, 2), None);
+        let tokens = [("▁b▁é", Normal), ("<0x0A>", Normal), ("▁", UserDefined)];
+        let spaced = pieces(&tokens, Spelling::Spaced);
+        assert_eq!(bytes(&spaced, 0), Some(" b é".into()));
+        assert_eq!(bytes(&spaced, 1), Some(b"\n".to_vec()));
+        assert_eq!(bytes(&spaced, 2), Some("▁".into()));
+        assert!(byte_level.is_control(1) && !byte_level.is_control(0) && !byte_level.is_control(9));
     }
 }

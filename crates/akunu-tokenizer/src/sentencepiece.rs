@@ -15,18 +15,16 @@
 //! parts are no tokens themselves, so this is written out here.
 
 use crate::error::TokenizerError;
+use crate::spelling::text_of_byte;
+use crate::tokens::Tokens;
 use crate::vocabulary::Vocabulary;
-use ahash::AHashMap;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
-
-/// The character that stands for a space.
-pub(crate) const SPACE: char = '▁';
 
 /// The encoder.
 #[derive(Debug)]
 pub(crate) struct SentencePiece {
-    ids: AHashMap<Box<str>, u32>,
+    tokens: Tokens,
     scores: Vec<f32>,
     /// The token of each byte, or the unknown token.
     byte_ids: Box<[u32; 256]>,
@@ -36,36 +34,31 @@ pub(crate) struct SentencePiece {
 
 impl SentencePiece {
     /// Takes over a vocabulary. Every byte must have a token, or there must be an unknown token.
-    pub fn new(vocabulary: &Vocabulary<'_>) -> Result<SentencePiece, TokenizerError> {
+    pub fn new(vocabulary: Vocabulary) -> Result<SentencePiece, TokenizerError> {
+        let tokens = vocabulary.tokens;
         let mut byte_ids = Box::new([0; 256]);
-        for (byte, id) in byte_ids.iter_mut().enumerate() {
-            let token = vocabulary.ids.get(format!("<0x{byte:02X}>").as_str());
-            *id = token.copied().or(vocabulary.special.unk).ok_or({
+        for (byte, id) in (0..=u8::MAX).zip(byte_ids.iter_mut()) {
+            let token = tokens.id_of(text_of_byte(byte));
+            *id = token.or(vocabulary.special.unk).ok_or({
                 TokenizerError::MissingSpecial {
                     what: "a token for every byte, or an unknown token",
                     key: "tokenizer.ggml.unknown_token_id",
                 }
             })?;
         }
-        let texts = vocabulary.ids.iter();
         Ok(SentencePiece {
-            ids: texts.map(|(text, id)| (Box::from(*text), *id)).collect(),
-            scores: vocabulary.scores.clone(),
+            longest: tokens.iter().map(<[u8]>::len).max().unwrap_or(0),
+            tokens,
+            scores: vocabulary.scores,
             byte_ids,
-            longest: vocabulary
-                .ids
-                .keys()
-                .map(|text| text.len())
-                .max()
-                .unwrap_or(0),
         })
     }
 
     /// Appends the tokens of `text`, in which `▁` stands for spaces.
     pub fn encode(&self, text: &str, out: &mut Vec<u32>) {
         for symbol in Chain::new(self, text).join_all() {
-            match self.ids.get(symbol) {
-                Some(id) => out.push(*id),
+            match self.tokens.id_of(symbol) {
+                Some(id) => out.push(id),
                 None => out.extend(symbol.bytes().map(|byte| self.byte_ids[usize::from(byte)])),
             }
         }
@@ -76,7 +69,7 @@ impl SentencePiece {
         if text.len() > self.longest {
             return None;
         }
-        self.scores.get(*self.ids.get(text)? as usize).copied()
+        self.scores.get(self.tokens.id_of(text)? as usize).copied()
     }
 }
 

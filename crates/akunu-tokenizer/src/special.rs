@@ -1,8 +1,13 @@
 //! Tokens that are found in the text before anything else, and tokens that end an answer.
 
 use crate::error::TokenizerError;
+use crate::texts::Texts;
 use crate::vocabulary::{SpecialIds, TokenKind, Vocabulary};
 use aho_corasick::{AhoCorasick, MatchKind};
+use std::sync::{Arc, OnceLock};
+
+/// The most bytes that all special tokens of a vocabulary may have. Gemma's have some 80,000.
+const MAX_SPECIAL_BYTES: usize = 1 << 24;
 
 /// Texts of tokens that end an answer, whatever the file says about them. Many files name only one
 /// end token, while the model was trained to end its turn with another, and some files mark such a
@@ -91,14 +96,17 @@ pub(crate) struct Splitter {
     user_defined: Finder,
 }
 
+/// Finds some tokens. Vocabularies have up to some thousand special tokens and not every text is searched
+/// for them, so the automaton is made when it is first needed.
 #[derive(Debug)]
 struct Finder {
-    automaton: Option<AhoCorasick>,
+    texts: Arc<Texts>,
     ids: Vec<u32>,
+    automaton: OnceLock<Option<AhoCorasick>>,
 }
 
 impl Splitter {
-    pub fn new(vocabulary: &Vocabulary<'_>) -> Result<Splitter, TokenizerError> {
+    pub fn new(vocabulary: &Vocabulary) -> Result<Splitter, TokenizerError> {
         let special = |kind| {
             matches!(
                 kind,
@@ -122,37 +130,48 @@ impl Splitter {
 
 impl Finder {
     fn new(
-        vocabulary: &Vocabulary<'_>,
+        vocabulary: &Vocabulary,
         wanted: impl Fn(TokenKind) -> bool,
     ) -> Result<Finder, TokenizerError> {
-        let tokens = (0u32..).zip(&vocabulary.tokens).zip(&vocabulary.kinds);
-        let (ids, texts): (Vec<u32>, Vec<&str>) = tokens
-            .filter(|((_, text), kind)| wanted(**kind) && !text.is_empty())
-            .map(|((id, text), _)| (id, *text))
-            .unzip();
+        let text = |id| vocabulary.tokens.text(id).unwrap_or_default();
+        let kinds = (0u32..).zip(&vocabulary.kinds);
+        let wanted = kinds.filter(|(_, kind)| wanted(**kind)).map(|(id, _)| id);
+        let ids: Vec<u32> = wanted.filter(|id| !text(*id).is_empty()).collect();
+        let n_bytes: usize = ids.iter().map(|id| text(*id).len()).sum();
+        match n_bytes > MAX_SPECIAL_BYTES {
+            true => Err(TokenizerError::SpecialTexts {
+                found: n_bytes,
+                limit: MAX_SPECIAL_BYTES,
+            }),
+            false => Ok(Finder {
+                texts: Arc::clone(vocabulary.tokens.texts()),
+                ids,
+                automaton: OnceLock::new(),
+            }),
+        }
+    }
+
+    /// The automaton, if there is anything to find. It can be built: the only errors of its builder are
+    /// patterns beyond 2^31 bytes.
+    fn automaton(&self) -> Option<&AhoCorasick> {
         let build = || {
+            let texts = self.ids.iter().map(|id| self.texts.get(*id));
             AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostLongest)
-                .build(&texts)
-                .map_err(|error| TokenizerError::Backend {
-                    action: "built",
-                    reason: error.to_string(),
-                })
+                .build(texts.map(Option::unwrap_or_default))
+                .ok()
         };
-        Ok(Finder {
-            automaton: (!ids.is_empty()).then(build).transpose()?,
-            ids,
-        })
+        match self.ids.is_empty() {
+            true => None,
+            false => self.automaton.get_or_init(build).as_ref(),
+        }
     }
 
     fn split<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {
         let mut fragments = Vec::new();
         let mut done = 0;
-        for found in self
-            .automaton
-            .iter()
-            .flat_map(|finder| finder.find_iter(text))
-        {
+        let automaton = self.automaton();
+        for found in automaton.iter().flat_map(|finder| finder.find_iter(text)) {
             let Some(id) = self.ids.get(found.pattern().as_usize()) else {
                 continue;
             };

@@ -24,9 +24,7 @@ impl<'t> DecodeStream<'t> {
 
     /// The text that this token completes, if any. An id beyond the vocabulary is no text.
     pub fn push(&mut self, id: u32) -> Option<String> {
-        if let Some(bytes) = self.tokenizer.text_bytes(id) {
-            self.pending.extend_from_slice(bytes);
-        }
+        self.tokenizer.append_text(id, &mut self.pending);
         let text = take_characters(&mut self.pending);
         (!text.is_empty()).then_some(text)
     }

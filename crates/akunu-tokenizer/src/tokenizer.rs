@@ -1,14 +1,16 @@
 //! The public type: one tokenizer, whatever file it came from.
 
-use crate::backend;
+use crate::bpe::Bpe;
 use crate::error::TokenizerError;
-use crate::pieces::{Pieces, Spelling};
-use crate::sentencepiece::{SPACE, SentencePiece};
+use crate::pieces::Pieces;
+use crate::sentencepiece::SentencePiece;
 use crate::special::{self, Fragment, Splitter};
+use crate::spelling::{SPACE, Spelling};
 use crate::stream::DecodeStream;
 use crate::vocabulary::{Algorithm, SpecialIds, Vocabulary};
+use crate::wordpiece;
 use akunu_gguf::Metadata;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// How to encode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,8 +66,9 @@ pub(crate) struct GgufEncoder {
 
 #[derive(Debug)]
 enum Model {
-    Pipeline(Box<tokenizers::Tokenizer>),
+    Bpe(Bpe),
     SentencePiece(SentencePiece),
+    WordPiece(Box<tokenizers::Tokenizer>),
 }
 
 /// The `tokenizers` crate does everything.
@@ -79,24 +82,27 @@ pub(crate) struct JsonEncoder {
 impl Tokenizer {
     /// Builds the tokenizer that a GGUF file describes.
     pub fn from_gguf(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
-        Tokenizer::from_vocabulary(&Vocabulary::read(metadata)?)
+        Tokenizer::from_vocabulary(Vocabulary::read(metadata)?)
     }
 
     /// Builds a tokenizer from a checked vocabulary.
-    pub fn from_vocabulary(vocabulary: &Vocabulary<'_>) -> Result<Tokenizer, TokenizerError> {
-        let id_of = |text: &str| vocabulary.ids.get(text).copied();
+    pub fn from_vocabulary(vocabulary: Vocabulary) -> Result<Tokenizer, TokenizerError> {
+        let id_of = |text: &str| vocabulary.tokens.id_of(text);
         let mut special = vocabulary.special;
         special.eot = special.eot.or_else(|| special::end_of_turn(id_of));
         let end_ids = match vocabulary.algorithm {
             Algorithm::WordPiece => Vec::new(),
             _ => special::end_of_generation(&special, id_of),
         };
-        let pieces = Pieces::new(vocabulary);
+        let spelling = Spelling::of(vocabulary.algorithm);
         Ok(Tokenizer {
+            strips_first_space: vocabulary.add_space_prefix || spelling == Spelling::Words,
+            pieces: Pieces {
+                texts: Arc::clone(vocabulary.tokens.texts()),
+                kinds: vocabulary.kinds.clone(),
+                spelling,
+            },
             encoder: Encoder::Gguf(Box::new(GgufEncoder::new(vocabulary)?)),
-            strips_first_space: vocabulary.add_space_prefix
-                || Spelling::of(vocabulary.algorithm) == Spelling::Words,
-            pieces,
             special,
             end_ids,
         })
@@ -117,8 +123,7 @@ impl Tokenizer {
     /// words with single spaces between them: what its normalisation took away does not come back.
     pub fn decode(&self, ids: &[u32]) -> String {
         let mut bytes = Vec::with_capacity(ids.len() * 4);
-        let text = ids.iter().filter_map(|id| self.text_bytes(*id));
-        text.for_each(|piece| bytes.extend_from_slice(piece));
+        ids.iter().for_each(|id| self.append_text(*id, &mut bytes));
         let strip = self.strips_first_space && bytes.first() == Some(&b' ');
         let bytes = bytes.get(usize::from(strip)..).unwrap_or_default();
         String::from_utf8_lossy(bytes).into_owned()
@@ -130,8 +135,9 @@ impl Tokenizer {
     }
 
     /// The bytes that a token stands for; for a control token its name. `None` beyond the vocabulary.
-    pub fn token_bytes(&self, id: u32) -> Option<&[u8]> {
-        self.pieces.get(id)
+    pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.pieces.append(id, &mut bytes).map(|()| bytes)
     }
 
     /// Whether the token controls the model and is no text.
@@ -139,9 +145,11 @@ impl Tokenizer {
         self.pieces.is_control(id)
     }
 
-    /// The bytes that a token adds to the text: none for control tokens.
-    pub(crate) fn text_bytes(&self, id: u32) -> Option<&[u8]> {
-        self.pieces.get(id).filter(|_| !self.pieces.is_control(id))
+    /// Appends what a token adds to the text: nothing for control tokens and for ids beyond the vocabulary.
+    pub(crate) fn append_text(&self, id: u32, out: &mut Vec<u8>) {
+        if !self.pieces.is_control(id) {
+            self.pieces.append(id, out);
+        }
     }
 
     /// Number of tokens; ids are below it.
@@ -165,8 +173,8 @@ impl Tokenizer {
     }
 
     /// The text of a special token, as chat templates want it.
-    pub fn special_text(&self, id: Option<u32>) -> Option<&str> {
-        std::str::from_utf8(self.pieces.get(id?)?).ok()
+    pub fn special_text(&self, id: Option<u32>) -> Option<String> {
+        String::from_utf8(self.token_bytes(id?)?).ok()
     }
 
     /// Refuses a model whose embedding has no row for some token. More rows than tokens are common.
@@ -182,24 +190,25 @@ impl Tokenizer {
 }
 
 impl GgufEncoder {
-    fn new(vocabulary: &Vocabulary<'_>) -> Result<GgufEncoder, TokenizerError> {
-        let model = match vocabulary.algorithm {
-            Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {
-                Model::Pipeline(Box::new(backend::bpe(vocabulary)?))
-            }
-            Algorithm::WordPiece => Model::Pipeline(Box::new(backend::wordpiece(vocabulary)?)),
-            Algorithm::SentencePiece => Model::SentencePiece(SentencePiece::new(vocabulary)?),
-        };
+    fn new(vocabulary: Vocabulary) -> Result<GgufEncoder, TokenizerError> {
         let last = match vocabulary.algorithm {
             Algorithm::WordPiece => vocabulary.special.sep,
             _ => vocabulary.special.eos,
         };
         Ok(GgufEncoder {
-            splitter: Splitter::new(vocabulary)?,
-            model,
+            splitter: Splitter::new(&vocabulary)?,
             add_space_prefix: vocabulary.add_space_prefix,
             prefix: vocabulary.special.bos.filter(|_| vocabulary.add_bos),
             suffix: last.filter(|_| vocabulary.add_eos),
+            model: match vocabulary.algorithm {
+                Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {
+                    Model::Bpe(Bpe::new(vocabulary)?)
+                }
+                Algorithm::SentencePiece => Model::SentencePiece(SentencePiece::new(vocabulary)?),
+                Algorithm::WordPiece => {
+                    Model::WordPiece(Box::new(wordpiece::pipeline(&vocabulary)?))
+                }
+            },
         })
     }
 
@@ -235,7 +244,8 @@ impl GgufEncoder {
                 spaced.extend(escaped);
                 model.encode(&spaced, ids);
             }
-            Model::Pipeline(pipeline) => ids.extend(run(pipeline, text, false)?),
+            Model::Bpe(model) => model.encode(text, ids),
+            Model::WordPiece(pipeline) => ids.extend(run(pipeline, text, false)?),
         }
         Ok(())
     }

@@ -1,13 +1,13 @@
 //! A vocabulary as a GGUF file describes it, checked.
 //!
-//! Nothing is copied: tokens and merges are borrowed from the file. After [`Vocabulary::read`] every
-//! array has one element a token, every id is inside of the vocabulary, no two tokens have the same
+//! After [`Vocabulary::read`] every array has one element a token, every id is inside of the vocabulary, no two tokens have the same
 //! text, and every merge makes one known token of two.
 
 use crate::error::TokenizerError;
+use crate::merges::Merges;
 use crate::pretokenizer::{self, PreTokenizer};
 use crate::special::END_TEXTS;
-use ahash::AHashMap;
+use crate::tokens::Tokens;
 use akunu_gguf::Metadata;
 
 /// The most tokens that we accept. The largest vocabularies in use have about 300,000.
@@ -87,21 +87,19 @@ pub struct SpecialIds {
 
 /// A checked vocabulary.
 #[derive(Debug)]
-pub struct Vocabulary<'a> {
+pub struct Vocabulary {
     /// The algorithm.
     pub algorithm: Algorithm,
     /// How text is cut before merging; only the BPE algorithms look at it.
     pub pre: &'static PreTokenizer,
-    /// The texts, by id.
-    pub tokens: Vec<&'a str>,
-    /// Ids by text. Tokens without text have no entry.
-    pub ids: AHashMap<&'a str, u32>,
+    /// The texts by id, and the ids by text.
+    pub tokens: Tokens,
     /// The scores, by id; empty where the algorithm needs none.
     pub scores: Vec<f32>,
     /// The kinds, by id.
     pub kinds: Vec<TokenKind>,
     /// Pairs to be joined, the most urgent first; empty where the algorithm needs none.
-    pub merges: Vec<(&'a str, &'a str)>,
+    pub merges: Merges,
     /// Tokens with a meaning.
     pub special: SpecialIds,
     /// Whether a sequence begins with BOS.
@@ -116,14 +114,13 @@ pub struct Vocabulary<'a> {
     pub strip_accents: bool,
 }
 
-impl<'a> Vocabulary<'a> {
+impl Vocabulary {
     /// Reads and checks the `tokenizer.ggml.*` entries.
-    pub fn read(metadata: &'a Metadata) -> Result<Vocabulary<'a>, TokenizerError> {
+    pub fn read(metadata: &Metadata) -> Result<Vocabulary, TokenizerError> {
         let algorithm = read_algorithm(metadata)?;
         let tokens = read_tokens(metadata)?;
-        let ids = index(&tokens)?;
         let pre = read_pre(metadata, algorithm)?;
-        let special = read_special(metadata, &ids, tokens.len(), algorithm)?;
+        let special = read_special(metadata, &tokens, algorithm)?;
         let flag = |key, default| Ok::<_, TokenizerError>(metadata.bool(key)?.unwrap_or(default));
         let is_bpe = matches!(algorithm, Algorithm::ByteLevelBpe | Algorithm::CharacterBpe);
         let lowercase = flag("tokenizer.ggml.normalizer.lowercase", true)?;
@@ -131,10 +128,10 @@ impl<'a> Vocabulary<'a> {
             algorithm,
             pre,
             scores: read_scores(metadata, algorithm, tokens.len())?,
-            kinds: read_kinds(metadata, &ids, tokens.len())?,
+            kinds: read_kinds(metadata, &tokens)?,
             merges: match is_bpe {
-                true => read_merges(metadata, &ids)?,
-                false => Vec::new(),
+                true => read_merges(metadata, &tokens)?,
+                false => Merges::default(),
             },
             special,
             add_bos: flag("tokenizer.ggml.add_bos_token", !is_bpe || pre.add_bos)?,
@@ -149,7 +146,6 @@ impl<'a> Vocabulary<'a> {
             lowercase,
             strip_accents: flag("tokenizer.ggml.normalizer.strip_accents", lowercase)?,
             tokens,
-            ids,
         };
         vocabulary.check_needed_specials()?;
         Ok(vocabulary)
@@ -211,34 +207,25 @@ fn read_pre(
     })
 }
 
-fn read_tokens(metadata: &Metadata) -> Result<Vec<&str>, TokenizerError> {
+/// The tokens. Two of the same text are an error; empty ones are holes and may repeat.
+fn read_tokens(metadata: &Metadata) -> Result<Tokens, TokenizerError> {
     let key = "tokenizer.ggml.tokens";
-    let tokens = metadata
-        .strings(key)?
+    let texts = metadata
+        .byte_strings(key)?
         .ok_or_else(|| metadata.missing(key))?;
-    let n_tokens = tokens.len();
+    let n_tokens = texts.len();
     if !(1..=MAX_TOKENS).contains(&n_tokens) {
         return Err(TokenizerError::VocabularySize {
             n_tokens,
             limit: MAX_TOKENS,
         });
     }
-    Ok(tokens.collect())
-}
-
-/// Ids by text. Two tokens of the same text are an error; empty ones are holes and may repeat.
-fn index<'a>(tokens: &[&'a str]) -> Result<AHashMap<&'a str, u32>, TokenizerError> {
-    let mut ids = AHashMap::with_capacity(tokens.len());
-    for (id, text) in (0u32..).zip(tokens).filter(|(_, text)| !text.is_empty()) {
-        if let Some(first) = ids.insert(*text, id) {
-            return Err(TokenizerError::DuplicateToken {
-                text: text.to_string(),
-                first,
-                second: id,
-            });
-        }
-    }
-    Ok(ids)
+    let text_of = |id: u32| texts.clone().nth(id as usize).unwrap_or_default();
+    Tokens::new(texts.clone()).map_err(|duplicate| TokenizerError::DuplicateToken {
+        text: String::from_utf8_lossy(text_of(duplicate.first)).into_owned(),
+        first: duplicate.first,
+        second: duplicate.second,
+    })
 }
 
 fn read_scores(
@@ -262,11 +249,8 @@ fn read_scores(
 }
 
 /// The kinds. A token that ends answers is a control token, even where the file says otherwise.
-fn read_kinds(
-    metadata: &Metadata,
-    ids: &AHashMap<&str, u32>,
-    n_tokens: usize,
-) -> Result<Vec<TokenKind>, TokenizerError> {
+fn read_kinds(metadata: &Metadata, tokens: &Tokens) -> Result<Vec<TokenKind>, TokenizerError> {
+    let n_tokens = tokens.len();
     let key = "tokenizer.ggml.token_type";
     let mut kinds = match metadata.i32s(key)? {
         Some(kinds) => {
@@ -275,9 +259,9 @@ fn read_kinds(
         }
         None => vec![TokenKind::Normal; n_tokens],
     };
-    let ends = END_TEXTS.iter().filter_map(|text| ids.get(text));
+    let ends = END_TEXTS.iter().filter_map(|text| tokens.id_of(text));
     for id in ends {
-        if let Some(kind) = kinds.get_mut(*id as usize) {
+        if let Some(kind) = kinds.get_mut(id as usize) {
             *kind = TokenKind::Control;
         }
     }
@@ -296,53 +280,20 @@ fn check_length(key: &'static str, found: usize, n_tokens: usize) -> Result<(), 
 }
 
 /// The merges, each checked to make a known token of two known ones.
-fn read_merges<'a>(
-    metadata: &'a Metadata,
-    ids: &AHashMap<&'a str, u32>,
-) -> Result<Vec<(&'a str, &'a str)>, TokenizerError> {
+fn read_merges(metadata: &Metadata, tokens: &Tokens) -> Result<Merges, TokenizerError> {
     let key = "tokenizer.ggml.merges";
     let merges = metadata
-        .strings(key)?
+        .byte_strings(key)?
         .ok_or_else(|| metadata.missing(key))?;
-    let mut pairs = Vec::with_capacity(merges.len());
-    let mut joined = String::new();
-    for (index, merge) in merges.enumerate() {
-        let (left, right) = split_merge(merge).ok_or_else(|| TokenizerError::MalformedMerge {
-            index,
-            merge: merge.to_string(),
-        })?;
-        joined.clear();
-        joined.push_str(left);
-        joined.push_str(right);
-        for token in [left, right, &joined] {
-            if !ids.contains_key(token) {
-                return Err(TokenizerError::UnknownMergeToken {
-                    index,
-                    merge: merge.to_string(),
-                    token: token.to_string(),
-                });
-            }
-        }
-        pairs.push((left, right));
-    }
-    Ok(pairs)
-}
-
-/// `"left right"`. A merge may itself begin with a space, so the search begins after the first
-/// character.
-fn split_merge(merge: &str) -> Option<(&str, &str)> {
-    let first = merge.chars().next()?.len_utf8();
-    let space = first + merge.get(first..)?.find(' ')?;
-    let (left, right) = (merge.get(..space)?, merge.get(space + 1..)?);
-    (!right.is_empty()).then_some((left, right))
+    Merges::read(merges, tokens)
 }
 
 fn read_special(
     metadata: &Metadata,
-    ids: &AHashMap<&str, u32>,
-    n_tokens: usize,
+    tokens: &Tokens,
     algorithm: Algorithm,
 ) -> Result<SpecialIds, TokenizerError> {
+    let n_tokens = tokens.len();
     let read = |key: &'static str| match metadata.u32(key)? {
         Some(id) if id as usize >= n_tokens => Err(TokenizerError::SpecialId { key, id, n_tokens }),
         id => Ok(id),
@@ -358,7 +309,7 @@ fn read_special(
         pad: read("tokenizer.ggml.padding_token_id")?,
         mask: read("tokenizer.ggml.mask_token_id")?,
     };
-    let named = |text: &str| ids.get(text).copied();
+    let named = |text: &str| tokens.id_of(text);
     match algorithm {
         Algorithm::SentencePiece => {
             special.bos = special.bos.or_else(|| named("<s>"));
@@ -373,19 +324,4 @@ fn read_special(
         Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {}
     }
     Ok(special)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::split_merge;
-
-    #[test]
-    fn merges_are_split_at_the_first_space_that_is_not_their_first_character() {
-        assert_eq!(split_merge("Ġ t"), Some(("Ġ", "t")));
-        assert_eq!(split_merge("  a"), Some((" ", "a")));
-        assert_eq!(split_merge("a  "), Some(("a", " ")));
-        for bad in ["", "a", "ab", "a ", " "] {
-            assert_eq!(split_merge(bad), None, "{bad:?}");
-        }
-    }
 }

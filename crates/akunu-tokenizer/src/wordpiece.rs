@@ -1,18 +1,13 @@
-//! Vocabularies as pipelines of the `tokenizers` crate.
+//! WordPiece vocabularies as pipelines of the `tokenizers` crate.
 
 use crate::error::TokenizerError;
-use crate::sentencepiece::SPACE;
-use crate::vocabulary::{Algorithm, TokenKind, Vocabulary};
+use crate::spelling::SPACE;
+use crate::vocabulary::{TokenKind, Vocabulary};
 use ahash::AHashMap;
-use tokenizers::models::bpe::BPE;
+use tokenizers::Tokenizer;
 use tokenizers::models::wordpiece::WordPiece;
-use tokenizers::normalizers::{BertNormalizer, Replace};
-use tokenizers::pre_tokenizers::PreTokenizerWrapper;
+use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
-use tokenizers::pre_tokenizers::byte_level::ByteLevel;
-use tokenizers::pre_tokenizers::sequence::Sequence;
-use tokenizers::pre_tokenizers::split::{Split, SplitPattern};
-use tokenizers::{SplitDelimiterBehavior, Tokenizer};
 
 /// The prefix by which the `tokenizers` crate knows tokens that continue a word.
 const CONTINUES: &str = "##";
@@ -20,55 +15,19 @@ const CONTINUES: &str = "##";
 /// Words longer than this are unknown, as they are to BERT's own tokenizer.
 const LONGEST_WORD: usize = 100;
 
-/// The pipeline of a BPE vocabulary.
-pub(crate) fn bpe(vocabulary: &Vocabulary<'_>) -> Result<Tokenizer, TokenizerError> {
-    let is_byte_level = vocabulary.algorithm == Algorithm::ByteLevelBpe;
-    let ids: AHashMap<String, u32> = vocabulary
-        .ids
-        .iter()
-        .map(|(text, id)| (text.to_string(), *id))
-        .collect();
-    let merges = vocabulary.merges.iter();
-    let merges = merges.map(|(left, right)| (left.to_string(), right.to_string()));
-    let model = BPE::builder()
-        .vocab_and_merges(ids, merges.collect())
-        .ignore_merges(vocabulary.pre.ignore_merges)
-        .byte_fallback(!is_byte_level)
-        .build()
-        .map_err(TokenizerError::backend("built"))?;
-
-    let mut steps = Vec::with_capacity(vocabulary.pre.patterns.len() + 1);
-    for pattern in vocabulary.pre.patterns {
-        let pattern = SplitPattern::Regex(pattern.to_string());
-        let split = Split::new(pattern, SplitDelimiterBehavior::Isolated, false);
-        let split = split.map_err(TokenizerError::backend("built"))?;
-        steps.push(PreTokenizerWrapper::Split(split));
-    }
-    let mut tokenizer = Tokenizer::new(model);
-    if is_byte_level {
-        let spell_bytes = ByteLevel::new(false, false, false);
-        steps.push(PreTokenizerWrapper::ByteLevel(spell_bytes));
-    } else {
-        let spaces = Replace::new(" ", SPACE.to_string());
-        let spaces = spaces.map_err(TokenizerError::backend("built"))?;
-        tokenizer
-            .with_normalizer(Some(spaces))
-            .map_err(TokenizerError::backend("built"))?;
-    }
-    tokenizer.with_pre_tokenizer(Some(Sequence::new(steps)));
-    Ok(tokenizer)
-}
-
 /// The pipeline of a WordPiece vocabulary.
 ///
 /// GGUF marks tokens that begin a word with `▁` and leaves the others bare; BERT leaves the former
 /// bare and marks the others with `##`.
-pub(crate) fn wordpiece(vocabulary: &Vocabulary<'_>) -> Result<Tokenizer, TokenizerError> {
+pub(crate) fn pipeline(vocabulary: &Vocabulary) -> Result<Tokenizer, TokenizerError> {
     let unknown = vocabulary.special.unk;
-    let unknown = unknown.and_then(|id| vocabulary.tokens.get(id as usize));
+    let unknown = unknown.and_then(|id| vocabulary.tokens.text(id));
     let mut ids: AHashMap<String, u32> = AHashMap::with_capacity(vocabulary.tokens.len());
-    let tokens = (0u32..).zip(&vocabulary.tokens).zip(&vocabulary.kinds);
-    for ((id, text), kind) in tokens.filter(|((_, text), _)| !text.is_empty()) {
+    for (id, kind) in (0u32..).zip(&vocabulary.kinds) {
+        let text = vocabulary.tokens.text(id).unwrap_or_default();
+        if text.is_empty() {
+            continue;
+        }
         let spelt = match (text.strip_prefix(SPACE), kind) {
             (Some(word), _) => word.to_string(),
             (None, TokenKind::Normal) => format!("{CONTINUES}{text}"),

@@ -235,6 +235,17 @@ fn tokens_must_differ_but_holes_may_repeat() {
     assert_eq!(ids(&load(&entries).unwrap(), "ab", false), [3]);
 }
 
+/// All special tokens are one automaton, whose memory is bounded.
+#[test]
+fn special_tokens_must_not_be_endless() {
+    let long = "x".repeat((1 << 24) + 1);
+    let tokens = Entry::Strings(vec![&long, "a", "b", "ab", "Ġ"]);
+    refused(
+        with(bpe(), "tokenizer.ggml.tokens", tokens),
+        &["special tokens", "16777216"],
+    );
+}
+
 #[test]
 fn scores_must_be_numbers() {
     let scores = Entry::F32s(vec![0.0, f32::NAN, 0.0, 0.0, 0.0]);

@@ -91,7 +91,7 @@ fn write_table(tokenizer: &Tokenizer, ids: &[u32], out: &mut dyn Write) -> Resul
     for &id in ids {
         let piece = tokenizer.token_bytes(id).unwrap_or_default();
         // Readable where it is text; a token may also be a part of a character.
-        match std::str::from_utf8(piece) {
+        match std::str::from_utf8(&piece) {
             Ok(text) => writeln!(out, "{id}\t{text:?}")?,
             Err(_) => writeln!(out, "{id}\t\"{}\"", piece.escape_ascii())?,
         }

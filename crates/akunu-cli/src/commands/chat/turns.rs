@@ -62,11 +62,10 @@ impl<'m> Turns<'m> {
 fn render(template: &ChatTemplate, model: &Model, messages: &[Message]) -> Result<String, Failure> {
     let tokenizer = model.tokenizer();
     let special = tokenizer.special_ids();
-    let text = |id| tokenizer.special_text(id).map(str::to_string);
     let options = RenderOptions {
         add_generation_prompt: true,
-        bos_token: text(special.bos),
-        eos_token: text(special.eos),
+        bos_token: tokenizer.special_text(special.bos),
+        eos_token: tokenizer.special_text(special.eos),
         ..RenderOptions::default()
     };
     let rendered = template.render(messages, &options);
