@@ -32,19 +32,22 @@ fn load(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// One page, and 64 of the same, in which words repeat as they do in long texts.
 fn encode(criterion: &mut Criterion) {
-    let text = PAGE.repeat(64);
-    let mut group = criterion.benchmark_group("encode");
-    group.sample_size(10);
-    group.throughput(Throughput::Bytes(text.len() as u64));
     for (name, file) in MODELS {
         let file = GgufFile::open(asset(name, file)).expect("a real model");
         let tokenizer = Tokenizer::from_gguf(file.metadata()).expect("a tokenizer");
-        group.bench_function(*name, |bencher| {
-            bencher.iter(|| tokenizer.encode(black_box(&text), EncodeOptions::default()));
-        });
+        let mut group = criterion.benchmark_group(format!("encode {name}"));
+        group.sample_size(10);
+        for n_pages in [1, 64] {
+            let text = PAGE.repeat(n_pages);
+            group.throughput(Throughput::Bytes(text.len() as u64));
+            group.bench_function(format!("{n_pages} pages"), |bencher| {
+                bencher.iter(|| tokenizer.encode(black_box(&text), EncodeOptions::default()));
+            });
+        }
+        group.finish();
     }
-    group.finish();
 }
 
 fn main() {
