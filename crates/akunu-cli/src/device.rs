@@ -51,14 +51,14 @@ impl DeviceArgs {
 }
 
 /// The GPU of this Mac.
-#[cfg(target_vendor = "apple")]
+#[cfg(target_os = "macos")]
 pub fn metal() -> Result<Box<dyn Device>, Failure> {
     let device = akunu_kernels::MetalDevice::new();
     Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
 }
 
 /// There is none on other machines.
-#[cfg(not(target_vendor = "apple"))]
+#[cfg(not(target_os = "macos"))]
 pub fn metal() -> Result<Box<dyn Device>, Failure> {
     Err(Failure::NoMetal)
 }

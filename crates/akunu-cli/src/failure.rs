@@ -49,7 +49,7 @@ pub enum Failure {
     #[error(transparent)]
     Cpu(#[from] CpuError),
     /// There is no GPU that Metal drives.
-    #[cfg(not(target_vendor = "apple"))]
+    #[cfg(not(target_os = "macos"))]
     #[error("this machine has no Metal device, which only Macs have; use --device cpu")]
     NoMetal,
     /// The simulator is not part of this program.

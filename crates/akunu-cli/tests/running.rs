@@ -124,7 +124,7 @@ fn what_cannot_run_is_said_in_one_sentence() {
     assert_error(&generate(&["-f", "no-such-text.txt"]), "no-such-text.txt");
     assert_error(&generate(&["-p", ""]), "nothing to go on from");
     assert_error(&generate(&["-p", "x", "--threads", "0"]), "0 threads");
-    #[cfg(not(target_vendor = "apple"))]
+    #[cfg(not(target_os = "macos"))]
     assert_error(
         &generate(&["-p", "x", "--device", "metal"]),
         "no Metal device",
