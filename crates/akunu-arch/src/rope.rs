@@ -3,6 +3,8 @@
 //! Pair d of a head turns by `position * freq_scale / divisor[d]` with
 //! `divisor[d] = theta ^ (2d / head_dim) * factor[d]`.
 
+use akunu_types::rope;
+
 /// Factors of the divisors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RopeFactors {
@@ -39,17 +41,13 @@ impl RopeConfig {
     /// The divisors for a head of `head_dim`. `weight` is the weight `rope_freqs`, which
     /// [`RopeFactors::Weight`] needs; missing entries count as 1.
     pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {
-        let pair = |d: u32| {
-            let exponent = f64::from(2 * d) / f64::from(head_dim);
-            let divisor = f64::from(self.theta).powf(exponent);
-            let factor = match self.factors {
+        rope::divisors(f64::from(self.theta), head_dim, |d, divisor| {
+            match self.factors {
                 RopeFactors::None => 1.0,
-                RopeFactors::Weight => weight.get(d as usize).map_or(1.0, |&f| f64::from(f)),
+                RopeFactors::Weight => weight.get(d).map_or(1.0, |&f| f64::from(f)),
                 RopeFactors::Llama3 { .. } => self.llama3_factor(divisor),
-            };
-            (divisor * factor) as f32
-        };
-        (0..head_dim / 2).map(pair).collect()
+            }
+        })
     }
 
     fn llama3_factor(&self, divisor: f64) -> f64 {

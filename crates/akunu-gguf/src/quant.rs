@@ -1,9 +1,8 @@
 //! Quantised numbers: from bytes to `f32` and back, in plain Rust.
 //!
-//! Each format reads as its formula: one file a format, one row of the table below each. Decoding gives
-//! the bits that ggml's own Python package gives, and those of `akunu_types::block::QuantBlock`, which
-//! spells out one value at a time what is done here for whole blocks. Encoding gives ggml's bytes for
-//! the plain formats. For the K formats many encodings are valid, and ours is the best that a
+//! Each format reads as its formula: one file a format, one row of the table below each. Decoding is that
+//! of `akunu_types::block`, and gives the bits that ggml's own Python package gives. Encoding gives ggml's
+//! bytes for the plain formats. For the K formats many encodings are valid, and ours is the best that a
 //! least-squares search finds.
 //!
 //! ```
@@ -44,7 +43,7 @@ pub use convert::convert;
 
 use akunu_types::DType;
 use akunu_types::block as layout;
-use block::{Block, decode_all, encode_all};
+use block::{Encode, encode_all};
 use half::{bf16, f16};
 use thiserror::Error;
 
@@ -91,19 +90,17 @@ pub enum QuantError {
     },
 }
 
-/// One format: its type, the largest magnitude it takes, and its two directions.
+/// One format: its type, the largest magnitude it takes, and its encoder.
 struct Format {
     dtype: DType,
     largest: f32,
-    decode: fn(&[u8], &mut [f32]),
     encode: fn(&[f32], &mut [u8]),
 }
 
-const fn row<B: Block<N>, const N: usize>(dtype: DType, largest: f32) -> Format {
+const fn row<B: Encode<N>, const N: usize>(dtype: DType, largest: f32) -> Format {
     Format {
         dtype,
         largest,
-        decode: decode_all::<B, N>,
         encode: encode_all::<B, N>,
     }
 }
@@ -149,9 +146,9 @@ fn find(dtype: DType) -> Result<&'static Format, QuantError> {
 
 /// Decodes `bytes` into `values`, whose length says how many there are.
 pub fn dequantise(dtype: DType, bytes: &[u8], values: &mut [f32]) -> Result<(), QuantError> {
-    let format = find(dtype)?;
+    let decode = layout::decoder(dtype).ok_or(QuantError::Unsupported { dtype })?;
     check_sizes(dtype, values.len(), bytes.len())?;
-    (format.decode)(bytes, values);
+    decode(bytes, values);
     Ok(())
 }
 

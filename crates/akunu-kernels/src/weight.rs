@@ -3,9 +3,9 @@
 mod random;
 
 use akunu_types::DType;
-use akunu_types::block::{self, QuantBlock};
+use akunu_types::block::decoder;
 use akunu_types::params::MLXParams;
-use half::{bf16, f16};
+use half::f16;
 
 use crate::case::Rng;
 use crate::constant::Constant;
@@ -209,39 +209,11 @@ fn row_bytes(dtype: DType, cols: usize) -> usize {
 ///
 /// MLX formats keep their scales apart from the values: see [`Matrix::row`].
 pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
-    match dtype {
-        DType::F32 => each(bytes, |v: f32| v),
-        DType::F16 => each(bytes, f16::to_f32),
-        DType::BF16 => each(bytes, bf16::to_f32),
-        DType::Q4_0 => blocks::<block::BlockQ4_0>(bytes),
-        DType::Q4_1 => blocks::<block::BlockQ4_1>(bytes),
-        DType::Q5_0 => blocks::<block::BlockQ5_0>(bytes),
-        DType::Q5_1 => blocks::<block::BlockQ5_1>(bytes),
-        DType::Q8_0 => blocks::<block::BlockQ8_0>(bytes),
-        DType::Q2_K => blocks::<block::BlockQ2K>(bytes),
-        DType::Q3_K => blocks::<block::BlockQ3K>(bytes),
-        DType::Q4_K => blocks::<block::BlockQ4K>(bytes),
-        DType::Q5_K => blocks::<block::BlockQ5K>(bytes),
-        DType::Q6_K => blocks::<block::BlockQ6K>(bytes),
-        other => unreachable!("{other} has no kernel that reads it as plain rows"),
-    }
-}
-
-fn each<T: bytemuck::AnyBitPattern>(bytes: &[u8], value: impl Fn(T) -> f32) -> Vec<f32> {
-    let chunks = bytes.chunks_exact(size_of::<T>());
-    chunks
-        .map(|b| value(bytemuck::pod_read_unaligned(b)))
-        .collect()
-}
-
-fn blocks<B: QuantBlock>(bytes: &[u8]) -> Vec<f32> {
-    let mut values = vec![0.0; bytes.len() / size_of::<B>() * B::LEN];
-    for (out, block) in values
-        .chunks_exact_mut(B::LEN)
-        .zip(bytes.chunks_exact(size_of::<B>()))
-    {
-        bytemuck::pod_read_unaligned::<B>(block).values(out);
-    }
+    let Some(decode) = decoder(dtype) else {
+        unreachable!("{dtype} has no kernel that reads it as plain rows")
+    };
+    let mut values = vec![0.0; bytes.len() / dtype.block_bytes() * dtype.block_len()];
+    decode(bytes, &mut values);
     values
 }
 

@@ -3,8 +3,10 @@
 //! A block holds 32 values, a super-block of the K family 256. Names follow ggml; the value that a
 //! block stands for is written beside each struct.
 
+mod decode;
 mod values;
 
+pub use decode::{Decoder, decoder};
 pub use values::{QuantBlock, scale_and_min, scale_q3};
 
 use crate::layout::{SharedStruct, StructLayout, shared_struct};

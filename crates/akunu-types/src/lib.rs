@@ -8,6 +8,7 @@
 //! * [`layout`]: a description of each struct (names, types, offsets, comments) as data. The C++ /
 //!   MSL header `kernels/ShaderTypes.h` is generated from it, and the parity check compares it with
 //!   what a C++ compiler says.
+//! * [`rope`]: the table of divisors that the RoPE kernels read.
 //!
 //! Rust owns these layouts. Every struct is `#[repr(C)]`, has no hidden padding (bytemuck's `Pod`
 //! refuses it), and states the offset of each field, which the compiler checks.
@@ -25,6 +26,7 @@ pub mod block;
 pub mod dtype;
 pub mod layout;
 pub mod params;
+pub mod rope;
 
 pub use dtype::DType;
 pub use layout::{FieldLayout, Scalar, SharedStruct, StructLayout};

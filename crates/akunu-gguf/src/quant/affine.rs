@@ -46,23 +46,6 @@ struct Line {
 impl<const GROUPS: usize> Affine<GROUPS> {
     const GROUP: usize = 256 / GROUPS;
 
-    /// The values that it stands for.
-    pub fn values(&self) -> [f32; 256] {
-        let (d, dmin) = (self.d.to_f32(), self.dmin.to_f32());
-        let mut values = [0.0; 256];
-        let groups = values
-            .chunks_exact_mut(Self::GROUP)
-            .zip(self.q.chunks_exact(Self::GROUP));
-        for (g, (values, q)) in groups.enumerate() {
-            let step = d * f32::from(self.scales[g]);
-            let min = dmin * f32::from(self.mins[g]);
-            for (value, &q) in values.iter_mut().zip(q) {
-                *value = step * f32::from(q) - min;
-            }
-        }
-        values
-    }
-
     /// The best super-block that the search finds.
     pub fn fit(values: &[f32; 256], steps: Steps) -> Self {
         let mut lines = [Line::default(); GROUPS];

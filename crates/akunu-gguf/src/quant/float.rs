@@ -1,35 +1,23 @@
 //! F32, F16 and BF16: a "block" is one number.
 
-use super::block::Block;
+use super::block::Encode;
 use half::{bf16, f16};
 
-impl Block<1> for f32 {
-    fn decode(&self) -> [f32; 1] {
-        [*self]
-    }
-
+impl Encode<1> for f32 {
     fn encode(&[value]: &[f32; 1]) -> Self {
         value
     }
 }
 
 /// Rounded to the nearest, ties to even.
-impl Block<1> for f16 {
-    fn decode(&self) -> [f32; 1] {
-        [self.to_f32()]
-    }
-
+impl Encode<1> for f16 {
     fn encode(&[value]: &[f32; 1]) -> Self {
         f16::from_f32(value)
     }
 }
 
 /// The upper half of an `f32`. Rounded to the nearest, ties to even.
-impl Block<1> for bf16 {
-    fn decode(&self) -> [f32; 1] {
-        [self.to_f32()]
-    }
-
+impl Encode<1> for bf16 {
     fn encode(&[value]: &[f32; 1]) -> Self {
         bf16::from_f32(value)
     }

@@ -18,30 +18,7 @@
 //! | fifth bits of q5_k, third bits of q3_k | 1 | 32 |
 //! | fifth bits of q5_0, q5_1 | 1 | 1 |
 
-/// The values that `bytes` hold. `VALUES` must be `BYTES * 8 / BITS`.
-pub(super) fn unpack<
-    const BITS: usize,
-    const STRIDE: usize,
-    const BYTES: usize,
-    const VALUES: usize,
->(
-    bytes: &[u8; BYTES],
-) -> [u8; VALUES] {
-    const { assert!(BYTES * 8 == VALUES * BITS && BYTES.is_multiple_of(STRIDE)) };
-    let mask = 0xff >> (8 - BITS);
-    let mut values = [0; VALUES];
-    let runs = values.chunks_exact_mut(STRIDE * 8 / BITS);
-    for (run, bytes) in runs.zip(bytes.chunks_exact(STRIDE)) {
-        for (k, values) in run.chunks_exact_mut(STRIDE).enumerate() {
-            for (value, byte) in values.iter_mut().zip(bytes) {
-                *value = (byte >> (k * BITS)) & mask;
-            }
-        }
-    }
-    values
-}
-
-/// The bytes that hold these values, each below `1 << BITS`; the inverse of [`unpack`].
+/// The bytes that hold these values, each below `1 << BITS`. `VALUES` must be `BYTES * 8 / BITS`.
 pub(super) fn pack<
     const BITS: usize,
     const STRIDE: usize,
@@ -80,31 +57,22 @@ mod tests {
 
     #[test]
     fn the_rule_holds_for_nibbles_pairs_and_single_bits() {
-        let nibbles: [u8; 4] = unpack::<4, 2, 2, 4>(&[0x21, 0x43]);
-        assert_eq!(nibbles, [1, 3, 2, 4], "low nibbles first");
-        let pairs: [u8; 8] = unpack::<2, 2, 2, 8>(&[0b11_10_01_00, 0b00_01_10_11]);
-        assert_eq!(pairs, [0, 3, 1, 2, 2, 1, 3, 0]);
-        let bits: [u8; 16] = unpack::<1, 1, 2, 16>(&[0b1, 0b1000_0000]);
-        assert_eq!(bits[0], 1);
-        assert_eq!(bits[15], 1);
-        assert_eq!(bits.iter().sum::<u8>(), 2);
+        let nibbles = pack::<4, 2, 2, 4>(&[1, 3, 2, 4]);
+        assert_eq!(nibbles, [0x21, 0x43], "low nibbles first");
+        let pairs = pack::<2, 2, 2, 8>(&[0, 3, 1, 2, 2, 1, 3, 0]);
+        assert_eq!(pairs, [0b11_10_01_00, 0b00_01_10_11]);
+        let mut bits = [0; 16];
+        (bits[0], bits[15]) = (1, 1);
+        assert_eq!(pack::<1, 1, 2, 16>(&bits), [0b1, 0b1000_0000]);
     }
 
+    /// Two runs of 16 bytes: the second begins at value 32.
     #[test]
-    fn packing_undoes_unpacking() {
-        let bytes: [u8; 64] = core::array::from_fn(|i| (i * 37 + 11) as u8);
-        assert_eq!(
-            pack::<4, 16, 64, 128>(&unpack::<4, 16, 64, 128>(&bytes)),
-            bytes
-        );
-        assert_eq!(
-            pack::<2, 32, 64, 256>(&unpack::<2, 32, 64, 256>(&bytes)),
-            bytes
-        );
-        assert_eq!(
-            pack::<1, 32, 64, 512>(&unpack::<1, 32, 64, 512>(&bytes)),
-            bytes
-        );
+    fn runs_follow_one_another() {
+        let values: [u8; 64] = core::array::from_fn(|i| if i == 33 { 7 } else { 0 });
+        let bytes = pack::<4, 16, 32, 64>(&values);
+        let expected: [u8; 32] = core::array::from_fn(|i| if i == 17 { 7 } else { 0 });
+        assert_eq!(bytes, expected);
     }
 
     #[test]

@@ -3,26 +3,14 @@
 //! 16 groups of 16 values, each with a 4-bit scale and a 4-bit minimum.
 
 use super::affine::{Affine, Steps};
-use super::block::Block;
-use super::packing::{join, pack, split, unpack};
+use super::block::Encode;
+use super::packing::{join, pack};
 use akunu_types::block::BlockQ2K;
 
 /// q up to 3, scales and minima up to 15.
 const STEPS: Steps = Steps { q: 3, scale: 15 };
 
-impl Block<256> for BlockQ2K {
-    fn decode(&self) -> [f32; 256] {
-        let (scales, mins) = split(&self.scales, 4);
-        let block: Affine<16> = Affine {
-            d: self.d,
-            dmin: self.dmin,
-            scales,
-            mins,
-            q: unpack::<2, 32, 64, 256>(&self.qs),
-        };
-        block.values()
-    }
-
+impl Encode<256> for BlockQ2K {
     fn encode(values: &[f32; 256]) -> Self {
         let block: Affine<16> = Affine::fit(values, STEPS);
         BlockQ2K {

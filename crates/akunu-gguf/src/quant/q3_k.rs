@@ -3,26 +3,15 @@
 //! 16 groups of 16 values, each with a 6-bit scale: the low four bits of all scales first, then their
 //! high two bits.
 
-use super::block::Block;
-use super::packing::{join, pack, split, unpack};
+use super::block::Encode;
+use super::packing::{pack, split};
 use super::symmetric::{Halves, Symmetric};
 use akunu_types::block::BlockQ3K;
 
 /// q - 4 from -4 to 3, scale - 32 from -32 to 31.
 const HALVES: Halves = Halves { q: 4, scale: 32 };
 
-impl Block<256> for BlockQ3K {
-    fn decode(&self) -> [f32; 256] {
-        let low = unpack::<2, 32, 64, 256>(&self.qs);
-        let high = unpack::<1, 32, 32, 256>(&self.hmask);
-        let block = Symmetric {
-            d: self.d,
-            scales: unpack_scales(&self.scales).map(|scale| scale as i8 - 32),
-            q: join(&low, &high, 2).map(|q| q as i8 - 4),
-        };
-        block.values()
-    }
-
+impl Encode<256> for BlockQ3K {
     fn encode(values: &[f32; 256]) -> Self {
         let block = Symmetric::fit(values, HALVES);
         let (low, high) = split(&block.q.map(|q| (q + 4) as u8), 2);
@@ -33,12 +22,6 @@ impl Block<256> for BlockQ3K {
             d: block.d,
         }
     }
-}
-
-fn unpack_scales(bytes: &[u8; 12]) -> [u8; 16] {
-    let [b0, b1, b2, b3, b4, b5, b6, b7, high @ ..] = *bytes;
-    let low = unpack::<4, 8, 8, 16>(&[b0, b1, b2, b3, b4, b5, b6, b7]);
-    join(&low, &unpack::<2, 4, 4, 16>(&high), 4)
 }
 
 fn pack_scales(scales: &[u8; 16]) -> [u8; 12] {

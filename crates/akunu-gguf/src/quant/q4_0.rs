@@ -2,19 +2,13 @@
 //!
 //! The value of the largest magnitude becomes -8 steps, so `d = extreme / -8` may be negative.
 
-use super::block::Block;
-use super::packing::{pack, unpack};
+use super::block::Encode;
+use super::packing::pack;
 use super::rounding::{extreme, inverse};
 use akunu_types::block::BlockQ4_0;
 use half::f16;
 
-impl Block<32> for BlockQ4_0 {
-    fn decode(&self) -> [f32; 32] {
-        let d = self.d.to_f32();
-        let q: [u8; 32] = unpack::<4, 16, 16, 32>(&self.qs);
-        q.map(|q| d * (f32::from(q) - 8.0))
-    }
-
+impl Encode<32> for BlockQ4_0 {
     fn encode(values: &[f32; 32]) -> Self {
         let d = extreme(values) / -8.0;
         let per_step = inverse(d);

@@ -1,18 +1,12 @@
 //! Q4_1: `x = d * q + m`, q from 0 to 15; m is the block's smallest value.
 
-use super::block::Block;
-use super::packing::{pack, unpack};
+use super::block::Encode;
+use super::packing::pack;
 use super::rounding::{inverse, range};
 use akunu_types::block::BlockQ4_1;
 use half::f16;
 
-impl Block<32> for BlockQ4_1 {
-    fn decode(&self) -> [f32; 32] {
-        let (d, m) = (self.d.to_f32(), self.m.to_f32());
-        let q: [u8; 32] = unpack::<4, 16, 16, 32>(&self.qs);
-        q.map(|q| d * f32::from(q) + m)
-    }
-
+impl Encode<32> for BlockQ4_1 {
     fn encode(values: &[f32; 32]) -> Self {
         let (min, max) = range(values);
         let d = (max - min) / 15.0;

@@ -3,27 +3,15 @@
 //! 8 groups of 32 values, each with a 6-bit scale and a 6-bit minimum.
 
 use super::affine::{Affine, Steps};
-use super::block::Block;
-use super::packing::{pack, unpack};
-use super::scales::{pack_scales, unpack_scales};
+use super::block::Encode;
+use super::packing::pack;
+use super::scales::pack_scales;
 use akunu_types::block::BlockQ4K;
 
 /// q up to 15, scales and minima up to 63.
 const STEPS: Steps = Steps { q: 15, scale: 63 };
 
-impl Block<256> for BlockQ4K {
-    fn decode(&self) -> [f32; 256] {
-        let (scales, mins) = unpack_scales(&self.scales);
-        let block: Affine<8> = Affine {
-            d: self.d,
-            dmin: self.dmin,
-            scales,
-            mins,
-            q: unpack::<4, 32, 128, 256>(&self.qs),
-        };
-        block.values()
-    }
-
+impl Encode<256> for BlockQ4K {
     fn encode(values: &[f32; 256]) -> Self {
         let block: Affine<8> = Affine::fit(values, STEPS);
         BlockQ4K {

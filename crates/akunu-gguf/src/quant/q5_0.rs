@@ -2,20 +2,13 @@
 //!
 //! As in q4_0, the value of the largest magnitude becomes -16 steps.
 
-use super::block::Block;
-use super::packing::{join, pack, split, unpack};
+use super::block::Encode;
+use super::packing::{pack, split};
 use super::rounding::{extreme, inverse};
 use akunu_types::block::BlockQ5_0;
 use half::f16;
 
-impl Block<32> for BlockQ5_0 {
-    fn decode(&self) -> [f32; 32] {
-        let d = self.d.to_f32();
-        let low = unpack::<4, 16, 16, 32>(&self.qs);
-        let high = unpack::<1, 1, 4, 32>(&self.qh);
-        join(&low, &high, 4).map(|q| d * (f32::from(q) - 16.0))
-    }
-
+impl Encode<32> for BlockQ5_0 {
     fn encode(values: &[f32; 32]) -> Self {
         let d = extreme(values) / -16.0;
         let per_step = inverse(d);

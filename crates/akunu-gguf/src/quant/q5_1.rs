@@ -1,19 +1,12 @@
 //! Q5_1: `x = d * q + m`, q from 0 to 31, its fifth bit apart; m is the block's smallest value.
 
-use super::block::Block;
-use super::packing::{join, pack, split, unpack};
+use super::block::Encode;
+use super::packing::{pack, split};
 use super::rounding::{inverse, range};
 use akunu_types::block::BlockQ5_1;
 use half::f16;
 
-impl Block<32> for BlockQ5_1 {
-    fn decode(&self) -> [f32; 32] {
-        let (d, m) = (self.d.to_f32(), self.m.to_f32());
-        let low = unpack::<4, 16, 16, 32>(&self.qs);
-        let high = unpack::<1, 1, 4, 32>(&self.qh);
-        join(&low, &high, 4).map(|q| d * f32::from(q) + m)
-    }
-
+impl Encode<32> for BlockQ5_1 {
     fn encode(values: &[f32; 32]) -> Self {
         let (min, max) = range(values);
         let d = (max - min) / 31.0;

@@ -3,29 +3,15 @@
 //! 8 groups of 32 values, each with a 6-bit scale and a 6-bit minimum.
 
 use super::affine::{Affine, Steps};
-use super::block::Block;
-use super::packing::{join, pack, split, unpack};
-use super::scales::{pack_scales, unpack_scales};
+use super::block::Encode;
+use super::packing::{pack, split};
+use super::scales::pack_scales;
 use akunu_types::block::BlockQ5K;
 
 /// q up to 31, scales and minima up to 63.
 const STEPS: Steps = Steps { q: 31, scale: 63 };
 
-impl Block<256> for BlockQ5K {
-    fn decode(&self) -> [f32; 256] {
-        let (scales, mins) = unpack_scales(&self.scales);
-        let low = unpack::<4, 32, 128, 256>(&self.qs);
-        let high = unpack::<1, 32, 32, 256>(&self.qh);
-        let block: Affine<8> = Affine {
-            d: self.d,
-            dmin: self.dmin,
-            scales,
-            mins,
-            q: join(&low, &high, 4),
-        };
-        block.values()
-    }
-
+impl Encode<256> for BlockQ5K {
     fn encode(values: &[f32; 256]) -> Self {
         let block: Affine<8> = Affine::fit(values, STEPS);
         let (low, high) = split(&block.q, 4);

@@ -1,16 +1,11 @@
 //! Q8_0: `x = d * q`, q from -127 to 127.
 
-use super::block::Block;
+use super::block::Encode;
 use super::rounding::{extreme, inverse};
 use akunu_types::block::BlockQ8_0;
 use half::f16;
 
-impl Block<32> for BlockQ8_0 {
-    fn decode(&self) -> [f32; 32] {
-        let d = self.d.to_f32();
-        self.qs.map(|q| d * f32::from(q))
-    }
-
+impl Encode<32> for BlockQ8_0 {
     fn encode(values: &[f32; 32]) -> Self {
         let d = extreme(values).abs() / 127.0;
         let per_step = inverse(d);

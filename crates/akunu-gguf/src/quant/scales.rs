@@ -6,19 +6,8 @@
 //! byte 8..12   low 4 bits of min 4..8    | low 4 bits of scale 4..8
 //! ```
 
-/// The scales and the minima.
-pub(super) fn unpack_scales(bytes: &[u8; 12]) -> ([u8; 8], [u8; 8]) {
-    let (mut scales, mut mins) = ([0; 8], [0; 8]);
-    for i in 0..4 {
-        scales[i] = bytes[i] & 63;
-        mins[i] = bytes[4 + i] & 63;
-        scales[4 + i] = (bytes[8 + i] & 15) | ((bytes[i] >> 6) << 4);
-        mins[4 + i] = (bytes[8 + i] >> 4) | ((bytes[4 + i] >> 6) << 4);
-    }
-    (scales, mins)
-}
-
-/// The inverse of [`unpack_scales`]; every scale and minimum is below 64.
+/// The bytes of these scales and minima, each below 64; the inverse of
+/// [`akunu_types::block::scale_and_min`].
 pub(super) fn pack_scales(scales: &[u8; 8], mins: &[u8; 8]) -> [u8; 12] {
     let mut bytes = [0; 12];
     for i in 0..4 {
@@ -32,11 +21,15 @@ pub(super) fn pack_scales(scales: &[u8; 8], mins: &[u8; 8]) -> [u8; 12] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use akunu_types::block::scale_and_min;
 
     #[test]
-    fn packing_undoes_unpacking() {
-        let bytes: [u8; 12] = core::array::from_fn(|i| (i * 89 + 5) as u8);
-        let (scales, mins) = unpack_scales(&bytes);
-        assert_eq!(pack_scales(&scales, &mins), bytes);
+    fn reading_undoes_packing() {
+        let scales: [u8; 8] = core::array::from_fn(|i| (i * 25 + 5) as u8 & 63);
+        let mins: [u8; 8] = core::array::from_fn(|i| (i * 19 + 60) as u8 & 63);
+        let bytes = pack_scales(&scales, &mins);
+        for g in 0..8 {
+            assert_eq!(scale_and_min(&bytes, g), (scales[g], mins[g]), "group {g}");
+        }
     }
 }

@@ -37,22 +37,6 @@ pub(super) struct Symmetric {
 }
 
 impl Symmetric {
-    /// The values that it stands for.
-    pub fn values(&self) -> [f32; 256] {
-        let d = self.d.to_f32();
-        let mut values = [0.0; 256];
-        let groups = values
-            .chunks_exact_mut(GROUP)
-            .zip(self.q.chunks_exact(GROUP));
-        for ((values, q), &scale) in groups.zip(&self.scales) {
-            let step = d * f32::from(scale);
-            for (value, &q) in values.iter_mut().zip(q) {
-                *value = step * f32::from(q);
-            }
-        }
-        values
-    }
-
     /// The best super-block that the search finds.
     pub fn fit(values: &[f32; 256], halves: Halves) -> Symmetric {
         let mut steps = [0.0; 16];

@@ -2,7 +2,7 @@
 //!
 //! Pair d of a head turns by `angle = position * freq_scale / divisor[d]`, where
 //! `divisor[d] = theta ^ (2d / head_dim)`, or comes from a table that the host computed in f64 and that
-//! has the model's own scaling factors in it ([`divisors`]).
+//! has the model's own scaling factors in it ([`akunu_types::rope`]).
 
 pub mod head_norm_rope_neox_kv_write;
 #[allow(
@@ -13,6 +13,7 @@ pub mod rope;
 pub mod rope_batch_kv_write;
 pub mod rope_qkv_write;
 
+use akunu_types::rope::divisors;
 use half::f16;
 
 use crate::case::Rng;
@@ -36,18 +37,6 @@ impl Style {
             Style::SplitHalves => (d, d + head_dim / 2),
         }
     }
-}
-
-/// The table of divisors `theta ^ (2d / head_dim) * factor[d]`, one for each pair; no factors means
-/// all 1. GGUF's `rope_freqs.weight` holds such factors.
-pub fn divisors(theta: f64, head_dim: usize, factors: &[f32]) -> Vec<f32> {
-    let pairs = 0..head_dim / 2;
-    pairs
-        .map(|d| {
-            let factor = f64::from(factors.get(d).copied().unwrap_or(1.0));
-            (theta.powf(2.0 * d as f64 / head_dim as f64) * factor) as f32
-        })
-        .collect()
 }
 
 /// How fast each pair of a head turns.
@@ -158,8 +147,7 @@ fn tolerance(last_position: u32, has_table: bool) -> f64 {
 /// The table of a case: the divisors of base 10000, or a NaN that nobody may read.
 fn case_table(has_table: bool, head_dim: u32) -> Vec<f32> {
     if has_table {
-        let factors: Vec<f32> = (0..head_dim / 2).map(|d| 1.0 + d as f32 / 16.0).collect();
-        divisors(10000.0, head_dim as usize, &factors)
+        divisors(10000.0, head_dim, |d, _| 1.0 + d as f64 / 16.0)
     } else {
         vec![f32::NAN]
     }
@@ -173,17 +161,6 @@ fn case_cache(rng: &mut Rng, n_kv_heads: u32, n_slots: u32, head_dim: u32) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A table in halves of a turn would fail the second assert, one without the factor the third.
-    #[test]
-    fn divisors_are_powers_of_the_base_times_the_factors() {
-        let plain = divisors(10000.0, 8, &[]);
-        assert_eq!(plain, [1.0, 10.0, 100.0, 1000.0]);
-        assert_eq!(
-            divisors(10000.0, 8, &[1.0, 2.0, 4.0, 8.0])[3],
-            8.0 * plain[3]
-        );
-    }
 
     /// Turning keeps the length of each pair and turns pair 0 by one radian a position.
     #[test]

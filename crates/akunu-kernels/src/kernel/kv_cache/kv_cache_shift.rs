@@ -6,13 +6,14 @@
 
 use akunu_types::SharedStruct;
 use akunu_types::params::KVCacheShiftParams;
+use akunu_types::rope::divisors;
 use half::f16;
 
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::kernel::rope::{Frequencies, Style, divisors};
+use crate::kernel::rope::{Frequencies, Style};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 
@@ -134,7 +135,7 @@ fn case(
     };
     let elements = (n_kv_heads * n_slots * head_dim) as usize;
     let table = match has_table {
-        true => divisors(1e6, head_dim as usize, &[]),
+        true => divisors(1e6, head_dim, |_, _| 1.0),
         false => vec![f32::NAN],
     };
     let label = format!(
