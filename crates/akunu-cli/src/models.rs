@@ -2,8 +2,7 @@
 
 use crate::cache;
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
-use crate::progress::Download;
+use crate::progress;
 use akunu_fetch::{Asset, Catalogue, DEFAULT_ENDPOINT, FetchError, Hub, Order, Sources, install};
 use std::env;
 use std::path::{Path, PathBuf};
@@ -29,7 +28,7 @@ pub fn resolve(name: &str) -> Result<PathBuf, Failure> {
 /// The file of a name of the catalogue or of a hub, fetched if it is not here yet.
 pub fn fetch(name: &str) -> Result<PathBuf, Failure> {
     if name.starts_with("hf:") {
-        let watch = Download::new(Interrupt::listen());
+        let watch = progress::download();
         return Ok(hub().install(&name.parse()?, &root()?, &watch)?);
     }
     let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
@@ -61,7 +60,7 @@ fn from_catalogue(asset: &Asset) -> Result<PathBuf, Failure> {
     let sources = Sources { hub: Some(hub()) };
     let order = Order {
         source: &sources,
-        watch: &Download::new(Interrupt::listen()),
+        watch: &progress::download(),
         force: false,
     };
     install(asset, &root, &order)?;

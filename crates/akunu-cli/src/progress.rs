@@ -1,10 +1,9 @@
 //! Progress on stderr: a bar on a terminal, a line or nothing elsewhere.
 
 use crate::interrupt::Interrupt;
-use akunu_fetch::Watch;
+use akunu_fetch::{Meter, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::cell::RefCell;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 /// A bar of `length` steps on a terminal, and nothing elsewhere.
 pub fn bar(length: u64, template: &str) -> ProgressBar {
@@ -21,46 +20,8 @@ pub fn bar(length: u64, template: &str) -> ProgressBar {
 }
 
 /// Shows how far a download is, and stops it at Ctrl-C.
-pub struct Download {
-    bar: RefCell<Option<ProgressBar>>,
-    interrupt: Interrupt,
-}
-
-impl Download {
-    /// Nothing is under way yet.
-    pub fn new(interrupt: Interrupt) -> Download {
-        Download {
-            bar: RefCell::new(None),
-            interrupt,
-        }
-    }
-}
-
-impl Watch for Download {
-    fn begin(&self, what: &str, bytes: u64) {
-        if !io::stderr().is_terminal() {
-            let megabytes = bytes as f64 / 1e6;
-            // Whoever closed stderr does not want to know.
-            let _ = writeln!(io::stderr(), "{what} ({megabytes:.1} MB)");
-        }
-        let template = "{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}";
-        let bar = bar(bytes, template).with_message(what.to_string());
-        self.bar.replace(Some(bar));
-    }
-
-    fn at(&self, bytes: u64) {
-        if let Some(bar) = &*self.bar.borrow() {
-            bar.set_position(bytes);
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = self.bar.take() {
-            bar.finish_and_clear();
-        }
-    }
-
-    fn is_cancelled(&self) -> bool {
-        self.interrupt.check().is_err()
-    }
+pub fn download() -> impl Watch {
+    let interrupt = Interrupt::listen();
+    let meter = Meter::new(io::stderr(), io::stderr().is_terminal());
+    meter.until(move || interrupt.check().is_err())
 }

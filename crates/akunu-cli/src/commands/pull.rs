@@ -3,7 +3,7 @@
 use super::Run;
 use crate::failure::Failure;
 use crate::models;
-use akunu_fetch::{Catalogue, FetchError};
+use akunu_fetch::{Catalogue, FetchError, megabytes};
 use clap::Parser;
 use std::io::Write;
 
@@ -31,11 +31,13 @@ impl Run for Pull {
 fn list(out: &mut dyn Write) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
     for asset in models::named(&catalogue) {
-        let megabytes = asset.bytes() as f64 / 1e6;
         writeln!(
             out,
-            "{:<14} {megabytes:>7.1} MB  {} [{}]",
-            asset.name, asset.what, asset.licence
+            "{:<14} {:>10}  {} [{}]",
+            asset.name,
+            megabytes(asset.bytes()),
+            asset.what,
+            asset.licence
         )?;
     }
     Ok(())
