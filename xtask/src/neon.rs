@@ -11,8 +11,9 @@ use std::process::Command;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 /// The Debian packages, each with a file that shows whether it is there.
-const PACKAGES: [(&str, &str); 2] = [
+const PACKAGES: [(&str, &str); 3] = [
     ("gcc-aarch64-linux-gnu", "/usr/bin/aarch64-linux-gnu-gcc"),
+    ("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/lib/crt1.o"),
     ("qemu-user", "/usr/bin/qemu-aarch64"),
 ];
 /// How cargo links and runs programs of the target.
@@ -28,25 +29,29 @@ const SETTINGS: [(&str, &str); 2] = [
 ];
 /// An emulator makes the tests slow enough.
 const OPTIMISED: &str = "profile.dev.opt-level=1";
+/// All tests that there are.
+const ALL: &[&str] = &["--lib", "--tests"];
+/// The CPUs that are emulated, and the tests of each. The first has every level of instructions; the second has no
+/// dot products, and stops at an instruction that is not its own.
+const CPUS: [(&str, &[&str]); 2] = [("max", ALL), ("cortex-a72", &["--lib", "--test", "device"])];
 
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
-    let mut command = if cfg!(target_arch = "aarch64") {
+    if cfg!(target_arch = "aarch64") {
         let mut command = process::cargo();
-        command.arg("test");
-        command
-    } else {
-        emulated()?
-    };
-    command.args(["--package", "akunu-cpu", "--lib", "--tests"]);
-    command.current_dir(workspace::root());
-    process::run(&mut command)?;
+        return test(command.arg("test"), ALL);
+    }
+    debian::install_missing(&PACKAGES)?;
+    for (cpu, tests) in CPUS {
+        println!("==> the tests of the CPU device on an emulated {cpu}");
+        let mut command = debian_rust::cargo("test", TARGET, "neon")?;
+        command.envs(SETTINGS).env("QEMU_CPU", cpu);
+        test(command.args(["--config", OPTIMISED]), tests)?;
+    }
     Ok(())
 }
 
-fn emulated() -> Result<Command, Failure> {
-    debian::install_missing(&PACKAGES)?;
-    let mut command = debian_rust::cargo("test", TARGET, "neon")?;
-    command.envs(SETTINGS).args(["--config", OPTIMISED]);
-    Ok(command)
+fn test(command: &mut Command, tests: &[&str]) -> Result<(), Failure> {
+    command.args(["--package", "akunu-cpu"]).args(tests);
+    Ok(process::run(command.current_dir(workspace::root()))?)
 }

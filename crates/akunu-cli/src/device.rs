@@ -27,7 +27,7 @@ pub struct DeviceArgs {
     /// What computes
     #[arg(long, value_enum, default_value = "auto")]
     device: DeviceName,
-    /// Instructions that the CPU device uses, for comparisons: scalar, neon, avx2, avx512, amx
+    /// Instructions that the CPU device uses, for comparisons: scalar, neon, dotprod, avx2, avx512, amx
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     isa: Option<Isa>,
 }

@@ -16,16 +16,25 @@ pub enum Isa {
     Amx,
     /// Every 64-bit ARM CPU.
     Neon,
+    /// The same with dot products of bytes: ARM CPUs since about 2018, every Apple silicon Mac.
+    Dotprod,
 }
 
 /// A name that is no level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown instructions `{0}`: one of scalar, avx2, avx512, amx, neon")]
+#[error("unknown instructions `{0}`: one of scalar, avx2, avx512, amx, neon, dotprod")]
 pub struct UnknownIsa(pub String);
 
 impl Isa {
     /// Every level, the slower ones first.
-    pub const ALL: [Isa; 5] = [Isa::Scalar, Isa::Neon, Isa::Avx2, Isa::Avx512, Isa::Amx];
+    pub const ALL: [Isa; 6] = [
+        Isa::Scalar,
+        Isa::Neon,
+        Isa::Dotprod,
+        Isa::Avx2,
+        Isa::Avx512,
+        Isa::Amx,
+    ];
 
     /// The best level of this machine.
     pub fn detect() -> Isa {
@@ -45,6 +54,10 @@ impl Isa {
         match self {
             Isa::Scalar => true,
             Isa::Neon => cfg!(target_arch = "aarch64"),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Dotprod => std::arch::is_aarch64_feature_detected!("dotprod"),
+            #[cfg(not(target_arch = "aarch64"))]
+            Isa::Dotprod => false,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => x86::has_avx2(),
             #[cfg(target_arch = "x86_64")]
@@ -64,6 +77,7 @@ impl Isa {
             Isa::Avx512 => "avx512",
             Isa::Amx => "amx",
             Isa::Neon => "neon",
+            Isa::Dotprod => "dotprod",
         }
     }
 }
@@ -153,6 +167,7 @@ mod tests {
         let has = |isa| available.contains(&isa);
         assert!(!has(Isa::Amx) || has(Isa::Avx512));
         assert!(!has(Isa::Avx512) || has(Isa::Avx2));
+        assert!(!has(Isa::Dotprod) || has(Isa::Neon));
         assert!(!(has(Isa::Neon) && has(Isa::Avx2)));
     }
 }

@@ -9,8 +9,6 @@ mod dots;
 mod format;
 mod matrix;
 mod pack;
-#[cfg(any(test, target_arch = "aarch64"))]
-mod portable;
 mod product;
 mod row;
 mod rows;
@@ -31,6 +29,8 @@ mod float_gemm;
 mod float_tiles;
 #[cfg(target_arch = "x86_64")]
 mod gemm;
+#[cfg(target_arch = "aarch64")]
+mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod tiled;
 #[cfg(target_arch = "x86_64")]

@@ -123,7 +123,7 @@ pub(crate) fn kernel<B: Body>(isa: Isa) -> Kernel {
             unsafe { avx2::run::<B>(call, part) }
         },
         #[cfg(target_arch = "aarch64")]
-        Isa::Neon => |call, part| {
+        Isa::Neon | Isa::Dotprod => |call, part| {
             // SAFETY: every 64-bit ARM CPU has NEON.
             unsafe { neon::run::<B>(call, part) }
         },

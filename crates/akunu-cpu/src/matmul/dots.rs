@@ -45,9 +45,15 @@ impl Functions {
             }),
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => Some(Functions {
-                quant: super::portable::quant_dots,
+                quant: super::neon::quant_dots::<super::neon::Smull>,
                 float: simd::neon::float_dots,
-                quantise: super::portable::quantise,
+                quantise: super::neon::quantise,
+            }),
+            #[cfg(target_arch = "aarch64")]
+            Isa::Dotprod => Some(Functions {
+                quant: super::neon::quant_dots::<super::neon::Sdot>,
+                float: simd::neon::float_dots,
+                quantise: super::neon::quantise,
             }),
             _ => None,
         }

@@ -81,6 +81,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Bytes from one row to the next.
+    #[cfg(target_arch = "x86_64")]
     pub fn stride(&self) -> usize {
         self.stride
     }

@@ -1,0 +1,179 @@
+//! Products of panels with a few vectors, for 64-bit ARM: four vectors of four rows instead of one of sixteen.
+//!
+//! A register holds four columns of four rows. Its weights are signed: those of up to 6 bits are small enough as they
+//! are; of those of 8 bits 128 is subtracted, which is then gone from their offset.
+//!
+//! The loop is written once, and compiled for the two ways to multiply ([`multiply`]), for each format that panels
+//! have ([`cell`]), and for one and two vectors: for more the registers would not suffice.
+
+mod cell;
+mod multiply;
+#[cfg(test)]
+mod tests;
+
+use std::arch::aarch64::*;
+
+use super::activation::{Activations, HALF};
+use super::dots::{BATCH, Dots};
+use super::format::{CELL, Quant, ROWS, Scales};
+use cell::{Cell, CellScales, Grouped, Halves, HalvesWithMin, Layout, Plain, WithMin};
+
+pub use multiply::{Multiply, Sdot, Smull};
+
+/// Rows of a vector.
+const LANES: usize = 4;
+/// Vectors of a panel's rows.
+const FOURS: usize = ROWS / LANES;
+/// Vectors of activations that share a reading of the weights.
+const PAIR: usize = 2;
+
+/// Quantises a vector. 8-bit weights are made signed here: 128 of their offset is gone.
+pub fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
+    let gone = if quant.bits == 8 { 128 } else { 0 };
+    into.quantise(x, quant.offset - gone);
+}
+
+/// Products of quantised cells.
+///
+/// # Safety
+/// The processor must have the instructions of `D`. `panel` points at a panel of `cells` cells; each of `x` has as
+/// many, quantised with the format's offset.
+pub unsafe fn quant_dots<D: Multiply>(
+    quant: Quant,
+    panel: *const u8,
+    cells: usize,
+    x: &[Activations],
+) -> Dots {
+    let mut out = [[0f32; ROWS]; BATCH];
+    for (out, x) in out.chunks_exact_mut(PAIR).zip(x.chunks(PAIR)) {
+        // SAFETY: as the caller says.
+        unsafe {
+            match x {
+                [a, b] => out.copy_from_slice(&by_format::<D, 2>(quant, panel, cells, [a, b])),
+                [a] => out[..1].copy_from_slice(&by_format::<D, 1>(quant, panel, cells, [a])),
+                _ => unreachable!("chunks of {PAIR}"),
+            }
+        }
+    }
+    out
+}
+
+/// The one table of the cells that weight formats have.
+///
+/// # Safety
+/// As [`quant_dots`].
+unsafe fn by_format<D: Multiply, const M: usize>(
+    quant: Quant,
+    panel: *const u8,
+    cells: usize,
+    x: [&Activations; M],
+) -> [[f32; ROWS]; M] {
+    // SAFETY: as the caller says.
+    unsafe {
+        match (quant.bits, quant.scales) {
+            (4, Scales::Plain) => D::dots::<Plain, 4, M>(panel, cells, x),
+            (4, Scales::WithMin) => D::dots::<WithMin, 4, M>(panel, cells, x),
+            (4, Scales::Grouped) => D::dots::<Grouped, 4, M>(panel, cells, x),
+            (4, Scales::Halves) => D::dots::<Halves, 4, M>(panel, cells, x),
+            (4, Scales::HalvesWithMin) => D::dots::<HalvesWithMin, 4, M>(panel, cells, x),
+            (5, Scales::Plain) => D::dots::<Plain, 5, M>(panel, cells, x),
+            (5, Scales::WithMin) => D::dots::<WithMin, 5, M>(panel, cells, x),
+            (5, Scales::Grouped) => D::dots::<Grouped, 5, M>(panel, cells, x),
+            (6, Scales::WithMin) => D::dots::<WithMin, 6, M>(panel, cells, x),
+            (6, Scales::Halves) => D::dots::<Halves, 6, M>(panel, cells, x),
+            (8, Scales::Plain) => D::dots::<Plain, 8, M>(panel, cells, x),
+            (8, Scales::WithMin) => D::dots::<WithMin, 8, M>(panel, cells, x),
+            other => unreachable!("no weight format has cells of {other:?}"),
+        }
+    }
+}
+
+/// The loop. It and all that it calls is inlined into [`Multiply::dots`], which is compiled with the instructions.
+///
+/// # Safety
+/// As [`quant_dots`], for all functions below.
+#[inline(always)]
+unsafe fn dots<D: Multiply, S: Layout, const BITS: u32, const M: usize>(
+    panel: *const u8,
+    cells: usize,
+    x: [&Activations; M],
+) -> [[f32; ROWS]; M] {
+    let mut out = [[0f32; ROWS]; M];
+    // SAFETY: cell c of `cells` lies within the panel and within the activations.
+    unsafe {
+        let mut sums = [[vdupq_n_f32(0.0); FOURS]; M];
+        for c in 0..cells {
+            let cell = Cell::<S, BITS>::at(panel, c);
+            for four in 0..FOURS {
+                let numbers = cell.numbers(four);
+                let scales = cell.scales(four);
+                for m in 0..M {
+                    let low = half_dots::<D, BITS>(&numbers, x[m], (c, 0));
+                    let high = half_dots::<D, BITS>(&numbers, x[m], (c, 1));
+                    sums[m][four] = add::<S>(sums[m][four], [low, high], scales, (x[m], c));
+                }
+            }
+        }
+        for (out, sums) in out.iter_mut().zip(sums) {
+            for (out, four) in out.chunks_exact_mut(LANES).zip(sums) {
+                vst1q_f32(out.as_mut_ptr(), four);
+            }
+        }
+    }
+    out
+}
+
+/// `256 Σ (u - offset) q + Σ (u - offset) r` of four rows over a half of cell `c`.
+#[inline(always)]
+unsafe fn half_dots<D: Multiply, const BITS: u32>(
+    numbers: &[int8x16_t; 8],
+    x: &Activations,
+    (c, half): (usize, usize),
+) -> int32x4_t {
+    let j = 4 * half;
+    let numbers = [numbers[j], numbers[j + 1], numbers[j + 2], numbers[j + 3]];
+    // SAFETY: as the caller says.
+    unsafe {
+        let values = x.values.as_ptr().add(2 * CELL * c + HALF * half);
+        let starts = x.starts.as_ptr().add(4 * c + half);
+        let (q, r) = (vld1q_dup_s32(starts), vld1q_dup_s32(starts.add(2)));
+        let q = D::add_products::<BITS>(q, numbers, vld1q_s8(values));
+        let r = D::add_products::<BITS>(r, numbers, vld1q_s8(values.add(CELL)));
+        vaddq_s32(vshlq_n_s32::<8>(q), r)
+    }
+}
+
+/// `sum` plus the products of four rows with cell `c` of `x`.
+#[inline(always)]
+unsafe fn add<S: Layout>(
+    sum: float32x4_t,
+    [low, high]: [int32x4_t; 2],
+    CellScales { scales, mins }: CellScales,
+    (x, c): (&Activations, usize),
+) -> float32x4_t {
+    // SAFETY: as the caller says.
+    unsafe {
+        let factor = x.scales.as_ptr().add(c).read();
+        let dots = match S::SCALES {
+            Scales::Plain | Scales::WithMin | Scales::Grouped => {
+                vmulq_f32(vcvtq_f32_s32(vaddq_s32(low, high)), scales[0])
+            }
+            Scales::Halves | Scales::HalvesWithMin => {
+                let dots = vmulq_f32(vcvtq_f32_s32(low), scales[0]);
+                vfmaq_f32(dots, vcvtq_f32_s32(high), scales[1])
+            }
+        };
+        let sum = vfmaq_n_f32(sum, dots, factor);
+        match S::SCALES {
+            Scales::Plain | Scales::Halves => sum,
+            Scales::WithMin | Scales::Grouped => {
+                vfmaq_n_f32(sum, mins[0], x.weights_of_min.as_ptr().add(c).read())
+            }
+            Scales::HalvesWithMin => {
+                let weights = x.weights_of_half_mins.as_ptr().add(2 * c);
+                let sum = vfmaq_n_f32(sum, mins[0], weights.read());
+                vfmaq_n_f32(sum, mins[1], weights.add(1).read())
+            }
+        }
+    }
+}
