@@ -47,7 +47,7 @@ impl Model {
             None => Vec::new(),
         };
         let weights = Weights::bind(&store, &config, path, device.as_mut())?;
-        Ok(Model {
+        let model = Model {
             path: path.to_path_buf(),
             tokenizer,
             template,
@@ -57,7 +57,12 @@ impl Model {
             fingerprint: fingerprint::of(&store, &config),
             config,
             device: Mutex::new(device),
-        })
+        };
+        // Nothing of the vocabulary is read from the file again.
+        if let Container::Gguf(file) = store.container() {
+            file.forget_header();
+        }
+        Ok(model)
     }
 
     /// A conversation with this model, with buffers of its own.

@@ -105,6 +105,16 @@ impl GgufFile {
         self.parts.first().map_or(Path::new(""), |part| part.path())
     }
 
+    /// Gives back the memory of what stands before the tensors: the metadata, with the whole vocabulary. It can still
+    /// be read, from the file again.
+    pub fn forget_header(&self) {
+        for (at, part) in self.parts.iter().enumerate() {
+            let of_part = self.tensors.iter().filter(|tensor| tensor.part == at);
+            let first = of_part.map(|tensor| tensor.range.start).min();
+            part.forget(0..first.unwrap_or(part.len()));
+        }
+    }
+
     /// The mapped files. [`TensorInfo::part`] counts them.
     pub fn parts(&self) -> &[Arc<FileBytes>] {
         &self.parts
