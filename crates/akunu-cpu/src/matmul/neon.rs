@@ -101,22 +101,22 @@ unsafe fn dots<D: Multiply, S: Layout, const BITS: u32, const M: usize>(
     let mut out = [[0f32; ROWS]; M];
     // SAFETY: cell c of `cells` lies within the panel and within the activations.
     unsafe {
-        let mut sums = [[vdupq_n_f32(0.0); FOURS]; M];
+        let mut sums = [[vdupq_n_f32(0.0); M]; FOURS];
         for c in 0..cells {
             let cell = Cell::<S, BITS>::at(panel, c);
-            for four in 0..FOURS {
+            for (four, sums) in sums.iter_mut().enumerate() {
                 let numbers = cell.numbers(four);
                 let scales = cell.scales(four);
                 for m in 0..M {
                     let low = half_dots::<D, BITS>(&numbers, x[m], (c, 0));
                     let high = half_dots::<D, BITS>(&numbers, x[m], (c, 1));
-                    sums[m][four] = add::<S>(sums[m][four], [low, high], scales, (x[m], c));
+                    sums[m] = add::<S>(sums[m], [low, high], scales, (x[m], c));
                 }
             }
         }
-        for (out, sums) in out.iter_mut().zip(sums) {
-            for (out, four) in out.chunks_exact_mut(LANES).zip(sums) {
-                vst1q_f32(out.as_mut_ptr(), four);
+        for (four, sums) in sums.into_iter().enumerate() {
+            for (out, sum) in out.iter_mut().zip(sums) {
+                vst1q_f32(out[LANES * four..].as_mut_ptr(), sum);
             }
         }
     }
