@@ -44,6 +44,7 @@ use akunu_kernels::{DeviceError, KernelId, Plan};
 
 pub(crate) use activation::Activations;
 pub(crate) use dots::Dots;
+pub(crate) use product::Quantised;
 pub(crate) use rows::Rows;
 
 use crate::call::Kernel;

@@ -7,7 +7,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 
 use crate::barrier::Barrier;
 use crate::kernel::rotation::Rotations;
-use crate::matmul::Activations;
+use crate::matmul::{Activations, Quantised};
 
 /// What the threads of a pool share.
 pub(crate) struct Team {
@@ -50,6 +50,8 @@ pub(crate) struct Part<'a> {
     /// What the tiles that all parts share were made of since the last barrier of the plan.
     #[cfg(target_arch = "x86_64")]
     pub tiled: Option<crate::matmul::tiled::Tiled>,
+    /// What the activations in the scratch memory were made of since then.
+    pub quantised: Option<Quantised>,
     /// Memory of the thread's own.
     pub scratch: &'a mut Scratch,
     /// Cosines and sines that were computed last.
@@ -72,6 +74,7 @@ impl<'a> Part<'a> {
             turn: 0,
             #[cfg(target_arch = "x86_64")]
             tiled: None,
+            quantised: None,
             scratch: &mut own.scratch,
             rotations: &mut own.rotations,
         }
@@ -89,6 +92,7 @@ impl<'a> Part<'a> {
         {
             self.tiled = None;
         }
+        self.quantised = None;
         self.wait();
     }
 

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
 
+use super::activation::Activations;
 use super::dots::{BATCH, Functions};
-use super::format::ROWS;
+use super::format::{Quant, ROWS};
 use super::matrix::Matrix;
 use super::rows::Rows;
 use crate::call::{Call, Place};
@@ -33,6 +34,14 @@ impl<'a> Weight<'a> {
         }
         let bytes = call.places[at].read(product.weight.bytes());
         Rows::of(&product.weight, bytes).map(Weight::Rows)
+    }
+
+    /// How its numbers are stored, where they are quantised.
+    fn quant(&self) -> Option<Quant> {
+        match self {
+            Weight::Panels(matrix) => Some(matrix.plan.quant),
+            Weight::Rows(_) => None,
+        }
     }
 
     /// How many groups of [`ROWS`] rows it has.
@@ -70,6 +79,14 @@ impl<'a> Vectors<'a> {
     }
 }
 
+/// What a thread's quantised activations were made of: q, k and v, or gate and up, have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quantised {
+    first: *const f32,
+    shape: [usize; 3],
+    quant: Option<Quant>,
+}
+
 /// `y = alpha x wᵀ + beta y`.
 pub(crate) fn product(call: &Call, part: &mut Part) {
     let [x, _, y] = call.bindings();
@@ -92,7 +109,12 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         product,
         y,
     };
-    job.multiply(vectors, range, part.scratch);
+    let x_is = Quantised {
+        first: x.as_ptr(),
+        shape: vectors.shape,
+        quant: job.weight.quant(),
+    };
+    job.multiply(vectors, Some(x_is), range, part);
 }
 
 /// `y = alpha (act(gate) * up) wᵀ + beta y`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
@@ -125,7 +147,7 @@ impl<const GELU: bool> Body for Gated<GELU> {
             product,
             y,
         };
-        job.multiply(Vectors::of(&numbers, &product, k), range, part.scratch);
+        job.multiply(Vectors::of(&numbers, &product, k), None, range, part);
         part.scratch.vectors = numbers;
     }
 }
@@ -139,31 +161,35 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Multiplies the vectors with groups `range` of the weight's rows.
-    fn multiply(&self, x: Vectors, range: Range<usize>, scratch: &mut Scratch) {
+    /// Multiplies the vectors with groups `range` of the weight's rows; `x_is` names vectors that other products may
+    /// have too.
+    fn multiply(&self, x: Vectors, x_is: Option<Quantised>, range: Range<usize>, part: &mut Part) {
         match self.weight {
-            Weight::Panels(matrix) => self.multiply_panels(matrix, x, range, scratch),
             Weight::Rows(rows) => self.multiply_rows(&rows, x, range),
+            Weight::Panels(matrix) => {
+                if x_is.is_none() || part.quantised != x_is {
+                    self.quantise(matrix, x, part.scratch);
+                    part.quantised = x_is;
+                }
+                self.multiply_panels(matrix, &part.scratch.activations[..x.count()], range);
+            }
         }
     }
 
-    fn multiply_panels(
-        &self,
-        matrix: &Matrix,
-        x: Vectors,
-        range: Range<usize>,
-        scratch: &mut Scratch,
-    ) {
-        let (quant, cells) = (matrix.plan.quant, matrix.plan.cells);
+    fn quantise(&self, matrix: &Matrix, x: Vectors, scratch: &mut Scratch) {
         let activations = &mut scratch.activations;
         if activations.len() < x.count() {
             activations.resize_with(x.count(), Default::default);
         }
         for (m, into) in activations[..x.count()].iter_mut().enumerate() {
-            self.functions.quantise(into, x.get(m), quant);
+            self.functions.quantise(into, x.get(m), matrix.plan.quant);
         }
+    }
+
+    fn multiply_panels(&self, matrix: &Matrix, x: &[Activations], range: Range<usize>) {
+        let (quant, cells) = (matrix.plan.quant, matrix.plan.cells);
         for at in range {
-            for (batch, x) in activations[..x.count()].chunks(BATCH).enumerate() {
+            for (batch, x) in x.chunks(BATCH).enumerate() {
                 let dots = self.functions.quant(quant, matrix.panel(at), cells, x);
                 self.store(&dots[..x.len()], batch * BATCH, at);
             }
