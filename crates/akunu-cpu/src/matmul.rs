@@ -1,8 +1,8 @@
 //! The matrix products, and the weights as they read them.
 //!
 //! Quantised weights are laid out anew when a plan is prepared: as panels of sixteen rows ([`format`]), which decoding
-//! reads from front to back ([`dots`]) and which become tiles for the products of a prompt ([`gemm`]). Floating-point
-//! weights are read as they are ([`rows`], [`float_gemm`]).
+//! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or f32 ([`columns`]) for the products of a
+//! prompt. Floating-point weights are read as they are ([`rows`], [`float_gemm`]).
 
 mod activation;
 mod dots;
@@ -21,6 +21,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod cells512;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod columns;
 #[cfg(target_arch = "x86_64")]
 mod expand;
 #[cfg(target_arch = "x86_64")]
@@ -182,6 +184,7 @@ impl Panels {
             kernel: "panels".into(),
             why,
         })?;
+        memory.prefer_large();
         self.matrices
             .extend(wanted.iter().map(|w| key(w.weight)).zip(matrices));
         self.matrices.sort_by_key(|(key, _)| *key);

@@ -10,8 +10,9 @@ use crate::call::Place;
 /// Zeroed pages. They begin at a page, so that every element type is aligned, and none is taken from
 /// the system before it is written to.
 pub(crate) struct Pages {
-    /// Only gives the pages back; all accesses go through `first`.
-    _map: MmapMut,
+    /// Gives the pages back; all accesses go through `first`.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only held"))]
+    map: MmapMut,
     first: *mut u8,
     len: usize,
 }
@@ -21,24 +22,22 @@ unsafe impl Send for Pages {}
 // SAFETY: `&Pages` gives out bytes for reading, and a raw pointer whose users take care of themselves.
 unsafe impl Sync for Pages {}
 
-/// From this size on the system is asked for large pages: fewer look-ups for what is read in a row.
-#[cfg(target_os = "linux")]
-const LARGE: usize = 2 << 20;
-
 impl Pages {
     /// `len` zero bytes; `None` if the system has not as many.
     pub fn zeroed(len: usize) -> Option<Pages> {
         let mut map = MmapMut::map_anon(len.max(1)).ok()?;
-        #[cfg(target_os = "linux")]
-        if len >= LARGE && map.advise(memmap2::Advice::HugePage).is_err() {
-            tracing::debug!(len, "no large pages");
-        }
         let first = map.as_mut_ptr();
-        Some(Pages {
-            _map: map,
-            first,
-            len,
-        })
+        Some(Pages { map, first, len })
+    }
+
+    /// Says that large pages would be good: fewer look-ups for what is read in a row. It is said of pages that are
+    /// filled already, which the system then makes large ones in its own time. Said before, each first write would
+    /// wait until a large page is found, cleared and, in a virtual machine, given by the host.
+    pub fn prefer_large(&self) {
+        #[cfg(target_os = "linux")]
+        if self.map.advise(memmap2::Advice::HugePage).is_err() {
+            tracing::debug!(self.len, "no large pages");
+        }
     }
 
     /// The bytes.

@@ -18,8 +18,7 @@ const LANES: usize = 8;
 /// The processor must have AVX2.
 #[target_feature(enable = "avx2,fma")]
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
-    let gone = if quant.bits == 8 { 128 } else { 0 };
-    into.quantise(x, quant.offset - gone);
+    into.quantise(x, quant.offset - gone(quant));
 }
 
 /// Products of quantised cells.
@@ -72,6 +71,66 @@ unsafe fn by_bits<const BITS: u32>(
         }
     }
     out
+}
+
+/// Writes the `cells` cells of a panel as f32: sixteen numbers a column, column after column.
+///
+/// # Safety
+/// The processor must have AVX2, FMA and F16C. The panel has as many cells, and `out` room for their numbers.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn widen_panel(quant: Quant, panel: *const u8, cells: usize, out: *mut f32) {
+    // SAFETY: as the caller says.
+    unsafe {
+        match quant.bits {
+            4 => widen_cells::<4>(quant, panel, cells, out),
+            5 => widen_cells::<5>(quant, panel, cells, out),
+            6 => widen_cells::<6>(quant, panel, cells, out),
+            _ => widen_cells::<8>(quant, panel, cells, out),
+        }
+    }
+}
+
+/// # Safety
+/// As [`widen_panel`].
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn widen_cells<const BITS: u32>(
+    quant: Quant,
+    panel: *const u8,
+    cells: usize,
+    out: *mut f32,
+) {
+    let offset = _mm256_set1_ps((gone(quant) - quant.offset) as f32);
+    for (c, half) in (0..cells).flat_map(|c| [(c, 0), (c, 1)]) {
+        // SAFETY: cell c is within the panel, and its numbers within `out`.
+        unsafe {
+            let cell = panel.add(quant.cell_at(c));
+            let numbers = widen::<BITS>(cell, half);
+            let supers = panel.add(quant.super_at(c));
+            let CellScales { scales, mins } =
+                cell_scales(quant.scales, cell.add(quant.cell_bytes()), supers, half);
+            for (j, numbers) in numbers.into_iter().enumerate() {
+                let scale = scales[j / 4];
+                let plus = _mm256_fmadd_ps(scale, offset, mins[j / 4]);
+                let value = |number| _mm256_fmadd_ps(_mm256_cvtepi32_ps(number), scale, plus);
+                let columns = [
+                    value(_mm256_srai_epi32::<24>(_mm256_slli_epi32::<24>(numbers))),
+                    value(_mm256_srai_epi32::<24>(_mm256_slli_epi32::<16>(numbers))),
+                    value(_mm256_srai_epi32::<24>(_mm256_slli_epi32::<8>(numbers))),
+                    value(_mm256_srai_epi32::<24>(numbers)),
+                ];
+                for (i, column) in columns.into_iter().enumerate() {
+                    let at = (CELL * c + 4 * j + i) * ROWS + LANES * half;
+                    _mm256_storeu_ps(out.add(at), column);
+                }
+            }
+        }
+    }
+}
+
+/// What is subtracted from the stored numbers when they are made signed bytes: 128 from those of 8 bits.
+fn gone(quant: Quant) -> i32 {
+    if quant.bits == 8 { 128 } else { 0 }
 }
 
 /// `sum` plus the products of cell `c`.

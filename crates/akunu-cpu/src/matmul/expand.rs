@@ -1,12 +1,13 @@
-//! Cells as bf16 tiles, for the tile instructions.
+//! The weights of a panel, as numbers: bf16 tiles for the tile instructions, or f32 where there are none.
 //!
-//! A weight tile has 32 columns of 16 rows: line p of it holds columns 2 p and 2 p + 1, row after row.
+//! A weight tile has 32 columns of 16 rows: line p of it holds columns 2 p and 2 p + 1, row after row. As f32 each
+//! column has sixteen numbers, row after row.
 
 use std::arch::x86_64::*;
 
 use super::amx::TILE;
 use super::cells512::{Cell, Cells, ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
-use super::format::Quant;
+use super::format::{CELL, Quant, ROWS};
 
 /// Writes cells `from..to` of a panel as tiles.
 ///
@@ -44,6 +45,69 @@ impl ForCells for Run {
     }
 }
 
+/// Writes the `cells` cells of a panel as f32, column after column.
+///
+/// # Safety
+/// The processor must have AVX-512 F, BW and VL. The panel has as many cells, and `out` room for their numbers.
+pub unsafe fn widen(quant: Quant, panel: *const u8, cells: usize, out: *mut f32) {
+    let panel = Wide {
+        panel,
+        cells,
+        offset: quant.offset as f32,
+        out,
+    };
+    // SAFETY: as the caller says.
+    unsafe { for_cells(quant, panel) }
+}
+
+/// A panel on its way to f32.
+struct Wide {
+    panel: *const u8,
+    cells: usize,
+    offset: f32,
+    out: *mut f32,
+}
+
+impl ForCells for Wide {
+    type Out = ();
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
+        let mut walk = Cells::<BITS, SCALES>::from(self.panel, 0);
+        for c in 0..self.cells {
+            // SAFETY: cell c is within the panel, and its numbers within `out`.
+            unsafe {
+                let cell = walk.next();
+                let plus = plus::<SCALES>(&cell, self.offset);
+                for (j, numbers) in cell.numbers.into_iter().enumerate() {
+                    let columns = columns(numbers, cell.scales[j / 4], plus[j / 4]);
+                    for (i, column) in columns.into_iter().enumerate() {
+                        let at = (CELL * c + 4 * j + i) * ROWS;
+                        _mm512_storeu_ps(self.out.add(at), column);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What is added to `scale * number` in both halves of a cell: the minimum, or what the offset takes away.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn plus<const SCALES: u8>(cell: &Cell, offset: f32) -> [__m512; 2] {
+    match SCALES {
+        WITH_MIN | GROUPED | HALVES_WITH_MIN => cell.mins,
+        _ => {
+            let offset = _mm512_set1_ps(-offset);
+            [
+                _mm512_mul_ps(cell.scales[0], offset),
+                _mm512_mul_ps(cell.scales[1], offset),
+            ]
+        }
+    }
+}
+
 /// # Safety
 /// As [`expand`]; `cells.0` is a multiple of the cells of a super-block.
 #[inline]
@@ -54,41 +118,34 @@ unsafe fn tiles<const BITS: u32, const SCALES: u8>(
     offset: f32,
     out: *mut u8,
 ) {
-    let offset = _mm512_set1_ps(-offset);
     // SAFETY: cells up to `to` are within the panel, and their tiles within `out`.
     unsafe {
         let mut walk = Cells::<BITS, SCALES>::from(base, from);
         for c in from..to {
-            let Cell {
-                numbers,
-                scales,
-                mins,
-            } = walk.next();
-            let plus = [0, 1].map(|half| match SCALES {
-                WITH_MIN | GROUPED | HALVES_WITH_MIN => mins[half],
-                _ => _mm512_mul_ps(scales[half], offset),
-            });
+            let cell = walk.next();
+            let plus = plus::<SCALES>(&cell, offset);
             let tile = out.add((c - from) * TILE).cast::<__m512i>();
-            for (j, numbers) in numbers.into_iter().enumerate() {
-                let [even, odd] = four_columns(numbers, scales[j / 4], plus[j / 4]);
-                _mm512_storeu_si512(tile.add(2 * j), even);
-                _mm512_storeu_si512(tile.add(2 * j + 1), odd);
+            for (j, numbers) in cell.numbers.into_iter().enumerate() {
+                let [a, b, c, d] = columns(numbers, cell.scales[j / 4], plus[j / 4]);
+                _mm512_storeu_si512(tile.add(2 * j), interleave(a, b));
+                _mm512_storeu_si512(tile.add(2 * j + 1), interleave(c, d));
             }
         }
     }
 }
 
-/// Columns 0 and 1, and columns 2 and 3, as pairs of bf16: `scale * number + plus`.
+/// Four columns of sixteen rows: `scale * number + plus`.
 #[inline]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-fn four_columns(numbers: __m512i, scale: __m512, plus: __m512) -> [__m512i; 2] {
+#[target_feature(enable = "avx512f")]
+fn columns(numbers: __m512i, scale: __m512, plus: __m512) -> [__m512; 4] {
     let byte = _mm512_set1_epi32(255);
     let value = |number| _mm512_fmadd_ps(_mm512_cvtepi32_ps(number), scale, plus);
-    let a = value(_mm512_and_si512(numbers, byte));
-    let b = value(_mm512_and_si512(_mm512_srli_epi32::<8>(numbers), byte));
-    let c = value(_mm512_and_si512(_mm512_srli_epi32::<16>(numbers), byte));
-    let d = value(_mm512_srli_epi32::<24>(numbers));
-    [interleave(a, b), interleave(c, d)]
+    [
+        value(_mm512_and_si512(numbers, byte)),
+        value(_mm512_and_si512(_mm512_srli_epi32::<8>(numbers), byte)),
+        value(_mm512_and_si512(_mm512_srli_epi32::<16>(numbers), byte)),
+        value(_mm512_srli_epi32::<24>(numbers)),
+    ]
 }
 
 /// `a[0] b[0] a[1] b[1] …` as bf16.

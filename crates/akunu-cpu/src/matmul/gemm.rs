@@ -55,14 +55,8 @@ pub const SCRATCH: usize = 2 * RUN * TILE + PAIR * PAIR * 4;
 /// The processor must have AVX-512 F, BW, VL and BF16. `packed` has room for [`packed_bytes`], and nobody
 /// else touches the tiles of these rows.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-pub unsafe fn pack_x(
-    matrix: &Matrix,
-    shape: &Shape,
-    x: &[f32],
-    range: Range<usize>,
-    packed: *mut u8,
-) {
-    let cells = matrix.plan.cells;
+pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+    let cells = cols / CELL;
     for row in range {
         for within in 0..16 {
             let vector = 16 * row + within;

@@ -1,4 +1,5 @@
-//! Products of many vectors, by tile instructions where the machine has them.
+//! Products of many vectors, where weights are worth being made into something that is multiplied faster: tiles for
+//! the tile instructions, or f32 for plain ones.
 
 use akunu_kernels::kernel::matmul::product::Product;
 
@@ -6,40 +7,62 @@ use super::dots::BATCH;
 use super::format::CELL;
 use super::gemm::Shape;
 use super::product::Weight;
-use super::{float_gemm, gemm};
+use super::{avx2, columns, expand, float_gemm, gemm};
 use crate::call::{Call, Place};
 use crate::isa::Isa;
 use crate::part::Part;
+use crate::simd;
 
-/// Most vectors for which the weights are multiplied as they are; for more they are worth making tiles.
-const FEW: usize = 2 * BATCH;
+/// How x is laid out for all parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    /// Tiles for panels.
+    Tiles,
+    /// Tiles for floating-point weights.
+    FloatTiles,
+    /// f32, for panels that are widened.
+    Columns,
+}
 
-/// What the tiles of x that all parts share were made of.
+impl Layout {
+    /// The layout for `m` vectors; `None` for so few that the weights are multiplied as they are.
+    fn of(isa: Isa, m: usize, floats: bool) -> Option<Layout> {
+        let (layout, few) = match (isa, floats) {
+            (Isa::Amx, false) => (Layout::Tiles, 2 * BATCH),
+            (Isa::Amx, true) => (Layout::FloatTiles, 2 * BATCH),
+            // Products of bytes are fast there: it takes more vectors to make up for the widening.
+            (Isa::Avx512, false) => (Layout::Columns, 8 * BATCH),
+            (Isa::Avx2, false) => (Layout::Columns, BATCH),
+            _ => return None,
+        };
+        (m > few).then_some(layout)
+    }
+
+    /// Bytes that x takes.
+    fn bytes(self, m: usize, cols: usize) -> usize {
+        match self {
+            Layout::Tiles => gemm::packed_bytes(m, cols.div_ceil(CELL)),
+            Layout::FloatTiles => float_gemm::packed_bytes(m, cols),
+            Layout::Columns => columns::packed_bytes(m, cols),
+        }
+    }
+}
+
+/// Which x is laid out, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Tiled {
     first: *const f32,
     shape: [usize; 3],
-    /// Tiles for floating-point weights are others than those for panels.
-    of_rows: bool,
+    layout: Layout,
 }
 
-/// Bytes of the tiles that a product makes of x.
-pub(crate) fn bytes(isa: Isa, product: &Product, of_rows: bool) -> usize {
+/// Bytes of what a product makes of x.
+pub(crate) fn bytes(isa: Isa, product: &Product, floats: bool) -> usize {
     let (m, cols) = (product.m as usize, product.k as usize);
-    if !wanted(isa, m) {
-        0
-    } else if of_rows {
-        float_gemm::packed_bytes(m, cols)
-    } else {
-        gemm::packed_bytes(m, cols.div_ceil(CELL))
-    }
+    Layout::of(isa, m, floats).map_or(0, |layout| layout.bytes(m, cols))
 }
 
-fn wanted(isa: Isa, m: usize) -> bool {
-    isa == Isa::Amx && m > FEW
-}
-
-/// Runs the product with tiles; false when it is not worth it, or the machine has none.
+/// Runs the product in one of these ways; false when none is worth it.
 pub(crate) fn run(
     call: &Call,
     part: &mut Part,
@@ -47,65 +70,97 @@ pub(crate) fn run(
     x: &[f32],
     y: Place,
 ) -> bool {
-    if !wanted(call.isa, product.m as usize) {
+    let floats = matches!(weight, Weight::Rows(_));
+    let (m, cols) = (product.m as usize, product.k as usize);
+    let Some(layout) = Layout::of(call.isa, m, floats) else {
         return false;
-    }
+    };
+    let Some(packed) = call.panels.tiles(layout.bytes(m, cols)) else {
+        return false;
+    };
     let shape = Shape {
-        m: product.m as usize,
+        m,
         n: product.n as usize,
         lda: product.lda as usize,
         ldc: product.ldc as usize,
         alpha: product.alpha,
         beta: product.beta,
     };
-    let of_rows = matches!(weight, Weight::Rows(_));
-    let Some(tiles) = call.panels.tiles(bytes(call.isa, product, of_rows)) else {
-        return false;
-    };
-    pack(part, (weight, product), &shape, x, tiles);
+    pack(part, (layout, cols), &shape, x, packed);
     // The whole of y, as far as the last of its rows goes.
     let [_, _, y_bytes] = product.bytes();
     let y = y.pointer::<f32>(y_bytes / size_of::<f32>());
-    let scratch = gemm::SCRATCH.max(float_gemm::SCRATCH);
-    let scratch = part.scratch.take::<u8>(scratch).as_mut_ptr();
-    let range = part.range(shape.n.div_ceil(gemm::PAIR));
-    // SAFETY: the machine has the instructions; x is packed, since all parts have passed the barrier; each part
+    // SAFETY: the machine has the instructions; x is laid out, since all parts have passed the barrier; each part
     // has rows of the weight, and so columns of y, of its own.
     unsafe {
         match weight {
-            Weight::Panels(matrix) => gemm::multiply(matrix, &shape, tiles, (y, scratch), range),
-            Weight::Rows(rows) => float_gemm::multiply(rows, &shape, tiles, (y, scratch), range),
+            Weight::Panels(matrix) if layout == Layout::Columns => {
+                let scratch = part.scratch.take(columns::scratch_len(matrix)).as_mut_ptr();
+                let (widen, multiply): (columns::Widen, unsafe fn(&columns::Job, _)) =
+                    match call.isa {
+                        Isa::Avx2 => (avx2::widen_panel, simd::avx2::multiply_columns),
+                        _ => (expand::widen, simd::avx512::multiply_columns),
+                    };
+                let job = columns::Job {
+                    matrix,
+                    shape: &shape,
+                    widen,
+                    packed: packed.cast(),
+                    scratch,
+                    y,
+                };
+                multiply(&job, part.range(matrix.plan.count()));
+            }
+            Weight::Panels(matrix) => {
+                let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
+                let range = part.range(shape.n.div_ceil(gemm::PAIR));
+                gemm::multiply(matrix, &shape, packed, (y, scratch), range);
+            }
+            Weight::Rows(rows) => {
+                let scratch = part.scratch.take::<u8>(float_gemm::SCRATCH).as_mut_ptr();
+                let range = part.range(shape.n.div_ceil(gemm::PAIR));
+                float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
+            }
         }
     }
     true
 }
 
-/// Cuts x into tiles, all parts together, unless the last product had the same x.
+/// Lays x out, all parts together, unless the last product had the same x.
 fn pack(
     part: &mut Part,
-    (weight, product): (&Weight, &Product),
+    (layout, cols): (Layout, usize),
     shape: &Shape,
     x: &[f32],
-    tiles: *mut u8,
+    packed: *mut u8,
 ) {
     let made_of = Tiled {
         first: x.as_ptr(),
-        shape: [shape.m, product.k as usize, shape.lda],
-        of_rows: matches!(weight, Weight::Rows(_)),
+        shape: [shape.m, cols, shape.lda],
+        layout,
     };
     if part.tiled == Some(made_of) {
         return;
     }
     if part.tiled.is_some() {
-        // Another part may still read the tiles of the last product.
+        // Another part may still read what the last product had.
         part.wait();
     }
-    let range = part.range(shape.tile_rows());
-    // SAFETY: the machine has the instructions, the tiles have room, and each part has vectors of its own.
+    // SAFETY: the machine has the instructions, the memory has room, and each part has vectors of its own.
     unsafe {
-        match weight {
-            Weight::Panels(matrix) => gemm::pack_x(matrix, shape, x, range, tiles),
-            Weight::Rows(rows) => float_gemm::pack_x(rows.cols, shape, x, range, tiles),
+        match layout {
+            Layout::Tiles => {
+                let range = part.range(shape.tile_rows());
+                gemm::pack_x(cols, shape, x, range, packed);
+            }
+            Layout::FloatTiles => {
+                let range = part.range(shape.tile_rows());
+                float_gemm::pack_x(cols, shape, x, range, packed);
+            }
+            Layout::Columns => {
+                let range = part.range(columns::blocks(shape.m));
+                columns::pack_x(cols, shape, x, range, packed.cast());
+            }
         }
     }
     part.wait();

@@ -1,12 +1,14 @@
 //! AVX2 with FMA and F16C: 16 registers of 8 floats.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use half::{bf16, f16};
 
 use super::{Body, Lanes};
 use crate::bandwidth::sum_lines;
 use crate::call::Call;
+use crate::matmul::columns::Job as Columns;
 use crate::matmul::{Dots, Rows};
 use crate::part::Part;
 
@@ -22,6 +24,13 @@ pub(super) unsafe fn run<B: Body>(call: &Call, part: &mut Part) {
 pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
     // SAFETY: by the caller's promise the CPU has them.
     unsafe { rows.dots::<Avx2>(at, x) }
+}
+
+/// Products of widened panels with these instructions.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(crate) unsafe fn multiply_columns(job: &Columns, range: Range<usize>) {
+    // SAFETY: by the caller's promise the CPU has them.
+    unsafe { job.run::<Avx2>(range) }
 }
 
 /// Reads numbers with these instructions.
