@@ -7,7 +7,20 @@ use half::f16;
 
 use super::State;
 use crate::kernel::attention::BLOCK;
-use crate::simd::{Lanes, exp};
+use crate::simd::{Lanes, exp, prefetch};
+
+/// Bytes ahead of the present ones that are fetched.
+const AHEAD: usize = 4096;
+/// Halves of a cache line.
+const LINE: usize = 64 / size_of::<f16>();
+
+/// Asks for what lies as far behind `n` halves as the products ask for weights.
+#[inline(always)]
+fn fetch_ahead(halves: *const f16, n: usize) {
+    for line in (0..n).step_by(LINE) {
+        prefetch(halves.wrapping_add(line).wrapping_byte_add(AHEAD));
+    }
+}
 
 /// A block of keys of one KV head.
 #[derive(Clone, Copy)]
@@ -69,6 +82,7 @@ impl Block {
             for key in (0..self.n).step_by(4) {
                 let row = |i: usize| k.as_ptr().add((key + i).min(self.n - 1) * head_dim);
                 let rows = [row(0), row(1), row(2), row(3)];
+                rows.iter().for_each(|row| fetch_ahead(*row, head_dim));
                 let mut sums = [[L::splat(0.0); 4]; G];
                 for d in (0..head_dim).step_by(L::N) {
                     let [k0, k1, k2, k3] = rows;
@@ -191,9 +205,11 @@ impl Block {
                 }
             }
             for key in 0..self.n {
+                let row = v.as_ptr().add(key * head_dim + d);
+                fetch_ahead(row, C * L::N);
                 let mut values = [L::splat(0.0); C];
                 for (c, value) in values.iter_mut().enumerate() {
-                    *value = L::load_halves(v.as_ptr().add(key * head_dim + d + c * L::N));
+                    *value = L::load_halves(row.add(c * L::N));
                 }
                 for (g, totals) in totals.iter_mut().enumerate() {
                     let weight = L::splat(*weights.as_ptr().add(g * BLOCK + key));
