@@ -1,15 +1,27 @@
 //! A barrier for threads that meet every few microseconds.
 //!
 //! The last thread to arrive starts a new round, which the others wait to see.
+//!
+//! How long they wait awake depends on the machine. If every thread has a core of its own, all arrive within
+//! microseconds, and going to sleep would cost more than any wait. If other programs want the cores too, the awaited
+//! thread may be without one, and gets one sooner if those that wait let go of theirs ([`crate::crowd`] tells which).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::gate::{Gate, Line};
+use crate::gate::{Gate, Line, Patience};
 
-/// How long a thread waits awake. Parts of a dispatch seldom differ by more, unless a thread does not
-/// get a core.
-const PATIENCE: Duration = Duration::from_micros(200);
+/// Every thread has a core: a wait this long means that one was stopped after all.
+const ALONE: Patience = Patience {
+    spin: Duration::from_micros(500),
+    offer: Duration::from_millis(2),
+};
+
+/// Others want the cores: parts of a dispatch seldom differ by more, unless a thread has lost its core.
+const CROWDED: Patience = Patience {
+    spin: Duration::from_micros(20),
+    offer: Duration::from_micros(60),
+};
 
 /// A barrier of a fixed number of threads.
 pub(crate) struct Barrier {
@@ -17,6 +29,7 @@ pub(crate) struct Barrier {
     arrived: Line<AtomicUsize>,
     round: Gate,
     broken: AtomicBool,
+    crowded: AtomicBool,
 }
 
 /// What a thread unwinds with when another one has failed.
@@ -29,6 +42,7 @@ impl Barrier {
             arrived: Line::default(),
             round: Gate::default(),
             broken: AtomicBool::new(false),
+            crowded: AtomicBool::new(false),
         }
     }
 
@@ -37,11 +51,23 @@ impl Barrier {
         if self.n_threads == 1 {
             return;
         }
+        // Read before `broken` is looked at: a barrier that breaks after that starts another round.
         let round = self.round.value();
+        self.check();
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.n_threads {
             self.arrived.0.store(0, Ordering::Relaxed);
             self.round.advance();
-        } else if !self.round.wait(round, PATIENCE, &self.broken) {
+        } else {
+            let crowded = self.crowded.load(Ordering::Relaxed);
+            self.round
+                .wait(round, if crowded { CROWDED } else { ALONE });
+        }
+        self.check();
+    }
+
+    /// Unwinds if a thread has failed.
+    fn check(&self) {
+        if self.broken.load(Ordering::Acquire) {
             std::panic::resume_unwind(Box::new(Broken));
         }
     }
@@ -49,12 +75,17 @@ impl Barrier {
     /// Lets all waiting threads, and those to come, unwind.
     pub fn break_up(&self) {
         self.broken.store(true, Ordering::SeqCst);
-        self.round.wake();
+        self.round.advance();
     }
 
     /// Makes it whole again. No thread may be waiting.
     pub fn mend(&self) {
         self.arrived.0.store(0, Ordering::Relaxed);
         self.broken.store(false, Ordering::Relaxed);
+    }
+
+    /// Says whether other programs want the cores of these threads.
+    pub fn set_crowded(&self, crowded: bool) {
+        self.crowded.store(crowded, Ordering::Relaxed);
     }
 }

@@ -1,83 +1,90 @@
 //! A number that threads wait for to change.
 //!
-//! Threads that meet every few microseconds must not be put to sleep, which costs as much again; threads
-//! that wait for long must not burn a core that somebody else wants, least of all the awaited one. So a
-//! waiting thread spins at first, then yields, and at last sleeps.
+//! Threads that meet every few microseconds must not be put to sleep: waking one takes longer than what it waits for.
+//! So a waiting thread spins for as long as its [`Patience`] lasts, and only then sleeps in the kernel, on the number
+//! itself: whoever changes the number wakes all that sleep with one call, and nobody takes a lock.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Spins before a waiting thread yields: some microseconds, longer than parts of a dispatch differ.
-const SPINS: u32 = 256;
+/// Looks at the number between two looks at the clock.
+const LOOKS: u32 = 32;
 
 /// One value in a cache line (and its prefetched neighbour) of its own.
 #[repr(align(128))]
 #[derive(Default)]
 pub(crate) struct Line<T>(pub T);
 
+/// How long a thread waits awake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// It does nothing but look.
+    pub spin: Duration,
+    /// After that, and until this has passed since the beginning, it offers its core to others between two looks.
+    pub offer: Duration,
+}
+
 /// The number.
 #[derive(Default)]
 pub(crate) struct Gate {
-    value: Line<AtomicUsize>,
+    value: Line<AtomicU32>,
     /// Threads that sleep, or are about to.
     sleepers: Line<AtomicUsize>,
-    mutex: Mutex<()>,
-    changed: Condvar,
 }
 
 impl Gate {
     /// The number as it is now.
-    pub fn value(&self) -> usize {
+    pub fn value(&self) -> u32 {
         self.value.0.load(Ordering::Acquire)
     }
 
     /// Changes it and lets the waiting threads go on. What was written before is seen by them.
+    ///
+    /// A thread that goes to sleep counts itself first, and the kernel puts it to sleep only if the number is still
+    /// the old one: either it is seen here, or it sees the new number.
     pub fn advance(&self) {
         self.value.0.fetch_add(1, Ordering::SeqCst);
-        self.wake();
-    }
-
-    /// Wakes those that sleep, to look at the number or at what else they wait for.
-    ///
-    /// This thread has changed something and then looks at `sleepers`; a thread that goes to sleep
-    /// counts itself there and then looks whether something has changed: one of them sees the other.
-    pub fn wake(&self) {
         if self.sleepers.0.load(Ordering::SeqCst) > 0 {
-            drop(self.mutex.lock().unwrap_or_else(PoisonError::into_inner));
-            self.changed.notify_all();
+            atomic_wait::wake_all(&self.value.0);
         }
     }
 
-    /// Waits until the number is not `old` any more, or `broken` is set; true if it changed. Sleeps when
-    /// `patience` is over.
-    pub fn wait(&self, old: usize, patience: Duration, broken: &AtomicBool) -> bool {
-        let is_over = || self.value() != old || broken.load(Ordering::Relaxed);
-        for _ in 0..SPINS {
-            if is_over() {
-                return self.value() != old;
-            }
-            std::hint::spin_loop();
+    /// Waits until the number is not `old` any more.
+    pub fn wait(&self, old: u32, patience: Patience) {
+        if self.changes_within_looks(old) {
+            return;
         }
         let begin = Instant::now();
-        while !is_over() {
-            if begin.elapsed() > patience {
-                self.sleep(old, broken);
-                break;
+        loop {
+            if self.changes_within_looks(old) {
+                return;
             }
-            std::thread::yield_now();
+            let waited = begin.elapsed();
+            if waited > patience.offer {
+                return self.sleep(old);
+            }
+            if waited > patience.spin {
+                std::thread::yield_now();
+            }
         }
-        self.value() != old
     }
 
-    fn sleep(&self, old: usize, broken: &AtomicBool) {
+    fn changes_within_looks(&self, old: u32) -> bool {
+        for _ in 0..LOOKS {
+            if self.value() != old {
+                return true;
+            }
+            spin_loop();
+        }
+        false
+    }
+
+    fn sleep(&self, old: u32) {
         self.sleepers.0.fetch_add(1, Ordering::SeqCst);
-        let is_waiting = |_: &mut ()| {
-            self.value.0.load(Ordering::SeqCst) == old && !broken.load(Ordering::SeqCst)
-        };
-        let guard = self.mutex.lock().unwrap_or_else(PoisonError::into_inner);
-        let guard = self.changed.wait_while(guard, is_waiting);
-        drop(guard.unwrap_or_else(PoisonError::into_inner));
+        while self.value.0.load(Ordering::SeqCst) == old {
+            atomic_wait::wait(&self.value.0, old);
+        }
         self.sleepers.0.fetch_sub(1, Ordering::SeqCst);
     }
 }

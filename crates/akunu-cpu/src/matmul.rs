@@ -51,6 +51,7 @@ pub(crate) use rows::Rows;
 
 use crate::call::Kernel;
 use crate::isa::Isa;
+use crate::kernel::attention;
 use crate::memory::{Buffers, Pages};
 use crate::pool::ThreadPool;
 use crate::simd::kernel as simd;
@@ -83,12 +84,13 @@ fn weight_binding(kernel: KernelId, isa: Isa) -> Option<usize> {
     }
 }
 
-/// Weights that were laid out for the products, ordered by their place, and the memory that the tiles of x
-/// take.
+/// Weights that were laid out for the products, ordered by their place, and memory that all threads share in a
+/// dispatch: the tiles of x in a product, the sums of runs of keys in attention.
 #[derive(Default)]
 pub(crate) struct Panels {
     matrices: Vec<((u32, usize), Matrix)>,
     tiles: Option<Pages>,
+    sums: Option<Pages>,
 }
 
 /// A weight that has no panels yet.
@@ -118,6 +120,12 @@ impl Panels {
         (bytes <= tiles.bytes().len()).then(|| tiles.pointer())
     }
 
+    /// Memory for `n` sums, if as many were prepared.
+    pub fn sums(&self, n: usize) -> Option<*mut f32> {
+        let sums = self.sums.as_ref()?;
+        (n * size_of::<f32>() <= sums.bytes().len()).then(|| sums.pointer().cast())
+    }
+
     /// Forgets what was made of a buffer that no longer exists.
     pub fn release(&mut self, buffer: u32) {
         self.matrices.retain(|((of, _), _)| *of != buffer);
@@ -132,8 +140,13 @@ impl Panels {
         pool: &mut ThreadPool,
     ) -> Result<(), DeviceError> {
         let mut wanted: Vec<Wanted> = Vec::new();
-        let mut tiles = 0;
+        let (mut tiles, mut sums) = (0, 0);
         for dispatch in plan.dispatches() {
+            if attention::is_attention(dispatch.kernel) {
+                let row = dispatch.kernel.row();
+                let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
+                sums = sums.max(attention::shared_len(&args) * size_of::<f32>());
+            }
             let Some(at) = weight_binding(dispatch.kernel, isa) else {
                 continue;
             };
@@ -150,15 +163,8 @@ impl Panels {
         for w in &wanted {
             buffers.forget(w.weight.buffer, w.weight.offset, w.source.bytes.len());
         }
-        if self
-            .tiles
-            .as_ref()
-            .is_none_or(|has| has.bytes().len() < tiles)
-            && tiles > 0
-        {
-            self.tiles = Some(pages(tiles, "tiles")?);
-        }
-        Ok(())
+        grow(&mut self.tiles, tiles, "tiles")?;
+        grow(&mut self.sums, sums, "sums of attention")
     }
 
     fn lay_out(&mut self, wanted: &[Wanted], pool: &mut ThreadPool) -> Result<(), DeviceError> {
@@ -219,6 +225,15 @@ fn tile_bytes(isa: Isa, product: &Product) -> usize {
         let _ = (isa, product);
         0
     }
+}
+
+/// Makes room for `bytes` bytes, where there are fewer. Nothing that was there is kept.
+fn grow(memory: &mut Option<Pages>, bytes: usize, label: &str) -> Result<(), DeviceError> {
+    let has = memory.as_ref().map_or(0, |has| has.bytes().len());
+    if has < bytes {
+        *memory = Some(pages(bytes, label)?);
+    }
+    Ok(())
 }
 
 fn pages(bytes: usize, label: &str) -> Result<Pages, DeviceError> {

@@ -48,7 +48,6 @@ impl Pages {
     }
 
     /// The first byte, for threads that write parts of the pages.
-    #[cfg(target_arch = "x86_64")]
     pub fn pointer(&self) -> *mut u8 {
         self.first
     }

@@ -1,6 +1,5 @@
 //! The share of a dispatch that one thread does.
 
-use std::cell::UnsafeCell;
 use std::ops::Range;
 
 use bytemuck::{AnyBitPattern, NoUninit};
@@ -8,35 +7,27 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use crate::barrier::Barrier;
 use crate::kernel::rotation::Rotations;
 use crate::matmul::{Activations, Quantised};
+use crate::pieces::{self, Pieces, RING, Shares};
 
 /// What the threads of a pool share.
 pub(crate) struct Team {
     pub barrier: Barrier,
-    outboxes: Vec<Outbox>,
+    shares: Vec<Shares>,
 }
 
 impl Team {
     pub fn new(n_threads: usize) -> Team {
         Team {
             barrier: Barrier::new(n_threads),
-            outboxes: (0..n_threads).map(|_| Outbox::default()).collect(),
+            shares: (0..n_threads).map(|_| Shares::default()).collect(),
         }
     }
 
     /// Number of threads.
     pub fn len(&self) -> usize {
-        self.outboxes.len()
+        self.shares.len()
     }
 }
-
-/// What one part has for the others. Two take turns: a part that posts again while another still
-/// reads what was posted before does not disturb it.
-#[derive(Default)]
-struct Outbox([UnsafeCell<Lines>; 2]);
-
-// SAFETY: only its own part changes an outbox, before a barrier; others read it after the barrier, and
-// before the next one, after which alone it is that outbox's turn again.
-unsafe impl Sync for Outbox {}
 
 /// One thread's share.
 pub(crate) struct Part<'a> {
@@ -45,8 +36,9 @@ pub(crate) struct Part<'a> {
     /// How many there are.
     pub count: usize,
     team: &'a Team,
-    /// Which of the outboxes was used last.
-    turn: usize,
+    /// The generation of the last dispatch that was divided into pieces, and how many were since the last barrier.
+    generation: u32,
+    divided: usize,
     /// What the tiles that all parts share were made of since the last barrier of the plan.
     #[cfg(target_arch = "x86_64")]
     pub tiled: Option<crate::matmul::tiled::Tiled>,
@@ -66,12 +58,14 @@ pub(crate) struct Own {
 }
 
 impl<'a> Part<'a> {
-    pub fn new(index: usize, team: &'a Team, own: &'a mut Own) -> Self {
+    /// Part `index` of a job whose pieces have generations after `generation`.
+    pub fn new(index: usize, team: &'a Team, own: &'a mut Own, generation: u32) -> Self {
         Part {
             index,
             count: team.len(),
             team,
-            turn: 0,
+            generation,
+            divided: 0,
             #[cfg(target_arch = "x86_64")]
             tiled: None,
             quantised: None,
@@ -82,8 +76,29 @@ impl<'a> Part<'a> {
 
     /// This part's share of `items` things: contiguous, as even as possible, and together all of them.
     pub fn range(&self, items: usize) -> Range<usize> {
-        let start = |part: usize| items * part / self.count;
-        start(self.index)..start(self.index + 1)
+        pieces::share(items, self.index, self.count)
+    }
+
+    /// Divides `items` things into pieces, of which each part takes as many as it can. All parts divide the same
+    /// number of items at the same place of a dispatch.
+    pub fn divide(&mut self, items: usize) -> Pieces {
+        if self.divided == RING {
+            // The oldest shares are used again: nobody may still take from them.
+            self.wait();
+        }
+        self.divided += 1;
+        self.generation = self.generation.wrapping_add(1);
+        Pieces::new(items, self.generation)
+    }
+
+    /// The next piece for this part.
+    pub fn take(&self, pieces: &mut Pieces) -> Option<Range<usize>> {
+        pieces.next(self.index, &self.team.shares)
+    }
+
+    /// The generation of the last pieces.
+    pub fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// Waits until all parts are here, between dispatches: what was made of their inputs may be stale then.
@@ -103,24 +118,9 @@ impl<'a> Part<'a> {
     }
 
     /// Waits until all parts are here. Every part of the dispatch must call it as often.
-    pub fn wait(&self) {
+    pub fn wait(&mut self) {
         self.team.barrier.wait();
-    }
-
-    /// Room for `n` floats that the others may read after the next [`Part::wait`], and the scratch. All
-    /// parts post, and wait exactly once before they post again.
-    pub fn post(&mut self, n: usize) -> (&mut [f32], &mut Scratch) {
-        self.turn = 1 - self.turn;
-        let own = self.team.outboxes[self.index].0[self.turn].get();
-        // SAFETY: this part alone changes its outbox, and nobody reads this one now; see `Outbox`.
-        (unsafe { (*own).take(n) }, self.scratch)
-    }
-
-    /// The `n` floats that a part has posted before the last [`Part::wait`].
-    pub fn posted(&self, part: usize, n: usize) -> &[f32] {
-        let outbox = self.team.outboxes[part].0[self.turn].get();
-        // SAFETY: its part does not touch it before all have been at another barrier; see `Outbox`.
-        unsafe { (*outbox).given(n) }
+        self.divided = 0;
     }
 }
 
@@ -163,36 +163,11 @@ impl Lines {
         // mutably with `self`; any bits are a `T`, and a `T` has no bits that bytes may not have.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast::<T>(), n) }
     }
-
-    /// The first `n` floats of what was taken last.
-    fn given(&self, n: usize) -> &[f32] {
-        assert!(n * size_of::<f32>() <= self.0.len() * size_of::<CacheLine>());
-        // SAFETY: as many bytes are there, initialised and aligned; any bits are a float.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<f32>(), n) }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parts_cover_everything_once() {
-        for count in 1..5 {
-            let team = Team::new(count);
-            for items in [0, 1, 2, 3, 7, 100] {
-                let mut next = 0;
-                for index in 0..count {
-                    let mut own = Own::default();
-                    let range = Part::new(index, &team, &mut own).range(items);
-                    assert_eq!(range.start, next);
-                    assert!(range.len() <= items.div_ceil(count));
-                    next = range.end;
-                }
-                assert_eq!(next, items);
-            }
-        }
-    }
 
     #[test]
     fn scratch_grows_and_is_aligned() {

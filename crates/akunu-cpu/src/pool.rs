@@ -9,17 +9,23 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::barrier::Broken;
-use crate::gate::{Gate, Line};
+use crate::crowd::Crowd;
+use crate::gate::{Gate, Line, Patience};
 use crate::part::{Own, Part, Team};
+use crate::pieces::RING;
 
-/// How long an idle worker stays awake, and a caller that has done its part.
-const IDLE: Duration = Duration::from_millis(2);
+/// How long an idle worker stays awake, and a caller that has done its part: the next chain of tokens comes within
+/// that time while somebody reads the last one's text.
+const IDLE: Patience = Patience {
+    spin: Duration::from_micros(100),
+    offer: Duration::from_millis(2),
+};
 
 /// What all threads do together.
 type Job<'a> = &'a (dyn Fn(&mut Part) + Sync + 'a);
@@ -35,6 +41,8 @@ struct Shared {
     ended: Gate,
     /// Workers that have not ended the present job.
     running: Line<AtomicUsize>,
+    /// Where the generations of the present job's pieces begin; written by the caller while no worker runs.
+    generation: AtomicU32,
     /// Why the present job failed.
     failure: Mutex<Option<String>>,
     shutdown: AtomicBool,
@@ -48,16 +56,20 @@ unsafe impl Sync for Shared {}
 unsafe impl Send for Shared {}
 
 impl Shared {
-    /// Does one part and notes a panic.
-    fn run_part(&self, job: Job, index: usize, own: &mut Own) {
-        let mut part = Part::new(index, &self.team, own);
+    /// Does one part and notes a panic; gives the generation of its last pieces.
+    fn run_part(&self, job: Job, index: usize, own: &mut Own) -> u32 {
+        let first = self.generation.load(Ordering::Relaxed);
+        let mut part = Part::new(index, &self.team, own, first);
         let result = catch_unwind(AssertUnwindSafe(|| job(&mut part)));
-        let Err(panic) = result else { return };
+        let last = part.generation();
+        let Err(panic) = result else { return last };
         if !panic.is::<Broken>() {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
             failure.get_or_insert_with(|| message(&*panic));
         }
         self.team.barrier.break_up();
+        // The others may be ahead, by no more pieces than fit between two barriers.
+        last.wrapping_add(RING as u32)
     }
 
     /// A worker's life.
@@ -65,7 +77,7 @@ impl Shared {
         let mut own = Own::default();
         let mut seen = 0;
         loop {
-            self.epoch.wait(seen, IDLE, &NEVER);
+            self.epoch.wait(seen, IDLE);
             seen = self.epoch.value();
             if self.shutdown.load(Ordering::Acquire) {
                 return;
@@ -81,14 +93,12 @@ impl Shared {
     }
 }
 
-/// Jobs begin and end whether or not one fails.
-static NEVER: AtomicBool = AtomicBool::new(false);
-
 /// The threads of a device.
 pub(crate) struct ThreadPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     own: Own,
+    crowd: Crowd,
 }
 
 impl ThreadPool {
@@ -100,6 +110,7 @@ impl ThreadPool {
             epoch: Gate::default(),
             ended: Gate::default(),
             running: Line::default(),
+            generation: AtomicU32::new(0),
             failure: Mutex::new(None),
             shutdown: AtomicBool::new(false),
         });
@@ -107,6 +118,7 @@ impl ThreadPool {
             shared,
             workers: Vec::with_capacity(n_threads - 1),
             own: Own::default(),
+            crowd: Crowd::default(),
         };
         for index in 1..n_threads {
             let shared = Arc::clone(&pool.shared);
@@ -125,6 +137,7 @@ impl ThreadPool {
     /// Runs a job in all threads and waits for it; the error is the message of a panic.
     pub fn run(&mut self, job: Job) -> Result<(), String> {
         let shared = &*self.shared;
+        let watch = Crowd::watch();
         shared.team.barrier.mend();
         // SAFETY: only the lifetime changes. No worker uses the job after the last has counted up `ended`,
         // which is awaited below, and the next use of the field overwrites it.
@@ -135,10 +148,12 @@ impl ThreadPool {
         let n_workers = self.workers.len();
         shared.running.0.store(n_workers, Ordering::Relaxed);
         shared.epoch.advance();
-        shared.run_part(job, 0, &mut self.own);
+        let generation = shared.run_part(job, 0, &mut self.own);
         if n_workers > 0 {
-            shared.ended.wait(ended, IDLE, &NEVER);
+            shared.ended.wait(ended, IDLE);
         }
+        shared.generation.store(generation, Ordering::Relaxed);
+        shared.team.barrier.set_crowded(self.crowd.after(watch));
         let mut failure = shared
             .failure
             .lock()
@@ -211,23 +226,29 @@ mod tests {
         }
     }
 
-    /// An outbox that is overwritten while others read it would change the sums.
+    /// A piece that is handed out twice or never, or a barrier that is missing where shares are used again, would
+    /// change the counts.
     #[test]
-    fn what_is_posted_is_read_by_all() {
+    fn every_item_of_every_dispatch_is_taken_once() {
         let mut pool = ThreadPool::new(3).unwrap();
-        let wrong = AtomicUsize::new(0);
-        let job = |part: &mut Part| {
-            for round in 0..300 {
-                let value = (round * 10 + part.index) as f32;
-                part.post(1 + round).0[round] = value;
-                part.wait();
-                let sum: f32 = (0..3).map(|n| part.posted(n, 1 + round)[round]).sum();
-                let is_wrong = sum != (3 * round * 10 + 3) as f32;
-                wrong.fetch_add(usize::from(is_wrong), Ordering::Relaxed);
-            }
-        };
-        pool.run(&job).unwrap();
-        assert_eq!(wrong.load(Ordering::Relaxed), 0);
+        for _ in 0..20 {
+            let done: Vec<AtomicUsize> = (0..3000).map(|_| AtomicUsize::new(0)).collect();
+            let job = |part: &mut Part| {
+                for dispatch in 0..30 {
+                    let mut pieces = part.divide(100);
+                    while let Some(piece) = part.take(&mut pieces) {
+                        for item in piece {
+                            done[100 * dispatch + item].fetch_add(1, Ordering::Relaxed);
+                        }
+                    }
+                    if dispatch % 7 == 0 {
+                        part.wait();
+                    }
+                }
+            };
+            pool.run(&job).unwrap();
+            assert!(done.iter().all(|n| n.load(Ordering::Relaxed) == 1));
+        }
     }
 
     /// A wake-up that is lost would leave the others asleep.
@@ -249,7 +270,7 @@ mod tests {
     fn sleeping_workers_are_woken() {
         let mut pool = ThreadPool::new(2).unwrap();
         for _ in 0..3 {
-            std::thread::sleep(3 * IDLE);
+            std::thread::sleep(3 * IDLE.offer);
             let runs = AtomicUsize::new(0);
             pool.run(&|_| {
                 runs.fetch_add(1, Ordering::Relaxed);

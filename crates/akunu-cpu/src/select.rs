@@ -18,11 +18,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::ArgmaxPartial => simd::<sampling::ArgmaxPartial>(isa),
         KernelId::BiasAdd => simd::<elementwise::BiasAdd>(isa),
         KernelId::EmbeddingLookup(_) => embedding::lookup,
-        KernelId::FlashAttentionDecode
-        | KernelId::FlashAttentionDecodeFast
-        | KernelId::FlashAttentionDecodeParallel
-        | KernelId::FlashAttentionPrefill
-        | KernelId::FlashAttentionPrefillV2 => simd::<attention::Attention>(isa),
+        kernel if attention::is_attention(kernel) => simd::<attention::Attention>(isa),
         KernelId::GeluGate => simd::<elementwise::Gate<true>>(isa),
         KernelId::GumbelTopK => sampling::gumbel_topk,
         KernelId::HeadNormRopeNeoxBatchKvWrite => simd::<rope::RopeBatch<true, true>>(isa),

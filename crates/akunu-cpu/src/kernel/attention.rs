@@ -8,10 +8,11 @@ mod few;
 mod many;
 mod product;
 
-use akunu_kernels::Constant;
 use akunu_kernels::kernel::attention::formula::query_offset;
 use akunu_kernels::kernel::attention::mask::Mask;
 use akunu_kernels::kernel::attention::{head_dim, n_slots};
+use akunu_kernels::table::Args;
+use akunu_kernels::{Constant, KernelId};
 use akunu_types::params::AttentionParams;
 use half::f16;
 
@@ -31,12 +32,37 @@ impl Body for Attention {
         let problem = Problem::of(call);
         // SAFETY: the CPU has the instructions.
         unsafe {
-            if problem.n_queries < MANY && problem.head_dim.is_multiple_of(L::N) {
-                few::run::<L>(&problem, part);
-            } else {
-                many::run::<L>(&problem, part);
+            let shared = few::shared_len(problem.n_queries, &problem.params, problem.n_slots);
+            match call.panels.sums(shared) {
+                Some(shared) if problem.is_few() && problem.head_dim.is_multiple_of(L::N) => {
+                    few::run::<L>(&problem, part, shared);
+                }
+                _ => many::run::<L>(&problem, part),
             }
         }
+    }
+}
+
+/// Whether a kernel of the table is one of those that this one stands for.
+pub(crate) fn is_attention(kernel: KernelId) -> bool {
+    matches!(
+        kernel,
+        KernelId::FlashAttentionDecode
+            | KernelId::FlashAttentionDecodeFast
+            | KernelId::FlashAttentionDecodeParallel
+            | KernelId::FlashAttentionPrefill
+            | KernelId::FlashAttentionPrefillV2
+    )
+}
+
+/// Floats that all parts share in the attention of a dispatch, whatever its position is.
+pub(crate) fn shared_len(args: &Args) -> usize {
+    let params: AttentionParams = args.params();
+    match params.seq_len as usize {
+        n_queries if n_queries < MANY => {
+            few::shared_len(n_queries, &params, n_slots(args, &params) as usize)
+        }
+        _ => 0,
     }
 }
 
@@ -95,6 +121,11 @@ impl<'a> Problem<'a> {
             o,
             params,
         }
+    }
+
+    /// Whether there are so few queries that reading the keys takes longer than everything else.
+    fn is_few(&self) -> bool {
+        self.n_queries < MANY
     }
 
     /// Where a query of a head begins, and its output.

@@ -101,7 +101,6 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
     if super::tiled::run(call, part, (&weight, &product), x, y) {
         return;
     }
-    let range = part.range(weight.groups());
     let vectors = Vectors::of(x, &product, product.lda as usize);
     let job = Job {
         functions,
@@ -114,7 +113,7 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         shape: vectors.shape,
         quant: job.weight.quant(),
     };
-    job.multiply(vectors, Some(x_is), range, part);
+    job.multiply(vectors, Some(x_is), part);
 }
 
 /// `y = alpha (act(gate) * up) wᵀ + beta y`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
@@ -140,14 +139,13 @@ impl<const GELU: bool> Body for Gated<GELU> {
             // SAFETY: the CPU has the instructions.
             unsafe { gated::<L, GELU>(&gate[row.clone()], &up[row], into) };
         }
-        let range = part.range(weight.groups());
         let job = Job {
             functions,
             weight,
             product,
             y,
         };
-        job.multiply(Vectors::of(&numbers, &product, k), None, range, part);
+        job.multiply(Vectors::of(&numbers, &product, k), None, part);
         part.scratch.vectors = numbers;
     }
 }
@@ -161,17 +159,24 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Multiplies the vectors with groups `range` of the weight's rows; `x_is` names vectors that other products may
-    /// have too.
-    fn multiply(&self, x: Vectors, x_is: Option<Quantised>, range: Range<usize>, part: &mut Part) {
+    /// Multiplies the vectors with the weight's rows, a piece of them at a time; `x_is` names vectors that other
+    /// products may have too.
+    fn multiply(&self, x: Vectors, x_is: Option<Quantised>, part: &mut Part) {
+        let mut pieces = part.divide(self.weight.groups());
         match self.weight {
-            Weight::Rows(rows) => self.multiply_rows(&rows, x, range),
+            Weight::Rows(rows) => {
+                while let Some(range) = part.take(&mut pieces) {
+                    self.multiply_rows(&rows, x, range);
+                }
+            }
             Weight::Panels(matrix) => {
                 if x_is.is_none() || part.quantised != x_is {
                     self.quantise(matrix, x, part.scratch);
                     part.quantised = x_is;
                 }
-                self.multiply_panels(matrix, &part.scratch.activations[..x.count()], range);
+                while let Some(range) = part.take(&mut pieces) {
+                    self.multiply_panels(matrix, &part.scratch.activations[..x.count()], range);
+                }
             }
         }
     }

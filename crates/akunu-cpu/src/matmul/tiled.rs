@@ -4,7 +4,7 @@
 use akunu_kernels::kernel::matmul::product::Product;
 
 use super::dots::BATCH;
-use super::format::CELL;
+use super::format::{CELL, ROWS};
 use super::gemm::Shape;
 use super::product::Weight;
 use super::{avx2, columns, expand, float_gemm, gemm};
@@ -90,6 +90,11 @@ pub(crate) fn run(
     // The whole of y, as far as the last of its rows goes.
     let [_, _, y_bytes] = product.bytes();
     let y = y.pointer::<f32>(y_bytes / size_of::<f32>());
+    let groups = match layout {
+        Layout::Columns => shape.n.div_ceil(ROWS),
+        Layout::Tiles | Layout::FloatTiles => shape.n.div_ceil(gemm::PAIR),
+    };
+    let mut pieces = part.divide(groups);
     // SAFETY: the machine has the instructions; x is laid out, since all parts have passed the barrier; each part
     // has rows of the weight, and so columns of y, of its own.
     unsafe {
@@ -109,17 +114,21 @@ pub(crate) fn run(
                     scratch,
                     y,
                 };
-                multiply(&job, part.range(matrix.plan.count()));
+                while let Some(range) = part.take(&mut pieces) {
+                    multiply(&job, range);
+                }
             }
             Weight::Panels(matrix) => {
                 let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
-                let range = part.range(shape.n.div_ceil(gemm::PAIR));
-                gemm::multiply(matrix, &shape, packed, (y, scratch), range);
+                while let Some(range) = part.take(&mut pieces) {
+                    gemm::multiply(matrix, &shape, packed, (y, scratch), range);
+                }
             }
             Weight::Rows(rows) => {
                 let scratch = part.scratch.take::<u8>(float_gemm::SCRATCH).as_mut_ptr();
-                let range = part.range(shape.n.div_ceil(gemm::PAIR));
-                float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
+                while let Some(range) = part.take(&mut pieces) {
+                    float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
+                }
             }
         }
     }

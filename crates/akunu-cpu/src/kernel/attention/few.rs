@@ -4,112 +4,147 @@
 //! weights `exp(score - m)`; and `sum = sum * exp(m_before - m) + Σ weight * v`, likewise the sum of
 //! the weights. The output is one sum over the other.
 //!
-//! Where the KV heads cannot be shared evenly, each part takes a share of the keys of every head, and
-//! the sums of the parts are put together: with `m` the largest of all parts, each part's sums count
-//! `exp(m_part - m)` times.
+//! Many keys are cut into runs of [`RUN`], which the parts take as they can; the sums of the runs are put together
+//! afterwards: with `m` the largest score of all runs, each run's sums count `exp(m_run - m)` times. How keys are cut
+//! depends on their number alone, so that the result is the same for every number of threads.
 
 mod block;
 
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention;
+use akunu_types::params::AttentionParams;
 
 use self::block::Block;
 use super::{BLOCK, LOWEST, Problem};
-use crate::part::Part;
+use crate::part::{Part, Scratch};
 use crate::simd::Lanes;
 
 /// The largest head that the kernels of the table take.
 const MAX_HEAD_DIM: usize = attention::MAX_HEAD_DIM as usize;
 
-/// With fewer keys than this a head is not worth sharing.
-const MIN_SHARED_KEYS: usize = 48;
+/// Keys that are attended to in one go: some microseconds of work.
+const RUN: usize = 128;
 
-/// All queries.
+/// Floats that the sums of all runs take with `n_keys` keys in the cache.
+pub(super) fn shared_len(n_queries: usize, params: &AttentionParams, n_keys: usize) -> usize {
+    let heads = params.n_heads as usize;
+    let of_heads = n_queries * heads * (MAX_HEAD_DIM + 2);
+    of_heads * n_keys.div_ceil(RUN)
+}
+
+/// All queries. `shared` has room for the sums of all runs.
 ///
 /// # Safety
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part) {
+pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part, shared: *mut f32) {
     let n_units = problem.n_queries * problem.n_kv_heads;
-    let n_keys = problem.mask.keys(problem.n_queries - 1).len();
-    // SAFETY: each unit, and in `merge` each output, belongs to one part.
-    unsafe {
-        if n_units.is_multiple_of(part.count) || n_keys < MIN_SHARED_KEYS {
-            for unit in part.range(n_units) {
-                let (query, kv_head) = (unit / problem.n_kv_heads, unit % problem.n_kv_heads);
-                let keys = problem.mask.keys(query);
-                let len = State::len(problem);
-                let memory = part.scratch.take::<f32>(len + room(problem));
-                let (state, memory) = memory.split_at_mut(len);
-                let mut state = State::of(problem, state);
-                state.attend::<L>(problem, (query, kv_head), keys, memory);
-                for g in 0..problem.group {
-                    let head = kv_head * problem.group + g;
-                    let sum = &state.sums[g * problem.head_dim..][..problem.head_dim];
-                    problem.finish(query, head, sum, state.weights[g]);
-                }
-            }
-        } else {
-            share::<L>(problem, part, n_units);
+    let n_runs = problem.mask.keys(problem.n_queries - 1).len().div_ceil(RUN);
+    let sums = Sums {
+        problem,
+        n_runs: n_runs.max(1),
+        first: shared,
+    };
+    let mut pieces = part.divide(n_units * sums.n_runs);
+    while let Some(items) = part.take(&mut pieces) {
+        for item in items {
+            // SAFETY: each item belongs to one part.
+            unsafe { sums.attend::<L>(item, part.scratch) };
         }
+    }
+    if sums.n_runs > 1 {
+        part.wait();
+        for row in part.range(n_units * problem.group) {
+            // SAFETY: all runs have ended, and each row is one part's.
+            unsafe { sums.merge(row / problem.group, row % problem.group) };
+        }
+    }
+}
+
+/// The sums of each run of keys for each unit: a query and a KV head.
+struct Sums<'a> {
+    problem: &'a Problem<'a>,
+    n_runs: usize,
+    /// A state for each run of each unit.
+    first: *mut f32,
+}
+
+impl Sums<'_> {
+    /// The query and the KV head of a unit.
+    fn unit(&self, unit: usize) -> (usize, usize) {
+        (
+            unit / self.problem.n_kv_heads,
+            unit % self.problem.n_kv_heads,
+        )
+    }
+
+    /// Attends to one run of one unit. If there is no other run, the output is stored.
+    ///
+    /// # Safety
+    /// That of [`run`], and nobody else has this item.
+    #[inline(always)]
+    unsafe fn attend<L: Lanes>(&self, item: usize, scratch: &mut Scratch) {
+        let problem = self.problem;
+        let (unit, run) = (item / self.n_runs, item % self.n_runs);
+        let (query, kv_head) = self.unit(unit);
+        let keys = problem.mask.keys(query);
+        let from = (keys.start + run * RUN).min(keys.end);
+        let keys = from..(from + RUN).min(keys.end);
+        let len = State::len(problem);
+        let memory = scratch.take::<f32>(len + room(problem));
+        let (own, memory) = memory.split_at_mut(len);
+        let state = match self.n_runs {
+            1 => own,
+            // SAFETY: the item's place is within the shared memory, and nobody else's.
+            _ => unsafe { std::slice::from_raw_parts_mut(self.first.add(item * len), len) },
+        };
+        let mut state = State::of(problem, state);
+        // SAFETY: by the caller's promise.
+        unsafe { state.attend::<L>(problem, (query, kv_head), keys, memory) };
+        if self.n_runs > 1 {
+            return;
+        }
+        for g in 0..problem.group {
+            let sum = &state.sums[g * problem.head_dim..][..problem.head_dim];
+            let head = kv_head * problem.group + g;
+            // SAFETY: the outputs of a unit are those of its item.
+            unsafe { problem.finish(query, head, sum, state.weights[g]) };
+        }
+    }
+
+    /// Puts the sums of all runs for head `g` of a unit together and stores the output.
+    ///
+    /// # Safety
+    /// All runs have ended, and the output belongs to this part.
+    unsafe fn merge(&self, unit: usize, g: usize) {
+        let problem = self.problem;
+        let (len, head_dim, group) = (State::len(problem), problem.head_dim, problem.group);
+        let state = |run: usize| {
+            let at = (unit * self.n_runs + run) * len;
+            // SAFETY: by the caller's promise nobody writes there any more.
+            unsafe { std::slice::from_raw_parts(self.first.add(at), len) }
+        };
+        let peak_of = |run: usize| state(run)[group * head_dim + g];
+        let peak = (0..self.n_runs).map(peak_of).fold(LOWEST, f32::max);
+        let mut weight = 0.0;
+        let total = &mut [0.0; MAX_HEAD_DIM][..head_dim];
+        for run in 0..self.n_runs {
+            let factor = (peak_of(run) - peak).exp();
+            weight += factor * state(run)[group * (head_dim + 1) + g];
+            for (total, sum) in total.iter_mut().zip(&state(run)[g * head_dim..]) {
+                *total += factor * sum;
+            }
+        }
+        let (query, kv_head) = self.unit(unit);
+        // SAFETY: by the caller's promise.
+        unsafe { problem.finish(query, kv_head * group + g, total, weight) };
     }
 }
 
 /// Floats of scratch that [`State::attend`] wants.
 fn room(problem: &Problem) -> usize {
     problem.group * (problem.head_dim + BLOCK)
-}
-
-/// Each part attends to its share of the keys of every unit, then the parts' sums are put together.
-///
-/// # Safety
-/// That of [`run`].
-#[inline(always)]
-unsafe fn share<L: Lanes>(problem: &Problem, part: &mut Part, n_units: usize) {
-    let len = State::len(problem);
-    let (index, count) = (part.index, part.count);
-    let (posted, scratch) = part.post(n_units * len);
-    for (unit, state) in posted.chunks_exact_mut(len).enumerate() {
-        let (query, kv_head) = (unit / problem.n_kv_heads, unit % problem.n_kv_heads);
-        let keys = problem.mask.keys(query);
-        let at = |part: usize| keys.start + keys.len() * part / count;
-        let own = at(index)..at(index + 1);
-        let mut state = State::of(problem, state);
-        let room = scratch.take::<f32>(room(problem));
-        // SAFETY: by the caller's promise.
-        unsafe { state.attend::<L>(problem, (query, kv_head), own, room) };
-    }
-    part.wait();
-    for row in part.range(n_units * problem.group) {
-        let (unit, g) = (row / problem.group, row % problem.group);
-        // SAFETY: each row is one part's.
-        unsafe { merge(problem, part, n_units, (unit, g)) };
-    }
-}
-
-/// Puts the sums of all parts for one head of a unit together and stores the output.
-///
-/// # Safety
-/// The output belongs to this part.
-#[inline(always)]
-unsafe fn merge(problem: &Problem, part: &Part, n_units: usize, (unit, g): (usize, usize)) {
-    let (len, head_dim, group) = (State::len(problem), problem.head_dim, problem.group);
-    let state = |n: usize| &part.posted(n, n_units * len)[unit * len..][..len];
-    let peak_of = |n: usize| state(n)[group * head_dim + g];
-    let peak = (0..part.count).map(peak_of).fold(LOWEST, f32::max);
-    let mut weight = 0.0;
-    let total = &mut [0.0; MAX_HEAD_DIM][..head_dim];
-    for n in 0..part.count {
-        let factor = (peak_of(n) - peak).exp();
-        weight += factor * state(n)[group * (head_dim + 1) + g];
-        for (total, sum) in total.iter_mut().zip(&state(n)[g * head_dim..]) {
-            *total += factor * sum;
-        }
-    }
-    let (query, kv_head) = (unit / problem.n_kv_heads, unit % problem.n_kv_heads);
-    // SAFETY: by the caller's promise.
-    unsafe { problem.finish(query, kv_head * group + g, total, weight) };
 }
 
 /// What is known after some keys, for each head of a group.

@@ -7,8 +7,7 @@
 //! 2. `m' = max(m, S)`, `P = exp(S - m')` and the sums of weights need no step across lanes,
 //! 3. `O = O * exp(m - m') + P V`.
 //!
-//! Parts share the jobs: the longest first, dealt out forwards and backwards in turn, since with causal
-//! attention later queries see more keys.
+//! Parts take jobs as they can, the longest first: with causal attention later queries see more keys.
 
 use std::ops::Range;
 
@@ -25,8 +24,8 @@ const JOB_ROWS: usize = 128;
 const MAX_QUERIES: usize = 64;
 /// Queries of a job are not divided further than this.
 const MIN_QUERIES: usize = 8;
-/// As many jobs a part make the shares even.
-const JOBS_PER_PART: usize = 4;
+/// As many jobs can be shared evenly by any usual number of threads.
+const ENOUGH_JOBS: usize = 64;
 
 /// All queries.
 ///
@@ -34,42 +33,34 @@ const JOBS_PER_PART: usize = 4;
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
 pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part) {
-    let block = queries_per_job(problem, part.count);
+    let block = queries_per_job(problem);
     let n_blocks = problem.n_queries.div_ceil(block);
-    let n_jobs = n_blocks * problem.n_kv_heads;
-    for at in (0..n_jobs).filter(|&at| dealt_to(at, part.count) == part.index) {
-        let (from_last, kv_head) = (at / problem.n_kv_heads, at % problem.n_kv_heads);
-        let first = (n_blocks - 1 - from_last) * block;
-        let job = Job {
-            problem,
-            kv_head,
-            first,
-            n_queries: block.min(problem.n_queries - first),
-        };
-        // SAFETY: each job has its own rows of the output.
-        unsafe { job.run::<L>(part.scratch.take(job.room::<L>())) };
+    let mut jobs = part.divide(n_blocks * problem.n_kv_heads);
+    while let Some(piece) = part.take(&mut jobs) {
+        for at in piece {
+            let (from_last, kv_head) = (at / problem.n_kv_heads, at % problem.n_kv_heads);
+            let first = (n_blocks - 1 - from_last) * block;
+            let job = Job {
+                problem,
+                kv_head,
+                first,
+                n_queries: block.min(problem.n_queries - first),
+            };
+            // SAFETY: each job has its own rows of the output.
+            unsafe { job.run::<L>(part.scratch.take(job.room::<L>())) };
+        }
     }
 }
 
-/// A power of two.
-fn queries_per_job(problem: &Problem, n_parts: usize) -> usize {
+/// A power of two, which does not depend on the number of threads: nor does the result then.
+fn queries_per_job(problem: &Problem) -> usize {
     let most = (JOB_ROWS / problem.group).clamp(1, MAX_QUERIES);
     let mut block = 1 << most.ilog2();
     let n_jobs = |block| problem.n_queries.div_ceil(block) * problem.n_kv_heads;
-    while block > MIN_QUERIES && n_jobs(block) < JOBS_PER_PART * n_parts {
+    while block > MIN_QUERIES && n_jobs(block) < ENOUGH_JOBS {
         block /= 2;
     }
     block
-}
-
-/// Whose turn it is: 0, 1, 2, 2, 1, 0, 0, 1, …
-fn dealt_to(at: usize, n_parts: usize) -> usize {
-    let (round, place) = (at / n_parts, at % n_parts);
-    if round.is_multiple_of(2) {
-        place
-    } else {
-        n_parts - 1 - place
-    }
 }
 
 /// A block of queries of the heads that share one KV head.
