@@ -5,8 +5,9 @@
 //!   they meet only at the barriers that the plan asks for.
 //! * `select` chooses a kernel for each row of the kernel table and each level of instructions
 //!   ([`Isa`]). A kernel that has no fast form here runs its twin, so that every plan runs.
-//! * `matmul` has the matrix products and their layout of weights.
-//! * [`bandwidth`] measures how fast memory is read: the floor of decoding.
+//! * `matmul` has the matrix products and their layout of weights; `tiles` the tile instructions of some CPUs.
+//! * [`bandwidth`] measures how fast memory is read: the floor of decoding; [`measure_barrier`] what it costs that
+//!   threads wait for each other.
 //!
 //! Unsafe code rests on three facts: a checked plan touches nothing outside of its buffers, a barrier
 //! stands wherever two dispatches touch the same bytes, and within a dispatch the parts write ranges
@@ -14,6 +15,7 @@
 
 pub mod bandwidth;
 mod barrier;
+mod barrier_cost;
 mod call;
 mod cores;
 mod crowd;
@@ -28,7 +30,10 @@ mod pieces;
 mod pool;
 mod select;
 mod simd;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
 mod twin;
 
+pub use barrier_cost::measure_barrier;
 pub use device::{CpuDevice, CpuError, CpuOptions};
 pub use isa::{Isa, UnknownIsa};

@@ -14,8 +14,6 @@ mod row;
 mod rows;
 
 #[cfg(target_arch = "x86_64")]
-mod amx;
-#[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -28,15 +26,11 @@ mod expand;
 #[cfg(target_arch = "x86_64")]
 mod float_gemm;
 #[cfg(target_arch = "x86_64")]
-mod float_tiles;
-#[cfg(target_arch = "x86_64")]
 mod gemm;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod tiled;
-#[cfg(target_arch = "x86_64")]
-mod transpose;
 
 use std::sync::Arc;
 
@@ -92,6 +86,9 @@ pub(crate) struct Panels {
     tiles: Option<Pages>,
     sums: Option<Pages>,
 }
+
+/// Bytes of the file that all parts together read between two times that they give pages back.
+const BYTES_AT_ONCE: usize = 16 << 20;
 
 /// A weight that has no panels yet.
 struct Wanted<'a> {
@@ -159,15 +156,19 @@ impl Panels {
                 wanted.extend(Wanted::of(&product, slice, buffers));
             }
         }
-        self.lay_out(&wanted, pool)?;
-        for w in &wanted {
-            buffers.forget(w.weight.buffer, w.weight.offset, w.source.bytes.len());
-        }
+        self.lay_out(&wanted, buffers, pool)?;
         grow(&mut self.tiles, tiles, "tiles")?;
         grow(&mut self.sums, sums, "sums of attention")
     }
 
-    fn lay_out(&mut self, wanted: &[Wanted], pool: &mut ThreadPool) -> Result<(), DeviceError> {
+    /// Fills the panels of all weights that are wanted. Each part fills those that it will multiply, in memory beside
+    /// its core if there are several, and gives the pages of the file back as it goes.
+    fn lay_out(
+        &mut self,
+        wanted: &[Wanted],
+        buffers: &Buffers,
+        pool: &mut ThreadPool,
+    ) -> Result<(), DeviceError> {
         if wanted.is_empty() {
             return Ok(());
         }
@@ -181,8 +182,15 @@ impl Panels {
         }
         let job = |part: &mut crate::part::Part| {
             for (w, matrix) in wanted.iter().zip(&matrices) {
-                // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
-                unsafe { matrix.fill(&w.source, part.range(w.plan.count())) };
+                let at_once = (BYTES_AT_ONCE / part.count / w.source.panel_bytes()).max(1);
+                let own = part.range(w.plan.count());
+                for from in own.clone().step_by(at_once) {
+                    let range = from..own.end.min(from + at_once);
+                    // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
+                    unsafe { matrix.fill(&w.source, range.clone()) };
+                    let read = w.source.bytes_of_panels(range);
+                    buffers.forget(w.weight.buffer, w.weight.offset + read.start, read.len());
+                }
             }
         };
         pool.run(&job).map_err(|why| DeviceError::Dispatch {
@@ -190,6 +198,10 @@ impl Panels {
             kernel: "panels".into(),
             why,
         })?;
+        // What is left: scales behind the rows, and pages that belong to two parts.
+        for w in wanted {
+            buffers.forget(w.weight.buffer, w.weight.offset, w.source.bytes.len());
+        }
         memory.prefer_large();
         self.matrices
             .extend(wanted.iter().map(|w| key(w.weight)).zip(matrices));

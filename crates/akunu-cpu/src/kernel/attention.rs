@@ -37,7 +37,7 @@ impl Body for Attention {
                 Some(shared) if problem.is_few() && problem.head_dim.is_multiple_of(L::N) => {
                     few::run::<L>(&problem, part, shared);
                 }
-                _ => many::run::<L>(&problem, part),
+                _ => many::run::<L>(&problem, part, call.isa),
             }
         }
     }

@@ -5,9 +5,9 @@
 
 use std::arch::x86_64::*;
 
-use super::amx::TILE;
 use super::cells512::{Cell, Cells, ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
 use super::format::{CELL, Quant, ROWS};
+use crate::tiles::TILE;
 
 /// Writes cells `from..to` of a panel as tiles.
 ///

@@ -1,6 +1,6 @@
 //! Products of floating-point rows with many vectors by tile instructions: what a prompt runs with such weights.
 //!
-//! Both sides are split in two parts ([`float_tiles`](super::float_tiles)), and `w₁ x₁ + w₁ x₂ + w₂ x₁` is summed.
+//! Both sides are split in two parts ([`Split`]), and `w₁ x₁ + w₁ x₂ + w₂ x₁` is summed.
 //! Here rows of weights are the rows of the left factor, as they lie in the file, and vectors are the columns of the
 //! right one; so the sums come out turned and are turned back when they are stored. x is cut into tiles once, by all
 //! threads; then each thread takes pairs of groups of 16 rows.
@@ -10,17 +10,17 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::amx::{TILE, Tiles};
-use super::float_tiles::{Split, masks};
 use super::format::{CELL, ROWS};
 use super::gemm::Shape;
 use super::rows::{Float, Rows};
-use super::transpose::transpose;
+use crate::tiles::{Split, TILE, Tiles, masks, transpose};
 
 /// Rows, and vectors, of a block of sums.
 const BLOCK: usize = 2 * ROWS;
-/// Cells that are made tiles at once, where tiles are used for many blocks: 256 KiB.
-const RUN: usize = 64;
+/// Cells that are made tiles at once, where tiles are used for many blocks.
+const RUN: usize = 32;
+/// Blocks of rows whose tiles are multiplied with the same tiles of x: 512 KiB, a part of the second cache.
+const SLAB: usize = 4;
 /// The same where they are used for one block: small enough for the first cache.
 const SHORT_RUN: usize = 8;
 /// Bytes of both parts of a cell.
@@ -31,8 +31,8 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
     m.div_ceil(16) * cols.div_ceil(CELL) * PARTS
 }
 
-/// Bytes that the tiles of a block of rows take, and the sums.
-pub const SCRATCH: usize = 2 * RUN * PARTS + BLOCK * BLOCK * 4;
+/// Bytes that the tiles of a slab take, and the sums.
+pub const SCRATCH: usize = 2 * SLAB * RUN * PARTS + BLOCK * BLOCK * 4;
 
 /// Cuts groups of 16 vectors `range` of x into tiles at `packed`: line p of a tile has pair p of each vector.
 ///
@@ -115,20 +115,22 @@ impl Job<'_> {
         let blocks = self.shape.m.div_ceil(BLOCK);
         // The sums of a single block stay in the registers from run to run.
         let stay = blocks == 1;
-        let run = if stay { SHORT_RUN } else { RUN };
-        for at in range {
+        let (run, slab) = if stay { (SHORT_RUN, 1) } else { (RUN, SLAB) };
+        for first in range.clone().step_by(slab) {
+            let slab = first..range.end.min(first + slab);
             for from in (0..cells).step_by(run) {
                 let to = (from + run).min(cells);
                 // SAFETY: as the caller says.
                 unsafe {
-                    for which in 0..2 {
-                        self.expand::<T>(2 * at + which, (from, to), self.place(which));
+                    for group in 2 * slab.start..2 * slab.end {
+                        self.expand::<T>(group, (from, to), self.place(group - 2 * slab.start));
                     }
-                    for block in 0..blocks {
+                    for (block, at) in (0..blocks).flat_map(|b| slab.clone().map(move |at| (b, at)))
+                    {
                         if !stay || from == 0 {
                             tiles.zero();
                         }
-                        self.sum::<T>(&mut tiles, block, (from, to));
+                        self.sum::<T>(&mut tiles, (at - slab.start, block), (from, to));
                         if !stay || to == cells {
                             let first = stay || from == 0;
                             let beta = if first { self.shape.beta } else { 1.0 };
@@ -140,7 +142,7 @@ impl Job<'_> {
         }
     }
 
-    /// Where the tiles of group `which` (0 or 1) of a block of rows begin.
+    /// Where the tiles of group `which` of a slab begin.
     fn place(&self, which: usize) -> *mut u8 {
         self.scratch.wrapping_add(which * RUN * PARTS)
     }
@@ -174,11 +176,16 @@ impl Job<'_> {
         }
     }
 
-    /// Adds the products of cells `from..to` with a block of 32 vectors.
+    /// Adds the products of cells `from..to` of block `at` of the slab with a block of 32 vectors.
     ///
     /// # Safety
     /// The tiles of the block of rows are made.
-    unsafe fn sum<T: Split>(&self, tiles: &mut Tiles, block: usize, (from, to): (usize, usize)) {
+    unsafe fn sum<T: Split>(
+        &self,
+        tiles: &mut Tiles,
+        (at, block): (usize, usize),
+        (from, to): (usize, usize),
+    ) {
         let cells = self.rows.cols.div_ceil(CELL);
         let last = self.shape.tile_rows() - 1;
         // A missing second group is a copy of the first, whose sums are not stored.
@@ -186,7 +193,7 @@ impl Job<'_> {
             let group = (2 * block + which).min(last);
             self.packed.wrapping_add((group * cells + from) * PARTS)
         });
-        let w = [0, 1].map(|which| self.place(which).cast_const());
+        let w = [0, 1].map(|which| self.place(2 * at + which).cast_const());
         // SAFETY: as many tiles are at each place.
         unsafe {
             if T::REST {
@@ -204,7 +211,7 @@ impl Job<'_> {
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
     unsafe fn store(&self, tiles: &mut Tiles, (at, block): (usize, usize), beta: f32) {
         let shape = self.shape;
-        let sums = self.place(2).cast::<f32>();
+        let sums = self.place(2 * SLAB).cast::<f32>();
         // SAFETY: the scratch memory has room for a block.
         unsafe { tiles.store(sums, 4 * BLOCK, true) };
         for (half, quarter) in [(0, 0), (0, 1), (1, 0), (1, 1)] {

@@ -1,19 +1,34 @@
 //! Products of panels with many vectors by tile instructions: what a prompt runs with quantised weights.
 //!
-//! x is rounded to bf16 and cut into tiles of 16 vectors and 32 columns once, by all threads. Then each
-//! thread takes pairs of panels: it turns a run of their cells into bf16 tiles, which stay in its cache, and
-//! multiplies them with all of x in blocks of 32 × 32 sums.
+//! x is rounded to bf16 and cut into tiles of 16 vectors and 32 columns once, by all threads. Then each thread takes
+//! *slabs*, some pairs of panels at a time:
+//!
+//! ```text
+//! for each run of cells
+//!     turn the run of all panels of the slab into bf16 tiles             (they stay in the second cache)
+//!     for each 32 vectors
+//!         for each pair of panels
+//!             32 × 32 sums += tiles of x (first cache) · tiles of the pair
+//! ```
+//!
+//! so that x, which all threads read from the shared cache, is read once for a whole slab. With 32 vectors or fewer x is
+//! small and the weights are used once: then a slab is one pair, whose sums stay in the registers from run to run.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::amx::{TILE, Tiles};
 use super::expand::expand;
 use super::format::{CELL, ROWS};
 use super::matrix::Matrix;
+use crate::tiles::{TILE, Tiles};
 
-/// Cells that are expanded at once: 64 KiB of tiles for each of a pair of panels.
-const RUN: usize = 64;
+/// Cells that are expanded at once. The tiles of x that a block of sums multiplies with them, 32 KiB, fit the first
+/// cache.
+const RUN: usize = 16;
+/// Pairs of panels of a slab, at most: 128 KiB of tiles.
+const SLAB: usize = 4;
+/// Bytes of the tiles of a pair of panels.
+const PAIR_TILES: usize = 2 * RUN * TILE;
 /// Outputs of a pair of panels.
 pub const PAIR: usize = 2 * ROWS;
 
@@ -46,8 +61,17 @@ pub fn packed_bytes(m: usize, cells: usize) -> usize {
     m.div_ceil(16) * cells * TILE
 }
 
-/// Bytes that the tiles of a pair of panels take, and a block of sums.
-pub const SCRATCH: usize = 2 * RUN * TILE + PAIR * PAIR * 4;
+/// Bytes that the tiles of a slab take, and a block of sums.
+pub const SCRATCH: usize = SLAB * PAIR_TILES + PAIR * PAIR * 4;
+
+/// Pairs of panels that a thread should take at once, if `n_threads` share the outputs.
+pub fn pairs_at_once(shape: &Shape, n_threads: usize) -> usize {
+    let pairs = shape.n.div_ceil(PAIR);
+    match shape.tile_rows() {
+        ..=2 => 1,
+        _ => (pairs / n_threads).clamp(1, SLAB),
+    }
+}
 
 /// Cuts rows of tiles `range` of x into tiles at `packed`.
 ///
@@ -96,43 +120,40 @@ pub unsafe fn multiply(
 ) {
     // SAFETY: the processor has AMX.
     let mut tiles = unsafe { Tiles::configure() };
-    for pair in range {
-        for from in (0..matrix.plan.cells).step_by(RUN) {
-            let to = (from + RUN).min(matrix.plan.cells);
-            // SAFETY: as the caller says.
-            unsafe {
-                expand_pair(matrix, pair, (from, to), scratch);
-                let block = Block {
-                    matrix,
-                    shape,
-                    packed,
-                    scratch,
-                    cells: (from, to),
-                };
-                let mut row = 0;
-                while row < shape.tile_rows() {
-                    block.multiply(&mut tiles, pair, row, y);
-                    row += 2;
+    let mut block = Block {
+        matrix,
+        shape,
+        packed,
+        scratch,
+        cells: (0, 0),
+        y,
+    };
+    let runs = (0..matrix.plan.cells).step_by(RUN);
+    let runs = runs.map(|from| (from, (from + RUN).min(matrix.plan.cells)));
+    for first in range.clone().step_by(SLAB) {
+        let slab = first..range.end.min(first + SLAB);
+        // SAFETY: as the caller says.
+        unsafe {
+            if shape.tile_rows() <= 2 {
+                for pair in slab {
+                    block.multiply_through(&mut tiles, pair, runs.clone());
                 }
+                continue;
+            }
+            for cells in runs.clone() {
+                block.cells = cells;
+                block.multiply_run(&mut tiles, slab.clone());
             }
         }
     }
 }
 
-/// Where the tiles of panel `which` (0 or 1) of a pair begin.
-fn tile_place(scratch: *mut u8, which: usize) -> *mut u8 {
-    scratch.wrapping_add(which * RUN * TILE)
-}
-
-/// # Safety
-/// As [`multiply`].
-unsafe fn expand_pair(matrix: &Matrix, pair: usize, cells: (usize, usize), scratch: *mut u8) {
-    for which in 0..2 {
-        let at = 2 * pair + which;
-        // A missing second panel is a copy of the first, whose outputs are not stored.
-        let panel = matrix.panel(at.min(matrix.plan.count() - 1));
-        // SAFETY: the scratch memory has room for RUN tiles at each place.
-        unsafe { expand(matrix.plan.quant, panel, cells, tile_place(scratch, which)) };
+/// Asks for `lines` cache lines from `at` on.
+#[inline]
+fn fetch(at: *const u8, lines: usize) {
+    for line in 0..lines {
+        // SAFETY: a prefetch may name any address.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.wrapping_add(64 * line).cast()) };
     }
 }
 
@@ -143,55 +164,132 @@ struct Block<'a> {
     packed: *const u8,
     scratch: *mut u8,
     cells: (usize, usize),
+    y: *mut f32,
 }
 
 impl Block<'_> {
-    /// Computes the sums of tile rows `row` and `row + 1` with a pair of panels.
+    /// Adds a run of cells of all pairs of a slab to all sums.
+    ///
+    /// # Safety
+    /// As [`multiply`], for all functions here.
+    unsafe fn multiply_run(&self, tiles: &mut Tiles, slab: Range<usize>) {
+        let (from, to) = self.cells;
+        // SAFETY: as the caller says.
+        unsafe {
+            for (at, pair) in slab.clone().enumerate() {
+                self.expand_pair(pair, at);
+            }
+            for row in (0..self.shape.tile_rows()).step_by(2) {
+                for (at, pair) in slab.clone().enumerate() {
+                    // The next rows of x, a part with each pair.
+                    let next = self.x(row + 2 + at % 2);
+                    let lines = (to - from) * TILE / 64;
+                    match slab.len() {
+                        0..=2 => fetch(next, lines),
+                        _ => fetch(next.wrapping_add(at / 2 * lines / 2 * 64), lines / 2),
+                    }
+                    self.multiply(tiles, (pair, at), row);
+                }
+            }
+        }
+    }
+
+    /// All sums of one pair and at most 32 vectors.
     ///
     /// # Safety
     /// As [`multiply`].
-    unsafe fn multiply(&self, tiles: &mut Tiles, pair: usize, row: usize, y: *mut f32) {
+    unsafe fn multiply_through(
+        &mut self,
+        tiles: &mut Tiles,
+        pair: usize,
+        runs: impl Iterator<Item = (usize, usize)>,
+    ) {
+        let both = self.shape.tile_rows() > 1;
+        tiles.zero();
+        // SAFETY: as the caller says.
+        unsafe {
+            for cells in runs {
+                self.cells = cells;
+                self.expand_pair(pair, 0);
+                self.sum(tiles, 0, 0, both);
+            }
+            let sums = self.scratch.add(SLAB * PAIR_TILES).cast::<f32>();
+            tiles.store(sums, 4 * PAIR, both);
+            self.combine(sums, self.shape.beta, (0, PAIR * pair));
+        }
+    }
+
+    /// The tiles of row `row` of x in this run.
+    fn x(&self, row: usize) -> *const u8 {
+        let at = (row * self.matrix.plan.cells + self.cells.0) * TILE;
+        self.packed.wrapping_add(at)
+    }
+
+    /// Where the tiles of panel `which` (0 or 1) of pair `at` of the slab begin.
+    fn tile_place(&self, at: usize, which: usize) -> *mut u8 {
+        self.scratch
+            .wrapping_add(at * PAIR_TILES + which * RUN * TILE)
+    }
+
+    /// Turns this run of a pair into tiles.
+    ///
+    /// # Safety
+    /// As [`multiply`].
+    unsafe fn expand_pair(&self, pair: usize, at: usize) {
+        for which in 0..2 {
+            // A missing second panel is a copy of the first, whose outputs are not stored.
+            let panel = (2 * pair + which).min(self.matrix.plan.count() - 1);
+            let panel = self.matrix.panel(panel);
+            let to = self.tile_place(at, which);
+            // SAFETY: the scratch memory has room for RUN tiles at each place.
+            unsafe { expand(self.matrix.plan.quant, panel, self.cells, to) };
+        }
+    }
+
+    /// Adds this run to the sums of tile rows `row` and `row + 1` with pair `at` of the slab.
+    ///
+    /// # Safety
+    /// As [`multiply`].
+    unsafe fn multiply(&self, tiles: &mut Tiles, (pair, at): (usize, usize), row: usize) {
         let shape = self.shape;
         let both = row + 1 < shape.tile_rows();
         let (rows, first) = (if both { 32 } else { 16 }, self.cells.0 == 0);
         let beta = if first { shape.beta } else { 1.0 };
         let inside = 16 * row + rows <= shape.m && PAIR * (pair + 1) <= shape.n;
         let plain = shape.alpha == 1.0 && (beta == 0.0 || beta == 1.0);
-        let at = y.wrapping_add(16 * row * shape.ldc + PAIR * pair);
+        let y = self.y.wrapping_add(16 * row * shape.ldc + PAIR * pair);
         // SAFETY: inside, the block of y is whole; else the sums go through the scratch memory.
         unsafe {
             if inside && plain {
                 match beta {
                     0.0 => tiles.zero(),
-                    _ => tiles.load(at, 4 * shape.ldc, both),
+                    _ => tiles.load(y, 4 * shape.ldc, both),
                 }
-                self.sum(tiles, row, both);
-                tiles.store(at, 4 * shape.ldc, both);
+                self.sum(tiles, at, row, both);
+                tiles.store(y, 4 * shape.ldc, both);
             } else {
-                let sums = self.scratch.add(2 * RUN * TILE).cast::<f32>();
+                let sums = self.scratch.add(SLAB * PAIR_TILES).cast::<f32>();
                 tiles.zero();
-                self.sum(tiles, row, both);
+                self.sum(tiles, at, row, both);
                 tiles.store(sums, 4 * PAIR, both);
-                self.combine(sums, beta, (16 * row, PAIR * pair), y);
+                self.combine(sums, beta, (16 * row, PAIR * pair));
             }
         }
     }
 
-    /// Adds the products of all tiles of the run.
+    /// Adds the products of all tiles of the run with pair `at` of the slab.
     ///
     /// # Safety
     /// As [`multiply`].
-    unsafe fn sum(&self, tiles: &mut Tiles, row: usize, both: bool) {
-        let (from, to) = self.cells;
-        let cells = self.matrix.plan.cells;
-        let x = |row: usize| self.packed.wrapping_add((row * cells + from) * TILE);
-        let w = [0, 1].map(|which| tile_place(self.scratch, which).cast_const());
-        // SAFETY: `to - from` tiles are at each place.
+    unsafe fn sum(&self, tiles: &mut Tiles, at: usize, row: usize, both: bool) {
+        let n = self.cells.1 - self.cells.0;
+        let w = [0, 1].map(|which| self.tile_place(at, which).cast_const());
+        // SAFETY: `n` tiles are at each place.
         unsafe {
             if both {
-                tiles.multiply_two([x(row), x(row + 1)], w, to - from);
+                tiles.multiply_two([self.x(row), self.x(row + 1)], w, n);
             } else {
-                tiles.multiply_one(x(row), w, to - from);
+                tiles.multiply_one(self.x(row), w, n);
             }
         }
     }
@@ -200,13 +298,13 @@ impl Block<'_> {
     ///
     /// # Safety
     /// As [`multiply`]; `sums` is a block.
-    unsafe fn combine(&self, sums: *const f32, beta: f32, (row, col): (usize, usize), y: *mut f32) {
+    unsafe fn combine(&self, sums: *const f32, beta: f32, (row, col): (usize, usize)) {
         let shape = self.shape;
         for r in 0..PAIR.min(shape.m - row) {
             for c in 0..PAIR.min(shape.n - col) {
                 // SAFETY: within the block and within y.
                 unsafe {
-                    let to = y.add((row + r) * shape.ldc + col + c);
+                    let to = self.y.add((row + r) * shape.ldc + col + c);
                     let sum = shape.alpha * sums.add(r * PAIR + c).read();
                     to.write(if beta == 0.0 {
                         sum

@@ -7,6 +7,7 @@ use akunu_types::block::{
 };
 use akunu_types::{DType, SharedStruct};
 use half::f16;
+use std::ops::Range;
 
 use super::format::{CELL, Quant, ROWS, SUPER, Scales};
 
@@ -264,6 +265,17 @@ impl<'a> Source<'a> {
             bytes,
             stride: weight.dtype.bytes_of(weight.stride).unwrap_or(0),
         }
+    }
+
+    /// Bytes of the rows of a panel.
+    pub fn panel_bytes(&self) -> usize {
+        (ROWS * self.stride).max(1)
+    }
+
+    /// Where the rows of some panels lie.
+    pub fn bytes_of_panels(&self, panels: Range<usize>) -> Range<usize> {
+        let at = |panel: usize| (panel * self.panel_bytes()).min(self.bytes.len());
+        at(panels.start)..at(panels.end)
     }
 }
 

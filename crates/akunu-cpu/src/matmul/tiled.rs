@@ -11,6 +11,7 @@ use super::{avx2, columns, expand, float_gemm, gemm};
 use crate::call::{Call, Place};
 use crate::isa::Isa;
 use crate::part::Part;
+use crate::pieces::Pieces;
 use crate::simd;
 
 /// How x is laid out for all parts.
@@ -90,11 +91,18 @@ pub(crate) fn run(
     // The whole of y, as far as the last of its rows goes.
     let [_, _, y_bytes] = product.bytes();
     let y = y.pointer::<f32>(y_bytes / size_of::<f32>());
-    let groups = match layout {
-        Layout::Columns => shape.n.div_ceil(ROWS),
-        Layout::Tiles | Layout::FloatTiles => shape.n.div_ceil(gemm::PAIR),
+    let (groups, at_once) = match layout {
+        Layout::Columns => (shape.n.div_ceil(ROWS), 1),
+        Layout::Tiles | Layout::FloatTiles => (
+            shape.n.div_ceil(gemm::PAIR),
+            gemm::pairs_at_once(&shape, part.count),
+        ),
     };
-    let mut pieces = part.divide(groups);
+    let mut pieces = part.divide(groups.div_ceil(at_once));
+    let take = |part: &Part, pieces: &mut Pieces| {
+        let piece = part.take(pieces)?;
+        Some(piece.start * at_once..groups.min(piece.end * at_once))
+    };
     // SAFETY: the machine has the instructions; x is laid out, since all parts have passed the barrier; each part
     // has rows of the weight, and so columns of y, of its own.
     unsafe {
@@ -114,19 +122,19 @@ pub(crate) fn run(
                     scratch,
                     y,
                 };
-                while let Some(range) = part.take(&mut pieces) {
+                while let Some(range) = take(part, &mut pieces) {
                     multiply(&job, range);
                 }
             }
             Weight::Panels(matrix) => {
                 let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
-                while let Some(range) = part.take(&mut pieces) {
+                while let Some(range) = take(part, &mut pieces) {
                     gemm::multiply(matrix, &shape, packed, (y, scratch), range);
                 }
             }
             Weight::Rows(rows) => {
                 let scratch = part.scratch.take::<u8>(float_gemm::SCRATCH).as_mut_ptr();
-                while let Some(range) = part.take(&mut pieces) {
+                while let Some(range) = take(part, &mut pieces) {
                     float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
                 }
             }

@@ -42,7 +42,7 @@ pub(crate) unsafe fn sum(numbers: &[f32]) -> f32 {
 
 /// 16 floats.
 #[derive(Clone, Copy)]
-pub(super) struct Avx512(__m512);
+pub(crate) struct Avx512(__m512);
 
 /// The first `n` lanes.
 #[inline]

@@ -9,12 +9,16 @@
 //!
 //! Parts take jobs as they can, the longest first: with causal attention later queries see more keys.
 
+#[cfg(target_arch = "x86_64")]
+mod tiled;
+
 use std::ops::Range;
 
 use half::f16;
 
 use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
 use super::{BLOCK, LOWEST, Problem};
+use crate::isa::Isa;
 use crate::part::Part;
 use crate::simd::{Lanes, exp};
 
@@ -32,7 +36,7 @@ const ENOUGH_JOBS: usize = 64;
 /// # Safety
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part) {
+pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part, isa: Isa) {
     let block = queries_per_job(problem);
     let n_blocks = problem.n_queries.div_ceil(block);
     let mut jobs = part.divide(n_blocks * problem.n_kv_heads);
@@ -46,8 +50,16 @@ pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part) {
                 first,
                 n_queries: block.min(problem.n_queries - first),
             };
-            // SAFETY: each job has its own rows of the output.
-            unsafe { job.run::<L>(part.scratch.take(job.room::<L>())) };
+            // SAFETY: each job has its own rows of the output, and the CPU has the instructions of the level.
+            unsafe {
+                match isa {
+                    #[cfg(target_arch = "x86_64")]
+                    Isa::Amx if job.fits_tiles() => {
+                        job.run_in_tiles(part.scratch.take(job.room_in_tiles()));
+                    }
+                    _ => job.run::<L>(part.scratch.take(job.room::<L>())),
+                }
+            }
         }
     }
 }
@@ -193,7 +205,8 @@ impl Job<'_> {
             product::<L, false>(keys, work.q, work.s, scores);
             problem.cap::<L>(&mut work.s[..n * rows]);
             self.hide(work.s, first, n, rows);
-            weigh::<L>(work, n, rows);
+            let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
+            weigh::<L>(work.s, [peaks, weights, work.factors], n, rows);
             shrink::<L>(work.o, work.factors, columns);
             let weights = Strided {
                 elements: work.s,
@@ -282,34 +295,62 @@ unsafe fn widen<L: Lanes>(from: &[f16], to: &mut [f32]) {
     }
 }
 
-/// Turns the scores of `n` keys into weights, for whole vectors of rows.
+/// Turns the scores of `n` keys into weights, for whole vectors of rows. `of_rows` are the largest score of each row so
+/// far, the sum of its weights, and, as a result, by what its sums shrink.
 ///
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(work: &mut Work, n: usize, rows: usize) {
-    assert!(work.s.len() >= n * rows && rows.is_multiple_of(L::N));
-    assert!(work.peaks.len() == rows && work.weights.len() == rows && work.factors.len() == rows);
+unsafe fn weigh<L: Lanes>(s: &mut [f32], of_rows: [&mut [f32]; 3], n: usize, rows: usize) {
+    assert!(s.len() >= n * rows && rows.is_multiple_of(L::N));
+    assert!(of_rows.iter().all(|of_rows| of_rows.len() == rows));
+    let [peaks, sums, factors] = of_rows.map(<[f32]>::as_mut_ptr);
     for row in (0..rows).step_by(L::N) {
         // SAFETY: `row + N <= rows`, and `n * rows` scores are there.
         unsafe {
-            let scores = work.s.as_mut_ptr().add(row);
-            let before = L::load(work.peaks.as_ptr().add(row));
+            let scores = s.as_mut_ptr().add(row);
+            let before = L::load(peaks.add(row));
             let mut peak = before;
             for i in 0..n {
                 peak = L::load(scores.add(i * rows)).max(peak);
             }
             let factor = exp(before.sub(peak));
-            let weights = work.weights.as_mut_ptr().add(row);
-            let mut weight = L::load(weights).mul(factor);
+            let mut sum = L::load(sums.add(row)).mul(factor);
             for i in 0..n {
                 let weights = exp(L::load(scores.add(i * rows)).sub(peak));
                 weights.store(scores.add(i * rows));
-                weight = weight.add(weights);
+                sum = sum.add(weights);
             }
-            weight.store(weights);
-            peak.store(work.peaks.as_mut_ptr().add(row));
-            factor.store(work.factors.as_mut_ptr().add(row));
+            sum.store(sums.add(row));
+            peak.store(peaks.add(row));
+            factor.store(factors.add(row));
+        }
+    }
+}
+
+/// Hides what lies behind the last of `n` keys of a block.
+#[cfg(target_arch = "x86_64")]
+fn hide_rest(s: &mut [f32], n: usize, rows: usize) {
+    s[n * rows..].fill(f32::NEG_INFINITY);
+}
+
+/// Multiplies each column, of as many numbers as there are factors, by its factor.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn shrink_columns<L: Lanes>(o: &mut [f32], factors: &[f32]) {
+    if factors.iter().all(|&factor| factor == 1.0) {
+        return;
+    }
+    for o in o.chunks_exact_mut(factors.len()) {
+        for (o, factors) in o.chunks_exact_mut(L::N).zip(factors.chunks_exact(L::N)) {
+            // SAFETY: there are `N` of both.
+            unsafe {
+                let product = L::load(o.as_ptr()).mul(L::load(factors.as_ptr()));
+                product.store(o.as_mut_ptr());
+            }
         }
     }
 }

@@ -9,10 +9,10 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::format::CELL;
+use super::COLUMNS;
 
-/// Half of the columns of a cell.
-const HALF: usize = CELL / 2;
+/// Half of the columns of a tile.
+const HALF: usize = COLUMNS / 2;
 
 /// Numbers that can be split.
 pub trait Split: Sized {
@@ -27,9 +27,9 @@ pub trait Split: Sized {
     unsafe fn line(at: *const Self, masks: [u16; 2]) -> [__m512i; 2];
 }
 
-/// Which columns there are in both halves of a cell with `columns` of them.
+/// Which columns there are in both halves of a line with `columns` of them.
 pub fn masks(columns: usize) -> [u16; 2] {
-    let mask = u32::MAX.unbounded_shr(CELL.saturating_sub(columns) as u32);
+    let mask = u32::MAX.unbounded_shr(COLUMNS.saturating_sub(columns) as u32);
     [mask as u16, (mask >> HALF) as u16]
 }
 
@@ -73,7 +73,6 @@ impl Split for bf16 {
     }
 }
 
-/// The nearest bf16, and the bf16 that is nearest to what is left.
 impl Split for f32 {
     const REST: bool = true;
 
@@ -87,11 +86,18 @@ impl Split for f32 {
                 _mm512_maskz_loadu_ps(masks[1], at.wrapping_add(HALF)),
             )
         };
-        let (first_a, first_b) = (nearest(a), nearest(b));
-        let rest_of_a = nearest(_mm512_sub_ps(a, first_a));
-        let rest_of_b = nearest(_mm512_sub_ps(b, first_b));
-        [pairs(first_a, first_b), pairs(rest_of_a, rest_of_b)]
+        split(a, b)
     }
+}
+
+/// Both parts of sixteen pairs of numbers: the nearest bf16, and the bf16 that is nearest to what is left.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+pub fn split(a: __m512, b: __m512) -> [__m512i; 2] {
+    let (first_a, first_b) = (nearest(a), nearest(b));
+    let rest_of_a = nearest(_mm512_sub_ps(a, first_a));
+    let rest_of_b = nearest(_mm512_sub_ps(b, first_b));
+    [pairs(first_a, first_b), pairs(rest_of_a, rest_of_b)]
 }
 
 /// The numbers with the lower 16 bits zero.

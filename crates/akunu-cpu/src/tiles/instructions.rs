@@ -103,8 +103,7 @@ impl Tiles {
         }
     }
 
-    /// Adds `Σ a[t] · b[t]` over `count` tiles: one row of activation tiles and two of weight tiles. Activations are
-    /// loaded past the first cache, which keeps the weights.
+    /// Adds `Σ a[t] · b[t]` over `count` tiles: one row of activation tiles and two of weight tiles.
     ///
     /// # Safety
     /// `a` and both `b` point at `count` tiles each.
@@ -113,7 +112,7 @@ impl Tiles {
         unsafe {
             asm!(
                 "2:",
-                "tileloaddt1 tmm4, [{a} + {s}]",
+                "tileloadd tmm4, [{a} + {s}]",
                 "tileloadd tmm6, [{b0} + {s}]",
                 "tdpbf16ps tmm0, tmm4, tmm6",
                 "tileloadd tmm7, [{b1} + {s}]",
@@ -140,11 +139,11 @@ impl Tiles {
             asm!(
                 "2:",
                 "tileloadd tmm6, [{b0} + {s}]",
-                "tileloaddt1 tmm4, [{a0} + {s}]",
+                "tileloadd tmm4, [{a0} + {s}]",
                 "tdpbf16ps tmm0, tmm4, tmm6",
                 "tileloadd tmm7, [{b1} + {s}]",
                 "tdpbf16ps tmm1, tmm4, tmm7",
-                "tileloaddt1 tmm5, [{a1} + {s}]",
+                "tileloadd tmm5, [{a1} + {s}]",
                 "tdpbf16ps tmm2, tmm5, tmm6",
                 "tdpbf16ps tmm3, tmm5, tmm7",
                 "add {a0}, 1024",

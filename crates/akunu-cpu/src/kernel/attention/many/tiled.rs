@@ -1,0 +1,339 @@
+//! Attention of many queries by tile instructions.
+//!
+//! As in [`super`], rows (query, head) are lanes, so that the steps between the products are the same. With `n` keys
+//! of a block, `d` elements of a head and `r` rows:
+//!
+//! ```text
+//! S  (n, r) = K (n, d) · Qᵗ (d, r)          K as it lies in the cache; Qᵗ is made once for a job
+//! Oᵗ (d, r) = Vᵗ (d, n) · P (n, r) + Oᵗ     Vᵗ is turned in registers; P is S after exp
+//! ```
+//!
+//! bf16 has 8 significant bits, so every factor is split in two parts, and three products are summed ([`Split`]): the
+//! result is as good as that of f32 to 16 bits, while keys and values, which are f16, lose nothing.
+//!
+//! A tile has a line for each of 16 rows of a left factor, or for 16 pairs of rows of a right one; pair p is p and
+//! 16 + p of 32.
+
+use std::arch::x86_64::*;
+
+use half::f16;
+
+use super::{Job, hide_rest, shrink_columns, weigh};
+use crate::kernel::attention::{BLOCK, LOWEST};
+use crate::simd::avx512::Avx512;
+use crate::tiles::{COLUMNS, Split, TILE, Tiles, masks, split, transpose};
+
+/// Bytes of both parts of a tile.
+const PARTS: usize = 2 * TILE;
+/// Rows of a left factor, or columns of a right one, that a block of sums has.
+const SIDE: usize = 32;
+/// Lines of a tile.
+const LINES: usize = 16;
+
+/// With fewer queries tiles are mostly empty.
+pub(super) const MIN_ROWS: usize = 16;
+
+/// The matrices of a job.
+struct Work<'a> {
+    /// `Qᵗ` in tiles: (rows / 16, d / 32).
+    q: *mut u8,
+    /// `K` in tiles: (n / 16, d / 32).
+    k: *mut u8,
+    /// `Vᵗ` in tiles: (d / 16, n / 32).
+    v: *mut u8,
+    /// `P` in tiles: (rows / 16, n / 32).
+    p: *mut u8,
+    /// Scores, then weights, (BLOCK, rows).
+    s: &'a mut [f32],
+    /// Sums of values, (d, rows).
+    o: &'a mut [f32],
+    /// The largest score of each row, the sum of its weights, and by what its sums shrink with this block.
+    peaks: &'a mut [f32],
+    weights: &'a mut [f32],
+    factors: &'a mut [f32],
+}
+
+impl Job<'_> {
+    /// Whether tiles can do this job.
+    pub(super) fn fits_tiles(&self) -> bool {
+        let rows = self.n_queries * self.problem.group;
+        self.problem.head_dim.is_multiple_of(SIDE) && rows >= MIN_ROWS
+    }
+
+    /// Rows, rounded up to whole blocks of sums.
+    fn tile_rows(&self) -> usize {
+        (self.n_queries * self.problem.group).next_multiple_of(SIDE)
+    }
+
+    /// Bytes of the tiles of `Qᵗ`, `K`, `Vᵗ` and `P`.
+    fn tile_bytes(&self) -> [usize; 4] {
+        let (rows, head_dim) = (self.tile_rows(), self.problem.head_dim);
+        let of = |lines: usize, columns: usize| lines / LINES * (columns / COLUMNS) * PARTS;
+        [
+            of(rows, head_dim),
+            of(BLOCK, head_dim),
+            of(head_dim, BLOCK),
+            of(rows, BLOCK),
+        ]
+    }
+
+    /// Floats that the matrices take.
+    pub(super) fn room_in_tiles(&self) -> usize {
+        let tiles: usize = self.tile_bytes().iter().sum();
+        let rows = self.tile_rows();
+        tiles / size_of::<f32>() + (BLOCK + self.problem.head_dim + 3) * rows
+    }
+
+    fn tile_work<'m>(&self, memory: &'m mut [f32]) -> Work<'m> {
+        let rows = self.tile_rows();
+        let [q, k, v, p] = self.tile_bytes();
+        let (tiles, rest) = memory.split_at_mut((q + k + v + p) / size_of::<f32>());
+        let (s, rest) = rest.split_at_mut(BLOCK * rows);
+        let (o, rest) = rest.split_at_mut(self.problem.head_dim * rows);
+        let (peaks, rest) = rest.split_at_mut(rows);
+        let (weights, rest) = rest.split_at_mut(rows);
+        let first = tiles.as_mut_ptr().cast::<u8>();
+        Work {
+            q: first,
+            k: first.wrapping_add(q),
+            v: first.wrapping_add(q + k),
+            p: first.wrapping_add(q + k + v),
+            s,
+            o,
+            peaks,
+            weights,
+            factors: &mut rest[..rows],
+        }
+    }
+
+    /// # Safety
+    /// The CPU has AMX and AVX-512 with BF16, as for all functions here; the rows of the output belong to this part;
+    /// `memory` has [`Job::room_in_tiles`] floats and begins at a cache line.
+    #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    pub(super) unsafe fn run_in_tiles(&self, memory: &mut [f32]) {
+        let mut work = self.tile_work(memory);
+        let keys = self.keys();
+        // SAFETY: as the caller says.
+        unsafe {
+            let mut tiles = Tiles::configure();
+            self.turn_queries(&work);
+            work.o.fill(0.0);
+            work.peaks.fill(LOWEST);
+            work.weights.fill(0.0);
+            for first in keys.clone().step_by(BLOCK) {
+                let n = BLOCK.min(keys.end - first);
+                self.attend_in_tiles(&mut tiles, &mut work, first, n);
+            }
+            self.store_turned(&work);
+        }
+    }
+
+    /// Attends to `n` keys from `first` on.
+    #[inline]
+    #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+    unsafe fn attend_in_tiles(&self, tiles: &mut Tiles, work: &mut Work, first: usize, n: usize) {
+        let (rows, head_dim) = (self.tile_rows(), self.problem.head_dim);
+        // SAFETY: the tiles of both factors are made before they are multiplied, and the sums have room.
+        unsafe {
+            self.cut_keys(work, first, n);
+            self.turn_values(work, first, n);
+            for key in (0..BLOCK).step_by(SIDE) {
+                let k = pair_of_lines(work.k, key, head_dim);
+                for row in (0..rows).step_by(SIDE) {
+                    tiles.zero();
+                    let q = pair_of_lines(work.q, row, head_dim);
+                    tiles.multiply_sums(k, q, head_dim / COLUMNS);
+                    let to = work.s.as_mut_ptr().add(key * rows + row);
+                    tiles.store(to, rows * size_of::<f32>(), true);
+                }
+            }
+            self.problem.cap::<Avx512>(work.s);
+            self.hide(work.s, first, n, rows);
+            hide_rest(work.s, n, rows);
+            let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
+            weigh::<Avx512>(work.s, [peaks, weights, work.factors], BLOCK, rows);
+            split_weights(work, rows);
+            shrink_columns::<Avx512>(work.o, work.factors);
+            for d in (0..head_dim).step_by(SIDE) {
+                let v = pair_of_lines(work.v, d, BLOCK);
+                for row in (0..rows).step_by(SIDE) {
+                    let sums = work.o.as_mut_ptr().add(d * rows + row);
+                    tiles.load(sums, rows * size_of::<f32>(), true);
+                    let p = pair_of_lines(work.p, row, BLOCK);
+                    tiles.multiply_sums(v, p, BLOCK / COLUMNS);
+                    tiles.store(sums, rows * size_of::<f32>(), true);
+                }
+            }
+        }
+    }
+
+    /// `Qᵗ`, scaled: line p of a tile has pair p of each of 16 rows.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn turn_queries(&self, work: &Work) {
+        let (problem, head_dim) = (self.problem, self.problem.head_dim);
+        let scale = _mm512_set1_ps(problem.params.scale);
+        for group in 0..self.tile_rows() / LINES {
+            for cell in 0..head_dim / COLUMNS {
+                let mut parts = [[_mm512_setzero_ps(); LINES]; 2];
+                for r in 0..LINES {
+                    let row = group * LINES + r;
+                    if row >= self.n_queries * problem.group {
+                        break;
+                    }
+                    let head = self.kv_head * problem.group + row % problem.group;
+                    let at = problem.query_at(self.first + row / problem.group, head);
+                    let numbers = &problem.q[at + cell * COLUMNS..][..COLUMNS];
+                    // SAFETY: 32 numbers.
+                    let halves = [0, LINES].map(|at| unsafe {
+                        _mm512_mul_ps(_mm512_loadu_ps(numbers.as_ptr().add(at)), scale)
+                    });
+                    let both = split(halves[0], halves[1]);
+                    for (part, pairs) in parts.iter_mut().zip(both) {
+                        part[r] = _mm512_castsi512_ps(pairs);
+                    }
+                }
+                let to = work
+                    .q
+                    .wrapping_add((group * (head_dim / COLUMNS) + cell) * PARTS);
+                // SAFETY: both parts of a tile.
+                unsafe { store_turned_parts(parts, to) };
+            }
+        }
+    }
+
+    /// `K`: a line for each key. Keys behind the last one are zeros.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn cut_keys(&self, work: &Work, first: usize, n: usize) {
+        let (problem, head_dim) = (self.problem, self.problem.head_dim);
+        for key in 0..BLOCK {
+            let at = problem.row_at(self.kv_head, first + key.min(n - 1));
+            let line = &problem.k[at..][..head_dim];
+            let there = if key < n { COLUMNS } else { 0 };
+            for (cell, numbers) in line.chunks_exact(COLUMNS).enumerate() {
+                let tile = (key / LINES * (head_dim / COLUMNS) + cell) * PARTS;
+                let to = work.k.wrapping_add(tile + 64 * (key % LINES));
+                // SAFETY: 32 numbers, of which a mask reads all or none; a line of both parts of a tile.
+                unsafe {
+                    let [first, rest] = f16::line(numbers.as_ptr(), masks(there));
+                    _mm512_storeu_si512(to.cast(), first);
+                    _mm512_storeu_si512(to.add(TILE).cast(), rest);
+                }
+            }
+        }
+    }
+
+    /// `Vᵗ`: a line for each element of the head. Values behind the last one are zeros.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn turn_values(&self, work: &Work, first: usize, n: usize) {
+        let (problem, head_dim) = (self.problem, self.problem.head_dim);
+        let value = |key: usize, d: usize| match key < n {
+            true => {
+                let at = problem.row_at(self.kv_head, first + key) + d;
+                let numbers = &problem.v[at..][..LINES];
+                // SAFETY: sixteen numbers.
+                _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) })
+            }
+            false => _mm512_setzero_ps(),
+        };
+        for group in 0..head_dim / LINES {
+            for cell in 0..BLOCK / COLUMNS {
+                let mut parts = [[_mm512_setzero_ps(); LINES]; 2];
+                for p in 0..LINES {
+                    let key = cell * COLUMNS + p;
+                    let both = split(value(key, group * LINES), value(key + LINES, group * LINES));
+                    for (part, pairs) in parts.iter_mut().zip(both) {
+                        part[p] = _mm512_castsi512_ps(pairs);
+                    }
+                }
+                let to = work
+                    .v
+                    .wrapping_add((group * (BLOCK / COLUMNS) + cell) * PARTS);
+                // SAFETY: both parts of a tile.
+                unsafe { store_turned_parts(parts, to) };
+            }
+        }
+    }
+
+    /// Turns the sums back, sixteen rows at a time, and stores the outputs.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn store_turned(&self, work: &Work) {
+        let (problem, rows) = (self.problem, self.tile_rows());
+        let len = LINES * problem.head_dim;
+        // SAFETY: the keys are not needed any more, and their tiles take more memory.
+        let sums = unsafe { std::slice::from_raw_parts_mut(work.k.cast::<f32>(), len) };
+        for first in (0..self.n_queries * problem.group).step_by(LINES) {
+            for d in (0..problem.head_dim).step_by(LINES) {
+                // SAFETY: sixteen numbers of sixteen lines of the sums, and of the memory for them turned.
+                unsafe {
+                    let line = |i: usize| work.o.as_ptr().add((d + i) * rows + first);
+                    let lines = std::array::from_fn(|i| _mm512_loadu_ps(line(i)));
+                    for (r, row) in transpose(lines).into_iter().enumerate() {
+                        _mm512_storeu_ps(sums.as_mut_ptr().add(r * problem.head_dim + d), row);
+                    }
+                }
+            }
+            for (r, sum) in sums.chunks_exact(problem.head_dim).enumerate() {
+                let row = first + r;
+                if row < self.n_queries * problem.group {
+                    let head = self.kv_head * problem.group + row % problem.group;
+                    let query = self.first + row / problem.group;
+                    // SAFETY: by the caller's promise.
+                    unsafe { problem.finish(query, head, sum, work.weights[row]) };
+                }
+            }
+        }
+    }
+}
+
+/// The tiles of lines `first` to `first + 31`, which are `columns` long: 16 lines and the next 16.
+fn pair_of_lines(tiles: *mut u8, first: usize, columns: usize) -> [*const u8; 2] {
+    let of_sixteen = columns / COLUMNS * PARTS;
+    let at = first / LINES * of_sixteen;
+    [at, at + of_sixteen].map(|at| tiles.wrapping_add(at).cast_const())
+}
+
+/// `P`: line p of a tile has weights p and 16 + p of each of 16 rows.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+unsafe fn split_weights(work: &Work, rows: usize) {
+    for group in 0..rows / LINES {
+        for cell in 0..BLOCK / COLUMNS {
+            let to = work
+                .p
+                .wrapping_add((group * (BLOCK / COLUMNS) + cell) * PARTS);
+            for p in 0..LINES {
+                let key = cell * COLUMNS + p;
+                let weights = |key: usize| {
+                    let weights = &work.s[key * rows + group * LINES..][..LINES];
+                    // SAFETY: sixteen weights.
+                    unsafe { _mm512_loadu_ps(weights.as_ptr()) }
+                };
+                let [first, rest] = split(weights(key), weights(key + LINES));
+                // SAFETY: line p of both parts of a tile.
+                unsafe {
+                    _mm512_storeu_si512(to.add(64 * p).cast(), first);
+                    _mm512_storeu_si512(to.add(TILE + 64 * p).cast(), rest);
+                }
+            }
+        }
+    }
+}
+
+/// Turns both parts of sixteen lines and stores them as a tile.
+///
+/// # Safety
+/// `to` has room for both parts.
+#[inline]
+#[target_feature(enable = "avx512f")]
+unsafe fn store_turned_parts(parts: [[__m512; LINES]; 2], to: *mut u8) {
+    for (part, lines) in parts.into_iter().enumerate() {
+        for (p, line) in transpose(lines).into_iter().enumerate() {
+            // SAFETY: as the caller says.
+            unsafe { _mm512_storeu_ps(to.add(part * TILE + 64 * p).cast(), line) };
+        }
+    }
+}
