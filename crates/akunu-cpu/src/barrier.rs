@@ -2,34 +2,27 @@
 //!
 //! The last thread to arrive starts a new round, which the others wait to see.
 //!
-//! How long they wait awake depends on the machine. If every thread has a core of its own, all arrive within
-//! microseconds, and going to sleep would cost more than any wait. If other programs want the cores too, the awaited
-//! thread may be without one, and gets one sooner if those that wait let go of theirs ([`crate::crowd`] tells which).
+//! They wait awake: if every thread has a core of its own, all arrive within microseconds, and going to sleep would cost
+//! more than any wait. Where threads have to share cores, [`crate::crowd`] takes some of them out.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::gate::{Gate, Line, Patience};
 
-/// Every thread has a core: a wait this long means that one was stopped after all.
-const ALONE: Patience = Patience {
+/// A wait this long means that a thread has lost its core: another one may need ours.
+const PATIENCE: Patience = Patience {
     spin: Duration::from_micros(500),
-    offer: Duration::from_millis(2),
+    offer: Duration::from_millis(5),
 };
 
-/// Others want the cores: parts of a dispatch seldom differ by more, unless a thread has lost its core.
-const CROWDED: Patience = Patience {
-    spin: Duration::from_micros(20),
-    offer: Duration::from_micros(60),
-};
-
-/// A barrier of a fixed number of threads.
+/// A barrier.
 pub(crate) struct Barrier {
-    n_threads: usize,
+    /// Threads that meet; changed while none is waiting.
+    n_threads: AtomicUsize,
     arrived: Line<AtomicUsize>,
     round: Gate,
     broken: AtomicBool,
-    crowded: AtomicBool,
 }
 
 /// What a thread unwinds with when another one has failed.
@@ -38,29 +31,27 @@ pub(crate) struct Broken;
 impl Barrier {
     pub fn new(n_threads: usize) -> Barrier {
         Barrier {
-            n_threads,
+            n_threads: AtomicUsize::new(n_threads),
             arrived: Line::default(),
             round: Gate::default(),
             broken: AtomicBool::new(false),
-            crowded: AtomicBool::new(false),
         }
     }
 
     /// Returns when all threads have called it. Unwinds with [`Broken`] if one has failed.
     pub fn wait(&self) {
-        if self.n_threads == 1 {
+        let n_threads = self.n_threads.load(Ordering::Relaxed);
+        if n_threads == 1 {
             return;
         }
         // Read before `broken` is looked at: a barrier that breaks after that starts another round.
         let round = self.round.value();
         self.check();
-        if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.n_threads {
+        if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == n_threads {
             self.arrived.0.store(0, Ordering::Relaxed);
             self.round.advance();
         } else {
-            let crowded = self.crowded.load(Ordering::Relaxed);
-            self.round
-                .wait(round, if crowded { CROWDED } else { ALONE });
+            self.round.wait(round, PATIENCE);
         }
         self.check();
     }
@@ -78,14 +69,10 @@ impl Barrier {
         self.round.advance();
     }
 
-    /// Makes it whole again. No thread may be waiting.
-    pub fn mend(&self) {
+    /// Makes it whole again, for this many threads. None may be waiting.
+    pub fn mend(&self, n_threads: usize) {
+        self.n_threads.store(n_threads, Ordering::Relaxed);
         self.arrived.0.store(0, Ordering::Relaxed);
         self.broken.store(false, Ordering::Relaxed);
-    }
-
-    /// Says whether other programs want the cores of these threads.
-    pub fn set_crowded(&self, crowded: bool) {
-        self.crowded.store(crowded, Ordering::Relaxed);
     }
 }

@@ -17,13 +17,14 @@ use crate::isa::Isa;
 use crate::matmul::Panels;
 use crate::memory::Buffers;
 use crate::part::Part;
-use crate::pool::ThreadPool;
+use crate::pool::{MAX_THREADS, ThreadPool};
 use crate::select::select;
 
 /// How the device runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
-    /// Number of threads; `None` for one on each core that the process may use.
+    /// Number of threads; `None` for one on each fast core that the process may use, and fewer while other programs
+    /// want those cores.
     pub threads: Option<usize>,
     /// The instructions; `None` for the best that the machine has.
     pub isa: Option<Isa>,
@@ -53,9 +54,6 @@ pub enum CpuError {
     #[error("cannot start a thread: {0}")]
     Spawn(#[from] io::Error),
 }
-
-/// More threads than any machine has cores.
-const MAX_THREADS: usize = 1024;
 
 /// What a pipeline is on this device.
 struct Pipeline {
@@ -101,7 +99,10 @@ impl CpuDevice {
             buffers: Buffers::default(),
             pipelines: PipelineCache::new(),
             panels: Panels::default(),
-            pool: ThreadPool::new(n_threads)?,
+            pool: match options.threads {
+                Some(_) => ThreadPool::new(n_threads)?,
+                None => ThreadPool::yielding(n_threads)?,
+            },
         })
     }
 

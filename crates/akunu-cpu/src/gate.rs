@@ -40,11 +40,20 @@ impl Gate {
     }
 
     /// Changes it and lets the waiting threads go on. What was written before is seen by them.
-    ///
-    /// A thread that goes to sleep counts itself first, and the kernel puts it to sleep only if the number is still
-    /// the old one: either it is seen here, or it sees the new number.
     pub fn advance(&self) {
         self.value.0.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// The same with a number of the caller's choice, if nobody else changes it.
+    pub fn advance_to(&self, value: u32) {
+        self.value.0.store(value, Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// A thread that goes to sleep counts itself first, and the kernel puts it to sleep only if the number is still
+    /// the old one: either it is seen here, or it sees the new number.
+    fn wake(&self) {
         if self.sleepers.0.load(Ordering::SeqCst) > 0 {
             atomic_wait::wake_all(&self.value.0);
         }

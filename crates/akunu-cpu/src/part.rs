@@ -58,11 +58,16 @@ pub(crate) struct Own {
 }
 
 impl<'a> Part<'a> {
-    /// Part `index` of a job whose pieces have generations after `generation`.
-    pub fn new(index: usize, team: &'a Team, own: &'a mut Own, generation: u32) -> Self {
+    /// Part `index` of the `count` parts of a job, whose pieces have generations after `generation`.
+    pub fn new(
+        (index, count): (usize, usize),
+        team: &'a Team,
+        own: &'a mut Own,
+        generation: u32,
+    ) -> Self {
         Part {
             index,
-            count: team.len(),
+            count,
             team,
             generation,
             divided: 0,
@@ -93,7 +98,7 @@ impl<'a> Part<'a> {
 
     /// The next piece for this part.
     pub fn take(&self, pieces: &mut Pieces) -> Option<Range<usize>> {
-        pieces.next(self.index, &self.team.shares)
+        pieces.next(self.index, &self.team.shares[..self.count])
     }
 
     /// The generation of the last pieces.

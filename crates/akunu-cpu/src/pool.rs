@@ -1,24 +1,26 @@
 //! The threads: started once, fed with jobs, asleep when there are none.
 //!
-//! The caller is part 0 of every job; each worker is one of the others. A job is published by counting
-//! up `epoch`, which idle workers wait for, and is over when the last worker counts up `ended`. A part
-//! that panics breaks the barrier, so that the others leave the job too, and the caller gets the panic's
-//! message.
+//! The caller is part 0 of every job; each worker is one of the others, as long as the job has so many. A job is
+//! published by counting up `epoch`, which idle workers wait for, and is over when the last worker counts up `ended`. A
+//! part that panics breaks the barrier, so that the others leave the job too, and the caller gets the panic's message.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::barrier::Broken;
-use crate::crowd::Crowd;
+use crate::crowd::{Crowd, involuntary_switches};
 use crate::gate::{Gate, Line, Patience};
 use crate::part::{Own, Part, Team};
 use crate::pieces::RING;
+
+/// More threads than any machine has cores.
+pub(crate) const MAX_THREADS: usize = 1024;
 
 /// How long an idle worker stays awake, and a caller that has done its part: the next chain of tokens comes within
 /// that time while somebody reads the last one's text.
@@ -26,6 +28,24 @@ const IDLE: Patience = Patience {
     spin: Duration::from_micros(100),
     offer: Duration::from_millis(2),
 };
+
+/// A job's number and how many parts it has, in one number: who sees one sees the other.
+#[derive(Clone, Copy)]
+struct Epoch(u32);
+
+impl Epoch {
+    const PARTS: u32 = MAX_THREADS.next_power_of_two() as u32 * 2;
+
+    fn parts(self) -> usize {
+        (self.0 % Self::PARTS) as usize
+    }
+
+    /// The next job, of `parts` parts.
+    fn next(self, parts: usize) -> Epoch {
+        let number = (self.0 / Self::PARTS).wrapping_add(1);
+        Epoch(number.wrapping_mul(Self::PARTS) | parts as u32)
+    }
+}
 
 /// What all threads do together.
 type Job<'a> = &'a (dyn Fn(&mut Part) + Sync + 'a);
@@ -35,7 +55,7 @@ struct Shared {
     team: Team,
     /// The present job; written by the caller while no worker runs.
     job: UnsafeCell<Option<Job<'static>>>,
-    /// Counts jobs that began.
+    /// The present job: how many began before it, and how many parts it has ([`Epoch`]).
     epoch: Gate,
     /// Counts jobs that all workers have ended.
     ended: Gate,
@@ -43,6 +63,8 @@ struct Shared {
     running: Line<AtomicUsize>,
     /// Where the generations of the present job's pieces begin; written by the caller while no worker runs.
     generation: AtomicU32,
+    /// How often each thread lost its core in the present job.
+    switches: Vec<Line<AtomicU64>>,
     /// Why the present job failed.
     failure: Mutex<Option<String>>,
     shutdown: AtomicBool,
@@ -57,11 +79,14 @@ unsafe impl Send for Shared {}
 
 impl Shared {
     /// Does one part and notes a panic; gives the generation of its last pieces.
-    fn run_part(&self, job: Job, index: usize, own: &mut Own) -> u32 {
+    fn run_part(&self, job: Job, (index, parts): (usize, usize), own: &mut Own) -> u32 {
+        let before = involuntary_switches();
         let first = self.generation.load(Ordering::Relaxed);
-        let mut part = Part::new(index, &self.team, own, first);
+        let mut part = Part::new((index, parts), &self.team, own, first);
         let result = catch_unwind(AssertUnwindSafe(|| job(&mut part)));
         let last = part.generation();
+        let switches = involuntary_switches() - before;
+        self.switches[index].0.store(switches, Ordering::Relaxed);
         let Err(panic) = result else { return last };
         if !panic.is::<Broken>() {
             let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -82,9 +107,14 @@ impl Shared {
             if self.shutdown.load(Ordering::Acquire) {
                 return;
             }
+            // A worker that has no part may see a job late, or not at all; the caller does not wait for it.
+            let parts = Epoch(seen).parts();
+            if index >= parts {
+                continue;
+            }
             // SAFETY: `epoch` was counted up after the job was written; see `Sync` above.
             if let Some(job) = unsafe { *self.job.get() } {
-                self.run_part(job, index, &mut own);
+                self.run_part(job, (index, parts), &mut own);
             }
             if self.running.0.fetch_sub(1, Ordering::AcqRel) == 1 {
                 self.ended.advance();
@@ -98,7 +128,8 @@ pub(crate) struct ThreadPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
     own: Own,
-    crowd: Crowd,
+    /// Decides how many threads a job has; `None` for always all.
+    crowd: Option<Crowd>,
 }
 
 impl ThreadPool {
@@ -111,6 +142,7 @@ impl ThreadPool {
             ended: Gate::default(),
             running: Line::default(),
             generation: AtomicU32::new(0),
+            switches: (0..n_threads).map(|_| Line::default()).collect(),
             failure: Mutex::new(None),
             shutdown: AtomicBool::new(false),
         });
@@ -118,7 +150,7 @@ impl ThreadPool {
             shared,
             workers: Vec::with_capacity(n_threads - 1),
             own: Own::default(),
-            crowd: Crowd::default(),
+            crowd: None,
         };
         for index in 1..n_threads {
             let shared = Arc::clone(&pool.shared);
@@ -126,6 +158,13 @@ impl ThreadPool {
             pool.workers
                 .push(builder.spawn(move || shared.work(index))?);
         }
+        Ok(pool)
+    }
+
+    /// The same, but jobs leave threads out that other programs take the cores from.
+    pub fn yielding(n_threads: usize) -> io::Result<ThreadPool> {
+        let mut pool = ThreadPool::new(n_threads)?;
+        pool.crowd = Some(Crowd::new(n_threads));
         Ok(pool)
     }
 
@@ -137,23 +176,30 @@ impl ThreadPool {
     /// Runs a job in all threads and waits for it; the error is the message of a panic.
     pub fn run(&mut self, job: Job) -> Result<(), String> {
         let shared = &*self.shared;
-        let watch = Crowd::watch();
-        shared.team.barrier.mend();
+        let begin = Instant::now();
+        let n_parts = (self.crowd.as_ref()).map_or(self.n_threads(), Crowd::active);
+        shared.team.barrier.mend(n_parts);
         // SAFETY: only the lifetime changes. No worker uses the job after the last has counted up `ended`,
         // which is awaited below, and the next use of the field overwrites it.
         let job: Job<'static> = unsafe { std::mem::transmute::<Job, Job<'static>>(job) };
         // SAFETY: no worker runs; see `Sync` of `Shared`.
         unsafe { *shared.job.get() = Some(job) };
         let ended = shared.ended.value();
-        let n_workers = self.workers.len();
+        let n_workers = n_parts - 1;
         shared.running.0.store(n_workers, Ordering::Relaxed);
-        shared.epoch.advance();
-        let generation = shared.run_part(job, 0, &mut self.own);
+        let epoch = Epoch(shared.epoch.value()).next(n_parts);
+        shared.epoch.advance_to(epoch.0);
+        let generation = shared.run_part(job, (0, n_parts), &mut self.own);
         if n_workers > 0 {
             shared.ended.wait(ended, IDLE);
         }
         shared.generation.store(generation, Ordering::Relaxed);
-        shared.team.barrier.set_crowded(self.crowd.after(watch));
+        if let Some(crowd) = &mut self.crowd {
+            let switches = shared.switches[..n_parts].iter();
+            let switches = switches.map(|switches| switches.0.load(Ordering::Relaxed));
+            let now = Instant::now();
+            crowd.count(now - begin, now, switches);
+        }
         let mut failure = shared
             .failure
             .lock()
@@ -165,7 +211,8 @@ impl ThreadPool {
 impl Drop for ThreadPool {
     fn drop(&mut self) {
         self.shared.shutdown.store(true, Ordering::Release);
-        self.shared.epoch.advance();
+        let epoch = Epoch(self.shared.epoch.value());
+        self.shared.epoch.advance_to(epoch.next(0).0);
         for worker in self.workers.drain(..) {
             // A worker catches every panic of its jobs, so there is nothing to report.
             let _ = worker.join();
@@ -263,6 +310,26 @@ mod tests {
                 part.wait();
             };
             pool.run(&job).unwrap();
+        }
+    }
+
+    /// A worker that is left out of some jobs and runs one twice, or never again, would change the counts.
+    #[test]
+    fn a_job_of_fewer_parts_leaves_workers_out() {
+        let mut pool = ThreadPool::yielding(4).unwrap();
+        for round in 0..300 {
+            let crowd = pool.crowd.as_mut().unwrap();
+            *crowd = Crowd::of_size(4, 1 + round % 4);
+            let runs: Vec<AtomicUsize> = (0..4).map(|_| AtomicUsize::new(0)).collect();
+            let job = |part: &mut Part| {
+                assert_eq!(part.count, 1 + round % 4);
+                runs[part.index].fetch_add(1, Ordering::Relaxed);
+                part.wait();
+            };
+            pool.run(&job).unwrap();
+            let runs: Vec<usize> = runs.iter().map(|n| n.load(Ordering::Relaxed)).collect();
+            let expected: Vec<usize> = (0..4).map(|n| usize::from(n <= round % 4)).collect();
+            assert_eq!(runs, expected);
         }
     }
 

@@ -117,8 +117,9 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                 }
                 self.at = self.at.add(super_bytes(SCALES));
             }
+            // Into the second cache: more requests can be on their way to it than to the first.
             for line in 0..Self::STRIDE.div_ceil(64) {
-                _mm_prefetch::<_MM_HINT_T0>(self.at.wrapping_add(AHEAD + 64 * line).cast());
+                _mm_prefetch::<_MM_HINT_T1>(self.at.wrapping_add(AHEAD + 64 * line).cast());
             }
             let numbers = widen::<BITS>(self.at);
             let (scales, mins) = self.scales(self.at.add(Self::CELL_BYTES));

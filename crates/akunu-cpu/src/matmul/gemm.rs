@@ -25,6 +25,8 @@ use crate::tiles::{TILE, Tiles};
 /// Cells that are expanded at once. The tiles of x that a block of sums multiplies with them, 32 KiB, fit the first
 /// cache.
 const RUN: usize = 16;
+/// The same where tiles are used once, for few vectors: what was just written is still in the first cache.
+const SHORT_RUN: usize = 8;
 /// Pairs of panels of a slab, at most: 128 KiB of tiles.
 const SLAB: usize = 4;
 /// Bytes of the tiles of a pair of panels.
@@ -128,13 +130,15 @@ pub unsafe fn multiply(
         cells: (0, 0),
         y,
     };
-    let runs = (0..matrix.plan.cells).step_by(RUN);
-    let runs = runs.map(|from| (from, (from + RUN).min(matrix.plan.cells)));
+    let few = shape.tile_rows() <= 2;
+    let (cells, run) = (matrix.plan.cells, if few { SHORT_RUN } else { RUN });
+    let runs = (0..cells).step_by(run);
+    let runs = runs.map(|from| (from, (from + run).min(cells)));
     for first in range.clone().step_by(SLAB) {
         let slab = first..range.end.min(first + SLAB);
         // SAFETY: as the caller says.
         unsafe {
-            if shape.tile_rows() <= 2 {
+            if few {
                 for pair in slab {
                     block.multiply_through(&mut tiles, pair, runs.clone());
                 }

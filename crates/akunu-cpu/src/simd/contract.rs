@@ -30,7 +30,7 @@ fn on_every_level<B: Body>() {
             panels: &panels,
         };
         let mut own = Own::default();
-        kernel::<B>(isa)(&call, &mut Part::new(0, &team, &mut own, 0));
+        kernel::<B>(isa)(&call, &mut Part::new((0, 1), &team, &mut own, 0));
     }
 }
 
