@@ -22,6 +22,9 @@ pub enum Failure {
     /// An asset could not be fetched.
     #[error(transparent)]
     Asset(#[from] akunu_fetch::FetchError),
+    /// A model file could not be written.
+    #[error(transparent)]
+    Model(#[from] akunu_gguf::GgufError),
     /// Another program could not be run, or failed.
     #[error(transparent)]
     Process(#[from] crate::process::ProcessError),

@@ -18,6 +18,7 @@ mod kernels;
 mod neon;
 mod parity;
 mod process;
+mod random_model;
 mod shaders;
 mod test;
 mod workspace;
@@ -56,6 +57,8 @@ enum Command {
     Neon,
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
+    /// Write a GGUF file of a real model's shape, with random weights
+    RandomModel(random_model::Args),
     /// Compile the kernels for the simulator, PTX or Metal
     Shaders(shaders::Args),
     /// Everything that must hold before a change is merged
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Kernels(args) => kernels::run(&args),
         Command::Neon => neon::run(),
         Command::Parity => parity::run(),
+        Command::RandomModel(args) => random_model::run(&args),
         Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),
     };
