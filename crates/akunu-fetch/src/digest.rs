@@ -1,51 +1,14 @@
-//! SHA-256 of files and of streams.
+//! SHA-256 of files and of bytes.
 
 use sha2::{Digest, Sha256};
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
-
-/// A writer that hashes and counts what passes through it.
-pub struct HashingWriter<W> {
-    inner: W,
-    hasher: Sha256,
-    bytes: u64,
-}
-
-impl<W: Write> HashingWriter<W> {
-    /// Wraps a writer.
-    pub fn new(inner: W) -> Self {
-        HashingWriter {
-            inner,
-            hasher: Sha256::new(),
-            bytes: 0,
-        }
-    }
-
-    /// Flushes, and returns the hash in lower-case hex and the number of bytes.
-    pub fn finish(mut self) -> io::Result<(String, u64)> {
-        self.inner.flush()?;
-        Ok((hex(&self.hasher.finalize()), self.bytes))
-    }
-}
-
-impl<W: Write> Write for HashingWriter<W> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        let n = self.inner.write(buffer)?;
-        self.hasher.update(&buffer[..n]);
-        self.bytes += n as u64;
-        Ok(n)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-}
 
 /// The SHA-256 of a file, in lower-case hex.
 pub fn sha256_of_file(path: &Path) -> io::Result<String> {
-    let mut hashing = HashingWriter::new(io::sink());
-    io::copy(&mut std::fs::File::open(path)?, &mut hashing)?;
-    Ok(hashing.finish()?.0)
+    let mut hasher = Sha256::new();
+    io::copy(&mut std::fs::File::open(path)?, &mut hasher)?;
+    Ok(hex(&hasher.finalize()))
 }
 
 /// The SHA-256 of bytes, in lower-case hex.

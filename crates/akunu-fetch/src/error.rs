@@ -1,5 +1,6 @@
 //! Why a file could not be had.
 
+use crate::meter::megabytes;
 use std::path::Path;
 
 /// Why a file could not be had. Each says what to do about it.
@@ -31,6 +32,24 @@ pub enum FetchError {
         /// The tool's own reason.
         said: String,
     },
+    /// There is no room for a download.
+    #[error("the disk is full: {what} needs {} in {folder}{}; make room there and try again, and the \
+             download goes on where it stopped", megabytes(*needed), free_words(*free))]
+    DiskFull {
+        /// What was to be fetched.
+        what: String,
+        /// Where it grows.
+        folder: String,
+        /// Bytes that are still needed there.
+        needed: u64,
+        /// Bytes that are free there, where the system says it.
+        free: Option<u64>,
+    },
+    /// Another process is at work on it.
+    #[error(
+        "another process is fetching {0} at this moment; wait for it or stop it, then try again"
+    )]
+    Busy(String),
     /// What should name a file of a hub does not.
     #[error("`{0}` does not name a file of a hub; write it as hf:owner/repository/file.gguf")]
     HubName(String),
@@ -70,8 +89,11 @@ pub enum FetchError {
         /// What was found.
         found: String,
     },
-    /// An archive lacks a file that the catalogue names.
-    #[error("no archive contains {0}; correct its entry in assets/catalogue.json")]
+    /// An archive lacks a file that the catalogue names, or has it in another order.
+    #[error(
+        "no archive contains {0}, or one that comes before its turn does; correct its entry in \
+         assets/catalogue.json"
+    )]
     NoMember(String),
     /// An archive holds a path that leads out of its folder.
     #[error("the archive holds the path `{0}`, which leads out of its folder; refused")]
@@ -85,15 +107,31 @@ pub enum FetchError {
         source: std::io::Error,
     },
     /// The caller gave up.
-    #[error("the download was stopped; nothing of it is used")]
+    #[error("the download was stopped; the next try goes on where it stopped")]
     Cancelled,
 }
 
 impl FetchError {
+    /// Whether there was no room to write.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        use std::io::ErrorKind::{QuotaExceeded, StorageFull};
+        match self {
+            FetchError::DiskFull { .. } => true,
+            FetchError::Io { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded),
+            _ => false,
+        }
+    }
+
     pub(crate) fn io(path: &Path, source: std::io::Error) -> FetchError {
         FetchError::Io {
             path: path.display().to_string(),
             source,
         }
     }
+}
+
+/// `, where 0.3 MB are free`.
+fn free_words(free: Option<u64>) -> String {
+    let words = |free| format!(", where {} are free", megabytes(free));
+    free.map(words).unwrap_or_default()
 }

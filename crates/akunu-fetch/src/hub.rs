@@ -11,6 +11,8 @@
 use crate::catalogue::File;
 use crate::digest::sha256_of_file;
 use crate::error::FetchError;
+use crate::lock::Lock;
+use crate::space;
 use crate::tool::{self, Ran};
 use crate::watch::Watch;
 use std::fmt;
@@ -96,8 +98,15 @@ impl Hub {
     ) -> Result<PathBuf, FetchError> {
         let folder = root.join("hub").join(&file.owner).join(&file.repository);
         let path = folder.join(&file.path);
+        if path.is_file() {
+            return Ok(path);
+        }
+        let promise = self.ask(file)?;
+        let folder = path.parent().unwrap_or(&folder);
+        fs::create_dir_all(folder).map_err(|source| FetchError::io(folder, source))?;
+        let _lock = Lock::acquire(&lock_of(&path), &file.to_string(), watch)?;
+        // Another process may have brought it while we waited.
         if !path.is_file() {
-            let promise = self.ask(file)?;
             self.bring(file, &promise, &path, watch)?;
         }
         Ok(path)
@@ -165,6 +174,8 @@ impl Hub {
         let folder = path.parent().unwrap_or(path);
         fs::create_dir_all(folder).map_err(|source| FetchError::io(folder, source))?;
         let part = part_of(path, promise);
+        let needed = || promise.bytes.saturating_sub(size(&part));
+        space::require(&file.to_string(), folder, needed())?;
         let mut command = curl();
         command.args(["--fail", "--continue-at", "-", "--output"]);
         command.arg(&part).arg(self.url(file));
@@ -172,8 +183,8 @@ impl Hub {
         let ran = tool::run(command, &part, watch);
         watch.end();
         let ran = ran?;
-        if !ran.status.success() && size(&part) < promise.bytes {
-            return Err(broke_off(file, &part, &ran));
+        if !ran.status.success() && needed() > 0 {
+            return Err(broke_off(file, &part, needed(), &ran));
         }
         accept(file, promise, &part)?;
         fs::rename(&part, path).map_err(|source| FetchError::io(path, source))
@@ -236,12 +247,29 @@ fn part_of(path: &Path, promise: &Promise) -> PathBuf {
     path.with_file_name(format!("{name}.{hash}.part"))
 }
 
+/// What a file of a hub is called, by its part; `None` when it is no part.
+pub(crate) fn whole_of(part: &str) -> Option<&str> {
+    let (whole, hash) = part.strip_suffix(".part")?.rsplit_once('.')?;
+    let is_hash = hash.len() == 16 && hash.chars().all(|c| c.is_ascii_hexdigit());
+    is_hash.then_some(whole)
+}
+
+/// The lock of a file of a hub.
+pub(crate) fn lock_of(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.lock"))
+}
+
 fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-fn broke_off(file: &HubFile, part: &Path, ran: &Ran) -> FetchError {
+fn broke_off(file: &HubFile, part: &Path, needed: u64, ran: &Ran) -> FetchError {
     if ran.status.code() == Some(CURL_WRITE_ERROR) {
+        let is_full = space::free(part).is_some_and(|free| free < needed);
+        if is_full || ran.met_full_disk() {
+            return space::full(&file.to_string(), part.parent().unwrap_or(part), needed);
+        }
         let why = "cannot write what arrives: is the disk full?";
         return FetchError::io(part, std::io::Error::other(why));
     }

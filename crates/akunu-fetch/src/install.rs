@@ -1,14 +1,17 @@
 //! Bringing one asset into the folder of assets: fetch, check, unpack, rename.
 //!
-//! Everything happens in a temporary folder beside the final one, which is removed whatever happens;
-//! the last step is a rename. So a folder under an asset's name is always complete, and a half-done
-//! download is never resumed. A stamp file inside holds the hash of the asset's catalogue entry: the
-//! same stamp means nothing to do.
+//! The files grow in a folder of their own (see [`crate::staging`]); the last step is a rename. So a
+//! folder under an asset's name is always complete. A stamp file inside holds the hash of the asset's
+//! catalogue entry: the same stamp means nothing to do. A lock keeps two processes from fetching the
+//! same asset: the second waits, and finds it there.
 
-use crate::catalogue::{Archive, Asset};
+use crate::catalogue::Asset;
 use crate::digest::{sha256, sha256_of_file};
 use crate::error::FetchError;
+use crate::lock::Lock;
 use crate::registry::Source;
+use crate::space;
+use crate::staging::Staging;
 use crate::unpack;
 use crate::watch::Watch;
 use std::fs;
@@ -42,52 +45,87 @@ pub fn install(asset: &Asset, root: &Path, order: &Order) -> Result<Installed, F
         return Ok(Installed::Present);
     }
     fs::create_dir_all(root).map_err(|source| FetchError::io(root, source))?;
-    let staging = tempfile::Builder::new()
-        .prefix(&format!(".{}-", asset.name))
-        .tempdir_in(root)
-        .map_err(|source| FetchError::io(root, source))?;
-    let unpacked = staging.path().join("unpacked");
-    if !files_from_hub(asset, &unpacked, order)? {
-        let mut archives = Vec::with_capacity(asset.archives.len());
-        for (n, archive) in asset.archives.iter().enumerate() {
-            let downloads = staging.path().join(format!("archive-{n}"));
-            archives.push(download(asset, archive, &downloads, order)?);
-        }
-        for file in &asset.files {
-            unpack::file(&archives, file, &unpacked)?;
-        }
-        for tree in &asset.trees {
-            unpack::tree(&archives, tree, &unpacked)?;
-        }
+    let _lock = Lock::acquire(&lock_of(root, &asset.name), &asset.name, order.watch)?;
+    // Another process may have brought it while we waited.
+    if !order.force && is_present(asset, &folder)? {
+        return Ok(Installed::Present);
     }
-    write_stamp(asset, &unpacked)?;
-    replace(&folder, &unpacked, &staging.path().join("old"))?;
+    let mut staging = Staging::open(asset, root, &stamp_of(asset))?;
+    let filled = fill(asset, root, &mut staging, order);
+    if let Err(error) = filled {
+        let needed = staging.needed();
+        // Why it failed matters more than what stays behind.
+        let _ = staging.leave();
+        return Err(match error.is_disk_full() {
+            true => space::full(&asset.name, root, needed),
+            false => error,
+        });
+    }
+    staging.finish(&folder)?;
     Ok(Installed::Fetched)
 }
 
+/// The lock of an asset.
+pub(crate) fn lock_of(root: &Path, name: &str) -> PathBuf {
+    root.join(format!(".{name}.lock"))
+}
+
+/// Brings all files, from a hub or out of archives, and checks them.
+fn fill(
+    asset: &Asset,
+    root: &Path,
+    staging: &mut Staging,
+    order: &Order,
+) -> Result<(), FetchError> {
+    space::require(&asset.name, root, staging.needed())?;
+    if staging.n_archives() == 0 && files_from_hub(asset, staging, order)? {
+        return write_stamp(asset, &staging.files());
+    }
+    let n_archives = asset.archives.len();
+    if staging.n_archives() > 0 {
+        let (name, n) = (&asset.name, staging.n_archives());
+        order
+            .watch
+            .note(&format!("{name}: {n} of {n_archives} packages are here"));
+    }
+    let mut trees = vec![unpack::Counted::default(); asset.trees.len()];
+    for n in staging.n_archives()..n_archives {
+        let archive = download(asset, n, &staging.download()?, order)?;
+        for (tree, counted) in asset.trees.iter().zip(&mut trees) {
+            unpack::tree(&archive, tree, counted, &staging.files())?;
+        }
+        staging.take(&archive)?;
+    }
+    for (tree, counted) in asset.trees.iter().zip(&trees) {
+        unpack::check_tree(tree, counted)?;
+    }
+    staging.check()?;
+    write_stamp(asset, &staging.files())
+}
+
 /// Brings all files from a hub; `false` when one of them is not there.
-fn files_from_hub(asset: &Asset, unpacked: &Path, order: &Order) -> Result<bool, FetchError> {
+fn files_from_hub(asset: &Asset, staging: &Staging, order: &Order) -> Result<bool, FetchError> {
     if !asset.trees.is_empty() {
         return Ok(false);
     }
     for file in &asset.files {
-        let path = unpacked.join(&file.path);
+        let path = staging.hub().join(&file.path);
         if !order.source.file(file, &path, order.watch)? {
+            staging.clear(&["hub"])?;
             return Ok(false);
         }
     }
+    staging.take_from_hub()?;
     Ok(true)
 }
 
 /// Downloads one archive and checks it; a wrong one is removed.
-fn download(
-    asset: &Asset,
-    archive: &Archive,
-    folder: &Path,
-    order: &Order,
-) -> Result<PathBuf, FetchError> {
-    fs::create_dir_all(folder).map_err(|source| FetchError::io(folder, source))?;
-    let what = format!("{}: downloading {archive}", asset.name);
+fn download(asset: &Asset, n: usize, folder: &Path, order: &Order) -> Result<PathBuf, FetchError> {
+    let archive = &asset.archives[n];
+    let mut what = format!("{}: downloading {archive}", asset.name);
+    if asset.archives.len() > 1 {
+        what += &format!(", {} of {}", n + 1, asset.archives.len());
+    }
     order.watch.begin(&what, archive.bytes);
     let fetched = order.source.archive(archive, folder, order.watch);
     order.watch.end();
@@ -126,14 +164,6 @@ fn is_present(asset: &Asset, folder: &Path) -> Result<bool, FetchError> {
     }
     write_stamp(asset, folder)?;
     Ok(true)
-}
-
-/// Puts `new` in the place of `folder`; what was there goes to `old`.
-fn replace(folder: &Path, new: &Path, old: &Path) -> Result<(), FetchError> {
-    if folder.exists() {
-        fs::rename(folder, old).map_err(|source| FetchError::io(folder, source))?;
-    }
-    fs::rename(new, folder).map_err(|source| FetchError::io(folder, source))
 }
 
 fn write_stamp(asset: &Asset, folder: &Path) -> Result<(), FetchError> {

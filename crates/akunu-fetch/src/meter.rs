@@ -72,6 +72,10 @@ impl<W: Write> Watch for Meter<'_, W> {
         }
     }
 
+    fn note(&self, text: &str) {
+        self.write(&format!("{text}\n"));
+    }
+
     fn is_cancelled(&self) -> bool {
         (self.is_cancelled)()
     }

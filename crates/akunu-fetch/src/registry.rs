@@ -6,6 +6,7 @@
 use crate::catalogue::{Archive, File, Registry};
 use crate::error::FetchError;
 use crate::hub::Hub;
+use crate::space;
 use crate::tool::{reason, run};
 use crate::watch::Watch;
 use std::path::{Path, PathBuf};
@@ -56,6 +57,9 @@ impl Source for Sources {
             }
             Registry::Npm => run(npm_pack(archive, folder), folder, watch)?,
         };
+        if ran.met_full_disk() {
+            return Err(space::full(&archive.to_string(), folder, archive.bytes));
+        }
         if !ran.status.success() {
             return Err(refused(archive, &ran.said));
         }
@@ -67,7 +71,9 @@ impl Source for Sources {
             return Ok(false);
         };
         match hub.bring_exactly(&name.parse()?, file, path, watch) {
-            Err(FetchError::Cancelled) => Err(FetchError::Cancelled),
+            Err(error) if matches!(error, FetchError::Cancelled) || error.is_disk_full() => {
+                Err(error)
+            }
             Err(error) => {
                 tracing::info!(%error, "not from the hub");
                 Ok(false)

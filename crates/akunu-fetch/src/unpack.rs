@@ -1,29 +1,50 @@
 //! Taking files out of archives: zip (wheels) and tar.gz (source distributions, npm packages).
 
 use crate::catalogue::{File, Tree};
-use crate::digest::HashingWriter;
+use crate::digest::sha256_of_file;
 use crate::error::FetchError;
+use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, BufReader, BufWriter, Read};
-use std::path::{Component, Path, PathBuf};
+use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
+use std::path::{Component, Path};
 
-/// Makes one file out of its members and checks its size and hash.
-pub fn file(archives: &[PathBuf], file: &File, folder: &Path) -> Result<(), FetchError> {
+/// How much of a file is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filled {
+    /// Members that were appended.
+    pub n_members: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Appends to a file those of its members that come next and lie in this archive.
+pub fn append(
+    archive: &Path,
+    file: &File,
+    filled: &mut Filled,
+    folder: &Path,
+) -> Result<(), FetchError> {
     let path = folder.join(&file.path);
-    let out = create(&path)?;
-    let mut hashing = HashingWriter::new(BufWriter::new(out));
-    for member in &file.members {
-        let mut found = false;
-        for archive in archives {
-            found = found || copy_member(archive, member, file.bytes, &mut hashing)?;
-        }
-        if !found {
-            return Err(FetchError::NoMember(member.clone()));
-        }
+    let mut out = open_at(&path, filled.bytes)?;
+    while let Some(member) = file.members.get(filled.n_members) {
+        let cap = file.bytes.saturating_sub(filled.bytes);
+        let Some(bytes) = copy_member(archive, member, cap, &mut out)? else {
+            break;
+        };
+        filled.n_members += 1;
+        filled.bytes += bytes;
     }
-    let (sha256, bytes) = hashing
-        .finish()
-        .map_err(|source| FetchError::io(&path, source))?;
+    Ok(())
+}
+
+/// Whether a file has all its members, its size and its hash.
+pub fn check(file: &File, filled: &Filled, folder: &Path) -> Result<(), FetchError> {
+    if let Some(missing) = file.members.get(filled.n_members) {
+        return Err(FetchError::NoMember(missing.clone()));
+    }
+    let path = folder.join(&file.path);
+    let sha256 = sha256_of_file(&path).map_err(|source| FetchError::io(&path, source))?;
+    let bytes = filled.bytes;
     if bytes != file.bytes || sha256 != file.sha256 {
         return Err(FetchError::Corrupt {
             what: file.path.clone(),
@@ -34,43 +55,59 @@ pub fn file(archives: &[PathBuf], file: &File, folder: &Path) -> Result<(), Fetc
     Ok(())
 }
 
-/// Takes a whole folder out of a tar.gz archive and checks how much that was.
-pub fn tree(archives: &[PathBuf], tree: &Tree, folder: &Path) -> Result<(), FetchError> {
-    let (mut n_files, mut bytes) = (0, 0);
-    for archive in archives {
-        each_tar_member(archive, |name, reader| {
-            let Some(rest) = name
-                .strip_prefix(&tree.member)
-                .filter(|rest| is_visible(rest))
-            else {
-                return Ok(());
-            };
-            let path = folder.join(inside(rest)?);
-            let mut out = BufWriter::new(create(&path)?);
-            let left = tree.bytes.saturating_sub(bytes).saturating_add(1);
-            let copied = io::copy(&mut reader.take(left), &mut out);
-            bytes += copied.map_err(|source| FetchError::io(&path, source))?;
-            n_files += 1;
-            Ok(())
-        })?;
-    }
-    if (n_files, bytes) != (tree.n_files, tree.bytes) {
-        return Err(FetchError::Corrupt {
-            what: tree.member.clone(),
-            expected: format!("{} files of {} bytes", tree.n_files, tree.bytes),
-            found: format!("{n_files} files of {bytes} bytes"),
-        });
-    }
-    Ok(())
+/// How much of a folder was taken out so far.
+#[derive(Clone, Debug, Default)]
+pub struct Counted {
+    n_files: u64,
+    bytes: u64,
 }
 
-/// Appends a member to `out`, at most a byte more than `cap`; `false` when the archive lacks it.
+/// Takes what an archive, a tar.gz, has of a folder, and counts it.
+pub fn tree(
+    archive: &Path,
+    tree: &Tree,
+    counted: &mut Counted,
+    folder: &Path,
+) -> Result<(), FetchError> {
+    each_tar_member(archive, |name, reader| {
+        let Some(rest) = name
+            .strip_prefix(&tree.member)
+            .filter(|rest| is_visible(rest))
+        else {
+            return Ok(());
+        };
+        let path = folder.join(inside(rest)?);
+        let mut out = BufWriter::new(create(&path)?);
+        let left = tree.bytes.saturating_sub(counted.bytes).saturating_add(1);
+        let copied =
+            io::copy(&mut reader.take(left), &mut out).and_then(|n| out.flush().map(|()| n));
+        counted.bytes += copied.map_err(|source| FetchError::io(&path, source))?;
+        counted.n_files += 1;
+        Ok(())
+    })
+}
+
+/// Whether a folder is whole.
+pub fn check_tree(tree: &Tree, counted: &Counted) -> Result<(), FetchError> {
+    let Counted { n_files, bytes } = *counted;
+    if (n_files, bytes) == (tree.n_files, tree.bytes) {
+        return Ok(());
+    }
+    Err(FetchError::Corrupt {
+        what: tree.member.clone(),
+        expected: format!("{} files of {} bytes", tree.n_files, tree.bytes),
+        found: format!("{n_files} files of {bytes} bytes"),
+    })
+}
+
+/// Appends a member to `out`, at most a byte more than `cap`, and returns its bytes; `None` when the
+/// archive lacks it.
 fn copy_member(
     archive: &Path,
     member: &str,
     cap: u64,
     out: &mut impl io::Write,
-) -> Result<bool, FetchError> {
+) -> Result<Option<u64>, FetchError> {
     let cap = cap.saturating_add(1);
     let failed = |source| FetchError::io(archive, source);
     if archive
@@ -80,18 +117,15 @@ fn copy_member(
         let reader = BufReader::new(fs::File::open(archive).map_err(failed)?);
         let mut zip = zip::ZipArchive::new(reader).map_err(|e| failed(io::Error::other(e)))?;
         return match zip.by_name(member) {
-            Ok(file) => io::copy(&mut file.take(cap), out)
-                .map_err(failed)
-                .map(|_| true),
-            Err(zip::result::ZipError::FileNotFound) => Ok(false),
+            Ok(file) => io::copy(&mut file.take(cap), out).map_err(failed).map(Some),
+            Err(zip::result::ZipError::FileNotFound) => Ok(None),
             Err(other) => Err(failed(io::Error::other(other))),
         };
     }
-    let mut found = false;
+    let mut found = None;
     each_tar_member(archive, |name, reader| {
-        if name == member && !found {
-            io::copy(&mut reader.take(cap), out).map_err(failed)?;
-            found = true;
+        if name == member && found.is_none() {
+            found = Some(io::copy(&mut reader.take(cap), out).map_err(failed)?);
         }
         Ok(())
     })?;
@@ -114,6 +148,18 @@ fn each_tar_member(
         }
     }
     Ok(())
+}
+
+/// Opens a file to write on from this byte; what lies behind it goes.
+fn open_at(path: &Path, at: u64) -> Result<fs::File, FetchError> {
+    if at == 0 {
+        return create(path);
+    }
+    let failed = |source| FetchError::io(path, source);
+    let mut file = fs::File::options().write(true).open(path).map_err(failed)?;
+    file.set_len(at).map_err(failed)?;
+    file.seek(io::SeekFrom::Start(at)).map_err(failed)?;
+    Ok(file)
 }
 
 fn create(path: &Path) -> Result<fs::File, FetchError> {

@@ -11,6 +11,9 @@ pub trait Watch {
     /// The download is over, well or not.
     fn end(&self);
 
+    /// Something that is worth a line: that another process is waited for, or what is here already.
+    fn note(&self, _text: &str) {}
+
     /// Whether to give up.
     fn is_cancelled(&self) -> bool {
         false
