@@ -140,7 +140,7 @@ mod tests {
         let catalogue = Catalogue::embedded().expect("the catalogue is valid");
         let models = catalogue.assets.iter().filter(|a| a.model().is_some());
         let names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
-        assert_eq!(names, ["smollm2", "gemma3-270m"]);
+        assert_eq!(names, ["smollm2", "gemma3-270m", "qwen2.5-coder-1.5b"]);
     }
 
     /// Fails on a hash with a typing error, a name used twice, or a path that leaves its folder.
