@@ -6,9 +6,11 @@ mod completions;
 mod devices;
 mod generate;
 mod inspect;
+mod list;
 mod perplexity;
 mod pull;
 mod quantize;
+mod rm;
 mod tokenize;
 
 use crate::failure::Failure;
@@ -45,6 +47,8 @@ const COMMANDS: &[Row] = &[
     row::<bench::BenchCommand>(),
     row::<devices::Devices>(),
     row::<pull::Pull>(),
+    row::<list::List>(),
+    row::<rm::Remove>(),
     row::<inspect::Inspect>(),
     row::<quantize::Quantize>(),
     row::<tokenize::Tokenize>(),

@@ -42,6 +42,14 @@ pub enum Failure {
     /// A name of the catalogue that is no model.
     #[error("`{0}` is for tests and cannot be run as a model; see `akunu-cli pull --list`")]
     NotAModel(String),
+    /// A model that is to be removed is not there.
+    #[error("there is no model `{name}` to remove; {here}")]
+    NotStored {
+        /// What was asked for.
+        name: String,
+        /// What there is, in words.
+        here: String,
+    },
     /// There is no place for downloads.
     #[error("there is no folder for downloaded models: set HOME, or give a file with -m")]
     NoCache,

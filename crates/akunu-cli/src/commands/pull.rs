@@ -8,6 +8,8 @@ use clap::Parser;
 use std::io::Write;
 
 /// Fetch a model into the cache, and print where it lies
+///
+/// A download that was stopped goes on where it stopped. `list` shows what is there, `rm` removes it.
 #[derive(Parser)]
 #[command(name = "pull")]
 pub struct Pull {
@@ -30,10 +32,12 @@ impl Run for Pull {
 
 fn list(out: &mut dyn Write) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
+    let names = models::named(&catalogue).map(|asset| asset.name.len());
+    let width = names.max().unwrap_or(0);
     for asset in models::named(&catalogue) {
         writeln!(
             out,
-            "{:<14} {:>10}  {} [{}]",
+            "{:<width$} {:>10}  {} [{}]",
             asset.name,
             megabytes(asset.bytes()),
             asset.what,

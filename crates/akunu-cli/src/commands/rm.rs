@@ -1,0 +1,46 @@
+//! `rm NAME…`: removes models from the cache.
+
+use super::Run;
+use crate::failure::Failure;
+use crate::models;
+use akunu_fetch::megabytes;
+use clap::Parser;
+use std::io::Write;
+
+/// Remove models from the cache, and say how much that freed
+///
+/// Whatever is removed can be pulled again, so that it is not asked for. When one of the names is
+/// unknown, nothing is removed.
+#[derive(Parser)]
+#[command(name = "rm")]
+pub struct Remove {
+    /// Names as `list` prints them
+    #[arg(value_name = "NAME", required = true)]
+    names: Vec<String>,
+}
+
+impl Run for Remove {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let stored = models::stored()?;
+        let is_unknown = |name: &&String| stored.iter().all(|model| model.name != **name);
+        if let Some(name) = self.names.iter().find(is_unknown) {
+            let mut here: Vec<&str> = stored.iter().map(|model| model.name.as_str()).collect();
+            here.dedup();
+            return Err(Failure::NotStored {
+                name: name.clone(),
+                here: match here.is_empty() {
+                    true => "the cache is empty".to_string(),
+                    false => format!("the cache holds {}", here.join(", ")),
+                },
+            });
+        }
+        let mut names = self.names;
+        names.sort();
+        names.dedup();
+        for name in &names {
+            let freed = models::remove(name)?;
+            writeln!(out, "{name}: removed, {} freed", megabytes(freed))?;
+        }
+        Ok(())
+    }
+}
