@@ -9,8 +9,9 @@ mod qwen2;
 mod qwen3;
 mod whisper;
 
-use crate::descriptor::ArchDescriptor;
+use crate::descriptor::{ArchDescriptor, Role};
 use crate::error::ArchError;
+use std::path::Path;
 
 /// Every architecture.
 pub const ALL: &[ArchDescriptor] = &[
@@ -25,25 +26,30 @@ pub const ALL: &[ArchDescriptor] = &[
 ];
 
 /// The architecture that a GGUF file names.
-pub fn by_gguf_name(name: &str) -> Result<ArchDescriptor, ArchError> {
-    find(name, |arch| arch.name == name)
+pub fn by_gguf_name(name: &str) -> Option<ArchDescriptor> {
+    ALL.iter().copied().find(|arch| arch.name == name)
 }
 
 /// The architecture of a `model_type` in `config.json`.
-pub fn by_model_type(name: &str) -> Result<ArchDescriptor, ArchError> {
-    find(name, |arch| arch.model_types.contains(&name))
+pub fn by_model_type(name: &str) -> Option<ArchDescriptor> {
+    let mut all = ALL.iter().copied();
+    all.find(|arch| arch.model_types.contains(&name))
 }
 
-fn find(name: &str, is: impl Fn(&ArchDescriptor) -> bool) -> Result<ArchDescriptor, ArchError> {
-    let found = ALL.iter().copied().find(is);
-    found.ok_or_else(|| ArchError::UnknownArchitecture {
+/// The error of a file that names an architecture without a descriptor.
+pub(crate) fn unknown(path: &Path, name: &str) -> ArchError {
+    ArchError::UnknownArchitecture {
+        path: path.to_path_buf(),
         name: name.to_string(),
-        known: ALL
-            .iter()
-            .map(|arch| arch.name)
-            .collect::<Vec<_>>()
-            .join(", "),
-    })
+        known: runnable().collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The names of the architectures that generate text. The others are described, so that a file can be
+/// looked at, and nothing runs them yet.
+fn runnable() -> impl Iterator<Item = &'static str> {
+    let decoders = ALL.iter().filter(|arch| arch.role == Role::Decoder);
+    decoders.map(|arch| arch.name)
 }
 
 #[cfg(test)]
@@ -54,13 +60,14 @@ mod tests {
     fn names_are_exact_and_an_unknown_one_lists_the_known() {
         assert_eq!(by_gguf_name("qwen2").expect("known").name, "qwen2");
         assert_eq!(by_model_type("mistral").expect("known").name, "llama");
-        let error = by_gguf_name("qwen2moe")
-            .expect_err("only exact names count")
-            .to_string();
+        assert!(by_gguf_name("qwen2moe").is_none(), "only exact names count");
+        let error = unknown(Path::new("x.gguf"), "qwen2moe").to_string();
         assert!(
             error.contains("qwen2moe") && error.contains("llama, qwen2, qwen3"),
             "{error}"
         );
+        let promised = ["bert", "whisper"].map(|name| error.contains(name));
+        assert_eq!(promised, [false, false], "these do not run: {error}");
     }
 
     #[test]

@@ -7,11 +7,13 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum ArchError {
     /// An architecture that has no descriptor.
-    #[error("the architecture `{name}` is not supported; the known ones are {known}")]
+    #[error("{}: the architecture `{name}` is not supported; those that run are {known}", path.display())]
     UnknownArchitecture {
+        /// The file.
+        path: PathBuf,
         /// What the file says.
         name: String,
-        /// What we have.
+        /// What runs.
         known: String,
     },
     /// The metadata of a GGUF file cannot be read as needed.

@@ -132,7 +132,7 @@ fn what_is_missing_or_wrong_is_named() {
     let cases = [
         (
             json!({ "model_type": "mamba" }),
-            "`mamba` is not supported; the known ones are llama",
+            "`mamba` is not supported; those that run are llama",
         ),
         (json!({ "hidden_size": null }), "`hidden_size` is missing"),
         (
@@ -222,7 +222,7 @@ fn gguf_defaults_and_refusals() {
     assert!(
         error
             .expect_err("unknown")
-            .contains("known ones are llama, qwen2")
+            .contains("those that run are llama, qwen2")
     );
     let error = describe_gguf(|header| header.set("llama.block_count", "two"));
     assert!(

@@ -44,7 +44,7 @@ pub(super) fn read(file: &GgufFile, store: &WeightStore) -> Result<ModelConfig, 
     // GGUF holds 1 + w where safetensors hold w.
     let arch = ArchDescriptor {
         norm_adds_one: false,
-        ..arch::by_gguf_name(name)?
+        ..arch::by_gguf_name(name).ok_or_else(|| arch::unknown(file.path(), name))?
     };
 
     let dim = keys.required("embedding_length")?;

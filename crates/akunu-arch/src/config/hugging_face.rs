@@ -19,7 +19,8 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
     let model_type = whole
         .string("model_type")?
         .ok_or_else(|| whole.missing("model_type"))?;
-    let arch = arch::by_model_type(model_type)?;
+    let arch = arch::by_model_type(model_type);
+    let arch = arch.ok_or_else(|| arch::unknown(&path, model_type))?;
     // Safetensors hold the weights as they were trained: split halves.
     let arch = ArchDescriptor {
         rope: arch.rope.map(|_| RopePairing::SplitHalves),

@@ -15,11 +15,36 @@ pub struct GgufError {
 /// Why a GGUF file is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
-    /// The operating system refused.
-    #[error("cannot be opened or written: {0}")]
+    /// The operating system would not let the file be read.
+    #[error("cannot be opened: {0}")]
+    Open(std::io::Error),
+    /// The operating system would not let the file be written.
+    #[error("cannot be written: {0}")]
     Io(#[from] std::io::Error),
+    /// One of the files of a model that is kept in a folder.
+    #[error("is one file of a safetensors model: give the folder that it is in")]
+    OneOfAFolder,
+    /// The file ends in the list of its metadata or tensors, or something in it claims to be longer than
+    /// the file.
+    #[error(
+        "the download is incomplete, or the file is damaged: it ends after {found} bytes ({inside})"
+    )]
+    EndsEarly {
+        /// Bytes of the file.
+        found: usize,
+        /// What does not fit.
+        inside: Box<Problem>,
+    },
+    /// The file ends before the data of its last tensor does.
+    #[error("the download is incomplete: the file has {found} bytes of {wanted}; fetch it again")]
+    Incomplete {
+        /// Bytes of the file.
+        found: usize,
+        /// Bytes that its tensors need.
+        wanted: usize,
+    },
     /// The file does not begin with `GGUF`.
-    #[error("not a GGUF file: it begins with {found:02x?} instead of \"GGUF\"")]
+    #[error("not a GGUF file: {}", begins_with(.found))]
     Magic {
         /// The first bytes, at most four.
         found: Vec<u8>,
@@ -122,7 +147,7 @@ pub enum Problem {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// The file ends inside of it.
-    #[error("the file ends inside of it: the download is incomplete")]
+    #[error("the file ends inside of it")]
     Truncated,
     /// A count or a length that the rest of the file cannot hold.
     #[error("claims {count} elements where the rest of the file holds at most {limit}")]
@@ -341,6 +366,22 @@ fn described(index: usize, name: Option<&str>) -> String {
     }
 }
 
+/// What stands where the magic should, readable if it is text: a web page or a note that was saved
+/// instead of the model is then recognised.
+fn begins_with(found: &[u8]) -> String {
+    match found {
+        [] => "the file is empty".to_string(),
+        _ if super::parse::MAGIC.starts_with(found) => {
+            let n = found.len();
+            format!("it has only {n} bytes, the download is incomplete")
+        }
+        _ => format!(
+            "it begins with \"{}\" instead of \"GGUF\"",
+            found.escape_ascii()
+        ),
+    }
+}
+
 impl Problem {
     /// The problem of one file.
     pub(crate) fn in_file(self, path: impl Into<PathBuf>) -> GgufError {
@@ -348,6 +389,23 @@ impl Problem {
             path: path.into(),
             problem: self,
         }
+    }
+
+    /// The same; if it is that the file ends too early, then with the length of the file.
+    pub(crate) fn in_bytes(self, found: usize) -> Problem {
+        let fault = match &self {
+            Problem::Header { fault, .. } | Problem::Metadata { fault, .. } => fault,
+            Problem::Tensor {
+                fault: TensorFault::Entry(fault),
+                ..
+            } => fault,
+            _ => return self,
+        };
+        if !fault.is_early_end() {
+            return self;
+        }
+        let inside = Box::new(self);
+        Problem::EndsEarly { found, inside }
     }
 
     pub(crate) fn wrong_type(key: &str, found: impl ToString, wanted: &'static str) -> Problem {
@@ -360,6 +418,15 @@ impl Problem {
 }
 
 impl Fault {
+    /// Whether more bytes would help.
+    fn is_early_end(&self) -> bool {
+        match self {
+            Fault::Truncated | Fault::CountBeyondFile { .. } => true,
+            Fault::Element { fault, .. } => fault.is_early_end(),
+            _ => false,
+        }
+    }
+
     /// The fault of one element of an array.
     pub(crate) fn at_element(self, index: usize) -> Fault {
         Fault::Element {

@@ -2,7 +2,7 @@
 
 use super::error::{GgufError, Problem};
 use super::metadata::Metadata;
-use super::parse::ParsedFile;
+use super::parse::{MAGIC, ParsedFile};
 use super::split::SplitName;
 use super::tensor::{TensorInfo, TensorView};
 use crate::index::NameIndex;
@@ -121,8 +121,18 @@ impl GgufFile {
     }
 }
 
+/// Whether a name is that of one of the files of a model folder.
+fn is_of_a_folder(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".safetensors", ".safetensors.index.json"];
+    name == "config.json" || ends.iter().any(|end| name.ends_with(end))
+}
+
 /// Maps and parses one file.
 pub(crate) fn open_part(path: &Path) -> Result<ParsedFile, GgufError> {
-    let file = FileBytes::map(path).map_err(|error| Problem::Io(error).in_file(path))?;
+    let file = FileBytes::map(path).map_err(|error| Problem::Open(error).in_file(path))?;
+    if is_of_a_folder(path) && !file.starts_with(&MAGIC) {
+        return Err(Problem::OneOfAFolder.in_file(path));
+    }
     ParsedFile::new(Arc::new(file))
 }

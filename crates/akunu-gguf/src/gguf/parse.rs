@@ -43,7 +43,8 @@ pub(crate) struct ParsedFile {
 
 impl ParsedFile {
     pub(crate) fn new(file: Arc<FileBytes>) -> Result<ParsedFile, GgufError> {
-        parse(&file).map_err(|problem| problem.in_file(file.path()))
+        let in_file = |problem: Problem| problem.in_bytes(file.len()).in_file(file.path());
+        parse(&file).map_err(in_file)
     }
 }
 
@@ -126,6 +127,13 @@ fn alignment(metadata: &Metadata) -> Result<usize, Problem> {
 }
 
 fn place_all(raw: Vec<RawTensor>, data: DataSection) -> Result<Vec<TensorInfo>, Problem> {
+    let end = raw.iter().filter_map(RawTensor::end).max().unwrap_or(0);
+    if end > data.len {
+        return Err(Problem::Incomplete {
+            found: data.start + data.len,
+            wanted: data.start.saturating_add(end),
+        });
+    }
     let mut tensors = Vec::with_capacity(raw.len());
     let mut previous_end = 0;
     for (index, tensor) in raw.into_iter().enumerate() {

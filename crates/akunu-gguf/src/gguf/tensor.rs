@@ -87,6 +87,12 @@ impl RawTensor {
         })
     }
 
+    /// Where it ends in the data section, if that can be counted.
+    pub(crate) fn end(&self) -> Option<usize> {
+        let size = tensor_bytes(&self.dims, self.dtype).ok()?;
+        usize::try_from(self.offset).ok()?.checked_add(size)
+    }
+
     /// Places the tensor in its file: aligned, inside the data section, after its predecessor.
     pub(crate) fn place(
         self,

@@ -19,6 +19,11 @@ pub enum FolderProblem {
     /// The operating system refused.
     #[error("cannot be opened: {0}")]
     Io(#[from] std::io::Error),
+    /// A folder that is no model.
+    #[error(
+        "is a folder without config.json: give a GGUF file, or a folder with config.json and safetensors"
+    )]
+    NotAModel,
     /// A JSON file that is larger than any real one.
     #[error("is {size} bytes long: at most {limit} are accepted")]
     JsonSize {

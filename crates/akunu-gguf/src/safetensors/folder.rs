@@ -46,6 +46,9 @@ impl ModelFolder {
     pub fn open(path: impl AsRef<Path>) -> Result<ModelFolder, FolderError> {
         let path = path.as_ref();
         let config_path = path.join(CONFIG);
+        if path.is_dir() && !config_path.exists() {
+            return Err(FolderProblem::NotAModel.in_file(path));
+        }
         let config: Value = read_json(&config_path, MAX_CONFIG_BYTES)?;
         let quantization =
             Quantization::from_config(&config).map_err(|problem| problem.in_file(config_path))?;

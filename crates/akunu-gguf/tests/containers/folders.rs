@@ -139,7 +139,7 @@ fn an_index_cannot_lead_out_of_the_folder_or_lie() {
 #[test]
 fn folders_without_the_right_files_are_refused() {
     let empty = tempfile::tempdir().unwrap();
-    refused(empty.path(), "config.json: cannot be opened");
+    refused(empty.path(), "is a folder without config.json");
     refused(folder("{}", &[]).path(), "neither `model.safetensors`");
     refused(folder("{", &[]).path(), "not valid JSON");
     refused(folder(&"[".repeat(1 << 20), &[]).path(), "not valid JSON");

@@ -38,8 +38,14 @@ fn not_gguf() {
         ..RawGguf::valid()
     };
     refused(&other.build(), "not a GGUF file");
-    refused(b"", "not a GGUF file");
-    refused(b"GG", "not a GGUF file");
+    refused(b"<!DOCTYPE html>", "it begins with \"<!DO\"");
+    refused(b"\0\xff\x01\n", r#"it begins with "\x00\xff\x01\n""#);
+    refused(b"", "the file is empty");
+    refused(b"GG", "only 2 bytes, the download is incomplete");
+    refused(
+        b"GGUF\x03",
+        "download is incomplete, or the file is damaged: it ends after 5 bytes",
+    );
 }
 
 #[test]
@@ -175,9 +181,11 @@ fn offsets_beyond_the_file() {
             .build()
     };
     assert!(walk_gguf(&at(32)).is_ok(), "exactly fits");
+    let whole = at(64);
+    let (found, wanted) = (whole.len(), whole.len() + 32);
     refused(
-        &at(64),
-        "needs 32 bytes at offset 64 of a data section of 64",
+        &whole,
+        &format!("download is incomplete: the file has {found} bytes of {wanted}"),
     );
     refused(&at(1 << 40), "download is incomplete");
     refused(&at(u64::MAX - 31), "download is incomplete");

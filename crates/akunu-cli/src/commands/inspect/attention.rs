@@ -66,9 +66,9 @@ pub fn every_nth_is_global(pattern: usize, layers: usize) -> Vec<bool> {
 /// Which layers of this architecture have a window, as far as we know it. `architecture` is GGUF's name
 /// or that of `config.json`.
 pub fn known_windows(architecture: &str, layers: usize) -> Vec<bool> {
-    let known = arch::by_gguf_name(architecture).or_else(|_| arch::by_model_type(architecture));
+    let known = arch::by_gguf_name(architecture).or_else(|| arch::by_model_type(architecture));
     match known.map(|arch| arch.window) {
-        Ok(WindowPattern::AllButEvery { period }) => every_nth_is_global(period as usize, layers),
+        Some(WindowPattern::AllButEvery { period }) => every_nth_is_global(period as usize, layers),
         _ => Vec::new(),
     }
 }
