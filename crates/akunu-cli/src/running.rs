@@ -136,6 +136,7 @@ pub fn stop_name(stop: StopReason) -> &'static str {
         StopReason::MaxTokens => "length",
         StopReason::ContextFull => "context",
         StopReason::Cancelled => "cancelled",
+        StopReason::Failed => "error",
     }
 }
 

@@ -32,7 +32,7 @@ pub const MAX_SEQUENCES: u32 = 16;
 pub struct SequenceId(u64);
 
 /// What a step did for one sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct BatchEvent {
     /// The sequence.
     pub sequence: SequenceId,
@@ -41,7 +41,7 @@ pub struct BatchEvent {
 }
 
 /// How far a sequence came.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Progress {
     /// It has another token.
     Token(Token),
@@ -52,6 +52,8 @@ pub enum Progress {
         /// The text that was held back: an incomplete character, or the beginning of a stop text.
         tail: String,
     },
+    /// It failed by itself and takes no part in further steps. The others go on.
+    Failed(EngineError),
 }
 
 /// Sequences that step together. Made by [`Model::batch`].
@@ -62,6 +64,8 @@ pub struct Batch<'m> {
     seats: Vec<Seat<'m>>,
     lineup: Option<Lineup>,
     n_joined: u64,
+    /// What happened and was not told yet: a step that fails tells nothing.
+    events: Vec<BatchEvent>,
 }
 
 impl Model {
@@ -81,6 +85,7 @@ impl Model {
             seats: Vec::new(),
             lineup: None,
             n_joined: 0,
+            events: Vec::new(),
         })
     }
 }
@@ -137,26 +142,26 @@ impl<'m> Batch<'m> {
     /// One more token of every sequence that has not ended, in one submission. A sequence that has just
     /// joined gets its first token, which follows from its prompt alone, by itself.
     ///
-    /// A sequence whose context is full ends, and the others go on. An error is one of the device.
+    /// A sequence whose context is full ends, one that cannot go on by itself fails, and the others go
+    /// on. An error is one of the submission that all share. No event is lost by it: those of this step
+    /// come with the next one, which tries again.
     pub fn step(&mut self) -> Result<Vec<BatchEvent>, EngineError> {
-        let mut events = Vec::new();
+        let mut newcomers = Vec::new();
         for seat in self.seats.iter_mut().filter(|seat| seat.is_running()) {
-            seat.prepare(&mut events)?;
-        }
-        let mut firsts = Vec::new();
-        for seat in &mut self.seats {
-            if seat.is_running() && seat.last.is_none() {
-                firsts.push((seat.id, seat.choose()?));
+            if seat.last.is_none() {
+                newcomers.push(seat.id);
             }
+            seat.prepare(&mut self.events);
         }
-        let mut chosen = self.step_together()?;
-        chosen.extend(firsts);
+        let chosen = self.step_together()?;
         for seat in &mut self.seats {
             if let Some((_, token)) = chosen.iter().find(|(id, _)| *id == seat.id) {
-                seat.take(*token, &mut events);
+                seat.take(*token, &mut self.events);
+            } else if seat.is_running() && newcomers.contains(&seat.id) {
+                seat.take_first(&mut self.events);
             }
         }
-        Ok(events)
+        Ok(std::mem::take(&mut self.events))
     }
 
     /// The logits that a sequence's token of the last step was chosen from, after its repetition

@@ -49,6 +49,12 @@ pub enum EngineError {
         /// Its architecture.
         arch: &'static str,
     },
+    /// A file of tokens for tokenizers.
+    #[error("{}: holds a vocabulary and no weights: it has tokens, but cannot generate any", path.display())]
+    OnlyVocabulary {
+        /// The file.
+        path: PathBuf,
+    },
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -56,7 +62,9 @@ pub enum EngineError {
     #[error("the plan is wrong: {0}")]
     Plan(#[from] PlanError),
     /// More tokens than the context holds.
-    #[error("{needed} tokens do not fit a context of {context}; shorten the text or raise --ctx")]
+    #[error(
+        "{needed} tokens do not fit a context of {context}; shorten the text or make the context larger"
+    )]
     ContextFull {
         /// Tokens that were to be in it.
         needed: usize,
@@ -74,7 +82,7 @@ pub enum EngineError {
     /// A context that needs more memory than there is.
     #[error(
         "a context of {context} tokens needs {cache} for keys and values and {scratch} to work with \
-         ({chunk} tokens at once), but only {available} of memory are free; choose a smaller --ctx"
+         ({chunk} tokens at once), but only {available} of memory are free; choose a smaller context"
     )]
     ContextMemory {
         /// Tokens of the context.

@@ -18,7 +18,7 @@ use crate::text::AnswerText;
 pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Asks the generation to stop; it does so after the submission under way.
+    /// Asks the generation to stop: after the submission under way it hands out no further token.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -113,6 +113,8 @@ pub enum StopReason {
     ContextFull,
     /// Stopped from outside.
     Cancelled,
+    /// Something failed, the device for example. The error itself was handed out.
+    Failed,
 }
 
 /// An iterator of tokens. It computes several in one submission; what the caller does not take is
@@ -177,6 +179,10 @@ impl<'s, 'm> Generation<'s, 'm> {
         if self.handed_out >= self.options.max_tokens {
             return Ok(self.end(StopReason::MaxTokens));
         }
+        if self.options.cancel.is_set() {
+            // Tokens that were computed ahead are rolled back: nobody wants them any more.
+            return Ok(self.end(StopReason::Cancelled));
+        }
         if self.queue.is_empty() && !self.refill()? {
             return Ok(None);
         }
@@ -193,10 +199,6 @@ impl<'s, 'm> Generation<'s, 'm> {
 
     /// Computes the next tokens; `false` when it must end.
     fn refill(&mut self) -> Result<bool, EngineError> {
-        if self.options.cancel.is_set() {
-            self.end(StopReason::Cancelled);
-            return Ok(false);
-        }
         let Some(last) = self.last else {
             let first = self.session.choose(&self.plans)?;
             self.last = Some(first);
@@ -278,7 +280,7 @@ impl Iterator for Generation<'_, '_> {
     fn next(&mut self) -> Option<Self::Item> {
         let id = match self.next_id() {
             Err(error) => {
-                self.stop = Some(StopReason::Cancelled);
+                self.stop = Some(StopReason::Failed);
                 return Some(Err(error));
             }
             Ok(None) => return None,

@@ -39,6 +39,7 @@
 //!         match event.progress {
 //!             Progress::Token(token) => println!("{:?}: {}", event.sequence, token.text),
 //!             Progress::Ended { .. } => drop(batch.leave(event.sequence)),
+//!             Progress::Failed(error) => eprintln!("{:?}: {error}", event.sequence),
 //!         }
 //!     }
 //! }

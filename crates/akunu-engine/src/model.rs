@@ -31,6 +31,10 @@ impl Model {
     pub fn load(path: impl AsRef<Path>, mut device: Box<dyn Device>) -> Result<Model, EngineError> {
         let path = path.as_ref();
         let store = WeightStore::open(path)?;
+        if is_vocabulary(&store) {
+            let path = path.to_path_buf();
+            return Err(EngineError::OnlyVocabulary { path });
+        }
         let config = ModelConfig::from_store(&store)?;
         if config.arch.role != Role::Decoder {
             let arch = config.arch.name;
@@ -113,6 +117,14 @@ impl Model {
     pub(crate) fn device(&self) -> MutexGuard<'_, Box<dyn Device>> {
         self.device.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a file has tokens and no weights, as llama.cpp's `ggml-vocab-*.gguf` for tests of tokenizers.
+fn is_vocabulary(store: &WeightStore) -> bool {
+    let Container::Gguf(file) = store.container() else {
+        return false;
+    };
+    store.is_empty() && file.metadata().get("tokenizer.ggml.tokens").is_some()
 }
 
 /// The vocabulary and the chat template, from wherever the container keeps them.

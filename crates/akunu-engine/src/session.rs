@@ -134,6 +134,14 @@ impl<'m> Session<'m> {
         })
     }
 
+    /// Forgets all but the first `len` tokens: the way back from a full context, or from an answer that
+    /// is not wanted. What the cache cannot keep of them goes through the model again when it is needed.
+    pub fn truncate(&mut self, len: usize) {
+        if len < self.content.tokens.len() {
+            self.content.truncate(len);
+        }
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.content.truncate(0);
@@ -227,6 +235,8 @@ impl<'m> Session<'m> {
     /// Runs one chunk after the present content.
     fn run_chunk(&mut self, plan: &Plan, chunk: &[u32]) -> Result<(), EngineError> {
         let first = self.content.tokens.len();
+        // Even a run that fails may have written to the cache.
+        self.will_write(chunk.len() as u32);
         let mut device = self.model.device();
         let bytes = bytemuck::cast_slice(chunk);
         device.write(self.memory.prompt, 0, bytes)?;
@@ -253,13 +263,13 @@ impl<'m> Session<'m> {
         plans: &DecodePlans,
         n: u32,
     ) -> Result<Ticket, EngineError> {
-        self.will_decode(n);
+        self.will_write(n);
         let first = self.content.tokens.len() as u32;
         Ok(self.model.device().submit_chain(&plans.step, first, n)?)
     }
 
-    /// Notes that `n` decode steps write to the cache, even if nobody asks for their tokens.
-    pub(crate) fn will_decode(&mut self, n: u32) {
+    /// Notes that the next `n` positions of the cache are written, even if nobody asks for the result.
+    pub(crate) fn will_write(&mut self, n: u32) {
         let end = self.content.tokens.len() + n as usize;
         self.content.written = self.content.written.max(end);
     }

@@ -69,6 +69,7 @@ impl Seen {
             match event.progress {
                 Progress::Token(token) => self.tokens.push((event.sequence, token.id)),
                 Progress::Ended { reason, .. } => self.ends.push((event.sequence, reason)),
+                Progress::Failed(error) => panic!("{error}"),
             }
         }
     }

@@ -251,6 +251,7 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
             let text = match &event.progress {
                 Progress::Token(token) => &token.text,
                 Progress::Ended { tail, .. } => tail,
+                Progress::Failed(error) => panic!("{error}"),
             };
             texts[at.expect("one of the three")].push_str(text);
         }

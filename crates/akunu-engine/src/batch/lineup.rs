@@ -46,7 +46,7 @@ impl<'m> Batch<'m> {
             _ => self.line_up(members)?,
         };
         for seat in self.seats.iter_mut().filter(|seat| seat.is_going()) {
-            seat.session.will_decode(1);
+            seat.session.will_write(1);
         }
         let mut chosen = vec![0; lineup.members.len()];
         let mut device = self.model.device();

@@ -59,22 +59,26 @@ impl<'m> Seat<'m> {
     }
 
     /// Makes room for a step, or ends the sequence.
-    pub fn prepare(&mut self, events: &mut Vec<BatchEvent>) -> Result<(), EngineError> {
+    pub fn prepare(&mut self, events: &mut Vec<BatchEvent>) {
         if self.options.cancel.is_set() {
             self.end(StopReason::Cancelled, events);
         } else if self.n_handed_out >= self.options.max_tokens {
             self.end(StopReason::MaxTokens, events);
-        } else if let Some(last) = self.last
-            && self.session.make_room(self.options.overflow, last)? == 0
-        {
-            self.end(StopReason::ContextFull, events);
+        } else if let Some(last) = self.last {
+            match self.session.make_room(self.options.overflow, last) {
+                Ok(0) => self.end(StopReason::ContextFull, events),
+                Ok(_) => {}
+                Err(error) => self.fail(error, events),
+            }
         }
-        Ok(())
     }
 
-    /// The token that follows from the prompt.
-    pub fn choose(&mut self) -> Result<u32, EngineError> {
-        self.session.choose(&self.plans)
+    /// Hands out the token that follows from the prompt.
+    pub fn take_first(&mut self, events: &mut Vec<BatchEvent>) {
+        match self.session.choose(&self.plans) {
+            Ok(token) => self.take(token, events),
+            Err(error) => self.fail(error, events),
+        }
     }
 
     /// A step has run the token that was chosen last: the cache has it.
@@ -115,6 +119,11 @@ impl<'m> Seat<'m> {
         self.stop = Some(reason);
         let tail = self.text.tail();
         self.tell(Progress::Ended { reason, tail }, events);
+    }
+
+    fn fail(&mut self, error: EngineError, events: &mut Vec<BatchEvent>) {
+        self.stop = Some(StopReason::Failed);
+        self.tell(Progress::Failed(error), events);
     }
 
     fn tell(&self, progress: Progress, events: &mut Vec<BatchEvent>) {

@@ -48,7 +48,8 @@ pub enum SavedSessionError {
     OtherModel,
     /// More tokens than this session's context holds.
     #[error(
-        "this session has {needed} tokens, which do not fit a context of {context}; raise --ctx"
+        "this session has {needed} tokens, which do not fit a context of {context}; make the context \
+         larger"
     )]
     TooLong {
         /// Tokens that the cache must hold.

@@ -31,7 +31,8 @@ impl Session<'_> {
     }
 
     /// Makes a saved session the whole content of this one, which may have another context size. A
-    /// file that is refused leaves the session as it was.
+    /// file that is refused or cannot be read leaves the session as it was; if the device fails, the
+    /// session is empty.
     pub fn restore(&mut self, path: impl AsRef<Path>) -> Result<(), EngineError> {
         let path = path.as_ref();
         self.read_file(path).map_err(|error| error.of(path))
@@ -71,21 +72,10 @@ impl Session<'_> {
         let mut file = BufReader::new(File::open(path)?);
         let header = self.read_header(&mut file)?;
         let tokens = self.read_tokens(&mut file, &header)?;
-        // From here on the cache is overwritten.
+        let values = self.read_values(&mut file, &header)?;
+        // From here on the cache is overwritten, and no longer that of the tokens there were.
         self.clear();
-        let mut device = self.model.device();
-        device.write(self.memory.history, 0, bytemuck::cast_slice(&tokens))?;
-        self.each_head(&header, |buffer, bytes| {
-            let mut values = vec![0; bytes.len()];
-            file.read_exact(&mut values)?;
-            Ok(device.write(buffer, bytes.start, &values)?)
-        })?;
-        if header.has_logits {
-            let mut logits = vec![0; 4 * self.model.config().vocab_size as usize];
-            file.read_exact(&mut logits)?;
-            device.write(self.memory.logits, 0, &logits)?;
-        }
-        drop(device);
+        self.write_values(&header, &tokens, &values)?;
         let mut layers = self.model.config().layers.iter();
         let is_partial = layers.any(|layer| header.n_positions(layer) < header.n_cached);
         let cached = header.n_cached as usize;
@@ -130,6 +120,45 @@ impl Session<'_> {
                 why: format!("token {token} is beyond the vocabulary of {vocab_size}"),
             }),
         }
+    }
+
+    /// All that follows the tokens: keys, values and logits. The whole of it is read before any of it is
+    /// used, so that a file that cannot be read to its end changes nothing.
+    fn read_values(
+        &self,
+        file: &mut BufReader<File>,
+        header: &Header,
+    ) -> Result<Vec<u8>, SavedSessionError> {
+        let before = Header::BYTES as u64 + 4 * u64::from(header.n_tokens);
+        let len = header.file_bytes(self.model.config()) - before;
+        let too_large = || std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+        let len = usize::try_from(len).map_err(|_| too_large())?;
+        let mut values = Vec::new();
+        values.try_reserve_exact(len).map_err(|_| too_large())?;
+        values.resize(len, 0);
+        file.read_exact(&mut values)?;
+        Ok(values)
+    }
+
+    /// Puts what a file holds into the device's memory.
+    fn write_values(
+        &self,
+        header: &Header,
+        tokens: &[u32],
+        values: &[u8],
+    ) -> Result<(), SavedSessionError> {
+        let mut device = self.model.device();
+        device.write(self.memory.history, 0, bytemuck::cast_slice(tokens))?;
+        let mut rest = values;
+        self.each_head(header, |buffer, bytes| {
+            let (head, after) = rest.split_at(bytes.len());
+            rest = after;
+            Ok(device.write(buffer, bytes.start, head)?)
+        })?;
+        if header.has_logits {
+            device.write(self.memory.logits, 0, rest)?;
+        }
+        Ok(())
     }
 
     /// Calls `act` with each run of bytes of the cache that a file holds, in its order.

@@ -71,13 +71,14 @@ impl Session<'_> {
             n_moved: (cached - keep - n_dropped) as u32,
         };
         let plan = self.shift_plan(shift)?;
+        // A shift that fails halfway leaves a cache that fits neither the old tokens nor the new ones.
+        (self.content.cached, self.content.has_logits) = (0, false);
         let mut device = self.model.device();
         device.run(&plan, 0)?;
         device.write(self.memory.history, 0, bytemuck::cast_slice(&tokens))?;
         drop(device);
         self.content.tokens = tokens;
         self.content.cached = cached - n_dropped;
-        self.content.has_logits = false;
         Ok(true)
     }
 
