@@ -65,6 +65,12 @@ pub fn cli() -> Command {
         .subcommands(COMMANDS.iter().map(|row| (row.command)()))
 }
 
+/// Whether the subcommand has a --ctx.
+pub fn takes_context(matches: &ArgMatches) -> bool {
+    let subcommand = matches.subcommand();
+    subcommand.is_some_and(|(_, matches)| matches.try_contains_id("ctx").is_ok())
+}
+
 /// Runs the subcommand that the arguments name.
 pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
     for row in COMMANDS {

@@ -1,6 +1,7 @@
 //! Which device computes.
 
 use crate::failure::Failure;
+use crate::terminal::warn;
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Device};
@@ -45,9 +46,21 @@ impl DeviceArgs {
     }
 
     fn cpu(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
-        let isa = self.isa;
+        let (isa, threads) = (self.isa, threads.map(usable_threads));
         Ok(Box::new(CpuDevice::new(CpuOptions { threads, isa })?))
     }
+}
+
+/// As many threads as were asked for, but no more than there are cores that the process may use. Threads
+/// of one step wait for each other, so that each one too many makes all of them wait for its turn.
+pub fn usable_threads(asked: usize) -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if asked > cores {
+        warn(&format!(
+            "{asked} threads were asked for; {cores} are used, one for each core that this program may use"
+        ));
+    }
+    asked.min(cores)
 }
 
 /// The GPU of this Mac.

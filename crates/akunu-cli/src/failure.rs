@@ -95,8 +95,24 @@ pub enum Failure {
         /// Why not.
         source: io::Error,
     },
+    /// A file that is no text.
+    #[error("{}: byte {at} is not UTF-8 text", path.display())]
+    NotUtf8 {
+        /// The file.
+        path: PathBuf,
+        /// The first byte that is wrong.
+        at: usize,
+    },
+    /// A prompt of no tokens.
+    #[error("the prompt is empty: there is nothing to go on from")]
+    EmptyPrompt,
+    /// A benchmark without a test.
+    #[error("there is nothing to measure: give tokens to read with -p, or tokens to write with -n")]
+    NothingToMeasure,
     /// A text without a whole chunk.
-    #[error("the text has {found} tokens, which is less than one chunk of {context}; lower --ctx")]
+    #[error(
+        "the text has {found} tokens, which is less than one chunk of {context}; give a longer text, or lower --ctx"
+    )]
     TextTooShort {
         /// Its tokens.
         found: usize,
@@ -155,6 +171,17 @@ impl Failure {
             Failure::Stream(error) => error.kind() == io::ErrorKind::BrokenPipe,
             Failure::Json(error) => error.io_error_kind() == Some(io::ErrorKind::BrokenPipe),
             _ => false,
+        }
+    }
+
+    /// What helps a command with --ctx: the engine, whose errors these are, has no flags.
+    pub fn hint(&self) -> Option<&'static str> {
+        use EngineError::{ContextFull, ContextMemory, ContextSize};
+        match self {
+            Failure::Engine(ContextFull { .. } | ContextMemory { .. } | ContextSize { .. }) => {
+                Some(" (--ctx N sets the context)")
+            }
+            _ => None,
         }
     }
 

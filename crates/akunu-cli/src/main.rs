@@ -27,8 +27,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if !failure.is_closed_pipe() {
+                let hint = failure.hint().filter(|_| commands::takes_context(&matches));
+                let hint = hint.unwrap_or_default();
                 // When stderr is closed too, the exit code is all that is left to say.
-                let _ = writeln!(io::stderr(), "error: {failure}");
+                let _ = writeln!(io::stderr(), "error: {failure}{hint}");
             }
             failure.exit_code()
         }

@@ -2,10 +2,19 @@
 
 use crate::interrupt::Interrupt;
 use akunu_fetch::{Meter, Watch};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{self, IsTerminal};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
-/// A bar of `length` steps on a terminal, and nothing elsewhere.
+/// How long a person waits without a word.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often a line changes while nothing else does.
+pub const TICK: Duration = Duration::from_millis(250);
+
+/// A bar of `length` steps on a terminal, and nothing elsewhere. It disappears when it is dropped, so that
+/// an error does not stand behind it.
 pub fn bar(length: u64, template: &str) -> ProgressBar {
     let target = if io::stderr().is_terminal() {
         ProgressDrawTarget::stderr()
@@ -13,10 +22,35 @@ pub fn bar(length: u64, template: &str) -> ProgressBar {
         ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(Some(length), target);
+    let bar = bar.with_finish(ProgressFinish::AndClear);
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style.progress_chars("=> "));
     }
     bar
+}
+
+/// Runs `work`. If it takes longer than two seconds, a terminal says what is done and for how long.
+pub fn wait<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    if !io::stderr().is_terminal() {
+        return work();
+    }
+    thread::scope(|scope| {
+        let (working, ended) = mpsc::channel::<()>();
+        scope.spawn(move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                let line = bar(0, "{spinner} {msg}, {elapsed}");
+                line.set_elapsed(PATIENCE);
+                line.set_message(what.to_string());
+                line.enable_steady_tick(TICK);
+                // An error is what ends it: the other side is dropped when the work is done.
+                let _ = ended.recv();
+                line.finish_and_clear();
+            }
+        });
+        let done = work();
+        drop(working);
+        done
+    })
 }
 
 /// Shows how far a download is, and stops it at Ctrl-C.

@@ -3,13 +3,13 @@
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::models;
-use crate::terminal::shown;
+use crate::terminal::{note, shown, warn};
 use akunu_engine::{
     CancelFlag, GenerateOptions, Generation, Model, Sampling, SessionOptions, StopReason,
 };
 use clap::Args;
 use std::fs;
-use std::io::Write;
+use std::io::{self, IsTerminal, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ pub struct ModelArgs {
     pub model: String,
     #[command(flatten)]
     pub device: DeviceArgs,
-    /// Threads of the CPU device [default: one for each core]
+    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<usize>,
     /// Tokens that the model can look back at [default: what it was trained for, at most 4096]
@@ -99,7 +99,19 @@ pub fn rate(n: usize, took: Duration) -> f64 {
 }
 
 /// Takes all tokens, and shows each as it comes.
-pub fn collect(mut generation: Generation, out: &mut dyn Write) -> Result<Answer, Failure> {
+pub fn collect(generation: Generation, out: &mut dyn Write) -> Result<Answer, Failure> {
+    follow(generation, |_, text| {
+        write!(out, "{}", shown(text))?;
+        Ok(out.flush()?)
+    })
+}
+
+/// Takes all tokens, and calls `show` for each as it comes: with its id and the text that is complete
+/// with it. Text that was held back until the end comes last, without an id.
+pub fn follow(
+    mut generation: Generation,
+    mut show: impl FnMut(Option<u32>, &str) -> Result<(), Failure>,
+) -> Result<Answer, Failure> {
     let mut answer = Answer {
         ids: Vec::new(),
         text: String::new(),
@@ -116,14 +128,14 @@ pub fn collect(mut generation: Generation, out: &mut dyn Write) -> Result<Answer
         }
         answer.ids.push(token.id);
         answer.text.push_str(&token.text);
-        write!(out, "{}", shown(&token.text))?;
-        out.flush()?;
+        show(Some(token.id), &token.text)?;
     }
     answer.rest = begin.elapsed();
     let tail = generation.tail();
-    write!(out, "{}", shown(&tail))?;
-    out.flush()?;
-    answer.text.push_str(&tail);
+    if !tail.is_empty() {
+        show(None, &tail)?;
+        answer.text.push_str(&tail);
+    }
     answer.stop = generation.stop().unwrap_or(answer.stop);
     Ok(answer)
 }
@@ -140,10 +152,39 @@ pub fn stop_name(stop: StopReason) -> &'static str {
     }
 }
 
-/// A text file as a whole.
+/// A text file as a whole; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|source| Failure::Read {
+    if path == Path::new("-") {
+        return read_input();
+    }
+    let read = |source| Failure::Read {
         path: path.to_path_buf(),
         source,
+    };
+    String::from_utf8(fs::read(path).map_err(read)?).map_err(|error| Failure::NotUtf8 {
+        path: path.to_path_buf(),
+        at: error.utf8_error().valid_up_to(),
     })
+}
+
+/// Standard input as a whole.
+pub fn read_input() -> Result<String, Failure> {
+    if io::stdin().is_terminal() {
+        note("reading from the terminal; Ctrl-D on an empty line ends the text");
+    }
+    let mut input = Vec::new();
+    io::stdin().lock().read_to_end(&mut input)?;
+    String::from_utf8(input)
+        .map_err(|error| Failure::InputNotUtf8(error.utf8_error().valid_up_to()))
+}
+
+/// Warns about more tokens than the model was trained for: what it says after them makes little sense.
+pub fn warn_beyond_training(what: &str, n_tokens: usize, model: &Model) {
+    let trained = model.config().context_length;
+    if n_tokens > trained as usize {
+        warn(&format!(
+            "{what} has {n_tokens} tokens, but the model was trained for {trained}: do not expect good \
+             results beyond that"
+        ));
+    }
 }

@@ -1,7 +1,10 @@
 //! The options that say how tokens are chosen.
 
+use crate::terminal::{note, warn};
 use akunu_engine::Sampling;
+use akunu_kernels::kernel::sampling::topk_select::MAX_K;
 use clap::Args;
+use std::hash::{BuildHasher, RandomState};
 
 /// How tokens are chosen.
 #[derive(Args)]
@@ -9,8 +12,8 @@ pub struct SamplingArgs {
     /// 0 always takes the most likely token; higher is more varied
     #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 0.0, value_parser = temperature)]
     temp: f32,
-    /// Choose among this many of the most likely tokens, at most 256; 0 for as many as possible
-    #[arg(long, value_name = "K", default_value_t = 40, value_parser = clap::value_parser!(u32).range(0..=256))]
+    /// Choose among this many of the most likely tokens; 0 and more than 256 choose among 256
+    #[arg(long, value_name = "K", default_value_t = 40)]
     top_k: u32,
     /// Choose among the most likely tokens whose probabilities sum to this
     #[arg(long, value_name = "P", allow_negative_numbers = true, default_value_t = 0.95, value_parser = sum_of_probabilities)]
@@ -21,21 +24,37 @@ pub struct SamplingArgs {
     /// Above 1 makes the last 64 tokens less likely
     #[arg(long, value_name = "X", allow_negative_numbers = true, default_value_t = 1.0, value_parser = penalty)]
     repeat_penalty: f32,
-    /// The same seed gives the same answer
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
+    /// The same seed gives the same answer; -1 takes another one each time, and tells it
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value = "0", value_parser = seed)]
+    seed: Seed,
+}
+
+/// Where draws begin.
+#[derive(Clone, Copy)]
+struct Seed {
+    value: u64,
+    is_random: bool,
 }
 
 impl SamplingArgs {
-    /// As the engine takes it.
+    /// As the engine takes it. What is not exactly as asked for is told.
     pub fn sampling(&self) -> Sampling {
+        if self.seed.is_random {
+            note(&format!("seed {}", self.seed.value));
+        }
+        if self.top_k > MAX_K {
+            warn(&format!(
+                "--top-k {} acts as {MAX_K}, the most candidates that can be drawn from",
+                self.top_k
+            ));
+        }
         Sampling {
             temperature: self.temp,
-            top_k: self.top_k,
+            top_k: self.top_k.min(MAX_K),
             top_p: self.top_p,
             min_p: self.min_p,
             repetition_penalty: self.repeat_penalty,
-            seed: self.seed,
+            seed: self.seed.value,
             ..Sampling::greedy()
         }
     }
@@ -55,6 +74,18 @@ fn share(text: &str) -> Result<f32, String> {
 
 fn penalty(text: &str) -> Result<f32, String> {
     number(text, "above 0", |x| x > 0.0)
+}
+
+/// A seed as it is given, or for -1 one that nobody knows before. 32 bits of it can be typed again, and
+/// every reader of JSON keeps them.
+fn seed(text: &str) -> Result<Seed, String> {
+    let is_random = text == "-1";
+    let value = match is_random {
+        true => Some(RandomState::new().hash_one(0) >> 32),
+        false => text.parse().ok(),
+    };
+    let value = value.ok_or("it must be a whole number of 0 or more, or -1 for a random one")?;
+    Ok(Seed { value, is_random })
 }
 
 /// A finite number that keeps a rule, which `wanted` puts into words.

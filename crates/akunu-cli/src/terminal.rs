@@ -24,6 +24,12 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", dim(text, colour));
 }
 
+/// Says on stderr that something goes on, but perhaps not as expected.
+pub fn warn(text: &str) {
+    // Whoever closed stderr does not want to know.
+    let _ = writeln!(io::stderr(), "warning: {text}");
+}
+
 /// What a model says, as it may be shown: on a terminal without control characters, which could move
 /// the cursor or worse.
 pub fn shown(text: &str) -> Cow<'_, str> {

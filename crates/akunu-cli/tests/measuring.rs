@@ -5,6 +5,8 @@ mod program;
 
 use program::{akunu, assert_error, assert_usage, smollm2};
 use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 fn json(arguments: &[&str]) -> Value {
     let run = akunu(arguments);
@@ -64,8 +66,11 @@ fn a_text_that_cannot_be_scored_is_told() {
     assert_error(&run(&["-f", path]), "less than one chunk of 512");
     assert_error(&run(&["-f", path, "--ctx", "2"]), "nothing to score");
     assert_error(&run(&["-f", "no-such.txt"]), "no-such.txt");
+    let beyond = run(&["-f", path, "--ctx", "9000"]).stderr;
+    let wanted = "warning: a chunk has 9000 tokens, but the model was trained for 8192";
+    assert!(beyond.starts_with(wanted), "{beyond}");
     std::fs::write(path, b"\xff\xfe").unwrap();
-    assert_error(&run(&["-f", path]), "short.txt");
+    assert_error(&run(&["-f", path]), "short.txt: byte 0 is not UTF-8");
     assert_usage(&run(&[]), "--file");
 }
 
@@ -74,7 +79,7 @@ fn a_text_that_cannot_be_scored_is_told() {
 fn bench_has_a_row_for_each_test() {
     let model = smollm2();
     let flags = [
-        "-p", "8,4", "-n", "2", "--depth", "0,6", "-t", "1,2", "-r", "2",
+        "-p", "8,4", "-n", "2", "--depth", "0,6", "-t", "1,999", "-r", "2",
     ];
     let fixed = ["bench", "-m", &model, "--skip-floor"];
     let report = json(&[&fixed[..], &flags, &["--json"]].concat());
@@ -84,7 +89,9 @@ fn bench_has_a_row_for_each_test() {
         .iter()
         .map(|g| g["threads"].as_u64().unwrap())
         .collect();
-    assert_eq!(threads, [1, 2]);
+    let cores = std::thread::available_parallelism().unwrap().get() as u64;
+    assert_eq!(threads.first(), Some(&1));
+    assert_eq!(threads.last(), Some(&cores), "999 are not started");
     for group in groups {
         let results = group["results"].as_array().unwrap();
         let names: Vec<&str> = results
@@ -110,7 +117,40 @@ fn bench_has_a_row_for_each_test() {
     assert_eq!(lines.len(), 3, "{}", table.stdout);
     assert!(lines[2].contains("| tg1 ") && lines[2].contains("134.5 M"));
     assert_usage(&akunu(["bench", "-r", "0"]), "1..");
+    let nothing = akunu([&fixed[..], &["-p", "0", "-n", "0"]].concat());
+    assert_error(&nothing, "nothing to measure");
+    let huge = akunu([&fixed[..], &["-p", "4000000000", "-n", "0"]].concat());
+    assert_error(&huge, "a context of 4000000000 tokens");
+    assert!(!huge.stderr.contains("--ctx"), "bench has no such flag");
     assert_usage(&akunu(["bench", "-t", "two"]), "two");
+}
+
+/// The warning comes before the long work; the test does not wait for that.
+#[test]
+fn bench_warns_about_prompts_beyond_the_training() {
+    let model = smollm2();
+    let flags = [
+        "bench",
+        "-m",
+        &model,
+        "--skip-floor",
+        "-p",
+        "9000",
+        "-n",
+        "0",
+    ];
+    let mut child = program::command(flags)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let stderr = BufReader::new(child.stderr.take().unwrap()).read_line(&mut line);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    stderr.unwrap();
+    let wanted = "warning: the largest test has 9000 tokens, but the model was trained for 8192";
+    assert!(line.starts_with(wanted), "{line}");
 }
 
 /// Several sequences at once: a step writes a token of each, so that it takes as long as so many tokens.

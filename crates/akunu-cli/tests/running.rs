@@ -100,12 +100,16 @@ fn the_simulator_agrees() {
 fn wrong_usage_is_told_before_anything_is_loaded() {
     let wrong = [
         (["--top-p", "7"], "above 0 and at most 1"),
-        (["--top-k", "257"], "0..=256"),
+        (["--top-k", "-2"], "--top-k"),
+        (["-n", "-2"], "-1 for no limit"),
+        (["-n", "few"], "-1 for no limit"),
+        (["--stop", ""], "--stop"),
         (["--min-p", "2"], "from 0 to 1"),
         (["--temp", "-1"], "0 or more"),
         (["--temp", "NaN"], "0 or more"),
         (["--repeat-penalty", "0"], "above 0"),
-        (["--seed", "x"], "--seed"),
+        (["--seed", "x"], "-1 for a random one"),
+        (["--seed", "-2"], "-1 for a random one"),
         (["--ctx", "0"], "--ctx"),
         (["--device", "tpu"], "auto, cpu, metal, sim, twin"),
         (["--isa", "sse"], "avx512"),
@@ -115,6 +119,8 @@ fn wrong_usage_is_told_before_anything_is_loaded() {
         assert_usage(&akunu(fixed.into_iter().chain(flags)), names);
     }
     assert_usage(&akunu(["generate", "-m", "x.gguf"]), "--prompt");
+    let both = ["generate", "-p", "x", "--json", "--json-lines"];
+    assert_usage(&akunu(both), "cannot be used with");
 }
 
 #[test]
@@ -122,7 +128,7 @@ fn what_cannot_run_is_said_in_one_sentence() {
     let long = "word ".repeat(100);
     assert_error(&generate(&["-p", &long]), "do not fit a context of 64");
     assert_error(&generate(&["-f", "no-such-text.txt"]), "no-such-text.txt");
-    assert_error(&generate(&["-p", ""]), "nothing to go on from");
+    assert_error(&generate(&["-p", ""]), "the prompt is empty");
     assert_error(&generate(&["-p", "x", "--threads", "0"]), "0 threads");
     #[cfg(not(target_os = "macos"))]
     assert_error(
@@ -133,21 +139,179 @@ fn what_cannot_run_is_said_in_one_sentence() {
     assert_error(&generate(&["-p", "x", "--device", "sim"]), "--features sim");
     let model = smollm2();
     let huge = ["generate", "-m", &model, "-p", "x", "--ctx", "16000000"];
-    assert_error(&akunu(huge), "16000000 tokens");
+    let huge = akunu(huge);
+    assert_error(&huge, "16000000 tokens");
+    assert!(huge.stderr.contains("--ctx N"), "{}", huge.stderr);
+}
+
+/// More threads than cores wait for each other's turn: a machine with all of them hardly answers.
+#[test]
+fn threads_beyond_the_cores_are_not_started() {
+    let run = generate(&["-p", "The capital of France is", "-n", "1", "-t", "999"]);
+    assert_eq!((run.code, run.stdout.as_str()), (0, " Paris\n"));
+    let cores = std::thread::available_parallelism().unwrap();
+    let wanted = format!("warning: 999 threads were asked for; {cores} are used");
+    assert!(run.stderr.starts_with(&wanted), "{}", run.stderr);
+    assert_eq!(run.stderr.lines().count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn a_prompt_may_come_from_standard_input() {
+    let model = smollm2();
+    let flags = ["generate", "-m", &model, "-f", "-", "-n", "1"];
+    let run = program::akunu_reads(flags, b"The capital of France is");
+    assert_eq!((run.code, run.stdout.as_str()), (0, " Paris\n"));
+    assert_error(
+        &program::akunu_reads(flags, b"caf\xe9"),
+        "standard input: byte 3",
+    );
+}
+
+/// 64 positions: a prompt of 5, 59 tokens after it, and one more that needs no place.
+#[test]
+fn without_a_limit_the_text_ends_with_the_context() {
+    let prompt = "The capital of France is";
+    let report = report(&["-p", prompt, "-n", "-1", "--json"]);
+    assert_eq!(report["stop"], "context");
+    assert_eq!(report["ids"].as_array().unwrap().len(), 60);
+}
+
+#[test]
+fn a_random_seed_is_told_and_can_be_given_again() {
+    let flags = ["-p", "Once", "-n", "8", "--temp", "1.5", "--json", "--seed"];
+    let first = generate(&[&flags[..], &["-1"]].concat());
+    let found: Value = serde_json::from_str(&first.stdout).unwrap();
+    let seed = found["seed"].as_u64().unwrap().to_string();
+    assert_eq!(first.stderr, format!("seed {seed}\n"));
+    assert_eq!(
+        report(&[&flags[..], &[&seed]].concat())["ids"],
+        found["ids"]
+    );
+    let second = report(&[&flags[..], &["-1"]].concat());
+    assert_ne!(second["seed"], found["seed"], "they are drawn anew");
+}
+
+/// The text ends before whichever stop text comes first.
+#[test]
+fn stop_texts_end_the_answer() {
+    let prompt = "1, 2, 3, 4, 5, 6,";
+    let report = report(&[
+        "-p", prompt, "-n", "30", "--stop", "zebra", "--stop", ", 9", "--json",
+    ]);
+    assert_eq!(
+        (&report["text"], &report["stop"]),
+        (&" 7, 8".into(), &"stop".into())
+    );
+}
+
+#[test]
+fn more_candidates_than_can_be_drawn_from_are_told() {
+    let flags = ["-p", "Once", "-n", "4", "--temp", "1", "--json", "--top-k"];
+    let many = generate(&[&flags[..], &["1000"]].concat());
+    assert_eq!(many.code, 0, "{}", many.stderr);
+    assert!(
+        many.stderr.contains("--top-k 1000 acts as 256"),
+        "{}",
+        many.stderr
+    );
+    let many: Value = serde_json::from_str(&many.stdout).unwrap();
+    assert_eq!(many["ids"], report(&[&flags[..], &["256"]].concat())["ids"]);
+}
+
+/// A model with a short memory of its own, which --ctx can make longer but not better.
+#[test]
+fn a_prompt_beyond_the_training_is_told() {
+    let long = "word ".repeat(8200);
+    let model = smollm2();
+    let flags = [
+        "generate", "-m", &model, "-p", &long, "-n", "1", "--ctx", "100",
+    ];
+    let run = akunu(flags);
+    assert_eq!(run.code, 1);
+    let wanted = "warning: the prompt has 8201 tokens, but the model was trained for 8192";
+    assert!(run.stderr.starts_with(wanted), "{}", run.stderr);
+}
+
+/// The names are a promise to scripts. Each line is an object by itself, and all text together is that
+/// of the whole answer.
+#[test]
+fn json_lines_are_the_tokens_as_they_come() {
+    let flags = ["-p", "A smiling face: 😀😃", "-n", "12"];
+    let whole = report(&[&flags[..], &["--json"]].concat());
+    let run = generate(&[&flags[..], &["--json-lines"]].concat());
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let lines = run.stdout.lines();
+    let mut lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let end = lines.pop().unwrap();
+    let ids: Vec<&Value> = lines.iter().map(|line| &line["id"]).collect();
+    let ids: Vec<&Value> = ids.into_iter().filter(|id| !id.is_null()).collect();
+    assert_eq!(
+        ids,
+        whole["ids"].as_array().unwrap().iter().collect::<Vec<_>>()
+    );
+    let text: String = lines
+        .iter()
+        .map(|line| line["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(text, whole["text"]);
+    assert_eq!((&end["stop"], &end["n"]), (&whole["stop"], &12.into()));
+    assert_eq!(
+        end["n_prompt"],
+        whole["prompt_ids"].as_array().unwrap().len()
+    );
+    assert_eq!((&end["seed"], &end["device"]), (&0.into(), &"cpu".into()));
+    assert!(end["timings"]["decode_tok_s"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
 fn files_that_are_no_models_are_named() {
     let missing = akunu(["generate", "-m", "no-such-file.gguf", "-p", "Hello"]);
-    assert_error(&missing, "no-such-file.gguf");
+    assert_error(&missing, "no-such-file.gguf: cannot be opened");
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
     let whole = std::fs::read(smollm2()).unwrap();
     std::fs::write(path("short.gguf"), &whole[..5_000_000]).unwrap();
     std::fs::write(path("text.gguf"), b"hello world, this is no model").unwrap();
-    for name in ["short.gguf", "text.gguf"] {
-        assert_error(&akunu(["generate", "-m", &path(name), "-p", "x"]), name);
+    std::fs::write(path("shorter.gguf"), &whole[..100]).unwrap();
+    std::fs::write(path("empty.gguf"), b"").unwrap();
+    let bytes = format!("has 5000000 bytes of {}", whole.len());
+    for (name, why) in [
+        ("short.gguf", bytes.as_str()),
+        ("shorter.gguf", "the download is incomplete"),
+        ("empty.gguf", "the file is empty"),
+        ("text.gguf", "begins with \"hell\""),
+    ] {
+        let run = akunu(["generate", "-m", &path(name), "-p", "x"]);
+        assert_error(&run, name);
+        assert!(run.stderr.contains(why), "no {why:?} in {}", run.stderr);
     }
+    let weights = asset("minilm", "minilm", "model.safetensors");
+    assert_error(
+        &akunu(["generate", "-m", &weights, "-p", "x"]),
+        "give the folder",
+    );
+    let config = asset("minilm", "minilm", "config.json");
+    assert_error(
+        &akunu(["generate", "-m", &config, "-p", "x"]),
+        "give the folder",
+    );
+    let mut vocabulary = akunu_gguf::GgufHeader::new();
+    vocabulary.set("general.architecture", "llama");
+    vocabulary.set("tokenizer.ggml.tokens", &["a", "b"][..]);
+    vocabulary
+        .create(path("vocab.gguf"))
+        .unwrap()
+        .finish()
+        .unwrap();
+    let vocabulary = akunu(["generate", "-m", &path("vocab.gguf"), "-p", "x"]);
+    assert_error(&vocabulary, "a vocabulary and no weights");
+    let inspected = akunu(["inspect", &path("vocab.gguf")]).stdout;
+    assert!(
+        inspected.contains("none: the file has no tensors"),
+        "{inspected}"
+    );
     let bert = asset("minilm", "minilm", "config.json");
     let bert = std::path::Path::new(&bert).parent().unwrap();
     let bert = akunu(["generate", "-m", bert.to_str().unwrap(), "-p", "x"]);
@@ -158,4 +322,5 @@ fn files_that_are_no_models_are_named() {
     let unknown = akunu(["generate", "-m", &path("arch.gguf"), "-p", "x"]);
     assert_error(&unknown, "mamba9");
     assert!(unknown.stderr.contains("llama"), "{}", unknown.stderr);
+    assert!(!unknown.stderr.contains("bert"), "{}", unknown.stderr);
 }

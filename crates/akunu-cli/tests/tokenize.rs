@@ -3,29 +3,14 @@
 
 mod program;
 
-use program::{Finished, akunu, assert_error, asset, command, smollm2};
-use std::io::Write;
-use std::process::Stdio;
+use program::{Finished, akunu, akunu_reads, assert_error, asset, smollm2};
 
 /// Runs `tokenize` with this input.
 fn tokenize(model: &str, flags: &[&str], input: &[u8]) -> Finished {
     let arguments = ["tokenize", "-m", model]
         .into_iter()
         .chain(flags.iter().copied());
-    let mut child = command(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A program that refuses its arguments does not read its input: that is not what is tested.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    let output = child.wait_with_output().unwrap();
-    Finished {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+    akunu_reads(arguments, input)
 }
 
 /// Scripts compare this line with other programs: not a character more.

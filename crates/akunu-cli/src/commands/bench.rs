@@ -8,10 +8,13 @@ mod report;
 mod speed_test;
 
 use super::Run;
-use crate::device::DeviceArgs;
+use crate::device::{DeviceArgs, usable_threads};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::models;
+use crate::progress;
+use crate::running::warn_beyond_training;
+use akunu_cpu::bandwidth::measure_bandwidth;
 use akunu_engine::Model;
 use akunu_gguf::WeightStore;
 use clap::Parser;
@@ -56,7 +59,8 @@ pub struct BenchCommand {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(akunu_engine::MAX_SEQUENCES))
     )]
     batch: Vec<u32>,
-    /// Numbers of threads to try, separated by commas [default: one for each core]
+    /// Numbers of threads to try, separated by commas, none above the number of cores [default: one for
+    /// each core]
     #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
     threads: Vec<usize>,
     /// Runs of each test
@@ -75,12 +79,11 @@ pub struct BenchCommand {
 
 impl Run for BenchCommand {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        if self.tests().is_empty() {
+            return Err(Failure::NothingToMeasure);
+        }
         let path = models::resolve(&self.model)?;
-        let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = match self.threads.is_empty() {
-            true => vec![all_cores()],
-            false => self.threads.clone(),
-        };
+        let threads = self.threads();
         let mut report = Report::new(&WeightStore::open(&path)?, &path);
         for &threads in &threads {
             report.groups.push(self.group(&path, threads)?);
@@ -96,6 +99,17 @@ impl Run for BenchCommand {
 }
 
 impl BenchCommand {
+    /// The numbers of threads to try, none of them above the number of cores and none twice in a row.
+    fn threads(&self) -> Vec<usize> {
+        let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let mut threads: Vec<usize> = self.threads.iter().map(|&n| usable_threads(n)).collect();
+        if threads.is_empty() {
+            threads.push(all_cores());
+        }
+        threads.dedup();
+        threads
+    }
+
     fn tests(&self) -> Vec<Test> {
         let prompts = self.prompt.iter().filter(|&&tokens| tokens > 0);
         let mut tests: Vec<Test> = prompts.map(|&tokens| Test::Read { tokens }).collect();
@@ -114,7 +128,6 @@ impl BenchCommand {
 
     /// All tests with this many threads.
     fn group(&self, path: &Path, threads: usize) -> Result<Group, Failure> {
-        let interrupt = Interrupt::listen();
         let begin = Instant::now();
         let device = self.device.open(Some(threads))?;
         let name = device.name();
@@ -123,18 +136,8 @@ impl BenchCommand {
         let context = tests.iter().map(Test::context).max().unwrap_or(1);
         let mut bench = Bench::new(&model, context)?;
         let load_ms = begin.elapsed().as_secs_f64() * 1e3;
-        let mut results = Vec::new();
-        for test in &tests {
-            if !self.no_warmup {
-                bench.run(test)?;
-            }
-            let mut samples = Vec::new();
-            for _ in 0..self.runs {
-                interrupt.check()?;
-                samples.push(bench.run(test)?);
-            }
-            results.push(Outcome::new(test, samples));
-        }
+        warn_beyond_training("the largest test", context as usize, &model);
+        let results = self.measure(&mut bench, &tests)?;
         let mut group = Group {
             device: name,
             threads,
@@ -145,10 +148,36 @@ impl BenchCommand {
         };
         if name == "cpu"
             && !self.skip_floor
-            && let Some(speed) = akunu_cpu::bandwidth::measure_bandwidth(threads)
+            && let Some(speed) =
+                progress::wait("measuring the memory", || measure_bandwidth(threads))
         {
             group.measure_floor(&model, speed)?;
         }
         Ok(group)
+    }
+
+    /// Runs each test as often as asked for; a terminal shows which one, and for how long.
+    fn measure(&self, bench: &mut Bench, tests: &[Test]) -> Result<Vec<Outcome>, Failure> {
+        let interrupt = Interrupt::listen();
+        let n_warmups = u32::from(!self.no_warmup);
+        let n_runs = u64::from(self.runs + n_warmups) * tests.len() as u64;
+        let bar = progress::bar(n_runs, "{bar:30} {pos}/{len} {elapsed:>4}  {msg}");
+        bar.enable_steady_tick(progress::TICK);
+        let mut results = Vec::new();
+        for test in tests {
+            bar.set_message(test.to_string());
+            let mut samples = Vec::new();
+            for run in 0..self.runs + n_warmups {
+                interrupt.check()?;
+                let speed = bench.run(test)?;
+                if run >= n_warmups {
+                    samples.push(speed);
+                }
+                bar.inc(1);
+            }
+            results.push(Outcome::new(test, samples));
+        }
+        bar.finish_and_clear();
+        Ok(results)
     }
 }

@@ -1,17 +1,21 @@
 //! `generate`: continues a text, without a chat template.
 
+mod output;
+
 use super::Run;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::running::{Answer, Loaded, ModelArgs, collect, options, rate, read_text, stop_name};
+use crate::progress;
+use crate::running::{ModelArgs, options, read_text, warn_beyond_training};
 use crate::sampling::SamplingArgs;
 use akunu_engine::Overflow;
 use akunu_tokenizer::EncodeOptions;
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, ValueEnum};
-use serde_json::{Value, json};
-use std::io::{self, Write};
+use output::{Asked, Style};
+use std::io::Write;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// Continue a text as it is, without a chat template
 ///
@@ -25,12 +29,15 @@ pub struct Generate {
     /// The text to continue
     #[arg(short, long, value_name = "TEXT", required_unless_present = "file")]
     prompt: Option<String>,
-    /// A file with the text to continue
+    /// A file with the text to continue; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
-    /// At most this many new tokens
-    #[arg(short, long, value_name = "N", default_value_t = 64)]
-    n: usize,
+    /// At most this many new tokens; -1 for all until the model ends or the context is full
+    #[arg(short, long, value_name = "N", default_value = "64", allow_negative_numbers = true, value_parser = limit)]
+    n: Limit,
+    /// End at this text, which is not printed; may be given several times
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
+    stop: Vec<String>,
     #[command(flatten)]
     sampling: SamplingArgs,
     /// What happens when the context is full
@@ -39,6 +46,9 @@ pub struct Generate {
     /// Print one JSON object at the end instead of text as it comes
     #[arg(long)]
     json: bool,
+    /// Print one JSON object a line: one for each token as it comes, and one about all at the end
+    #[arg(long, conflicts_with = "json")]
+    json_lines: bool,
 }
 
 /// What happens when the context is full.
@@ -50,6 +60,19 @@ enum OnOverflow {
     Shift,
 }
 
+/// Most new tokens.
+#[derive(Clone, Copy)]
+struct Limit(usize);
+
+/// A number of tokens, or -1 for no limit.
+fn limit(text: &str) -> Result<Limit, String> {
+    match (text, text.parse()) {
+        ("-1", _) => Ok(Limit(usize::MAX)),
+        (_, Ok(n)) => Ok(Limit(n)),
+        _ => Err("it must be a number of tokens, or -1 for no limit".into()),
+    }
+}
+
 impl Run for Generate {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let text = self.text()?;
@@ -58,27 +81,34 @@ impl Run for Generate {
             add_special: true,
             parse_special: true,
         };
-        let prompt_ids = loaded.model.tokenizer().encode(&text, encode)?;
+        let tokenizer = loaded.model.tokenizer();
+        let prompt_ids = progress::wait("splitting the text into tokens", || {
+            tokenizer.encode(&text, encode)
+        })?;
+        if prompt_ids.is_empty() {
+            return Err(Failure::EmptyPrompt);
+        }
+        warn_beyond_training("the prompt", prompt_ids.len(), &loaded.model);
         let mut session = loaded.model.session(self.model.session())?;
 
         let begin = Instant::now();
         session.feed(&prompt_ids)?;
         let prefill = begin.elapsed();
         let cancel = interrupt::cancel_flag();
-        let mut options = options(self.n, self.sampling.sampling(), &cancel);
+        let sampling = self.sampling.sampling();
+        let mut options = options(self.n.0, sampling, &cancel);
+        options.stop.clone_from(&self.stop);
         options.overflow = match self.overflow {
             OnOverflow::Stop => Overflow::Stop,
             OnOverflow::Shift => Overflow::Shift { keep: 1 },
         };
-        let generation = session.generate(options)?;
-        if !self.json {
-            collect(generation, out)?;
-            return Ok(writeln!(out)?);
-        }
-        let answer = collect(generation, &mut io::sink())?;
-        let report = report(&loaded, &prompt_ids, prefill, &answer);
-        serde_json::to_writer(&mut *out, &report)?;
-        Ok(writeln!(out)?)
+        let asked = Asked {
+            loaded: &loaded,
+            prompt_ids: &prompt_ids,
+            prefill,
+            seed: sampling.seed,
+        };
+        self.style().write(session.generate(options)?, &asked, out)
     }
 }
 
@@ -89,25 +119,12 @@ impl Generate {
             (text, _) => Ok(text.clone().unwrap_or_default()),
         }
     }
-}
 
-/// What scripts read.
-fn report(loaded: &Loaded, prompt_ids: &[u32], prefill: Duration, answer: &Answer) -> Value {
-    let milliseconds = |took: Duration| took.as_secs_f64() * 1e3;
-    json!({
-        "model": loaded.model.path(),
-        "device": loaded.device,
-        "prompt_ids": prompt_ids,
-        "ids": answer.ids,
-        "text": answer.text,
-        "stop": stop_name(answer.stop),
-        "timings": {
-            "load_ms": milliseconds(loaded.took),
-            "prefill_ms": milliseconds(prefill),
-            "prefill_tok_s": rate(prompt_ids.len(), prefill),
-            "first_token_ms": milliseconds(prefill + answer.first),
-            "decode_ms": milliseconds(answer.rest),
-            "decode_tok_s": answer.decode_rate(),
-        },
-    })
+    fn style(&self) -> Style {
+        match (self.json, self.json_lines) {
+            (true, _) => Style::Json,
+            (_, true) => Style::JsonLines,
+            _ => Style::Text,
+        }
+    }
 }

@@ -13,7 +13,7 @@ use super::Run;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress;
-use crate::running::{Loaded, ModelArgs, rate, read_text};
+use crate::running::{Loaded, ModelArgs, rate, read_text, warn_beyond_training};
 use akunu_engine::{Session, SessionOptions};
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use clap::Parser;
@@ -31,11 +31,14 @@ const MIN_CONTEXT: u32 = 3;
 ///
 /// By llama.cpp's method: chunks of --ctx tokens (512 unless told), of which the second half is scored.
 #[derive(Parser)]
-#[command(name = "perplexity")]
+#[command(
+    name = "perplexity",
+    mut_arg("ctx", |ctx| ctx.help("Tokens of a chunk [default: 512]"))
+)]
 pub struct Perplexity {
     #[command(flatten)]
     model: ModelArgs,
-    /// The text
+    /// The text; - for standard input
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
     /// Print one JSON object
@@ -48,7 +51,10 @@ impl Run for Perplexity {
         let text = read_text(&self.file)?;
         let context = self.model.ctx.unwrap_or(DEFAULT_CONTEXT);
         let loaded = self.model.load()?;
-        let chunks = chunks(loaded.model.tokenizer(), &text, context)?;
+        warn_beyond_training("a chunk", context as usize, &loaded.model);
+        let chunks = progress::wait("splitting the text into tokens", || {
+            chunks(loaded.model.tokenizer(), &text, context)
+        })?;
         let mut session = loaded.model.session(SessionOptions {
             context: Some(context),
             ..SessionOptions::default()
@@ -105,6 +111,7 @@ fn chunks(tokenizer: &Tokenizer, text: &str, context: u32) -> Result<Vec<Vec<u32
 fn score(session: &mut Session, chunks: &[Vec<u32>]) -> Result<Scores, Failure> {
     let interrupt = Interrupt::listen();
     let bar = progress::bar(chunks.len() as u64, "{bar:30} {pos}/{len} {eta:>4}  {msg}");
+    bar.enable_steady_tick(progress::TICK);
     let mut scores = Scores::default();
     for chunk in chunks {
         interrupt.check()?;

@@ -3,10 +3,12 @@
 use super::Run;
 use crate::failure::Failure;
 use crate::models;
+use crate::progress;
+use crate::running::read_input;
 use akunu_gguf::GgufFile;
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use clap::Parser;
-use std::io::{self, Read, Write};
+use std::io::Write;
 use std::path::Path;
 
 /// Turn text from standard input into tokens, or ids back into text
@@ -36,10 +38,7 @@ pub struct Tokenize {
 impl Run for Tokenize {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let tokenizer = open(&models::resolve(&self.model)?)?;
-        let mut input = Vec::new();
-        io::stdin().lock().read_to_end(&mut input)?;
-        let input = String::from_utf8(input)
-            .map_err(|error| Failure::InputNotUtf8(error.utf8_error().valid_up_to()))?;
+        let input = read_input()?;
         if self.decode {
             let text = tokenizer.decode(&parse_ids(&input, tokenizer.vocab_size())?);
             return Ok(out.write_all(text.as_bytes())?);
@@ -48,7 +47,8 @@ impl Run for Tokenize {
             add_special: self.add_special,
             parse_special: self.parse_special,
         };
-        let ids = tokenizer.encode(&input, options)?;
+        let encode = || tokenizer.encode(&input, options);
+        let ids = progress::wait("splitting the text into tokens", encode)?;
         if self.ids {
             write_line(&ids, out)
         } else {

@@ -3,8 +3,9 @@
 
 use akunu_gguf::GgufHeader;
 use akunu_types::DType;
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// What a run left.
 pub struct Finished {
@@ -21,6 +22,27 @@ pub fn command<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>
 
 pub fn akunu<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Finished {
     finish(&mut command(arguments))
+}
+
+/// Runs a command with this on its standard input.
+pub fn akunu_reads<S: AsRef<std::ffi::OsStr>>(
+    arguments: impl IntoIterator<Item = S>,
+    input: &[u8],
+) -> Finished {
+    let mut child = command(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A program that refuses its arguments does not read its input: that is not what is tested.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    Finished {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
 }
 
 /// Runs a command to its end.

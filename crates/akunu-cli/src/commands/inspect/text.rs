@@ -36,7 +36,11 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             .as_ref()
             .map_or("none".to_string(), tokenizer_line),
     )?;
-    fact("weights", &bytes(report.weights.bytes))?;
+    let weights = match report.weights.types.is_empty() {
+        true => "none: the file has no tensors".to_string(),
+        false => bytes(report.weights.bytes),
+    };
+    fact("weights", &weights)?;
     if let Some(kv) = &report.kv_cache {
         let line = format!(
             "{} for {} tokens in {}",
@@ -55,8 +59,10 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         );
         fact("decoding", &line)?;
     }
-    writeln!(out)?;
-    write_types(&report.weights.types, out)?;
+    if !report.weights.types.is_empty() {
+        writeln!(out)?;
+        write_types(&report.weights.types, out)?;
+    }
     if let Some(tensors) = &report.tensors {
         writeln!(out)?;
         write_tensors(tensors, out)?;

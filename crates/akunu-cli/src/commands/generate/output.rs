@@ -1,0 +1,108 @@
+//! How an answer is written: as text, as one JSON object, or as one object a line.
+//!
+//! ```text
+//! {"id":7042,"text":" Paris"}          for each token; the text is empty in the middle of a character
+//! {"id":null,"text":"…"}               text that was held back until the end, if there is any
+//! {"stop":"end","seed":0, …}           at the end: why it ended, numbers of tokens, timings
+//! ```
+
+use crate::failure::Failure;
+use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
+use akunu_engine::Generation;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::time::Duration;
+
+/// How an answer is written.
+#[derive(Clone, Copy)]
+pub enum Style {
+    /// As it comes.
+    Text,
+    /// One object at the end.
+    Json,
+    /// One object for each token as it comes, and one at the end.
+    JsonLines,
+}
+
+/// What was asked, for the report.
+pub struct Asked<'a> {
+    pub loaded: &'a Loaded,
+    pub prompt_ids: &'a [u32],
+    /// How long reading the prompt took.
+    pub prefill: Duration,
+    pub seed: u64,
+}
+
+impl Style {
+    /// Takes all tokens of a generation and writes them.
+    pub fn write(
+        self,
+        generation: Generation,
+        asked: &Asked,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
+        match self {
+            Style::Text => {
+                collect(generation, out)?;
+                Ok(writeln!(out)?)
+            }
+            Style::Json => {
+                let answer = collect(generation, &mut io::sink())?;
+                line(&whole(asked, &answer), out)
+            }
+            Style::JsonLines => {
+                let answer = follow(generation, |id, text| {
+                    line(&json!({ "id": id, "text": text }), out)
+                })?;
+                line(&summary(asked, &answer), out)
+            }
+        }
+    }
+}
+
+/// One object on a line of its own, at once.
+fn line(object: &Value, out: &mut dyn Write) -> Result<(), Failure> {
+    serde_json::to_writer(&mut *out, object)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
+}
+
+/// What scripts read when they want everything at once.
+fn whole(asked: &Asked, answer: &Answer) -> Value {
+    json!({
+        "model": asked.loaded.model.path(),
+        "device": asked.loaded.device,
+        "prompt_ids": asked.prompt_ids,
+        "ids": answer.ids,
+        "text": answer.text,
+        "stop": stop_name(answer.stop),
+        "seed": asked.seed,
+        "timings": timings(asked, answer),
+    })
+}
+
+/// What scripts read after they have seen the tokens.
+fn summary(asked: &Asked, answer: &Answer) -> Value {
+    json!({
+        "model": asked.loaded.model.path(),
+        "device": asked.loaded.device,
+        "stop": stop_name(answer.stop),
+        "seed": asked.seed,
+        "n_prompt": asked.prompt_ids.len(),
+        "n": answer.ids.len(),
+        "timings": timings(asked, answer),
+    })
+}
+
+fn timings(asked: &Asked, answer: &Answer) -> Value {
+    let milliseconds = |took: Duration| took.as_secs_f64() * 1e3;
+    let prefill = asked.prefill;
+    json!({
+        "load_ms": milliseconds(asked.loaded.took),
+        "prefill_ms": milliseconds(prefill),
+        "prefill_tok_s": rate(asked.prompt_ids.len(), prefill),
+        "first_token_ms": milliseconds(prefill + answer.first),
+        "decode_ms": milliseconds(answer.rest),
+        "decode_tok_s": answer.decode_rate(),
+    })
+}
