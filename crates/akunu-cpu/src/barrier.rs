@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use crate::gate::{Gate, Line, Patience};
 
-/// A wait this long means that a thread has lost its core: another one may need ours.
+/// A wait of more than some microseconds means that a thread has lost its core, and may be waiting for ours.
 const PATIENCE: Patience = Patience {
-    spin: Duration::from_micros(500),
+    spin: Duration::from_micros(30),
     offer: Duration::from_millis(5),
 };
 

@@ -4,8 +4,8 @@
 //! Of cores that differ, only the fast ones: slow ones hardly add to what is read from memory, and at the end of each
 //! dispatch the fast ones wait for the piece that a slow one has taken.
 
-/// Cores that the process may use and that are worth using.
-pub(crate) fn count() -> usize {
+/// Cores that this process may use and that are worth using: the number of threads of a device unless one is given.
+pub fn default_threads() -> usize {
     // The affinity mask, and the share of a control group.
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     system::fast_cores().map_or(available, |cores| cores.clamp(1, available))
@@ -143,6 +143,6 @@ mod tests {
     #[test]
     fn there_is_a_core_and_no_more_than_the_process_may_use() {
         let available = std::thread::available_parallelism().map_or(1, usize::from);
-        assert!((1..=available).contains(&count()));
+        assert!((1..=available).contains(&default_threads()));
     }
 }

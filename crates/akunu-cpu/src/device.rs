@@ -12,13 +12,16 @@ use akunu_kernels::{
 use akunu_types::DType;
 
 use crate::call::{Call, Kernel, MAX_BINDINGS, Place};
-use crate::cores;
+use crate::cores::default_threads;
 use crate::isa::Isa;
+use crate::join;
+use crate::kernel::norm::PrivateRmsNorm;
 use crate::matmul::Panels;
 use crate::memory::Buffers;
 use crate::part::Part;
 use crate::pool::{MAX_THREADS, ThreadPool};
 use crate::select::select;
+use crate::simd;
 
 /// How the device runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,7 +85,7 @@ impl CpuDevice {
                 available: available.join(", "),
             });
         }
-        let n_threads = options.threads.unwrap_or_else(cores::count);
+        let n_threads = options.threads.unwrap_or_else(default_threads);
         if !(1..=MAX_THREADS).contains(&n_threads) {
             return Err(CpuError::Threads {
                 found: n_threads,
@@ -159,19 +162,30 @@ impl Walk<'_> {
     /// One thread's way: every position, every dispatch, its part of each.
     fn walk(&self, part: &mut Part) {
         for position in self.first..self.first + self.n {
+            // Whether the next dispatch needs no barrier, whatever the plan says.
+            let mut is_joined = false;
             for (index, dispatch) in self.plan.dispatches().iter().enumerate() {
-                if self.plan.barrier_before(index) {
+                if self.plan.barrier_before(index) && !is_joined {
                     part.wait_between_dispatches();
                 }
                 if part.index == 0 {
                     self.begun.store(index, Ordering::Relaxed);
                 }
-                self.dispatch(dispatch, position, part);
+                is_joined = part.count > 1 && join::joins_next(self.plan, index, self.isa);
+                let kernel = is_joined.then(|| simd::kernel::<PrivateRmsNorm>(self.isa));
+                self.dispatch(dispatch, position, part, kernel);
             }
         }
     }
 
-    fn dispatch(&self, dispatch: &Dispatch, position: u32, part: &mut Part) {
+    /// Runs a dispatch, by another kernel than its pipeline's if one is given.
+    fn dispatch(
+        &self,
+        dispatch: &Dispatch,
+        position: u32,
+        part: &mut Part,
+        kernel: Option<Kernel>,
+    ) {
         let Some((_, pipeline)) = self.pipelines.get(dispatch.pipeline) else {
             unreachable!("pipelines are checked before a run");
         };
@@ -189,7 +203,7 @@ impl Walk<'_> {
             isa: self.isa,
             panels: self.panels,
         };
-        (pipeline.kernel)(&call, part);
+        kernel.unwrap_or(pipeline.kernel)(&call, part);
     }
 }
 

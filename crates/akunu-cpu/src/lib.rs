@@ -22,6 +22,7 @@ mod crowd;
 mod device;
 mod gate;
 mod isa;
+mod join;
 mod kernel;
 mod matmul;
 mod memory;
@@ -35,5 +36,6 @@ mod tiles;
 mod twin;
 
 pub use barrier_cost::measure_barrier;
+pub use cores::default_threads;
 pub use device::{CpuDevice, CpuError, CpuOptions};
 pub use isa::{Isa, UnknownIsa};

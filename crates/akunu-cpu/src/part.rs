@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use akunu_kernels::plan::Slice;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use crate::barrier::Barrier;
@@ -44,6 +45,10 @@ pub(crate) struct Part<'a> {
     pub tiled: Option<crate::matmul::tiled::Tiled>,
     /// What the activations in the scratch memory were made of since then.
     pub quantised: Option<Quantised>,
+    /// A vector that every part has computed for itself since the last barrier of the plan, instead of reading it there.
+    pub private: Option<Slice>,
+    /// Its numbers.
+    pub private_numbers: &'a mut Vec<f32>,
     /// Memory of the thread's own.
     pub scratch: &'a mut Scratch,
     /// Cosines and sines that were computed last.
@@ -53,6 +58,7 @@ pub(crate) struct Part<'a> {
 /// What a thread keeps from job to job.
 #[derive(Default)]
 pub(crate) struct Own {
+    private_numbers: Vec<f32>,
     scratch: Scratch,
     rotations: Rotations,
 }
@@ -74,6 +80,8 @@ impl<'a> Part<'a> {
             #[cfg(target_arch = "x86_64")]
             tiled: None,
             quantised: None,
+            private: None,
+            private_numbers: &mut own.private_numbers,
             scratch: &mut own.scratch,
             rotations: &mut own.rotations,
         }
@@ -113,6 +121,7 @@ impl<'a> Part<'a> {
             self.tiled = None;
         }
         self.quantised = None;
+        self.private = None;
         self.wait();
     }
 

@@ -15,6 +15,7 @@ use crate::models;
 use crate::progress;
 use crate::running::warn_beyond_training;
 use akunu_cpu::bandwidth::measure_bandwidth;
+use akunu_cpu::{default_threads, measure_barrier};
 use akunu_engine::Model;
 use akunu_gguf::WeightStore;
 use clap::Parser;
@@ -60,7 +61,7 @@ pub struct BenchCommand {
     )]
     batch: Vec<u32>,
     /// Numbers of threads to try, separated by commas, none above the number of cores [default: one for
-    /// each core]
+    /// each fast core, fewer while other programs want them]
     #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
     threads: Vec<usize>,
     /// Runs of each test
@@ -99,15 +100,15 @@ impl Run for BenchCommand {
 }
 
 impl BenchCommand {
-    /// The numbers of threads to try, none of them above the number of cores and none twice in a row.
-    fn threads(&self) -> Vec<usize> {
-        let all_cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    /// The numbers of threads to try, none of them above the number of cores and none twice in a row; `None` is the
+    /// device's own choice.
+    fn threads(&self) -> Vec<Option<usize>> {
         let mut threads: Vec<usize> = self.threads.iter().map(|&n| usable_threads(n)).collect();
-        if threads.is_empty() {
-            threads.push(all_cores());
-        }
         threads.dedup();
-        threads
+        match threads.is_empty() {
+            true => vec![None],
+            false => threads.into_iter().map(Some).collect(),
+        }
     }
 
     fn tests(&self) -> Vec<Test> {
@@ -127,9 +128,10 @@ impl BenchCommand {
     }
 
     /// All tests with this many threads.
-    fn group(&self, path: &Path, threads: usize) -> Result<Group, Failure> {
+    fn group(&self, path: &Path, threads: Option<usize>) -> Result<Group, Failure> {
         let begin = Instant::now();
-        let device = self.device.open(Some(threads))?;
+        let device = self.device.open(threads)?;
+        let threads = threads.unwrap_or_else(default_threads);
         let name = device.name();
         let model = Model::load(path, device)?;
         let tests = self.tests();
@@ -144,6 +146,7 @@ impl BenchCommand {
             load_ms,
             resident_bytes: report::resident_bytes(),
             read_bytes_per_second: None,
+            barrier_us: None,
             results,
         };
         if name == "cpu"
@@ -152,6 +155,8 @@ impl BenchCommand {
                 progress::wait("measuring the memory", || measure_bandwidth(threads))
         {
             group.measure_floor(&model, speed)?;
+            let barrier = measure_barrier(threads).ok();
+            group.barrier_us = barrier.map(|time| time.as_secs_f64() * 1e6);
         }
         Ok(group)
     }

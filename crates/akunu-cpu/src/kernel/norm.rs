@@ -30,6 +30,28 @@ impl Body for RmsNorm {
     }
 }
 
+/// `y = norm(x)` of a single row, by every part for itself: nobody has to wait for it. Part 0 stores it too.
+pub(crate) struct PrivateRmsNorm;
+
+impl Body for PrivateRmsNorm {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: RMSNormParams = call.params();
+        let [x, weight, y] = call.bindings();
+        let dim = p.dim as usize;
+        let (x, weight) = (x.read::<f32>(dim), weight.read::<f32>(dim));
+        part.private_numbers.clear();
+        part.private_numbers.extend_from_slice(x);
+        // SAFETY: the CPU has the instructions.
+        unsafe { normalise::<L>(part.private_numbers, weight, p.eps) };
+        if part.index == 0 {
+            // SAFETY: no other part writes y, or reads it before the next barrier.
+            unsafe { y.write::<f32>(0, dim) }.copy_from_slice(part.private_numbers);
+        }
+        part.private = Some(call.slices[2]);
+    }
+}
+
 /// `h += norm(x)`.
 pub(crate) struct RmsNormResidual;
 

@@ -96,7 +96,14 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         return twin::run(call, part);
     };
     let [x_bytes, ..] = product.bytes();
-    let x: &[f32] = x.read(x_bytes / size_of::<f32>());
+    let private = match part.private == Some(call.slices[0]) {
+        true => std::mem::take(part.private_numbers),
+        false => Vec::new(),
+    };
+    let x: &[f32] = match private.is_empty() {
+        true => x.read(x_bytes / size_of::<f32>()),
+        false => &private,
+    };
     #[cfg(target_arch = "x86_64")]
     if super::tiled::run(call, part, (&weight, &product), x, y) {
         return;
@@ -114,6 +121,9 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         quant: job.weight.quant(),
     };
     job.multiply(vectors, Some(x_is), part);
+    if !private.is_empty() {
+        *part.private_numbers = private;
+    }
 }
 
 /// `y = alpha (act(gate) * up) wᵀ + beta y`; the activation is SiLU or, with `GELU`, the tanh form of GELU.

@@ -29,6 +29,8 @@ pub struct Group {
     /// Memory of the process after the tests, mapped weights included; where the system tells.
     pub resident_bytes: Option<u64>,
     pub read_bytes_per_second: Option<f64>,
+    /// What it costs that all threads wait for each other once.
+    pub barrier_us: Option<f64>,
     pub results: Vec<Outcome>,
 }
 
@@ -104,6 +106,9 @@ impl Report {
             if let Some(speed) = group.read_bytes_per_second {
                 let (threads, gigabytes) = (group.threads, speed / 1e9);
                 writeln!(out, "memory read, threads {threads}: {gigabytes:.1} GB/s")?;
+            }
+            if let Some(barrier) = group.barrier_us {
+                writeln!(out, "a barrier, threads {}: {barrier:.2} µs", group.threads)?;
             }
         }
         Ok(())
