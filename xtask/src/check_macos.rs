@@ -1,9 +1,8 @@
 //! `cargo xtask check-macos`: type-checks and lints the whole workspace for a Mac, on any machine.
 //!
-//! On a Mac this is plain clippy. On Linux it is Debian's Rust, which comes with the sources of the
-//! standard library: cargo builds that for `aarch64-apple-darwin` (`-Zbuild-std`) and clippy checks
-//! everything on top; nothing is linked, so no Apple SDK is needed. The rustup toolchain of the
-//! project would have to download the target's standard library instead.
+//! On a Mac this is plain clippy. Elsewhere nothing is linked, so no Apple SDK is needed, but the standard
+//! library for `aarch64-apple-darwin` is. Either the project's toolchain has it (`rustup target add`), or
+//! Debian's Rust brings the source of it, which cargo then builds (`-Zbuild-std`).
 //!
 //! A check that compiles nothing would be clean too: first a type error is planted in the Metal code,
 //! and the check must find it.
@@ -11,16 +10,18 @@
 //! Debian's clippy may be newer than the project's. Warnings of our own crates are errors in both;
 //! those of dependencies are not shown (cargo caps them).
 
-use crate::debian;
 use crate::debian_rust;
 use crate::failure::Failure;
 use crate::process::{self, ProcessError};
 use crate::workspace;
+use std::path::Path;
 use std::process::Command;
 
 const TARGET: &str = "aarch64-apple-darwin";
-/// What clippy needs beside the compiler.
-const CLIPPY: (&str, &str) = ("rust-web-clippy", "/usr/bin/cargo-clippy");
+/// Where the check builds, below `target/`.
+const FOLDER: &str = "macos-check";
+/// The shortest way where Debian's Rust cannot be installed.
+const FIX: &str = "rustup target add aarch64-apple-darwin";
 
 /// The crate with the Metal code, and what makes its build script plant a type error there.
 const METAL_CRATE: &str = "akunu-kernels";
@@ -57,25 +58,53 @@ fn must_find(planted: Result<String, ProcessError>) -> Result<(), Failure> {
     Err(error.into())
 }
 
+/// Installs what the check needs on this machine.
+pub fn install() -> Result<(), Failure> {
+    if cfg!(target_os = "macos") || has_target() {
+        return Ok(());
+    }
+    debian_rust::install().map_err(with_shorter_fix)
+}
+
 fn clippy() -> Result<Command, Failure> {
     let mut command = if cfg!(target_os = "macos") {
         native()
+    } else if has_target() {
+        let mut command = native();
+        command.args(["--target", TARGET]);
+        command
     } else {
-        on_linux()?
+        debian_rust::cargo("clippy", TARGET, FOLDER).map_err(with_shorter_fix)?
     };
     command.current_dir(workspace::root());
     Ok(command)
 }
 
+/// The project's own clippy. The planted error would spoil what other commands have built: it gets a folder
+/// of its own.
 fn native() -> Command {
     let mut command = process::cargo();
-    command.arg("clippy");
+    command.args(["clippy", "--target-dir"]);
+    command.arg(workspace::root().join("target").join(FOLDER));
     command
 }
 
-fn on_linux() -> Result<Command, Failure> {
-    debian::install_missing(&[CLIPPY])?;
-    debian_rust::cargo("clippy", TARGET, "macos-check")
+/// Whether the project's toolchain has the standard library for macOS.
+fn has_target() -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", TARGET]);
+    process::output(&mut rustc).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
+}
+
+/// Adds what helps on any machine with rustup, and needs no root.
+fn with_shorter_fix(failure: Failure) -> Failure {
+    match failure {
+        Failure::Unavailable { why, fix } => Failure::Unavailable {
+            why,
+            fix: format!("{FIX}; or {fix}"),
+        },
+        other => other,
+    }
 }
 
 #[cfg(test)]
@@ -97,5 +126,15 @@ mod tests {
         let clean = must_find(Ok(String::new())).expect_err("nothing was found");
         assert!(clean.to_string().contains("not compiled"), "{clean}");
         assert!(must_find(failed("no network")).is_err());
+    }
+
+    #[test]
+    fn whoever_cannot_install_packages_is_told_of_rustup() {
+        let lacking = Failure::Unavailable {
+            why: "rustc is wanted".to_owned(),
+            fix: "apt-get".to_owned(),
+        };
+        let words = with_shorter_fix(lacking).to_string();
+        assert_eq!(words, format!("rustc is wanted; {FIX}; or apt-get"));
     }
 }

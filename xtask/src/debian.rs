@@ -1,41 +1,145 @@
 //! Programs that Debian packages bring: installed when we may, named when we may not.
+//!
+//! A package list can be months old, and an old list installs an old program without a word: the lists
+//! are refreshed before the first installation, and every tool is looked at again after it.
 
 use crate::failure::Failure;
-use crate::process;
+use crate::process::{self, ProcessError};
+use crate::tools::{Decision, Installer, Probe, Tool, Version, decide};
+use akunu_sim::{SimError, Toolchain};
 use std::path::Path;
 use std::process::Command;
+use std::sync::Once;
 
-/// Installs these packages; when this is not Debian or we are not root, fails and names them.
-pub fn install(missing: &[&str]) -> Result<(), Failure> {
-    if missing.is_empty() {
+/// What a machine can be asked, and told to do. The tests have one that only takes notes.
+pub trait Machine {
+    /// The version of a tool that is there.
+    fn version(&self, probe: Probe) -> Option<Version>;
+    /// Why packages cannot be installed, if they cannot.
+    fn obstacle(&self) -> Option<&'static str>;
+    /// Gets the current package lists.
+    fn refresh(&self) -> Result<(), ProcessError>;
+    /// Installs these packages, or upgrades them.
+    fn install(&self, packages: &[&str]) -> Result<(), ProcessError>;
+}
+
+/// Sees to it that these tools are there and new enough.
+///
+/// # Errors
+/// [`Failure::Unavailable`] with what is wanted, what was found, and the command that would help.
+pub fn ensure(tools: &[Tool]) -> Result<(), Failure> {
+    ensure_on(&ThisMachine, tools)
+}
+
+fn ensure_on(machine: &impl Machine, tools: &[Tool]) -> Result<(), Failure> {
+    let obstacle = machine.obstacle();
+    let mut installer = match obstacle {
+        None => Installer::Ready,
+        Some(_) => Installer::None,
+    };
+    let packages = to_install(machine, tools, installer);
+    let mut trouble = obstacle.map(str::to_owned);
+    if !packages.is_empty() {
+        println!("installing {}", packages.join(", "));
+        if let Err(error) = machine.refresh() {
+            // A list of somebody else may be out of reach; Debian's own may still be current.
+            println!("the package lists could not be refreshed: {error}");
+        }
+        trouble = machine.install(&packages).err().map(|e| e.to_string());
+        installer = Installer::HasRun;
+    }
+    let lacking: Vec<(&Tool, String)> = tools
+        .iter()
+        .filter_map(
+            |tool| match decide(tool, machine.version(tool.probe), installer) {
+                Decision::Lacking(why) => Some((tool, why)),
+                Decision::Use | Decision::Install => None,
+            },
+        )
+        .collect();
+    if lacking.is_empty() {
         return Ok(());
     }
-    if !(is_root() && process::exists("apt-get")) {
-        return Err(Failure::Found(advice(missing)));
-    }
-    println!("installing {}", missing.join(", "));
-    apt_get_install(missing).or_else(|_| {
-        apt_get(&["update", "--quiet"])?;
-        apt_get_install(missing)
-    })?;
-    Ok(())
+    let reasons = lacking.iter().map(|(_, why)| why.clone()).chain(trouble);
+    let packages = packages_of(lacking.iter().map(|(tool, _)| *tool));
+    Err(Failure::Unavailable {
+        why: reasons.collect::<Vec<_>>().join("; "),
+        fix: format!(
+            "on Debian as root: apt-get update && apt-get install {}",
+            packages.join(" ")
+        ),
+    })
 }
 
-/// Installs those packages whose file is not there.
-pub fn install_missing(packages: &[(&str, &str)]) -> Result<(), Failure> {
-    let absent = packages
+/// The packages of those tools that are absent or too old.
+fn to_install(machine: &impl Machine, tools: &[Tool], installer: Installer) -> Vec<&'static str> {
+    let wanting = tools
         .iter()
-        .filter(|(_, file)| !Path::new(file).exists());
-    let missing: Vec<&str> = absent.map(|(package, _)| *package).collect();
-    install(&missing)
+        .filter(|tool| decide(tool, machine.version(tool.probe), installer) == Decision::Install);
+    packages_of(wanting)
 }
 
-fn apt_get_install(names: &[&str]) -> Result<(), process::ProcessError> {
-    let arguments = ["install", "--quiet", "--yes", "--no-install-recommends"];
-    apt_get(&[&arguments, names].concat())
+/// The packages of these tools, each once.
+fn packages_of<'a>(tools: impl Iterator<Item = &'a Tool>) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for &name in tools.flat_map(|tool| tool.packages) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
-fn apt_get(arguments: &[&str]) -> Result<(), process::ProcessError> {
+/// The machine that this program runs on.
+struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn version(&self, probe: Probe) -> Option<Version> {
+        match probe {
+            Probe::Says(command) => {
+                let said = process::output(Command::new(command[0]).args(&command[1..])).ok()?;
+                Version::in_words(&said)
+            }
+            Probe::Has(file) => Path::new(file).exists().then_some(Version::ANY),
+            Probe::SimulatorClang => match Toolchain::find() {
+                // Apple counts otherwise: what the simulator takes is new enough.
+                Ok(found) => Version::in_words(&found.version).map(|v| v.max(Version::CLANG)),
+                Err(SimError::NoCompiler { found }) => Version::in_words(&found),
+                Err(_) => None,
+            },
+        }
+    }
+
+    fn obstacle(&self) -> Option<&'static str> {
+        if !process::exists("apt-get") {
+            return Some("there is no apt-get here");
+        }
+        let id = process::output(Command::new("id").arg("-u"));
+        let is_root = id.is_ok_and(|id| id.trim() == "0");
+        (!is_root).then_some("only root may install packages")
+    }
+
+    fn refresh(&self) -> Result<(), ProcessError> {
+        static REFRESHED: Once = Once::new();
+        let mut done = Ok(());
+        REFRESHED.call_once(|| done = apt_get(&["update", "--quiet"]));
+        done
+    }
+
+    fn install(&self, packages: &[&str]) -> Result<(), ProcessError> {
+        let arguments = [
+            "install",
+            "--quiet",
+            "--yes",
+            "--no-install-recommends",
+            // A check does not take away what somebody else put here.
+            "--no-remove",
+        ];
+        apt_get(&[&arguments, packages].concat())
+    }
+}
+
+fn apt_get(arguments: &[&str]) -> Result<(), ProcessError> {
     let mut command = Command::new("apt-get");
     command
         .args(arguments)
@@ -43,26 +147,105 @@ fn apt_get(arguments: &[&str]) -> Result<(), process::ProcessError> {
     process::output(&mut command).map(|_| ())
 }
 
-fn advice(missing: &[&str]) -> String {
-    let names = missing.join(" ");
-    format!("these Debian packages are missing: {names}; as root: apt-get install {names}")
-}
-
-fn is_root() -> bool {
-    process::output(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
+    const RUSTC: Tool = Tool {
+        name: "rustc",
+        packages: &["rustc-web"],
+        probe: Probe::Says(&["rustc"]),
+        oldest: "1.95",
+    };
+    const NPM: Tool = Tool::any("npm", &["npm"], Probe::Says(&["npm"]));
+
+    /// A machine whose packages are words: what is there, what its old and its current lists offer.
+    struct Noted {
+        rustc: RefCell<Option<&'static str>>,
+        /// What the lists on the machine offer, and what those of the archive do.
+        offered: RefCell<&'static str>,
+        current: &'static str,
+        obstacle: Option<&'static str>,
+        calls: RefCell<Vec<String>>,
+    }
+
+    fn machine(rustc: Option<&'static str>, current: &'static str) -> Noted {
+        Noted {
+            rustc: RefCell::new(rustc),
+            offered: RefCell::new("1.85.0"),
+            current,
+            obstacle: None,
+            calls: RefCell::new(Vec::new()),
+        }
+    }
+
+    impl Machine for Noted {
+        fn version(&self, probe: Probe) -> Option<Version> {
+            match probe {
+                Probe::Says(["rustc"]) => Version::in_words((*self.rustc.borrow())?),
+                _ => Some(Version::ANY),
+            }
+        }
+        fn obstacle(&self) -> Option<&'static str> {
+            self.obstacle
+        }
+        fn refresh(&self) -> Result<(), ProcessError> {
+            self.calls.borrow_mut().push("update".to_owned());
+            *self.offered.borrow_mut() = self.current;
+            Ok(())
+        }
+        fn install(&self, packages: &[&str]) -> Result<(), ProcessError> {
+            let call = format!("install {}", packages.join(" "));
+            self.calls.borrow_mut().push(call);
+            *self.rustc.borrow_mut() = Some(*self.offered.borrow());
+            Ok(())
+        }
+    }
+
+    /// Breaks when the lists are not refreshed first: the old ones would bring 1.85.
     #[test]
-    fn the_advice_can_be_typed() {
-        assert!(advice(&["npm", "clang-19"]).ends_with("apt-get install npm clang-19"));
+    fn old_lists_are_refreshed_before_the_first_installation() {
+        for before in [None, Some("1.85.0")] {
+            let machine = machine(before, "1.96.0");
+            ensure_on(&machine, &[RUSTC, NPM]).expect("1.96 is offered");
+            assert_eq!(*machine.calls.borrow(), ["update", "install rustc-web"]);
+        }
     }
 
     #[test]
-    fn nothing_missing_needs_no_rights() {
-        assert!(install(&[]).is_ok());
+    fn what_is_new_enough_is_left_alone() {
+        let machine = machine(Some("1.95.0"), "1.96.0");
+        ensure_on(&machine, &[RUSTC, NPM]).expect("it is there");
+        assert!(machine.calls.borrow().is_empty());
+    }
+
+    /// Breaks when a package that installed cleanly counts without a look at its version.
+    #[test]
+    fn a_version_that_is_still_too_old_is_named() {
+        let machine = machine(None, "1.85.0");
+        let words = ensure_on(&machine, &[RUSTC])
+            .expect_err("too old")
+            .to_string();
+        assert!(
+            words.contains("rustc 1.95 or newer is wanted, 1.85.0 was found after"),
+            "{words}"
+        );
+    }
+
+    #[test]
+    fn without_rights_nothing_is_tried_and_the_command_is_told() {
+        let mut machine = machine(None, "1.96.0");
+        machine.obstacle = Some("only root may install packages");
+        let refused = ensure_on(&machine, &[RUSTC, NPM]).expect_err("not root");
+        assert!(machine.calls.borrow().is_empty());
+        let Failure::Unavailable { why, fix } = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(
+            why,
+            "rustc 1.95 or newer is wanted, none was found; only root may install packages"
+        );
+        assert!(fix.ends_with("apt-get install rustc-web"), "{fix}");
     }
 }

@@ -3,20 +3,45 @@
 
 use crate::debian;
 use crate::failure::Failure;
+use crate::tools::{Probe, Tool};
 use crate::workspace;
 use std::path::Path;
 use std::process::Command;
 
 const BIN: &str = "/usr/bin";
-/// The Debian packages, each with a file that shows whether it is there.
-const PACKAGES: [(&str, &str); 3] = [
-    ("rustc-web", "/usr/bin/rustc"),
-    ("cargo-web", "/usr/bin/cargo"),
-    (
-        "rust-web-src",
-        "/usr/lib/rustlib/src/rust/library/Cargo.toml",
+/// The oldest Rust that compiles the workspace.
+const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
+/// They only work together at one version, so that they are always installed together.
+const PACKAGES: &[&str] = &["rustc-web", "cargo-web", "rust-web-clippy", "rust-web-src"];
+/// What Debian's Rust is made of.
+const TOOLS: [Tool; 4] = [
+    part("rustc", &["/usr/bin/rustc", "--version"]),
+    part("cargo", &["/usr/bin/cargo", "--version"]),
+    part(
+        "clippy",
+        &["/usr/bin/clippy-driver", "--rustc", "--version"],
+    ),
+    // Sources do not say their version; their package does.
+    part(
+        "the source of Rust's standard library",
+        &[
+            "dpkg-query",
+            "--show",
+            "--showformat=${Version}",
+            "rust-web-src",
+        ],
     ),
 ];
+
+const fn part(name: &'static str, says: &'static [&'static str]) -> Tool {
+    Tool {
+        name,
+        packages: PACKAGES,
+        probe: Probe::Says(says),
+        oldest: OLDEST,
+    }
+}
+
 /// Little that is compiled here runs for long: the profile's optimisations would only cost time.
 const UNOPTIMISED: [&str; 3] = [
     "profile.dev.opt-level=0",
@@ -32,9 +57,14 @@ const OTHER_TOOLCHAIN: [&str; 5] = [
     "RUSTDOC",
 ];
 
+/// Sees to it that Debian's Rust is there and new enough.
+pub fn install() -> Result<(), Failure> {
+    debian::ensure(&TOOLS)
+}
+
 /// A command of Debian's cargo for `target`, with a folder of its own below `target/`.
 pub fn cargo(subcommand: &str, target: &str, folder: &str) -> Result<Command, Failure> {
-    debian::install_missing(&PACKAGES)?;
+    install()?;
     let bin = Path::new(BIN);
     let mut command = Command::new(bin.join("cargo"));
     for name in OTHER_TOOLCHAIN {

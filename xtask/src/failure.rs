@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+/// The exit code of a command that cannot run on this machine.
+pub const LACKING: u8 = 3;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -11,6 +14,14 @@ pub enum Failure {
     /// The command ran and found something wrong; it has said what in the message.
     #[error("{0}")]
     Found(String),
+    /// This machine lacks something, which is no fault of the project.
+    #[error("{why}; {fix}")]
+    Unavailable {
+        /// What is wanted and what was found.
+        why: String,
+        /// What a person can do about it.
+        fix: String,
+    },
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -31,10 +42,12 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// 2 for a mistake on the command line, as clap does; 1 for everything else.
+    /// 2 for a mistake on the command line, as clap does; 3 for what this machine lacks; 1 for
+    /// everything else.
     pub fn exit_code(&self) -> ExitCode {
         match self {
             Failure::Usage(_) => ExitCode::from(2),
+            Failure::Unavailable { .. } => ExitCode::from(LACKING),
             _ => ExitCode::FAILURE,
         }
     }

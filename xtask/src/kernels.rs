@@ -3,15 +3,13 @@
 mod document;
 
 use crate::failure::Failure;
-use crate::workspace;
+use crate::{parallel, workspace};
 use akunu_kernels::KernelId;
 use akunu_kernels::table::KernelRow;
 use akunu_sim::table::{check_signature, run_case};
 use akunu_sim::{Schedule, Simulator, Toolchain, ptx};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Options of the command.
 #[derive(clap::Args)]
@@ -64,7 +62,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let found = |error: akunu_sim::SimError| Failure::Found(error.to_string());
     let ptx = ptx_results(&kernels, &shaders).map_err(found)?;
     let simulator = Simulator::new(&kernels, &shaders.join("sim")).map_err(found)?;
-    let entries = in_parallel(&rows, |row| entry(&simulator, row, &ptx));
+    let entries = parallel::map(&rows, |row| entry(&simulator, row, &ptx));
     if args.filter.is_none() {
         document::write()?;
     }
@@ -135,32 +133,6 @@ fn ptx_results(
         (file.file, made)
     };
     Ok(files.into_iter().map(result).collect())
-}
-
-/// Applies `work` to each item on as many threads as the machine has; results keep their order.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let results = Mutex::new(Vec::with_capacity(items.len()));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                while let Some(at) =
-                    Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < items.len())
-                {
-                    let result = work(&items[at]);
-                    if let Ok(mut results) = results.lock() {
-                        results.push((at, result));
-                    }
-                }
-            });
-        }
-    });
-    let mut results = results
-        .into_inner()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    results.sort_by_key(|(at, _)| *at);
-    results.into_iter().map(|(_, result)| result).collect()
 }
 
 fn print_table(entries: &[Entry]) {

@@ -16,11 +16,13 @@ mod gpu;
 mod header;
 mod kernels;
 mod neon;
+mod parallel;
 mod parity;
 mod process;
 mod random_model;
 mod shaders;
 mod test;
+mod tools;
 mod workspace;
 
 use clap::error::ErrorKind;

@@ -6,15 +6,28 @@ use crate::debian;
 use crate::debian_rust;
 use crate::failure::Failure;
 use crate::process;
+use crate::tools::{Probe, Tool};
 use crate::workspace;
 use std::process::Command;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
-/// The Debian packages, each with a file that shows whether it is there.
-const PACKAGES: [(&str, &str); 3] = [
-    ("gcc-aarch64-linux-gnu", "/usr/bin/aarch64-linux-gnu-gcc"),
-    ("libc6-dev-arm64-cross", "/usr/aarch64-linux-gnu/lib/crt1.o"),
-    ("qemu-user", "/usr/bin/qemu-aarch64"),
+/// What compiles for ARM and runs it.
+const TOOLS: [Tool; 3] = [
+    Tool::any(
+        "a gcc for 64-bit ARM",
+        &["gcc-aarch64-linux-gnu"],
+        Probe::Says(&["aarch64-linux-gnu-gcc", "--version"]),
+    ),
+    Tool::any(
+        "the C library for 64-bit ARM",
+        &["libc6-dev-arm64-cross"],
+        Probe::Has("/usr/aarch64-linux-gnu/lib/crt1.o"),
+    ),
+    Tool::any(
+        "an emulator of 64-bit ARM",
+        &["qemu-user"],
+        Probe::Says(&["qemu-aarch64", "--version"]),
+    ),
 ];
 /// How cargo links and runs programs of the target.
 const SETTINGS: [(&str, &str); 2] = [
@@ -41,7 +54,7 @@ pub fn run() -> Result<(), Failure> {
         let mut command = process::cargo();
         return test(command.arg("test"), ALL);
     }
-    debian::install_missing(&PACKAGES)?;
+    debian::ensure(&TOOLS)?;
     for (cpu, tests) in CPUS {
         println!("==> the tests of the CPU device on an emulated {cpu}");
         let mut command = debian_rust::cargo("test", TARGET, "neon")?;

@@ -57,6 +57,23 @@ pub fn output(command: &mut Command) -> Result<String, ProcessError> {
     })
 }
 
+/// Runs a program and returns what it wrote on stdout; what it writes on stderr is visible.
+pub fn output_with_visible_errors(command: &mut Command) -> Result<String, ProcessError> {
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output()
+        .map_err(|source| not_started(command, source))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(ProcessError::Failed {
+        program: line(command),
+        status: output.status,
+        said: String::new(),
+    })
+}
+
 /// The cargo that started us.
 pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

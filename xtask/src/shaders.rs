@@ -9,7 +9,8 @@
 //! A file whose text, shim, flags and compiler are unchanged is not built again.
 
 use crate::failure::Failure;
-use crate::{debian, process, workspace};
+use crate::tools::CLANG;
+use crate::{debian, parallel, process, workspace};
 use akunu_kernels::flatten::{flatten, library_name, metal_files};
 use akunu_kernels::sources;
 use akunu_sim::{Toolchain, ptx};
@@ -37,47 +38,55 @@ enum Target {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let kernels = workspace::root().join("kernels");
-    let output = workspace::root().join("target/shaders");
-    let targets = match args.target {
-        Some(target) => vec![target],
-        None if cfg!(target_os = "macos") && has_metal_compiler() => vec![Target::Metallib],
-        None if cfg!(target_os = "macos") => {
-            println!("{NO_METAL_COMPILER}");
-            Vec::new()
-        }
-        None => vec![Target::Sim, Target::Ptx],
-    };
-    for target in targets {
-        match target {
-            Target::Sim => simulator(&kernels, &output.join("sim"))?,
-            Target::Ptx => ptx(&kernels, &output.join("ptx"))?,
-            Target::Metallib => metallib(&kernels, &output)?,
-        }
+    match args.target {
+        Some(Target::Sim) => simulator(),
+        Some(Target::Ptx) => run_ptx(),
+        Some(Target::Metallib) => metallib(),
+        None if cfg!(target_os = "macos") => match metallib() {
+            Err(Failure::Unavailable { why, fix }) => {
+                println!("{why}: {fix}");
+                Ok(())
+            }
+            done => done,
+        },
+        None => simulator().and_then(|()| run_ptx()),
     }
-    Ok(())
 }
 
-/// Everything that this machine can compile for, as a step of `cargo xtask test`.
-pub fn run_all() -> Result<(), Failure> {
-    run(&Args { target: None })
+/// What this machine's own device takes, as a step of `cargo xtask test`: a Metal library on a Mac,
+/// the simulator's libraries elsewhere.
+pub fn run_step() -> Result<(), Failure> {
+    if cfg!(target_os = "macos") {
+        return metallib();
+    }
+    simulator()
 }
 
 /// A clang that is there, or that could be installed.
 fn toolchain() -> Result<Toolchain, Failure> {
-    if Toolchain::find().is_err() && cfg!(target_os = "linux") {
-        debian::install(&["clang-19"])?;
-    }
+    debian::ensure(&[CLANG])?;
     Toolchain::find().map_err(found)
 }
 
-fn simulator(kernels: &Path, output: &Path) -> Result<(), Failure> {
+/// The folder of the sources, and the one for this target below `target/shaders/`.
+fn folders(target: &str) -> (PathBuf, PathBuf) {
+    let root = workspace::root();
+    (
+        root.join("kernels"),
+        root.join("target/shaders").join(target),
+    )
+}
+
+fn simulator() -> Result<(), Failure> {
+    let (kernels, output) = folders("sim");
     let toolchain = toolchain()?;
+    let files = metal_files(&kernels).map_err(unreadable)?;
+    let made = parallel::map(&files, |file| {
+        let source = flatten(&kernels, file).map_err(akunu_sim::SimError::from)?;
+        akunu_sim::compile(&toolchain, &source, &output)
+    });
     let mut failed = Vec::new();
-    for file in metal_files(kernels).map_err(unreadable)? {
-        let made = flatten(kernels, &file)
-            .map_err(akunu_sim::SimError::from)
-            .and_then(|source| akunu_sim::compile(&toolchain, &source, output));
+    for (file, made) in files.into_iter().zip(made) {
         match made {
             Ok(_) => println!("  sim {file}"),
             Err(error) => failed.push((file, error.to_string())),
@@ -86,10 +95,21 @@ fn simulator(kernels: &Path, output: &Path) -> Result<(), Failure> {
     report("sim", &failed)
 }
 
-fn ptx(kernels: &Path, output: &Path) -> Result<(), Failure> {
+/// Every kernel to PTX.
+pub fn run_ptx() -> Result<(), Failure> {
+    let (kernels, output) = folders("ptx");
+    let toolchain = toolchain()?;
+    if !toolchain.makes_ptx() {
+        return Err(Failure::Unavailable {
+            why: format!("{} cannot make PTX", toolchain.version),
+            fix: NO_PTX.to_owned(),
+        });
+    }
     let mut failed = Vec::new();
     let mut count = 0;
-    for row in ptx::compile_folder(&toolchain()?, kernels, output).map_err(found)? {
+    let files = metal_files(&kernels).map_err(unreadable)?;
+    let compile = |file: &String| ptx::compile_file(&toolchain, &kernels, file, &output);
+    for row in parallel::map(&files, compile) {
         match row.result {
             Ok(_) => {
                 let state = if row.built { "built" } else { "unchanged" };
@@ -114,8 +134,8 @@ fn report(target: &str, failed: &[(String, String)]) -> Result<(), Failure> {
     Err(Failure::Found(format!("{target}: {}", files.join(", "))))
 }
 
-const NO_METAL_COMPILER: &str = "no Metal compiler: `xcodebuild -downloadComponent MetalToolchain`; \
-    without it the engine compiles its embedded sources at the first run";
+const NO_PTX: &str = "install LLVM's own clang 19 or newer; on a Mac: brew install llvm, and put \
+    its bin folder first in PATH";
 
 /// Whether `xcrun metal` works: with Xcode it may still have to be downloaded.
 fn has_metal_compiler() -> bool {
@@ -123,7 +143,7 @@ fn has_metal_compiler() -> bool {
 }
 
 /// Each file alone to AIR, then all together to one library.
-fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
+fn metallib() -> Result<(), Failure> {
     if !cfg!(target_os = "macos") {
         return Err(Failure::Found(
             "a metallib needs Apple's compiler, `xcrun metal`, which is on macOS only; \
@@ -132,14 +152,18 @@ fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
         ));
     }
     if !has_metal_compiler() {
-        return Err(Failure::Found(NO_METAL_COMPILER.to_owned()));
+        return Err(Failure::Unavailable {
+            why: "there is no Metal compiler, and the engine compiles its sources at the first run"
+                .to_owned(),
+            fix: "xcodebuild -downloadComponent MetalToolchain".to_owned(),
+        });
     }
-    let folder = output.join("air");
+    let (kernels, folder) = folders("air");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;
     let mut parts: Vec<PathBuf> = Vec::new();
-    for file in metal_files(kernels).map_err(unreadable)? {
+    for file in metal_files(&kernels).map_err(unreadable)? {
         let part = folder.join(file.replace('/', "-").replace(".metal", ".air"));
-        if is_older(&part, kernels)? {
+        if is_older(&part, &kernels)? {
             process::run(
                 Command::new("xcrun")
                     .args(["-sdk", "macosx", "metal", "-std=metal3.1", "-O2"])
@@ -150,7 +174,7 @@ fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
                         "-Wextra",
                     ])
                     .arg("-I")
-                    .arg(kernels)
+                    .arg(&kernels)
                     .arg("-I")
                     .arg(kernels.join("include"))
                     .arg("-c")
@@ -161,7 +185,7 @@ fn metallib(kernels: &Path, output: &Path) -> Result<(), Failure> {
         }
         parts.push(part);
     }
-    let made = output.join("metal");
+    let (_, made) = folders("metal");
     std::fs::create_dir_all(&made).map_err(|source| Failure::io(&made, source))?;
     // The hash of the sources: a library of older ones is never embedded.
     let library = made.join(library_name(sources::HASH));
@@ -217,7 +241,7 @@ mod tests {
     #[test]
     #[cfg(not(target_os = "macos"))]
     fn a_metallib_is_refused_in_words_away_from_macos() {
-        let refused = metallib(Path::new("kernels"), Path::new("out")).expect_err("no Mac");
+        let refused = metallib().expect_err("no Mac");
         assert!(refused.to_string().contains("macOS only"), "{refused}");
     }
 

@@ -6,13 +6,8 @@ use akunu_arch::{Activation, ArchError, ModelConfig, RopeFactors, RopePairing};
 use akunu_gguf::WeightStore;
 
 fn asset(name: &str, file: &str) -> (WeightStore, PathBuf) {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets");
-    let path = PathBuf::from(root).join(name).join(file);
-    let store = WeightStore::open(&path);
-    (
-        store.unwrap_or_else(|e| panic!("{e}: run `cargo xtask assets {name}`")),
-        path,
-    )
+    let path = akunu_assets::path(name, file);
+    (WeightStore::open(&path).expect("a whole file"), path)
 }
 
 #[test]

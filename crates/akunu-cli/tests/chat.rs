@@ -120,7 +120,7 @@ fn mistakes_are_told_and_the_conversation_goes_on() {
 /// The base model has no template: that is said once, and it is asked in plain turns.
 #[test]
 fn a_model_without_a_template_is_asked_in_plain_turns() {
-    let gemma = asset("gemma3-270m", "gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
+    let gemma = asset("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
     let lines = "What is the capital of France?\nAnd of Italy?\n";
     let run = talk(&gemma, &["-n", "8", "--ctx", "128"], lines);
     assert_eq!(run.code, 0, "{}", run.stderr);

@@ -86,7 +86,7 @@ fn inspect_prints_the_same_as_json() {
 
 #[test]
 fn inspect_reads_a_folder_of_safetensors() {
-    let folder = program::asset("minilm", "minilm", "config.json");
+    let folder = program::asset("minilm", "config.json");
     let folder = std::path::Path::new(&folder).parent().unwrap();
     let done = akunu(["inspect", folder.to_str().unwrap()]);
     assert_eq!(done.code, 0, "{}", done.stderr);

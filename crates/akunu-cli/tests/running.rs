@@ -287,12 +287,12 @@ fn files_that_are_no_models_are_named() {
         assert_error(&run, name);
         assert!(run.stderr.contains(why), "no {why:?} in {}", run.stderr);
     }
-    let weights = asset("minilm", "minilm", "model.safetensors");
+    let weights = asset("minilm", "model.safetensors");
     assert_error(
         &akunu(["generate", "-m", &weights, "-p", "x"]),
         "give the folder",
     );
-    let config = asset("minilm", "minilm", "config.json");
+    let config = asset("minilm", "config.json");
     assert_error(
         &akunu(["generate", "-m", &config, "-p", "x"]),
         "give the folder",
@@ -312,7 +312,7 @@ fn files_that_are_no_models_are_named() {
         inspected.contains("none: the file has no tensors"),
         "{inspected}"
     );
-    let bert = asset("minilm", "minilm", "config.json");
+    let bert = asset("minilm", "config.json");
     let bert = std::path::Path::new(&bert).parent().unwrap();
     let bert = akunu(["generate", "-m", bert.to_str().unwrap(), "-p", "x"]);
     assert_error(&bert, "do not generate text");

@@ -59,7 +59,7 @@ fn without_flags_each_token_is_shown() {
 /// [CLS] is 101 and [SEP] is 102 in BERT's vocabulary.
 #[test]
 fn a_folder_uses_its_tokenizer_json() {
-    let json = asset("minilm", "minilm", "tokenizer.json");
+    let json = asset("minilm", "tokenizer.json");
     let folder = std::path::Path::new(&json)
         .parent()
         .unwrap()

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_engine::{GenerateOptions, Model, Progress, Sampling, SessionOptions};
@@ -215,10 +215,8 @@ fn error_together(model: &Model, n_sequences: u32) -> f32 {
 /// Three people ask a real model, in one batch: each gets the answer that it would get alone.
 #[test]
 fn smollm2_answers_three_at_once_as_it_answers_each() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets/smollm2");
-    let path = PathBuf::from(root).join("SmolLM2-135M-Instruct.Q4_1.gguf");
-    let model = Model::load(&path, cpu());
-    let model = model.unwrap_or_else(|error| panic!("{error}: run `cargo xtask assets smollm2`"));
+    let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
+    let model = Model::load(&path, cpu()).expect("a whole model");
     let prompts = [
         "The capital of France is",
         "Once upon a time there was a small dragon who",
@@ -269,11 +267,8 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
 #[test]
 fn smollm2_gives_the_same_tokens_through_the_metal_kernels() {
     let complete = |device: Box<dyn Device>| {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets/smollm2");
-        let path = PathBuf::from(root).join("SmolLM2-135M-Instruct.Q4_1.gguf");
-        let model = Model::load(&path, device);
-        let model =
-            model.unwrap_or_else(|error| panic!("{error}: run `cargo xtask assets smollm2`"));
+        let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
+        let model = Model::load(&path, device).expect("a whole model");
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,

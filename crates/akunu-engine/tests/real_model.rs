@@ -1,18 +1,14 @@
 //! Real weights through the engine: slow on the device of twins, so only a few tokens.
 
-use std::path::PathBuf;
-
 use akunu_engine::{GenerateOptions, Model, SessionOptions};
 use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_tokenizer::EncodeOptions;
 
 fn complete(name: &str, file: &str, prompt: &str, max_tokens: usize) -> String {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets");
-    let path = PathBuf::from(root).join(name).join(file);
+    let path = akunu_assets::path(name, file);
     let device = Box::new(TwinDevice::new(ChipConfig::m1()));
-    let model = Model::load(&path, device);
-    let model = model.unwrap_or_else(|error| panic!("{error}: run `cargo xtask assets {name}`"));
+    let model = Model::load(&path, device).expect("a whole model");
     let context = SessionOptions {
         context: Some(64),
         chunk: 32,

@@ -3,7 +3,7 @@
 use akunu_gguf::{GgufFile, WeightStore};
 use criterion::Criterion;
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Models: one with 272 tensors, one with a vocabulary of 262,144 tokens, one in safetensors.
 const MODELS: [(&str, &str); 3] = [
@@ -13,14 +13,8 @@ const MODELS: [(&str, &str); 3] = [
 ];
 
 fn asset(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/assets")
-        .join(name);
-    assert!(
-        path.exists(),
-        "{name} is missing: run `cargo xtask assets smollm2 gemma3-270m minilm`"
-    );
-    path
+    let (asset, file) = name.split_once('/').unwrap_or((name, ""));
+    akunu_assets::path(asset, file)
 }
 
 fn open(criterion: &mut Criterion) {

@@ -10,7 +10,6 @@ use akunu_gguf::quant::{dequantise, quantise};
 use akunu_types::DType;
 use half::f16;
 use serde::Deserialize;
-use std::path::Path;
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -202,9 +201,7 @@ fn blocks_may_lie_at_odd_addresses() {
 }
 
 fn smollm2_tensor(name: &str) -> Vec<f32> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/assets/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf");
-    assert!(path.exists(), "run `cargo xtask assets smollm2`");
+    let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
     let file = GgufFile::open(path).unwrap();
     let tensor = file.tensor(name).unwrap();
     decoded(tensor.info.dtype, tensor.bytes)

@@ -21,13 +21,13 @@ pub enum SimError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// There is no clang.
+    /// There is no clang that is new enough.
     #[error(
-        "clang 19 or newer is needed and was not found: `apt-get install clang-19` (tried {tried})"
+        "clang 19 or newer, or Apple's 17 or newer, is needed ({found}); on Debian: apt-get install clang-19"
     )]
     NoCompiler {
-        /// The names that were tried.
-        tried: String,
+        /// Those that are too old, or the names that were tried.
+        found: String,
     },
     /// clang refused a kernel source.
     #[error("{file} does not compile:\n{messages}")]

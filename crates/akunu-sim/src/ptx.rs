@@ -64,28 +64,24 @@ pub fn compile_folder(
     output: &Path,
 ) -> Result<Vec<PtxFile>, SimError> {
     let files = metal_files(folder)?;
-    Ok(files
-        .into_iter()
-        .map(|file| {
-            let made = flatten(folder, &file)
-                .map_err(SimError::from)
-                .and_then(|source| compile(toolchain, &source, &[], output));
-            match made {
-                Ok(made) => PtxFile {
-                    file,
-                    kernels: made.kernels,
-                    result: Ok(made.path),
-                    built: made.built,
-                },
-                Err(error) => PtxFile {
-                    file,
-                    kernels: 0,
-                    result: Err(error),
-                    built: true,
-                },
-            }
-        })
-        .collect())
+    let compile_one = |file: &String| compile_file(toolchain, folder, file, output);
+    Ok(files.iter().map(compile_one).collect())
+}
+
+/// Compiles one `.metal` file of `folder` into `output`, where its inputs have changed.
+pub fn compile_file(toolchain: &Toolchain, folder: &Path, file: &str, output: &Path) -> PtxFile {
+    let made = flatten(folder, file)
+        .map_err(SimError::from)
+        .and_then(|source| compile(toolchain, &source, &[], output));
+    let (kernels, built) = made
+        .as_ref()
+        .map_or((0, true), |made| (made.kernels, made.built));
+    PtxFile {
+        file: file.to_owned(),
+        kernels,
+        result: made.map(|made| made.path),
+        built,
+    }
 }
 
 /// The name of the PTX of a `.metal` file: `norm-rmsnorm.ptx` for `norm/rmsnorm.metal`.

@@ -6,15 +6,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The names clang goes by, best first. Debian's has the version in its name.
-const NAMES: [&str; 5] = [
+const NAMES: [&str; 6] = [
     "clang++-19",
     "clang++-20",
     "clang++-21",
     "clang++-22",
+    "clang++-23",
     "clang++",
 ];
 /// The oldest that has `__bf16` arithmetic and vectors of it on every target we use.
 const OLDEST: u32 = 19;
+/// The first of Apple's clangs that is made from LLVM 19. Apple counts by Xcode, not by LLVM.
+const APPLE_OF_LLVM_19: u32 = 17;
 
 /// A clang that can compile kernels.
 #[derive(Debug, Clone)]
@@ -33,24 +36,26 @@ impl Toolchain {
     /// # Errors
     /// When there is none, or the shim headers cannot be read.
     pub fn find() -> Result<Toolchain, SimError> {
+        let there = NAMES
+            .into_iter()
+            .filter_map(|program| Some((program, version_of(program)?)));
+        let (program, version) = choose(there)?;
         let shim = Path::new(env!("CARGO_MANIFEST_DIR")).join("shim");
-        for program in NAMES {
-            let Some(version) = version_of(program) else {
-                continue;
-            };
-            if major(&version).is_some_and(|major| major >= OLDEST) {
-                let shim_hash = hash_folder(&shim)?;
-                return Ok(Toolchain {
-                    program: program.to_owned(),
-                    version,
-                    shim,
-                    shim_hash,
-                });
-            }
-        }
-        Err(SimError::NoCompiler {
-            tried: NAMES.join(", "),
+        let shim_hash = hash_folder(&shim)?;
+        Ok(Toolchain {
+            program: program.to_owned(),
+            version,
+            shim,
+            shim_hash,
         })
+    }
+
+    /// Whether this clang was built with the code generator for NVIDIA GPUs: Debian's was, Apple's
+    /// was not.
+    #[must_use]
+    pub fn makes_ptx(&self) -> bool {
+        let targets = Command::new(&self.program).arg("--print-targets").output();
+        targets.is_ok_and(|said| String::from_utf8_lossy(&said.stdout).contains("nvptx64"))
     }
 
     /// The include flags for one flavour of the shim, `sim` or `ptx`.
@@ -82,10 +87,31 @@ fn version_of(program: &str) -> Option<String> {
         .then(|| text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// `Debian clang version 19.1.7 (3)` → 19.
-fn major(version: &str) -> Option<u32> {
+/// The first clang that is new enough, of the names and versions that are there.
+fn choose<'a>(
+    there: impl Iterator<Item = (&'a str, String)>,
+) -> Result<(&'a str, String), SimError> {
+    let mut too_old = Vec::new();
+    for (program, version) in there {
+        if llvm_major(&version).is_some_and(|major| major >= OLDEST) {
+            return Ok((program, version));
+        }
+        too_old.push(format!("{program} is {version}"));
+    }
+    let found = if too_old.is_empty() {
+        format!("none of {} is there", NAMES.join(", "))
+    } else {
+        too_old.join(", ")
+    };
+    Err(SimError::NoCompiler { found })
+}
+
+/// Which LLVM a clang is made from: `Debian clang version 19.1.7 (3)` → 19, and Apple's 17 too.
+fn llvm_major(version: &str) -> Option<u32> {
     let rest = version.split("clang version ").nth(1)?;
-    rest.split('.').next()?.parse().ok()
+    let major: u32 = rest.split('.').next()?.parse().ok()?;
+    let is_apples = version.starts_with("Apple") && major >= APPLE_OF_LLVM_19;
+    Some(if is_apples { major.max(19) } else { major })
 }
 
 fn hash_folder(folder: &Path) -> Result<String, SimError> {
@@ -130,11 +156,38 @@ mod tests {
 
     #[test]
     fn the_version_is_read_from_clangs_own_words() {
-        assert_eq!(major("Debian clang version 19.1.7 (3+b1)"), Some(19));
-        assert_eq!(
-            major("Apple clang version 17.0.0 (clang-1700.0.13.3)"),
-            Some(17)
+        for (said, llvm) in [
+            ("Debian clang version 19.1.7 (3+b1)", Some(19)),
+            ("clang version 22.1.0", Some(22)),
+            ("Ubuntu clang version 14.0.0-1ubuntu1", Some(14)),
+            ("Apple clang version 16.0.0 (clang-1600.0.26.6)", Some(16)),
+            ("Apple clang version 17.0.0 (clang-1700.0.13.3)", Some(19)),
+            ("Apple clang version 21.0.0 (clang-2100.0.1)", Some(21)),
+            ("gcc (Debian 14.2.0)", None),
+        ] {
+            assert_eq!(llvm_major(said), llvm, "{said}");
+        }
+    }
+
+    /// Breaks when an old clang of the first name hides a new one of a later name, or when the error
+    /// does not say what was found.
+    #[test]
+    fn the_first_clang_that_is_new_enough_is_chosen() {
+        let clang = |name, version: &str| (name, format!("clang version {version}"));
+        let there = [clang("clang++-21", "21.1.0"), clang("clang++", "14.0.6")];
+        let (program, _) = choose(there.into_iter()).unwrap();
+        assert_eq!(program, "clang++-21");
+        let (program, _) = choose([clang("clang++", "19.1.0")].into_iter()).unwrap();
+        assert_eq!(program, "clang++");
+        let old = choose([clang("clang++", "14.0.6")].into_iter()).unwrap_err();
+        assert!(
+            old.to_string().contains("clang++ is clang version 14.0.6"),
+            "{old}"
         );
-        assert_eq!(major("gcc (Debian 14.2.0)"), None);
+        let none = choose(std::iter::empty()).unwrap_err().to_string();
+        assert!(
+            none.contains("clang++-19") && none.contains("19 or newer"),
+            "{none}"
+        );
     }
 }

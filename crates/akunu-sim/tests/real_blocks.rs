@@ -3,7 +3,7 @@
 //! `fixtures/make_real_blocks.py` made the figures. Random blocks cover every bit pattern; these show
 //! that files hold their blocks as we think.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use akunu_gguf::GgufFile;
 use akunu_kernels::{ChipConfig, Constants, Device, Dispatch, KernelId, PipelineKey, Plan};
@@ -16,7 +16,7 @@ use serde::Deserialize;
 /// What the `gguf` package says of some rows of a tensor.
 #[derive(Deserialize)]
 struct Fixture {
-    file: PathBuf,
+    file: String,
     tensor: String,
     dtype: String,
     first_row: usize,
@@ -30,10 +30,8 @@ struct Fixture {
 impl Fixture {
     /// The format and the bytes of the rows, from the model's file.
     fn rows(&self) -> (DType, Vec<u8>) {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let path = root.join("target/assets").join(&self.file);
-        let asset = self.file.parent().expect("a folder").display();
-        assert!(path.exists(), "run `cargo xtask assets {asset}`");
+        let (asset, name) = self.file.split_once('/').expect("asset/file");
+        let path = akunu_assets::path(asset, name);
         let file = GgufFile::open(&path).expect("a whole file");
         let view = file.tensor(&self.tensor).expect("the tensor is there");
         let dtype = view.info.dtype;

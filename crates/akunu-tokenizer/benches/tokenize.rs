@@ -4,7 +4,6 @@ use akunu_gguf::GgufFile;
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
 
 const PAGE: &str = include_str!("../tests/fixtures/mixed.txt");
 
@@ -13,18 +12,11 @@ const MODELS: &[(&str, &str)] = &[
     ("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf"),
 ];
 
-fn asset(name: &str, file: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/assets");
-    let path = root.join(name).join(file);
-    assert!(path.exists(), "run `cargo xtask assets {name}`");
-    path
-}
-
 fn load(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("load");
     group.sample_size(10);
     for (name, file) in MODELS {
-        let file = GgufFile::open(asset(name, file)).expect("a real model");
+        let file = GgufFile::open(akunu_assets::path(name, file)).expect("a real model");
         group.bench_function(*name, |bencher| {
             bencher.iter(|| Tokenizer::from_gguf(black_box(file.metadata())).expect("a tokenizer"));
         });
@@ -35,7 +27,7 @@ fn load(criterion: &mut Criterion) {
 /// One page, and 64 of the same, in which words repeat as they do in long texts.
 fn encode(criterion: &mut Criterion) {
     for (name, file) in MODELS {
-        let file = GgufFile::open(asset(name, file)).expect("a real model");
+        let file = GgufFile::open(akunu_assets::path(name, file)).expect("a real model");
         let tokenizer = Tokenizer::from_gguf(file.metadata()).expect("a tokenizer");
         let mut group = criterion.benchmark_group(format!("encode {name}"));
         group.sample_size(10);

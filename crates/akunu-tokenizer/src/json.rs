@@ -93,7 +93,11 @@ impl Tokenizer {
         path: &Path,
     ) -> Result<Tokenizer, TokenizerError> {
         merges::check(bytes).map_err(|reason| json_error(path, reason))?;
-        let mut pipeline = tokenizers::Tokenizer::from_bytes(bytes)
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| json_error(path, format_args!("is not UTF-8: {error}")))?;
+        // `from_bytes` is generic: it would compile all of its JSON readers a second time, into this crate.
+        let mut pipeline: tokenizers::Tokenizer = text
+            .parse()
             .map_err(|error| json_error(path, format_args!("is not a tokenizer: {error}")))?;
         // Settings for batches of training texts: a prompt is neither cut off nor filled up.
         pipeline.with_padding(None);

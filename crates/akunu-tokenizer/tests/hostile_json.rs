@@ -44,6 +44,17 @@ fn the_small_file_works() {
     assert_eq!(tokenizer.decode(&[2, 3, 0]), "aba");
 }
 
+/// A byte that is no UTF-8, in a part of the file that our own check of the merges passes over.
+#[test]
+fn a_byte_that_is_no_text_is_refused() {
+    let (head, tail) = GOOD.split_at(GOOD.find("1.0").unwrap());
+    let bytes = [head.as_bytes(), b"\xff", tail.as_bytes()].concat();
+    let config = TokenizerConfig::default();
+    let loaded = Tokenizer::from_json(&bytes, &config, Path::new("x/tokenizer.json"));
+    let error = loaded.expect_err("not UTF-8").to_string();
+    assert!(error.starts_with("x/tokenizer.json: "), "{error}");
+}
+
 #[test]
 fn damaged_files_are_refused() {
     refused("");

@@ -22,6 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-sim", &["akunu-kernels"]),
     ("akunu-kernels", &["akunu-types"]),
     ("akunu-types", &[]),
+    ("akunu-assets", &[]),
     ("akunu-fetch", &[]),
     ("xtask", &["akunu-kernels", "akunu-sim", "akunu-fetch"]),
 ];

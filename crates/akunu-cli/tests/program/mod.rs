@@ -82,15 +82,13 @@ pub fn assert_usage(done: &Finished, names: &str) {
 }
 
 /// A downloaded file.
-pub fn asset(name: &str, folder: &str, file: &str) -> String {
-    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/assets");
-    let path = assets.join(folder).join(file);
-    assert!(path.exists(), "run `cargo xtask assets {name}`");
+pub fn asset(name: &str, file: &str) -> String {
+    let path = akunu_assets::path(name, file);
     path.to_str().unwrap().to_string()
 }
 
 pub fn smollm2() -> String {
-    asset("smollm2", "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+    asset("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
 }
 
 /// A model of four tensors: a matrix with rows of 512, one with rows of 96, a vector, and a table that

@@ -8,14 +8,6 @@ use akunu_gguf::{GgufFile, GgufHeader};
 use akunu_types::DType;
 use sha2::{Digest, Sha256};
 
-/// A fetched file.
-pub fn asset(folder: &str, file: &str) -> PathBuf {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/assets");
-    let path = PathBuf::from(root).join(folder).join(file);
-    assert!(path.is_file(), "run `cargo xtask assets {folder}`");
-    path
-}
-
 /// The file with its matrices in another type, kept between runs.
 pub fn converted(from: &Path, dtype: DType, sha256: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("parity-{dtype}.gguf"));

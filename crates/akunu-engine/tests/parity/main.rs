@@ -14,7 +14,7 @@ use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::DType;
 
-use crate::files::{asset, check_hash, converted};
+use crate::files::{check_hash, converted};
 use crate::record::{Prompt, Record, text};
 
 /// The device takes all cores; two models at once would wait for one another.
@@ -25,7 +25,7 @@ const SMOLLM2: (&str, &str) = ("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
 #[test]
 fn smollm2_q4_1() {
     let record = Record::read("smollm2-q4_1");
-    let path = asset(SMOLLM2.0, SMOLLM2.1);
+    let path = akunu_assets::path(SMOLLM2.0, SMOLLM2.1);
     check_hash(&path, &record.sha256);
     agrees(&path, &record, 1e-3);
 }
@@ -48,14 +48,18 @@ fn smollm2_f16() {
 #[test]
 fn gemma3_270m() {
     let record = Record::read("gemma3-270m");
-    let path = asset("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
+    let path = akunu_assets::path("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
     check_hash(&path, &record.sha256);
     agrees(&path, &record, 1e-3);
 }
 
 fn converted_smollm2_agrees(dtype: DType, max_error: f64) {
     let record = Record::read(&format!("smollm2-{dtype}"));
-    let path = converted(&asset(SMOLLM2.0, SMOLLM2.1), dtype, &record.sha256);
+    let path = converted(
+        &akunu_assets::path(SMOLLM2.0, SMOLLM2.1),
+        dtype,
+        &record.sha256,
+    );
     agrees(&path, &record, max_error);
 }
 

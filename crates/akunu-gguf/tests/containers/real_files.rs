@@ -6,15 +6,11 @@ use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 fn asset(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../target/assets")
-        .join(name);
-    let package = name.split('/').next().unwrap_or(name);
-    assert!(path.exists(), "run `cargo xtask assets {package}`");
-    path
+    let (asset, file) = name.split_once('/').unwrap_or((name, ""));
+    akunu_assets::path(asset, file)
 }
 
 fn figures() -> Json {

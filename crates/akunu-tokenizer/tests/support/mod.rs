@@ -1,19 +1,7 @@
 //! What the integration tests share: where assets lie, and GGUF files made by hand.
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
-use std::path::{Path, PathBuf};
-
-/// The file of an asset; the test fails with the command that fetches it.
-pub fn asset(name: &str, file: &str) -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/assets");
-    let path = root.join(name).join(file);
-    assert!(
-        path.exists(),
-        "{} is missing: run `cargo xtask assets {name}`",
-        path.display()
-    );
-    path
-}
+pub use akunu_assets::path as asset;
 
 /// A metadata value of a handmade file.
 pub enum Entry<'a> {

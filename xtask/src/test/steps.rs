@@ -1,0 +1,166 @@
+//! The steps of `cargo xtask test`, in the order in which they run.
+
+use super::programs::{self, Needs};
+use crate::failure::Failure;
+use crate::tools::{CLANG, CXX, NPM, PIP};
+use crate::{assets, check_macos, debian, header, parity, process, shaders, workspace};
+use std::process::Command;
+
+/// One step.
+pub struct Step {
+    /// What `--only` calls it.
+    pub name: &'static str,
+    /// What holds when it passes.
+    pub what: &'static str,
+    /// Does it.
+    pub run: fn() -> Result<(), Failure>,
+}
+
+/// Everything.
+pub const STEPS: &[Step] = &[
+    Step {
+        name: "install",
+        what: "install the tools that are missing or too old",
+        run: install,
+    },
+    Step {
+        name: "assets",
+        what: "fetch the models that tests run",
+        run: || assets::ensure(TEST_ASSETS),
+    },
+    Step {
+        name: "fmt",
+        what: "rustfmt finds nothing to change",
+        run: || cargo(&["fmt", "--all", "--check"]),
+    },
+    Step {
+        name: "clippy",
+        what: "clippy has no warning",
+        run: clippy,
+    },
+    Step {
+        name: "shaders",
+        what: "every kernel compiles, for the simulator or on a Mac for Metal",
+        run: shaders::run_step,
+    },
+    Step {
+        name: "test",
+        what: "every test that needs no clang, and the examples in the documentation",
+        run: test,
+    },
+    Step {
+        name: "simulator",
+        what: "every test that runs kernels in the simulator",
+        run: || {
+            debian::ensure(&[CLANG])?;
+            programs::run(Needs::Simulator)
+        },
+    },
+    Step {
+        name: "ptx",
+        what: "every kernel compiles to PTX, with real address spaces",
+        run: || {
+            shaders::run_ptx()?;
+            programs::run(Needs::Ptx)
+        },
+    },
+    Step {
+        name: "header",
+        what: "kernels/ShaderTypes.h is current",
+        run: || header::run(&header::Args { check: true }),
+    },
+    Step {
+        name: "parity",
+        what: "Rust and C++ agree on every layout",
+        run: || {
+            debian::ensure(&[CXX])?;
+            parity::run()
+        },
+    },
+    Step {
+        name: "macos",
+        what: "the workspace type-checks for macOS",
+        run: check_macos::run,
+    },
+    Step {
+        name: "doc",
+        what: "rustdoc has no warning",
+        run: doc,
+    },
+];
+
+/// The step that runs beside the others, in a target folder of its own, and its command.
+pub const BESIDE: (&str, &[&str]) = ("macos", &["check-macos"]);
+
+/// The tests of the Metal device.
+pub const METAL_STEPS: &[Step] = &[
+    Step {
+        name: "kernels",
+        what: "every kernel on this Mac's GPU against its twin",
+        run: || cargo(&["test", "--package", "akunu-kernels", "--test", "metal"]),
+    },
+    Step {
+        name: "model",
+        what: "a small model on this Mac's GPU gives the tokens of the twins",
+        run: || cargo(&["test", "--package", "akunu-engine", "--test", "metal"]),
+    },
+];
+
+/// The assets that tests open.
+const TEST_ASSETS: &[&str] = &[
+    "smollm2",
+    "gemma3-270m",
+    "minilm",
+    "llama-cpp-vocabs",
+    "tokenizer-llama3_2",
+    "tokenizer-qwen2_5",
+    "tokenizer-qwen3",
+    "tokenizer-gemma2",
+    "tokenizer-gemma3",
+    "tokenizer-mistral_nemo",
+];
+
+/// All at once, so that apt-get runs once. A step whose tool is still lacking says so itself.
+fn install() -> Result<(), Failure> {
+    for (component, subcommand) in [("clippy", "clippy"), ("rustfmt", "fmt")] {
+        if process::output(process::cargo().args([subcommand, "--version"])).is_err() {
+            process::run(Command::new("rustup").args(["component", "add", component]))?;
+        }
+    }
+    let tools = debian::ensure(&[CLANG, CXX, PIP, NPM]);
+    let rust = check_macos::install();
+    tools.and(rust)
+}
+
+fn clippy() -> Result<(), Failure> {
+    cargo(&[
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--all-features",
+        "--",
+        "-D",
+        "warnings",
+    ])
+}
+
+fn test() -> Result<(), Failure> {
+    programs::run(Needs::Nothing)?;
+    cargo(&["test", "--workspace", "--doc", "--quiet"])
+}
+
+fn doc() -> Result<(), Failure> {
+    let mut command = process::cargo();
+    command
+        .args(["doc", "--workspace", "--no-deps"])
+        .env("RUSTDOCFLAGS", "-D warnings");
+    Ok(process::run(command.current_dir(workspace::root()))?)
+}
+
+fn cargo(arguments: &[&str]) -> Result<(), Failure> {
+    Ok(process::run(
+        process::cargo()
+            .args(arguments)
+            .current_dir(workspace::root()),
+    )?)
+}
