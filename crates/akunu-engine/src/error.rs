@@ -124,6 +124,14 @@ pub enum EngineError {
     /// Generation before any token was given.
     #[error("there is nothing to go on from: give at least one token first")]
     NothingToContinue,
+    /// The watch of a reading ended it. What was read stays in the session.
+    #[error("the reading was stopped after {done} of {total} tokens")]
+    Cancelled {
+        /// Tokens that had gone through the model.
+        done: usize,
+        /// Tokens that were to go through it.
+        total: usize,
+    },
     /// A token id that the model does not have.
     #[error("token {id} is beyond the vocabulary of {vocab_size}")]
     UnknownToken {

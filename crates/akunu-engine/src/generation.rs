@@ -33,7 +33,8 @@ impl CancelFlag {
         Arc::clone(&self.0)
     }
 
-    pub(crate) fn is_set(&self) -> bool {
+    /// Whether somebody asked to stop since the last reset.
+    pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -57,6 +57,7 @@ mod memory;
 mod model;
 mod sampling;
 mod session;
+mod suggested;
 mod text;
 mod weights;
 
@@ -65,4 +66,5 @@ pub use error::{Bytes, EngineError};
 pub use generation::{CancelFlag, GenerateOptions, Generation, Overflow, StopReason, Token};
 pub use model::Model;
 pub use sampling::Sampling;
-pub use session::{Fed, SavedSessionError, Session, SessionOptions};
+pub use session::{Fed, Reading, SavedSessionError, Session, SessionOptions, Watch};
+pub use suggested::SuggestedSampling;

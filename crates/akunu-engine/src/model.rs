@@ -11,6 +11,7 @@ use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
 use crate::error::EngineError;
 use crate::fingerprint;
 use crate::session::{Session, SessionOptions};
+use crate::suggested::SuggestedSampling;
 use crate::weights::{Weights, read_vector};
 
 /// A model whose weights are bound to a device.
@@ -19,6 +20,7 @@ pub struct Model {
     config: ModelConfig,
     tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
+    suggested: SuggestedSampling,
     weights: Weights,
     rope_freqs: Vec<f32>,
     weight_bytes: u64,
@@ -55,6 +57,7 @@ impl Model {
             path: path.to_path_buf(),
             tokenizer,
             template,
+            suggested: SuggestedSampling::of(&store),
             weights,
             rope_freqs,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
@@ -92,6 +95,11 @@ impl Model {
     /// How it wants conversations to be written, where it says so.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.template.as_ref()
+    }
+
+    /// How it wants its tokens to be chosen, where it says so.
+    pub fn suggested_sampling(&self) -> &SuggestedSampling {
+        &self.suggested
     }
 
     /// Bytes of all weights: what decoding one token reads, but for the rows of the embedding that

@@ -1,6 +1,7 @@
 //! A conversation: its tokens, what the KV cache knows of them, and what is computed from them.
 
 mod content;
+mod feed;
 mod file;
 mod plans;
 mod save;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use akunu_kernels::{Plan, Ticket};
 
 use self::content::Content;
+pub use self::feed::{Fed, Reading, Watch};
 pub use self::file::SavedSessionError;
 pub(crate) use self::plans::DecodePlans;
 use self::plans::PrefillPlans;
@@ -37,15 +39,6 @@ impl Default for SessionOptions {
             chunk: 512,
         }
     }
-}
-
-/// What [`Session::feed`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Fed {
-    /// Tokens that the cache held already.
-    pub reused: usize,
-    /// Tokens that went through the model.
-    pub processed: usize,
 }
 
 /// A conversation.
@@ -112,26 +105,6 @@ impl<'m> Session<'m> {
     /// The model.
     pub fn model(&self) -> &'m Model {
         self.model
-    }
-
-    /// Makes `tokens` the whole content of the session. Only what follows the longest common beginning
-    /// with the present content goes through the model.
-    pub fn feed(&mut self, tokens: &[u32]) -> Result<Fed, EngineError> {
-        self.check(tokens)?;
-        let reused = if self.content.has_logits && self.content.tokens == tokens {
-            tokens.len()
-        } else {
-            // At least the last token runs: the logits after it are wanted.
-            self.returnable(self.content.common(tokens).min(tokens.len() - 1))
-        };
-        if reused < tokens.len() {
-            self.content.truncate(reused);
-            self.run(&tokens[reused..])?;
-        }
-        Ok(Fed {
-            reused,
-            processed: tokens.len() - reused,
-        })
     }
 
     /// Forgets all but the first `len` tokens: the way back from a full context, or from an answer that
@@ -219,32 +192,6 @@ impl<'m> Session<'m> {
         let layers = &self.model.config().layers;
         let can = self.content.can_return_to(len, layers, &self.memory.layers);
         if can { len } else { 0 }
-    }
-
-    /// Runs tokens after the present content, chunk by chunk.
-    fn run(&mut self, tokens: &[u32]) -> Result<(), EngineError> {
-        let n_chunks = tokens.len().div_ceil(self.sizes.chunk as usize);
-        for (at, chunk) in tokens.chunks(self.sizes.chunk as usize).enumerate() {
-            let plan = self.prefill_plan(chunk.len() as u32, at + 1 == n_chunks)?;
-            self.run_chunk(&plan, chunk)?;
-        }
-        self.content.has_logits = true;
-        Ok(())
-    }
-
-    /// Runs one chunk after the present content.
-    fn run_chunk(&mut self, plan: &Plan, chunk: &[u32]) -> Result<(), EngineError> {
-        let first = self.content.tokens.len();
-        // Even a run that fails may have written to the cache.
-        self.will_write(chunk.len() as u32);
-        let mut device = self.model.device();
-        let bytes = bytemuck::cast_slice(chunk);
-        device.write(self.memory.prompt, 0, bytes)?;
-        device.write(self.memory.history, 4 * first, bytes)?;
-        device.run(plan, first as u32)?;
-        drop(device);
-        self.content.extend(chunk);
-        Ok(())
     }
 
     /// Chooses the token after the last one from the logits that are there. A penalty changes them.

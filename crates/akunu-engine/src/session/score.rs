@@ -9,9 +9,12 @@
 //! The logits of a chunk are computed in blocks of rows, so that memory does not grow with the text
 //! times the vocabulary. The sum is in f64.
 
+use std::ops::ControlFlow;
+
 use akunu_kernels::Buffer;
 
 use super::Session;
+use super::feed::{Watch, ask};
 use crate::error::EngineError;
 
 /// Bytes of the logits that are computed at once.
@@ -23,6 +26,16 @@ impl Session<'_> {
     ///
     /// It begins with an empty cache and leaves the session empty.
     pub fn score(&mut self, tokens: &[u32], from: usize) -> Result<Vec<f32>, EngineError> {
+        self.score_watched(tokens, from, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Session::score`], with `watch` asked before each chunk.
+    pub fn score_watched(
+        &mut self,
+        tokens: &[u32],
+        from: usize,
+        watch: &mut Watch<'_>,
+    ) -> Result<Vec<f32>, EngineError> {
         self.clear();
         self.check(tokens)?;
         let row_bytes = 4 * self.model.config().vocab_size as usize;
@@ -31,7 +44,7 @@ impl Session<'_> {
             .model
             .device()
             .allocate(rows * row_bytes, "logits of many rows")?;
-        let scores = self.score_chunks(tokens, from.max(1), block);
+        let scores = self.score_chunks(tokens, from.max(1), block, watch);
         self.model.device().release(block);
         self.clear();
         scores
@@ -42,10 +55,12 @@ impl Session<'_> {
         tokens: &[u32],
         from: usize,
         block: Buffer,
+        watch: &mut Watch<'_>,
     ) -> Result<Vec<f32>, EngineError> {
         let mut scores = Vec::with_capacity(tokens.len().saturating_sub(from));
         for chunk in tokens.chunks(self.sizes.chunk as usize) {
             let first = self.content.tokens.len();
+            ask(watch, first, tokens.len())?;
             let plan = self.prefill_plan(chunk.len() as u32, false)?;
             self.run_chunk(&plan, chunk)?;
             // Row r of this chunk predicts token first + r + 1.
