@@ -13,7 +13,12 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "T", allow_negative_numbers = true, default_value_t = 0.0, value_parser = temperature)]
     temp: f32,
     /// Choose among this many of the most likely tokens; 0 and more than 256 choose among 256
-    #[arg(long, value_name = "K", default_value_t = 40)]
+    #[arg(
+        long,
+        value_name = "K",
+        allow_negative_numbers = true,
+        default_value_t = 40
+    )]
     top_k: u32,
     /// Choose among the most likely tokens whose probabilities sum to this
     #[arg(long, value_name = "P", allow_negative_numbers = true, default_value_t = 0.95, value_parser = sum_of_probabilities)]
@@ -80,9 +85,10 @@ fn penalty(text: &str) -> Result<f32, String> {
 /// every reader of JSON keeps them.
 fn seed(text: &str) -> Result<Seed, String> {
     let is_random = text == "-1";
-    let value = match is_random {
-        true => Some(RandomState::new().hash_one(0) >> 32),
-        false => text.parse().ok(),
+    let value = if is_random {
+        Some(RandomState::new().hash_one(0) >> 32)
+    } else {
+        text.parse().ok()
     };
     let value = value.ok_or("it must be a whole number of 0 or more, or -1 for a random one")?;
     Ok(Seed { value, is_random })

@@ -167,13 +167,19 @@ fn a_prompt_may_come_from_standard_input() {
     );
 }
 
-/// 64 positions: a prompt of 5, 59 tokens after it, and one more that needs no place.
+/// Counting goes on and on. A context of 100 has a place for each token but the last one, which is chosen
+/// when there is none left.
 #[test]
 fn without_a_limit_the_text_ends_with_the_context() {
-    let prompt = "The capital of France is";
-    let report = report(&["-p", prompt, "-n", "-1", "--json"]);
-    assert_eq!(report["stop"], "context");
-    assert_eq!(report["ids"].as_array().unwrap().len(), 60);
+    let model = smollm2();
+    let prompt = "1, 2, 3, 4, 5, 6,";
+    let fixed = ["generate", "-m", &model, "--ctx", "100", "-p", prompt];
+    let run = akunu(fixed.into_iter().chain(["-n", "-1", "--json"]));
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["stop"], "context", "{report}");
+    let [n_prompt, n] = ["prompt_ids", "ids"].map(|key| report[key].as_array().unwrap().len());
+    assert_eq!(n_prompt + n, 101);
 }
 
 #[test]

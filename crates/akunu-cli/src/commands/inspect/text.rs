@@ -36,9 +36,10 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
             .as_ref()
             .map_or("none".to_string(), tokenizer_line),
     )?;
-    let weights = match report.weights.types.is_empty() {
-        true => "none: the file has no tensors".to_string(),
-        false => bytes(report.weights.bytes),
+    let weights = if report.weights.types.is_empty() {
+        "none: the file has no tensors".to_string()
+    } else {
+        bytes(report.weights.bytes)
     };
     fact("weights", &weights)?;
     if let Some(kv) = &report.kv_cache {
