@@ -56,10 +56,10 @@ pub fn install(asset: &Asset, root: &Path, order: &Order) -> Result<Installed, F
         let needed = staging.needed();
         // Why it failed matters more than what stays behind.
         let _ = staging.leave();
-        return Err(match error.is_disk_full() {
-            true => space::full(&asset.name, root, needed),
-            false => error,
-        });
+        if error.is_disk_full() {
+            return Err(space::full(&asset.name, root, needed));
+        }
+        return Err(error);
     }
     staging.finish(&folder)?;
     Ok(Installed::Fetched)

@@ -123,14 +123,15 @@ impl<'a> Staging<'a> {
         self.done.n_archives
     }
 
-    /// Bytes that are still needed: what is missing of the files, and the largest archive to come,
-    /// twice, because pip copies what it has downloaded.
+    /// Bytes that are still needed: what is missing of the files, beside the largest archive to come; or
+    /// that archive twice, because pip copies what it has downloaded.
     pub fn needed(&self) -> u64 {
         let filled: u64 = self.done.files.iter().map(|filled| filled.bytes).sum();
         let left = self.asset.archives.iter().skip(self.done.n_archives);
         let largest = left.map(|archive: &Archive| archive.bytes).max();
         let missing = self.asset.bytes().saturating_sub(filled);
-        missing.saturating_add(largest.unwrap_or(0).saturating_mul(2))
+        let largest = largest.unwrap_or(0);
+        missing.max(largest).saturating_add(largest)
     }
 
     /// Takes the members out of the next archive, removes it, and writes that down.

@@ -68,9 +68,10 @@ fn remove_one(model: &Stored, root: &Path) -> Result<u64, FetchError> {
         let _ = fs::remove_dir_all(scratch_of(&model.path));
         return Ok(freed);
     }
-    let folder = match model.is_complete {
-        true => root.join(&model.name),
-        false => root.join(staging::folder_name(&model.name)),
+    let folder = if model.is_complete {
+        root.join(&model.name)
+    } else {
+        root.join(staging::folder_name(&model.name))
     };
     let freed = size_of(&folder);
     fs::remove_dir_all(&folder).map_err(failed)?;
@@ -90,10 +91,9 @@ fn remove_empty_above(path: &Path, root: &Path) {
 
 impl Stored {
     fn new(name: &str, path: &Path, is_complete: bool) -> Stored {
-        let bytes = match path.is_file() {
-            true => fs::metadata(path).map_or(0, |metadata| metadata.len()),
-            false => size_of(path),
-        };
+        // A file may be a link to one that lies elsewhere.
+        let bytes = fs::metadata(path).map_or(0, |metadata| metadata.len());
+        let bytes = if path.is_dir() { size_of(path) } else { bytes };
         Stored {
             name: name.to_string(),
             path: path.to_path_buf(),
