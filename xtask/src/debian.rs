@@ -65,7 +65,7 @@ fn ensure_on(machine: &impl Machine, tools: &[Tool]) -> Result<(), Failure> {
     Err(Failure::Unavailable {
         why: reasons.collect::<Vec<_>>().join("; "),
         fix: format!(
-            "on Debian as root: apt-get update && apt-get install {}",
+            "on Debian as root: apt-get update && apt-get install {} (elsewhere: what your system calls them)",
             packages.join(" ")
         ),
     })

@@ -80,7 +80,8 @@ impl Tool {
     }
 
     fn wanted(&self) -> Version {
-        Version::of_word(self.oldest).unwrap_or(Version::ANY)
+        // `19` and `1.95` are versions too, but not words that one would look for in what a program says.
+        Version::of_word(&format!("{}.0", self.oldest)).unwrap_or(Version::ANY)
     }
 }
 
@@ -89,7 +90,7 @@ pub const CLANG: Tool = Tool {
     name: "clang",
     packages: &["clang-19"],
     probe: Probe::SimulatorClang,
-    oldest: "19.0",
+    oldest: "19",
 };
 /// What compares the header's layouts with Rust's.
 pub const CXX: Tool = Tool::any(
@@ -213,6 +214,13 @@ mod tests {
                 Some("1.85.0"),
                 Not,
                 lacking("rustc 1.95 or newer is wanted, 1.85.0 was found"),
+            ),
+            (CLANG, Some("19.1.7"), Not, Decision::Use),
+            (
+                CLANG,
+                Some("14.0.6"),
+                Not,
+                lacking("clang 19 or newer is wanted, 14.0.6 was found"),
             ),
             (PIP, Some("0.0.1"), Not, Decision::Use),
             (
