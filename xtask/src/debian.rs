@@ -246,6 +246,6 @@ mod tests {
             why,
             "rustc 1.95 or newer is wanted, none was found; only root may install packages"
         );
-        assert!(fix.ends_with("apt-get install rustc-web"), "{fix}");
+        assert!(fix.contains("apt-get install rustc-web"), "{fix}");
     }
 }
