@@ -4,7 +4,7 @@ use akunu_cpu::CpuError;
 use akunu_engine::EngineError;
 use akunu_fetch::FetchError;
 use akunu_gguf::quant::QuantError;
-use akunu_gguf::{GgufError, StoreError};
+use akunu_gguf::{GgufError, ImatrixError, StoreError};
 use akunu_tokenizer::TokenizerError;
 use std::io;
 use std::path::PathBuf;
@@ -22,6 +22,14 @@ pub enum Failure {
     /// A GGUF file cannot be read or written.
     #[error(transparent)]
     Gguf(#[from] GgufError),
+    /// An importance matrix cannot be read.
+    #[error(transparent)]
+    Imatrix(#[from] ImatrixError),
+    /// Two bits without importances.
+    #[error(
+        "{0} needs an importance matrix: make one with `akunu-cli imatrix`, then add --imatrix FILE"
+    )]
+    NeedsImportance(&'static str),
     /// A model cannot be loaded or run.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod chunks;
 mod commands;
 mod device;
 mod failure;

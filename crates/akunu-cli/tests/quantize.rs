@@ -3,11 +3,11 @@
 
 mod program;
 
-use akunu_gguf::GgufFile;
 use akunu_gguf::quant::{dequantise, supported};
+use akunu_gguf::{GgufFile, GgufHeader, ImportanceMatrix};
 use akunu_types::DType;
-use program::{akunu, assert_error, assert_usage, command, smollm2, tiny_model};
-use std::path::Path;
+use program::{akunu, assert_error, assert_usage, command, finish, smollm2, tiny_model};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -33,8 +33,10 @@ fn every_type_can_be_written_and_read_back() {
     let before = GgufFile::open(&input).unwrap();
     for dtype in supported() {
         let output = folder.path().join(format!("{dtype}.gguf"));
-        let done = akunu(["quantize", text(&input), text(&output), dtype.name()]);
+        let (from, to) = (text(&input), text(&output));
+        let done = akunu(["quantize", from, to, dtype.name(), "--pure"]);
         assert_eq!(done.code, 0, "{}", done.stderr);
+        assert_eq!(done.stderr, "", "no warning for an f32 model");
         assert!(done.stdout.contains(text(&output)), "{}", done.stdout);
         let after = GgufFile::open(&output).unwrap();
         assert_eq!(dtype_of(&after, "blk.0.ffn_down.weight"), dtype);
@@ -62,13 +64,12 @@ fn rows_that_do_not_fit_get_the_documented_type_and_the_file_says_what_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let input = tiny_model(folder.path());
     let output = folder.path().join("out.gguf");
-    assert_eq!(
-        akunu(["quantize", text(&input), text(&output), "Q4_K"]).code,
-        0
-    );
+    let done = akunu(["quantize", text(&input), text(&output), "Q4_K"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    assert!(done.stdout.contains("1 of 4 tensors"), "{}", done.stdout);
     let after = GgufFile::open(&output).unwrap();
     assert_eq!(dtype_of(&after, "blk.0.ffn_up.weight"), DType::Q5_0);
-    assert_eq!(after.metadata().u32("general.file_type").unwrap(), Some(14));
+    assert_eq!(after.metadata().u32("general.file_type").unwrap(), Some(15));
 }
 
 #[test]
@@ -103,13 +104,27 @@ fn wrong_arguments_are_explained() {
     let output = folder.path().join("out.gguf");
     let wrong = akunu(["quantize", text(&input), text(&output), "q4_9"]);
     assert_usage(&wrong, "q4_9");
-    for dtype in supported() {
+    for name in ["F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M", "Q3_K_L", "Q2_K"] {
         assert!(
-            wrong.stderr.contains(dtype.name()),
-            "{dtype} is not listed: {}",
+            wrong.stderr.contains(name),
+            "{name} is not listed: {}",
             wrong.stderr
         );
     }
+    let flag = ["quantize", text(&input), text(&output), "q8_0"];
+    for option in ["--output-type", "--embedding-type"] {
+        let wrong = akunu(flag.iter().copied().chain([option, "q4_k_m"]));
+        assert_usage(&wrong, "q4_k_m");
+        assert!(wrong.stderr.contains("q4_k,"), "{}", wrong.stderr);
+    }
+    assert_error(
+        &akunu(["quantize", "no-such-model", text(&output), "q8_0"]),
+        "smollm2",
+    );
+    assert_error(
+        &akunu(["quantize", text(&input), text(&output), "Q2_K_S"]),
+        "akunu-cli imatrix",
+    );
     let missing = folder.path().join("missing.gguf");
     assert_error(
         &akunu(["quantize", text(&missing), text(&output), "q8_0"]),
@@ -199,4 +214,158 @@ fn an_interrupt_leaves_nothing_behind() {
     );
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert_eq!(files(), 0);
+}
+
+/// A name of the catalogue is a model, as after `-m`. F16 holds all that the file does: no warning.
+#[cfg(unix)]
+#[test]
+fn a_model_of_the_catalogue_can_be_named() {
+    let home = tempfile::tempdir().unwrap();
+    let caches = if cfg!(target_os = "macos") {
+        "Library/Caches"
+    } else {
+        ".cache"
+    };
+    let folder = home.path().join(caches).join("akunu/models/smollm2");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("SmolLM2-135M-Instruct.Q4_1.gguf");
+    let asset = std::fs::canonicalize(smollm2()).unwrap();
+    std::os::unix::fs::symlink(asset, file).unwrap();
+    let output = home.path().join("out.gguf");
+    let mut command = command(["quantize", "smollm2", text(&output), "F16"]);
+    command
+        .env("HOME", home.path())
+        .env_remove("XDG_CACHE_HOME");
+    let done = finish(&mut command);
+    assert_eq!((done.code, &*done.stderr), (0, ""));
+    let after = GgufFile::open(&output).unwrap();
+    assert_eq!(dtype_of(&after, "token_embd.weight"), DType::F16);
+}
+
+#[test]
+fn what_is_quantised_already_is_quantised_with_a_warning() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = tiny_model(folder.path());
+    let (once, twice) = (
+        folder.path().join("once.gguf"),
+        folder.path().join("twice.gguf"),
+    );
+    let quantize = |from: &Path, to: &Path, recipe: &str| {
+        let done = akunu(["quantize", text(from), text(to), recipe, "--force"]);
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        done.stderr
+    };
+    assert_eq!(quantize(&input, &once, "Q8_0"), "");
+    let warned = quantize(&once, &twice, "Q4_0");
+    let expected = format!("warning: {} is quantised already", text(&once));
+    assert!(warned.starts_with(&expected), "{warned}");
+    assert_eq!(warned.lines().count(), 1, "{warned}");
+    assert_eq!(quantize(&once, &twice, "F16"), "", "nothing is lost");
+    assert_eq!(quantize(&once, &twice, "Q8_0"), "", "nothing is changed");
+}
+
+#[test]
+fn embedding_and_output_get_the_types_that_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.gguf");
+    let names = ["token_embd.weight", "output.weight", "blk.0.ffn_up.weight"];
+    let mut header = GgufHeader::new();
+    header.set("general.architecture", "llama");
+    for name in names {
+        header.tensor(name, &[256, 2], DType::F32);
+    }
+    let mut writer = header.create(&input).unwrap();
+    for name in names {
+        writer.write(name, &[0; 2048]).unwrap();
+    }
+    writer.finish().unwrap();
+    let output = folder.path().join("out.gguf");
+    let types = |options: &[&str]| {
+        let arguments = ["quantize", text(&input), text(&output), "q4_0", "--force"];
+        let done = akunu(arguments.iter().chain(options));
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        let file = GgufFile::open(&output).unwrap();
+        names.map(|name| dtype_of(&file, name))
+    };
+    use DType::{Q3_K, Q4_0, Q5_K, Q6_K};
+    assert_eq!(types(&[]), [Q4_0, Q6_K, Q4_0]);
+    assert_eq!(types(&["--pure"]), [Q4_0, Q4_0, Q4_0]);
+    let both = ["--output-type", "q5_k", "--embedding-type", "Q3_K"];
+    assert_eq!(types(&both), [Q3_K, Q5_K, Q4_0]);
+}
+
+/// An importance matrix with an entry for the large matrix: 0 in even columns and 1 in odd ones.
+fn importances(folder: &Path, cols: usize) -> PathBuf {
+    let path = folder.join("imatrix.gguf");
+    let mut matrix = ImportanceMatrix::new("text.txt", 512);
+    let row: Vec<f32> = (0..cols).map(|i| (i % 2) as f32).collect();
+    matrix.add("blk.0.ffn_down.weight", cols, &row);
+    matrix.end_chunk();
+    matrix.write(&path).unwrap();
+    path
+}
+
+/// Fails when importances are not used, or belong to other columns.
+#[test]
+fn important_columns_lose_less() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = tiny_model(folder.path());
+    let (output, name) = (folder.path().join("out.gguf"), "blk.0.ffn_down.weight");
+    let matrix = importances(folder.path(), 512);
+    let before = values(&GgufFile::open(&input).unwrap(), name);
+    // The squared errors of even and of odd columns.
+    let errors = |dtype: &str, options: &[&str]| {
+        let arguments = [
+            "quantize",
+            text(&input),
+            text(&output),
+            dtype,
+            "--pure",
+            "--force",
+        ];
+        let done = akunu(arguments.iter().chain(options));
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        let after = GgufFile::open(&output).unwrap();
+        let mut errors = [0.0; 2];
+        for (i, (x, y)) in before.iter().zip(values(&after, name)).enumerate() {
+            errors[i % 2] += (x - y) * (x - y);
+        }
+        errors
+    };
+    for dtype in [
+        "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k",
+    ] {
+        let plain = errors(dtype, &[]);
+        let weighted = errors(dtype, &["--imatrix", text(&matrix)]);
+        assert!(weighted[1] < plain[1], "{dtype}: {weighted:?} {plain:?}");
+    }
+    let after = GgufFile::open(&output).unwrap();
+    let note = |key: &str| after.metadata().u32(key).unwrap();
+    assert_eq!(note("quantize.imatrix.entries_count"), Some(1));
+    assert_eq!(note("quantize.imatrix.chunks_count"), Some(1));
+}
+
+#[test]
+fn an_importance_matrix_that_does_not_fit_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = tiny_model(folder.path());
+    let output = folder.path().join("out.gguf");
+    let quantize = |matrix: &Path| {
+        let arguments = ["quantize", text(&input), text(&output), "q4_k", "--imatrix"];
+        akunu(arguments.iter().copied().chain([text(matrix)]))
+    };
+    let other = importances(folder.path(), 256);
+    assert_error(
+        &quantize(&other),
+        "blk.0.ffn_down.weight: there are 256 importances",
+    );
+    assert_error(&quantize(&input), ".in_sum2");
+    let empty = folder.path().join("empty.dat");
+    std::fs::write(&empty, "").unwrap();
+    assert_error(&quantize(&empty), "empty.dat");
+    assert_error(
+        &quantize(&folder.path().join("missing.gguf")),
+        "missing.gguf",
+    );
+    assert!(!output.exists());
 }

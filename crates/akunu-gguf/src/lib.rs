@@ -8,11 +8,13 @@
 //! * [`WeightStore`]: a model's weights under canonical names, from either container.
 //! * [`GgufFile`]: one GGUF file, or all parts of a split one; [`GgufHeader`] writes one.
 //! * [`ModelFolder`]: `config.json` and safetensors, plain or in MLX's quantisation.
+//! * [`ImportanceMatrix`]: how much each column of a matrix matters, from llama.cpp's files.
 //! * [`quant`]: quantised blocks to numbers and back.
 #![deny(unsafe_code)]
 
 mod dims;
 mod gguf;
+mod imatrix;
 mod index;
 #[allow(unsafe_code, reason = "mapping a file cannot be done in safe Rust")]
 mod mmap;
@@ -26,6 +28,7 @@ pub use gguf::{
     ArrayView, Fault, GgufError, GgufFile, GgufHeader, GgufWriter, Lookup, Metadata, MetadataValue,
     Problem, SplitFault, TensorFault, TensorInfo, TensorView, Value, ValueType, WriteFault,
 };
+pub use imatrix::{ImatrixError, ImatrixProblem, ImportanceMatrix};
 pub use mmap::FileBytes;
 pub use safetensors::{
     Affine, ElementType, EntryFault, FolderError, FolderProblem, HeaderFault, MlxTensor,

@@ -23,6 +23,8 @@ mod affine;
 mod block;
 mod convert;
 mod float;
+mod importance;
+mod line;
 mod packing;
 mod q2_k;
 mod q3_k;
@@ -38,8 +40,10 @@ mod rounding;
 mod scales;
 mod sums;
 mod symmetric;
+mod weights;
 
-pub use convert::convert;
+pub use convert::{Source, convert};
+pub use importance::Importance;
 
 use akunu_types::DType;
 use akunu_types::block as layout;
@@ -76,6 +80,24 @@ pub enum QuantError {
         /// Bytes of the buffer.
         found: usize,
     },
+    /// An importance is no number, or negative.
+    #[error("importance number {index} is {value}; it must be finite and not negative")]
+    Importance {
+        /// Position of the first such importance.
+        index: usize,
+        /// The importance.
+        value: f32,
+    },
+    /// Importances do not fit the columns.
+    #[error("there are {found} importances for {n} × {cols} columns")]
+    ImportanceCount {
+        /// Number of importances.
+        found: usize,
+        /// Number of matrices.
+        n: usize,
+        /// Columns of the matrices.
+        cols: usize,
+    },
     /// A value is NaN, infinite, or beyond what the type can hold.
     #[error("value {index} is {value}, which {dtype} cannot hold (at most ±{largest})")]
     OutOfRange {
@@ -90,11 +112,14 @@ pub enum QuantError {
     },
 }
 
+/// Encodes values that begin at some position of a tensor.
+type Encoder = fn(&[f32], Option<&Importance>, usize, &mut [u8]);
+
 /// One format: its type, the largest magnitude it takes, and its encoder.
 struct Format {
     dtype: DType,
     largest: f32,
-    encode: fn(&[f32], &mut [u8]),
+    encode: Encoder,
 }
 
 const fn row<B: Encode<N>, const N: usize>(dtype: DType, largest: f32) -> Format {
@@ -157,19 +182,36 @@ pub fn dequantise(dtype: DType, bytes: &[u8], values: &mut [f32]) -> Result<(), 
 /// NaN, infinities and values beyond the type's range are refused: a single one would spoil its block
 /// in silence.
 pub fn quantise(dtype: DType, values: &[f32], bytes: &mut [u8]) -> Result<(), QuantError> {
+    let part = Part {
+        values,
+        importance: None,
+        first: 0,
+    };
+    quantise_part(dtype, part, bytes)
+}
+
+/// Values of a tensor, from position `first` on, and the importances of all its columns.
+struct Part<'a> {
+    values: &'a [f32],
+    importance: Option<&'a Importance<'a>>,
+    first: usize,
+}
+
+fn quantise_part(dtype: DType, part: Part, bytes: &mut [u8]) -> Result<(), QuantError> {
     let format = find(dtype)?;
+    let values = part.values;
     check_sizes(dtype, values.len(), bytes.len())?;
     let largest = format.largest;
     let outside = |x: &f32| x.is_nan() || x.abs() > largest;
     if let Some(index) = values.iter().position(outside) {
         return Err(QuantError::OutOfRange {
             dtype,
-            index,
+            index: part.first + index,
             value: values[index],
             largest,
         });
     }
-    (format.encode)(values, bytes);
+    (format.encode)(values, part.importance, part.first, bytes);
     Ok(())
 }
 

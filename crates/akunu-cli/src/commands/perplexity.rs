@@ -10,12 +10,12 @@
 //! ```
 
 use super::Run;
+use crate::chunks::chunks;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{Loaded, ModelArgs, rate, read_text, warn_beyond_training};
 use akunu_engine::{Session, SessionOptions};
-use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use clap::Parser;
 use serde_json::json;
 use std::io::Write;
@@ -51,6 +51,9 @@ impl Run for Perplexity {
         let text = read_text(&self.file)?;
         let context = self.model.ctx.unwrap_or(DEFAULT_CONTEXT);
         let loaded = self.model.load()?;
+        if context < MIN_CONTEXT {
+            return Err(Failure::TooSmallToScore(context));
+        }
         warn_beyond_training("a chunk", context as usize, &loaded.model);
         let chunks = progress::wait("splitting the text into tokens", || {
             chunks(loaded.model.tokenizer(), &text, context)
@@ -72,39 +75,6 @@ impl Run for Perplexity {
             false => report.write_text(out),
         }
     }
-}
-
-/// The whole chunks of a text, each beginning as the model expects a text to.
-fn chunks(tokenizer: &Tokenizer, text: &str, context: u32) -> Result<Vec<Vec<u32>>, Failure> {
-    if context < MIN_CONTEXT {
-        return Err(Failure::TooSmallToScore(context));
-    }
-    let encode = |text: &str| {
-        let options = EncodeOptions {
-            add_special: true,
-            parse_special: false,
-        };
-        tokenizer.encode(text, options)
-    };
-    let ids = encode(text)?;
-    let first = tokenizer.special_ids().bos;
-    let begins = encode("")?.first().copied().filter(|id| Some(*id) == first);
-    let mut chunks: Vec<Vec<u32>> = ids
-        .chunks_exact(context as usize)
-        .map(<[u32]>::to_vec)
-        .collect();
-    if chunks.is_empty() {
-        return Err(Failure::TextTooShort {
-            found: ids.len(),
-            context,
-        });
-    }
-    for chunk in &mut chunks {
-        if let (Some(begin), Some(first)) = (begins, chunk.first_mut()) {
-            *first = begin;
-        }
-    }
-    Ok(chunks)
 }
 
 /// Scores the second half of each chunk; a terminal shows the estimate so far.

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use akunu_gguf::quant::convert;
+use akunu_gguf::quant::{Source, convert};
 use akunu_gguf::{GgufFile, GgufHeader};
 use akunu_types::DType;
 use sha2::{Digest, Sha256};
@@ -52,7 +52,12 @@ fn convert_file(from: &Path, dtype: DType, to: &Path) {
         let bytes = file.view(tensor).expect("one of its own").bytes;
         let dtype = target(tensor.dims.as_slice().len());
         let n = tensor.dims.n_elements();
-        let converted = convert((tensor.dtype, bytes), n, dtype, NonZeroUsize::MIN);
+        let converted = convert(
+            Source::new(tensor.dtype, bytes),
+            n,
+            dtype,
+            NonZeroUsize::MIN,
+        );
         writer
             .write(&tensor.name, &converted.expect("finite"))
             .expect("written");

@@ -1,6 +1,7 @@
 //! Tensors from one type to another, on several threads.
 
-use super::{QuantError, check_sizes, dequantise, find, quantise};
+use super::importance::Importance;
+use super::{Part, QuantError, check_sizes, dequantise, find, quantise_part};
 use akunu_types::DType;
 use std::num::NonZeroUsize;
 
@@ -8,21 +9,50 @@ use std::num::NonZeroUsize;
 /// in the cache between the two conversions.
 const CHUNK: usize = 64 * 256;
 
-/// Converts `n` values of type `from` to type `to`, on `threads` threads.
+/// Values of a tensor as they lie in a file.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// Their type.
+    pub dtype: DType,
+    /// Their bytes.
+    pub bytes: &'a [u8],
+    /// Position of the first of them in the tensor.
+    pub first: usize,
+    /// The importances of the whole tensor's columns, where they are known.
+    pub importance: Option<Importance<'a>>,
+}
+
+impl<'a> Source<'a> {
+    /// A whole tensor without importances.
+    pub fn new(dtype: DType, bytes: &'a [u8]) -> Source<'a> {
+        Source {
+            dtype,
+            bytes,
+            first: 0,
+            importance: None,
+        }
+    }
+}
+
+/// Converts `n` values to type `to`, on `threads` threads.
 ///
 /// Equal types are copied. Otherwise the values go through `f32`, chunk by chunk, so that no more than a
 /// chunk for each thread is ever held as `f32`.
 pub fn convert(
-    (from, bytes): (DType, &[u8]),
+    source: Source,
     n: usize,
     to: DType,
     threads: NonZeroUsize,
 ) -> Result<Vec<u8>, QuantError> {
+    let from = source.dtype;
     find(from)?;
     find(to)?;
-    check_sizes(from, n, bytes.len())?;
+    check_sizes(from, n, source.bytes.len())?;
     if from == to {
-        return Ok(bytes.to_vec());
+        return Ok(source.bytes.to_vec());
+    }
+    if let Some(importance) = source.importance {
+        importance.check(to)?;
     }
     let size = to
         .bytes_of(n)
@@ -31,12 +61,18 @@ pub fn convert(
     let chunks_each = n.div_ceil(CHUNK).div_ceil(threads.get()).max(1);
     let share = |dtype: DType| chunks_each * CHUNK / dtype.block_len() * dtype.block_bytes();
     std::thread::scope(|scope| {
-        let shares = bytes.chunks(share(from)).zip(out.chunks_mut(share(to)));
+        let shares = source.bytes.chunks(share(from));
         let workers: Vec<_> = shares
+            .zip(out.chunks_mut(share(to)))
             .enumerate()
             .map(|(i, (bytes, out))| {
-                let first = i * chunks_each * CHUNK;
-                scope.spawn(move || convert_share((from, bytes), (to, out), first))
+                let first = source.first + i * chunks_each * CHUNK;
+                let part = Source {
+                    bytes,
+                    first,
+                    ..source
+                };
+                scope.spawn(move || convert_share(part, to, out))
             })
             .collect();
         workers
@@ -49,46 +85,29 @@ pub fn convert(
     Ok(out)
 }
 
-/// One thread's part; `first` is the position of its first value in the tensor.
-fn convert_share(
-    (from, bytes): (DType, &[u8]),
-    (to, out): (DType, &mut [u8]),
-    first: usize,
-) -> Result<(), QuantError> {
+/// One thread's part.
+fn convert_share(source: Source, to: DType, out: &mut [u8]) -> Result<(), QuantError> {
+    let from = source.dtype;
     let chunk_bytes = |dtype: DType| CHUNK / dtype.block_len() * dtype.block_bytes();
     let mut values = vec![0.0; CHUNK];
-    let chunks = bytes
-        .chunks(chunk_bytes(from))
-        .zip(out.chunks_mut(chunk_bytes(to)));
-    for (i, (bytes, out)) in chunks.enumerate() {
+    let chunks = source.bytes.chunks(chunk_bytes(from));
+    for (i, (bytes, out)) in chunks.zip(out.chunks_mut(chunk_bytes(to))).enumerate() {
         let n = bytes.len() / from.block_bytes() * from.block_len();
         dequantise(from, bytes, &mut values[..n])?;
-        quantise(to, &values[..n], out).map_err(|error| at_position(error, first + i * CHUNK))?;
+        let part = Part {
+            values: &values[..n],
+            importance: source.importance.as_ref(),
+            first: source.first + i * CHUNK,
+        };
+        quantise_part(to, part, out)?;
     }
     Ok(())
-}
-
-/// The same error, with its index counted from the tensor's first value.
-fn at_position(error: QuantError, offset: usize) -> QuantError {
-    match error {
-        QuantError::OutOfRange {
-            dtype,
-            index,
-            value,
-            largest,
-        } => QuantError::OutOfRange {
-            dtype,
-            index: offset + index,
-            value,
-            largest,
-        },
-        other => other,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quant::quantise;
 
     fn threads(n: usize) -> NonZeroUsize {
         NonZeroUsize::new(n).expect("not zero")
@@ -110,7 +129,7 @@ mod tests {
             let mut expected = vec![0; to.bytes_of(n).unwrap()];
             quantise(to, &values, &mut expected).unwrap();
             for count in [1, 2, 3, 64] {
-                let found = convert((DType::F32, bytes), n, to, threads(count)).unwrap();
+                let found = convert(Source::new(DType::F32, bytes), n, to, threads(count)).unwrap();
                 assert!(found == expected, "{to} on {count} threads");
             }
         }
@@ -124,7 +143,7 @@ mod tests {
         let bytes: &[u8] = bytemuck::cast_slice(&values);
         for count in [1, 3] {
             let error = convert(
-                (DType::F32, bytes),
+                Source::new(DType::F32, bytes),
                 values.len(),
                 DType::Q8_0,
                 threads(count),
@@ -138,17 +157,27 @@ mod tests {
 
     #[test]
     fn sizes_are_checked_before_anything_is_allocated() {
-        let error = convert((DType::F32, &[0; 12]), usize::MAX, DType::F16, threads(1));
+        let error = convert(
+            Source::new(DType::F32, &[0; 12]),
+            usize::MAX,
+            DType::F16,
+            threads(1),
+        );
         assert!(
             matches!(error, Err(QuantError::PartialBlock { .. })),
             "{error:?}"
         );
-        let error = convert((DType::F32, &[0; 12]), 3, DType::Q8_0, threads(1));
+        let error = convert(
+            Source::new(DType::F32, &[0; 12]),
+            3,
+            DType::Q8_0,
+            threads(1),
+        );
         assert!(
             matches!(error, Err(QuantError::PartialBlock { .. })),
             "{error:?}"
         );
-        let error = convert((DType::F32, &[0; 12]), 4, DType::F16, threads(1));
+        let error = convert(Source::new(DType::F32, &[0; 12]), 4, DType::F16, threads(1));
         assert!(
             matches!(error, Err(QuantError::ByteCount { .. })),
             "{error:?}"
@@ -158,7 +187,13 @@ mod tests {
     #[test]
     fn equal_types_are_copied() {
         let bytes: Vec<u8> = (0..144).collect();
-        let copy = convert((DType::Q4_K, &bytes), 256, DType::Q4_K, threads(2)).unwrap();
+        let copy = convert(
+            Source::new(DType::Q4_K, &bytes),
+            256,
+            DType::Q4_K,
+            threads(2),
+        )
+        .unwrap();
         assert_eq!(copy, bytes);
     }
 }

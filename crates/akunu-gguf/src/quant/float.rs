@@ -4,21 +4,21 @@ use super::block::Encode;
 use half::{bf16, f16};
 
 impl Encode<1> for f32 {
-    fn encode(&[value]: &[f32; 1]) -> Self {
+    fn encode(&[value]: &[f32; 1], _importance: Option<&[f32; 1]>) -> Self {
         value
     }
 }
 
 /// Rounded to the nearest, ties to even.
 impl Encode<1> for f16 {
-    fn encode(&[value]: &[f32; 1]) -> Self {
+    fn encode(&[value]: &[f32; 1], _importance: Option<&[f32; 1]>) -> Self {
         f16::from_f32(value)
     }
 }
 
 /// The upper half of an `f32`. Rounded to the nearest, ties to even.
 impl Encode<1> for bf16 {
-    fn encode(&[value]: &[f32; 1]) -> Self {
+    fn encode(&[value]: &[f32; 1], _importance: Option<&[f32; 1]>) -> Self {
         bf16::from_f32(value)
     }
 }

@@ -5,14 +5,15 @@
 use super::affine::{Affine, Steps};
 use super::block::Encode;
 use super::packing::{join, pack};
+use super::weights::weights;
 use akunu_types::block::BlockQ2K;
 
 /// q up to 3, scales and minima up to 15.
 const STEPS: Steps = Steps { q: 3, scale: 15 };
 
 impl Encode<256> for BlockQ2K {
-    fn encode(values: &[f32; 256]) -> Self {
-        let block: Affine<16> = Affine::fit(values, STEPS);
+    fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
+        let block: Affine<16> = Affine::fit(values, &weights(values, importance), STEPS);
         BlockQ2K {
             scales: join(&block.scales, &block.mins, 4),
             qs: pack::<2, 32, 64, 256>(&block.q),

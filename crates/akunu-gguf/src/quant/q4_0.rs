@@ -1,20 +1,23 @@
 //! Q4_0: `x = d * (q - 8)`, q from 0 to 15.
 //!
-//! The value of the largest magnitude becomes -8 steps, so `d = extreme / -8` may be negative.
+//! The value of the largest magnitude becomes -8 steps, so `d = extreme / -8` may be negative. With importances
+//! the step is the best of several, by least squares.
 
 use super::block::Encode;
 use super::packing::pack;
-use super::rounding::{extreme, inverse};
+use super::symmetric::{best_stored_step, step_of_extreme};
+use super::weights::weights;
 use akunu_types::block::BlockQ4_0;
-use half::f16;
 
 impl Encode<32> for BlockQ4_0 {
-    fn encode(values: &[f32; 32]) -> Self {
-        let d = extreme(values) / -8.0;
-        let per_step = inverse(d);
+    fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
+        let (d, per_step) = match importance {
+            None => step_of_extreme(values, 8.0),
+            Some(_) => best_stored_step(values, &weights(values, importance), 8.0),
+        };
         let q = values.map(|x| ((x * per_step + 8.5) as u8).min(15));
         BlockQ4_0 {
-            d: f16::from_f32(d),
+            d,
             qs: pack::<4, 16, 16, 32>(&q),
         }
     }

@@ -1,13 +1,13 @@
 //! The sums that a least-squares fit of `x` by a small integer `q` needs.
 
-/// Sums over a group of values `x` and their integers `q`.
+/// Sums over a group of values `x` with weights `w`, and their integers `q`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Sums {
-    /// Sum of q.
+    /// Sum of w q.
     pub q: f32,
-    /// Sum of q².
+    /// Sum of w q².
     pub qq: f32,
-    /// Sum of x q.
+    /// Sum of w x q.
     pub xq: f32,
 }
 
@@ -23,14 +23,16 @@ const LANES: usize = 8;
 
 /// The sums over `group`, where `quantised` gives the integer of a value.
 #[inline(always)]
-pub(super) fn sums(group: &[f32], quantised: impl Fn(f32) -> f32) -> Sums {
+pub(super) fn sums(group: &[f32], weights: &[f32], quantised: impl Fn(f32) -> f32) -> Sums {
     let (mut q_sum, mut qq_sum, mut xq_sum) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
-    for chunk in group.as_chunks::<LANES>().0 {
+    let weights = weights.as_chunks::<LANES>().0;
+    for (chunk, weights) in group.as_chunks::<LANES>().0.iter().zip(weights) {
         for lane in 0..LANES {
             let q = quantised(chunk[lane]);
-            q_sum[lane] += q;
-            qq_sum[lane] += q * q;
-            xq_sum[lane] += chunk[lane] * q;
+            let wq = weights[lane] * q;
+            q_sum[lane] += wq;
+            qq_sum[lane] += wq * q;
+            xq_sum[lane] += wq * chunk[lane];
         }
     }
     Sums {
@@ -40,13 +42,14 @@ pub(super) fn sums(group: &[f32], quantised: impl Fn(f32) -> f32) -> Sums {
     }
 }
 
-/// The sum of `f` over `group`.
+/// The sum of `w f(x)` over `group`.
 #[inline(always)]
-pub(super) fn total(group: &[f32], f: impl Fn(f32) -> f32) -> f32 {
+pub(super) fn total(group: &[f32], weights: &[f32], f: impl Fn(f32) -> f32) -> f32 {
     let mut partial = [0.0; LANES];
-    for chunk in group.as_chunks::<LANES>().0 {
+    let weights = weights.as_chunks::<LANES>().0;
+    for (chunk, weights) in group.as_chunks::<LANES>().0.iter().zip(weights) {
         for lane in 0..LANES {
-            partial[lane] += f(chunk[lane]);
+            partial[lane] += weights[lane] * f(chunk[lane]);
         }
     }
     partial.iter().sum()

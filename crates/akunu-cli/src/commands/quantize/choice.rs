@@ -1,118 +1,246 @@
-//! Which type a tensor gets: a pure function of its name, its shape and the type asked for.
+//! Which type each tensor gets: a pure function of the tensors' names and shapes, a few facts about the
+//! model, and what was asked for.
+//!
+//! The rules are llama.cpp's, so that a name means the same file in both programs. Most matrices get the
+//! recipe's own type. The output matrix, or the token embedding where that is the same, gets six bits or
+//! more: its errors reach the logits directly. Values of the attention and the last matrix of the
+//! feed-forward network get more bits in some or all layers, depending on the recipe.
 
+use super::facts::Facts;
+use super::recipe::Recipe;
 use akunu_gguf::TensorInfo;
 use akunu_types::DType;
+use akunu_types::DType::{F16, F32, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
 
-/// Ends of the names of matrices that are no operand of a matrix product: tables added value by value,
-/// routers of experts, short convolutions.
+/// Parts of the names of matrices that are no operand of a large matrix product: norms, tables added
+/// value by value, routers of experts, short convolutions.
 const KEPT: &[&str] = &[
-    "position_embd.weight",
+    "_norm.weight",
+    "position_embd",
     "token_types.weight",
     "ffn_gate_inp.weight",
-    "ssm_conv1d.weight",
+    "ssm_conv1d",
     "shortconv.conv.weight",
     "attn_rel_b.weight",
+    "altup",
+    "laurel",
+    "per_layer_model_proj",
 ];
 
 /// What a type falls back to where its blocks do not fit a row: the nearest type with blocks of 32 that
 /// is no less exact.
 const FALLBACKS: &[(DType, DType)] = &[
-    (DType::Q2_K, DType::Q4_0),
-    (DType::Q3_K, DType::Q4_0),
-    (DType::Q4_K, DType::Q5_0),
-    (DType::Q5_K, DType::Q5_1),
-    (DType::Q6_K, DType::Q8_0),
+    (Q2_K, Q4_0),
+    (Q3_K, Q4_0),
+    (Q4_K, Q5_0),
+    (Q5_K, Q5_1),
+    (Q6_K, Q8_0),
 ];
 
-/// GGUF's `general.file_type` for a model whose matrices have this type.
-const FILE_TYPES: &[(DType, u32)] = &[
-    (DType::F32, 0),
-    (DType::F16, 1),
-    (DType::Q4_0, 2),
-    (DType::Q4_1, 3),
-    (DType::Q8_0, 7),
-    (DType::Q5_0, 8),
-    (DType::Q5_1, 9),
-    (DType::Q2_K, 10),
-    (DType::Q3_K, 11),
-    (DType::Q4_K, 14),
-    (DType::Q5_K, 16),
-    (DType::Q6_K, 18),
-    (DType::BF16, 32),
-];
-
-/// `general.file_type` where the table has none: GGUF's "guessed" flag.
-const FILE_TYPE_UNKNOWN: u32 = 1024;
-
-/// The type that a tensor is written in when `wanted` was asked for.
-pub fn target_type(tensor: &TensorInfo, wanted: DType) -> DType {
-    let is_float = matches!(tensor.dtype, DType::F32 | DType::F16 | DType::BF16);
-    if tensor.dims.rows() == 1 {
-        return if is_float { DType::F32 } else { tensor.dtype };
-    }
-    let is_kept = KEPT.iter().any(|end| tensor.name.ends_with(end));
-    if is_kept || !tensor.name.ends_with(".weight") {
-        return tensor.dtype;
-    }
-    let fits = |dtype: &DType| tensor.dims.cols().is_multiple_of(dtype.block_len());
-    let fallback = FALLBACKS.iter().find(|(from, _)| *from == wanted);
-    [Some(wanted), fallback.map(|&(_, to)| to)]
-        .into_iter()
-        .flatten()
-        .find(fits)
-        .unwrap_or(DType::F16)
+/// What was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish {
+    pub recipe: Recipe,
+    /// The type of the output matrix, instead of the recipe's.
+    pub output: Option<DType>,
+    /// The type of the token embedding, instead of the recipe's.
+    pub embedding: Option<DType>,
+    /// All matrices in the recipe's own type.
+    pub pure: bool,
+    /// Whether there is an importance matrix.
+    pub has_importance: bool,
 }
 
-/// `general.file_type` for this type.
-pub fn file_type(dtype: DType) -> u32 {
-    let row = FILE_TYPES.iter().find(|(row, _)| *row == dtype);
-    row.map_or(FILE_TYPE_UNKNOWN, |&(_, id)| id)
+/// A tensor's type, and the one it would have if its rows fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    pub dtype: DType,
+    pub wanted: DType,
+}
+
+/// The type of each tensor, in the order of the list.
+pub fn choose(tensors: &[TensorInfo], facts: Facts, wish: Wish) -> Vec<Choice> {
+    let mut order: Vec<usize> = (0..tensors.len()).collect();
+    order.sort_by_key(|&at| (layer(&tensors[at].name), &tensors[at].name));
+    let mut mix = Mix {
+        facts,
+        wish,
+        values_seen: 0,
+        downs_seen: 0,
+    };
+    let mut choices: Vec<Option<Choice>> = vec![None; tensors.len()];
+    for at in order {
+        choices[at] = Some(mix.choice(&tensors[at]));
+    }
+    choices.into_iter().flatten().collect()
+}
+
+/// The number of the layer; tensors that belong to none come first.
+fn layer(name: &str) -> Option<usize> {
+    name.strip_prefix("blk.")?.split('.').next()?.parse().ok()
+}
+
+/// Whether the output of this tensor holds values of the attention.
+pub fn computes_values(name: &str) -> bool {
+    let kinds = ["attn_v.weight", "attn_qkv.weight", "attn_kv_b.weight"];
+    kinds.iter().any(|kind| name.contains(kind))
+}
+
+/// Walks through the tensors, layer after layer.
+struct Mix {
+    facts: Facts,
+    wish: Wish,
+    /// Tensors so far that compute values.
+    values_seen: usize,
+    /// Last matrices of feed-forward networks so far.
+    downs_seen: usize,
+}
+
+impl Mix {
+    fn choice(&mut self, tensor: &TensorInfo) -> Choice {
+        let wanted = self.wanted(tensor);
+        let fits = |dtype: &DType| tensor.dims.cols().is_multiple_of(dtype.block_len());
+        let fallback = FALLBACKS.iter().find(|(from, _)| *from == wanted);
+        let dtype = [Some(wanted), fallback.map(|&(_, to)| to)]
+            .into_iter()
+            .flatten()
+            .find(fits)
+            .unwrap_or(F16);
+        Choice { dtype, wanted }
+    }
+
+    fn wanted(&mut self, tensor: &TensorInfo) -> DType {
+        let name = &*tensor.name;
+        if tensor.dims.rows() == 1 {
+            return if is_float(tensor.dtype) {
+                F32
+            } else {
+                tensor.dtype
+            };
+        }
+        let is_kept = KEPT.iter().any(|part| name.contains(part));
+        if is_kept || !name.ends_with("weight") {
+            return tensor.dtype;
+        }
+        let is_embedding = matches!(name, "token_embd.weight" | "per_layer_token_embd.weight");
+        let is_output = name == "output.weight" || is_embedding && self.facts.is_tied;
+        let asked_for = [
+            self.wish.embedding.filter(|_| is_embedding),
+            self.wish.output.filter(|_| is_output),
+        ];
+        if let Some(dtype) = asked_for.into_iter().flatten().next() {
+            return dtype;
+        }
+        let own = self.own();
+        if self.wish.pure || is_float(own) {
+            own
+        } else if is_output {
+            if own == Q8_0 { Q8_0 } else { Q6_K }
+        } else {
+            self.in_a_layer(name)
+        }
+    }
+
+    /// The type of most matrices.
+    fn own(&self) -> DType {
+        self.wish.recipe.row().dtype
+    }
+
+    fn in_a_layer(&mut self, name: &str) -> DType {
+        if computes_values(name) {
+            self.values()
+        } else if name.contains("attn_k.weight") && self.facts.n_experts == 8 {
+            Q8_0
+        } else if name.contains("attn_output.weight") {
+            self.attention_output()
+        } else if name.contains("ffn_down") {
+            self.down(name)
+        } else {
+            self.own()
+        }
+    }
+
+    /// Values of the attention: small where heads share them, and all heads suffer from their errors.
+    fn values(&mut self) -> DType {
+        let at = self.values_seen;
+        self.values_seen += 1;
+        let is_shared = self.facts.n_sharing >= 4;
+        let dtype = match self.wish.recipe {
+            Recipe::Q2K | Recipe::Q2KSmall if is_shared => Q4_K,
+            Recipe::Q2K => Q3_K,
+            Recipe::Q3KMedium if at < 2 => Q5_K,
+            Recipe::Q3KMedium => Q4_K,
+            Recipe::Q3KLarge => Q5_K,
+            Recipe::Q4KSmall if at < 4 => Q5_K,
+            Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, self.facts.n_values) => Q6_K,
+            _ => self.own(),
+        };
+        match dtype {
+            _ if self.facts.n_experts == 8 => Q8_0,
+            Q3_K | Q4_K if self.facts.is_70b => Q5_K,
+            dtype => dtype,
+        }
+    }
+
+    fn attention_output(&self) -> DType {
+        let recipe = self.wish.recipe;
+        if self.facts.n_experts == 8 {
+            return match recipe {
+                Recipe::Q2K
+                | Recipe::Q3KSmall
+                | Recipe::Q3KMedium
+                | Recipe::Q4KSmall
+                | Recipe::Q4KMedium => Q5_K,
+                _ => self.own(),
+            };
+        }
+        match recipe {
+            Recipe::Q2K => Q3_K,
+            Recipe::Q3KMedium => Q4_K,
+            Recipe::Q3KLarge => Q5_K,
+            _ => self.own(),
+        }
+    }
+
+    /// The last matrix of a feed-forward network: what it adds stays in the residual stream.
+    fn down(&mut self, name: &str) -> DType {
+        let counted = self.downs_seen;
+        self.downs_seen += 1;
+        // Experts may be tensors of their own, several in a layer.
+        let at = match layer(name) {
+            Some(layer) if self.facts.n_experts > 1 => layer,
+            _ => counted,
+        };
+        let n = self.facts.n_layers;
+        let is_early = at < n / 8;
+        match self.wish.recipe {
+            Recipe::Q2K => Q3_K,
+            Recipe::Q2KSmall if is_early => Q4_K,
+            Recipe::Q3KMedium if at < n / 16 => Q5_K,
+            Recipe::Q3KMedium => Q4_K,
+            Recipe::Q3KLarge => Q5_K,
+            Recipe::Q4KSmall if is_early => Q5_K,
+            Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, n) => Q6_K,
+            // The first layers have a few very large activations, which a step that serves the
+            // important columns would leave out: a minimum of their own helps.
+            Recipe::Q4_0 if is_early && self.wish.has_importance => Q4_1,
+            Recipe::Q5_0 if is_early && self.wish.has_importance => Q5_1,
+            _ => self.own(),
+        }
+    }
+}
+
+/// Whether this layer is one of those with more bits: the first eighth, the last eighth, and every third
+/// between.
+fn gets_more(at: usize, n: usize) -> bool {
+    at < n / 8 || at >= 7 * n / 8 || (at - n / 8) % 3 == 2
+}
+
+/// Whether a type is a plain number.
+pub fn is_float(dtype: DType) -> bool {
+    matches!(dtype, F32 | F16 | DType::BF16)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use akunu_gguf::Dims;
-    use akunu_gguf::quant::supported;
-
-    fn tensor(name: &str, dims: &[u64], dtype: DType) -> TensorInfo {
-        TensorInfo {
-            name: name.to_string(),
-            dims: Dims::new(dims).unwrap(),
-            dtype,
-            part: 0,
-            range: 0..0,
-        }
-    }
-
-    #[test]
-    fn the_type_depends_on_name_and_shape() {
-        use DType::{BF16, F16, F32, I32, Q4_0, Q4_K, Q5_0, Q6_K, Q8_0};
-        let table = [
-            ("blk.0.ffn_down.weight", &[1536, 576][..], F16, Q4_K, Q4_K),
-            ("blk.0.ffn_up.weight", &[576, 1536], F16, Q4_K, Q5_0),
-            ("blk.0.ffn_up.weight", &[576, 1536], F16, Q6_K, Q8_0),
-            ("blk.0.ffn_up.weight", &[576, 1536], F16, DType::Q2_K, Q4_0),
-            ("blk.0.ffn_up.weight", &[80, 1536], F32, Q4_K, F16),
-            ("blk.0.ffn_up.weight", &[80, 1536], F32, Q8_0, F16),
-            ("blk.0.ffn_up.weight", &[80, 1536], F32, BF16, BF16),
-            ("blk.0.ffn_up_exps.weight", &[256, 8, 4], F16, Q4_K, Q4_K),
-            ("blk.0.attn_norm.weight", &[576], F16, Q4_K, F32),
-            ("blk.0.attn_norm.weight", &[576, 1], F32, Q4_K, F32),
-            ("position_embd.weight", &[384, 512], F32, Q8_0, F32),
-            ("blk.0.ffn_gate_inp.weight", &[256, 8], F32, Q8_0, F32),
-            ("lookup.table", &[256, 8], I32, Q8_0, I32),
-        ];
-        for (name, dims, from, wanted, expected) in table {
-            let found = target_type(&tensor(name, dims, from), wanted);
-            assert_eq!(found, expected, "{name} {dims:?} {from} as {wanted}");
-        }
-    }
-
-    #[test]
-    fn every_type_that_can_be_asked_for_has_a_file_type() {
-        for dtype in supported() {
-            assert_ne!(file_type(dtype), FILE_TYPE_UNKNOWN, "{dtype}");
-        }
-    }
-}
+#[path = "choice_tests.rs"]
+mod tests;

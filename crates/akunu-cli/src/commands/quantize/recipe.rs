@@ -1,0 +1,123 @@
+//! The names of TYPE, as llama.cpp spells them.
+//!
+//! A name stands for a recipe: a type for most matrices, and for some names a few matrices in other
+//! types (see [`super::choice`]).
+
+use akunu_types::DType;
+
+/// What is to be made of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recipe {
+    F32,
+    F16,
+    BF16,
+    Q4_0,
+    Q4_1,
+    Q5_0,
+    Q5_1,
+    Q8_0,
+    Q2K,
+    Q2KSmall,
+    Q3KSmall,
+    Q3KMedium,
+    Q3KLarge,
+    Q4KSmall,
+    Q4KMedium,
+    Q5KSmall,
+    Q5KMedium,
+    Q6K,
+}
+
+/// One recipe: what it is called, GGUF's `general.file_type`, and the type of most matrices.
+pub struct Row {
+    pub recipe: Recipe,
+    pub name: &'static str,
+    pub file_type: u32,
+    pub dtype: DType,
+}
+
+const fn row(recipe: Recipe, name: &'static str, file_type: u32, dtype: DType) -> Row {
+    Row {
+        recipe,
+        name,
+        file_type,
+        dtype,
+    }
+}
+
+/// Every recipe, from the largest file to the smallest.
+pub const RECIPES: &[Row] = &[
+    row(Recipe::F32, "F32", 0, DType::F32),
+    row(Recipe::F16, "F16", 1, DType::F16),
+    row(Recipe::BF16, "BF16", 32, DType::BF16),
+    row(Recipe::Q8_0, "Q8_0", 7, DType::Q8_0),
+    row(Recipe::Q6K, "Q6_K", 18, DType::Q6_K),
+    row(Recipe::Q5KMedium, "Q5_K_M", 17, DType::Q5_K),
+    row(Recipe::Q5KSmall, "Q5_K_S", 16, DType::Q5_K),
+    row(Recipe::Q5_1, "Q5_1", 9, DType::Q5_1),
+    row(Recipe::Q5_0, "Q5_0", 8, DType::Q5_0),
+    row(Recipe::Q4KMedium, "Q4_K_M", 15, DType::Q4_K),
+    row(Recipe::Q4KSmall, "Q4_K_S", 14, DType::Q4_K),
+    row(Recipe::Q4_1, "Q4_1", 3, DType::Q4_1),
+    row(Recipe::Q4_0, "Q4_0", 2, DType::Q4_0),
+    row(Recipe::Q3KLarge, "Q3_K_L", 13, DType::Q3_K),
+    row(Recipe::Q3KMedium, "Q3_K_M", 12, DType::Q3_K),
+    row(Recipe::Q3KSmall, "Q3_K_S", 11, DType::Q3_K),
+    row(Recipe::Q2K, "Q2_K", 10, DType::Q2_K),
+    row(Recipe::Q2KSmall, "Q2_K_S", 21, DType::Q2_K),
+];
+
+/// Names without a size mean the medium one.
+const SHORT: &[(&str, Recipe)] = &[
+    ("Q5_K", Recipe::Q5KMedium),
+    ("Q4_K", Recipe::Q4KMedium),
+    ("Q3_K", Recipe::Q3KMedium),
+];
+
+impl Recipe {
+    /// The recipe of a name, in either case.
+    pub fn from_name(name: &str) -> Option<Recipe> {
+        let full = RECIPES.iter().map(|row| (row.name, row.recipe));
+        full.chain(SHORT.iter().copied())
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, recipe)| recipe)
+    }
+
+    /// Every name.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        let short = SHORT.iter().map(|(name, _)| *name);
+        RECIPES.iter().map(|row| row.name).chain(short)
+    }
+
+    /// Its row of the table.
+    pub fn row(self) -> &'static Row {
+        match RECIPES.iter().find(|row| row.recipe == self) {
+            Some(row) => row,
+            None => unreachable!("a test looks every recipe up"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use akunu_gguf::quant::supported;
+
+    #[test]
+    fn every_name_leads_to_a_row() {
+        for name in Recipe::names() {
+            let recipe = Recipe::from_name(&name.to_lowercase()).unwrap();
+            assert!(recipe.row().name.starts_with(name), "{name}");
+        }
+        assert_eq!(Recipe::from_name("q4_k"), Some(Recipe::Q4KMedium));
+        assert_eq!(Recipe::from_name("q4_9"), None);
+    }
+
+    /// A type that the quantisers learn needs a recipe.
+    #[test]
+    fn every_type_has_a_recipe() {
+        for dtype in supported() {
+            assert!(RECIPES.iter().any(|row| row.dtype == dtype), "{dtype}");
+        }
+    }
+}

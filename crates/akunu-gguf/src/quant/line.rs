@@ -1,0 +1,103 @@
+//! The line `x = step * q - min` that serves a group of values best, q from 0 to `top`.
+//!
+//! Draw the line through the group's range, try steps around it, and given the integers
+//! `q = round((x + min) / step)` take the line with the smallest weighted sum of squared errors.
+
+use super::rounding::{inverse, nearest, range};
+use super::sums::{OFFSETS, Sums, sums, total};
+use half::f16;
+
+/// A range below this vanishes: half of the smallest step that `f16` can say.
+const TINY: f32 = 1.0 / (1 << 25) as f32;
+
+/// `x = step * q - min`, min never negative.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Line {
+    pub step: f32,
+    pub min: f32,
+}
+
+/// The line that serves this group best when nothing need be shared.
+pub(super) fn best_line(group: &[f32], weights: &[f32], top: f32) -> Line {
+    let (low, high) = range(group);
+    let (low, width) = (low.min(0.0), high - low.min(0.0));
+    if width < TINY {
+        return Line {
+            step: 0.0,
+            min: -low,
+        };
+    }
+    let x_sum = total(group, weights, |x| x);
+    let w_sum = weights.iter().sum();
+    let (mut best, mut most_removed) = (Line::default(), f32::NEG_INFINITY);
+    for offset in OFFSETS {
+        let per_step = (top + offset) / width;
+        let sums = sums(group, weights, |x| integer((x - low) * per_step, top));
+        let (line, removed) = least_squares(&sums, x_sum, w_sum);
+        if removed > most_removed {
+            (best, most_removed) = (line, removed);
+        }
+    }
+    best
+}
+
+/// The line through the points `(q, x)` with the smallest squared error, and how much of `Σwx²` it
+/// removes. The minimum is held at zero when the best would be negative.
+fn least_squares(sums: &Sums, x_sum: f32, w_sum: f32) -> (Line, f32) {
+    let determinant = w_sum * sums.qq - sums.q * sums.q;
+    let mut line = Line {
+        step: (w_sum * sums.xq - x_sum * sums.q) * inverse(determinant),
+        min: (sums.q * sums.xq - sums.qq * x_sum) * inverse(determinant),
+    };
+    if line.min < 0.0 || line.step <= 0.0 {
+        line = Line {
+            step: (sums.xq * inverse(sums.qq)).max(0.0),
+            min: 0.0,
+        };
+    }
+    let Line { step, min } = line;
+    let removed = 2.0 * (step * sums.xq - min * x_sum)
+        - (step * step * sums.qq - 2.0 * step * min * sums.q + w_sum * min * min);
+    (line, removed)
+}
+
+/// The weighted squared error of a group on a line.
+pub(super) fn squared_error(group: &[f32], weights: &[f32], line: Line, top: f32) -> f32 {
+    let per_step = inverse(line.step);
+    total(group, weights, |x| {
+        let q = integer((x + line.min) * per_step, top);
+        let error = x - (line.step * q - line.min);
+        error * error
+    })
+}
+
+/// The integer nearest to `x` from 0 to `top`.
+#[inline(always)]
+pub(super) fn integer(x: f32, top: f32) -> f32 {
+    nearest(x.clamp(0.0, top))
+}
+
+/// `d`, `m` and the integers of `x = d * q + m`, with `m` the smallest value and `top` the largest
+/// integer.
+pub(super) fn ends(values: &[f32; 32], top: f32) -> (f16, f16, [u8; 32]) {
+    let (min, max) = range(values);
+    let d = (max - min) / top;
+    let per_step = inverse(d);
+    let q = values.map(|x| ((x - min) * per_step + 0.5).min(top) as u8);
+    (f16::from_f32(d), f16::from_f32(min), q)
+}
+
+/// The same by least squares. Values are counted from the smallest one, so that a [`Line`] can say all
+/// that `m` can.
+pub(super) fn best_stored_line(
+    values: &[f32; 32],
+    weights: &[f32; 32],
+    top: f32,
+) -> (f16, f16, [u8; 32]) {
+    let (low, _) = range(values);
+    let line = best_line(&values.map(|x| x - low), weights, top);
+    let (d, m) = (f16::from_f32(line.step), f16::from_f32(low - line.min));
+    let (stored_m, per_step) = (m.to_f32(), inverse(d.to_f32()));
+    let q = values.map(|x| integer((x - stored_m) * per_step, top) as u8);
+    (d, m, q)
+}
