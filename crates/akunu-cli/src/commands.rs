@@ -5,6 +5,7 @@ mod chat;
 mod completions;
 mod devices;
 mod generate;
+mod imatrix;
 mod inspect;
 mod list;
 mod perplexity;
@@ -51,6 +52,7 @@ const COMMANDS: &[Row] = &[
     row::<rm::Remove>(),
     row::<inspect::Inspect>(),
     row::<quantize::Quantize>(),
+    row::<imatrix::Imatrix>(),
     row::<tokenize::Tokenize>(),
     row::<completions::Completions>(),
 ];

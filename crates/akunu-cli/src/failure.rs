@@ -130,6 +130,9 @@ pub enum Failure {
     /// Chunks whose second half is empty.
     #[error("with --ctx {0} there is nothing to score; choose 3 or more")]
     TooSmallToScore(u32),
+    /// Chunks of which no input can be read.
+    #[error("with --ctx {0} the inputs of the matrices cannot be read; choose 2 or more")]
+    TooSmallToObserve(u32),
     /// A tensor cannot be converted.
     #[error("tensor {tensor}: {problem}")]
     Tensor {

@@ -66,5 +66,5 @@ pub use error::{Bytes, EngineError};
 pub use generation::{CancelFlag, GenerateOptions, Generation, Overflow, StopReason, Token};
 pub use model::Model;
 pub use sampling::Sampling;
-pub use session::{Fed, Reading, SavedSessionError, Session, SessionOptions, Watch};
+pub use session::{Fed, Observed, Reading, SavedSessionError, Session, SessionOptions, Watch};
 pub use suggested::SuggestedSampling;

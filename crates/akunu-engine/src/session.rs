@@ -3,6 +3,7 @@
 mod content;
 mod feed;
 mod file;
+mod observe;
 mod plans;
 mod save;
 mod score;
@@ -15,6 +16,7 @@ use akunu_kernels::{Plan, Ticket};
 use self::content::Content;
 pub use self::feed::{Fed, Reading, Watch};
 pub use self::file::SavedSessionError;
+pub use self::observe::Observed;
 pub(crate) use self::plans::DecodePlans;
 use self::plans::PrefillPlans;
 use crate::error::EngineError;

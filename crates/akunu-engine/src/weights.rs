@@ -98,6 +98,15 @@ impl Weights {
         }
     }
 
+    /// The name and the columns of each matrix, by buffer and offset.
+    pub fn by_place(&self) -> HashMap<(u32, usize), (&str, u32)> {
+        let matrices = self.matrices.iter();
+        let place = |slice: Slice| (slice.buffer.id, slice.offset);
+        matrices
+            .map(|(name, matrix)| (place(matrix.place), (name.as_str(), matrix.cols)))
+            .collect()
+    }
+
     /// A vector that the model has.
     pub fn vector(&self, name: &str) -> Slice {
         match self.vectors.get(name) {
