@@ -1,8 +1,9 @@
 //! The matrix products, and the weights as they read them.
 //!
 //! Quantised weights are laid out anew when a plan is prepared: as panels of sixteen rows ([`format`]), which decoding
-//! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or f32 ([`columns`]) for the products of a
-//! prompt. Floating-point weights are read as they are ([`rows`], [`float_gemm`]).
+//! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or 16-bit integers ([`pairs`]) for the products
+//! of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]) or columns of
+//! f32 ([`columns`]) for a prompt.
 
 mod activation;
 mod dots;
@@ -18,6 +19,10 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
+mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod cells256;
+#[cfg(target_arch = "x86_64")]
 mod cells512;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod columns;
@@ -27,10 +32,20 @@ mod expand;
 mod float_gemm;
 #[cfg(target_arch = "x86_64")]
 mod gemm;
+#[cfg(target_arch = "x86_64")]
+mod kind;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 #[cfg(target_arch = "x86_64")]
+mod pairs;
+#[cfg(target_arch = "x86_64")]
+mod pairs256;
+#[cfg(target_arch = "x86_64")]
+mod pairs512;
+#[cfg(target_arch = "x86_64")]
 pub(crate) mod tiled;
+#[cfg(target_arch = "x86_64")]
+mod words;
 
 use std::sync::Arc;
 
@@ -39,6 +54,8 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::{DeviceError, KernelId, Plan};
 
 pub(crate) use activation::Activations;
+#[cfg(target_arch = "x86_64")]
+pub(crate) use blocked::Group;
 pub(crate) use dots::Dots;
 pub(crate) use product::Quantised;
 pub(crate) use rows::Rows;

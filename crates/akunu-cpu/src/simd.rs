@@ -16,6 +16,8 @@ mod contract;
 mod math;
 #[cfg(target_arch = "aarch64")]
 pub(crate) mod neon;
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod transpose;
 
 use crate::call::{Call, Kernel};
 use crate::isa::Isa;

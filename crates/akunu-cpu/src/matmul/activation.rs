@@ -1,48 +1,58 @@
-//! Activations as pairs of 8-bit numbers: `x = scale * (256 q + r)` with one scale for each cell of 32.
+//! Activations as 16-bit numbers: `x = scale * v` with one scale for each cell of 32 columns.
 //!
-//! Instructions multiply bytes; one byte alone would lose what the weights of a good file still have. With two the
-//! error of an activation is that of 16 bits, and reading the weights takes longer than multiplying twice.
+//! One byte, as others have it, would lose what the weights of a good file still have. Where instructions multiply
+//! bytes, `v` is kept as two, `v = 256 q + r`: reading the weights takes longer than multiplying twice.
 //!
 //! A product of stored weights `w = s * (u - offset) + min` with such a cell is
 //!
 //! ```text
-//! Σ w x = scale * s * (256 (Σ u q - offset Σ q) + Σ u r - offset Σ r)  +  min * scale * Σ (256 q + r)
+//! Σ w x = scale * s * (Σ u v - offset Σ v)  +  min * scale * Σ v
 //! ```
 //!
-//! so that beside the numbers themselves only their sums are needed: `-offset Σ q` and `-offset Σ r` are where the
-//! integer sums start, `scale Σ (256 q + r)` is the weight of the minimum. All are kept for each half of a cell too,
-//! since some formats have a scale for 16 columns.
+//! so that beside the numbers themselves only their sums are needed: `-offset Σ v` is where the integer sum starts,
+//! `scale Σ v` is the weight of the minimum. All are kept for each half of a cell too, since some formats have a
+//! scale for 16 columns: an 8-bit integer `t`, which is multiplied as one, `s = d t`.
+//!
+//! The largest `v` is 2¹⁴ - 1, so that no sum of a cell overflows: `32 * (32 * 128) * (2¹⁴ - 1) < 2³¹` for 6 bits and
+//! such scales. Integer sums are exact, whatever their order.
 
 use super::format::CELL;
 
 /// Columns that share a start.
+#[cfg(target_arch = "aarch64")]
 pub const HALF: usize = CELL / 2;
-/// The largest of the 16-bit numbers: `256 * 127 + 127`.
-const LARGEST: f32 = 32_639.0;
+/// The largest of the 16-bit numbers.
+const LARGEST: f32 = 16_383.0;
 
 /// One vector of activations, cell by cell. The memory is reused from product to product.
 #[derive(Default)]
 pub struct Activations {
-    /// `q` of a cell, then its `r`: -127 to 127.
-    pub values: Vec<i8>,
+    /// The numbers of a cell, in the order that the instructions want: bytes `q`, then bytes `r`; or words.
+    pub values: Vec<Values>,
     /// A scale for each cell.
     pub scales: Vec<f32>,
-    /// `-offset Σ q` of both halves of a cell, then `-offset Σ r`.
-    pub starts: Vec<i32>,
-    /// `scale Σ (256 q + r)` of each cell.
+    /// `-offset Σ v` of both halves of a cell.
+    pub starts: Vec<[i32; 2]>,
+    /// `scale Σ v` of each cell.
     pub weights_of_min: Vec<f32>,
     /// The same of both halves of a cell.
-    pub weights_of_half_mins: Vec<f32>,
+    pub weights_of_half_mins: Vec<[f32; 2]>,
 }
 
-/// What a quantised cell has beside its numbers: the scale, and the sums of q and of r in both halves.
-pub type ScaleAndSums = (f32, [i32; 4]);
+/// The numbers of a cell.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Values(pub [i8; 2 * CELL]);
+
+/// What a quantised cell has beside its numbers: the scale, and the sums of v in both halves.
+pub type ScaleAndSums = (f32, [i32; 2]);
 
 impl Activations {
-    /// Quantises `x`; a last cell that is not full is filled with zeros.
+    /// Quantises `x` as bytes; a last cell that is not full is filled with zeros.
     ///
     /// Inlined, so that it is compiled with the vector instructions of its caller.
     #[inline(always)]
+    #[cfg(target_arch = "aarch64")]
     pub fn quantise(&mut self, x: &[f32], offset: i32) {
         self.quantise_with(x, offset, quantise_cell);
     }
@@ -53,58 +63,57 @@ impl Activations {
         &mut self,
         x: &[f32],
         offset: i32,
-        quantise_cell: impl Fn(&[f32; CELL], &mut [i8; 2 * CELL]) -> ScaleAndSums,
+        quantise_cell: impl Fn(&[f32; CELL], &mut Values) -> ScaleAndSums,
     ) {
         let cells = x.len().div_ceil(CELL);
-        self.values.resize(2 * cells * CELL, 0);
+        self.values.resize(cells, Values([0; 2 * CELL]));
         self.scales.resize(cells, 0.0);
-        self.starts.resize(4 * cells, 0);
+        self.starts.resize(cells, [0; 2]);
         self.weights_of_min.resize(cells, 0.0);
-        self.weights_of_half_mins.resize(2 * cells, 0.0);
+        self.weights_of_half_mins.resize(cells, [0.0; 2]);
         let (full, rest) = x.as_chunks::<CELL>();
         let mut last = [0.0; CELL];
         last[..rest.len()].copy_from_slice(rest);
-        let (values, _) = self.values.as_chunks_mut::<{ 2 * CELL }>();
-        let (starts, _) = self.starts.as_chunks_mut::<4>();
-        let (halves, _) = self.weights_of_half_mins.as_chunks_mut::<2>();
-        for (at, values) in values.iter_mut().enumerate() {
+        for (at, values) in self.values.iter_mut().enumerate() {
             let (scale, sums) = quantise_cell(full.get(at).unwrap_or(&last), values);
             self.scales[at] = scale;
-            starts[at] = sums.map(|sum| -offset * sum);
-            let [q0, q1, r0, r1] = sums;
-            self.weights_of_min[at] = scale * (256 * (q0 + q1) + r0 + r1) as f32;
-            halves[at] = [(q0, r0), (q1, r1)].map(|(q, r)| scale * (256 * q + r) as f32);
+            // NaN has a scale of NaN, and sums that may wrap around.
+            self.starts[at] = sums.map(|sum| sum.wrapping_mul(-offset));
+            self.weights_of_min[at] = scale * sums[0].wrapping_add(sums[1]) as f32;
+            self.weights_of_half_mins[at] = sums.map(|sum| scale * sum as f32);
         }
     }
 
     /// Whether it has at least so many cells.
     pub fn has(&self, cells: usize) -> bool {
-        self.values.len() >= 2 * cells * CELL
+        self.values.len() >= cells
             && self.scales.len() >= cells
-            && self.starts.len() >= 4 * cells
+            && self.starts.len() >= cells
             && self.weights_of_min.len() >= cells
-            && self.weights_of_half_mins.len() >= 2 * cells
+            && self.weights_of_half_mins.len() >= cells
     }
 }
 
-/// The scale of a cell with this largest number, and its inverse.
+/// The scale of a cell with this largest number, and its inverse; zeros where the inverse would be infinite.
 #[inline(always)]
 pub fn scale_and_inverse(largest: f32) -> (f32, f32) {
     let scale = largest / LARGEST;
-    (scale, if scale > 0.0 { 1.0 / scale } else { 0.0 })
+    match 1.0 / scale {
+        f32::INFINITY => (0.0, 0.0),
+        inverse => (scale, inverse),
+    }
 }
 
-/// `v = round(x / scale)`, `q = round(v / 256)`, `r = v - 256 q`. A rest of -128, whose opposite is no byte, is
-/// rounded to -127.
+/// `v = round(x / scale)`, `q = round(v / 256)`, `r = v - 256 q`. A rest of -128, whose square is too large for the
+/// sums of 16 bits, is rounded to -127.
 #[inline(always)]
-fn quantise_cell(x: &[f32; CELL], values: &mut [i8; 2 * CELL]) -> ScaleAndSums {
-    let mut largest = [0f32; HALF];
-    for i in 0..HALF {
-        largest[i] = x[i].abs().max(x[HALF + i].abs());
-    }
-    let largest = largest.iter().fold(0f32, |a, &b| a.max(b));
-    let (scale, inverse) = scale_and_inverse(largest);
-    let mut sums = [0i32; 4];
+#[cfg(target_arch = "aarch64")]
+fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
+    // The bits of positive floats are ordered as they are, NaN above all.
+    let bits = x.map(|x| x.abs().to_bits());
+    let largest = bits.into_iter().fold(0, |a, b| a.max(b));
+    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest));
+    let mut sums = [0i32; 2];
     for half in 0..2 {
         for i in HALF * half..HALF * (half + 1) {
             let v = (x[i] * inverse).round_ties_even() as i32;
@@ -112,8 +121,7 @@ fn quantise_cell(x: &[f32; CELL], values: &mut [i8; 2 * CELL]) -> ScaleAndSums {
             let r = (v - 256 * q).max(-127);
             values[i] = q as i8;
             values[CELL + i] = r as i8;
-            sums[half] += q;
-            sums[2 + half] += r;
+            sums[half] += 256 * q + r;
         }
     }
     (scale, sums)

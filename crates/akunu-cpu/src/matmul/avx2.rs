@@ -1,24 +1,30 @@
-//! Products of panels with a few vectors, for AVX2: two vectors of eight rows instead of one of sixteen.
+//! Products of panels with a few vectors, for AVX2: what decoding runs.
 //!
-//! `vpmaddubsw` adds two products in 16 bits, which 8-bit weights would overflow. They are made signed
-//! again, and their sign is moved to the activations: `|w| * sign(w) q` stays within `128 * 127 * 2`.
+//! Two vectors of eight rows instead of one of sixteen. `vpmaddwd` multiplies a row's pair of columns with the pair of
+//! activations as 16-bit numbers, and adds both products: one multiplication for what would take two of bytes.
 
 use std::arch::x86_64::*;
 
-use super::activation::{Activations, HALF};
+use super::activation::Activations;
+use super::cells256::{CellScales, Cells, LANES};
 use super::dots::{BATCH, Dots};
-use super::format::{CELL, Quant, ROWS, Scales};
+use super::format::{Quant, ROWS};
+use super::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
+use super::words;
 
-/// Rows of a vector.
-const LANES: usize = 8;
+/// Vectors that share a reading of the weights: for more there are too few registers.
+const PAIR: usize = 2;
 
-/// Quantises a vector. 8-bit weights are made signed here: 128 of their offset is gone.
+/// Quantises a vector.
 ///
 /// # Safety
 /// The processor must have AVX2.
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2")]
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
-    into.quantise(x, quant.offset - gone(quant));
+    into.quantise_with(x, quant.offset, |cell, values| {
+        // SAFETY: the processor has the instructions.
+        unsafe { words::quantise_cell(cell, values) }
+    });
 }
 
 /// Products of quantised cells.
@@ -28,285 +34,195 @@ pub unsafe fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
 /// many, quantised with the format's offset.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub unsafe fn quant_dots(quant: Quant, panel: *const u8, cells: usize, x: &[Activations]) -> Dots {
-    // SAFETY: as the caller says.
-    unsafe {
-        match quant.bits {
-            4 => by_bits::<4>(quant, panel, cells, x),
-            5 => by_bits::<5>(quant, panel, cells, x),
-            6 => by_bits::<6>(quant, panel, cells, x),
-            _ => by_bits::<8>(quant, panel, cells, x),
-        }
-    }
-}
-
-/// # Safety
-/// As [`quant_dots`].
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn by_bits<const BITS: u32>(
-    quant: Quant,
-    panel: *const u8,
-    cells: usize,
-    x: &[Activations],
-) -> Dots {
     let mut out = [[0f32; ROWS]; BATCH];
-    for half in 0..2 {
-        let mut sums = [_mm256_setzero_ps(); BATCH];
-        for c in 0..cells {
-            // SAFETY: cell c is within the panel and within each of x.
-            unsafe {
-                let cell = panel.add(quant.cell_at(c));
-                let numbers = widen::<BITS>(cell, half);
-                let supers = panel.add(quant.super_at(c));
-                let scales = cell.add(quant.cell_bytes());
-                let scales = cell_scales(quant.scales, scales, supers, half);
-                for (sum, x) in sums.iter_mut().zip(x) {
-                    *sum = add_cell::<BITS>(*sum, &numbers, (quant.scales, scales), x, c);
-                }
+    for (out, x) in out.chunks_exact_mut(PAIR).zip(x.chunks(PAIR)) {
+        // SAFETY: as the caller says.
+        unsafe {
+            match x {
+                [a, b] => out.copy_from_slice(&for_cells(quant, Panel::new(panel, cells, [a, b]))),
+                [a] => out[..1].copy_from_slice(&for_cells(quant, Panel::new(panel, cells, [a]))),
+                _ => unreachable!("chunks of {PAIR}"),
             }
-        }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            // SAFETY: eight floats of sixteen.
-            unsafe { _mm256_storeu_ps(out.as_mut_ptr().add(LANES * half), sum) };
         }
     }
     out
 }
 
-/// Writes the `cells` cells of a panel as f32: sixteen numbers a column, column after column.
-///
-/// # Safety
-/// The processor must have AVX2, FMA and F16C. The panel has as many cells, and `out` room for their numbers.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub unsafe fn widen_panel(quant: Quant, panel: *const u8, cells: usize, out: *mut f32) {
-    // SAFETY: as the caller says.
-    unsafe {
-        match quant.bits {
-            4 => widen_cells::<4>(quant, panel, cells, out),
-            5 => widen_cells::<5>(quant, panel, cells, out),
-            6 => widen_cells::<6>(quant, panel, cells, out),
-            _ => widen_cells::<8>(quant, panel, cells, out),
-        }
+/// A panel of `cells` cells, and `M` vectors.
+struct Panel<'a, const M: usize> {
+    panel: *const u8,
+    cells: usize,
+    x: [&'a Activations; M],
+}
+
+impl<'a, const M: usize> Panel<'a, M> {
+    fn new(panel: *const u8, cells: usize, x: [&'a Activations; M]) -> Self {
+        Panel { panel, cells, x }
     }
 }
 
+impl<const M: usize> ForCells for Panel<'_, M> {
+    type Out = [[f32; ROWS]; M];
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> [[f32; ROWS]; M] {
+        // SAFETY: that of `quant_dots`.
+        unsafe { dots::<BITS, SCALES, M>(self.panel, self.cells, self.x) }
+    }
+}
+
+/// Inlined into a function that is compiled with the instructions, as all below.
+///
 /// # Safety
-/// As [`widen_panel`].
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn widen_cells<const BITS: u32>(
-    quant: Quant,
+/// As [`quant_dots`].
+#[inline(always)]
+unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
     panel: *const u8,
     cells: usize,
-    out: *mut f32,
-) {
-    let offset = _mm256_set1_ps((gone(quant) - quant.offset) as f32);
-    for (c, half) in (0..cells).flat_map(|c| [(c, 0), (c, 1)]) {
-        // SAFETY: cell c is within the panel, and its numbers within `out`.
-        unsafe {
-            let cell = panel.add(quant.cell_at(c));
-            let numbers = widen::<BITS>(cell, half);
-            let supers = panel.add(quant.super_at(c));
-            let CellScales { scales, mins } =
-                cell_scales(quant.scales, cell.add(quant.cell_bytes()), supers, half);
-            for (j, numbers) in numbers.into_iter().enumerate() {
-                let scale = scales[j / 4];
-                let plus = _mm256_fmadd_ps(scale, offset, mins[j / 4]);
-                let value = |number| _mm256_fmadd_ps(_mm256_cvtepi32_ps(number), scale, plus);
-                let columns = [
-                    value(_mm256_srai_epi32::<24>(_mm256_slli_epi32::<24>(numbers))),
-                    value(_mm256_srai_epi32::<24>(_mm256_slli_epi32::<16>(numbers))),
-                    value(_mm256_srai_epi32::<24>(_mm256_slli_epi32::<8>(numbers))),
-                    value(_mm256_srai_epi32::<24>(numbers)),
-                ];
-                for (i, column) in columns.into_iter().enumerate() {
-                    let at = (CELL * c + 4 * j + i) * ROWS + LANES * half;
-                    _mm256_storeu_ps(out.add(at), column);
+    x: [&Activations; M],
+) -> [[f32; ROWS]; M] {
+    // SAFETY: cell c of `cells` lies within the panel and within the activations.
+    unsafe {
+        let mut sums = [[_mm256_setzero_ps(); 2]; M];
+        let mut walk = Cells::<BITS, SCALES>::before(panel, 0);
+        for c in 0..cells {
+            walk.advance();
+            let dots = integer_dots(&walk, x, c);
+            for half in 0..2 {
+                let scales = walk.scales(half);
+                for m in 0..M {
+                    sums[m][half] = add::<SCALES>(sums[m][half], dots[m][half], scales, (x[m], c));
                 }
             }
         }
+        let mut out = [[0f32; ROWS]; M];
+        for (out, sums) in out.iter_mut().zip(sums) {
+            for (half, sum) in sums.into_iter().enumerate() {
+                _mm256_storeu_ps(out.as_mut_ptr().add(LANES * half), sum);
+            }
+        }
+        out
     }
 }
 
-/// What is subtracted from the stored numbers when they are made signed bytes: 128 from those of 8 bits.
-fn gone(quant: Quant) -> i32 {
-    if quant.bits == 8 { 128 } else { 0 }
+/// `Σ u v - offset Σ v` of cell `c`, for both vectors of rows: over both halves of the columns, where these have scales;
+/// else the first is that over all columns.
+///
+/// # Safety
+/// The walk is at the cell, and the activations have it.
+#[inline(always)]
+unsafe fn integer_dots<const BITS: u32, const SCALES: u8, const M: usize>(
+    walk: &Cells<BITS, SCALES>,
+    x: [&Activations; M],
+    c: usize,
+) -> Sums<M> {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut sums: Sums<M> = [[[_mm256_setzero_si256(); 2]; 2]; M];
+        for (sums, x) in sums.iter_mut().zip(x) {
+            let [low, high] = x.starts.as_ptr().add(c).read();
+            *sums = if has_halves(SCALES) {
+                [[_mm256_set1_epi32(low), _mm256_set1_epi32(high)]; 2]
+            } else {
+                [[_mm256_set1_epi32(low.wrapping_add(high)); 2]; 2]
+            };
+        }
+        add_fours::<BITS, SCALES, M, 0>(&mut sums, walk, x, c);
+        add_fours::<BITS, SCALES, M, 1>(&mut sums, walk, x, c);
+        add_fours::<BITS, SCALES, M, 2>(&mut sums, walk, x, c);
+        add_fours::<BITS, SCALES, M, 3>(&mut sums, walk, x, c);
+        sums
+    }
+}
+
+/// Integer sums of each vector, each half of the rows, and each half of the columns.
+type Sums<const M: usize> = [[[__m256i; 2]; 2]; M];
+
+/// Adds the products of columns 4 J to 4 J + 3 and 16 + 4 J to 19 + 4 J.
+///
+/// # Safety
+/// As [`integer_dots`].
+#[inline(always)]
+unsafe fn add_fours<const BITS: u32, const SCALES: u8, const M: usize, const J: usize>(
+    sums: &mut Sums<M>,
+    walk: &Cells<BITS, SCALES>,
+    x: [&Activations; M],
+    c: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let fours = [walk.fours(J, 0), walk.fours(J, 1)];
+        add_pair::<BITS, SCALES, M, 0>(sums, fours, x, (c, 2 * J));
+        add_pair::<BITS, SCALES, M, 1>(sums, fours, x, (c, 2 * J + 1));
+        add_pair::<BITS, SCALES, M, 2>(sums, fours, x, (c, 2 * J + 8));
+        add_pair::<BITS, SCALES, M, 3>(sums, fours, x, (c, 2 * J + 9));
+    }
+}
+
+/// Adds the products of the `K`-th pair of columns with pair `at` of cell `c` of the activations.
+///
+/// # Safety
+/// As [`integer_dots`].
+#[inline(always)]
+unsafe fn add_pair<const BITS: u32, const SCALES: u8, const M: usize, const K: usize>(
+    sums: &mut Sums<M>,
+    fours: [[__m256i; 2]; 2],
+    x: [&Activations; M],
+    (c, at): (usize, usize),
+) {
+    let of_columns = if has_halves(SCALES) { K / 2 } else { 0 };
+    // SAFETY: as the caller says.
+    unsafe {
+        let low = Cells::<BITS, SCALES>::pair::<K>(fours[0]);
+        let high = Cells::<BITS, SCALES>::pair::<K>(fours[1]);
+        for (sums, x) in sums.iter_mut().zip(x) {
+            let values = x.values.as_ptr().add(c).cast::<i32>();
+            let two = _mm256_set1_epi32(values.add(at).read());
+            for (sums, pair) in sums.iter_mut().zip([low, high]) {
+                let products = _mm256_madd_epi16(pair, two);
+                sums[of_columns] = _mm256_add_epi32(sums[of_columns], products);
+            }
+        }
+    }
 }
 
 /// `sum` plus the products of cell `c`.
 ///
 /// # Safety
 /// The activations have a cell `c`.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn add_cell<const BITS: u32>(
+#[inline(always)]
+unsafe fn add<const SCALES: u8>(
     sum: __m256,
-    numbers: &[__m256i; 8],
-    (kind, CellScales { scales, mins }): (Scales, CellScales),
-    x: &Activations,
-    c: usize,
+    [low, high]: [__m256i; 2],
+    CellScales {
+        scale,
+        of_halves,
+        mins,
+    }: CellScales,
+    (x, c): (&Activations, usize),
 ) -> __m256 {
     // SAFETY: as the caller says.
     unsafe {
-        let factor = _mm256_set1_ps(*x.scales.get_unchecked(c));
-        let [low, high] = [0, 1].map(|half| {
-            let q = half_dots::<BITS>(numbers, x, (c, half));
-            let r = half_dots::<BITS>(numbers, x, (c, 2 + half));
-            _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_slli_epi32::<8>(q), r))
-        });
-        let dots = match kind {
-            Scales::Halves | Scales::HalvesWithMin => {
-                _mm256_fmadd_ps(high, scales[1], _mm256_mul_ps(low, scales[0]))
-            }
-            _ => _mm256_mul_ps(_mm256_add_ps(low, high), scales[0]),
+        let dots = if has_halves(SCALES) {
+            let low = _mm256_mullo_epi32(low, of_halves[0]);
+            _mm256_add_epi32(low, _mm256_mullo_epi32(high, of_halves[1]))
+        } else {
+            low
         };
-        let sum = _mm256_fmadd_ps(dots, factor, sum);
-        match kind {
-            Scales::Plain | Scales::Halves => sum,
-            Scales::WithMin | Scales::Grouped => {
-                let weight = _mm256_set1_ps(*x.weights_of_min.get_unchecked(c));
-                _mm256_fmadd_ps(mins[0], weight, sum)
-            }
-            Scales::HalvesWithMin => {
-                let weights = [0, 1].map(|half| {
-                    _mm256_set1_ps(*x.weights_of_half_mins.get_unchecked(2 * c + half))
-                });
-                let sum = _mm256_fmadd_ps(mins[0], weights[0], sum);
-                _mm256_fmadd_ps(mins[1], weights[1], sum)
+        let factor = _mm256_set1_ps(x.scales.as_ptr().add(c).read());
+        let factor = _mm256_mul_ps(scale, factor);
+        let mut sum = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), factor, sum);
+        if has_min(SCALES) {
+            let weight = _mm256_set1_ps(x.weights_of_min.as_ptr().add(c).read());
+            sum = _mm256_fmadd_ps(mins[0], weight, sum);
+        }
+        if SCALES == HALVES_WITH_MIN {
+            let weights = x.weights_of_half_mins.as_ptr().add(c).read();
+            for (min, weight) in mins.into_iter().zip(weights) {
+                sum = _mm256_fmadd_ps(min, _mm256_set1_ps(weight), sum);
             }
         }
+        sum
     }
-}
-
-/// The integer sums of a quarter of cell `c` of the activations: q of both halves, then r of both.
-///
-/// # Safety
-/// The activations have it.
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn half_dots<const BITS: u32>(
-    numbers: &[__m256i; 8],
-    x: &Activations,
-    (c, quarter): (usize, usize),
-) -> __m256i {
-    let ones = _mm256_set1_epi16(1);
-    // SAFETY: as the caller says.
-    unsafe {
-        let mut dots = _mm256_set1_epi32(*x.starts.get_unchecked(4 * c + quarter));
-        let values = x
-            .values
-            .as_ptr()
-            .add(2 * CELL * c + HALF * quarter)
-            .cast::<i32>();
-        for j in 0..4 {
-            let weights = numbers[4 * (quarter % 2) + j];
-            let x = _mm256_set1_epi32(values.add(j).read_unaligned());
-            let pairs = if BITS == 8 {
-                _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(x, weights))
-            } else {
-                _mm256_maddubs_epi16(weights, x)
-            };
-            dots = _mm256_add_epi32(dots, _mm256_madd_epi16(pairs, ones));
-        }
-        dots
-    }
-}
-
-/// The numbers of eight rows: vector j holds columns 4 j to 4 j + 3 of each. Those of 8 bits are signed.
-///
-/// # Safety
-/// `cell` points at a whole cell.
-#[inline]
-#[target_feature(enable = "avx2")]
-unsafe fn widen<const BITS: u32>(cell: *const u8, half: usize) -> [__m256i; 8] {
-    let mut numbers = [_mm256_setzero_si256(); 8];
-    let four = _mm256_set1_epi8(15);
-    // SAFETY: the vectors of a cell, and its words of high bits, are where the format says.
-    unsafe {
-        let vector = |j: usize| _mm256_loadu_si256(cell.add(64 * j + 32 * half).cast());
-        if BITS == 8 {
-            let sign = _mm256_set1_epi8(i8::MIN);
-            for (j, numbers) in numbers.iter_mut().enumerate() {
-                *numbers = _mm256_xor_si256(vector(j), sign);
-            }
-            return numbers;
-        }
-        for j in 0..4 {
-            numbers[j] = _mm256_and_si256(vector(j), four);
-            numbers[4 + j] = _mm256_and_si256(_mm256_srli_epi16::<4>(vector(j)), four);
-        }
-        for bit in 4..BITS {
-            let plane = cell.add(64 * bit as usize).cast::<i32>();
-            for (j, numbers) in numbers.iter_mut().enumerate() {
-                let word = plane.add(2 * j + half).read_unaligned();
-                let set = _mm256_and_si256(bits_as_bytes(word), _mm256_set1_epi8(1 << bit));
-                *numbers = _mm256_or_si256(*numbers, set);
-            }
-        }
-    }
-    numbers
-}
-
-/// A byte of ones for each bit that is set.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn bits_as_bytes(word: i32) -> __m256i {
-    let byte_of = _mm256_setr_epi8(
-        0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3,
-        3, 3,
-    );
-    let bit_of = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
-    let bytes = _mm256_shuffle_epi8(_mm256_set1_epi32(word), byte_of);
-    _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit_of), bit_of)
-}
-
-/// The scale and the minimum of eight rows in both halves of a cell.
-#[derive(Clone, Copy)]
-struct CellScales {
-    scales: [__m256; 2],
-    mins: [__m256; 2],
-}
-
-/// # Safety
-/// The pointers are those of a cell's scales and of its super-block's.
-#[inline]
-#[target_feature(enable = "avx2,f16c")]
-unsafe fn cell_scales(
-    kind: Scales,
-    scales: *const u8,
-    supers: *const u8,
-    half: usize,
-) -> CellScales {
-    let none = [_mm256_setzero_ps(); 2];
-    let times = |number, factor| _mm256_mul_ps(_mm256_cvtepi32_ps(number), factor);
-    // SAFETY: as the caller says.
-    let (scales, mins) = unsafe {
-        let halves = |bytes: *const u8, array: usize| {
-            let at = bytes.add(2 * ROWS * array + 2 * LANES * half);
-            _mm256_cvtph_ps(_mm_loadu_si128(at.cast()))
-        };
-        let bytes = |array: usize| _mm_loadl_epi64(scales.add(ROWS * array + LANES * half).cast());
-        let unsigned = [0, 1].map(|array| _mm256_cvtepu8_epi32(bytes(array)));
-        let min = || _mm256_sub_ps(_mm256_setzero_ps(), halves(supers, 1));
-        match kind {
-            Scales::Plain => ([halves(scales, 0); 2], none),
-            Scales::WithMin => ([halves(scales, 0); 2], [halves(scales, 1); 2]),
-            Scales::Grouped => (
-                [times(unsigned[0], halves(supers, 0)); 2],
-                [times(unsigned[1], min()); 2],
-            ),
-            Scales::Halves => {
-                let signed = [0, 1].map(|array| _mm256_cvtepi8_epi32(bytes(array)));
-                (signed.map(|scale| times(scale, halves(supers, 0))), none)
-            }
-            Scales::HalvesWithMin => {
-                let low = |both| _mm256_and_si256(both, _mm256_set1_epi32(15));
-                (
-                    unsigned.map(|both| times(low(both), halves(supers, 0))),
-                    unsigned.map(|both| times(_mm256_srli_epi32::<4>(both), min())),
-                )
-            }
-        }
-    };
-    CellScales { scales, mins }
 }

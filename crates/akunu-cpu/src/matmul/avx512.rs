@@ -5,12 +5,11 @@
 
 use std::arch::x86_64::*;
 
-use super::activation::{Activations, ScaleAndSums, scale_and_inverse};
-use super::cells512::{
-    Cell, Cells, ForCells, GROUPED, HALVES, HALVES_WITH_MIN, WITH_MIN, for_cells,
-};
+use super::activation::{Activations, ScaleAndSums, Values, scale_and_inverse};
+use super::cells512::{Cell, Cells};
 use super::dots::{BATCH, Dots};
 use super::format::{CELL, Quant, ROWS};
+use super::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
 
 /// The sixteen dot products of a panel with each of `M` vectors.
 type Sums<const M: usize> = [__m512; M];
@@ -22,31 +21,33 @@ type Sums<const M: usize> = [__m512; M];
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 pub unsafe fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
     into.quantise_with(x, quant.offset, |cell, values| {
-        // SAFETY: 32 floats are read and 64 bytes written.
-        unsafe { quantise_cell(cell.as_ptr(), values.as_mut_ptr()) }
+        // SAFETY: the processor has the instructions.
+        unsafe { quantise_cell(cell, values) }
     });
 }
 
 /// # Safety
-/// As [`quantise`]; `x` points at a cell of floats, `values` at two of bytes.
+/// As [`quantise`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn quantise_cell(x: *const f32, values: *mut i8) -> ScaleAndSums {
-    // SAFETY: as the caller says.
-    let x = unsafe { [_mm512_loadu_ps(x), _mm512_loadu_ps(x.add(16))] };
-    let largest = _mm512_max_ps(_mm512_abs_ps(x[0]), _mm512_abs_ps(x[1]));
-    let (scale, inverse) = scale_and_inverse(_mm512_reduce_max_ps(largest));
-    let mut sums = [0; 4];
+unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
+    // SAFETY: 32 floats are read.
+    let x = [0, 16].map(|at| unsafe { _mm512_loadu_ps(x.as_ptr().add(at)) });
+    // The bits of positive floats are ordered as they are, NaN above all.
+    let bits = |x| _mm512_castps_si512(_mm512_abs_ps(x));
+    let largest = _mm512_reduce_max_epi32(_mm512_max_epi32(bits(x[0]), bits(x[1])));
+    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest.cast_unsigned()));
+    let mut sums = [0; 2];
     for (half, x) in x.into_iter().enumerate() {
         let v = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(inverse)));
+        sums[half] = _mm512_reduce_add_epi32(v);
         let q = _mm512_srai_epi32::<8>(_mm512_add_epi32(v, _mm512_set1_epi32(128)));
         let r = _mm512_sub_epi32(v, _mm512_slli_epi32::<8>(q));
-        let r = _mm512_max_epi32(r, _mm512_set1_epi32(-127));
         for (place, number) in [q, r].into_iter().enumerate() {
-            sums[2 * place + half] = _mm512_reduce_add_epi32(number);
             let bytes = _mm512_cvtepi32_epi8(number);
-            // SAFETY: as the caller says.
-            unsafe { _mm_storeu_si128(values.add(CELL * place + 16 * half).cast(), bytes) };
+            let to = values[CELL * place + 16 * half..][..16].as_mut_ptr();
+            // SAFETY: sixteen bytes.
+            unsafe { _mm_storeu_si128(to.cast(), bytes) };
         }
     }
     (scale, sums)
@@ -144,29 +145,29 @@ unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
         unsafe {
             let Cell {
                 numbers,
-                scales,
+                scale,
+                of_halves,
                 mins,
             } = walk.next();
             for m in 0..M {
                 let [low, high] = integer_dots(&numbers, x[m], c);
                 let factor = _mm512_set1_ps(x[m].scales.as_ptr().add(c).read());
-                if SCALES == HALVES || SCALES == HALVES_WITH_MIN {
-                    let dots = _mm512_mul_ps(_mm512_cvtepi32_ps(low), scales[0]);
-                    let dots = _mm512_fmadd_ps(_mm512_cvtepi32_ps(high), scales[1], dots);
-                    sums[m] = _mm512_fmadd_ps(dots, factor, sums[m]);
+                let dots = if has_halves(SCALES) {
+                    let low = _mm512_mullo_epi32(low, of_halves[0]);
+                    _mm512_add_epi32(low, _mm512_mullo_epi32(high, of_halves[1]))
                 } else {
-                    let dots = _mm512_cvtepi32_ps(_mm512_add_epi32(low, high));
-                    sums[m] = _mm512_fmadd_ps(dots, _mm512_mul_ps(scales[0], factor), sums[m]);
-                }
-                if SCALES == WITH_MIN || SCALES == GROUPED {
+                    _mm512_add_epi32(low, high)
+                };
+                let factor = _mm512_mul_ps(scale, factor);
+                sums[m] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots), factor, sums[m]);
+                if has_min(SCALES) {
                     let weight = _mm512_set1_ps(x[m].weights_of_min.as_ptr().add(c).read());
                     sums[m] = _mm512_fmadd_ps(mins[0], weight, sums[m]);
                 }
                 if SCALES == HALVES_WITH_MIN {
-                    let weights = x[m].weights_of_half_mins.as_ptr().add(2 * c);
-                    for (half, min) in mins.into_iter().enumerate() {
-                        let weight = _mm512_set1_ps(weights.add(half).read());
-                        sums[m] = _mm512_fmadd_ps(min, weight, sums[m]);
+                    let weights = x[m].weights_of_half_mins.as_ptr().add(c).read();
+                    for (min, weight) in mins.into_iter().zip(weights) {
+                        sums[m] = _mm512_fmadd_ps(min, _mm512_set1_ps(weight), sums[m]);
                     }
                 }
             }
@@ -175,7 +176,7 @@ unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
     sums
 }
 
-/// `256 Σ u q + Σ u r` of each row over both halves of cell `c`.
+/// `256 Σ u q + Σ u r - offset Σ v` of each row over both halves of cell `c`.
 ///
 /// # Safety
 /// The activations have a cell `c`.
@@ -184,12 +185,12 @@ unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
 unsafe fn integer_dots(numbers: &[__m512i; 8], x: &Activations, c: usize) -> [__m512i; 2] {
     // SAFETY: as the caller says.
     unsafe {
-        let values = x.values.as_ptr().add(2 * CELL * c).cast::<i32>();
-        let starts = x.starts.as_ptr().add(4 * c);
-        let mut sums = [0, 1, 2, 3].map(|at| _mm512_set1_epi32(starts.add(at).read()));
+        let values = x.values.as_ptr().add(c).cast::<i32>();
+        let [low, high] = x.starts.as_ptr().add(c).read();
+        let mut sums = [0, 0, low, high].map(|start| _mm512_set1_epi32(start));
         for (place, sum) in sums.iter_mut().enumerate() {
             for j in 0..4 {
-                let four = _mm512_set1_epi32(values.add(4 * place + j).read_unaligned());
+                let four = _mm512_set1_epi32(values.add(4 * place + j).read());
                 *sum = _mm512_dpbusd_epi32(*sum, numbers[4 * (place % 2) + j], four);
             }
         }

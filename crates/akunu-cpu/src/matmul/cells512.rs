@@ -2,75 +2,17 @@
 
 use std::arch::x86_64::*;
 
-use super::format::{CELL, Quant, ROWS, SUPER, Scales};
-
-/// [`Scales::Plain`](super::format::Scales) as a const parameter.
-pub const PLAIN: u8 = 0;
-/// [`Scales::WithMin`](super::format::Scales) as a const parameter.
-pub const WITH_MIN: u8 = 1;
-/// [`Scales::Grouped`](super::format::Scales) as a const parameter.
-pub const GROUPED: u8 = 2;
-/// [`Scales::Halves`](super::format::Scales) as a const parameter.
-pub const HALVES: u8 = 3;
-/// [`Scales::HalvesWithMin`](super::format::Scales) as a const parameter.
-pub const HALVES_WITH_MIN: u8 = 4;
-
-/// What is compiled for each kind of cell that a weight format has.
-pub trait ForCells {
-    /// What it gives.
-    type Out;
-
-    /// The form for one kind.
-    ///
-    /// # Safety
-    /// That of the implementation.
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> Self::Out;
-}
-
-/// Runs the form for the cells of a weight format: the one table of their kinds.
-///
-/// # Safety
-/// That of the implementation.
-#[inline]
-pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
-    // SAFETY: as the caller says.
-    unsafe {
-        match (quant.bits, quant.scales) {
-            (4, Scales::Plain) => form.run::<4, PLAIN>(),
-            (4, Scales::WithMin) => form.run::<4, WITH_MIN>(),
-            (4, Scales::Grouped) => form.run::<4, GROUPED>(),
-            (4, Scales::Halves) => form.run::<4, HALVES>(),
-            (4, Scales::HalvesWithMin) => form.run::<4, HALVES_WITH_MIN>(),
-            (5, Scales::Plain) => form.run::<5, PLAIN>(),
-            (5, Scales::WithMin) => form.run::<5, WITH_MIN>(),
-            (5, Scales::Grouped) => form.run::<5, GROUPED>(),
-            (6, Scales::WithMin) => form.run::<6, WITH_MIN>(),
-            (6, Scales::Halves) => form.run::<6, HALVES>(),
-            (8, Scales::Plain) => form.run::<8, PLAIN>(),
-            (8, Scales::WithMin) => form.run::<8, WITH_MIN>(),
-            other => unreachable!("no weight format has cells of {other:?}"),
-        }
-    }
-}
-
-/// Bytes ahead of the present cell that are fetched.
-pub const AHEAD: usize = 8192;
-
-/// Bytes of a super-block's scales.
-const fn super_bytes(scales: u8) -> usize {
-    match scales {
-        GROUPED | HALVES_WITH_MIN => 4 * ROWS,
-        HALVES => 2 * ROWS,
-        _ => 0,
-    }
-}
+use super::format::{Quant, ROWS, SUPER};
+use super::kind::{AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, WITH_MIN, has_halves, layout};
 
 /// One cell in registers.
 pub struct Cell {
     /// Vector j holds columns 4 j to 4 j + 3 of each row.
     pub numbers: [__m512i; 8],
-    /// The scale of each row in both halves of the columns.
-    pub scales: [__m512; 2],
+    /// The scale of each row.
+    pub scale: __m512,
+    /// Where both halves of the columns have a scale, as integers: what `scale` is multiplied with.
+    pub of_halves: [__m512i; 2],
     /// The minimum of each row in both halves of the columns; zeros where the format has none.
     pub mins: [__m512; 2],
 }
@@ -83,17 +25,14 @@ pub struct Cells<const BITS: u32, const SCALES: u8> {
 }
 
 impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
-    const CELL_BYTES: usize = BITS as usize * ROWS * CELL / 8;
-    const SCALE_BYTES: usize = if SCALES == WITH_MIN { 4 } else { 2 } * ROWS;
-    const STRIDE: usize = Self::CELL_BYTES + Self::SCALE_BYTES;
+    const LAYOUT: Quant = layout(BITS, SCALES);
 
     /// Starts at cell `first`, a multiple of [`SUPER`], of the panel at `panel`.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub fn from(panel: *const u8, first: usize) -> Self {
-        let bytes = first * Self::STRIDE + first / SUPER * super_bytes(SCALES);
         Cells {
-            at: panel.wrapping_add(bytes),
+            at: panel.wrapping_add(Self::LAYOUT.super_at(first)),
             index: 0,
             of_super: [_mm512_setzero_ps(); 2],
         }
@@ -109,27 +48,24 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         // SAFETY: a cell, its scales, and at every eighth the scales of a super-block before it, are there
         // as the caller says; a prefetch may name any address.
         unsafe {
-            if super_bytes(SCALES) > 0 && self.index.is_multiple_of(SUPER) {
+            let super_bytes = Self::LAYOUT.scales.super_bytes();
+            if super_bytes > 0 && self.index.is_multiple_of(SUPER) {
                 self.of_super[0] = halves(self.at);
                 if SCALES == GROUPED || SCALES == HALVES_WITH_MIN {
                     let min = halves(self.at.add(2 * ROWS));
                     self.of_super[1] = _mm512_sub_ps(_mm512_setzero_ps(), min);
                 }
-                self.at = self.at.add(super_bytes(SCALES));
+                self.at = self.at.add(super_bytes);
             }
             // Into the second cache: more requests can be on their way to it than to the first.
-            for line in 0..Self::STRIDE.div_ceil(64) {
+            for line in 0..Self::LAYOUT.stride().div_ceil(64) {
                 _mm_prefetch::<_MM_HINT_T1>(self.at.wrapping_add(AHEAD + 64 * line).cast());
             }
             let numbers = widen::<BITS>(self.at);
-            let (scales, mins) = self.scales(self.at.add(Self::CELL_BYTES));
-            self.at = self.at.add(Self::STRIDE);
+            let cell = self.with_scales(numbers, self.at.add(Self::LAYOUT.cell_bytes()));
+            self.at = self.at.add(Self::LAYOUT.stride());
             self.index += 1;
-            Cell {
-                numbers,
-                scales,
-                mins,
-            }
+            cell
         }
     }
 
@@ -137,33 +73,53 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     /// `at` points at a cell's scales.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn scales(&self, at: *const u8) -> ([__m512; 2], [__m512; 2]) {
+    unsafe fn with_scales(&self, numbers: [__m512i; 8], at: *const u8) -> Cell {
         let [d, min] = self.of_super;
-        let none = [_mm512_setzero_ps(); 2];
         let times = |number, factor| _mm512_mul_ps(_mm512_cvtepi32_ps(number), factor);
+        let mut cell = Cell {
+            numbers,
+            scale: d,
+            of_halves: [_mm512_setzero_si512(); 2],
+            mins: [_mm512_setzero_ps(); 2],
+        };
         // SAFETY: as the caller says.
         unsafe {
             let bytes = |array| _mm_loadu_si128(at.cast::<__m128i>().add(array));
             match SCALES {
-                PLAIN => ([halves(at); 2], none),
-                WITH_MIN => ([halves(at); 2], [halves(at.add(2 * ROWS)); 2]),
+                PLAIN => cell.scale = halves(at),
+                WITH_MIN => {
+                    cell.scale = halves(at);
+                    cell.mins = [halves(at.add(2 * ROWS)); 2];
+                }
                 GROUPED => {
-                    let [scale, of_min] = [0, 1].map(|array| _mm512_cvtepu8_epi32(bytes(array)));
-                    ([times(scale, d); 2], [times(of_min, min); 2])
+                    cell.scale = times(_mm512_cvtepu8_epi32(bytes(0)), d);
+                    cell.mins = [times(_mm512_cvtepu8_epi32(bytes(1)), min); 2];
                 }
                 HALVES => {
-                    let scales = [0, 1].map(|array| _mm512_cvtepi8_epi32(bytes(array)));
-                    (scales.map(|scale| times(scale, d)), none)
+                    cell.of_halves = [0, 1].map(|array| _mm512_cvtepi8_epi32(bytes(array)));
                 }
                 _ => {
                     let both = [0, 1].map(|array| _mm512_cvtepu8_epi32(bytes(array)));
-                    let low = |both| _mm512_and_si512(both, _mm512_set1_epi32(15));
-                    (
-                        both.map(|both| times(low(both), d)),
-                        both.map(|both| times(_mm512_srli_epi32::<4>(both), min)),
-                    )
+                    let four = _mm512_set1_epi32(15);
+                    cell.of_halves = both.map(|both| _mm512_and_si512(both, four));
+                    cell.mins = both.map(|both| times(_mm512_srli_epi32::<4>(both), min));
                 }
             }
+        }
+        cell
+    }
+}
+
+impl Cell {
+    /// The scale of each row in both halves of the columns.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn scales<const SCALES: u8>(&self) -> [__m512; 2] {
+        if has_halves(SCALES) {
+            self.of_halves
+                .map(|of_half| _mm512_mul_ps(_mm512_cvtepi32_ps(of_half), self.scale))
+        } else {
+            [self.scale; 2]
         }
     }
 }
@@ -175,31 +131,42 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
 unsafe fn widen<const BITS: u32>(cell: *const u8) -> [__m512i; 8] {
+    // SAFETY: a cell of 8 bits has 8 vectors; a smaller one 4, and one for each bit beyond the fourth.
+    let vector = |j: usize| unsafe { _mm512_loadu_si512(cell.add(64 * j).cast()) };
+    if BITS == 8 {
+        return [0, 1, 2, 3, 4, 5, 6, 7].map(vector);
+    }
     let mut numbers = [_mm512_setzero_si512(); 8];
-    // SAFETY: a cell of 8 bits has 8 vectors; a smaller one 4, and 8 words for each bit beyond the fourth.
-    unsafe {
-        if BITS == 8 {
-            for (j, numbers) in numbers.iter_mut().enumerate() {
-                *numbers = _mm512_loadu_si512(cell.add(64 * j).cast());
-            }
-            return numbers;
-        }
-        let four = _mm512_set1_epi8(15);
-        for j in 0..4 {
-            let both = _mm512_loadu_si512(cell.add(64 * j).cast());
-            numbers[j] = _mm512_and_si512(both, four);
-            numbers[4 + j] = _mm512_and_si512(_mm512_srli_epi16::<4>(both), four);
-        }
-        for bit in 4..BITS {
-            let value = _mm512_set1_epi8(1 << bit);
-            let plane = cell.add(64 * bit as usize).cast::<u64>();
-            for (j, numbers) in numbers.iter_mut().enumerate() {
-                let rows = plane.add(j).read_unaligned();
-                *numbers = _mm512_mask_add_epi8(*numbers, rows, *numbers, value);
-            }
+    let four = _mm512_set1_epi8(15);
+    for j in 0..4 {
+        let both = vector(j);
+        numbers[j] = _mm512_and_si512(both, four);
+        numbers[4 + j] = _mm512_and_si512(_mm512_srli_epi16::<4>(both), four);
+    }
+    if BITS > 4 {
+        let high = _mm512_set1_epi8(if BITS == 5 { 0x10 } else { 0x30 });
+        for (j, number) in numbers.iter_mut().enumerate() {
+            let (from, shift) = match BITS {
+                5 => (4, 4 - j as i32),
+                _ => (4 + j / 4, 4 - 2 * (j % 4) as i32),
+            };
+            // number | (moved & high)
+            let moved = shifted(vector(from), shift);
+            *number = _mm512_ternarylogic_epi32::<0xf8>(*number, moved, high);
         }
     }
     numbers
+}
+
+/// Words shifted to the left, or by less than zero to the right; the number is known when the loop is unrolled.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn shifted(words: __m512i, left: i32) -> __m512i {
+    match left {
+        0 => words,
+        1.. => _mm512_sll_epi16(words, _mm_cvtsi32_si128(left)),
+        ..0 => _mm512_srl_epi16(words, _mm_cvtsi32_si128(-left)),
+    }
 }
 
 /// Sixteen f16 as f32.

@@ -1,188 +1,265 @@
-//! Products of panels with many vectors by plain multiplications and additions: what a prompt runs on machines
-//! without tile instructions.
+//! Floating-point weights times many vectors, as f32.
 //!
-//! A panel is widened to f32 once, which stays in the core's cache: sixteen numbers a column, one for each row. Then
+//! A chunk of sixteen rows is widened to f32 and turned, so that the sixteen numbers of a column lie side by side. Then
 //!
 //! ```text
 //! y[m][n] += x[m][k] * w[k][n]
 //! ```
 //!
-//! for one column k after the other, where the sixteen n are lanes and the sums of [`BLOCK`] vectors stay in
-//! registers. x is laid out once, by all threads, so that the numbers that a column wants lie side by side.
+//! for one column k after the other, where the n are lanes and the sums of [`BLOCK`] vectors stay in registers. In x the
+//! numbers that a column wants lie side by side too.
+
+#[cfg(test)]
+mod tests;
 
 use std::ops::Range;
 
-use super::format::{Quant, ROWS};
+use half::{bf16, f16};
+
+use super::blocked::{BLOCK, Form, Group, vectors};
+use super::format::ROWS;
 use super::gemm::Shape;
-use super::matrix::Matrix;
-use crate::simd::Lanes;
+use super::rows::{Float, Number, Rows};
+use crate::isa::Isa;
+use crate::simd::{self, Lanes, prefetch};
 
-/// Vectors that share a reading of the weights.
-const BLOCK: usize = 12;
-
-/// Widens a panel: the format, the panel, its cells, and room for sixteen numbers a column.
-pub type Widen = unsafe fn(Quant, *const u8, usize, *mut f32);
+/// Columns of a chunk.
+const CHUNK: usize = 256;
 
 /// Bytes that x takes.
 pub fn packed_bytes(m: usize, cols: usize) -> usize {
-    m.div_ceil(BLOCK) * BLOCK * cols * size_of::<f32>()
+    m * cols * size_of::<f32>()
 }
 
-/// How many blocks of vectors there are.
-pub fn blocks(m: usize) -> usize {
-    m.div_ceil(BLOCK)
-}
-
-/// Floats that a widened panel takes.
-pub fn scratch_len(matrix: &Matrix) -> usize {
-    matrix.plan.cols * ROWS
-}
-
-/// Lays blocks `range` of vectors out at `packed`: number `(block * cols + k) * BLOCK + i` is column k of vector i.
+/// Lays blocks `range` of vectors out at `packed`: number `k * n + i` of a block of n is column k of its vector i.
 ///
 /// # Safety
 /// `packed` has room for [`packed_bytes`], and nobody else touches these blocks.
-pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut f32) {
+pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
     for block in range {
-        // SAFETY: the block's part of the memory.
+        let vectors = vectors(shape.m, block);
+        let n = vectors.len();
+        // SAFETY: the block's part of the memory, which is aligned for floats.
         let out = unsafe {
-            std::slice::from_raw_parts_mut(packed.add(block * cols * BLOCK), cols * BLOCK)
+            let first = packed.cast::<f32>().add(vectors.start * cols);
+            std::slice::from_raw_parts_mut(first, cols * n)
         };
-        for i in 0..BLOCK {
-            let vector = block * BLOCK + i;
-            let places = out[i..].iter_mut().step_by(BLOCK);
-            match vector < shape.m {
-                true => {
-                    let numbers = &x[vector * shape.lda..][..cols];
-                    places.zip(numbers).for_each(|(to, from)| *to = *from);
-                }
-                false => places.for_each(|to| *to = 0.0),
-            }
+        for (i, vector) in vectors.enumerate() {
+            let numbers = &x[vector * shape.lda..][..cols];
+            let places = out[i..].iter_mut().step_by(n);
+            places.zip(numbers).for_each(|(to, from)| *to = *from);
         }
     }
 }
 
-/// A product on its way.
-pub struct Job<'a> {
-    /// The weight.
-    pub matrix: &'a Matrix,
-    /// Sizes and factors.
-    pub shape: &'a Shape,
-    /// How panels are widened.
-    pub widen: Widen,
-    /// x, laid out.
-    pub packed: *const f32,
-    /// Memory of this thread: [`scratch_len`] floats.
-    pub scratch: *mut f32,
-    /// The whole output.
-    pub y: *mut f32,
+/// Widens columns of a group of rows: the matrix, the group, the columns, and room for sixteen numbers a column.
+pub type Widen = unsafe fn(&Rows, usize, Range<usize>, *mut f32);
+/// Adds the products of one or two groups with a block of vectors: those, x, how many columns, how many vectors.
+pub type Add = unsafe fn(&[Group], *const f32, usize, usize);
+
+/// The weights as columns of f32.
+pub struct Columns<'a> {
+    rows: &'a Rows<'a>,
+    widen: Widen,
+    add: Add,
 }
 
-impl Job<'_> {
-    /// Computes the outputs of panels `range`.
-    ///
-    /// # Safety
-    /// The CPU has the instructions of `L` and of `widen`; the pointers are what the fields say; nobody else touches
-    /// these columns of y.
-    #[inline(always)]
-    pub unsafe fn run<L: Lanes>(&self, range: Range<usize>) {
-        let plan = &self.matrix.plan;
-        for at in range {
-            let panel = self.matrix.panel(at).as_ptr();
-            // SAFETY: as the caller says.
-            unsafe {
-                (self.widen)(plan.quant, panel, plan.cells, self.scratch);
-                for block in 0..blocks(self.shape.m) {
-                    let x = self.packed.add(block * plan.cols * BLOCK);
-                    self.multiply::<L>(x, (block, at));
-                }
-            }
-        }
+impl<'a> Columns<'a> {
+    /// The weights, with the functions of a level.
+    pub fn of(rows: &'a Rows<'a>, isa: Isa) -> Columns<'a> {
+        let (widen, add): (Widen, Add) = match isa {
+            Isa::Avx2 => (simd::avx2::widen_columns, simd::avx2::add_columns),
+            _ => (simd::avx512::widen_columns, simd::avx512::add_columns),
+        };
+        Columns { rows, widen, add }
     }
 
-    /// # Safety
-    /// As [`Job::run`].
-    #[inline(always)]
-    unsafe fn multiply<L: Lanes>(&self, x: *const f32, (block, at): (usize, usize)) {
-        const HALF: usize = BLOCK / 2;
-        let first = block * BLOCK;
-        // SAFETY: as the caller says; the sums of so many vectors fit in the registers.
-        unsafe {
-            match L::N {
-                16 => self.sum_and_store::<L, 1, BLOCK>(x, (first, at)),
-                8 => {
-                    self.sum_and_store::<L, 2, HALF>(x, (first, at));
-                    self.sum_and_store::<L, 2, HALF>(x.add(HALF), (first + HALF, at));
-                }
-                _ => {
-                    self.sum_and_store::<L, 4, HALF>(x, (first, at));
-                    self.sum_and_store::<L, 4, HALF>(x.add(HALF), (first + HALF, at));
-                }
-            }
-        }
+    /// The columns of a chunk.
+    fn columns(&self, chunk: usize) -> Range<usize> {
+        let first = chunk * CHUNK;
+        first..self.rows.cols.min(first + CHUNK)
+    }
+}
+
+impl Form for Columns<'_> {
+    const WIDE: usize = CHUNK * ROWS * size_of::<f32>();
+
+    fn chunks(&self) -> usize {
+        self.rows.cols.div_ceil(CHUNK)
     }
 
-    /// `M` vectors from `first` on, with the sixteen rows of panel `at` in `V` vectors.
-    ///
-    /// # Safety
-    /// As [`Job::run`].
-    #[inline(always)]
-    unsafe fn sum_and_store<L: Lanes, const V: usize, const M: usize>(
-        &self,
-        x: *const f32,
-        (first, at): (usize, usize),
-    ) {
+    fn x_bytes(&self) -> usize {
+        self.rows.cols * size_of::<f32>()
+    }
+
+    unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8) {
         // SAFETY: as the caller says.
-        unsafe {
-            let mut sums = [[L::splat(0.0); V]; M];
-            for k in 0..self.matrix.plan.cols {
-                let mut weights = [L::splat(0.0); V];
-                for (v, weights) in weights.iter_mut().enumerate() {
-                    *weights = L::load(self.scratch.add(ROWS * k + L::N * v));
-                }
-                for (m, sums) in sums.iter_mut().enumerate() {
-                    let number = L::splat(*x.add(BLOCK * k + m));
-                    for (sum, weights) in sums.iter_mut().zip(weights) {
-                        *sum = weights.fma(number, *sum);
+        unsafe { (self.widen)(self.rows, at, self.columns(chunk), wide.cast()) }
+    }
+
+    unsafe fn add(&self, groups: &[Group], x: *const u8, chunk: usize, n_vectors: usize) {
+        let columns = self.columns(chunk);
+        let x = x.cast::<f32>().wrapping_add(columns.start * n_vectors);
+        // SAFETY: as the caller says.
+        unsafe { (self.add)(groups, x, columns.len(), n_vectors) }
+    }
+}
+
+/// [`Widen`], where `turn` writes a block of `L::N` rows and columns as columns of sixteen numbers.
+///
+/// # Safety
+/// The CPU has the instructions of `L` and of `turn`; `wide` has room for the columns.
+#[inline(always)]
+pub unsafe fn widen<L: Lanes>(
+    rows: &Rows,
+    at: usize,
+    columns: Range<usize>,
+    wide: *mut f32,
+    turn: impl Fn(*const f32, *mut f32),
+) {
+    let float = rows.float;
+    let rows = std::array::from_fn(|n| rows.row(ROWS * at + n));
+    // SAFETY: as the caller says.
+    unsafe {
+        match float {
+            Float::F16 => widen_numbers::<L, f16>(rows, columns, wide, turn),
+            Float::BF16 => widen_numbers::<L, bf16>(rows, columns, wide, turn),
+            Float::F32 => widen_numbers::<L, f32>(rows, columns, wide, turn),
+        }
+    }
+}
+
+/// # Safety
+/// As [`widen`].
+#[inline(always)]
+unsafe fn widen_numbers<L: Lanes, T: Number>(
+    rows: [*const u8; ROWS],
+    columns: Range<usize>,
+    wide: *mut f32,
+    turn: impl Fn(*const f32, *mut f32),
+) {
+    let mut block = [0f32; ROWS * ROWS];
+    for first in (0..ROWS).step_by(L::N) {
+        for k in columns.clone().step_by(L::N) {
+            let n = L::N.min(columns.end - k);
+            for (r, block) in block.chunks_exact_mut(L::N).take(L::N).enumerate() {
+                let from = rows[first + r].cast::<T>().wrapping_add(k);
+                prefetch(from.wrapping_add(CHUNK));
+                // SAFETY: `n` numbers are there.
+                unsafe {
+                    if n == L::N {
+                        T::load::<L>(from).store(block.as_mut_ptr());
+                    } else {
+                        for (i, wide) in block[..n].iter_mut().enumerate() {
+                            *wide = from.add(i).read_unaligned().wide();
+                        }
                     }
                 }
             }
-            for (m, sums) in sums.into_iter().enumerate() {
-                let mut dots = [0f32; ROWS];
-                for (v, sum) in sums.into_iter().enumerate() {
-                    sum.store(dots.as_mut_ptr().add(L::N * v));
+            let to = wide.wrapping_add((k - columns.start) * ROWS + first);
+            if n == L::N {
+                turn(block.as_ptr(), to);
+            } else {
+                for (i, r) in (0..n).flat_map(|i| (0..L::N).map(move |r| (i, r))) {
+                    // SAFETY: column i of the rest, of which there is room for.
+                    unsafe { to.add(i * ROWS + r).write(block[r * L::N + i]) };
                 }
-                self.store(&dots, (first + m, at));
             }
         }
     }
+}
 
-    /// `y = alpha dots + beta y` for one vector and those rows of panel `at` that there are.
-    ///
-    /// # Safety
-    /// As [`Job::run`].
-    #[inline(always)]
-    unsafe fn store(&self, dots: &[f32; ROWS], (vector, at): (usize, usize)) {
-        let Shape {
-            m,
-            n,
-            ldc,
-            alpha,
-            beta,
-            ..
-        } = *self.shape;
-        if vector >= m {
-            return;
+/// [`Add`].
+///
+/// # Safety
+/// The CPU has the instructions of `L`; the pointers point at as many columns and sums.
+#[inline(always)]
+pub unsafe fn add<L: Lanes>(groups: &[Group], x: *const f32, n_columns: usize, n_vectors: usize) {
+    // SAFETY: as the caller says. The sums of so many vectors fit in the registers.
+    unsafe {
+        match (L::N, groups) {
+            (16, &[a, b]) => by_vectors::<L, 2, 1>([a, b], x, n_columns, n_vectors),
+            (16, groups) => {
+                for &group in groups {
+                    by_vectors::<L, 1, 1>([group], x, n_columns, n_vectors);
+                }
+            }
+            (_, groups) => {
+                for &group in groups {
+                    by_vectors::<L, 1, 2>([group], x, n_columns, n_vectors);
+                }
+            }
         }
-        let rows = ROWS.min(n - ROWS * at);
-        // SAFETY: as the caller says.
-        let y =
-            unsafe { std::slice::from_raw_parts_mut(self.y.add(vector * ldc + ROWS * at), rows) };
-        for (y, dot) in y.iter_mut().zip(dots) {
-            *y = match beta {
-                0.0 => alpha * dot,
-                beta => alpha * dot + beta * *y,
-            };
+    }
+}
+
+/// # Safety
+/// As [`add`].
+#[inline(always)]
+unsafe fn by_vectors<L: Lanes, const R: usize, const V: usize>(
+    groups: [Group; R],
+    x: *const f32,
+    n_columns: usize,
+    n_vectors: usize,
+) {
+    const { assert!(BLOCK == 6) };
+    // SAFETY: as the caller says.
+    unsafe {
+        match n_vectors {
+            1 => multiply::<L, R, V, 1>(groups, x, n_columns),
+            2 => multiply::<L, R, V, 2>(groups, x, n_columns),
+            3 => multiply::<L, R, V, 3>(groups, x, n_columns),
+            4 => multiply::<L, R, V, 4>(groups, x, n_columns),
+            5 => multiply::<L, R, V, 5>(groups, x, n_columns),
+            _ => multiply::<L, R, V, 6>(groups, x, n_columns),
+        }
+    }
+}
+
+/// `R` groups, each of `V` vectors of rows, times `M` vectors.
+///
+/// # Safety
+/// As [`add`].
+#[inline(always)]
+unsafe fn multiply<L: Lanes, const R: usize, const V: usize, const M: usize>(
+    groups: [Group; R],
+    x: *const f32,
+    n_columns: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut sums = [[[L::splat(0.0); V]; R]; M];
+        for (m, sums) in sums.iter_mut().enumerate() {
+            for (sums, group) in sums.iter_mut().zip(groups) {
+                for (v, sum) in sums.iter_mut().enumerate() {
+                    *sum = L::load(group.sums.add(ROWS * m + L::N * v));
+                }
+            }
+        }
+        for k in 0..n_columns {
+            let mut weights = [[L::splat(0.0); V]; R];
+            for (weights, group) in weights.iter_mut().zip(groups) {
+                for (v, weights) in weights.iter_mut().enumerate() {
+                    *weights = L::load(group.wide.cast::<f32>().add(ROWS * k + L::N * v));
+                }
+            }
+            for (m, sums) in sums.iter_mut().enumerate() {
+                let number = L::splat(x.add(M * k + m).read());
+                for (sum, weights) in sums
+                    .as_flattened_mut()
+                    .iter_mut()
+                    .zip(weights.as_flattened())
+                {
+                    *sum = weights.fma(number, *sum);
+                }
+            }
+        }
+        for (m, sums) in sums.into_iter().enumerate() {
+            for (sums, group) in sums.into_iter().zip(groups) {
+                for (v, sum) in sums.into_iter().enumerate() {
+                    sum.store(group.sums.add(ROWS * m + L::N * v));
+                }
+            }
         }
     }
 }

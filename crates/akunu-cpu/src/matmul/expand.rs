@@ -1,12 +1,12 @@
-//! The weights of a panel, as numbers: bf16 tiles for the tile instructions, or f32 where there are none.
+//! The weights of a panel as bf16 tiles, for the tile instructions.
 //!
-//! A weight tile has 32 columns of 16 rows: line p of it holds columns 2 p and 2 p + 1, row after row. As f32 each
-//! column has sixteen numbers, row after row.
+//! A weight tile has 32 columns of 16 rows: line p of it holds columns 2 p and 2 p + 1, row after row.
 
 use std::arch::x86_64::*;
 
-use super::cells512::{Cell, Cells, ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
-use super::format::{CELL, Quant, ROWS};
+use super::cells512::{Cell, Cells};
+use super::format::Quant;
+use super::kind::{ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
 use crate::tiles::TILE;
 
 /// Writes cells `from..to` of a panel as tiles.
@@ -45,53 +45,6 @@ impl ForCells for Run {
     }
 }
 
-/// Writes the `cells` cells of a panel as f32, column after column.
-///
-/// # Safety
-/// The processor must have AVX-512 F, BW and VL. The panel has as many cells, and `out` room for their numbers.
-pub unsafe fn widen(quant: Quant, panel: *const u8, cells: usize, out: *mut f32) {
-    let panel = Wide {
-        panel,
-        cells,
-        offset: quant.offset as f32,
-        out,
-    };
-    // SAFETY: as the caller says.
-    unsafe { for_cells(quant, panel) }
-}
-
-/// A panel on its way to f32.
-struct Wide {
-    panel: *const u8,
-    cells: usize,
-    offset: f32,
-    out: *mut f32,
-}
-
-impl ForCells for Wide {
-    type Out = ();
-
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
-        let mut walk = Cells::<BITS, SCALES>::from(self.panel, 0);
-        for c in 0..self.cells {
-            // SAFETY: cell c is within the panel, and its numbers within `out`.
-            unsafe {
-                let cell = walk.next();
-                let plus = plus::<SCALES>(&cell, self.offset);
-                for (j, numbers) in cell.numbers.into_iter().enumerate() {
-                    let columns = columns(numbers, cell.scales[j / 4], plus[j / 4]);
-                    for (i, column) in columns.into_iter().enumerate() {
-                        let at = (CELL * c + 4 * j + i) * ROWS;
-                        _mm512_storeu_ps(self.out.add(at), column);
-                    }
-                }
-            }
-        }
-    }
-}
-
 /// What is added to `scale * number` in both halves of a cell: the minimum, or what the offset takes away.
 #[inline]
 #[target_feature(enable = "avx512f")]
@@ -100,10 +53,8 @@ fn plus<const SCALES: u8>(cell: &Cell, offset: f32) -> [__m512; 2] {
         WITH_MIN | GROUPED | HALVES_WITH_MIN => cell.mins,
         _ => {
             let offset = _mm512_set1_ps(-offset);
-            [
-                _mm512_mul_ps(cell.scales[0], offset),
-                _mm512_mul_ps(cell.scales[1], offset),
-            ]
+            let scales = cell.scales::<SCALES>();
+            scales.map(|scale| _mm512_mul_ps(scale, offset))
         }
     }
 }
@@ -123,10 +74,11 @@ unsafe fn tiles<const BITS: u32, const SCALES: u8>(
         let mut walk = Cells::<BITS, SCALES>::from(base, from);
         for c in from..to {
             let cell = walk.next();
+            let scales = cell.scales::<SCALES>();
             let plus = plus::<SCALES>(&cell, offset);
             let tile = out.add((c - from) * TILE).cast::<__m512i>();
             for (j, numbers) in cell.numbers.into_iter().enumerate() {
-                let [a, b, c, d] = columns(numbers, cell.scales[j / 4], plus[j / 4]);
+                let [a, b, c, d] = columns(numbers, scales[j / 4], plus[j / 4]);
                 _mm512_storeu_si512(tile.add(2 * j), interleave(a, b));
                 _mm512_storeu_si512(tile.add(2 * j + 1), interleave(c, d));
             }

@@ -13,7 +13,8 @@ use half::{bf16, f16};
 use super::format::{CELL, ROWS};
 use super::gemm::Shape;
 use super::rows::{Float, Rows};
-use crate::tiles::{Split, TILE, Tiles, masks, transpose};
+use crate::simd::transpose::transpose;
+use crate::tiles::{Split, TILE, Tiles, masks};
 
 /// Rows, and vectors, of a block of sums.
 const BLOCK: usize = 2 * ROWS;

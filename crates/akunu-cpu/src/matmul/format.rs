@@ -10,8 +10,12 @@
 //! byte 64 j + 4 n + i      column 4 j + i of row n              (8 bits)
 //! byte 64 j + 4 n + i      low nibble:  column      4 j + i     (4, 5, 6 bits: j < 4)
 //!                          high nibble: column 16 + 4 j + i
-//! bit 4 n + i of word j    fifth (then sixth) bit of column 4 j + i of row n, 8 words a plane
+//! byte 256 + 4 n + i       bit j: the fifth bit of column 4 j + i of row n         (5 bits)
+//! byte 256 + 64 h + 4 n + i
+//!                          bits 2 j and 2 j + 1: the fifth and the sixth bit of column 16 h + 4 j + i   (6 bits)
 //! ```
+//!
+//! So a shift and a mask bring the high bits of sixteen rows to their place.
 //!
 //! The scales of a cell follow it; those of a super-block of eight cells stand before the first. So a panel is
 //! read from front to back.

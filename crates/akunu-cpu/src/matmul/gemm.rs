@@ -66,13 +66,9 @@ pub fn packed_bytes(m: usize, cells: usize) -> usize {
 /// Bytes that the tiles of a slab take, and a block of sums.
 pub const SCRATCH: usize = SLAB * PAIR_TILES + PAIR * PAIR * 4;
 
-/// Pairs of panels that a thread should take at once, if `n_threads` share the outputs.
-pub fn pairs_at_once(shape: &Shape, n_threads: usize) -> usize {
-    let pairs = shape.n.div_ceil(PAIR);
-    match shape.tile_rows() {
-        ..=2 => 1,
-        _ => (pairs / n_threads).clamp(1, SLAB),
-    }
+/// Pairs of panels that share a reading of x.
+pub fn pairs_at_once(shape: &Shape) -> usize {
+    if shape.tile_rows() <= 2 { 1 } else { SLAB }
 }
 
 /// Cuts rows of tiles `range` of x into tiles at `packed`.

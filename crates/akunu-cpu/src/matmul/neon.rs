@@ -123,7 +123,7 @@ unsafe fn dots<D: Multiply, S: Layout, const BITS: u32, const M: usize>(
     out
 }
 
-/// `256 Σ (u - offset) q + Σ (u - offset) r` of four rows over a half of cell `c`.
+/// `256 Σ u q + Σ u r - offset Σ v` of four rows over a half of cell `c`.
 #[inline(always)]
 unsafe fn half_dots<D: Multiply, const BITS: u32>(
     numbers: &[int8x16_t; 8],
@@ -134,11 +134,10 @@ unsafe fn half_dots<D: Multiply, const BITS: u32>(
     let numbers = [numbers[j], numbers[j + 1], numbers[j + 2], numbers[j + 3]];
     // SAFETY: as the caller says.
     unsafe {
-        let values = x.values.as_ptr().add(2 * CELL * c + HALF * half);
-        let starts = x.starts.as_ptr().add(4 * c + half);
-        let (q, r) = (vld1q_dup_s32(starts), vld1q_dup_s32(starts.add(2)));
-        let q = D::add_products::<BITS>(q, numbers, vld1q_s8(values));
-        let r = D::add_products::<BITS>(r, numbers, vld1q_s8(values.add(CELL)));
+        let values = x.values.as_ptr().add(c).cast::<i8>().add(HALF * half);
+        let start = vld1q_dup_s32(x.starts.as_ptr().add(c).cast::<i32>().add(half));
+        let q = D::add_products::<BITS>(vdupq_n_s32(0), numbers, vld1q_s8(values));
+        let r = D::add_products::<BITS>(start, numbers, vld1q_s8(values.add(CELL)));
         vaddq_s32(vshlq_n_s32::<8>(q), r)
     }
 }
@@ -170,9 +169,9 @@ unsafe fn add<S: Layout>(
                 vfmaq_n_f32(sum, mins[0], x.weights_of_min.as_ptr().add(c).read())
             }
             Scales::HalvesWithMin => {
-                let weights = x.weights_of_half_mins.as_ptr().add(2 * c);
-                let sum = vfmaq_n_f32(sum, mins[0], weights.read());
-                vfmaq_n_f32(sum, mins[1], weights.add(1).read())
+                let weights = x.weights_of_half_mins.as_ptr().add(c).read();
+                let sum = vfmaq_n_f32(sum, mins[0], weights[0]);
+                vfmaq_n_f32(sum, mins[1], weights[1])
             }
         }
     }

@@ -363,12 +363,34 @@ fn put_numbers(cell: &RowCell, bits: u32, n: usize, out: &mut [u8]) {
     if bits == 8 {
         return;
     }
-    for (plane, high) in out[64 * n_words..].chunks_exact_mut(64).zip(cell.high) {
-        for (j, word) in plane.chunks_exact_mut(8).enumerate() {
-            // Row n's four bits are the low or the high half of byte n / 2.
-            word[n / 2] |= ((high >> (4 * j) & 15) << (4 * (n % 2))) as u8;
+    let [fifth, sixth] = cell.high;
+    for (i, four) in (0..if bits > 4 { 4 } else { 0 }).map(|i| (i, 4 * n + i)) {
+        if bits == 5 {
+            out[256 + four] = every_fourth(fifth >> i);
+        } else {
+            for half in 0..2 {
+                let [low, high] = [fifth, sixth].map(|bits| even_bits(bits >> (16 * half + i)));
+                out[256 + 64 * half + four] = low | high << 1;
+            }
         }
     }
+}
+
+/// Bits 0, 4, 8, … 28, side by side.
+#[inline(always)]
+fn every_fourth(bits: u32) -> u8 {
+    let pairs = bits & 0x1111_1111;
+    let pairs = (pairs | pairs >> 3) & 0x0303_0303;
+    let fours = (pairs | pairs >> 6) & 0x000f_000f;
+    (fours | fours >> 12) as u8
+}
+
+/// Bits 0, 4, 8 and 12, as bits 0, 2, 4 and 6.
+#[inline(always)]
+fn even_bits(bits: u32) -> u8 {
+    let pairs = bits & 0x1111;
+    let pairs = (pairs | pairs >> 2) & 0x0505;
+    ((pairs | pairs >> 4) & 0x55) as u8
 }
 
 #[inline(always)]

@@ -34,13 +34,13 @@ fn stored(bits: u32, cell: &[u8], column: usize, n: usize) -> u8 {
     if bits == 8 {
         return cell[64 * j + 4 * n + i];
     }
-    let mut q = cell[64 * (j % 4) + 4 * n + i] >> (j / 4 * 4) & 15;
-    for bit in 4..bits {
-        let word = &cell[64 * bit as usize + 8 * j..][..8];
-        let at = 4 * n + i;
-        q |= (word[at / 8] >> (at % 8) & 1) << bit;
-    }
-    q
+    let four = cell[64 * (j % 4) + 4 * n + i] >> (j / 4 * 4) & 15;
+    let high = match bits {
+        5 => cell[256 + 4 * n + i] >> j & 1,
+        6 => cell[256 + 64 * (j / 4) + 4 * n + i] >> (2 * (j % 4)) & 3,
+        _ => 0,
+    };
+    four | high << 4
 }
 
 /// The scale and the minimum of a row in both halves of a cell.

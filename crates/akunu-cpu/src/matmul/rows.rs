@@ -159,7 +159,7 @@ impl<'a> Rows<'a> {
 ///
 /// # Safety
 /// As [`Lanes`].
-trait Number: Copy {
+pub trait Number: Copy {
     /// Widens `L::N` numbers.
     unsafe fn load<L: Lanes>(from: *const Self) -> L;
     /// The number as f32.

@@ -1,18 +1,22 @@
 //! Products of many vectors, where weights are worth being made into something that is multiplied faster: tiles for
-//! the tile instructions, or f32 for plain ones.
+//! the tile instructions, 16-bit integers or f32 for plain ones.
+
+use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
 
+use super::blocked::{self, Form, blocks};
+use super::columns::{self, Columns};
 use super::dots::BATCH;
 use super::format::{CELL, ROWS};
 use super::gemm::Shape;
+use super::pairs::{self, Pairs};
 use super::product::Weight;
-use super::{avx2, columns, expand, float_gemm, gemm};
+use super::{float_gemm, gemm};
 use crate::call::{Call, Place};
 use crate::isa::Isa;
 use crate::part::Part;
 use crate::pieces::Pieces;
-use crate::simd;
 
 /// How x is laid out for all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +25,9 @@ enum Layout {
     Tiles,
     /// Tiles for floating-point weights.
     FloatTiles,
-    /// f32, for panels that are widened.
+    /// 16-bit integers, for panels.
+    Pairs,
+    /// f32, for floating-point weights.
     Columns,
 }
 
@@ -31,9 +37,9 @@ impl Layout {
         let (layout, few) = match (isa, floats) {
             (Isa::Amx, false) => (Layout::Tiles, 2 * BATCH),
             (Isa::Amx, true) => (Layout::FloatTiles, 2 * BATCH),
-            // Products of bytes are fast there: it takes more vectors to make up for the widening.
-            (Isa::Avx512, false) => (Layout::Columns, 8 * BATCH),
-            (Isa::Avx2, false) => (Layout::Columns, BATCH),
+            (Isa::Avx512 | Isa::Avx2, false) => (Layout::Pairs, 2 * BATCH),
+            // Turning rows into columns costs more than widening panels.
+            (Isa::Avx512 | Isa::Avx2, true) => (Layout::Columns, 6 * BATCH),
             _ => return None,
         };
         (m > few).then_some(layout)
@@ -44,6 +50,7 @@ impl Layout {
         match self {
             Layout::Tiles => gemm::packed_bytes(m, cols.div_ceil(CELL)),
             Layout::FloatTiles => float_gemm::packed_bytes(m, cols),
+            Layout::Pairs => pairs::packed_bytes(m, cols),
             Layout::Columns => columns::packed_bytes(m, cols),
         }
     }
@@ -91,56 +98,90 @@ pub(crate) fn run(
     // The whole of y, as far as the last of its rows goes.
     let [_, _, y_bytes] = product.bytes();
     let y = y.pointer::<f32>(y_bytes / size_of::<f32>());
-    let (groups, at_once) = match layout {
-        Layout::Columns => (shape.n.div_ceil(ROWS), 1),
-        Layout::Tiles | Layout::FloatTiles => (
-            shape.n.div_ceil(gemm::PAIR),
-            gemm::pairs_at_once(&shape, part.count),
-        ),
-    };
-    let mut pieces = part.divide(groups.div_ceil(at_once));
-    let take = |part: &Part, pieces: &mut Pieces| {
-        let piece = part.take(pieces)?;
-        Some(piece.start * at_once..groups.min(piece.end * at_once))
-    };
+    let mut outputs = Outputs::divide(part, layout, &shape);
     // SAFETY: the machine has the instructions; x is laid out, since all parts have passed the barrier; each part
     // has rows of the weight, and so columns of y, of its own.
     unsafe {
         match weight {
-            Weight::Panels(matrix) if layout == Layout::Columns => {
-                let scratch = part.scratch.take(columns::scratch_len(matrix)).as_mut_ptr();
-                let (widen, multiply): (columns::Widen, unsafe fn(&columns::Job, _)) =
-                    match call.isa {
-                        Isa::Avx2 => (avx2::widen_panel, simd::avx2::multiply_columns),
-                        _ => (expand::widen, simd::avx512::multiply_columns),
-                    };
-                let job = columns::Job {
-                    matrix,
-                    shape: &shape,
-                    widen,
-                    packed: packed.cast(),
-                    scratch,
-                    y,
-                };
-                while let Some(range) = take(part, &mut pieces) {
-                    multiply(&job, range);
-                }
+            Weight::Panels(matrix) if layout == Layout::Pairs => {
+                let isa = call.isa;
+                blocked(part, Pairs { matrix, isa }, &shape, packed, (y, outputs));
+            }
+            Weight::Rows(rows) if layout == Layout::Columns => {
+                let columns = Columns::of(rows, call.isa);
+                blocked(part, columns, &shape, packed, (y, outputs));
             }
             Weight::Panels(matrix) => {
                 let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
-                while let Some(range) = take(part, &mut pieces) {
+                while let Some(range) = outputs.take(part) {
                     gemm::multiply(matrix, &shape, packed, (y, scratch), range);
                 }
             }
             Weight::Rows(rows) => {
                 let scratch = part.scratch.take::<u8>(float_gemm::SCRATCH).as_mut_ptr();
-                while let Some(range) = take(part, &mut pieces) {
+                while let Some(range) = outputs.take(part) {
                     float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
                 }
             }
         }
     }
     true
+}
+
+/// Multiplies this part's groups of rows.
+///
+/// # Safety
+/// The machine has the instructions of the form; x is laid out for it; `y` is the whole output.
+unsafe fn blocked<F: Form>(
+    part: &mut Part,
+    form: F,
+    shape: &Shape,
+    packed: *const u8,
+    (y, mut outputs): (*mut f32, Outputs),
+) {
+    let bytes = blocked::scratch_bytes::<F>(shape.m);
+    let job = blocked::Job {
+        form,
+        shape,
+        packed,
+        scratch: part.scratch.take::<u8>(bytes).as_mut_ptr(),
+        y,
+    };
+    while let Some(range) = outputs.take(part) {
+        // SAFETY: as the caller says; each part has groups of its own.
+        unsafe { job.run(range) };
+    }
+}
+
+/// The outputs of a product: groups of rows of the weight, of which the parts take some at once.
+struct Outputs {
+    groups: usize,
+    at_once: usize,
+    pieces: Pieces,
+}
+
+impl Outputs {
+    /// As many at once as share a reading of x, if there are enough for all parts.
+    fn divide(part: &mut Part, layout: Layout, shape: &Shape) -> Outputs {
+        let (groups, most) = match layout {
+            Layout::Pairs | Layout::Columns => (shape.n.div_ceil(ROWS), blocked::PANELS),
+            Layout::Tiles | Layout::FloatTiles => {
+                (shape.n.div_ceil(gemm::PAIR), gemm::pairs_at_once(shape))
+            }
+        };
+        let at_once = (groups / part.count).clamp(1, most);
+        Outputs {
+            groups,
+            at_once,
+            pieces: part.divide(groups.div_ceil(at_once)),
+        }
+    }
+
+    /// The next groups for this part.
+    fn take(&mut self, part: &Part) -> Option<Range<usize>> {
+        let piece = part.take(&mut self.pieces)?;
+        Some(piece.start * self.at_once..self.groups.min(piece.end * self.at_once))
+    }
 }
 
 /// Lays x out, all parts together, unless the last product had the same x.
@@ -174,9 +215,13 @@ fn pack(
                 let range = part.range(shape.tile_rows());
                 float_gemm::pack_x(cols, shape, x, range, packed);
             }
+            Layout::Pairs => {
+                let range = part.range(blocks(shape.m));
+                pairs::pack_x(cols, shape, x, range, packed);
+            }
             Layout::Columns => {
-                let range = part.range(columns::blocks(shape.m));
-                columns::pack_x(cols, shape, x, range, packed.cast());
+                let range = part.range(blocks(shape.m));
+                columns::pack_x(cols, shape, x, range, packed);
             }
         }
     }

@@ -5,11 +5,10 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::{Body, Lanes};
+use super::{Body, Lanes, transpose};
 use crate::bandwidth::sum_lines;
 use crate::call::Call;
-use crate::matmul::columns::Job as Columns;
-use crate::matmul::{Dots, Rows};
+use crate::matmul::{Dots, Group, Rows, columns};
 use crate::part::Part;
 
 /// Runs a body with these instructions.
@@ -26,11 +25,18 @@ pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
     unsafe { rows.dots::<Avx2>(at, x) }
 }
 
-/// Products of widened panels with these instructions.
+/// Widens columns of floating-point rows with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(crate) unsafe fn multiply_columns(job: &Columns, range: Range<usize>) {
-    // SAFETY: by the caller's promise the CPU has them.
-    unsafe { job.run::<Avx2>(range) }
+pub(crate) unsafe fn widen_columns(rows: &Rows, at: usize, of: Range<usize>, wide: *mut f32) {
+    // SAFETY: by the caller's promise the CPU has them, and there is room; the block is whole.
+    unsafe { columns::widen::<Avx2>(rows, at, of, wide, |from, to| transpose::turn_8(from, to)) }
+}
+
+/// Products of widened columns with these instructions.
+#[target_feature(enable = "avx2,fma,f16c")]
+pub(crate) unsafe fn add_columns(groups: &[Group], x: *const f32, n_cols: usize, n_vectors: usize) {
+    // SAFETY: by the caller's promise the CPU has them, and as many numbers are there.
+    unsafe { columns::add::<Avx2>(groups, x, n_cols, n_vectors) }
 }
 
 /// Reads numbers with these instructions.

@@ -84,12 +84,14 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
                     numbers[4 + j] = vreinterpretq_s8_u8(vshrq_n_u8::<4>(bytes));
                 }
             }
-            for bit in 4..if BITS == 8 { 4 } else { BITS } {
-                let plane = self.numbers.add(64 * bit as usize);
-                for (j, numbers) in numbers.iter_mut().enumerate() {
-                    let high = bits_of_bytes(vld1_u8(plane.add(8 * j)), four, bit);
-                    *numbers = vorrq_s8(*numbers, vreinterpretq_s8_u8(high));
-                }
+            for (j, numbers) in numbers.iter_mut().enumerate() {
+                let vector = |at: usize| vld1q_u8(self.numbers.add(64 * at + 16 * four));
+                let high = match BITS {
+                    5 => shifted(vector(4), 4 - j as i8, 0x10),
+                    6 => shifted(vector(4 + j / 4), 4 - 2 * (j % 4) as i8, 0x30),
+                    _ => continue,
+                };
+                *numbers = vorrq_s8(*numbers, vreinterpretq_s8_u8(high));
             }
             numbers
         }
@@ -137,18 +139,11 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
     }
 }
 
-/// Bits 16 `four` to 16 `four` + 15 of `word`, each as bit `bit` of a byte.
+/// Bytes shifted to the left, or by less than zero to the right, and masked.
 #[inline]
 #[target_feature(enable = "neon")]
-fn bits_of_bytes(word: uint8x8_t, four: usize, bit: u32) -> uint8x16_t {
-    const BYTE_OF: [u8; 16] = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
-    const BIT_OF: [i8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7];
-    // SAFETY: sixteen bytes each.
-    let (byte_of, bit_of) = unsafe { (vld1q_u8(BYTE_OF.as_ptr()), vld1q_s8(BIT_OF.as_ptr())) };
-    let byte_of = vaddq_u8(byte_of, vdupq_n_u8(2 * four as u8));
-    let bytes = vqtbl1q_u8(vcombine_u8(word, word), byte_of);
-    let moved = vshlq_u8(bytes, vsubq_s8(vdupq_n_s8(bit as i8), bit_of));
-    vandq_u8(moved, vdupq_n_u8(1 << bit))
+fn shifted(bytes: uint8x16_t, left: i8, mask: u8) -> uint8x16_t {
+    vandq_u8(vshlq_u8(bytes, vdupq_n_s8(left)), vdupq_n_u8(mask))
 }
 
 /// Four f16 as f32.

@@ -6,6 +6,7 @@ use akunu_types::DType;
 
 use super::*;
 use crate::isa::Isa;
+use crate::matmul::activation::Values;
 use crate::matmul::dots::Functions;
 use crate::matmul::pack::{Source, pack};
 
@@ -73,10 +74,11 @@ fn a_panel_gives_the_products_of_its_rows() {
 /// The largest sums: an i16 that held one product more would overflow.
 fn largest_sums_are_exact<D: Multiply, const BITS: u32>(smallest: i8, largest: i8) {
     for number in [smallest, largest] {
-        for sign in [-1.0, 1.0] {
+        for byte in [-127, 127] {
             let mut x = Activations::default();
-            x.quantise(&[sign; CELL], 0);
-            let expected = HALF as i32 * i32::from(number) * sign as i32 * (256 * 127 + 127);
+            x.quantise(&[1.0; CELL], 0);
+            x.values[0] = Values([byte; 2 * CELL]);
+            let expected = HALF as i32 * i32::from(number) * 257 * i32::from(byte);
             for half in 0..2 {
                 // SAFETY: there is one cell; the callers looked for the instructions.
                 let ends = unsafe {

@@ -21,7 +21,8 @@ use half::f16;
 use super::{Job, hide_rest, shrink_columns, weigh};
 use crate::kernel::attention::{BLOCK, LOWEST};
 use crate::simd::avx512::Avx512;
-use crate::tiles::{COLUMNS, Split, TILE, Tiles, masks, split, transpose};
+use crate::simd::transpose::transpose;
+use crate::tiles::{COLUMNS, Split, TILE, Tiles, masks, split};
 
 /// Bytes of both parts of a tile.
 const PARTS: usize = 2 * TILE;

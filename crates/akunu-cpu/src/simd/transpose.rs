@@ -1,4 +1,4 @@
-//! Sixteen vectors of sixteen 32-bit numbers, turned.
+//! Blocks of 32-bit numbers, turned.
 
 use std::arch::x86_64::*;
 
@@ -33,6 +33,56 @@ pub fn transpose(rows: [__m512; 16]) -> [__m512; 16] {
         out[12 + j] = odd(odd(a, b), odd(c, d));
     }
     out
+}
+
+/// Writes a block of 16 rows of 16 numbers as columns of 16.
+///
+/// # Safety
+/// The processor must have AVX-512 F. There are 256 numbers at both places.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub unsafe fn turn_16(from: *const f32, to: *mut f32) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let rows = std::array::from_fn(|r| _mm512_loadu_ps(from.add(16 * r)));
+        for (column, numbers) in transpose(rows).into_iter().enumerate() {
+            _mm512_storeu_ps(to.add(16 * column), numbers);
+        }
+    }
+}
+
+/// Writes a block of 8 rows of 8 numbers as halves of columns of 16.
+///
+/// # Safety
+/// The processor must have AVX. There are 64 numbers at `from`, and places for eight at every sixteenth of `to`.
+#[inline]
+#[target_feature(enable = "avx")]
+pub unsafe fn turn_8(from: *const f32, to: *mut f32) {
+    // SAFETY: as the caller says.
+    unsafe {
+        // Rows r and r + 4 side by side: the quarters of a vector are then those of the columns.
+        let four = |r: usize, half: usize| {
+            let low = _mm_loadu_ps(from.add(8 * r + 4 * half));
+            _mm256_insertf128_ps::<1>(
+                _mm256_castps128_ps256(low),
+                _mm_loadu_ps(from.add(8 * (r + 4) + 4 * half)),
+            )
+        };
+        for half in 0..2 {
+            let [a, b, c, d] = [0, 1, 2, 3].map(|r| four(r, half));
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            let columns = [
+                _mm256_shuffle_ps::<0b01_00_01_00>(ab, cd),
+                _mm256_shuffle_ps::<0b11_10_11_10>(ab, cd),
+                _mm256_shuffle_ps::<0b01_00_01_00>(ab_high, cd_high),
+                _mm256_shuffle_ps::<0b11_10_11_10>(ab_high, cd_high),
+            ];
+            for (i, column) in columns.into_iter().enumerate() {
+                _mm256_storeu_ps(to.add(16 * (4 * half + i)), column);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

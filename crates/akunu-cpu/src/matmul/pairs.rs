@@ -1,0 +1,189 @@
+//! Quantised weights times many vectors, as 16-bit integers.
+//!
+//! A cell of a panel is widened to pairs of words, sixteen rows times two columns a vector, and multiplied by
+//! `vpdpwssd` (AVX-512) or `vpmaddwd` (AVX2), which sum pairs of products as 32-bit integers: twice and one and a half
+//! times as many a cycle as f32. Once for each cell the integer sums become floats and are scaled. The offset of the
+//! format is gone from the words, and a scale for half of the columns, an integer, is multiplied into them.
+//!
+//! Numbers and sums are those of the products with a few vectors ([`super::dots`]), and so are the results, to the bit.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::activation::Values;
+use super::blocked::{BLOCK, Form, Group, vectors};
+use super::format::{CELL, ROWS, SUPER, Scales};
+use super::gemm::Shape;
+use super::matrix::Matrix;
+use super::{pairs256, pairs512, words};
+use crate::isa::Isa;
+
+/// Pairs of columns of a cell.
+pub const PAIRS: usize = CELL / 2;
+/// Cells of a chunk.
+pub const CHUNK: usize = SUPER;
+
+/// A widened cell.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Wide {
+    /// Of each pair of columns, sixteen rows. The pairs of four columns are (0, 2) and (1, 3).
+    pub words: [[[i16; 2]; ROWS]; PAIRS],
+    /// The scale of each row.
+    pub scale: [f32; ROWS],
+    /// The minimum of each row in both halves of the columns.
+    pub mins: [[f32; ROWS]; 2],
+}
+
+/// A cell of a block of `M` vectors.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct BlockCell<const M: usize> {
+    /// Of each pair of columns, the words of all vectors.
+    pub pairs: [[i32; M]; PAIRS],
+    /// The scale of each vector.
+    pub scales: [f32; M],
+    /// What the minimum of the cell is multiplied with.
+    pub weights_of_min: [f32; M],
+    /// What the minima of both halves of the columns are multiplied with.
+    pub weights_of_half_mins: [[f32; M]; 2],
+}
+
+/// Bytes of a cell of x for each vector.
+const CELL_BYTES: usize = size_of::<BlockCell<1>>();
+
+/// Bytes that x takes.
+pub fn packed_bytes(m: usize, cols: usize) -> usize {
+    m * cols.div_ceil(CELL) * CELL_BYTES
+}
+
+/// Quantises blocks `range` of vectors and lays them out at `packed`.
+///
+/// # Safety
+/// The processor must have AVX2. `packed` has room for [`packed_bytes`], and nobody else touches these blocks.
+#[target_feature(enable = "avx2")]
+pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+    let cells = cols / CELL;
+    for block in range {
+        let vectors = vectors(shape.m, block);
+        // SAFETY: the block's part of the memory, which is aligned to 4 bytes.
+        let out = unsafe {
+            let first = packed.add(vectors.start * cells * CELL_BYTES);
+            let words = vectors.len() * cells * CELL_BYTES / 4;
+            std::slice::from_raw_parts_mut(first.cast::<u32>(), words)
+        };
+        let n = vectors.len();
+        for (c, out) in out.chunks_exact_mut(n * CELL_BYTES / 4).enumerate() {
+            let mut of_vectors = [[0u32; CELL_BYTES / 4]; BLOCK];
+            for (vector, cell) in vectors.clone().zip(&mut of_vectors) {
+                let from = &x[vector * shape.lda + c * CELL..];
+                if let Some(from) = from.first_chunk() {
+                    // SAFETY: the processor has the instructions.
+                    unsafe { quantise(from, cell) };
+                }
+            }
+            for (k, out) in out.chunks_exact_mut(n).enumerate() {
+                for (out, cell) in out.iter_mut().zip(&of_vectors) {
+                    *out = cell[k];
+                }
+            }
+        }
+    }
+}
+
+/// A cell of one vector, in the order of [`BlockCell`].
+///
+/// # Safety
+/// The processor must have AVX2.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn quantise(x: &[f32; CELL], out: &mut [u32; CELL_BYTES / 4]) {
+    let mut values = Values([0; 2 * CELL]);
+    // SAFETY: the processor has the instructions.
+    let (scale, sums) = unsafe { words::quantise_cell(x, &mut values) };
+    let (pairs, floats) = out.split_at_mut(PAIRS);
+    for (out, pair) in pairs.iter_mut().zip(values.0.as_chunks::<4>().0) {
+        *out = u32::from_le_bytes(pair.map(i8::cast_unsigned));
+    }
+    let whole = scale * sums[0].wrapping_add(sums[1]) as f32;
+    let [low, high] = sums.map(|sum| scale * sum as f32);
+    for (out, float) in floats.iter_mut().zip([scale, whole, low, high]) {
+        *out = float.to_bits();
+    }
+}
+
+/// What a cell adds beside its scaled products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Minima {
+    /// Nothing.
+    None,
+    /// A minimum.
+    One,
+    /// A minimum for each half of the columns.
+    OfHalves,
+}
+
+/// The weights as pairs, for a level of instructions.
+pub struct Pairs<'a> {
+    /// The weights.
+    pub matrix: &'a Matrix,
+    /// The level.
+    pub isa: Isa,
+}
+
+impl Pairs<'_> {
+    fn minima(&self) -> Minima {
+        match self.matrix.plan.quant.scales {
+            Scales::Plain | Scales::Halves => Minima::None,
+            Scales::WithMin | Scales::Grouped => Minima::One,
+            Scales::HalvesWithMin => Minima::OfHalves,
+        }
+    }
+
+    /// The cells of a chunk.
+    fn cells(&self, chunk: usize) -> Range<usize> {
+        let first = chunk * CHUNK;
+        first..self.matrix.plan.cells.min(first + CHUNK)
+    }
+}
+
+impl Form for Pairs<'_> {
+    const WIDE: usize = CHUNK * size_of::<Wide>();
+
+    fn chunks(&self) -> usize {
+        self.matrix.plan.cells.div_ceil(CHUNK)
+    }
+
+    fn x_bytes(&self) -> usize {
+        self.matrix.plan.cells * CELL_BYTES
+    }
+
+    unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8) {
+        let (panel, quant) = (self.matrix.panel(at), self.matrix.plan.quant);
+        let (cells, wide) = (self.cells(chunk), wide.cast::<Wide>());
+        // SAFETY: the CPU has the instructions, and there is room for the cells.
+        unsafe {
+            match self.isa {
+                Isa::Avx2 => pairs256::widen(quant, panel.as_ptr(), cells, wide),
+                _ => pairs512::widen(quant, panel.as_ptr(), cells, wide),
+            }
+        }
+    }
+
+    unsafe fn add(&self, groups: &[Group], x: *const u8, chunk: usize, n_vectors: usize) {
+        let cells = self.cells(chunk);
+        let x = x.wrapping_add(cells.start * n_vectors * CELL_BYTES);
+        let (minima, n_cells) = (self.minima(), cells.len());
+        // SAFETY: as the caller says.
+        unsafe {
+            match self.isa {
+                Isa::Avx2 => groups
+                    .iter()
+                    .for_each(|group| pairs256::add(minima, *group, x, n_vectors, n_cells)),
+                _ => pairs512::add(minima, groups, x, n_vectors, n_cells),
+            }
+        }
+    }
+}

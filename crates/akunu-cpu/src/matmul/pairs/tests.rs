@@ -1,0 +1,195 @@
+use std::sync::Arc;
+
+use akunu_kernels::case::Rng;
+use akunu_kernels::weight;
+use akunu_types::DType;
+
+use super::*;
+use crate::matmul::activation::Activations;
+use crate::matmul::blocked::{Job, blocks, scratch_bytes};
+use crate::matmul::dots::{BATCH, Functions};
+use crate::matmul::format::Quant;
+use crate::matmul::matrix::Plan;
+use crate::matmul::pack::Source;
+use crate::memory::Pages;
+use crate::part::{Own, Part, Team};
+
+/// Five panels, so that one is left when they are taken in fours and in pairs.
+const ROWS_OF_ALL: usize = 5 * ROWS;
+
+/// Three chunks, the last one not whole where the format allows that.
+fn cols(dtype: DType) -> usize {
+    match dtype.block_len() {
+        256 => 3 * CHUNK * CELL,
+        _ => 5 * CHUNK * CELL / 2,
+    }
+}
+
+fn matrix(dtype: DType) -> Matrix {
+    let cols = cols(dtype);
+    let weight = weight::Matrix {
+        group_size: 64,
+        scales_at: dtype.bytes_of(ROWS_OF_ALL * cols).unwrap(),
+        ..weight::Matrix::contiguous(dtype, ROWS_OF_ALL, cols)
+    };
+    let bytes = weight.random(&mut Rng::new(5));
+    laid_out(&Source::new(weight, &bytes))
+}
+
+fn laid_out(source: &Source) -> Matrix {
+    let plan = Plan::of(source).unwrap();
+    let matrix = Matrix::new(plan, Arc::new(Pages::zeroed(plan.bytes()).unwrap()), 0);
+    // SAFETY: nobody else has it.
+    unsafe { matrix.fill(source, 0..plan.count()) };
+    matrix
+}
+
+/// The levels that multiply pairs.
+fn levels() -> Vec<Isa> {
+    let mut levels = Isa::available();
+    levels.retain(|isa| matches!(isa, Isa::Avx2 | Isa::Avx512));
+    levels
+}
+
+/// The products with `m` vectors as pairs, the panels in two shares.
+fn many(isa: Isa, matrix: &Matrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
+    let cols = matrix.plan.cols;
+    let shape = Shape {
+        m,
+        n: ROWS_OF_ALL,
+        lda: cols,
+        ldc: ROWS_OF_ALL,
+        alpha: 1.0,
+        beta: 0.0,
+    };
+    let packed = Pages::zeroed(packed_bytes(m, cols)).unwrap();
+    let (team, mut own) = (Team::new(1), Own::default());
+    let part = Part::new((0, 1), &team, &mut own, 0);
+    let scratch = part.scratch.take::<u8>(scratch_bytes::<Pairs>(m));
+    let mut y = vec![f32::NAN; m * ROWS_OF_ALL];
+    // SAFETY: the machine has the level, and there is as much memory as the functions say.
+    unsafe {
+        pack_x(cols, &shape, x, 0..blocks(m), packed.pointer());
+        let job = Job {
+            form: Pairs { matrix, isa },
+            shape: &shape,
+            packed: packed.pointer(),
+            scratch: scratch.as_mut_ptr(),
+            y: y.as_mut_ptr(),
+        };
+        job.run(0..share);
+        job.run(share..matrix.plan.count());
+    }
+    y
+}
+
+/// The same as a few at a time.
+fn few(isa: Isa, matrix: &Matrix, x: &[f32], m: usize) -> Vec<f32> {
+    let functions = Functions::of(isa).unwrap();
+    let mut quantised: Vec<Activations> = Vec::new();
+    quantised.resize_with(m, Default::default);
+    for (into, x) in quantised.iter_mut().zip(x.chunks(matrix.plan.cols)) {
+        functions.quantise(into, x, matrix.plan.quant);
+    }
+    let mut y = vec![f32::NAN; m * ROWS_OF_ALL];
+    for at in 0..matrix.plan.count() {
+        for (batch, x) in quantised.chunks(BATCH).enumerate() {
+            let dots = functions.quant(matrix.plan.quant, matrix.panel(at), matrix.plan.cells, x);
+            for (i, dots) in dots[..x.len()].iter().enumerate() {
+                let first = (batch * BATCH + i) * ROWS_OF_ALL + at * ROWS;
+                y[first..][..ROWS].copy_from_slice(dots);
+            }
+        }
+    }
+    y
+}
+
+/// The error as a share of the power.
+fn error(matrix: &Matrix, x: &[f32], y: &[f32]) -> f64 {
+    let (mut error, mut power) = (0.0, 0.0);
+    let cols = matrix.plan.cols;
+    let mut row = vec![0.0; cols];
+    for n in 0..ROWS_OF_ALL {
+        matrix.row(n, &mut row);
+        for (x, y) in x.chunks(cols).zip(y.chunks(ROWS_OF_ALL)) {
+            let products = row
+                .iter()
+                .zip(x)
+                .map(|(&w, &x)| f64::from(w) * f64::from(x));
+            let exact: f64 = products.sum();
+            error += (exact - f64::from(y[n])).powi(2);
+            power += exact * exact;
+        }
+    }
+    error / power
+}
+
+/// A row of a batch gets what it gets alone, however many vectors there are, however the panels are shared out, and
+/// whether the level has vectors of 256 or of 512 bits. What the rounding of activations costs is 1e-9; a word of
+/// another row or column would be far beyond that.
+#[test]
+fn many_vectors_get_the_bits_that_few_get_on_every_level() {
+    for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
+        let matrix = matrix(dtype);
+        for (m, share) in [(1, 0), (2, 1), (5, 2), (13, 3)] {
+            let x = Rng::new(7).floats(m * cols(dtype), 1.0);
+            let mut of_levels = Vec::new();
+            for isa in levels() {
+                let (many, few) = (many(isa, &matrix, &x, m, share), few(isa, &matrix, &x, m));
+                assert!(many == few, "{isa}, {dtype}, {m} vectors: other bits");
+                let error = error(&matrix, &x, &many);
+                assert!(error < 1e-8, "{isa}, {dtype}, {m} vectors: {error:e}");
+                of_levels.push(many);
+            }
+            let first = of_levels.first();
+            assert!(of_levels.iter().all(|y| Some(y) == first), "{dtype}, {m}");
+        }
+    }
+}
+
+/// What is no number is not taken for one: NaN and infinity make no finite products.
+#[test]
+fn what_is_not_finite_stays_so() {
+    let matrix = matrix(DType::Q4_0);
+    let m = 5;
+    for wrong in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let mut x = Rng::new(7).floats(m * matrix.plan.cols, 1.0);
+        x[matrix.plan.cols / 2] = wrong;
+        for isa in levels() {
+            for y in [many(isa, &matrix, &x, m, 2), few(isa, &matrix, &x, m)] {
+                let (first, others) = y.split_at(ROWS_OF_ALL);
+                assert!(first.iter().all(|y| !y.is_finite()), "{isa}, {wrong}");
+                assert!(others.iter().all(|y| y.is_finite()), "{isa}, {wrong}");
+            }
+        }
+    }
+}
+
+/// The largest sums that a file can ask for fit in 32 bits: 6-bit numbers of -32 with scales of -128, and activations
+/// which all are the largest.
+#[test]
+fn the_largest_integer_sums_are_exact() {
+    use akunu_types::block::BlockQ6K;
+    use half::f16;
+    let block = BlockQ6K {
+        ql: [0; 128],
+        qh: [0; 64],
+        scales: [i8::MIN; 16],
+        d: f16::ONE,
+    };
+    let cols = cols(DType::Q6_K);
+    let blocks = vec![block; ROWS_OF_ALL * cols / 256];
+    let weight = weight::Matrix::contiguous(DType::Q6_K, ROWS_OF_ALL, cols);
+    let matrix = laid_out(&Source::new(weight, bytemuck::cast_slice(&blocks)));
+    let m = 5;
+    for sign in [-1.0, 1.0] {
+        let exact = sign * (cols * 32 * 128) as f32;
+        let x = vec![sign; m * cols];
+        for isa in levels() {
+            for y in [many(isa, &matrix, &x, m, 2), few(isa, &matrix, &x, m)] {
+                let wrong = y.iter().find(|&&y| (y / exact - 1.0).abs() > 1e-6);
+                assert_eq!(wrong, None, "{isa}: instead of {exact}");
+            }
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! [`super::pairs`] for AVX2: a panel times up to six vectors, whose integer sums stay in registers.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use super::blocked::{BLOCK, Group};
+use super::cells256::{CellScales, Cells, LANES};
+use super::format::{Quant, ROWS};
+use super::kind::{ForCells, for_cells, has_halves};
+use super::pairs::{BlockCell, Minima, PAIRS, Wide};
+
+/// Widens cells of a panel.
+///
+/// # Safety
+/// The processor must have AVX2, FMA and F16C. The panel has the cells, of which the first begins a super-block, and
+/// `wide` has room for them.
+pub unsafe fn widen(quant: Quant, panel: *const u8, cells: Range<usize>, wide: *mut Wide) {
+    let run = Run {
+        panel,
+        cells,
+        offset: quant.offset as i16,
+        wide,
+    };
+    // SAFETY: as the caller says.
+    unsafe { for_cells(quant, run) }
+}
+
+/// Cells on their way to words.
+struct Run {
+    panel: *const u8,
+    cells: Range<usize>,
+    offset: i16,
+    wide: *mut Wide,
+}
+
+impl ForCells for Run {
+    type Out = ();
+
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
+        let mut walk = Cells::<BITS, SCALES>::before(self.panel, self.cells.start);
+        for c in 0..self.cells.len() {
+            // SAFETY: as the caller of `widen` says.
+            unsafe {
+                walk.advance();
+                for half in 0..2 {
+                    self.put::<BITS, SCALES>(&walk, half, self.wide.add(c));
+                }
+            }
+        }
+    }
+}
+
+impl Run {
+    /// Writes the first or second eight rows of the cell that the walk is at.
+    ///
+    /// # Safety
+    /// That of [`widen`].
+    #[inline]
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn put<const BITS: u32, const SCALES: u8>(
+        &self,
+        walk: &Cells<BITS, SCALES>,
+        half: usize,
+        wide: *mut Wide,
+    ) {
+        let offset = _mm256_set1_epi16(self.offset);
+        // SAFETY: as the caller says.
+        unsafe {
+            let CellScales {
+                scale,
+                of_halves,
+                mins,
+            } = walk.scales(half);
+            let factors = [twice(of_halves[0]), twice(of_halves[1])];
+            let words = (&raw mut (*wide).words).cast::<__m256i>().add(half);
+            let put = |place: usize, pair, factor| {
+                let mut pair = _mm256_sub_epi16(pair, offset);
+                if has_halves(SCALES) {
+                    pair = _mm256_mullo_epi16(pair, factor);
+                }
+                _mm256_storeu_si256(words.add(2 * place), pair);
+            };
+            for j in 0..4 {
+                let fours = walk.fours(j, half);
+                put(2 * j, Cells::<BITS, SCALES>::pair::<0>(fours), factors[0]);
+                put(
+                    2 * j + 1,
+                    Cells::<BITS, SCALES>::pair::<1>(fours),
+                    factors[0],
+                );
+                put(
+                    2 * j + 8,
+                    Cells::<BITS, SCALES>::pair::<2>(fours),
+                    factors[1],
+                );
+                put(
+                    2 * j + 9,
+                    Cells::<BITS, SCALES>::pair::<3>(fours),
+                    factors[1],
+                );
+            }
+            _mm256_storeu_ps((&raw mut (*wide).scale[LANES * half]).cast(), scale);
+            for (of_half, min) in mins.into_iter().enumerate() {
+                let to = &raw mut (*wide).mins[of_half][LANES * half];
+                _mm256_storeu_ps(to.cast(), min);
+            }
+        }
+    }
+}
+
+/// A number of 16 bits as both words of its lane.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn twice(number: __m256i) -> __m256i {
+    let low = _mm256_and_si256(number, _mm256_set1_epi32(0xffff));
+    _mm256_or_si256(low, _mm256_slli_epi32::<16>(number))
+}
+
+/// Adds the products of `n_cells` cells of a panel with `n_vectors` vectors at `x`.
+///
+/// # Safety
+/// The processor must have AVX2 and FMA. The pointers point at as many cells and sums.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub unsafe fn add(minima: Minima, group: Group, x: *const u8, n_vectors: usize, n_cells: usize) {
+    // SAFETY: as the caller says.
+    unsafe {
+        match minima {
+            Minima::None => by_vectors::<0>(group, x, n_vectors, n_cells),
+            Minima::One => by_vectors::<1>(group, x, n_vectors, n_cells),
+            Minima::OfHalves => by_vectors::<2>(group, x, n_vectors, n_cells),
+        }
+    }
+}
+
+/// # Safety
+/// As [`add`], for all functions below.
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn by_vectors<const MINS: usize>(
+    group: Group,
+    x: *const u8,
+    n_vectors: usize,
+    n_cells: usize,
+) {
+    const { assert!(BLOCK == 6) };
+    // SAFETY: as the caller says.
+    unsafe {
+        match n_vectors {
+            1 => multiply::<MINS, 1>(group, x.cast(), n_cells),
+            2 => multiply::<MINS, 2>(group, x.cast(), n_cells),
+            3 => multiply::<MINS, 3>(group, x.cast(), n_cells),
+            4 => multiply::<MINS, 4>(group, x.cast(), n_cells),
+            5 => multiply::<MINS, 5>(group, x.cast(), n_cells),
+            _ => multiply::<MINS, 6>(group, x.cast(), n_cells),
+        }
+    }
+}
+
+/// A panel times `M` vectors. There are registers for the integer sums of a cell, but not for the others beside them.
+#[target_feature(enable = "avx2,fma,f16c")]
+unsafe fn multiply<const MINS: usize, const M: usize>(
+    Group { wide, sums }: Group,
+    x: *const BlockCell<M>,
+    n_cells: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        for c in 0..n_cells {
+            let (wide, x) = (wide.cast::<Wide>().add(c), x.add(c));
+            let dots = integer_dots::<M>(wide, x);
+            for half in 0..2 {
+                let scale = _mm256_loadu_ps((&raw const (*wide).scale[LANES * half]).cast());
+                let mut mins = [_mm256_setzero_ps(); MINS];
+                for (of_half, min) in mins.iter_mut().enumerate() {
+                    *min = _mm256_loadu_ps((&raw const (*wide).mins[of_half][LANES * half]).cast());
+                }
+                for (m, dots) in dots.iter().enumerate() {
+                    let at = sums.add(ROWS * m + LANES * half);
+                    let factor = _mm256_mul_ps(scale, _mm256_set1_ps((*x).scales[m]));
+                    let dots = _mm256_cvtepi32_ps(dots[half]);
+                    let mut sum = _mm256_fmadd_ps(dots, factor, _mm256_loadu_ps(at));
+                    for (of_half, min) in mins.into_iter().enumerate() {
+                        let weight = match MINS {
+                            1 => (*x).weights_of_min[m],
+                            _ => (*x).weights_of_half_mins[of_half][m],
+                        };
+                        sum = _mm256_fmadd_ps(min, _mm256_set1_ps(weight), sum);
+                    }
+                    _mm256_storeu_ps(at, sum);
+                }
+            }
+        }
+    }
+}
+
+/// The integer sums of a cell. Inlined into a function that is compiled with the instructions.
+#[inline(always)]
+unsafe fn integer_dots<const M: usize>(
+    wide: *const Wide,
+    x: *const BlockCell<M>,
+) -> [[__m256i; 2]; M] {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut dots = [[_mm256_setzero_si256(); 2]; M];
+        let words = (&raw const (*wide).words).cast::<__m256i>();
+        let pairs = (&raw const (*x).pairs).cast::<i32>();
+        for k in 0..PAIRS {
+            let words = [
+                _mm256_loadu_si256(words.add(2 * k)),
+                _mm256_loadu_si256(words.add(2 * k + 1)),
+            ];
+            for (m, dots) in dots.iter_mut().enumerate() {
+                let pair = _mm256_set1_epi32(pairs.add(M * k + m).read());
+                for (dots, words) in dots.iter_mut().zip(words) {
+                    *dots = _mm256_add_epi32(*dots, _mm256_madd_epi16(words, pair));
+                }
+            }
+        }
+        dots
+    }
+}

@@ -1,0 +1,217 @@
+//! [`super::pairs`] for AVX-512 with VNNI: two panels times up to six vectors, whose sums stay in registers.
+
+use std::arch::x86_64::*;
+use std::ops::Range;
+
+use super::blocked::{BLOCK, Group};
+use super::cells512::Cells;
+use super::format::{Quant, ROWS};
+use super::kind::{ForCells, for_cells, has_halves};
+use super::pairs::{BlockCell, Minima, PAIRS, Wide};
+
+/// Widens cells of a panel.
+///
+/// # Safety
+/// The processor must have AVX-512 F, BW and VL. The panel has the cells, of which the first begins a super-block, and
+/// `wide` has room for them.
+pub unsafe fn widen(quant: Quant, panel: *const u8, cells: Range<usize>, wide: *mut Wide) {
+    let run = Run {
+        panel,
+        cells,
+        offset: quant.offset as i16,
+        wide,
+    };
+    // SAFETY: as the caller says.
+    unsafe { for_cells(quant, run) }
+}
+
+/// Cells on their way to words.
+struct Run {
+    panel: *const u8,
+    cells: Range<usize>,
+    offset: i16,
+    wide: *mut Wide,
+}
+
+impl ForCells for Run {
+    type Out = ();
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
+        let mut walk = Cells::<BITS, SCALES>::from(self.panel, self.cells.start);
+        let offset = _mm512_set1_epi16(self.offset);
+        for c in 0..self.cells.len() {
+            // SAFETY: as the caller of `widen` says.
+            unsafe {
+                let cell = walk.next();
+                let factors = [twice(cell.of_halves[0]), twice(cell.of_halves[1])];
+                let wide = self.wide.add(c);
+                let words = (&raw mut (*wide).words).cast::<__m512i>();
+                for (j, numbers) in cell.numbers.into_iter().enumerate() {
+                    let even = _mm512_and_si512(numbers, _mm512_set1_epi16(0xff));
+                    let pairs = [even, _mm512_srli_epi16::<8>(numbers)].map(|pair| {
+                        let pair = _mm512_sub_epi16(pair, offset);
+                        if has_halves(SCALES) {
+                            _mm512_mullo_epi16(pair, factors[j / 4])
+                        } else {
+                            pair
+                        }
+                    });
+                    _mm512_storeu_si512(words.add(2 * j), pairs[0]);
+                    _mm512_storeu_si512(words.add(2 * j + 1), pairs[1]);
+                }
+                _mm512_storeu_ps((&raw mut (*wide).scale).cast(), cell.scale);
+                for (half, min) in cell.mins.into_iter().enumerate() {
+                    _mm512_storeu_ps((&raw mut (*wide).mins[half]).cast(), min);
+                }
+            }
+        }
+    }
+}
+
+/// A number of 16 bits as both words of its lane.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn twice(number: __m512i) -> __m512i {
+    let low = _mm512_and_si512(number, _mm512_set1_epi32(0xffff));
+    _mm512_or_si512(low, _mm512_slli_epi32::<16>(number))
+}
+
+/// Adds the products of `n_cells` cells of one or two panels with `n_vectors` vectors at `x`.
+///
+/// # Safety
+/// The processor must have AVX-512 F and VNNI. The pointers point at as many cells and sums.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+pub unsafe fn add(
+    minima: Minima,
+    groups: &[Group],
+    x: *const u8,
+    n_vectors: usize,
+    n_cells: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        match *groups {
+            [a, b] => by_minima::<2>(minima, [a, b], x, n_vectors, n_cells),
+            [a] => by_minima::<1>(minima, [a], x, n_vectors, n_cells),
+            _ => unreachable!("one or two groups"),
+        }
+    }
+}
+
+/// # Safety
+/// As [`add`], for all functions below.
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+unsafe fn by_minima<const R: usize>(
+    minima: Minima,
+    groups: [Group; R],
+    x: *const u8,
+    n_vectors: usize,
+    n_cells: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        match minima {
+            Minima::None => by_vectors::<R, 0>(groups, x, n_vectors, n_cells),
+            Minima::One => by_vectors::<R, 1>(groups, x, n_vectors, n_cells),
+            Minima::OfHalves => by_vectors::<R, 2>(groups, x, n_vectors, n_cells),
+        }
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+unsafe fn by_vectors<const R: usize, const MINS: usize>(
+    groups: [Group; R],
+    x: *const u8,
+    n_vectors: usize,
+    n_cells: usize,
+) {
+    const { assert!(BLOCK == 6) };
+    // SAFETY: as the caller says.
+    unsafe {
+        match n_vectors {
+            1 => multiply::<R, MINS, 1>(groups, x.cast(), n_cells),
+            2 => multiply::<R, MINS, 2>(groups, x.cast(), n_cells),
+            3 => multiply::<R, MINS, 3>(groups, x.cast(), n_cells),
+            4 => multiply::<R, MINS, 4>(groups, x.cast(), n_cells),
+            5 => multiply::<R, MINS, 5>(groups, x.cast(), n_cells),
+            _ => multiply::<R, MINS, 6>(groups, x.cast(), n_cells),
+        }
+    }
+}
+
+/// `R` panels times `M` vectors.
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
+unsafe fn multiply<const R: usize, const MINS: usize, const M: usize>(
+    groups: [Group; R],
+    x: *const BlockCell<M>,
+    n_cells: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut sums = [[_mm512_setzero_ps(); R]; M];
+        for (m, sums) in sums.iter_mut().enumerate() {
+            *sums = groups.map(|group| _mm512_loadu_ps(group.sums.add(ROWS * m)));
+        }
+        for c in 0..n_cells {
+            let wide = groups.map(|group| group.wide.cast::<Wide>().add(c));
+            let x = x.add(c);
+            let dots = integer_dots::<R, M>(wide, x);
+            let scales = wide.map(|wide| _mm512_loadu_ps((&raw const (*wide).scale).cast()));
+            for (m, sums) in sums.iter_mut().enumerate() {
+                let factor = _mm512_set1_ps((*x).scales[m]);
+                for ((sum, dots), scale) in sums.iter_mut().zip(dots[m]).zip(scales) {
+                    let factor = _mm512_mul_ps(scale, factor);
+                    *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots), factor, *sum);
+                }
+            }
+            for half in 0..MINS {
+                let mins = wide.map(|wide| _mm512_loadu_ps((&raw const (*wide).mins[half]).cast()));
+                for (m, sums) in sums.iter_mut().enumerate() {
+                    let weight = _mm512_set1_ps(match MINS {
+                        1 => (*x).weights_of_min[m],
+                        _ => (*x).weights_of_half_mins[half][m],
+                    });
+                    for (sum, min) in sums.iter_mut().zip(mins) {
+                        *sum = _mm512_fmadd_ps(min, weight, *sum);
+                    }
+                }
+            }
+        }
+        for (m, sums) in sums.into_iter().enumerate() {
+            for (group, sum) in groups.iter().zip(sums) {
+                _mm512_storeu_ps(group.sums.add(ROWS * m), sum);
+            }
+        }
+    }
+}
+
+/// The integer sums of a cell. Inlined into a function that is compiled with the instructions.
+#[inline(always)]
+unsafe fn integer_dots<const R: usize, const M: usize>(
+    wide: [*const Wide; R],
+    x: *const BlockCell<M>,
+) -> [[__m512i; R]; M] {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut dots = [[_mm512_setzero_si512(); R]; M];
+        let pairs = (&raw const (*x).pairs).cast::<i32>();
+        for k in 0..PAIRS {
+            let mut words = [_mm512_setzero_si512(); R];
+            for (words, wide) in words.iter_mut().zip(wide) {
+                *words = _mm512_loadu_si512((&raw const (*wide).words[k]).cast());
+            }
+            for (m, dots) in dots.iter_mut().enumerate() {
+                let pair = _mm512_set1_epi32(pairs.add(M * k + m).read());
+                for (dots, words) in dots.iter_mut().zip(words) {
+                    *dots = _mm512_dpwssd_epi32(*dots, words, pair);
+                }
+            }
+        }
+        dots
+    }
+}
