@@ -145,8 +145,9 @@ fn clippy() -> Result<(), Failure> {
 }
 
 fn test() -> Result<(), Failure> {
-    programs::run(Needs::Nothing)?;
-    cargo(&["test", "--workspace", "--doc", "--quiet"])
+    let programs = programs::run(Needs::Nothing);
+    let examples = cargo(&["test", "--workspace", "--doc", "--quiet"]);
+    programs.and(examples)
 }
 
 fn doc() -> Result<(), Failure> {
