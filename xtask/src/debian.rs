@@ -33,56 +33,59 @@ pub fn ensure(tools: &[Tool]) -> Result<(), Failure> {
 
 fn ensure_on(machine: &impl Machine, tools: &[Tool]) -> Result<(), Failure> {
     let obstacle = machine.obstacle();
-    let mut installer = match obstacle {
+    let may_install = match obstacle {
         None => Installer::Ready,
         Some(_) => Installer::None,
     };
-    let packages = to_install(machine, tools, installer);
-    let mut trouble = obstacle.map(str::to_owned);
-    if !packages.is_empty() {
-        println!("installing {}", packages.join(", "));
-        if let Err(error) = machine.refresh() {
-            // A list of somebody else may be out of reach; Debian's own may still be current.
-            println!("the package lists could not be refreshed: {error}");
-        }
-        trouble = machine.install(&packages).err().map(|e| e.to_string());
-        installer = Installer::HasRun;
-    }
-    let lacking: Vec<(&Tool, String)> = tools
+    let look = |tool: &Tool, installer| decide(tool, machine.version(tool.probe), installer);
+    let wanting: Vec<&Tool> = tools
         .iter()
-        .filter_map(
-            |tool| match decide(tool, machine.version(tool.probe), installer) {
-                Decision::Lacking(why) => Some((tool, why)),
-                Decision::Use | Decision::Install => None,
-            },
-        )
+        .filter(|tool| look(tool, may_install) == Decision::Install)
         .collect();
+    let (installer, trouble) = if wanting.is_empty() {
+        (may_install, obstacle.map(str::to_owned))
+    } else {
+        (Installer::HasRun, install(machine, &wanting))
+    };
+    let lacking = tools.iter().filter_map(|tool| match look(tool, installer) {
+        Decision::Lacking(why) => Some((tool, why)),
+        Decision::Use | Decision::Install => None,
+    });
+    let (lacking, mut reasons): (Vec<&Tool>, Vec<String>) = lacking.unzip();
     if lacking.is_empty() {
         return Ok(());
     }
-    let reasons = lacking.iter().map(|(_, why)| why.clone()).chain(trouble);
-    let packages = packages_of(lacking.iter().map(|(tool, _)| *tool));
+    reasons.extend(trouble);
     Err(Failure::Unavailable {
-        why: reasons.collect::<Vec<_>>().join("; "),
+        why: reasons.join("; "),
         fix: format!(
             "on Debian as root: apt-get update && apt-get install {} (elsewhere: what your system calls them)",
-            packages.join(" ")
+            packages_of(&lacking).join(" ")
         ),
     })
 }
 
-/// The packages of those tools that are absent or too old.
-fn to_install(machine: &impl Machine, tools: &[Tool], installer: Installer) -> Vec<&'static str> {
-    let wanting = tools
-        .iter()
-        .filter(|tool| decide(tool, machine.version(tool.probe), installer) == Decision::Install);
-    packages_of(wanting)
+/// Installs the packages of these tools; in one line, what went wrong, if something did.
+fn install(machine: &impl Machine, tools: &[&Tool]) -> Option<String> {
+    println!("installing {}", packages_of(tools).join(", "));
+    if let Err(error) = machine.refresh() {
+        // A list of somebody else may be out of reach; Debian's own may still be current.
+        println!("the package lists could not be refreshed: {error}");
+    }
+    // apt-get installs nothing at all when one package is unknown: then each tool by itself.
+    let together = machine.install(&packages_of(tools));
+    let each = |_| {
+        let alone = |tool: &&Tool| machine.install(tool.packages);
+        tools.iter().map(alone).fold(Ok(()), Result::and)
+    };
+    let trouble = together.or_else(each).err()?.to_string();
+    trouble.lines().next_back().map(str::to_owned)
 }
 
 /// The packages of these tools, each once.
-fn packages_of<'a>(tools: impl Iterator<Item = &'a Tool>) -> Vec<&'static str> {
+fn packages_of(tools: &[&Tool]) -> Vec<&'static str> {
     let mut names = Vec::new();
-    for &name in tools.flat_map(|tool| tool.packages) {
+    for &name in tools.iter().flat_map(|tool| tool.packages) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -98,7 +101,7 @@ impl Machine for ThisMachine {
         match probe {
             Probe::Says(command) => {
                 let said = process::output(Command::new(command[0]).args(&command[1..])).ok()?;
-                Version::in_words(&said)
+                Some(Version::in_words(&said).unwrap_or(Version::ANY))
             }
             Probe::Has(file) => Path::new(file).exists().then_some(Version::ANY),
             Probe::SimulatorClang => match Toolchain::find() {
@@ -159,6 +162,8 @@ mod tests {
         oldest: "1.95",
     };
     const NPM: Tool = Tool::any("npm", &["npm"], Probe::Says(&["npm"]));
+    /// A package that no list has.
+    const CLANG: Tool = Tool::any("clang", &["clang-99"], Probe::Says(&["clang"]));
 
     /// A machine whose packages are words: what is there, what its old and its current lists offer.
     struct Noted {
@@ -184,6 +189,7 @@ mod tests {
         fn version(&self, probe: Probe) -> Option<Version> {
             match probe {
                 Probe::Says(["rustc"]) => Version::in_words((*self.rustc.borrow())?),
+                Probe::Says(["clang"]) => None,
                 _ => Some(Version::ANY),
             }
         }
@@ -198,6 +204,13 @@ mod tests {
         fn install(&self, packages: &[&str]) -> Result<(), ProcessError> {
             let call = format!("install {}", packages.join(" "));
             self.calls.borrow_mut().push(call);
+            if packages.contains(&"clang-99") {
+                return Err(ProcessError::Failed {
+                    program: "apt-get".to_owned(),
+                    status: std::process::ExitStatus::default(),
+                    said: ":\nE: Unable to locate package clang-99".to_owned(),
+                });
+            }
             *self.rustc.borrow_mut() = Some(*self.offered.borrow());
             Ok(())
         }
@@ -211,6 +224,31 @@ mod tests {
             ensure_on(&machine, &[RUSTC, NPM]).expect("1.96 is offered");
             assert_eq!(*machine.calls.borrow(), ["update", "install rustc-web"]);
         }
+    }
+
+    /// Breaks when one unknown package keeps all others from being installed, or when the reason runs over
+    /// several lines: the summary shows the first.
+    #[test]
+    fn an_unknown_package_does_not_stop_the_others() {
+        let machine = machine(None, "1.96.0");
+        let refused = ensure_on(&machine, &[RUSTC, CLANG]).expect_err("no clang");
+        assert_eq!(
+            *machine.calls.borrow(),
+            [
+                "update",
+                "install rustc-web clang-99",
+                "install rustc-web",
+                "install clang-99"
+            ]
+        );
+        let words = refused.to_string();
+        assert!(
+            words.starts_with(
+                "clang is wanted, none was found after apt-get install clang-99; E: Unable"
+            ),
+            "{words}"
+        );
+        assert_eq!(words.lines().count(), 1);
     }
 
     #[test]
