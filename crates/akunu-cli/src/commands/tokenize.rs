@@ -83,8 +83,11 @@ fn parse_ids(input: &str, vocab_size: usize) -> Result<Vec<u32>, Failure> {
 }
 
 fn write_line(ids: &[u32], out: &mut dyn Write) -> Result<(), Failure> {
-    let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
-    Ok(writeln!(out, "{}", ids.join(" "))?)
+    for (n, id) in ids.iter().enumerate() {
+        let space = if n == 0 { "" } else { " " };
+        write!(out, "{space}{id}")?;
+    }
+    Ok(writeln!(out)?)
 }
 
 fn write_table(tokenizer: &Tokenizer, ids: &[u32], out: &mut dyn Write) -> Result<(), Failure> {
