@@ -337,7 +337,12 @@ fn important_columns_lose_less() {
     ] {
         let plain = errors(dtype, &[]);
         let weighted = errors(dtype, &["--imatrix", text(&matrix)]);
-        assert!(weighted[1] < plain[1], "{dtype}: {weighted:?} {plain:?}");
+        // Odd columns against even ones; without importances they are alike.
+        let ratio = |[even, odd]: [f32; 2]| odd / even;
+        assert!(
+            ratio(weighted) < 0.9 * ratio(plain),
+            "{dtype}: {weighted:?} {plain:?}"
+        );
     }
     let after = GgufFile::open(&output).unwrap();
     let note = |key: &str| after.metadata().u32(key).unwrap();

@@ -3,7 +3,8 @@
 //! Each format reads as its formula: one file a format, one row of the table below each. Decoding is that
 //! of `akunu_types::block`, and gives the bits that ggml's own Python package gives. Encoding gives ggml's
 //! bytes for the plain formats. For the K formats many encodings are valid, and ours is the best that a
-//! least-squares search finds.
+//! least-squares search finds. Given [importances](Importance) of the columns, every quantised format
+//! but q8_0 searches, and weighs the errors by them.
 //!
 //! ```
 //! use akunu_gguf::quant::{dequantise, quantise};
