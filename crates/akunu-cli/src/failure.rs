@@ -1,5 +1,6 @@
 //! Why a command failed, in one sentence.
 
+use crate::interrupt;
 use akunu_cpu::CpuError;
 use akunu_engine::EngineError;
 use akunu_fetch::FetchError;
@@ -9,9 +10,6 @@ use akunu_tokenizer::TokenizerError;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-
-/// The exit code of a program that Ctrl-C ended, by convention 128 + SIGINT.
-pub const INTERRUPTED: u8 = 130;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -147,6 +145,12 @@ pub enum Failure {
     /// The text on standard input is not UTF-8.
     #[error("standard input: byte {0} is not UTF-8 text")]
     InputNotUtf8(usize),
+    /// More text than any model reads.
+    #[error("standard input: more than {} MiB of text, which no context holds; give it less", .0 >> 20)]
+    InputTooLong(u64),
+    /// There is no question.
+    #[error("there is no question: give one as an argument, or text on standard input")]
+    NothingAsked,
     /// What should be a token id is none.
     #[error("standard input: `{word}` is no token id from 0 to {}", vocab_size.saturating_sub(1))]
     NotAnId {
@@ -170,9 +174,12 @@ pub enum Failure {
     /// A result could not be turned into JSON.
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),
-    /// The user pressed Ctrl-C.
+    /// A signal came before there was a result.
     #[error("interrupted; nothing was written")]
     Interrupted,
+    /// A signal came in the middle of an answer.
+    #[error("interrupted")]
+    CutShort,
 }
 
 impl Failure {
@@ -199,8 +206,8 @@ impl Failure {
     /// What the process returns.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Interrupted | Failure::Fetch(FetchError::Cancelled) => {
-                ExitCode::from(INTERRUPTED)
+            Failure::Interrupted | Failure::CutShort | Failure::Fetch(FetchError::Cancelled) => {
+                ExitCode::from(interrupt::exit_code())
             }
             _ if self.is_closed_pipe() => ExitCode::SUCCESS,
             _ => ExitCode::FAILURE,

@@ -1,6 +1,7 @@
 //! `akunu-cli`: arguments, printing, progress and exit codes. Nothing else in Akunu prints.
 //!
-//! Exit codes: 0 done, 1 an error in one sentence on stderr, 2 wrong usage, 130 interrupted.
+//! Exit codes: 0 done, 1 an error in one sentence on stderr, 2 wrong usage, 130 interrupted by Ctrl-C,
+//! 143 terminated.
 #![forbid(unsafe_code)]
 
 mod cache;
@@ -15,6 +16,7 @@ mod progress;
 mod running;
 mod sampling;
 mod terminal;
+mod typed_ahead;
 mod units;
 
 use std::io::{self, BufWriter, Write};

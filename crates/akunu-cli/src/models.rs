@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 /// The model of those who name none.
 pub const DEFAULT: &str = "smollm2";
 
+/// What they are told.
+pub const LARGER: &str = "this is the smallest model; `akunu-cli pull qwen2.5-coder-1.5b` fetches a \
+                          larger one that answers better, for `chat -m qwen2.5-coder-1.5b`";
+
 /// The file or folder that `name` means, fetched if it is not here yet. A name of the catalogue comes
 /// first; `./name` is always a path.
 pub fn resolve(name: &str) -> Result<PathBuf, Failure> {

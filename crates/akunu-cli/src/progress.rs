@@ -1,12 +1,13 @@
 //! Progress on stderr: a bar on a terminal, a line or nothing elsewhere.
 
 use crate::interrupt::Interrupt;
+use akunu_engine::Reading;
 use akunu_fetch::{Meter, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a person waits without a word.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -58,4 +59,40 @@ pub fn download() -> impl Watch {
     let interrupt = Interrupt::listen();
     let meter = Meter::new(io::stderr(), io::stderr().is_terminal());
     meter.until(move || interrupt.check().is_err())
+}
+
+/// How far the reading of a prompt is, once that takes longer than a moment. It is gone from the
+/// terminal when the reading has ended.
+pub struct ReadingBar {
+    begin: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl ReadingBar {
+    /// The reading begins now.
+    pub fn new() -> ReadingBar {
+        ReadingBar {
+            begin: Instant::now(),
+            bar: None,
+        }
+    }
+
+    /// Shows how far it is, if it is time to.
+    pub fn show(&mut self, reading: Reading) {
+        if self.begin.elapsed() < PATIENCE {
+            return;
+        }
+        let template = "reading the prompt {bar:30} {pos}/{len} tokens, {eta} left";
+        let make = || bar(reading.total as u64, template).with_elapsed(self.begin.elapsed());
+        let bar = self.bar.get_or_insert_with(make);
+        bar.set_position(reading.done as u64);
+    }
+}
+
+impl Drop for ReadingBar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }

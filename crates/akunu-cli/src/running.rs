@@ -2,10 +2,13 @@
 
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
 use crate::models;
+use crate::progress::ReadingBar;
 use crate::terminal::{note, shown, warn};
 use akunu_engine::{
-    CancelFlag, GenerateOptions, Generation, Model, Sampling, SessionOptions, StopReason,
+    EngineError, Fed, GenerateOptions, Generation, Model, Sampling, Session, SessionOptions,
+    StopReason,
 };
 use clap::Args;
 use std::fs;
@@ -62,12 +65,30 @@ impl ModelArgs {
     }
 }
 
+/// Makes a prompt the content of a session. Ctrl-C ends it between two chunks, and a terminal shows how
+/// far it is when it takes long.
+pub fn read_prompt(
+    session: &mut Session,
+    ids: &[u32],
+    interrupt: &Interrupt,
+) -> Result<Fed, Failure> {
+    let mut bar = ReadingBar::new();
+    let fed = session.feed_watched(ids, &mut |reading| {
+        bar.show(reading);
+        interrupt.go_on()
+    });
+    fed.map_err(|error| match error {
+        EngineError::Cancelled { .. } => Failure::Interrupted,
+        other => other.into(),
+    })
+}
+
 /// Options for at most `max_tokens`, which Ctrl-C stops.
-pub fn options(max_tokens: usize, sampling: Sampling, cancel: &CancelFlag) -> GenerateOptions {
+pub fn options(max_tokens: usize, sampling: Sampling, interrupt: &Interrupt) -> GenerateOptions {
     GenerateOptions {
         max_tokens,
         sampling,
-        cancel: cancel.clone(),
+        cancel: interrupt.flag().clone(),
         ..GenerateOptions::default()
     }
 }

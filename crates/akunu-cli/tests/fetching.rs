@@ -77,7 +77,7 @@ fn the_default_model_comes_from_the_cache() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stdout, format!("{}\n", file.display()));
     let question = "What is the capital of France?";
-    let run = newcomer.runs(&["chat", question, "-n", "12", "--ctx", "128"]);
+    let run = newcomer.runs(&["chat", question, "-n", "12", "--temp", "0"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("Paris"), "{}", run.stdout);
 }
@@ -287,7 +287,7 @@ fn names_are_listed_and_unknown_ones_get_the_list() {
         "smollm2, gemma3-270m, qwen2.5-coder-1.5b",
     );
     assert_error(
-        &newcomer.runs(&["chat", "-m", "gpt-9"]),
+        &newcomer.runs(&["chat", "Hello", "-m", "gpt-9"]),
         "smollm2, gemma3-270m, qwen2.5-coder-1.5b",
     );
     assert_error(&newcomer.runs(&["pull", "jfk"]), "cannot be run as a model");

@@ -10,7 +10,6 @@ mod speed_test;
 use super::Run;
 use crate::device::{DeviceArgs, usable_threads};
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
 use crate::models;
 use crate::progress;
 use crate::running::warn_beyond_training;
@@ -158,12 +157,12 @@ impl BenchCommand {
             let barrier = measure_barrier(threads).ok();
             group.barrier_us = barrier.map(|time| time.as_secs_f64() * 1e6);
         }
+        bench.check_interrupt()?;
         Ok(group)
     }
 
     /// Runs each test as often as asked for; a terminal shows which one, and for how long.
     fn measure(&self, bench: &mut Bench, tests: &[Test]) -> Result<Vec<Outcome>, Failure> {
-        let interrupt = Interrupt::listen();
         let n_warmups = u32::from(!self.no_warmup);
         let n_runs = u64::from(self.runs + n_warmups) * tests.len() as u64;
         let bar = progress::bar(n_runs, "{bar:30} {pos}/{len} {elapsed:>4}  {msg}");
@@ -173,7 +172,6 @@ impl BenchCommand {
             bar.set_message(test.to_string());
             let mut samples = Vec::new();
             for run in 0..self.runs + n_warmups {
-                interrupt.check()?;
                 let speed = bench.run(test)?;
                 if run >= n_warmups {
                     samples.push(speed);

@@ -1,31 +1,43 @@
 //! `chat`: asks a model, once or line by line.
 
 mod conversation;
+mod editing;
 mod lines;
+mod quoted;
+mod saved;
+mod settings;
 mod slash;
 mod turns;
+mod window;
 
 use super::Run;
 use crate::failure::Failure;
-use crate::interrupt;
-use crate::running::ModelArgs;
+use crate::models;
+use crate::running::{Loaded, ModelArgs};
 use crate::sampling::SamplingArgs;
 use crate::terminal::note;
+use crate::typed_ahead::TypedAhead;
 use akunu_engine::EngineError;
-use clap::Parser;
-use conversation::Conversation;
+use clap::{Parser, ValueEnum};
+use conversation::{Conversation, Manner};
 use lines::{Line, Lines};
+use settings::Settings;
 use slash::Slash;
-use std::io::Write;
+use std::io::{self, IsTerminal, Read, Write};
 
 /// Ask a model, once or line by line
 ///
-/// With a PROMPT it answers and exits. Without one it reads a line, answers, and goes on with the next
-/// in the same conversation; /help lists what else can be typed. Ctrl-C stops an answer, Ctrl-D leaves.
+/// With a PROMPT it answers and exits; text that is piped to it is added to the prompt, or is the
+/// question by itself. Otherwise it reads a line, answers, and goes on with the next in the same
+/// conversation; /help lists what else can be typed, and """ begins and ends a question of several lines.
+/// Ctrl-C stops an answer, Ctrl-D leaves.
+///
+/// Tokens are drawn as the model's own files suggest; --temp 0 gives the same answer every time.
 #[derive(Parser)]
 #[command(name = "chat")]
 pub struct Chat {
     /// What to ask
+    #[arg(conflicts_with = "lines")]
     prompt: Option<String>,
     #[command(flatten)]
     model: ModelArgs,
@@ -35,52 +47,134 @@ pub struct Chat {
     /// At most this many tokens an answer
     #[arg(short, value_name = "N", default_value_t = 512)]
     n: usize,
+    /// Take each line of piped text as a question or a command, in one conversation
+    #[arg(long)]
+    lines: bool,
+    /// What happens when the context is full
+    #[arg(long, value_enum, default_value = "slide")]
+    overflow: OnOverflow,
+    /// Print one JSON object for each answer: text, tokens, seed, timings and why it ended
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     sampling: SamplingArgs,
 }
 
+/// What happens when the context is full.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum OnOverflow {
+    /// The oldest turns are forgotten, and it goes on; the system prompt stays
+    Slide,
+    /// The answer ends, and /reset begins anew
+    Stop,
+}
+
 impl Run for Chat {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        let question = self.question()?;
+        let is_person = question.is_none() && lines::is_person();
+        // What is typed while the model loads is the first question.
+        let _typed_ahead = is_person.then(TypedAhead::keep);
         let loaded = self.model.load()?;
+        let mut talk = self.conversation(&loaded)?;
+        if let Some(question) = question {
+            return talk.answer(&question, out);
+        }
+        if is_person {
+            self.welcome(&loaded, &talk);
+        }
+        converse(&mut talk, out)
+    }
+}
+
+impl Chat {
+    /// The only question, if this is no conversation.
+    fn question(&self) -> Result<Option<String>, Failure> {
+        let is_piped = !self.lines && !io::stdin().is_terminal();
+        let piped = match is_piped {
+            true => read_all(io::stdin().lock())?,
+            false => String::new(),
+        };
+        let question = match (&self.prompt, piped.trim_end()) {
+            (None, _) if !is_piped => return Ok(None),
+            (None, piped) => piped.to_string(),
+            (Some(prompt), "") => prompt.clone(),
+            (Some(prompt), piped) => format!("{prompt}\n\n{piped}"),
+        };
+        match question.trim().is_empty() {
+            true => Err(Failure::NothingAsked),
+            false => Ok(Some(question)),
+        }
+    }
+
+    fn conversation<'m>(&self, loaded: &'m Loaded) -> Result<Conversation<'m>, Failure> {
         let session = loaded.model.session(self.model.session())?;
-        let cancel = interrupt::cancel_flag();
-        let sampling = self.sampling.sampling();
-        let mut talk = Conversation::new(session, sampling, self.n, cancel);
-        talk.begin(self.system);
-        if let Some(prompt) = &self.prompt {
-            return talk.answer(prompt, out);
-        }
-        let mut lines = Lines::open()?;
-        if lines.is_interactive() {
-            let name = loaded.model.path().file_stem().unwrap_or_default();
-            let (name, context) = (name.to_string_lossy(), talk.context());
-            note(&format!(
-                "{name} on {}, {context} tokens of context; /help lists the commands",
-                loaded.device
-            ));
-        }
-        loop {
-            match lines.next()? {
-                Line::End => return Ok(()),
-                Line::Text(text) if text.trim().is_empty() => {}
-                Line::Text(text) => match Slash::parse(text.trim()) {
-                    None => forgive(talk.answer(&text, out))?,
-                    Some(Ok(Slash::Quit)) => return Ok(()),
-                    Some(Ok(command)) => forgive(command.run(&mut talk))?,
-                    Some(Err(wrong)) => note(&wrong),
-                },
-            }
+        let settings = Settings {
+            sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
+            max_tokens: self.n,
+        };
+        let manner = Manner {
+            slides: self.overflow == OnOverflow::Slide,
+            json: self.json,
+        };
+        let mut talk = Conversation::new(session, settings, manner);
+        talk.begin(self.system.clone());
+        Ok(talk)
+    }
+
+    /// Says whom one talks to.
+    fn welcome(&self, loaded: &Loaded, talk: &Conversation) {
+        let name = loaded.model.path().file_stem().unwrap_or_default();
+        let (name, context) = (name.to_string_lossy(), talk.context());
+        note(&format!(
+            "{name} on {}, {context} tokens of context; /help lists the commands",
+            loaded.device
+        ));
+        if self.model.model == models::DEFAULT {
+            note(models::LARGER);
         }
     }
 }
 
+/// Answers line by line, until there are no more.
+fn converse(talk: &mut Conversation, out: &mut dyn Write) -> Result<(), Failure> {
+    let mut lines = Lines::open()?;
+    let mut was_answered = false;
+    loop {
+        let next = || lines.next(was_answered);
+        let line = talk.interrupt().while_waiting(next)?;
+        let done = match line {
+            Line::End => return Ok(()),
+            Line::Quoted(text) => talk.answer(&text, out),
+            Line::Typed(text) if text.trim().is_empty() => continue,
+            Line::Typed(text) => match Slash::parse(text.trim()) {
+                None => talk.answer(&text, out),
+                Some(Ok(Slash::Quit)) => return Ok(()),
+                Some(Ok(command)) => command.run(talk, &mut lines, out),
+                Some(Err(wrong)) => {
+                    note(&wrong);
+                    Ok(())
+                }
+            },
+        };
+        was_answered = done.is_ok();
+        forgive(done, talk)?;
+    }
+}
+
 /// A line that cannot be done is told, and the conversation goes on; a broken device or output ends it.
-fn forgive(done: Result<(), Failure>) -> Result<(), Failure> {
+fn forgive(done: Result<(), Failure>, talk: &Conversation) -> Result<(), Failure> {
     match done {
+        Err(Failure::CutShort | Failure::Interrupted) if talk.interrupt().ends_program() => done,
+        Err(Failure::CutShort) => Ok(()),
+        Err(Failure::Interrupted) => {
+            note("stopped: the question was not answered");
+            Ok(())
+        }
         Err(Failure::Engine(EngineError::ContextFull { needed, context })) => {
             note(&format!(
-                "the conversation has {needed} tokens and the context holds {context}: /reset begins \
-                 anew, --ctx gives more room"
+                "the question needs {needed} tokens and the context holds {context}: shorten it, \
+                 /reset begins anew, --ctx gives more room"
             ));
             Ok(())
         }
@@ -95,4 +189,18 @@ fn forgive(done: Result<(), Failure>) -> Result<(), Failure> {
         }
         done => done,
     }
+}
+
+/// Text beyond this is more than any context holds.
+const MAX_PIPED: u64 = 64 << 20;
+
+/// All of a text that is piped to us.
+fn read_all(from: impl Read) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    from.take(MAX_PIPED + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_PIPED {
+        return Err(Failure::InputTooLong(MAX_PIPED));
+    }
+    String::from_utf8(bytes)
+        .map_err(|error| Failure::InputNotUtf8(error.utf8_error().valid_up_to()))
 }

@@ -4,11 +4,11 @@ mod output;
 
 use super::Run;
 use crate::failure::Failure;
-use crate::interrupt;
+use crate::interrupt::Interrupt;
 use crate::progress;
-use crate::running::{ModelArgs, options, read_text, warn_beyond_training};
+use crate::running::{ModelArgs, options, read_prompt, read_text, warn_beyond_training};
 use crate::sampling::SamplingArgs;
-use akunu_engine::Overflow;
+use akunu_engine::{Overflow, StopReason};
 use akunu_tokenizer::EncodeOptions;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, ValueEnum};
@@ -92,11 +92,11 @@ impl Run for Generate {
         let mut session = loaded.model.session(self.model.session())?;
 
         let begin = Instant::now();
-        session.feed(&prompt_ids)?;
+        let interrupt = Interrupt::listen();
+        read_prompt(&mut session, &prompt_ids, &interrupt)?;
         let prefill = begin.elapsed();
-        let cancel = interrupt::cancel_flag();
         let sampling = self.sampling.sampling();
-        let mut options = options(self.n.0, sampling, &cancel);
+        let mut options = options(self.n.0, sampling, &interrupt);
         options.stop.clone_from(&self.stop);
         options.overflow = match self.overflow {
             OnOverflow::Stop => Overflow::Stop,
@@ -108,7 +108,10 @@ impl Run for Generate {
             prefill,
             seed: sampling.seed,
         };
-        self.style().write(session.generate(options)?, &asked, out)
+        match self.style().write(session.generate(options)?, &asked, out)? {
+            StopReason::Cancelled => Err(Failure::CutShort),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{Loaded, ModelArgs, rate, read_text, warn_beyond_training};
-use akunu_engine::{Session, SessionOptions};
+use akunu_engine::{EngineError, Session, SessionOptions};
 use clap::Parser;
 use serde_json::json;
 use std::io::Write;
@@ -84,9 +84,12 @@ fn score(session: &mut Session, chunks: &[Vec<u32>]) -> Result<Scores, Failure> 
     bar.enable_steady_tick(progress::TICK);
     let mut scores = Scores::default();
     for chunk in chunks {
-        interrupt.check()?;
         let from = chunk.len() / 2 + 1;
-        scores.add(&session.score(chunk, from)?);
+        let logs = session.score_watched(chunk, from, &mut |_| interrupt.go_on());
+        scores.add(&logs.map_err(|error| match error {
+            EngineError::Cancelled { .. } => Failure::Interrupted,
+            other => other.into(),
+        })?);
         bar.set_message(format!("perplexity {:.4}", scores.perplexity()));
         bar.inc(1);
     }

@@ -1,6 +1,8 @@
 //! The tests themselves: what is timed, and what is not.
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::running::read_prompt;
 use akunu_engine::{Batch, GenerateOptions, Model, Progress, SequenceId, Session, SessionOptions};
 use std::fmt;
 use std::time::Instant;
@@ -77,6 +79,7 @@ pub struct Bench<'m> {
     options: SessionOptions,
     session: Session<'m>,
     others: Vec<Session<'m>>,
+    interrupt: Interrupt,
 }
 
 impl<'m> Bench<'m> {
@@ -91,10 +94,11 @@ impl<'m> Bench<'m> {
             model,
             options,
             others: Vec::new(),
+            interrupt: Interrupt::listen(),
         })
     }
 
-    /// Runs a test, and returns tokens a second.
+    /// Runs a test, and returns tokens a second. A signal ends it between two chunks or steps.
     pub fn run(&mut self, test: &Test) -> Result<f64, Failure> {
         self.session.clear();
         let (tokens, seconds) = match *test {
@@ -113,20 +117,27 @@ impl<'m> Bench<'m> {
                 (tokens * sequences, seconds)
             }
         };
+        self.check_interrupt()?;
         Ok(f64::from(tokens) / seconds)
+    }
+
+    /// An error when a signal asked us to stop.
+    pub fn check_interrupt(&self) -> Result<(), Failure> {
+        self.interrupt.check()
     }
 
     fn read(&mut self, tokens: u32) -> Result<f64, Failure> {
         let ids = self.tokens(0, tokens);
         let begin = Instant::now();
-        self.session.feed(&ids)?;
+        read_prompt(&mut self.session, &ids, &self.interrupt)?;
         Ok(begin.elapsed().as_secs_f64())
     }
 
     fn write(&mut self, tokens: u32, depth: u32) -> Result<f64, Failure> {
         let ids = self.tokens(0, depth.max(1));
-        self.session.feed(&ids)?;
-        let mut generation = self.session.generate(options(tokens))?;
+        read_prompt(&mut self.session, &ids, &self.interrupt)?;
+        let options = options(tokens, &self.interrupt);
+        let mut generation = self.session.generate(options)?;
         // The first one is chosen from what the prompt gave: no step of decoding.
         generation.next().transpose()?;
         let begin = Instant::now();
@@ -150,8 +161,9 @@ impl<'m> Bench<'m> {
                 None => self.model.session(self.options)?,
             };
             session.clear();
-            session.feed(&self.tokens(sequence, depth.max(1)))?;
-            joined.push(batch.join(session, options(tokens))?);
+            let ids = self.tokens(sequence, depth.max(1));
+            read_prompt(&mut session, &ids, &self.interrupt)?;
+            joined.push(batch.join(session, options(tokens, &self.interrupt))?);
         }
         Ok(joined)
     }
@@ -165,10 +177,11 @@ impl<'m> Bench<'m> {
 }
 
 /// Options for `tokens` steps, whatever the model says: the first token comes before them.
-fn options(tokens: u32) -> GenerateOptions {
+fn options(tokens: u32, interrupt: &Interrupt) -> GenerateOptions {
     GenerateOptions {
         max_tokens: tokens as usize + 1,
         ignore_end: true,
+        cancel: interrupt.flag().clone(),
         ..GenerateOptions::default()
     }
 }

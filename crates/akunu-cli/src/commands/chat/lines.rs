@@ -1,99 +1,171 @@
-//! Where questions come from: a person at a terminal, with line editing and history, or a pipe.
+//! Where questions come from: a person at a terminal, with line editing and history, or plain lines.
 
+use super::editing::Editing;
+use super::quoted;
 use crate::cache;
 use crate::failure::Failure;
 use crate::terminal::{note, prompt};
 use rustyline::Editor;
-use rustyline::config::Config;
+use rustyline::config::{CompletionType, Config};
 use rustyline::error::ReadlineError;
 use rustyline::history::FileHistory;
-use std::io::{self, BufRead, IsTerminal};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 const HISTORY_LINES: usize = 1000;
 
+/// Terminals that cannot move their cursor.
+const WITHOUT_EDITING: [&str; 3] = ["dumb", "cons25", "emacs"];
+
+/// A Ctrl-C so soon after the end of an answer was meant for the answer.
+const LATE: Duration = Duration::from_millis(500);
+
 /// What came next.
 pub enum Line {
-    Text(String),
+    /// A question or a command.
+    Typed(String),
+    /// A question between quotation marks.
+    Quoted(String),
     End,
 }
 
 /// Reads line by line.
 pub enum Lines {
     /// A person, whose lines are kept in a file.
-    Person {
-        editor: Box<Editor<(), FileHistory>>,
-        history: Option<PathBuf>,
-    },
-    /// A file or another program.
-    Pipe,
+    Person(Box<Person>),
+    /// A file, another program, or a terminal without editing.
+    Plain,
+}
+
+/// A person at a terminal.
+pub struct Person {
+    editor: Editor<Editing, FileHistory>,
+    history: Option<PathBuf>,
+    /// A line that came instead of a yes or no.
+    pending: Option<String>,
+}
+
+/// Whether a person sits there, who can edit lines.
+pub fn is_person() -> bool {
+    let term = std::env::var("TERM").unwrap_or_default();
+    let can_edit = !WITHOUT_EDITING.contains(&term.as_str());
+    io::stdin().is_terminal() && io::stdout().is_terminal() && can_edit
 }
 
 impl Lines {
     /// Reads from standard input, whatever that is.
     pub fn open() -> Result<Lines, Failure> {
-        if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-            return Ok(Lines::Pipe);
+        if !is_person() {
+            return Ok(Lines::Plain);
         }
         let config = Config::builder()
             .max_history_size(HISTORY_LINES)?
             .history_ignore_space(true)
-            .auto_add_history(true)
+            .completion_type(CompletionType::List)
             .build();
-        let mut editor = Box::new(Editor::with_config(config)?);
+        let mut editor = Editor::with_config(config)?;
+        editor.set_helper(Some(Editing::default()));
         let history = cache::folder().map(|folder| folder.join("history"));
         if let Some(path) = &history {
             // There is none at the first time.
             let _ = editor.load_history(path);
         }
-        Ok(Lines::Person { editor, history })
+        Ok(Lines::Person(Box::new(Person {
+            editor,
+            history,
+            pending: None,
+        })))
     }
 
-    /// Whether somebody sits there.
-    pub fn is_interactive(&self) -> bool {
-        matches!(self, Lines::Person { .. })
-    }
-
-    /// The next line. Ctrl-C at the prompt clears the line; twice, it leaves.
-    pub fn next(&mut self) -> Result<Line, Failure> {
-        let Lines::Person { editor, .. } = self else {
-            return piped();
+    /// The next line. `was_answered` says that the one before was answered to the end.
+    pub fn next(&mut self, was_answered: bool) -> Result<Line, Failure> {
+        let text = match self {
+            Lines::Person(person) => person.next(was_answered)?,
+            Lines::Plain => plain()?,
         };
-        let mut asked_to_leave = false;
+        Ok(match text {
+            None => Line::End,
+            Some(text) => match quoted::inside(&text) {
+                Some(inner) => Line::Quoted(inner),
+                None => Line::Typed(text),
+            },
+        })
+    }
+
+    /// Asks for a yes or no; `None` when there is nobody to ask.
+    pub fn confirm(&mut self, question: &str) -> Result<Option<bool>, Failure> {
+        let Lines::Person(person) = self else {
+            return Ok(None);
+        };
+        person.confirm(question).map(Some)
+    }
+}
+
+impl Person {
+    /// The next line; `None` at the end. Ctrl-C clears a line, and leaves where there is none.
+    fn next(&mut self, was_answered: bool) -> Result<Option<String>, Failure> {
+        if let Some(pending) = self.pending.take() {
+            return Ok(Some(pending));
+        }
+        let mut late = was_answered;
         loop {
-            match editor.readline(&prompt()) {
-                Ok(text) => return Ok(Line::Text(text)),
-                Err(ReadlineError::Eof) => return Ok(Line::End),
-                Err(ReadlineError::Interrupted) if asked_to_leave => return Ok(Line::End),
+            let begin = Instant::now();
+            match self.editor.readline(&prompt()) {
+                Ok(text) => {
+                    self.remember(&text);
+                    return Ok(Some(text));
+                }
+                Err(ReadlineError::Eof) => return Ok(None),
                 Err(ReadlineError::Interrupted) => {
+                    let has_text = self.editor.helper().is_some_and(Editing::has_text);
+                    late &= begin.elapsed() < LATE;
+                    if !has_text && !late {
+                        return Ok(None);
+                    }
                     note("Ctrl-C again or Ctrl-D leaves");
-                    asked_to_leave = true;
+                    late = false;
                 }
                 Err(other) => return Err(other.into()),
             }
         }
     }
-}
 
-/// A line of standard input; bytes that are no text are an error, as everywhere.
-fn piped() -> Result<Line, Failure> {
-    let mut text = String::new();
-    Ok(match io::stdin().lock().read_line(&mut text)? {
-        0 => Line::End,
-        _ => Line::Text(text.trim_end_matches(['\r', '\n']).to_string()),
-    })
-}
+    /// Whether a person says yes. Something else than yes or no is kept as the next line.
+    fn confirm(&mut self, question: &str) -> Result<bool, Failure> {
+        match self.editor.readline(question) {
+            Ok(text) => match text.trim().to_lowercase().as_str() {
+                "y" | "yes" => return Ok(true),
+                "n" | "no" | "" => {}
+                _ => self.pending = Some(text),
+            },
+            Err(ReadlineError::Eof | ReadlineError::Interrupted) => {}
+            Err(other) => return Err(other.into()),
+        }
+        Ok(false)
+    }
 
-impl Drop for Lines {
-    /// Keeps the history. A conversation that went well does not fail for it.
-    fn drop(&mut self) {
-        if let Lines::Person {
-            editor,
-            history: Some(path),
-        } = self
-        {
+    /// Keeps a line in the history. A conversation that goes well does not fail for it.
+    fn remember(&mut self, text: &str) {
+        let _ = self.editor.add_history_entry(text);
+        if let Some(path) = &self.history {
             let _ = path.parent().map(std::fs::create_dir_all);
-            let _ = editor.save_history(path);
+            let _ = self.editor.append_history(path);
         }
     }
+}
+
+/// The next text of standard input: a line, or several between quotation marks. Bytes that are no text
+/// are an error, as everywhere.
+fn plain() -> Result<Option<String>, Failure> {
+    if io::stdin().is_terminal() {
+        write!(io::stderr(), "> ")?;
+    }
+    let mut text = String::new();
+    let mut input = io::stdin().lock();
+    while input.read_line(&mut text)? > 0 && quoted::is_open(&text) {}
+    Ok(match text.is_empty() {
+        true => None,
+        false => Some(text.trim_end_matches(['\r', '\n']).to_string()),
+    })
 }

@@ -1,36 +1,68 @@
 //! The commands of a conversation: lines that begin with a slash.
 
 use super::conversation::Conversation;
+use super::lines::Lines;
+use super::saved;
 use crate::failure::Failure;
 use crate::terminal::note;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// A command.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Slash {
     Help,
+    Regen,
+    Undo,
     Reset,
     System(String),
+    Set(String),
     Stats,
-    Save(PathBuf),
+    Save { path: PathBuf, replace: bool },
     Load(PathBuf),
     Quit,
 }
 
-/// Name, what follows it, and what it does.
-const COMMANDS: [(&str, &str, &str); 7] = [
+/// Name, what follows it (in brackets what may be left out), and what it does.
+const COMMANDS: [(&str, &str, &str); 11] = [
     ("/help", "", "this list"),
+    ("/regen", "", "answer the last question again"),
+    ("/undo", "", "take the last question and its answer back"),
     ("/reset", "", "forget the conversation"),
     (
         "/system",
         "TEXT",
         "begin anew, with this told to the model before",
     ),
-    ("/stats", "", "context used and speed"),
-    ("/save", "FILE", "write the conversation to a file"),
+    (
+        "/set",
+        "[NAME VALUE]",
+        "show or change temp, top_k, top_p, min_p, repeat_penalty, seed, max_tokens",
+    ),
+    (
+        "/stats",
+        "",
+        "context used, speed, and how tokens are chosen",
+    ),
+    (
+        "/save",
+        "[--force] FILE",
+        "write the conversation to a file",
+    ),
     ("/load", "FILE", "go on with the conversation of a file"),
     ("/quit", "", "leave, as Ctrl-D does"),
+    ("/exit", "", "the same"),
 ];
+
+/// What is typed besides commands.
+const KEYS: &str = "  \"\"\"                  begins and ends a question of several lines\n  \
+    Tab                  completes commands and file names\n  \
+    Ctrl-C               stops an answer, clears a line, leaves at an empty one";
+
+/// The names of all commands.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(name, ..)| *name)
+}
 
 impl Slash {
     /// The command of a line: `None` when it is none, an error in words when it is a wrong one.
@@ -44,24 +76,43 @@ impl Slash {
         let Some((name, argument, _)) = known else {
             return Some(Err(format!("there is no {name}; /help lists the commands")));
         };
-        if !argument.is_empty() && rest.is_empty() {
-            return Some(Err(format!("{name} wants a {argument} after it")));
+        let wanted = argument.rsplit_once("] ").map_or(*argument, |(_, it)| it);
+        let file = rest.strip_prefix("--force ").unwrap_or(rest).trim();
+        if !wanted.is_empty() && !wanted.starts_with('[') && (rest.is_empty() || file == "--force")
+        {
+            return Some(Err(format!("{name} wants a {wanted} after it")));
         }
         Some(Ok(match *name {
+            "/regen" => Slash::Regen,
+            "/undo" => Slash::Undo,
             "/reset" => Slash::Reset,
             "/system" => Slash::System(rest.to_string()),
+            "/set" => Slash::Set(rest.to_string()),
             "/stats" => Slash::Stats,
-            "/save" => Slash::Save(rest.into()),
+            "/save" => Slash::Save {
+                path: file.into(),
+                replace: file.len() < rest.len(),
+            },
             "/load" => Slash::Load(rest.into()),
-            "/quit" => Slash::Quit,
+            "/quit" | "/exit" => Slash::Quit,
             _ => Slash::Help,
         }))
     }
 
-    /// Does it.
-    pub fn run(self, talk: &mut Conversation) -> Result<(), Failure> {
+    /// Does what it says, but for leaving.
+    pub fn run(
+        self,
+        talk: &mut Conversation,
+        lines: &mut Lines,
+        out: &mut dyn Write,
+    ) -> Result<(), Failure> {
         match self {
             Slash::Help => note(&help()),
+            Slash::Regen => return talk.answer_again(out),
+            Slash::Undo => note(match talk.undo() {
+                Some(_) => "the last question and its answer are taken back",
+                None => "there is no question to take back",
+            }),
             Slash::Reset => {
                 talk.reset();
                 note("the conversation begins anew");
@@ -70,21 +121,62 @@ impl Slash {
                 talk.begin(Some(text));
                 note("the conversation begins anew, with that told before");
             }
+            Slash::Set(text) => match talk.settings.set(&text) {
+                Ok(values) => note(&values),
+                Err(wrong) => note(&wrong),
+            },
             Slash::Stats => note(&talk.stats()),
-            Slash::Save(path) => talk.save(&path)?,
-            Slash::Load(path) => talk.load(&path)?,
+            Slash::Save { path, replace } => return save(talk, lines, path, replace),
+            Slash::Load(path) => {
+                let messages = saved::read(&path)?;
+                let n = messages.len();
+                talk.go_on_with(messages);
+                note(&format!("{n} messages loaded from {}", path.display()));
+            }
             Slash::Quit => {}
         }
         Ok(())
     }
 }
 
+/// Saves the conversation; a file that exists only when that is wanted.
+fn save(
+    talk: &Conversation,
+    lines: &mut Lines,
+    path: PathBuf,
+    replace: bool,
+) -> Result<(), Failure> {
+    let shown = path.display();
+    if !replace && path.symlink_metadata().is_ok() {
+        let question = format!("{shown} exists: replace it? [y/N] ");
+        let ask = || lines.confirm(&question);
+        match talk.interrupt().while_waiting(ask)? {
+            Some(true) => {}
+            Some(false) => {
+                note("not saved");
+                return Ok(());
+            }
+            None => {
+                note(&format!(
+                    "{shown} exists and is left as it is: /save --force {shown} replaces it"
+                ));
+                return Ok(());
+            }
+        }
+    }
+    saved::write(talk.messages(), &path)?;
+    let n = talk.messages().len();
+    note(&format!("{n} messages saved to {shown}"));
+    Ok(())
+}
+
 fn help() -> String {
     let line = |(name, argument, what): &(&str, &str, &str)| {
         let command = format!("{name} {argument}");
-        format!("  {command:<14} {what}")
+        format!("  {command:<20} {what}")
     };
-    let lines: Vec<String> = COMMANDS.iter().map(line).collect();
+    let mut lines: Vec<String> = COMMANDS.iter().map(line).collect();
+    lines.push(KEYS.to_string());
     lines.join("\n")
 }
 
@@ -96,21 +188,27 @@ mod tests {
     fn lines_are_questions_commands_or_mistakes() {
         assert_eq!(Slash::parse("What is 1/2?"), None);
         assert_eq!(Slash::parse("/reset"), Some(Ok(Slash::Reset)));
-        let save = Slash::Save("my talk.json".into());
-        assert_eq!(Slash::parse("/save  my talk.json"), Some(Ok(save)));
-        let wrong = Slash::parse("/rest").unwrap().unwrap_err();
-        assert!(
-            wrong.contains("/rest") && wrong.contains("/help"),
-            "{wrong}"
-        );
-        let wrong = Slash::parse("/load").unwrap().unwrap_err();
-        assert!(wrong.contains("wants a FILE"), "{wrong}");
+        assert_eq!(Slash::parse("/exit"), Some(Ok(Slash::Quit)));
+        let save = |replace| Slash::Save {
+            path: "my talk.json".into(),
+            replace,
+        };
+        assert_eq!(Slash::parse("/save  my talk.json"), Some(Ok(save(false))));
+        let forced = Slash::parse("/save --force my talk.json");
+        assert_eq!(forced, Some(Ok(save(true))));
+        assert_eq!(Slash::parse("/set"), Some(Ok(Slash::Set(String::new()))));
+        let wrong = |line| Slash::parse(line).unwrap().unwrap_err();
+        let said = wrong("/rest");
+        assert!(said.contains("/rest") && said.contains("/help"), "{said}");
+        for line in ["/load", "/save", "/save --force"] {
+            assert!(wrong(line).contains("wants a FILE"), "{line}");
+        }
     }
 
     /// A name in the list that `parse` does not know would give the help.
     #[test]
     fn every_command_of_the_help_is_understood() {
-        for (name, ..) in COMMANDS.iter().filter(|(name, ..)| *name != "/help") {
+        for name in names().filter(|name| *name != "/help") {
             let parsed = Slash::parse(&format!("{name} x"));
             assert!(!matches!(parsed, Some(Ok(Slash::Help))), "{name}");
         }

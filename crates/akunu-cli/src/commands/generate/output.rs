@@ -8,7 +8,7 @@
 
 use crate::failure::Failure;
 use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
-use akunu_engine::Generation;
+use akunu_engine::{Generation, StopReason};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -34,29 +34,33 @@ pub struct Asked<'a> {
 }
 
 impl Style {
-    /// Takes all tokens of a generation and writes them.
+    /// Takes all tokens of a generation and writes them; why they ended is the result.
     pub fn write(
         self,
         generation: Generation,
         asked: &Asked,
         out: &mut dyn Write,
-    ) -> Result<(), Failure> {
-        match self {
+    ) -> Result<StopReason, Failure> {
+        let answer = match self {
             Style::Text => {
-                collect(generation, out)?;
-                Ok(writeln!(out)?)
+                let answer = collect(generation, out)?;
+                writeln!(out)?;
+                answer
             }
             Style::Json => {
                 let answer = collect(generation, &mut io::sink())?;
-                line(&whole(asked, &answer), out)
+                line(&whole(asked, &answer), out)?;
+                answer
             }
             Style::JsonLines => {
                 let answer = follow(generation, |id, text| {
                     line(&json!({ "id": id, "text": text }), out)
                 })?;
-                line(&summary(asked, &answer), out)
+                line(&summary(asked, &answer), out)?;
+                answer
             }
-        }
+        };
+        Ok(answer.stop)
     }
 }
 

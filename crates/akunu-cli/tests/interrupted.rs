@@ -1,0 +1,103 @@
+//! Signals in the middle of long work: it ends soon, and the exit code says by which signal.
+//!
+//! Each of these runs takes many seconds when nobody looks at the signal, and then ends with another code.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
+
+mod program;
+
+use program::{command, smollm2};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+fn begin(arguments: &[&str]) -> Child {
+    let mut command = command(arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::piped());
+    command.stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill")
+        .args([name, &child.id().to_string()])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+/// Waits until the model is loaded: from then on the process has read its weights, and listens.
+fn wait_until_busy(child: &Child) {
+    let status = PathBuf::from(format!("/proc/{}/status", child.id()));
+    for _ in 0..600 {
+        std::thread::sleep(Duration::from_millis(50));
+        if !Path::new("/proc").exists() {
+            return std::thread::sleep(Duration::from_secs(3));
+        }
+        let text = std::fs::read_to_string(&status).unwrap();
+        if text.contains("SigCgt:") && catches_sigint(&text) {
+            // The flag is looked at between chunks, of which the first has begun by then or not.
+            return std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+    panic!("it never began to listen");
+}
+
+/// Bit 1 of the mask of caught signals is SIGINT, which is signal 2.
+fn catches_sigint(status: &str) -> bool {
+    let line = status.lines().find(|line| line.starts_with("SigCgt:"));
+    let mask = line.and_then(|line| line.split_whitespace().nth(1));
+    let mask = u64::from_str_radix(mask.unwrap(), 16).unwrap();
+    mask & 0b10 != 0
+}
+
+fn ended_by(name: &str, arguments: &[&str]) -> Output {
+    let child = begin(arguments);
+    wait_until_busy(&child);
+    signal(&child, name);
+    child.wait_with_output().unwrap()
+}
+
+fn assert_politely(done: &Output, code: i32) {
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(code), "{said}");
+    assert!(said.contains("interrupted"), "{said}");
+}
+
+/// A text of so many words that reading it takes long.
+fn long_text(folder: &Path) -> String {
+    let path = folder.join("long.txt");
+    std::fs::write(&path, "a word and another ".repeat(3_000)).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+#[test]
+fn a_long_prompt_is_not_read_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, text) = (smollm2(), long_text(folder.path()));
+    let arguments = [
+        "generate", "-m", &model, "-f", &text, "--ctx", "16000", "-t", "1",
+    ];
+    let done = ended_by("-INT", &arguments);
+    assert_politely(&done, 130);
+    assert!(done.stdout.is_empty());
+}
+
+#[test]
+fn bench_ends_at_once() {
+    let model = smollm2();
+    let arguments = ["bench", "-m", &model, "-p", "16000", "-t", "1"];
+    assert_politely(&ended_by("-INT", &arguments), 130);
+    let writing = ["bench", "-m", &model, "-p", "0", "-n", "8000"];
+    assert_politely(&ended_by("-TERM", &writing), 143);
+    let together = [&writing[..], &["--batch", "2", "--no-warmup"]].concat();
+    assert_politely(&ended_by("-TERM", &together), 143);
+}
+
+#[test]
+fn perplexity_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, text) = (smollm2(), long_text(folder.path()));
+    let whole = ["perplexity", "-m", &model, "-f", &text, "--ctx", "12000"];
+    assert_politely(&ended_by("-TERM", &whole), 143);
+    let chunks = ["perplexity", "-m", &model, "-f", &text];
+    assert_politely(&ended_by("-INT", &chunks), 130);
+}
