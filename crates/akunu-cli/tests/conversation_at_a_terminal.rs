@@ -127,7 +127,10 @@ fn what_is_typed_meanwhile_is_asked_later_and_not_shown_before() {
 /// Ctrl-C stops the answer, and what was typed before it is asked; at an empty prompt it leaves.
 #[test]
 fn ctrl_c_stops_an_answer_and_leaves_at_an_empty_prompt() {
-    let mut terminal = Terminal::open(&["-n", "100000", "--ctx", "8192", "--temp", "1.5"]);
+    let mut terminal = Terminal::open(&["-n", "100000", "--ctx", "8192"]);
+    terminal.wait_for("> ");
+    terminal.type_keys("/set temp 1.5\r");
+    terminal.wait_for("max_tokens");
     terminal.wait_for("> ");
     terminal.type_keys("Count to a million.\r");
     terminal.wait_for("\n");
