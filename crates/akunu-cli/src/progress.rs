@@ -5,9 +5,9 @@ use akunu_engine::Reading;
 use akunu_fetch::{Meter, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{self, IsTerminal};
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// How long a person waits without a word.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -64,35 +64,50 @@ pub fn download() -> impl Watch {
 /// How far the reading of a prompt is, once that takes longer than a moment. It is gone from the
 /// terminal when the reading has ended.
 pub struct ReadingBar {
-    begin: Instant,
-    bar: Option<ProgressBar>,
+    bar: ProgressBar,
+    /// Dropped when the reading has ended, which the thread waits for.
+    under_way: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl ReadingBar {
-    /// The reading begins now.
+    /// The reading begins now. A thread shows the bar in time, even in the middle of a long chunk.
     pub fn new() -> ReadingBar {
+        let bar = ProgressBar::hidden();
+        let template = "reading the prompt {bar:30} {pos}/{len} tokens";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        let (under_way, ended) = mpsc::channel();
+        let late = bar.clone();
+        let show = move || {
+            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                late.set_draw_target(ProgressDrawTarget::stderr());
+                late.tick();
+            }
+        };
+        let thread = io::stderr().is_terminal().then(|| std::thread::spawn(show));
         ReadingBar {
-            begin: Instant::now(),
-            bar: None,
+            bar,
+            under_way: Some(under_way),
+            thread,
         }
     }
 
-    /// Shows how far it is, if it is time to.
-    pub fn show(&mut self, reading: Reading) {
-        if self.begin.elapsed() < PATIENCE {
-            return;
-        }
-        let template = "reading the prompt {bar:30} {pos}/{len} tokens, {eta} left";
-        let make = || bar(reading.total as u64, template).with_elapsed(self.begin.elapsed());
-        let bar = self.bar.get_or_insert_with(make);
-        bar.set_position(reading.done as u64);
+    /// Tells how far it is.
+    pub fn set(&self, reading: Reading) {
+        self.bar.set_length(reading.total as u64);
+        self.bar.set_position(reading.done as u64);
     }
 }
 
 impl Drop for ReadingBar {
     fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        drop(self.under_way.take());
+        if let Some(thread) = self.thread.take() {
+            // A bar that could not be shown is no reason to fail.
+            let _ = thread.join();
         }
+        self.bar.finish_and_clear();
     }
 }

@@ -72,9 +72,9 @@ pub fn read_prompt(
     ids: &[u32],
     interrupt: &Interrupt,
 ) -> Result<Fed, Failure> {
-    let mut bar = ReadingBar::new();
+    let bar = ReadingBar::new();
     let fed = session.feed_watched(ids, &mut |reading| {
-        bar.show(reading);
+        bar.set(reading);
         interrupt.go_on()
     });
     fed.map_err(|error| match error {
