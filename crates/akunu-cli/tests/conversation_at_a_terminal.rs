@@ -22,18 +22,20 @@ struct Terminal {
     keys: ChildStdin,
     screen: ChildStdout,
     shown: String,
+    /// Where the history of questions goes.
+    _home: tempfile::TempDir,
 }
 
 impl Terminal {
     fn open(flags: &[&str]) -> Terminal {
-        let home = std::env::temp_dir().join(format!("akunu-chat-{}", std::process::id()));
+        let home = tempfile::tempdir().unwrap();
         let mut bridge = Command::new("python3")
             .args(["-c", BRIDGE, env!("CARGO_BIN_EXE_akunu-cli")])
             .args(["chat", "-m", &smollm2(), "--temp", "0"])
             .args(flags)
             .env("TERM", "xterm")
-            .env("HOME", &home)
-            .env("XDG_CACHE_HOME", &home)
+            .env("HOME", home.path())
+            .env("XDG_CACHE_HOME", home.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -44,6 +46,7 @@ impl Terminal {
             screen: bridge.stdout.take().unwrap(),
             bridge,
             shown: String::new(),
+            _home: home,
         }
     }
 
