@@ -18,6 +18,8 @@ fn help_lists_every_command_and_no_command_is_wrong_usage() {
         "bench",
         "devices",
         "pull",
+        "list",
+        "rm",
         "inspect",
         "quantize",
         "imatrix",

@@ -96,7 +96,7 @@ fn a_failed_download_is_one_sentence_and_leaves_nothing() {
     let full_disk = newcomer.runs(&["chat", "Hello"]);
     let said = last_line(&full_disk);
     let place = newcomer.models().display().to_string();
-    for words in ["disk is full", "smollm2 needs 284.1 MB", &place] {
+    for words in ["disk is full", "smollm2 needs 191.2 MB", &place] {
         assert!(said.contains(words), "no {words:?} in {said}");
     }
     assert!(!said.contains("network"), "{said}");

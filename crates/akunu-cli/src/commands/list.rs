@@ -65,10 +65,8 @@ impl Run for List {
 
 impl Row {
     fn new(model: &Stored) -> Row {
-        let (architecture, dtype) = match model.is_complete {
-            true => describe(&model.path),
-            false => (None, None),
-        };
+        let described = model.is_complete.then(|| describe(&model.path));
+        let (architecture, dtype) = described.unwrap_or_default();
         Row {
             name: model.name.clone(),
             bytes: model.bytes,

@@ -26,13 +26,13 @@ impl Run for Remove {
         if let Some(name) = self.names.iter().find(is_unknown) {
             let mut here: Vec<&str> = stored.iter().map(|model| model.name.as_str()).collect();
             here.dedup();
-            return Err(Failure::NotStored {
-                name: name.clone(),
-                here: match here.is_empty() {
-                    true => "the cache is empty".to_string(),
-                    false => format!("the cache holds {}", here.join(", ")),
-                },
-            });
+            let here = if here.is_empty() {
+                "the cache is empty".to_string()
+            } else {
+                format!("the cache holds {}", here.join(", "))
+            };
+            let name = name.clone();
+            return Err(Failure::NotStored { name, here });
         }
         let mut names = self.names;
         names.sort();
