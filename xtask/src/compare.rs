@@ -2,22 +2,26 @@
 //!
 //! Each round measures ours, then the peer, in fresh processes; medians over the rounds are compared.
 //! The peer is llama.cpp through llama-cpp-python, in a virtual environment of its own. The figures are
-//! kept for each file and number of threads, so that some of them can be measured again.
+//! kept for each file and number of threads, so that some of them can be measured again. With
+//! `--shapes` it measures how speed grows with threads and instructions instead: see [`scaling`].
 
 mod bar;
 mod chart;
 mod files;
+mod lines;
 mod ours;
 mod peer;
 mod record;
+mod scaling;
 mod summary;
 
 use crate::failure::Failure;
 use crate::process;
+use crate::random_model::{Mix, Shape};
 use crate::workspace;
 use files::ModelFile;
 use ours::Ours;
-use peer::{Peer, Question};
+use peer::{Isa, Peer, Question};
 use record::Record;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -33,22 +37,48 @@ pub struct Args {
     /// Numbers of threads, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2")]
     threads: Vec<usize>,
+    /// Measure scaling, on models of these shapes with random weights, instead of the files
+    #[arg(
+        long,
+        value_name = "SHAPE,…",
+        value_delimiter = ',',
+        ignore_case = true
+    )]
+    #[arg(value_enum, conflicts_with = "models")]
+    shapes: Vec<Shape>,
+    /// The types of those models
+    #[arg(long, value_name = "TYPE,…", value_delimiter = ',', ignore_case = true)]
+    #[arg(value_enum, requires = "shapes", default_value = "Q4_0")]
+    types: Vec<Mix>,
+    /// Instruction sets that both programs keep to, with --shapes [default: all that the processor has]
+    #[arg(
+        long,
+        value_name = "LEVEL,…",
+        value_delimiter = ',',
+        value_enum,
+        requires = "shapes"
+    )]
+    isa: Vec<Isa>,
     /// Rounds; the medians count
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
     /// A virtual environment that has the peer, instead of target/peer
     #[arg(long, value_name = "FOLDER")]
     peer: Option<PathBuf>,
+    /// An akunu-cli that was built already, instead of building it
+    #[arg(long, value_name = "PROGRAM")]
+    ours: Option<PathBuf>,
     /// Few tokens: to try the command, not to measure
     #[arg(long)]
     quick: bool,
     /// Measure nothing: print what was measured, and write chart and table from it again
-    #[arg(long, conflicts_with_all = ["models", "quick"])]
+    #[arg(long, conflicts_with_all = ["models", "shapes", "quick"])]
     table: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// Where performance.json and performance.svg go, instead of docs [of --quick: target/compare/quick]
+    /// Where figures and chart go, performance.json and .svg or scaling.json and .svg, instead of docs
+    /// [of --quick: target/compare/quick]
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
 }
@@ -113,14 +143,17 @@ pub struct Measured {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let record = match args.table {
-        true => Record::read(args.folder())?,
-        false => measure_all(args)?,
+    let records = match args.table {
+        true => Record::read_all(args.folder())?,
+        false if args.shapes.is_empty() => vec![measure_all(args)?],
+        false => vec![scaling::measure_all(args)?],
     };
-    record.write()?;
-    match args.json {
-        true => println!("{}", record.json()?),
-        false => print!("{}", record.text()),
+    for record in records {
+        record.write()?;
+        match args.json {
+            true => println!("{}", record.json()?),
+            false => print!("{}", record.text()),
+        }
     }
     Ok(())
 }
@@ -139,10 +172,10 @@ impl Args {
 /// Measures each file with each number of threads, and writes down each when it is done.
 fn measure_all(args: &Args) -> Result<Record, Failure> {
     let sizes = if args.quick { QUICK } else { FULL };
-    let mut record = Record::open(args.folder(), sizes)?;
+    let mut record = Record::open(args.folder(), sizes, &record::FILES)?;
     let chosen = files::choose(&args.models)?;
-    let ours = Ours::build(sizes)?;
-    let peer = Peer::open(args.peer.as_deref(), sizes)?;
+    let ours = Ours::open(args.ours.as_deref(), sizes)?;
+    let peer = Peer::open(args.peer.as_deref(), None, sizes)?;
     let files = files::make(&chosen, &ours)?;
     for &threads in &args.threads {
         let bandwidth = ours.bandwidth(&files[0].path, threads)?;
@@ -150,7 +183,12 @@ fn measure_all(args: &Args) -> Result<Record, Failure> {
             eprintln!("{}, threads: {threads}", file.name);
             let mut comparison = begin(file, threads, &ours)?;
             comparison.floor = bandwidth / comparison.weight_bytes as f64;
-            measure(&mut comparison, file, args.rounds, (&ours, &peer))?;
+            let programs = Programs {
+                ours: &ours,
+                peer: &peer,
+                must_agree: true,
+            };
+            measure(&mut comparison, file, args.rounds, &programs)?;
             record.summary.put(comparison);
             record.write()?;
         }
@@ -162,7 +200,8 @@ fn measure_all(args: &Args) -> Result<Record, Failure> {
 fn begin(file: &ModelFile, threads: usize, ours: &Ours) -> Result<Comparison, Failure> {
     let date = process::output(Command::new("date").args(["-u", "+%F"]))?;
     Ok(Comparison {
-        model: file.name.into(),
+        model: file.name.clone(),
+        isa: None,
         threads,
         date: date.trim().into(),
         weight_bytes: ours.weight_bytes(&file.path)?,
@@ -173,13 +212,23 @@ fn begin(file: &ModelFile, threads: usize, ours: &Ours) -> Result<Comparison, Fa
     })
 }
 
+/// Who is compared.
+struct Programs<'a> {
+    ours: &'a Ours,
+    peer: &'a Peer,
+    /// Whether both must begin an answer with the same token. With random weights many tokens are about
+    /// equally likely, and rounding decides.
+    must_agree: bool,
+}
+
 /// The rounds: ours, then the peer.
 fn measure(
     comparison: &mut Comparison,
     file: &ModelFile,
     rounds: u32,
-    (ours, peer): (&Ours, &Peer),
+    programs: &Programs,
 ) -> Result<(), Failure> {
+    let Programs { ours, peer, .. } = programs;
     let (path, threads) = (&file.path, comparison.threads);
     let (prompt, our_ids) = ours.continue_prompt(path, threads)?;
     let folder = files::folder()?;
@@ -196,7 +245,7 @@ fn measure(
         comparison.peer.push(measured);
         let same = ids.iter().zip(&our_ids).take_while(|(a, b)| a == b).count();
         comparison.same_first_tokens = same;
-        if same == 0 {
+        if same == 0 && programs.must_agree {
             return Err(Failure::Found(format!(
                 "{}: the first token differs, ours {our_ids:?}, the peer's {ids:?}",
                 comparison.model

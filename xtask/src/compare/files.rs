@@ -30,7 +30,7 @@ const FILES: [(&str, Source); 5] = [
 
 /// A file that is there.
 pub struct ModelFile {
-    pub name: &'static str,
+    pub name: String,
     pub path: PathBuf,
 }
 
@@ -67,6 +67,7 @@ pub fn make(chosen: &[(&'static str, Source)], ours: &Ours) -> Result<Vec<ModelF
                 Source::Asset(asset, file) => asset_path(asset, file)?,
                 Source::Quantised => quantised(name, ours)?,
             };
+            let name = name.to_string();
             Ok(ModelFile { name, path })
         })
         .collect()

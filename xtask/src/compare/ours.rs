@@ -1,5 +1,6 @@
 //! Our side: `akunu-cli`, built for release and run as anybody would.
 
+use super::peer::Isa;
 use super::{Measured, N_GREEDY, PROMPT, Sizes};
 use crate::failure::Failure;
 use crate::process;
@@ -9,21 +10,35 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The program.
+#[derive(Clone)]
 pub struct Ours {
     program: PathBuf,
     sizes: Sizes,
+    /// Instructions that it keeps to.
+    isa: Option<Isa>,
 }
 
 impl Ours {
-    /// Builds it.
-    pub fn build(sizes: Sizes) -> Result<Ours, Failure> {
-        let mut command = process::cargo();
-        command.args(["build", "--release", "--quiet", "-p", "akunu-cli"]);
-        process::run(command.current_dir(workspace::root()))?;
-        let target = std::env::var_os("CARGO_TARGET_DIR")
-            .map_or_else(|| workspace::root().join("target"), PathBuf::from);
-        let program = target.join("release").join("akunu-cli");
-        Ok(Ours { program, sizes })
+    /// The program that is there already, or else a new build.
+    pub fn open(program: Option<&Path>, sizes: Sizes) -> Result<Ours, Failure> {
+        let program = match program {
+            Some(program) => program.to_path_buf(),
+            None => build()?,
+        };
+        let isa = None;
+        Ok(Ours {
+            program,
+            sizes,
+            isa,
+        })
+    }
+
+    /// The same program, told which instructions to use.
+    pub fn keeping_to(&self, isa: Option<Isa>) -> Ours {
+        Ours {
+            isa,
+            ..self.clone()
+        }
     }
 
     fn command(&self) -> Command {
@@ -69,7 +84,14 @@ impl Ours {
             "cpu",
         ]);
         command.args(["-t", &threads.to_string()]).args(more);
+        self.limit(&mut command);
         json(command.arg("-m").arg(model))
+    }
+
+    fn limit(&self, command: &mut Command) {
+        if let Some(isa) = self.isa {
+            command.args(["--isa", isa.name()]);
+        }
     }
 
     /// The ids of the prompt, and those that follow.
@@ -88,6 +110,7 @@ impl Ours {
             &N_GREEDY.to_string(),
         ]);
         command.args(["--device", "cpu", "-t", &threads.to_string()]);
+        self.limit(&mut command);
         let report = json(command.arg("-m").arg(model))?;
         Ok((ids(&report["prompt_ids"])?, ids(&report["ids"])?))
     }
@@ -118,6 +141,16 @@ impl Ours {
         command.arg("--pure");
         Ok(process::output(&mut command).map(|_| ())?)
     }
+}
+
+/// Builds it for release.
+fn build() -> Result<PathBuf, Failure> {
+    let mut command = process::cargo();
+    command.args(["build", "--release", "--quiet", "-p", "akunu-cli"]);
+    process::run(command.current_dir(workspace::root()))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| workspace::root().join("target"), PathBuf::from);
+    Ok(target.join("release").join("akunu-cli"))
 }
 
 /// Tokens a second of a test of the report.

@@ -11,10 +11,57 @@ use std::process::Command;
 const DRIVER: &str = include_str!("peer.py");
 const PACKAGE: &str = "llama-cpp-python==0.3.36";
 
-/// Its fastest build that runs on a server with AVX-512 and AMX: its AMX code dies there.
-const AVX512_BUILD: &str = "-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON \
-    -DGGML_BMI2=ON -DGGML_AVX512=ON -DGGML_AVX512_VBMI=ON -DGGML_AVX512_VNNI=ON \
-    -DGGML_AVX512_BF16=ON";
+/// Instructions that a build is limited to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Isa {
+    /// AVX2 with FMA and F16C
+    Avx2,
+    /// AVX-512, with what else of it the processor has
+    Avx512,
+    /// AMX; llama.cpp keeps to AVX-512 here, since its AMX code dies on the machines that we have
+    Amx,
+}
+
+const AVX2_BUILD: &str = "-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=ON \
+    -DGGML_BMI2=ON";
+
+/// Parts of AVX-512 by the system's name, and the option that makes llama.cpp use them.
+const AVX512_PARTS: [(&str, &str); 4] = [
+    ("avx512f", "-DGGML_AVX512=ON"),
+    ("avx512_vbmi", "-DGGML_AVX512_VBMI=ON"),
+    ("avx512_vnni", "-DGGML_AVX512_VNNI=ON"),
+    ("avx512_bf16", "-DGGML_AVX512_BF16=ON"),
+];
+
+impl Isa {
+    /// As `akunu-cli --isa` spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+            Isa::Amx => "amx",
+        }
+    }
+
+    /// The environment of its build: one for AVX-512 and AMX.
+    fn environment(self) -> &'static str {
+        match self {
+            Isa::Avx2 => "target/peer-avx2",
+            Isa::Avx512 | Isa::Amx => "target/peer-avx512",
+        }
+    }
+
+    /// The options of CMake, for a processor with these features.
+    fn options(self, features: &str) -> String {
+        let has = |name: &str| features.split_whitespace().any(|feature| feature == name);
+        let parts = AVX512_PARTS.iter().filter(|(name, _)| has(name));
+        let parts = parts.map(|(_, option)| format!(" {option}"));
+        match self {
+            Isa::Avx2 => AVX2_BUILD.to_string(),
+            Isa::Avx512 | Isa::Amx => AVX2_BUILD.to_string() + &parts.collect::<String>(),
+        }
+    }
+}
 
 /// A Python that has the peer.
 pub struct Peer {
@@ -41,13 +88,18 @@ struct Printed {
 }
 
 impl Peer {
-    /// The peer of this environment, or of our own, which is made at the first time.
-    pub fn open(environment: Option<&Path>, sizes: Sizes) -> Result<Peer, Failure> {
-        let ours = workspace::root().join("target/peer");
+    /// The peer of this environment, or of one of our own, which is made at the first time: its build for
+    /// an instruction set, or else its fastest one that runs.
+    pub fn open(
+        environment: Option<&Path>,
+        isa: Option<Isa>,
+        sizes: Sizes,
+    ) -> Result<Peer, Failure> {
+        let ours = workspace::root().join(isa.map_or("target/peer", Isa::environment));
         let folder = environment.unwrap_or(&ours);
         let python = folder.join("bin/python");
         if environment.is_none() && !is_ready(&python) {
-            install(folder, &python)?;
+            install(folder, &python, isa)?;
         }
         if !is_ready(&python) {
             return Err(Failure::Found(format!(
@@ -88,22 +140,55 @@ fn is_ready(python: &Path) -> bool {
 }
 
 /// Makes the environment and builds llama.cpp in it, which takes many minutes.
-fn install(folder: &Path, python: &Path) -> Result<(), Failure> {
+fn install(folder: &Path, python: &Path, isa: Option<Isa>) -> Result<(), Failure> {
     eprintln!("building {PACKAGE} in {}: many minutes", folder.display());
     process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
     let mut pip = Command::new(python);
-    pip.args(["-m", "pip", "install", "--quiet", "--no-binary"]);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-cache-dir",
+        "--no-binary",
+    ]);
     pip.args(["llama-cpp-python", PACKAGE]);
-    if has_avx512() {
-        pip.env("CMAKE_ARGS", AVX512_BUILD);
+    let features = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    if let Some(isa) = isa.or_else(|| fastest(&features)) {
+        pip.env("CMAKE_ARGS", isa.options(&features));
     }
     Ok(process::run(&mut pip)?)
 }
 
-/// Whether the processor has all that the build uses, by the system's list.
-fn has_avx512() -> bool {
-    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    ["avx512_vnni", "avx512_bf16", "avx512_vbmi"]
-        .iter()
-        .all(|flag| text.contains(flag))
+/// The build to choose by hand: where there is AMX, a build for the whole processor dies.
+fn fastest(features: &str) -> Option<Isa> {
+    let has_all = AVX512_PARTS.iter().all(|(name, _)| features.contains(name));
+    has_all.then_some(Isa::Avx512)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails if a build uses instructions that the processor lacks, or more than its level.
+    #[test]
+    fn a_build_has_the_instructions_of_its_level_and_processor() {
+        let cascade_lake = "flags : avx2 fma f16c avx512f avx512bw avx512_vnni";
+        let avx2 = Isa::Avx2.options(cascade_lake);
+        assert!(
+            avx2.contains("GGML_AVX2=ON") && !avx2.contains("AVX512"),
+            "{avx2}"
+        );
+        let avx512 = Isa::Avx512.options(cascade_lake);
+        assert!(avx512.contains("GGML_AVX512=ON"), "{avx512}");
+        assert!(avx512.contains("GGML_AVX512_VNNI=ON"), "{avx512}");
+        assert!(
+            !avx512.contains("BF16") && !avx512.contains("VBMI"),
+            "{avx512}"
+        );
+        assert_eq!(fastest(cascade_lake), None);
+        let more = format!("{cascade_lake} avx512_vbmi avx512_bf16 amx_tile");
+        assert_eq!(fastest(&more), Some(Isa::Avx512));
+        assert!(Isa::Amx.options(&more).contains("BF16=ON"));
+    }
 }

@@ -1,26 +1,53 @@
-//! What was measured so far, in a folder: `performance.json` has every round; `performance.svg` and the
+//! What was measured so far, in a folder: a JSON file has every round; a chart of the same name and a
 //! table in `performance.md`, if that page has a place for it, are made from it.
 
 use super::Sizes;
-use super::chart;
 use super::summary::Summary;
+use super::{chart, lines};
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// Around the table in `performance.md`.
-const BEGIN: &str = "<!-- written by cargo xtask compare -->\n";
+/// A kind of record: what it is called, and how it is shown.
+pub struct Kind {
+    /// The name of the JSON file and of the chart.
+    stem: &'static str,
+    draw: fn(&Summary) -> String,
+    /// The table, and what is below it.
+    text: fn(&Summary) -> String,
+    /// Before its table in `performance.md`.
+    begin: &'static str,
+}
+
+/// The files of the tests, with all columns.
+pub const FILES: Kind = Kind {
+    stem: "performance",
+    draw: chart::draw,
+    text: |summary| format!("{}\n{}", summary.table(), summary.below_the_bar()),
+    begin: "<!-- written by cargo xtask compare -->\n",
+};
+
+/// Speed over threads and instruction sets.
+pub const SCALING: Kind = Kind {
+    stem: "scaling",
+    draw: lines::draw,
+    text: |summary| format!("{}\n![chart](scaling.svg)\n", summary.scaling_table()),
+    begin: "<!-- written by cargo xtask compare --shapes -->\n",
+};
+
+/// After a table in `performance.md`.
 const END: &str = "<!-- end of what it wrote -->\n";
 
 /// The record of a folder.
 pub struct Record {
     folder: PathBuf,
+    kind: &'static Kind,
     pub summary: Summary,
 }
 
 impl Record {
     /// The record of a folder.
-    pub fn read(folder: PathBuf) -> Result<Record, Failure> {
-        let path = json_path(&folder);
+    pub fn read(folder: PathBuf, kind: &'static Kind) -> Result<Record, Failure> {
+        let path = json_path(&folder, kind);
         let text = std::fs::read_to_string(&path).map_err(|source| Failure::io(&path, source))?;
         let wrong = |error| {
             Failure::Found(format!(
@@ -29,18 +56,37 @@ impl Record {
             ))
         };
         let summary = serde_json::from_str(&text).map_err(wrong)?;
-        Ok(Record { folder, summary })
+        Ok(Record {
+            folder,
+            kind,
+            summary,
+        })
+    }
+
+    /// All records of a folder: that of the files, and that of scaling where there is one.
+    pub fn read_all(folder: PathBuf) -> Result<Vec<Record>, Failure> {
+        let mut records = Vec::new();
+        for kind in [&FILES, &SCALING] {
+            if kind.stem == FILES.stem || json_path(&folder, kind).exists() {
+                records.push(Record::read(folder.clone(), kind)?);
+            }
+        }
+        Ok(records)
     }
 
     /// The same to add to; a new one where there is none. Figures of other sizes do not mix.
-    pub fn open(folder: PathBuf, sizes: Sizes) -> Result<Record, Failure> {
-        let path = json_path(&folder);
+    pub fn open(folder: PathBuf, sizes: Sizes, kind: &'static Kind) -> Result<Record, Failure> {
+        let path = json_path(&folder, kind);
         if !path.exists() {
             let comparisons = Vec::new();
             let summary = Summary { sizes, comparisons };
-            return Ok(Record { folder, summary });
+            return Ok(Record {
+                folder,
+                kind,
+                summary,
+            });
         }
-        let record = Record::read(folder)?;
+        let record = Record::read(folder, kind)?;
         if record.summary.sizes == sizes {
             return Ok(record);
         }
@@ -52,13 +98,14 @@ impl Record {
 
     /// Writes all files.
     pub fn write(&self) -> Result<(), Failure> {
-        let folder = &self.folder;
+        let (folder, kind) = (&self.folder, self.kind);
         std::fs::create_dir_all(folder).map_err(|source| Failure::io(folder, source))?;
-        write(&json_path(folder), &format!("{}\n", self.json()?))?;
-        write(&folder.join("performance.svg"), &chart::draw(&self.summary))?;
+        write(&json_path(folder, kind), &format!("{}\n", self.json()?))?;
+        let chart = folder.join(format!("{}.svg", kind.stem));
+        write(&chart, &(kind.draw)(&self.summary))?;
         let page = folder.join("performance.md");
         match std::fs::read_to_string(&page) {
-            Ok(text) => write(&page, &with_table(&text, &self.text())),
+            Ok(text) => write(&page, &with_table(&text, kind.begin, &self.text())),
             Err(_) => Ok(()),
         }
     }
@@ -68,14 +115,14 @@ impl Record {
         Ok(serde_json::to_string_pretty(&self.summary).map_err(akunu_fetch::FetchError::from)?)
     }
 
-    /// The table, and what is below the bar.
+    /// The table, and what is below it.
     pub fn text(&self) -> String {
-        format!("{}\n{}", self.summary.table(), self.summary.below_the_bar())
+        (self.kind.text)(&self.summary)
     }
 }
 
-fn json_path(folder: &Path) -> PathBuf {
-    folder.join("performance.json")
+fn json_path(folder: &Path, kind: &Kind) -> PathBuf {
+    folder.join(format!("{}.json", kind.stem))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
@@ -83,13 +130,13 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// The page with this between the marks; the page as it is where it has none.
-fn with_table(page: &str, table: &str) -> String {
-    let parts = page.split_once(BEGIN).and_then(|(before, rest)| {
+fn with_table(page: &str, begin: &str, table: &str) -> String {
+    let parts = page.split_once(begin).and_then(|(before, rest)| {
         let (_, after) = rest.split_once(END)?;
         Some((before, after))
     });
     match parts {
-        Some((before, after)) => format!("{before}{BEGIN}\n{table}\n{END}{after}"),
+        Some((before, after)) => format!("{before}{begin}\n{table}\n{END}{after}"),
         None => page.into(),
     }
 }
@@ -106,17 +153,19 @@ mod tests {
     fn a_later_run_keeps_what_an_earlier_one_wrote() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let page = folder.path().join("performance.md");
-        std::fs::write(&page, format!("before\n{BEGIN}old\n{END}after\n")).expect("written");
+        std::fs::write(&page, format!("before\n{}old\n{END}after\n", FILES.begin))
+            .expect("written");
         for threads in [2, 1] {
-            let mut record = Record::open(folder.path().into(), QUICK).expect("a record");
+            let mut record = Record::open(folder.path().into(), QUICK, &FILES).expect("a record");
             record.summary.put(comparison("gemma", threads));
             record.write().expect("written");
         }
-        let record = Record::read(folder.path().into()).expect("a record");
+        let record = Record::read(folder.path().into(), &FILES).expect("a record");
         let text = record.text();
         assert!(text.contains("| gemma | 1 |") && text.contains("| gemma | 2 |"));
         let page = std::fs::read_to_string(&page).expect("the page");
-        assert_eq!(page, format!("before\n{BEGIN}\n{text}\n{END}after\n"));
+        let begin = FILES.begin;
+        assert_eq!(page, format!("before\n{begin}\n{text}\n{END}after\n"));
         let chart =
             std::fs::read_to_string(folder.path().join("performance.svg")).expect("a chart");
         assert!(chart.contains("gemma, 1 thread<") && chart.contains("gemma, 2 threads<"));
@@ -125,36 +174,53 @@ mod tests {
     #[test]
     fn figures_of_other_sizes_do_not_mix() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let record = Record::open(folder.path().into(), QUICK).expect("a record");
+        let record = Record::open(folder.path().into(), QUICK, &FILES).expect("a record");
         record.write().expect("written");
-        let refused = Record::open(folder.path().into(), FULL).err();
+        let refused = Record::open(folder.path().into(), FULL, &FILES).err();
         assert!(matches!(&refused, Some(Failure::Usage(said)) if said.contains("--into")));
     }
 
     #[test]
     fn a_file_that_is_no_record_is_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        std::fs::write(json_path(folder.path()), "{}").expect("written");
-        let refused = Record::read(folder.path().into()).err();
+        std::fs::write(json_path(folder.path(), &FILES), "{}").expect("written");
+        let refused = Record::read(folder.path().into(), &FILES).err();
         let said = refused.expect("an error").to_string();
         assert!(said.contains("performance.json is not a record"), "{said}");
     }
 
     /// Fails when docs/ has a chart or a table that is not of its figures.
     #[test]
-    fn the_committed_chart_and_table_are_current() {
+    fn the_committed_charts_and_tables_are_current() {
         let docs = workspace::root().join("docs");
-        let record = Record::read(docs.clone()).expect("docs/performance.json");
-        let file = |name| std::fs::read_to_string(docs.join(name)).expect("a committed file");
-        let fix = "run `cargo xtask compare --table`";
-        assert!(
-            file("performance.svg") == chart::draw(&record.summary),
-            "{fix}"
-        );
+        let file = |name: &str| std::fs::read_to_string(docs.join(name)).expect("a committed file");
         let page = file("performance.md");
-        assert!(
-            page.contains(BEGIN) && page == with_table(&page, &record.text()),
-            "{fix}"
-        );
+        let fix = "run `cargo xtask compare --table`";
+        for record in Record::read_all(docs.clone()).expect("docs/performance.json") {
+            let kind = record.kind;
+            let chart = file(&format!("{}.svg", kind.stem));
+            assert!(chart == (kind.draw)(&record.summary), "{fix}");
+            let expected = with_table(&page, kind.begin, &record.text());
+            assert!(page.contains(kind.begin) && page == expected, "{fix}");
+        }
+    }
+
+    /// Fails if the two kinds of records write over each other's files or tables.
+    #[test]
+    fn scaling_has_files_and_a_table_of_its_own() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let page = folder.path().join("performance.md");
+        let places = [&FILES, &SCALING].map(|kind| format!("{}old\n{END}", kind.begin));
+        std::fs::write(&page, places.concat()).expect("written");
+        for kind in [&FILES, &SCALING] {
+            let mut record = Record::open(folder.path().into(), QUICK, kind).expect("a record");
+            record.summary.put(comparison("1B Q4_0", 1));
+            record.write().expect("written");
+        }
+        let text = std::fs::read_to_string(&page).expect("the page");
+        assert!(!text.contains("old"), "{text}");
+        assert!(text.contains("![chart](scaling.svg)"), "{text}");
+        let records = Record::read_all(folder.path().into()).expect("both");
+        assert_eq!(records.len(), 2);
     }
 }

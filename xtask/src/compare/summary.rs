@@ -1,7 +1,7 @@
 //! Medians, ratios and the table.
 
 use super::bar::Bar;
-use super::{Measured, Sizes, files};
+use super::{Measured, Sizes, files, scaling};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 
@@ -9,6 +9,9 @@ use std::fmt::Write;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     pub model: String,
+    /// Instructions that both keep to; all that there are, where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub isa: Option<String>,
     pub threads: usize,
     /// The day it was measured, as 2026-11-15.
     pub date: String,
@@ -82,7 +85,14 @@ impl Comparison {
     /// The file and the threads, for people.
     pub fn label(&self) -> String {
         let plural = if self.threads == 1 { "" } else { "s" };
-        format!("{}, {} thread{plural}", self.model, self.threads)
+        let isa = self.isa.as_deref().map(|isa| format!(", {isa}"));
+        let isa = isa.unwrap_or_default();
+        format!("{}{isa}, {} thread{plural}", self.model, self.threads)
+    }
+
+    /// The instructions that both keep to; nothing where they keep to none.
+    pub fn level(&self) -> &str {
+        self.isa.as_deref().unwrap_or_default()
     }
 
     /// The medians of decoding: ours, the peer's.
@@ -133,13 +143,38 @@ impl Comparison {
 }
 
 impl Summary {
-    /// Puts a comparison in its place, instead of an older one of the same file and threads.
+    /// Puts a comparison in its place, instead of an older one of the same file, instructions and threads.
     pub fn put(&mut self, new: Comparison) {
-        let same = |old: &Comparison| old.model == new.model && old.threads == new.threads;
+        let same = |old: &Comparison| {
+            (&old.model, &old.isa, old.threads) == (&new.model, &new.isa, new.threads)
+        };
         self.comparisons.retain(|old| !same(old));
         self.comparisons.push(new);
-        self.comparisons
-            .sort_by_key(|c| (files::place(&c.model), c.threads));
+        self.comparisons.sort_by_key(|c| {
+            let place = (files::place(&c.model), scaling::place(&c.model));
+            (place, c.isa.clone(), c.threads)
+        });
+    }
+
+    /// The table of scaling in Markdown: ours, the peer's, and how many times better ours is.
+    pub fn scaling_table(&self) -> String {
+        let columns =
+            "| model | instructions | threads | decode, tok/s | prompt, tok/s | rounds, day |";
+        let mut text = format!("{columns}\n|{}\n", "---|".repeat(6));
+        for row in &self.comparisons {
+            let level = if row.level().is_empty() {
+                "all"
+            } else {
+                row.level()
+            };
+            let _ = write!(text, "| {} | {level} | {} |", row.model, row.threads);
+            for (ours, peer) in [row.decode(), row.prefill()] {
+                let ratio = ours / peer;
+                let _ = write!(text, " {} / {}, **{ratio:.2}** |", short(ours), short(peer));
+            }
+            let _ = writeln!(text, " {}, {} |", row.ours.len(), row.date);
+        }
+        text
     }
 
     /// The table in Markdown: in each cell ours, the peer's, and how many times better ours is.
@@ -196,6 +231,7 @@ pub mod tests {
         };
         Comparison {
             model: model.into(),
+            isa: None,
             threads,
             date: "2026-11-15".into(),
             weight_bytes: 80_000_000,
@@ -251,5 +287,27 @@ pub mod tests {
             ("f16, 1 thread", 60.0),
         ];
         assert_eq!(cells, expected.map(|(label, floor)| (label.into(), floor)));
+    }
+    /// Fails if figures of another instruction set are replaced, or if threads are out of order.
+    #[test]
+    fn every_instruction_set_has_its_own_rows() {
+        let mut summary = example();
+        summary.comparisons.clear();
+        for (isa, threads) in [("avx512", 4), ("avx2", 4), ("avx2", 1), ("avx2", 4)] {
+            let isa = Some(isa.to_string());
+            let row = comparison("1B Q4_0", threads);
+            summary.put(Comparison { isa, ..row });
+        }
+        let labels: Vec<String> = summary.comparisons.iter().map(Comparison::label).collect();
+        let expected = [
+            "1B Q4_0, avx2, 1 thread",
+            "1B Q4_0, avx2, 4 threads",
+            "1B Q4_0, avx512, 4 threads",
+        ];
+        assert_eq!(labels, expected);
+        let table = summary.scaling_table();
+        let row =
+            "| 1B Q4_0 | avx2 | 4 | 30.0 / 20.0, **1.50** | 300 / 200, **1.50** | 1, 2026-11-15 |";
+        assert!(table.contains(row), "{table}");
     }
 }
