@@ -97,10 +97,9 @@ impl Activations {
 /// The scale of a cell with this largest number, and its inverse; zeros where the inverse would be infinite.
 #[inline(always)]
 pub fn scale_and_inverse(largest: f32) -> (f32, f32) {
-    let scale = largest / LARGEST;
-    match 1.0 / scale {
+    match LARGEST / largest {
         f32::INFINITY => (0.0, 0.0),
-        inverse => (scale, inverse),
+        inverse => (largest / LARGEST, inverse),
     }
 }
 
