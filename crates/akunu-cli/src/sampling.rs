@@ -198,7 +198,7 @@ mod tests {
             top_p: None,
             min_p: None,
             repeat_penalty: None,
-            seed: Some(3),
+            seed: Some(seed("3").unwrap()),
         };
         let suggested = SuggestedSampling {
             top_k: Some(20),

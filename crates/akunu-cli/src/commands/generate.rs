@@ -108,7 +108,10 @@ impl Run for Generate {
             prefill,
             seed: sampling.seed,
         };
-        match self.style().write(session.generate(options)?, &asked, out)? {
+        match self
+            .style()
+            .write(session.generate(options)?, &asked, out)?
+        {
             StopReason::Cancelled => Err(Failure::CutShort),
             _ => Ok(()),
         }

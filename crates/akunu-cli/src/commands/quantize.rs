@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::models;
 use crate::progress;
+use crate::terminal::warn;
 use crate::units::bytes;
 use akunu_gguf::quant::{Importance, Source, convert, supported};
 use akunu_gguf::{GgufFile, GgufHeader, GgufWriter, TensorInfo};
@@ -165,11 +166,11 @@ impl Quantize {
             !is_float(tensor.dtype) && tensor.dtype != choice.dtype && !is_float(choice.dtype)
         });
         if let Some((tensor, _)) = again {
-            eprintln!(
-                "warning: {} is quantised already ({} is {}): a file made from the F32, F16 or BF16 \
-                 original would be better",
+            warn(&format!(
+                "{} is quantised already ({} is {}): a file made from the F32, F16 or BF16 original \
+                 would be better",
                 self.input, tensor.name, tensor.dtype
-            );
+            ));
         }
     }
 
