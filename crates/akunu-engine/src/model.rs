@@ -127,7 +127,7 @@ impl Model {
     }
 }
 
-/// Whether a file has tokens and no weights, as llama.cpp's `ggml-vocab-*.gguf` for tests of tokenizers.
+/// Whether a file has tokens and no weights, as those that tokenizers are tested with.
 fn is_vocabulary(store: &WeightStore) -> bool {
     let Container::Gguf(file) = store.container() else {
         return false;

@@ -104,7 +104,7 @@ fn a_context_larger_than_memory_is_refused_with_sizes() {
         "512.0 MiB",
         "4.1 MiB",
         "300.0 MiB",
-        "--ctx",
+        "choose a smaller context",
     ] {
         assert!(message.contains(part), "{part}: {message}");
     }

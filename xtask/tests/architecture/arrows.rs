@@ -24,7 +24,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-types", &[]),
     ("akunu-assets", &[]),
     ("akunu-fetch", &[]),
-    ("xtask", &["akunu-kernels", "akunu-sim", "akunu-fetch"]),
+    (
+        "xtask",
+        &["akunu-gguf", "akunu-kernels", "akunu-sim", "akunu-fetch"],
+    ),
 ];
 
 /// A dependency between two crates of the workspace.

@@ -204,8 +204,17 @@ impl Number for f32 {
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// Bytes ahead of the present ones that are fetched.
+/// Bytes ahead of the present ones that are fetched, where there is a single row.
 const AHEAD: usize = 4096;
+
+/// How far ahead of rows that are read side by side their successors lie, the rows of the next products.
+fn to_successors<T, const R: usize>(rows: [*const T; R]) -> usize {
+    let apart = rows[R - 1].addr().saturating_sub(rows[0].addr());
+    match apart / (R - 1).max(1) * R {
+        0 => AHEAD,
+        bytes => bytes,
+    }
+}
 
 /// `R` rows times `M` vectors of `cols` numbers.
 ///
@@ -221,10 +230,11 @@ unsafe fn products<L: Lanes, T: Number, const R: usize, const M: usize>(
     unsafe {
         let mut sums = [[L::splat(0.0); R]; M];
         let line = LINE / size_of::<T>();
+        let ahead = to_successors(rows);
         let mut at = 0;
         while at + line <= cols {
             for row in rows {
-                prefetch(row.wrapping_add(at).wrapping_byte_add(AHEAD));
+                prefetch(row.wrapping_add(at).wrapping_byte_add(ahead));
             }
             for step in 0..line / L::N {
                 add::<L, T, R, M>(&mut sums, rows, x, at + step * L::N);
