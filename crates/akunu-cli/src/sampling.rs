@@ -14,7 +14,7 @@ use std::hash::{BuildHasher, RandomState};
 #[derive(Args)]
 pub struct SamplingArgs {
     /// 0 always takes the most likely token; higher is more varied [default: 0; in chat what the model's
-    /// files suggest, or 0.4]
+    /// files suggest, or 0.1]
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
     temp: Option<f32>,
     /// Choose among this many of the most likely tokens; 0 and more than 256 choose among 256
@@ -30,7 +30,7 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = share)]
     min_p: Option<f32>,
     /// Above 1 makes the last 64 tokens less likely [default: 1; in chat what the model's files suggest,
-    /// or 1.05]
+    /// or 1.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = penalty)]
     repeat_penalty: Option<f32>,
     /// The same seed gives the same answer; -1 takes another one each time, and tells it [default: 0; in
@@ -57,9 +57,9 @@ const PLAIN: Sampling = Sampling {
 /// What `chat` does with a model that suggests nothing: little enough chance that the smallest model still
 /// says what it knows, and enough that it does not repeat itself.
 const LIVELY: Sampling = Sampling {
-    temperature: 0.4,
+    temperature: 0.1,
     min_p: 0.1,
-    repetition_penalty: 1.05,
+    repetition_penalty: 1.1,
     ..PLAIN
 };
 

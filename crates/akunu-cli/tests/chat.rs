@@ -307,7 +307,7 @@ fn the_model_file_says_how_tokens_are_drawn() {
     let wanted = "temp 0.25, top_k 3, top_p 0.95, min_p 0.1, repeat_penalty 1.25, seed 5";
     assert!(suggested.contains(wanted), "{suggested}");
     let silent = set(&smollm2(), &[]);
-    let wanted = "temp 0.4, top_k 40, top_p 0.95, min_p 0.1, repeat_penalty 1.05, seed 5";
+    let wanted = "temp 0.1, top_k 40, top_p 0.95, min_p 0.1, repeat_penalty 1.1, seed 5";
     assert!(silent.contains(wanted), "{silent}");
 }
 

@@ -113,14 +113,14 @@ fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
     let largest = bits.into_iter().fold(0, |a, b| a.max(b));
     let (scale, inverse) = scale_and_inverse(f32::from_bits(largest));
     let mut sums = [0i32; 2];
-    for half in 0..2 {
+    for (half, sum) in sums.iter_mut().enumerate() {
         for i in HALF * half..HALF * (half + 1) {
             let v = (x[i] * inverse).round_ties_even() as i32;
             let q = (v + 128) >> 8;
             let r = (v - 256 * q).max(-127);
             values[i] = q as i8;
             values[CELL + i] = r as i8;
-            sums[half] += 256 * q + r;
+            *sum += 256 * q + r;
         }
     }
     (scale, sums)

@@ -91,7 +91,7 @@ fn ptx_entry(kernel: &Kernel, call: &str) -> String {
     let parameters = parameters.join(", ");
     let name = &kernel.name;
     format!(
-        "extern \"C\" void akunu_entry_{name}({parameters}) __asm__(\"{name}\");\n\
+        "extern \"C\" [[clang::nvptx_kernel]] void akunu_entry_{name}({parameters}) __asm__(\"{name}\");\n\
          extern \"C\" [[clang::nvptx_kernel]] void akunu_entry_{name}({parameters}) {{ {call} }}\n"
     )
 }

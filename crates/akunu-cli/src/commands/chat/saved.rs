@@ -22,7 +22,7 @@ pub fn write(messages: &[Message], path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Reads what [`write`] wrote.
+/// Reads what [`write()`] wrote.
 pub fn read(path: &Path) -> Result<Vec<Message>, Failure> {
     let wrong = |why: String| Failure::NotAConversation {
         path: path.to_path_buf(),
