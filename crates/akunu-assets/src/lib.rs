@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask assets NAME` puts the files of an asset into `target/assets/NAME/` of the workspace, which does
 //! not follow `CARGO_TARGET_DIR`: several target folders share one copy. `cargo xtask test` fetches all that
-//! tests open; plain `cargo test` on a fresh clone fails with the one line of [`missing`].
+//! tests open; plain `cargo test` on a fresh clone fails with one line that names that command.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
