@@ -85,7 +85,7 @@ impl Shared {
         let mut part = Part::new((index, parts), &self.team, own, first);
         let result = catch_unwind(AssertUnwindSafe(|| job(&mut part)));
         let last = part.generation();
-        let switches = involuntary_switches() - before;
+        let switches = involuntary_switches().saturating_sub(before);
         self.switches[index].0.store(switches, Ordering::Relaxed);
         let Err(panic) = result else { return last };
         if !panic.is::<Broken>() {
