@@ -60,32 +60,36 @@ struct ElementwiseParams {
 };
 static_assert(sizeof(ElementwiseParams) == 16, "ElementwiseParams is 16 bytes");
 
-// Attention of `seq_len` queries over `kv_seq_len` cached keys and values.
+// Attention of some rows over the keys and values in the pages of their sequences.
 //
-// Causal with an offset: query i sees keys `0 ..= kv_seq_len - seq_len + i`. Query head h reads
-// KV head `h / (n_heads / n_kv_heads)`. Key p lies in slot `p % n` of the `n = kv_stride /
-// head_dim` slots of its head, so that of more than n keys only the last n are seen.
+// Query head h reads KV head `h / (n_heads / n_kv_heads)`. Which slots a row sees, its [`Row`](super::Row) says.
 struct AttentionParams {
-    // Number of queries: 1 for decode.
-    uint32_t seq_len;
-    // Number of keys and values to look at. Patched per token.
-    uint32_t kv_seq_len;
-    // Elements of a head.
-    uint32_t head_dim;
+    // Number of rows.
+    uint32_t n_rows;
+    // The first of them in the row table, in Q and in the output.
+    uint32_t first_row;
     // Number of query heads, a multiple of `n_kv_heads`.
     uint32_t n_heads;
     // Number of key and value heads.
     uint32_t n_kv_heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // Elements between rows of Q and of the output; 0 means `n_heads * head_dim`.
+    uint32_t q_stride;
+    // A page holds `1 << page_shift` slots, at least 32.
+    uint32_t page_shift;
+    // Pages of a sequence in the page table.
+    uint32_t table_stride;
+    // Pages of the pool.
+    uint32_t n_pages;
+    // Sequences of the page table.
+    uint32_t n_sequences;
     // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
     float scale;
-    // Elements between KV heads, a multiple of `head_dim`: `max_seq_len * head_dim`; 0 means
-    // `kv_seq_len * head_dim`.
-    uint32_t kv_stride;
-    // Elements between rows of Q and of the output, which are then row-major
-    // (seq_len, n_heads, head_dim); 0 means head-major (n_heads, seq_len, head_dim).
-    uint32_t q_stride;
+    // Unused, zero.
+    uint32_t _pad0;
 };
-static_assert(sizeof(AttentionParams) == 32, "AttentionParams is 32 bytes");
+static_assert(sizeof(AttentionParams) == 48, "AttentionParams is 48 bytes");
 
 // `y = x / sqrt(mean(x²) + eps) * weight`, one row a threadgroup.
 struct RMSNormParams {
@@ -181,60 +185,74 @@ struct KVCacheWriteParams {
 };
 static_assert(sizeof(KVCacheWriteParams) == 32, "KVCacheWriteParams is 32 bytes");
 
-// RoPE of q and k of one token, fused with the write of k and v into the cache.
+// RoPE of q and k of some rows, fused with the storing of k and v in the pages of their sequences.
 //
-// The input is the contiguous output of the q, k and v projections. Also read by the kernel that
-// normalises each head of q and k before it turns them.
-struct RoPEQKVWriteParams {
+// q is (n_rows, n_heads, head_dim), k and v are (n_rows, n_kv_heads, head_dim). Also read by the kernel that normalises
+// each head of q and k before it turns them.
+struct RopeStoreParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Number of query heads.
+    uint32_t n_heads;
     // Number of key and value heads.
     uint32_t n_kv_heads;
     // Elements of a head.
     uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Position of the token; it is written to slot `pos % max_seq_len`. Patched per token.
-    uint32_t pos;
+    // Elements between rows of q; 0 means `n_heads * head_dim`.
+    uint32_t q_stride;
+    // Elements between rows of k and of v; 0 means `n_kv_heads * head_dim`.
+    uint32_t kv_stride;
+    // A page holds `1 << page_shift` slots, at least 32.
+    uint32_t page_shift;
+    // Pages of a sequence in the page table.
+    uint32_t table_stride;
+    // Pages of the pool.
+    uint32_t n_pages;
+    // Sequences of the page table.
+    uint32_t n_sequences;
     // Base of the frequencies.
     float theta;
-    // Number of query heads.
-    uint32_t n_heads;
-    // Where k starts in the input, in elements.
-    uint32_t k_elem_offset;
-    // Where v starts in the input, in elements.
-    uint32_t v_elem_offset;
     // Linear scaling of positions, `1 / factor`; 1 for none.
     float freq_scale;
-    // Added to the mean square before the root, where heads are normalised. Padding in the
-    // reference.
+    // Added to the mean square before the root, where heads are normalised.
     float eps;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
-static_assert(sizeof(RoPEQKVWriteParams) == 48, "RoPEQKVWriteParams is 48 bytes");
+static_assert(sizeof(RopeStoreParams) == 64, "RopeStoreParams is 64 bytes");
 
-// Drops the oldest positions: `[shift, shift + new_len)` moves to `[0, new_len)`.
-struct KVCacheShiftParams {
+// Drops slots of a sequence: those from `keep + shift` on move down to `keep`.
+struct KVShiftParams {
+    // The sequence.
+    uint32_t sequence;
     // Number of key and value heads.
     uint32_t n_kv_heads;
     // Elements of a head.
     uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Number of positions to drop.
+    // Slots at the beginning that stay where they are.
+    uint32_t keep;
+    // Number of slots to drop.
     uint32_t shift;
-    // Positions that remain.
+    // Slots that move down.
     uint32_t new_len;
-    // Base of the RoPE frequencies: k is stored rotated, so that what moves by `shift` positions
-    // is turned back by as many. Padding in the reference.
+    // A page holds `1 << page_shift` slots, at least 32.
+    uint32_t page_shift;
+    // Pages of a sequence in the page table.
+    uint32_t table_stride;
+    // Pages of the pool.
+    uint32_t n_pages;
+    // Sequences of the page table.
+    uint32_t n_sequences;
+    // Base of the RoPE frequencies: k is stored turned, so that what moves by `shift` slots is turned back by as many.
     float theta;
-    // Linear scaling of positions, `1 / factor`; 1 for none. Padding in the reference.
+    // Linear scaling of positions, `1 / factor`; 1 for none.
     float freq_scale;
-    // Unused, zero.
-    uint32_t _pad0;
 };
-static_assert(sizeof(KVCacheShiftParams) == 32, "KVCacheShiftParams is 32 bytes");
+static_assert(sizeof(KVShiftParams) == 48, "KVShiftParams is 48 bytes");
 
 // RMSNorm of each head by itself (the QK norm of Qwen 3 and Gemma 3), in place.
 struct HeadNormParams {
@@ -291,18 +309,26 @@ struct TemperatureScaleParams {
 };
 static_assert(sizeof(TemperatureScaleParams) == 16, "TemperatureScaleParams is 16 bytes");
 
-// For each listed token: a positive logit is divided by the penalty, a negative one multiplied.
+// For each token that came before: a positive logit is divided by the penalty, a negative one multiplied.
 struct RepetitionPenaltyParams {
-    // Above 1 discourages, below 1 encourages.
-    float penalty;
-    // Number of token ids in the list. Patched per token.
-    uint32_t n_tokens;
-    // Number of logits; an id beyond it is passed over. Padding in the reference.
+    // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+    uint32_t n_rows;
+    // Logits of a row; an id beyond it is passed over.
     uint32_t vocab_size;
+    // Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
+    uint32_t history_stride;
+    // Sequences of the history and of the rules.
+    uint32_t n_sequences;
+    // Rows of the row table.
+    uint32_t row_capacity;
     // Unused, zero.
     uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
-static_assert(sizeof(RepetitionPenaltyParams) == 16, "RepetitionPenaltyParams is 16 bytes");
+static_assert(sizeof(RepetitionPenaltyParams) == 32, "RepetitionPenaltyParams is 32 bytes");
 
 // Matrix product with MLX-quantised weights, their embedding lookup and their dequantisation.
 //
@@ -435,34 +461,43 @@ static_assert(sizeof(PosEmbedParams) == 16, "PosEmbedParams is 16 bytes");
 
 // The largest of each part of the logits, for vocabularies too large for one threadgroup.
 struct ArgmaxPartialParams {
-    // Number of logits.
+    // Number of rows of logits.
+    uint32_t n_rows;
+    // Logits of a row.
     uint32_t count;
     // Logits of a part, the last one may have fewer.
     uint32_t part;
     // Unused, zero.
     uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
 };
 static_assert(sizeof(ArgmaxPartialParams) == 16, "ArgmaxPartialParams is 16 bytes");
 
-// Greedy choice of the next token.
+// Greedy choice of the next token of each row.
 struct ArgmaxParams {
-    // Number of values.
+    // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+    uint32_t n_rows;
+    // Values of a row.
     uint32_t count;
-    // Position of the token that the values follow; the choice goes to `history[pos + 1]`.
-    // Patched per token.
-    uint32_t pos;
-    // Room in the history; a position beyond it is not recorded.
-    uint32_t history_len;
     // 1: value i stands for token `ids[i]`; 0: for token i.
     uint32_t indexed;
+    // Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
+    uint32_t history_stride;
+    // Sequences of the history and of the rules.
+    uint32_t n_sequences;
+    // Rows of the row table.
+    uint32_t row_capacity;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
 };
-static_assert(sizeof(ArgmaxParams) == 16, "ArgmaxParams is 16 bytes");
+static_assert(sizeof(ArgmaxParams) == 32, "ArgmaxParams is 32 bytes");
 
-// The k largest values of each part, in descending order.
+// The k largest values of each part of each row, in descending order.
 struct TopKParams {
-    // Number of values.
+    // Number of rows of values.
+    uint32_t n_rows;
+    // Values of a row.
     uint32_t count;
     // How many to keep of each part, at most 256.
     uint32_t k;
@@ -470,28 +505,33 @@ struct TopKParams {
     uint32_t part;
     // 1: value i stands for token `ids[i]`; 0: for token i.
     uint32_t indexed;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
-static_assert(sizeof(TopKParams) == 16, "TopKParams is 16 bytes");
+static_assert(sizeof(TopKParams) == 32, "TopKParams is 32 bytes");
 
-// Random choice among the k best tokens.
+// Random choice among the k best tokens of each row, by the rule of its sequence.
 struct GumbelTopKParams {
-    // Number of candidates, at most 256.
+    // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+    uint32_t n_rows;
+    // Candidates of a row, at most 256.
     uint32_t k;
-    // Position of the token that the values follow; the choice goes to `history[pos + 1]`.
-    // Patched per token.
-    uint32_t pos;
-    // Room in the history; a position beyond it is not recorded.
-    uint32_t history_len;
-    // `1 / temperature`, applied after the candidates are thinned out.
-    float inv_temperature;
-    // The best tokens are kept until their probabilities sum to this; 1 keeps all.
-    float top_p;
-    // A token is kept if it is at least this share as probable as the best one; 0 keeps all.
-    float min_p;
-    // Low word of the seed.
-    uint32_t seed_lo;
-    // High word of the seed.
-    uint32_t seed_hi;
+    // Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
+    uint32_t history_stride;
+    // Sequences of the history and of the rules.
+    uint32_t n_sequences;
+    // Rows of the row table.
+    uint32_t row_capacity;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
 static_assert(sizeof(GumbelTopKParams) == 32, "GumbelTopKParams is 32 bytes");
 
@@ -508,38 +548,6 @@ struct TokenSuppressParams {
 };
 static_assert(sizeof(TokenSuppressParams) == 16, "TokenSuppressParams is 16 bytes");
 
-// RoPE of q and k of many tokens, fused with the write of k and v into the cache.
-//
-// q is (seq_len, n_heads, head_dim), k and v are (seq_len, n_kv_heads, head_dim). Also read by
-// the kernel that normalises each head of q and k before it turns them.
-struct RoPEBatchKVWriteParams {
-    // Number of rows (tokens).
-    uint32_t seq_len;
-    // Number of query heads.
-    uint32_t n_heads;
-    // Number of key and value heads.
-    uint32_t n_kv_heads;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Position of the first row. Patched per token.
-    uint32_t pos;
-    // Base of the frequencies.
-    float theta;
-    // Linear scaling of positions, `1 / factor`; 1 for none.
-    float freq_scale;
-    // Added to the mean square before the root, where heads are normalised.
-    float eps;
-    // Elements between rows of q; 0 means `n_heads * head_dim`.
-    uint32_t q_stride;
-    // Elements between rows of k and of v; 0 means `n_kv_heads * head_dim`.
-    uint32_t kv_stride;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(RoPEBatchKVWriteParams) == 48, "RoPEBatchKVWriteParams is 48 bytes");
-
 // `x = cap * tanh(x / cap)` for each element, in place.
 struct LogitSoftcapParams {
     // The bound, above 0.
@@ -552,6 +560,82 @@ struct LogitSoftcapParams {
     uint32_t _pad1;
 };
 static_assert(sizeof(LogitSoftcapParams) == 16, "LogitSoftcapParams is 16 bytes");
+
+// One token of a step: whose it is and where it stands.
+struct Row {
+    // Its sequence: the row of the page table and of the history, and the rule of its choice.
+    uint32_t sequence;
+    // What RoPE turns by.
+    uint32_t position;
+    // Where its own key and value go, among the slots of its sequence.
+    uint32_t slot;
+    // It sees the slots below this; with a window, the last ones of them.
+    uint32_t length;
+    // Tokens that were chosen for it since it was written; where its next one is recorded.
+    uint32_t step;
+    // [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing.
+    uint32_t flags;
+    // The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
+    uint32_t tree_first;
+    // Bit i: it sees slot `tree_first + i`. Slots 32 and more beyond `tree_first` it does not see.
+    uint32_t tree_mask;
+};
+static_assert(sizeof(Row) == 32, "Row is 32 bytes");
+
+// How the tokens of one sequence are chosen.
+struct SamplingRule {
+    // `1 / temperature`, applied after the candidates are thinned out.
+    float inv_temperature;
+    // The best tokens are kept until their probabilities sum to this; 1 keeps all.
+    float top_p;
+    // A token is kept if it is at least this share as probable as the best one; 0 keeps all.
+    float min_p;
+    // Above 1 discourages tokens that came before; 1 does nothing.
+    float penalty;
+    // How many of the best tokens are candidates; 0 for as many as a launch keeps.
+    uint32_t top_k;
+    // How many of the last tokens are penalised; 0 for all.
+    uint32_t penalty_window;
+    // Low word of the seed.
+    uint32_t seed_lo;
+    // High word of the seed.
+    uint32_t seed_hi;
+    // 1: the best candidate is taken, and nothing is drawn.
+    uint32_t is_greedy;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
+};
+static_assert(sizeof(SamplingRule) == 48, "SamplingRule is 48 bytes");
+
+// Records the token of each active row and moves the row on by one.
+struct AdvanceRowsParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Tokens of one step in the record.
+    uint32_t chosen_stride;
+    // Steps that the record has room for; after the last it begins again. 0: nothing is recorded.
+    uint32_t max_steps;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(AdvanceRowsParams) == 16, "AdvanceRowsParams is 16 bytes");
+
+// Copies some rows of a matrix: those whose results are wanted.
+struct GatherRowsParams {
+    // Number of rows to copy.
+    uint32_t n_rows;
+    // Elements of a row.
+    uint32_t dim;
+    // Rows of the matrix.
+    uint32_t row_capacity;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(GatherRowsParams) == 16, "GatherRowsParams is 16 bytes");
 
 // ---- Quantised blocks ----
 
@@ -690,14 +774,18 @@ static_assert(offsetof(ElementwiseParams, count) == 0, "ElementwiseParams.count 
 static_assert(offsetof(ElementwiseParams, _pad0) == 4, "ElementwiseParams._pad0 is at 4");
 static_assert(offsetof(ElementwiseParams, _pad1) == 8, "ElementwiseParams._pad1 is at 8");
 static_assert(offsetof(ElementwiseParams, _pad2) == 12, "ElementwiseParams._pad2 is at 12");
-static_assert(offsetof(AttentionParams, seq_len) == 0, "AttentionParams.seq_len is at 0");
-static_assert(offsetof(AttentionParams, kv_seq_len) == 4, "AttentionParams.kv_seq_len is at 4");
-static_assert(offsetof(AttentionParams, head_dim) == 8, "AttentionParams.head_dim is at 8");
-static_assert(offsetof(AttentionParams, n_heads) == 12, "AttentionParams.n_heads is at 12");
-static_assert(offsetof(AttentionParams, n_kv_heads) == 16, "AttentionParams.n_kv_heads is at 16");
-static_assert(offsetof(AttentionParams, scale) == 20, "AttentionParams.scale is at 20");
-static_assert(offsetof(AttentionParams, kv_stride) == 24, "AttentionParams.kv_stride is at 24");
-static_assert(offsetof(AttentionParams, q_stride) == 28, "AttentionParams.q_stride is at 28");
+static_assert(offsetof(AttentionParams, n_rows) == 0, "AttentionParams.n_rows is at 0");
+static_assert(offsetof(AttentionParams, first_row) == 4, "AttentionParams.first_row is at 4");
+static_assert(offsetof(AttentionParams, n_heads) == 8, "AttentionParams.n_heads is at 8");
+static_assert(offsetof(AttentionParams, n_kv_heads) == 12, "AttentionParams.n_kv_heads is at 12");
+static_assert(offsetof(AttentionParams, head_dim) == 16, "AttentionParams.head_dim is at 16");
+static_assert(offsetof(AttentionParams, q_stride) == 20, "AttentionParams.q_stride is at 20");
+static_assert(offsetof(AttentionParams, page_shift) == 24, "AttentionParams.page_shift is at 24");
+static_assert(offsetof(AttentionParams, table_stride) == 28, "AttentionParams.table_stride is at 28");
+static_assert(offsetof(AttentionParams, n_pages) == 32, "AttentionParams.n_pages is at 32");
+static_assert(offsetof(AttentionParams, n_sequences) == 36, "AttentionParams.n_sequences is at 36");
+static_assert(offsetof(AttentionParams, scale) == 40, "AttentionParams.scale is at 40");
+static_assert(offsetof(AttentionParams, _pad0) == 44, "AttentionParams._pad0 is at 44");
 static_assert(offsetof(RMSNormParams, dim) == 0, "RMSNormParams.dim is at 0");
 static_assert(offsetof(RMSNormParams, eps) == 4, "RMSNormParams.eps is at 4");
 static_assert(offsetof(RMSNormParams, n_rows) == 8, "RMSNormParams.n_rows is at 8");
@@ -730,26 +818,34 @@ static_assert(offsetof(KVCacheWriteParams, src_stride) == 16, "KVCacheWriteParam
 static_assert(offsetof(KVCacheWriteParams, seq_len) == 20, "KVCacheWriteParams.seq_len is at 20");
 static_assert(offsetof(KVCacheWriteParams, _pad0) == 24, "KVCacheWriteParams._pad0 is at 24");
 static_assert(offsetof(KVCacheWriteParams, _pad1) == 28, "KVCacheWriteParams._pad1 is at 28");
-static_assert(offsetof(RoPEQKVWriteParams, n_kv_heads) == 0, "RoPEQKVWriteParams.n_kv_heads is at 0");
-static_assert(offsetof(RoPEQKVWriteParams, head_dim) == 4, "RoPEQKVWriteParams.head_dim is at 4");
-static_assert(offsetof(RoPEQKVWriteParams, max_seq_len) == 8, "RoPEQKVWriteParams.max_seq_len is at 8");
-static_assert(offsetof(RoPEQKVWriteParams, pos) == 12, "RoPEQKVWriteParams.pos is at 12");
-static_assert(offsetof(RoPEQKVWriteParams, theta) == 16, "RoPEQKVWriteParams.theta is at 16");
-static_assert(offsetof(RoPEQKVWriteParams, n_heads) == 20, "RoPEQKVWriteParams.n_heads is at 20");
-static_assert(offsetof(RoPEQKVWriteParams, k_elem_offset) == 24, "RoPEQKVWriteParams.k_elem_offset is at 24");
-static_assert(offsetof(RoPEQKVWriteParams, v_elem_offset) == 28, "RoPEQKVWriteParams.v_elem_offset is at 28");
-static_assert(offsetof(RoPEQKVWriteParams, freq_scale) == 32, "RoPEQKVWriteParams.freq_scale is at 32");
-static_assert(offsetof(RoPEQKVWriteParams, eps) == 36, "RoPEQKVWriteParams.eps is at 36");
-static_assert(offsetof(RoPEQKVWriteParams, _pad0) == 40, "RoPEQKVWriteParams._pad0 is at 40");
-static_assert(offsetof(RoPEQKVWriteParams, _pad1) == 44, "RoPEQKVWriteParams._pad1 is at 44");
-static_assert(offsetof(KVCacheShiftParams, n_kv_heads) == 0, "KVCacheShiftParams.n_kv_heads is at 0");
-static_assert(offsetof(KVCacheShiftParams, head_dim) == 4, "KVCacheShiftParams.head_dim is at 4");
-static_assert(offsetof(KVCacheShiftParams, max_seq_len) == 8, "KVCacheShiftParams.max_seq_len is at 8");
-static_assert(offsetof(KVCacheShiftParams, shift) == 12, "KVCacheShiftParams.shift is at 12");
-static_assert(offsetof(KVCacheShiftParams, new_len) == 16, "KVCacheShiftParams.new_len is at 16");
-static_assert(offsetof(KVCacheShiftParams, theta) == 20, "KVCacheShiftParams.theta is at 20");
-static_assert(offsetof(KVCacheShiftParams, freq_scale) == 24, "KVCacheShiftParams.freq_scale is at 24");
-static_assert(offsetof(KVCacheShiftParams, _pad0) == 28, "KVCacheShiftParams._pad0 is at 28");
+static_assert(offsetof(RopeStoreParams, n_rows) == 0, "RopeStoreParams.n_rows is at 0");
+static_assert(offsetof(RopeStoreParams, n_heads) == 4, "RopeStoreParams.n_heads is at 4");
+static_assert(offsetof(RopeStoreParams, n_kv_heads) == 8, "RopeStoreParams.n_kv_heads is at 8");
+static_assert(offsetof(RopeStoreParams, head_dim) == 12, "RopeStoreParams.head_dim is at 12");
+static_assert(offsetof(RopeStoreParams, q_stride) == 16, "RopeStoreParams.q_stride is at 16");
+static_assert(offsetof(RopeStoreParams, kv_stride) == 20, "RopeStoreParams.kv_stride is at 20");
+static_assert(offsetof(RopeStoreParams, page_shift) == 24, "RopeStoreParams.page_shift is at 24");
+static_assert(offsetof(RopeStoreParams, table_stride) == 28, "RopeStoreParams.table_stride is at 28");
+static_assert(offsetof(RopeStoreParams, n_pages) == 32, "RopeStoreParams.n_pages is at 32");
+static_assert(offsetof(RopeStoreParams, n_sequences) == 36, "RopeStoreParams.n_sequences is at 36");
+static_assert(offsetof(RopeStoreParams, theta) == 40, "RopeStoreParams.theta is at 40");
+static_assert(offsetof(RopeStoreParams, freq_scale) == 44, "RopeStoreParams.freq_scale is at 44");
+static_assert(offsetof(RopeStoreParams, eps) == 48, "RopeStoreParams.eps is at 48");
+static_assert(offsetof(RopeStoreParams, _pad0) == 52, "RopeStoreParams._pad0 is at 52");
+static_assert(offsetof(RopeStoreParams, _pad1) == 56, "RopeStoreParams._pad1 is at 56");
+static_assert(offsetof(RopeStoreParams, _pad2) == 60, "RopeStoreParams._pad2 is at 60");
+static_assert(offsetof(KVShiftParams, sequence) == 0, "KVShiftParams.sequence is at 0");
+static_assert(offsetof(KVShiftParams, n_kv_heads) == 4, "KVShiftParams.n_kv_heads is at 4");
+static_assert(offsetof(KVShiftParams, head_dim) == 8, "KVShiftParams.head_dim is at 8");
+static_assert(offsetof(KVShiftParams, keep) == 12, "KVShiftParams.keep is at 12");
+static_assert(offsetof(KVShiftParams, shift) == 16, "KVShiftParams.shift is at 16");
+static_assert(offsetof(KVShiftParams, new_len) == 20, "KVShiftParams.new_len is at 20");
+static_assert(offsetof(KVShiftParams, page_shift) == 24, "KVShiftParams.page_shift is at 24");
+static_assert(offsetof(KVShiftParams, table_stride) == 28, "KVShiftParams.table_stride is at 28");
+static_assert(offsetof(KVShiftParams, n_pages) == 32, "KVShiftParams.n_pages is at 32");
+static_assert(offsetof(KVShiftParams, n_sequences) == 36, "KVShiftParams.n_sequences is at 36");
+static_assert(offsetof(KVShiftParams, theta) == 40, "KVShiftParams.theta is at 40");
+static_assert(offsetof(KVShiftParams, freq_scale) == 44, "KVShiftParams.freq_scale is at 44");
 static_assert(offsetof(HeadNormParams, head_dim) == 0, "HeadNormParams.head_dim is at 0");
 static_assert(offsetof(HeadNormParams, n_heads) == 4, "HeadNormParams.n_heads is at 4");
 static_assert(offsetof(HeadNormParams, seq_len) == 8, "HeadNormParams.seq_len is at 8");
@@ -770,10 +866,14 @@ static_assert(offsetof(TemperatureScaleParams, inv_temperature) == 0, "Temperatu
 static_assert(offsetof(TemperatureScaleParams, count) == 4, "TemperatureScaleParams.count is at 4");
 static_assert(offsetof(TemperatureScaleParams, _pad0) == 8, "TemperatureScaleParams._pad0 is at 8");
 static_assert(offsetof(TemperatureScaleParams, _pad1) == 12, "TemperatureScaleParams._pad1 is at 12");
-static_assert(offsetof(RepetitionPenaltyParams, penalty) == 0, "RepetitionPenaltyParams.penalty is at 0");
-static_assert(offsetof(RepetitionPenaltyParams, n_tokens) == 4, "RepetitionPenaltyParams.n_tokens is at 4");
-static_assert(offsetof(RepetitionPenaltyParams, vocab_size) == 8, "RepetitionPenaltyParams.vocab_size is at 8");
-static_assert(offsetof(RepetitionPenaltyParams, _pad0) == 12, "RepetitionPenaltyParams._pad0 is at 12");
+static_assert(offsetof(RepetitionPenaltyParams, n_rows) == 0, "RepetitionPenaltyParams.n_rows is at 0");
+static_assert(offsetof(RepetitionPenaltyParams, vocab_size) == 4, "RepetitionPenaltyParams.vocab_size is at 4");
+static_assert(offsetof(RepetitionPenaltyParams, history_stride) == 8, "RepetitionPenaltyParams.history_stride is at 8");
+static_assert(offsetof(RepetitionPenaltyParams, n_sequences) == 12, "RepetitionPenaltyParams.n_sequences is at 12");
+static_assert(offsetof(RepetitionPenaltyParams, row_capacity) == 16, "RepetitionPenaltyParams.row_capacity is at 16");
+static_assert(offsetof(RepetitionPenaltyParams, _pad0) == 20, "RepetitionPenaltyParams._pad0 is at 20");
+static_assert(offsetof(RepetitionPenaltyParams, _pad1) == 24, "RepetitionPenaltyParams._pad1 is at 24");
+static_assert(offsetof(RepetitionPenaltyParams, _pad2) == 28, "RepetitionPenaltyParams._pad2 is at 28");
 static_assert(offsetof(MLXParams, M) == 0, "MLXParams.M is at 0");
 static_assert(offsetof(MLXParams, N) == 4, "MLXParams.N is at 4");
 static_assert(offsetof(MLXParams, K) == 8, "MLXParams.K is at 8");
@@ -818,46 +918,70 @@ static_assert(offsetof(PosEmbedParams, seq_len) == 0, "PosEmbedParams.seq_len is
 static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
 static_assert(offsetof(PosEmbedParams, pos) == 8, "PosEmbedParams.pos is at 8");
 static_assert(offsetof(PosEmbedParams, n_positions) == 12, "PosEmbedParams.n_positions is at 12");
-static_assert(offsetof(ArgmaxPartialParams, count) == 0, "ArgmaxPartialParams.count is at 0");
-static_assert(offsetof(ArgmaxPartialParams, part) == 4, "ArgmaxPartialParams.part is at 4");
-static_assert(offsetof(ArgmaxPartialParams, _pad0) == 8, "ArgmaxPartialParams._pad0 is at 8");
-static_assert(offsetof(ArgmaxPartialParams, _pad1) == 12, "ArgmaxPartialParams._pad1 is at 12");
-static_assert(offsetof(ArgmaxParams, count) == 0, "ArgmaxParams.count is at 0");
-static_assert(offsetof(ArgmaxParams, pos) == 4, "ArgmaxParams.pos is at 4");
-static_assert(offsetof(ArgmaxParams, history_len) == 8, "ArgmaxParams.history_len is at 8");
-static_assert(offsetof(ArgmaxParams, indexed) == 12, "ArgmaxParams.indexed is at 12");
-static_assert(offsetof(TopKParams, count) == 0, "TopKParams.count is at 0");
-static_assert(offsetof(TopKParams, k) == 4, "TopKParams.k is at 4");
-static_assert(offsetof(TopKParams, part) == 8, "TopKParams.part is at 8");
-static_assert(offsetof(TopKParams, indexed) == 12, "TopKParams.indexed is at 12");
-static_assert(offsetof(GumbelTopKParams, k) == 0, "GumbelTopKParams.k is at 0");
-static_assert(offsetof(GumbelTopKParams, pos) == 4, "GumbelTopKParams.pos is at 4");
-static_assert(offsetof(GumbelTopKParams, history_len) == 8, "GumbelTopKParams.history_len is at 8");
-static_assert(offsetof(GumbelTopKParams, inv_temperature) == 12, "GumbelTopKParams.inv_temperature is at 12");
-static_assert(offsetof(GumbelTopKParams, top_p) == 16, "GumbelTopKParams.top_p is at 16");
-static_assert(offsetof(GumbelTopKParams, min_p) == 20, "GumbelTopKParams.min_p is at 20");
-static_assert(offsetof(GumbelTopKParams, seed_lo) == 24, "GumbelTopKParams.seed_lo is at 24");
-static_assert(offsetof(GumbelTopKParams, seed_hi) == 28, "GumbelTopKParams.seed_hi is at 28");
+static_assert(offsetof(ArgmaxPartialParams, n_rows) == 0, "ArgmaxPartialParams.n_rows is at 0");
+static_assert(offsetof(ArgmaxPartialParams, count) == 4, "ArgmaxPartialParams.count is at 4");
+static_assert(offsetof(ArgmaxPartialParams, part) == 8, "ArgmaxPartialParams.part is at 8");
+static_assert(offsetof(ArgmaxPartialParams, _pad0) == 12, "ArgmaxPartialParams._pad0 is at 12");
+static_assert(offsetof(ArgmaxParams, n_rows) == 0, "ArgmaxParams.n_rows is at 0");
+static_assert(offsetof(ArgmaxParams, count) == 4, "ArgmaxParams.count is at 4");
+static_assert(offsetof(ArgmaxParams, indexed) == 8, "ArgmaxParams.indexed is at 8");
+static_assert(offsetof(ArgmaxParams, history_stride) == 12, "ArgmaxParams.history_stride is at 12");
+static_assert(offsetof(ArgmaxParams, n_sequences) == 16, "ArgmaxParams.n_sequences is at 16");
+static_assert(offsetof(ArgmaxParams, row_capacity) == 20, "ArgmaxParams.row_capacity is at 20");
+static_assert(offsetof(ArgmaxParams, _pad0) == 24, "ArgmaxParams._pad0 is at 24");
+static_assert(offsetof(ArgmaxParams, _pad1) == 28, "ArgmaxParams._pad1 is at 28");
+static_assert(offsetof(TopKParams, n_rows) == 0, "TopKParams.n_rows is at 0");
+static_assert(offsetof(TopKParams, count) == 4, "TopKParams.count is at 4");
+static_assert(offsetof(TopKParams, k) == 8, "TopKParams.k is at 8");
+static_assert(offsetof(TopKParams, part) == 12, "TopKParams.part is at 12");
+static_assert(offsetof(TopKParams, indexed) == 16, "TopKParams.indexed is at 16");
+static_assert(offsetof(TopKParams, _pad0) == 20, "TopKParams._pad0 is at 20");
+static_assert(offsetof(TopKParams, _pad1) == 24, "TopKParams._pad1 is at 24");
+static_assert(offsetof(TopKParams, _pad2) == 28, "TopKParams._pad2 is at 28");
+static_assert(offsetof(GumbelTopKParams, n_rows) == 0, "GumbelTopKParams.n_rows is at 0");
+static_assert(offsetof(GumbelTopKParams, k) == 4, "GumbelTopKParams.k is at 4");
+static_assert(offsetof(GumbelTopKParams, history_stride) == 8, "GumbelTopKParams.history_stride is at 8");
+static_assert(offsetof(GumbelTopKParams, n_sequences) == 12, "GumbelTopKParams.n_sequences is at 12");
+static_assert(offsetof(GumbelTopKParams, row_capacity) == 16, "GumbelTopKParams.row_capacity is at 16");
+static_assert(offsetof(GumbelTopKParams, _pad0) == 20, "GumbelTopKParams._pad0 is at 20");
+static_assert(offsetof(GumbelTopKParams, _pad1) == 24, "GumbelTopKParams._pad1 is at 24");
+static_assert(offsetof(GumbelTopKParams, _pad2) == 28, "GumbelTopKParams._pad2 is at 28");
 static_assert(offsetof(TokenSuppressParams, n_tokens) == 0, "TokenSuppressParams.n_tokens is at 0");
 static_assert(offsetof(TokenSuppressParams, vocab_size) == 4, "TokenSuppressParams.vocab_size is at 4");
 static_assert(offsetof(TokenSuppressParams, _pad0) == 8, "TokenSuppressParams._pad0 is at 8");
 static_assert(offsetof(TokenSuppressParams, _pad1) == 12, "TokenSuppressParams._pad1 is at 12");
-static_assert(offsetof(RoPEBatchKVWriteParams, seq_len) == 0, "RoPEBatchKVWriteParams.seq_len is at 0");
-static_assert(offsetof(RoPEBatchKVWriteParams, n_heads) == 4, "RoPEBatchKVWriteParams.n_heads is at 4");
-static_assert(offsetof(RoPEBatchKVWriteParams, n_kv_heads) == 8, "RoPEBatchKVWriteParams.n_kv_heads is at 8");
-static_assert(offsetof(RoPEBatchKVWriteParams, head_dim) == 12, "RoPEBatchKVWriteParams.head_dim is at 12");
-static_assert(offsetof(RoPEBatchKVWriteParams, max_seq_len) == 16, "RoPEBatchKVWriteParams.max_seq_len is at 16");
-static_assert(offsetof(RoPEBatchKVWriteParams, pos) == 20, "RoPEBatchKVWriteParams.pos is at 20");
-static_assert(offsetof(RoPEBatchKVWriteParams, theta) == 24, "RoPEBatchKVWriteParams.theta is at 24");
-static_assert(offsetof(RoPEBatchKVWriteParams, freq_scale) == 28, "RoPEBatchKVWriteParams.freq_scale is at 28");
-static_assert(offsetof(RoPEBatchKVWriteParams, eps) == 32, "RoPEBatchKVWriteParams.eps is at 32");
-static_assert(offsetof(RoPEBatchKVWriteParams, q_stride) == 36, "RoPEBatchKVWriteParams.q_stride is at 36");
-static_assert(offsetof(RoPEBatchKVWriteParams, kv_stride) == 40, "RoPEBatchKVWriteParams.kv_stride is at 40");
-static_assert(offsetof(RoPEBatchKVWriteParams, _pad0) == 44, "RoPEBatchKVWriteParams._pad0 is at 44");
 static_assert(offsetof(LogitSoftcapParams, cap) == 0, "LogitSoftcapParams.cap is at 0");
 static_assert(offsetof(LogitSoftcapParams, count) == 4, "LogitSoftcapParams.count is at 4");
 static_assert(offsetof(LogitSoftcapParams, _pad0) == 8, "LogitSoftcapParams._pad0 is at 8");
 static_assert(offsetof(LogitSoftcapParams, _pad1) == 12, "LogitSoftcapParams._pad1 is at 12");
+static_assert(offsetof(Row, sequence) == 0, "Row.sequence is at 0");
+static_assert(offsetof(Row, position) == 4, "Row.position is at 4");
+static_assert(offsetof(Row, slot) == 8, "Row.slot is at 8");
+static_assert(offsetof(Row, length) == 12, "Row.length is at 12");
+static_assert(offsetof(Row, step) == 16, "Row.step is at 16");
+static_assert(offsetof(Row, flags) == 20, "Row.flags is at 20");
+static_assert(offsetof(Row, tree_first) == 24, "Row.tree_first is at 24");
+static_assert(offsetof(Row, tree_mask) == 28, "Row.tree_mask is at 28");
+static_assert(offsetof(SamplingRule, inv_temperature) == 0, "SamplingRule.inv_temperature is at 0");
+static_assert(offsetof(SamplingRule, top_p) == 4, "SamplingRule.top_p is at 4");
+static_assert(offsetof(SamplingRule, min_p) == 8, "SamplingRule.min_p is at 8");
+static_assert(offsetof(SamplingRule, penalty) == 12, "SamplingRule.penalty is at 12");
+static_assert(offsetof(SamplingRule, top_k) == 16, "SamplingRule.top_k is at 16");
+static_assert(offsetof(SamplingRule, penalty_window) == 20, "SamplingRule.penalty_window is at 20");
+static_assert(offsetof(SamplingRule, seed_lo) == 24, "SamplingRule.seed_lo is at 24");
+static_assert(offsetof(SamplingRule, seed_hi) == 28, "SamplingRule.seed_hi is at 28");
+static_assert(offsetof(SamplingRule, is_greedy) == 32, "SamplingRule.is_greedy is at 32");
+static_assert(offsetof(SamplingRule, _pad0) == 36, "SamplingRule._pad0 is at 36");
+static_assert(offsetof(SamplingRule, _pad1) == 40, "SamplingRule._pad1 is at 40");
+static_assert(offsetof(SamplingRule, _pad2) == 44, "SamplingRule._pad2 is at 44");
+static_assert(offsetof(AdvanceRowsParams, n_rows) == 0, "AdvanceRowsParams.n_rows is at 0");
+static_assert(offsetof(AdvanceRowsParams, chosen_stride) == 4, "AdvanceRowsParams.chosen_stride is at 4");
+static_assert(offsetof(AdvanceRowsParams, max_steps) == 8, "AdvanceRowsParams.max_steps is at 8");
+static_assert(offsetof(AdvanceRowsParams, _pad0) == 12, "AdvanceRowsParams._pad0 is at 12");
+static_assert(offsetof(GatherRowsParams, n_rows) == 0, "GatherRowsParams.n_rows is at 0");
+static_assert(offsetof(GatherRowsParams, dim) == 4, "GatherRowsParams.dim is at 4");
+static_assert(offsetof(GatherRowsParams, row_capacity) == 8, "GatherRowsParams.row_capacity is at 8");
+static_assert(offsetof(GatherRowsParams, _pad0) == 12, "GatherRowsParams._pad0 is at 12");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");

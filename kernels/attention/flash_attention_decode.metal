@@ -1,8 +1,8 @@
-// flash_attention_decode_f16: attention of one query a threadgroup; short contexts and short prefills.
+// flash_attention_decode_f16: attention of one row a threadgroup; short contexts and short prefills.
 //
 // Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
 //
-// Launch:  one threadgroup for each query (x) and head (y), a thread for each element of the head, in
+// Launch:  one threadgroup for each row (x) and head (y), a thread for each element of the head, in
 //          whole SIMD groups.
 // Memory:  tiles of 32 keys. Teams of 8 lanes score the keys of a tile, every SIMD group then knows the
 //          whole tile's softmax, and each thread sums its own element of the values. Each key and value
@@ -16,7 +16,7 @@
 
 using namespace metal;
 
-constant constexpr uint KEY_TILE = SIMD_WIDTH;
+static_assert(KEY_TILE == SIMD_WIDTH, "a lane for each key of a tile");
 
 kernel void flash_attention_decode_f16(
     device const float *Q               [[buffer(0)]],
@@ -24,7 +24,8 @@ kernel void flash_attention_decode_f16(
     device const half *V                [[buffer(2)]],
     device float *O                     [[buffer(3)]],
     constant AttentionParams &params    [[buffer(4)]],
-    device const ushort *tree_mask      [[buffer(5)]],
+    device const Row *rows              [[buffer(5)]],
+    device const uint *table            [[buffer(6)]],
     uint2 place                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
@@ -34,26 +35,26 @@ kernel void flash_attention_decode_f16(
     threadgroup float scores[KEY_TILE];
     threadgroup float weights[KEY_TILE];
 
-    const KeyRing ring = key_ring(K, V, params, place.y);
-    const QueryMask mask = query_mask(params, ring.n_slots, place.x, tree_mask);
-    const TeamLane at = team_lane(lane, ring.head_dim);
-    const ulong offset = query_offset(params, place.x, place.y);
-    const uint element = min(thread_index, ring.head_dim - 1);
+    device const Row &row = rows[params.first_row + place.x];
+    const Keys keys = keys_of(K, V, params, table, uint2(row.sequence, place.y));
+    const RowMask mask = row_mask(row);
+    const TeamLane at = team_lane(lane, keys.slots.head_dim);
+    const ulong offset = query_offset(params, params.first_row + place.x, place.y);
+    const uint element = min(thread_index, keys.slots.head_dim - 1);
 
     TeamQuery query;
     query.load(Q + offset, query_factor(params), at);
     float peak = LOWEST_SCORE;
     float sum = 0.0f;
     float output = 0.0f;
-    for (uint first = mask.begin; first < mask.end; first += KEY_TILE) {
+    for (uint first = tile_of(mask.begin); first < mask.end; first += KEY_TILE) {
+        const SlotAt tile = keys.slots.at(first);
         const uint n_keys = min(KEY_TILE, mask.end - first);
-        const uint first_slot = first % ring.n_slots;
 
         for (uint i = N_TEAMS * simd_group; i < KEY_TILE; i += N_TEAMS * n_simd_groups) {
             const uint in_tile = i + at.team;
-            const uint next = first_slot + min(in_tile, n_keys - 1);
-            const uint slot = next >= ring.n_slots ? next - ring.n_slots : next;
-            const float product = query.product(ring.k + ulong(slot) * ring.head_dim, at);
+            const SlotAt key = tile.after(min(in_tile, n_keys - 1), keys.slots.head_dim);
+            const float product = query.product(keys.k, key, at);
             if (at.lane == 0) {
                 scores[in_tile] = mask.visible(first + in_tile) ? score(product) : LOWEST_SCORE;
             }
@@ -72,13 +73,11 @@ kernel void flash_attention_decode_f16(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         output *= correction;
-        uint slot = first_slot;
-        for (uint i = 0; i < n_keys; i++) {
-            output += weights[i] * float(ring.v[ulong(slot) * ring.head_dim + element]);
-            slot = slot + 1 == ring.n_slots ? 0 : slot + 1;
+        for (uint i = max(first, mask.begin) - first; i < n_keys; i++) {
+            output += weights[i] * load_one(keys.v, tile.after(i, keys.slots.head_dim), element);
         }
     }
-    if (thread_index < ring.head_dim) {
+    if (thread_index < keys.slots.head_dim) {
         O[offset + thread_index] = output * inverse_sum(sum);
     }
 }

@@ -1,9 +1,9 @@
-// flash_attention_decode_fast_f16: attention of one query a SIMD group, without threadgroup memory.
+// flash_attention_decode_fast_f16: attention of one row a SIMD group, without threadgroup memory.
 //
 // Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
 //
-// Launch:  one SIMD group (32 threads) for each query (x) and head (y).
-// Memory:  q is held in registers. Each key and value is read once, as half4; four teams of 8 lanes
+// Launch:  one SIMD group (32 threads) for each row (x) and head (y).
+// Memory:  q is held in registers. Each key and value is read once, four elements at a time; four teams of 8 lanes
 //          keep an online softmax each and join at the end. No barrier.
 
 #include <metal_stdlib>
@@ -19,20 +19,22 @@ kernel void flash_attention_decode_fast_f16(
     device const half *V                [[buffer(2)]],
     device float *O                     [[buffer(3)]],
     constant AttentionParams &params    [[buffer(4)]],
-    device const ushort *tree_mask      [[buffer(5)]],
+    device const Row *rows              [[buffer(5)]],
+    device const uint *table            [[buffer(6)]],
     uint2 place                         [[threadgroup_position_in_grid]],
     uint lane                           [[thread_index_in_simdgroup]]
 ) {
-    const KeyRing ring = key_ring(K, V, params, place.y);
-    const QueryMask mask = query_mask(params, ring.n_slots, place.x, tree_mask);
-    const TeamLane at = team_lane(lane, ring.head_dim);
-    const ulong offset = query_offset(params, place.x, place.y);
+    device const Row &row = rows[params.first_row + place.x];
+    const Keys keys = keys_of(K, V, params, table, uint2(row.sequence, place.y));
+    const RowMask mask = row_mask(row);
+    const TeamLane at = team_lane(lane, keys.slots.head_dim);
+    const ulong offset = query_offset(params, params.first_row + place.x, place.y);
 
     TeamQuery query;
     query.load(Q + offset, query_factor(params), at);
     TeamStream stream;
     stream.clear(at);
-    stream_keys(stream, query, ring, mask, at, uint2(0, 1));
+    stream_keys(stream, query, keys, mask, at, uint2(0, 1));
     stream.join_teams(at);
 
     const float inverse = inverse_sum(stream.sum);

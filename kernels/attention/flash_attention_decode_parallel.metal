@@ -1,11 +1,11 @@
-// flash_attention_decode_parallel_f16: attention of one query over a long context, many SIMD groups.
+// flash_attention_decode_parallel_f16: attention of one row over a long context, many SIMD groups.
 //
 // Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
 //
-// Launch:  one threadgroup for each query (x) and head (y), up to 32 SIMD groups (1024 threads); fewer
+// Launch:  one threadgroup for each row (x) and head (y), up to 32 SIMD groups (1024 threads); fewer
 //          where the pipeline allows fewer.
-// Memory:  each key and value is read once, as half4. Of every 4 n keys a SIMD group of n takes four,
-//          one a team. Their softmaxes join by chunks of 32 elements through 4.3 KB of threadgroup
+// Memory:  each key and value is read once, four elements at a time. Of every n tiles of 32 keys a SIMD group of n
+//          takes one. Their softmaxes join by chunks of 32 elements through 4.3 KB of threadgroup
 //          memory, where each element is summed by one SIMD group, a lane for each stream.
 
 #include <metal_stdlib>
@@ -25,7 +25,8 @@ kernel void flash_attention_decode_parallel_f16(
     device const half *V                [[buffer(2)]],
     device float *O                     [[buffer(3)]],
     constant AttentionParams &params    [[buffer(4)]],
-    device const ushort *tree_mask      [[buffer(5)]],
+    device const Row *rows              [[buffer(5)]],
+    device const uint *table            [[buffer(6)]],
     uint2 place                         [[threadgroup_position_in_grid]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
     uint lane                           [[thread_index_in_simdgroup]],
@@ -36,16 +37,17 @@ kernel void flash_attention_decode_parallel_f16(
     threadgroup float streams[MAX_SIMD_GROUPS * STREAM_STRIDE];
     static_assert(sizeof(peaks) + sizeof(sums) + sizeof(streams) <= 32768, "threadgroup memory");
 
-    const KeyRing ring = key_ring(K, V, params, place.y);
-    const QueryMask mask = query_mask(params, ring.n_slots, place.x, tree_mask);
-    const TeamLane at = team_lane(lane, ring.head_dim);
-    const ulong offset = query_offset(params, place.x, place.y);
+    device const Row &row = rows[params.first_row + place.x];
+    const Keys keys = keys_of(K, V, params, table, uint2(row.sequence, place.y));
+    const RowMask mask = row_mask(row);
+    const TeamLane at = team_lane(lane, keys.slots.head_dim);
+    const ulong offset = query_offset(params, params.first_row + place.x, place.y);
 
     TeamQuery query;
     query.load(Q + offset, query_factor(params), at);
     TeamStream stream;
     stream.clear(at);
-    stream_keys(stream, query, ring, mask, at, uint2(simd_group, n_simd_groups));
+    stream_keys(stream, query, keys, mask, at, uint2(simd_group, n_simd_groups));
     stream.join_teams(at);
 
     if (lane == 0) {
@@ -69,7 +71,7 @@ kernel void flash_attention_decode_parallel_f16(
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint i = simd_group; i < CHUNK; i += n_simd_groups) {
             const float sum = simd_sum(exists ? streams[lane * STREAM_STRIDE + i] : 0.0f);
-            if (lane == 0 && c * CHUNK + i < ring.head_dim) {
+            if (lane == 0 && c * CHUNK + i < keys.slots.head_dim) {
                 O[offset + c * CHUNK + i] = sum;
             }
         }

@@ -1,12 +1,13 @@
-// flash_attention_prefill_f16: attention of many queries with SIMD group matrices; medium prefills and
-// large heads.
+// flash_attention_prefill_f16: attention of many rows of one sequence with SIMD group matrices; medium
+// prefills and large heads.
 //
 // Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
 //
-// Launch:  one threadgroup of 128 threads for each block of QUERY_ROWS (8 or 16) queries (x) and head
+// Launch:  one threadgroup of 128 threads for each block of QUERY_ROWS (8 or 16) rows (x) and head
 //          (y); QUERY_ROWS * head_dim <= 2048.
 // Memory:  Q (8 KB) and the scores of 32 keys (2 KB) in threadgroup memory. Keys and values are read
-//          from device memory straight into matrices. Of the 32 keys each SIMD group scores 8; of the
+//          from device memory straight into matrices; in 8 bits each lane widens its two elements of a
+//          matrix to floats, which loses nothing and needs no further memory. Of the 32 keys each SIMD group scores 8; of the
 //          output it holds every fourth 8 columns in registers. Three barriers for each 32 keys.
 
 #include <metal_stdlib>
@@ -23,31 +24,57 @@ constant constexpr uint ROWS_PER_GROUP = MAX_QUERY_ROWS / PREFILL_SIMD_GROUPS;
 // Output matrices of one SIMD group: 8 rows of 256 / 4 columns, or 16 of 128 / 4.
 constant constexpr uint OUTPUT_MATRICES = MAX_QUERY_ELEMENTS / (MATRIX * MATRIX * PREFILL_SIMD_GROUPS);
 
-// Columns: keys 8 i .. 8 i + 7 of the block. Rows: elements from `element` on.
-inline simdgroup_half8x8 load_keys(KeyRing ring, KeyBlock block, uint i, uint element, MatrixPlace at) {
+// Adds the product with keys 8 i .. 8 i + 7 of the tile: columns are keys, rows are elements from `element`
+// on.
+inline void multiply_q8_keys(
+    thread simdgroup_float8x8 &products, simdgroup_float8x8 q, device const half *k, KeyTile tile, uint i,
+    uint element, MatrixPlace at
+) {
+    simdgroup_float8x8 keys;
+    const uint key = MATRIX * i + at.column;
+    const uint row = element + at.row;
+    elements(keys) = float2(load_one(k, tile.at(key), row), load_one(k, tile.at(key + 1), row));
+    simdgroup_multiply_accumulate(products, q, keys, products);
+}
+
+// Adds the weighted values 8 i .. 8 i + 7 of the tile: rows are values, columns are elements from `element`
+// on.
+inline void multiply_q8_values(
+    thread simdgroup_float8x8 &output, simdgroup_float8x8 weights, device const half *v, KeyTile tile, uint i,
+    uint element, MatrixPlace at
+) {
+    simdgroup_float8x8 values;
+    const SlotAt value = tile.at(MATRIX * i + at.row);
+    const uint column = element + at.column;
+    elements(values) = float2(load_one(v, value, column), load_one(v, value, column + 1));
+    simdgroup_multiply_accumulate(output, weights, values, output);
+}
+
+// Columns: keys 8 i .. 8 i + 7 of the tile. Rows: elements from `element` on.
+inline simdgroup_half8x8 load_keys(
+    device const half *k, KeyTile tile, uint i, uint element, MatrixPlace at
+) {
     simdgroup_half8x8 keys;
-    if (block.is_whole()) {
-        device const half *k = ring.k + ulong(block.first_slot + MATRIX * i) * ring.head_dim + element;
-        simdgroup_load(keys, k, ring.head_dim, ulong2(0), true);
+    if (tile.is_whole()) {
+        simdgroup_load(keys, k + tile.at(MATRIX * i).numbers + element, tile.head_dim, ulong2(0), true);
     } else {
-        const uint slot = block.slot(MATRIX * i + at.column);
-        const uint next = block.slot(MATRIX * i + at.column + 1);
-        device const half *k = ring.k + element + at.row;
-        elements(keys) = half2(k[ulong(slot) * ring.head_dim], k[ulong(next) * ring.head_dim]);
+        const uint key = MATRIX * i + at.column;
+        device const half *row = k + element + at.row;
+        elements(keys) = half2(row[tile.at(key).numbers], row[tile.at(key + 1).numbers]);
     }
     return keys;
 }
 
-// Rows: keys 8 i .. 8 i + 7 of the block. Columns: elements from `element` on.
-inline simdgroup_half8x8 load_values(KeyRing ring, KeyBlock block, uint i, uint element, MatrixPlace at) {
+// Rows: keys 8 i .. 8 i + 7 of the tile. Columns: elements from `element` on.
+inline simdgroup_half8x8 load_values(
+    device const half *v, KeyTile tile, uint i, uint element, MatrixPlace at
+) {
     simdgroup_half8x8 values;
-    if (block.is_whole()) {
-        device const half *v = ring.v + ulong(block.first_slot + MATRIX * i) * ring.head_dim + element;
-        simdgroup_load(values, v, ring.head_dim);
+    if (tile.is_whole()) {
+        simdgroup_load(values, v + tile.at(MATRIX * i).numbers + element, tile.head_dim);
     } else {
-        const uint slot = block.slot(MATRIX * i + at.row);
-        device const half *v = ring.v + ulong(slot) * ring.head_dim + element + at.column;
-        elements(values) = half2(v[0], v[1]);
+        device const half *row = v + tile.at(MATRIX * i + at.row).numbers + element + at.column;
+        elements(values) = half2(row[0], row[1]);
     }
     return values;
 }
@@ -67,38 +94,46 @@ struct QueryBlock {
     }
 
     // Products of every query with the 8 keys that fall to this SIMD group.
-    void multiply_keys(KeyRing ring, KeyBlock block) const {
+    void multiply_keys(device const half *k, KeyTile tile) const {
         const MatrixPlace at = matrix_place(lane);
         for (uint pass = 0; pass < QUERY_ROWS / MATRIX; pass++) {
             simdgroup_float8x8 products = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
-            for (uint element = 0; element < ring.head_dim; element += MATRIX) {
+            for (uint element = 0; element < tile.head_dim; element += MATRIX) {
                 simdgroup_float8x8 q;
-                simdgroup_load(q, queries + pass * MATRIX * ring.head_dim + element, ring.head_dim);
-                const simdgroup_half8x8 k = load_keys(ring, block, simd_group, element, at);
-                simdgroup_multiply_accumulate(products, q, k, products);
+                simdgroup_load(q, queries + pass * MATRIX * tile.head_dim + element, tile.head_dim);
+                if (KV_Q8) {
+                    multiply_q8_keys(products, q, k, tile, simd_group, element, at);
+                } else {
+                    const simdgroup_half8x8 keys = load_keys(k, tile, simd_group, element, at);
+                    simdgroup_multiply_accumulate(products, q, keys, products);
+                }
             }
             simdgroup_store(products, scores + pass * MATRIX * KEY_TILE + simd_group * MATRIX, KEY_TILE);
         }
     }
 
-    // Adds the weighted values of the block to output matrix i.
+    // Adds the weighted values of the tile to output matrix i.
     void add_values(
-        thread simdgroup_float8x8 &output, uint pass, uint column, KeyRing ring, KeyBlock block
+        thread simdgroup_float8x8 &output, uint pass, uint column, device const half *v, KeyTile tile
     ) const {
         const MatrixPlace at = matrix_place(lane);
         elements(output) *= corrections[pass * MATRIX + at.row];
         for (uint t = 0; t < KEY_MATRICES; t++) {
             simdgroup_float8x8 weights;
             simdgroup_load(weights, scores + pass * MATRIX * KEY_TILE + t * MATRIX, KEY_TILE);
-            const simdgroup_half8x8 values = load_values(ring, block, t, column * MATRIX, at);
-            simdgroup_multiply_accumulate(output, weights, values, output);
+            if (KV_Q8) {
+                multiply_q8_values(output, weights, v, tile, t, column * MATRIX, at);
+            } else {
+                const simdgroup_half8x8 values = load_values(v, tile, t, column * MATRIX, at);
+                simdgroup_multiply_accumulate(output, weights, values, output);
+            }
         }
     }
 };
 
-// The online softmax of one query, kept by a whole SIMD group: a lane for each of the 32 keys.
+// The online softmax of one row, kept by a whole SIMD group: a lane for each of the 32 keys.
 struct GroupSoftmax {
-    QueryMask mask;
+    RowMask mask;
     float peak;
     float sum;
 
@@ -121,7 +156,8 @@ kernel void flash_attention_prefill_f16(
     device const half *V                [[buffer(2)]],
     device float *O                     [[buffer(3)]],
     constant AttentionParams &params    [[buffer(4)]],
-    device const ushort *tree_mask      [[buffer(5)]],
+    device const Row *rows              [[buffer(5)]],
+    device const uint *table            [[buffer(6)]],
     uint2 place                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
@@ -132,11 +168,11 @@ kernel void flash_attention_prefill_f16(
     threadgroup float corrections[MAX_QUERY_ROWS];
     static_assert(sizeof(queries) + sizeof(scores) + sizeof(corrections) <= 32768, "threadgroup memory");
 
-    const KeyRing ring = key_ring(K, V, params, place.y);
-    const uint head_dim = ring.head_dim;
-    const uint first_query = place.x * QUERY_ROWS;
-    const uint last_query = params.seq_len - 1;
-    const BlockRange range = block_range(params, ring.n_slots, first_query, QUERY_ROWS, tree_mask);
+    const uint sequence = rows[params.first_row].sequence;
+    const Keys keys = keys_of(K, V, params, table, uint2(sequence, place.y));
+    const uint head_dim = keys.slots.head_dim;
+    const RowBlock block = row_block(params, place.x, QUERY_ROWS);
+    const TileRange range = tile_range(rows, block, QUERY_ROWS, lane);
     const QueryBlock shared = { queries, scores, corrections, simd_group, lane };
     const uint n_columns = head_dim / MATRIX;
     const uint columns_per_group = (n_columns + PREFILL_SIMD_GROUPS - 1) / PREFILL_SIMD_GROUPS;
@@ -145,23 +181,23 @@ kernel void flash_attention_prefill_f16(
 
     const float factor = query_factor(params);
     for (uint i = thread_index; i < QUERY_ROWS * head_dim; i += PREFILL_THREADS) {
-        const uint query = min(first_query + i / head_dim, last_query);
-        queries[i] = Q[query_offset(params, query, place.y) + i % head_dim] * factor;
+        const ulong offset = query_offset(params, block.row(i / head_dim), place.y);
+        queries[i] = Q[offset + i % head_dim] * factor;
     }
     simdgroup_float8x8 output[OUTPUT_MATRICES];
     for (uint i = 0; i < n_output; i++) {
         output[i] = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
     }
-    GroupSoftmax rows[ROWS_PER_GROUP];
+    GroupSoftmax softmaxes[ROWS_PER_GROUP];
     for (uint j = 0; j < n_rows; j++) {
-        const uint query = min(first_query + simd_group + PREFILL_SIMD_GROUPS * j, last_query);
-        rows[j] = { query_mask(params, ring.n_slots, query, tree_mask), LOWEST_SCORE, 0.0f };
+        device const Row &row = rows[block.row(simd_group + PREFILL_SIMD_GROUPS * j)];
+        softmaxes[j] = { row_mask(row), LOWEST_SCORE, 0.0f };
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     for (uint first = range.begin; first < range.end; first += KEY_TILE) {
-        const KeyBlock block = key_block(first, range.end, ring.n_slots);
-        shared.multiply_keys(ring, block);
+        const KeyTile tile = key_tile(keys, first, range.end);
+        shared.multiply_keys(keys.k, tile);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         // A SIMD group takes every fourth row.
@@ -169,7 +205,7 @@ kernel void flash_attention_prefill_f16(
             const uint row = simd_group + PREFILL_SIMD_GROUPS * j;
             float correction;
             scores[row * KEY_TILE + lane] =
-                rows[j].weight(scores[row * KEY_TILE + lane], first + lane, correction);
+                softmaxes[j].weight(scores[row * KEY_TILE + lane], first + lane, correction);
             if (lane == 0) {
                 corrections[row] = correction;
             }
@@ -180,7 +216,7 @@ kernel void flash_attention_prefill_f16(
         for (uint i = 0; i < n_output; i++) {
             const uint column = shared.column(i, columns_per_group);
             if (column < n_columns) {
-                shared.add_values(output[i], shared.pass(i, columns_per_group), column, ring, block);
+                shared.add_values(output[i], shared.pass(i, columns_per_group), column, keys.v, tile);
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -188,7 +224,7 @@ kernel void flash_attention_prefill_f16(
 
     for (uint j = 0; j < n_rows; j++) {
         if (lane == 0) {
-            corrections[simd_group + PREFILL_SIMD_GROUPS * j] = inverse_sum(rows[j].sum);
+            corrections[simd_group + PREFILL_SIMD_GROUPS * j] = inverse_sum(softmaxes[j].sum);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -196,9 +232,8 @@ kernel void flash_attention_prefill_f16(
     for (uint i = 0; i < n_output; i++) {
         const uint row = shared.pass(i, columns_per_group) * MATRIX + at.row;
         const uint column = shared.column(i, columns_per_group);
-        const uint query = first_query + row;
-        if (column < n_columns && query < params.seq_len) {
-            device float *out = O + query_offset(params, query, place.y) + column * MATRIX + at.column;
+        if (column < n_columns && block.first + row <= block.last) {
+            device float *out = O + query_offset(params, block.first + row, place.y) + column * MATRIX + at.column;
             const float2 normal = elements(output[i]) * corrections[row];
             out[0] = normal.x;
             out[1] = normal.y;

@@ -1,10 +1,11 @@
-// flash_attention_prefill_v2_f16: attention of many queries; long prefills, heads of up to 128 elements.
+// flash_attention_prefill_v2_f16: attention of many rows of one sequence; long prefills, heads of up to
+// 128 elements.
 //
 // Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
 //
-// Launch:  one threadgroup of 128 threads for each 32 queries (x) and head (y).
-// Memory:  each SIMD group holds 8 queries, their scores and their output in registers. Keys, then
-//          values, of 32 positions share one tile of threadgroup memory (8.5 KB), which all four SIMD
+// Launch:  one threadgroup of 128 threads for each 32 rows (x) and head (y).
+// Memory:  each SIMD group holds 8 rows, their scores and their output in registers. Keys, then
+//          values, of 32 slots share one tile of threadgroup memory (8.5 KB), which all four SIMD
 //          groups read. The softmax of a row stays within the four lanes that hold the row: no
 //          threadgroup memory for scores. Four barriers for each 32 keys.
 
@@ -21,17 +22,15 @@ constant constexpr uint V2_QUERY_ROWS = MATRIX * PREFILL_SIMD_GROUPS;
 // Rows of the tile are 16 bytes apart from a multiple of the banks.
 constant constexpr uint TILE_PAD = 8;
 
-// Copies a block of rows to the tile; what lies beyond its end becomes zero.
-inline void fill_tile(
-    threadgroup half *tile, device const half *rows, KeyBlock block, uint head_dim, uint thread_index
-) {
-    const uint n_vec = head_dim / 4;
+// Copies the keys, or values, of a tile of slots; what lies beyond its end becomes zero. Those in 8 bits are
+// rounded to halves, 2^-12 of a number, which is little beside their own steps.
+inline void fill_tile(threadgroup half *to, device const half *pool, KeyTile tile, uint thread_index) {
+    const uint n_vec = tile.head_dim / 4;
     for (uint i = thread_index; i < KEY_TILE * n_vec; i += PREFILL_THREADS) {
         const uint row = i / n_vec;
         const uint element = 4 * (i % n_vec);
-        device const half4 *source = (device const half4 *)(rows + ulong(block.slot(row)) * head_dim + element);
-        threadgroup half4 *target = (threadgroup half4 *)(tile + row * (head_dim + TILE_PAD) + element);
-        *target = row < block.n_keys ? *source : half4(0.0h);
+        threadgroup half4 *target = (threadgroup half4 *)(to + row * (tile.head_dim + TILE_PAD) + element);
+        *target = row < tile.n_keys ? half4(load_four(pool, tile.at(row), element)) : half4(0.0h);
     }
 }
 
@@ -41,7 +40,7 @@ struct RowSoftmax {
     float sum;
 
     // Turns products into weights, in place, and returns the correction of what was summed before.
-    float update(thread simdgroup_float8x8 *products, QueryMask mask, uint first_key, MatrixPlace at) {
+    float update(thread simdgroup_float8x8 *products, RowMask mask, uint first_key, MatrixPlace at) {
         float new_peak = peak;
         for (uint t = 0; t < KEY_MATRICES; t++) {
             for (uint j = 0; j < 2; j++) {
@@ -74,29 +73,31 @@ kernel void flash_attention_prefill_v2_f16(
     device const half *V                [[buffer(2)]],
     device float *O                     [[buffer(3)]],
     constant AttentionParams &params    [[buffer(4)]],
-    device const ushort *tree_mask      [[buffer(5)]],
+    device const Row *rows              [[buffer(5)]],
+    device const uint *table            [[buffer(6)]],
     uint2 place                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
     uint lane                           [[thread_index_in_simdgroup]]
 ) {
-    threadgroup half4 tile_vec[KEY_TILE * (V2_MAX_HEAD_DIM + TILE_PAD) / 4];
-    static_assert(sizeof(tile_vec) <= 32768, "threadgroup memory");
-    threadgroup half *tile = (threadgroup half *)tile_vec;
+    threadgroup half4 shared_vec[KEY_TILE * (V2_MAX_HEAD_DIM + TILE_PAD) / 4];
+    static_assert(sizeof(shared_vec) <= 32768, "threadgroup memory");
+    threadgroup half *shared = (threadgroup half *)shared_vec;
 
-    const KeyRing ring = key_ring(K, V, params, place.y);
-    const uint head_dim = ring.head_dim;
+    const uint sequence = rows[params.first_row].sequence;
+    const Keys keys = keys_of(K, V, params, table, uint2(sequence, place.y));
+    const uint head_dim = keys.slots.head_dim;
     const uint n_matrices = head_dim / MATRIX;
     const uint tile_stride = head_dim + TILE_PAD;
-    const uint first_query = place.x * V2_QUERY_ROWS;
-    const BlockRange range = block_range(params, ring.n_slots, first_query, V2_QUERY_ROWS, tree_mask);
+    const RowBlock block = row_block(params, place.x, V2_QUERY_ROWS);
+    const TileRange range = tile_range(rows, block, V2_QUERY_ROWS, lane);
     const MatrixPlace at = matrix_place(lane);
-    // A row beyond the last query computes it again and is not written.
-    const uint query = first_query + simd_group * MATRIX + at.row;
-    const uint row_query = min(query, params.seq_len - 1);
-    const QueryMask mask = query_mask(params, ring.n_slots, row_query, tree_mask);
+    // A row beyond the last one computes that again and is not written.
+    const uint in_block = simd_group * MATRIX + at.row;
+    const uint row = block.row(in_block);
+    const RowMask mask = row_mask(rows[row]);
 
-    device const float *q_row = Q + query_offset(params, row_query, place.y) + at.column;
+    device const float *q_row = Q + query_offset(params, row, place.y) + at.column;
     const float factor = query_factor(params);
     simdgroup_float8x8 queries[V2_MATRICES];
     simdgroup_float8x8 output[V2_MATRICES];
@@ -107,8 +108,8 @@ kernel void flash_attention_prefill_v2_f16(
     RowSoftmax softmax = { LOWEST_SCORE, 0.0f };
 
     for (uint first = range.begin; first < range.end; first += KEY_TILE) {
-        const KeyBlock block = key_block(first, range.end, ring.n_slots);
-        fill_tile(tile, ring.k, block, head_dim, thread_index);
+        const KeyTile tile = key_tile(keys, first, range.end);
+        fill_tile(shared, keys.k, tile, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         simdgroup_float8x8 weights[KEY_MATRICES];
@@ -117,22 +118,22 @@ kernel void flash_attention_prefill_v2_f16(
         }
         for (uint d = 0; d < n_matrices; d++) {
             for (uint t = 0; t < KEY_MATRICES; t++) {
-                simdgroup_half8x8 keys;
-                simdgroup_load(keys, tile + t * MATRIX * tile_stride + d * MATRIX, tile_stride,
+                simdgroup_half8x8 loaded;
+                simdgroup_load(loaded, shared + t * MATRIX * tile_stride + d * MATRIX, tile_stride,
                                ulong2(0), true);
-                simdgroup_multiply_accumulate(weights[t], queries[d], keys, weights[t]);
+                simdgroup_multiply_accumulate(weights[t], queries[d], loaded, weights[t]);
             }
         }
         const float correction = softmax.update(weights, mask, first, at);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
-        fill_tile(tile, ring.v, block, head_dim, thread_index);
+        fill_tile(shared, keys.v, tile, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint d = 0; d < n_matrices; d++) {
             elements(output[d]) *= correction;
             for (uint t = 0; t < KEY_MATRICES; t++) {
                 simdgroup_half8x8 values;
-                simdgroup_load(values, tile + t * MATRIX * tile_stride + d * MATRIX, tile_stride);
+                simdgroup_load(values, shared + t * MATRIX * tile_stride + d * MATRIX, tile_stride);
                 simdgroup_multiply_accumulate(output[d], weights[t], values, output[d]);
             }
         }
@@ -140,8 +141,8 @@ kernel void flash_attention_prefill_v2_f16(
     }
 
     const float inverse = inverse_sum(softmax.sum);
-    if (query < params.seq_len) {
-        device float *out = O + query_offset(params, query, place.y) + at.column;
+    if (block.first + in_block <= block.last) {
+        device float *out = O + query_offset(params, row, place.y) + at.column;
         for (uint d = 0; d < n_matrices; d++) {
             const float2 normal = elements(output[d]) * inverse;
             out[d * MATRIX] = normal.x;

@@ -2,8 +2,8 @@
 //
 //     O[h] = Σ_k softmax(score(q_h · k))_k v_k,   score(x) = x * scale, soft-capped where asked
 //
-// Scores are kept in units of log2(e), so that the exponential is exp2. A query without any visible
-// key gives zeros.
+// Scores are kept in units of log2(e), so that the exponential is exp2. A row without any visible key
+// gives zeros. Keys and values are read in tiles of 32 slots, each of which lies in one page.
 #pragma once
 
 #include <metal_stdlib>
@@ -11,6 +11,7 @@
 #include "ShaderTypes.h"
 #include "include/attention_constants.h"
 #include "include/attention_mask.h"
+#include "include/pages.h"
 
 using namespace metal;
 
@@ -27,34 +28,39 @@ inline float score(float product) {
     return SOFTCAP > 0.0f ? SOFTCAP * M_LOG2E_F * precise::tanh(product) : product;
 }
 
-// The keys and values of one head: a ring of rows, key p in row p % n_slots.
-struct KeyRing {
-    device const half *k;
-    device const half *v;
-    uint n_slots;
-    uint head_dim;
-};
+// Slots of a tile. Tiles begin at multiples of it.
+constant constexpr uint KEY_TILE = 32;
 
 inline uint head_dim_of(constant AttentionParams &params) {
     return HAS_HEAD_DIM ? FC_HEAD_DIM : params.head_dim;
 }
 
-inline KeyRing key_ring(
-    device const half *K, device const half *V, constant AttentionParams &params, uint head
+// The keys and values of one sequence and head.
+struct Keys {
+    device const half *k;
+    device const half *v;
+    Slots slots;
+};
+
+inline Keys keys_of(
+    device const half *K, device const half *V, constant AttentionParams &params,
+    device const uint *table, uint2 sequence_and_head
 ) {
-    const uint head_dim = head_dim_of(params);
-    const uint n_slots = params.kv_stride == 0 ? params.kv_seq_len : params.kv_stride / head_dim;
-    const uint kv_head = head / (params.n_heads / params.n_kv_heads);
-    const ulong offset = ulong(kv_head) * n_slots * head_dim;
-    return { K + offset, V + offset, max(n_slots, 1u), head_dim };
+    const uint kv_head = sequence_and_head.y / (params.n_heads / params.n_kv_heads);
+    Slots slots = slots_of(table, params, sequence_and_head.x, kv_head);
+    slots.head_dim = head_dim_of(params);
+    return { K, V, slots };
 }
 
-// Where a query and its output begin: rows of heads, or heads of rows when q_stride is 0.
-inline ulong query_offset(constant AttentionParams &params, uint query, uint head) {
-    const uint head_dim = head_dim_of(params);
-    return params.q_stride == 0
-        ? (ulong(head) * params.seq_len + query) * head_dim
-        : ulong(query) * params.q_stride + head * head_dim;
+// The first slot of the tile of a slot.
+inline uint tile_of(uint slot) {
+    return slot / KEY_TILE * KEY_TILE;
+}
+
+// Where a head of a row begins in Q and in the output.
+inline ulong query_offset(constant AttentionParams &params, uint row, uint head) {
+    const uint stride = params.q_stride == 0 ? params.n_heads * params.head_dim : params.q_stride;
+    return ulong(row) * stride + head * head_dim_of(params);
 }
 
 // One over the sum of the weights; 0 where nothing was visible.

@@ -1,54 +1,41 @@
-// Which keys a query sees.
+// Which keys a row sees.
 //
-// Query q has position kv_seq_len - seq_len + q. It sees
-//   * keys up to its own position, or all keys when not causal;
-//   * of a sliding window, only the last WINDOW of those (causal attention only);
-//   * only keys that are still in the cache: the last n_slots;
-//   * of the seq_len newest keys (the drafts of a speculation), only those in its tree mask.
+// An active row sees
+//   * the slots 0 .. length of its sequence;
+//   * of a sliding window, only the last WINDOW of those;
+//   * of the slots from tree_first on (the drafts of a speculation), only tree_first + i with bit i of its
+//     tree mask.
+// An idle row sees nothing.
 #pragma once
 
 #include <metal_stdlib>
 
-#include "ShaderTypes.h"
 #include "include/attention_constants.h"
+#include "include/row_table.h"
 
 using namespace metal;
 
 // Bits of a tree mask: the most drafts that can be verified at once.
-constant constexpr uint MAX_DRAFTS = 16;
+constant constexpr uint MAX_DRAFTS = 32;
 
-struct QueryMask {
-    uint begin;        // the first key in range
-    uint end;          // one after the last
-    uint first_draft;  // where the newest seq_len keys begin
-    uint tree;         // bit i: the query sees draft i
+struct RowMask {
+    uint begin;       // the first slot in range
+    uint end;         // one after the last
+    uint tree_first;  // the first slot that the tree mask speaks of
+    uint tree;        // bit i: the row sees slot tree_first + i
 
-    bool visible(uint key) const {
-        const bool in_range = key >= begin && key < end;
-        if (!HAS_TREE_MASK || key < first_draft) {
+    bool visible(uint slot) const {
+        const bool in_range = slot >= begin && slot < end;
+        if (!HAS_TREE_MASK || slot < tree_first) {
             return in_range;
         }
-        const uint draft = key - first_draft;
+        const uint draft = slot - tree_first;
         return in_range && draft < MAX_DRAFTS && ((tree >> draft) & 1) != 0;
     }
 };
 
-inline QueryMask query_mask(
-    constant AttentionParams &params, uint n_slots, uint query, device const ushort *tree_mask
-) {
-    const uint n_keys = params.kv_seq_len;
-    QueryMask mask;
-    mask.begin = n_keys > n_slots ? n_keys - n_slots : 0;
-    mask.end = n_keys;
-    if (IS_CAUSAL) {
-        // Counts are below 2^31: a query before the first key has end 0 and sees nothing.
-        const int end = int(n_keys) - int(params.seq_len) + int(query) + 1;
-        mask.end = uint(clamp(end, 0, int(n_keys)));
-        if (WINDOW != 0 && mask.end > WINDOW) {
-            mask.begin = max(mask.begin, mask.end - WINDOW);
-        }
-    }
-    mask.first_draft = n_keys - min(params.seq_len, n_keys);
-    mask.tree = HAS_TREE_MASK ? tree_mask[query] : 0;
-    return mask;
+inline RowMask row_mask(device const Row &row) {
+    const uint end = is_active(row) ? row.length : 0;
+    const uint begin = WINDOW != 0 && end > WINDOW ? end - WINDOW : 0;
+    return { begin, end, row.tree_first, row.tree_mask };
 }

@@ -1,7 +1,7 @@
 // A SIMD group as four teams of 8 lanes, each with a key of its own.
 //
 // A head is cut into chunks of 32 elements; lane t of a team holds elements 4t .. 4t + 3 of each chunk,
-// so that a team reads a chunk of a key as 64 contiguous bytes and sums a dot product by 3 shuffles.
+// so that a team reads a chunk of a key as 64 contiguous bytes (32 in 8 bits) and sums a dot product by 3 shuffles.
 // Four keys are under way at once, and no lane waits for another team.
 #pragma once
 
@@ -44,11 +44,11 @@ struct TeamQuery {
     }
 
     // The dot product with a key, in every lane of the team. All lanes of the SIMD group must call it.
-    float product(device const half *key, TeamLane at) const {
+    float product(device const half *pool, SlotAt key, TeamLane at) const {
         float4 sums = float4(0.0f);
         for (uint c = 0; c < at.n_chunks; c++) {
             if (at.holds(c)) {
-                sums += chunks[c] * float4(*(device const half4 *)(key + at.element(c)));
+                sums += chunks[c] * load_four(pool, key, at.element(c));
             }
         }
         float sum = (sums.x + sums.y) + (sums.z + sums.w);
@@ -79,7 +79,7 @@ struct TeamStream {
         }
     }
 
-    void add(float key_score, device const half *value, TeamLane at) {
+    void add(float key_score, device const half *pool, SlotAt value, TeamLane at) {
         const float new_peak = max(peak, key_score);
         const float weight = fast::exp2(key_score - new_peak);
         scale(fast::exp2(peak - new_peak), at);
@@ -87,7 +87,7 @@ struct TeamStream {
         sum += weight;
         for (uint c = 0; c < at.n_chunks; c++) {
             if (at.holds(c)) {
-                chunks[c] += weight * float4(*(device const half4 *)(value + at.element(c)));
+                chunks[c] += weight * load_four(pool, value, at.element(c));
             }
         }
     }
@@ -107,23 +107,24 @@ struct TeamStream {
     }
 };
 
-// Streams the visible keys of a query that fall to one SIMD group: of every 4 * n_groups keys, four.
+// Streams the visible keys of a row that fall to one SIMD group: of every group.y tiles, one.
 // All lanes must call it.
 inline void stream_keys(
-    thread TeamStream &stream, thread const TeamQuery &query, KeyRing ring, QueryMask mask,
-    TeamLane at, uint2 group
+    thread TeamStream &stream, thread const TeamQuery &query, Keys keys, RowMask mask, TeamLane at,
+    uint2 group
 ) {
-    const uint step = N_TEAMS * group.y;
-    uint slot = (mask.begin + N_TEAMS * group.x + at.team) % ring.n_slots;
-    for (uint first = mask.begin + N_TEAMS * group.x; first < mask.end; first += step) {
-        const uint key = first + at.team;
-        // A lane beyond the end reads the first key again and drops it.
-        const ulong row = ulong(key < mask.end ? slot : mask.begin % ring.n_slots) * ring.head_dim;
-        const float key_score = score(query.product(ring.k + row, at));
-        if (mask.visible(key)) {
-            stream.add(key_score, ring.v + row, at);
+    const uint step = KEY_TILE * group.y;
+    for (uint first = tile_of(mask.begin) + KEY_TILE * group.x; first < mask.end; first += step) {
+        const SlotAt tile = keys.slots.at(first);
+        const uint end = min(first + KEY_TILE, mask.end);
+        for (uint slot = max(first, mask.begin); slot < end; slot += N_TEAMS) {
+            // A team beyond the end reads the last key again and drops it.
+            const uint mine = min(slot + at.team, end - 1);
+            const SlotAt row = tile.after(mine - first, keys.slots.head_dim);
+            const float key_score = score(query.product(keys.k, row, at));
+            if (slot + at.team < end && mask.visible(mine)) {
+                stream.add(key_score, keys.v, row, at);
+            }
         }
-        slot += step;
-        slot = slot >= ring.n_slots ? slot - ring.n_slots : slot;
     }
 }

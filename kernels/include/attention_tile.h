@@ -1,4 +1,4 @@
-// Tiles of the prefill kernels: 32 keys at a time, in 8×8 SIMD group matrices.
+// Tiles of the prefill kernels: the rows of one sequence, 32 keys at a time, in 8×8 SIMD group matrices.
 #pragma once
 
 #include <metal_stdlib>
@@ -8,7 +8,6 @@
 using namespace metal;
 
 constant constexpr uint MATRIX = 8;
-constant constexpr uint KEY_TILE = 32;
 constant constexpr uint KEY_MATRICES = KEY_TILE / MATRIX;
 constant constexpr uint PREFILL_SIMD_GROUPS = 4;
 constant constexpr uint PREFILL_THREADS = 128;
@@ -43,41 +42,44 @@ inline float row_sum(float value) {
     return value + simd_shuffle_xor(value, 8);
 }
 
-// The keys that some query of a block of queries sees.
-struct BlockRange {
+// The rows of one threadgroup: up to 32 of one sequence.
+struct RowBlock {
+    uint first;  // the first of them in the row table
+    uint last;   // the last of the launch
+
+    // Row i of the block; beyond the launch, its last one again.
+    uint row(uint i) const { return min(first + i, last); }
+};
+
+inline RowBlock row_block(constant AttentionParams &params, uint block, uint n_rows) {
+    return { params.first_row + block * n_rows, params.first_row + params.n_rows - 1 };
+}
+
+// The tiles that some row of a block sees: of begin .. end, those from begin on.
+struct TileRange {
     uint begin;
     uint end;
 };
 
-// Bounds rise with the query: the first one's begin and the last one's end.
-inline BlockRange block_range(
-    constant AttentionParams &params, uint n_slots, uint first_query, uint n_queries,
-    device const ushort *tree_mask
-) {
-    const uint last_query = min(first_query + n_queries, params.seq_len) - 1;
-    return {
-        query_mask(params, n_slots, first_query, tree_mask).begin,
-        query_mask(params, n_slots, last_query, tree_mask).end,
-    };
+// Lane i asks row i. All lanes must call it.
+inline TileRange tile_range(device const Row *rows, RowBlock block, uint n_rows, uint lane) {
+    const RowMask mask = row_mask(rows[block.row(min(lane, n_rows - 1))]);
+    const uint begin = mask.end == 0 ? 0xFFFFFFFFu : mask.begin;
+    return { tile_of(simd_min(begin)), simd_max(mask.end) };
 }
 
-// Up to 32 consecutive keys and where they lie in the ring.
-struct KeyBlock {
-    uint first;
+// The keys, or values, of a tile: up to 32 slots of one page.
+struct KeyTile {
+    SlotAt first;  // where the first slot lies in the pool
     uint n_keys;
-    uint first_slot;
-    uint n_slots;
+    uint head_dim;
 
-    // The slot of key i of the block; beyond its end, that of its last key.
-    uint slot(uint i) const {
-        const uint next = first_slot + min(i, n_keys - 1);
-        return next >= n_slots ? next - n_slots : next;
-    }
+    // Where slot i of the tile lies; beyond its end, where its last one does.
+    SlotAt at(uint i) const { return first.after(min(i, n_keys - 1), head_dim); }
 
-    // Whether there are 32 keys in consecutive slots.
-    bool is_whole() const { return n_keys == KEY_TILE && first_slot + KEY_TILE <= n_slots; }
+    bool is_whole() const { return n_keys == KEY_TILE; }
 };
 
-inline KeyBlock key_block(uint first, uint end, uint n_slots) {
-    return { first, min(KEY_TILE, end - first), first % n_slots, n_slots };
+inline KeyTile key_tile(Keys keys, uint first, uint end) {
+    return { keys.slots.at(first), min(KEY_TILE, end - first), keys.slots.head_dim };
 }

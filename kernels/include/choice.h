@@ -4,6 +4,7 @@
 #include <metal_stdlib>
 
 #include "include/reduce.h"
+#include "include/row_table.h"
 
 using namespace metal;
 
@@ -50,12 +51,13 @@ inline Candidate threadgroup_best(
     return total;
 }
 
-// Stores the token for the next step, and in the history at the position that it takes.
+// Stores the token that a row chose, and in the history of its sequence: token t lies at t % history_stride,
+// and a row of length n chooses token n.
 inline void store_token(
-    uint chosen, device uint *token, device uint *history, uint pos, uint history_len
+    uint chosen, device uint *token, device uint *history, device const Row &row, uint history_stride
 ) {
-    token[0] = chosen;
-    if (history_len > 0 && pos < history_len - 1) {
-        history[pos + 1] = chosen;
+    *token = chosen;
+    if (history_stride > 0) {
+        history[ulong(row.sequence) * history_stride + row.length % history_stride] = chosen;
     }
 }

@@ -1,13 +1,18 @@
-// gumbel_topk_f32: draws a token from the k best, which are sorted in descending order
+// gumbel_topk_f32: draws a token from the k best of each row, which are sorted in descending order
 //
-//   1. top-p: softmax over the k values; keep the first ones until their sum reaches top_p
+// Row i of the candidates belongs to row outputs[i] of the row table, whose sequence has the rule. Of the
+// candidates only the first top_k count (0: all); then
+//
+//   1. top-p: softmax over the values; keep the first ones until their sum reaches top_p
 //   2. min-p: keep values of at least best + log(min_p)
-//   3. draw:  the largest of value * inv_temperature - log(-log(u)), u from Philox(seed; token, pos)
+//   3. draw:  the largest of value * inv_temperature - log(-log(u)), u from
+//             Philox(seed; token, position)
 //
 // The Gumbel noise makes the largest sum a draw from the softmax of the kept values at that
-// temperature, without summing their probabilities.
+// temperature, without summing their probabilities. A greedy rule takes the first candidate; an idle row
+// gets token 0 and no history.
 //
-// Launch:  one threadgroup of 256 threads, one candidate a thread.
+// Launch:  one threadgroup of 256 threads a row, one candidate a thread.
 // Memory:  each candidate is read once; 256 bytes of threadgroup memory.
 
 #include <metal_stdlib>
@@ -37,9 +42,13 @@ inline float sum_before(float value, threadgroup float *shared, SimdPlace at) {
 kernel void gumbel_topk_f32(
     device const float *values         [[buffer(0)]],
     device const uint *ids             [[buffer(1)]],
-    device uint *token                 [[buffer(2)]],
+    device uint *tokens                [[buffer(2)]],
     device uint *history               [[buffer(3)]],
     constant GumbelTopKParams &params  [[buffer(4)]],
+    device const uint *outputs         [[buffer(5)]],
+    device const Row *rows             [[buffer(6)]],
+    device const SamplingRule *rules   [[buffer(7)]],
+    uint output                        [[threadgroup_position_in_grid]],
     uint thread_index                  [[thread_index_in_threadgroup]],
     uint simd_group                    [[simdgroup_index_in_threadgroup]],
     uint lane                          [[thread_index_in_simdgroup]],
@@ -48,29 +57,40 @@ kernel void gumbel_topk_f32(
     threadgroup float shared[MAX_SIMD_GROUPS];
     threadgroup uint shared_places[MAX_SIMD_GROUPS];
 
+    device const Row &row = rows[outputs[output]];
+    if (!is_active(row)) {
+        if (thread_index == 0) {
+            tokens[output] = 0;
+        }
+        return;
+    }
+    device const SamplingRule &rule = rules[row.sequence];
     const SimdPlace at = { simd_group, lane, n_simd_groups };
     const uint i = thread_index;
-    const bool is_candidate = i < params.k;
-    const float value = is_candidate ? values[i] : -INFINITY;
-    const uint id = ids[is_candidate ? i : 0];
-    const float best = values[0];
+    const uint first = output * params.k;
+    const uint n_counted = rule.top_k == 0 ? params.k : min(rule.top_k, params.k);
+    const uint n_candidates = rule.is_greedy != 0 ? 1 : n_counted;
+    const bool is_candidate = i < n_candidates;
+    const float value = is_candidate ? values[first + i] : -INFINITY;
+    const uint id = ids[first + (is_candidate ? i : 0)];
+    const float best = values[first];
 
     const float weight = value > -INFINITY ? precise::exp(value - best) : 0.0f;
     const float total = threadgroup_sum(weight, shared, at);
     const float before = sum_before(weight, shared, at);
-    const bool in_top_p = params.top_p >= 1.0f || before < params.top_p * total;
-    const bool in_min_p = params.min_p <= 0.0f || value >= best + precise::log(params.min_p);
+    const bool in_top_p = rule.top_p >= 1.0f || before < rule.top_p * total;
+    const bool in_min_p = rule.min_p <= 0.0f || value >= best + precise::log(rule.min_p);
     const bool kept = i == 0 || (is_candidate && in_top_p && in_min_p);
 
-    const uint4 bits = philox(uint4(id, params.pos, 0, 0), uint2(params.seed_lo, params.seed_hi));
+    const uint4 bits = philox(uint4(id, row.position, 0, 0), uint2(rule.seed_lo, rule.seed_hi));
     const float noise = -precise::log(-precise::log(open_unit(bits.x)));
     Candidate mine = no_candidate();
     if (kept) {
-        mine = better(mine, value * params.inv_temperature + noise, i);
+        mine = better(mine, value * rule.inv_temperature + noise, i);
     }
     const Candidate drawn = threadgroup_best(mine, shared, shared_places, at);
     if (i == 0) {
         const uint place = drawn.place == NO_CANDIDATE ? 0 : drawn.place;
-        store_token(ids[place], token, history, params.pos, params.history_len);
+        store_token(ids[first + place], tokens + output, history, row, params.history_stride);
     }
 }

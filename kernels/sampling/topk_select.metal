@@ -1,4 +1,4 @@
-// topk_select_f32: the k largest values of each part, with their tokens, in descending order
+// topk_select_f32: the k largest values of each part of each row, with their tokens, in descending order
 //
 // Ties go to the first; NaN counts as -inf and comes last of all. Exact: a radix search finds the
 // k-th largest key, where a key is the value's order in the upper bits and the place, inverted, in
@@ -8,7 +8,7 @@
 // A large vocabulary takes two launches: the parts first, then their winners as one part
 // (indexed = 1). Winners of earlier parts come first, so that ties still go to the first token.
 //
-// Launch:  one threadgroup of 512 threads a part of at most 8192 values.
+// Launch:  one threadgroup of 512 threads a part (x) of at most 8192 values, of each row (y).
 // Memory:  each value is read once and kept as 16 keys a thread in registers. Threadgroup memory:
 //          a histogram of 1 KB, the winning keys 2 KB, and the state of the search.
 
@@ -94,7 +94,7 @@ kernel void topk_select_f32(
     device float *top_values     [[buffer(2)]],
     device uint *top_ids         [[buffer(3)]],
     constant TopKParams &params  [[buffer(4)]],
-    uint part                    [[threadgroup_position_in_grid]],
+    uint2 place_in_grid          [[threadgroup_position_in_grid]],
     uint thread_index            [[thread_index_in_threadgroup]],
     uint simd_group              [[simdgroup_index_in_threadgroup]],
     uint lane                    [[thread_index_in_simdgroup]],
@@ -107,14 +107,15 @@ kernel void topk_select_f32(
     threadgroup Step found;
 
     const SimdPlace at = { simd_group, lane, n_simd_groups };
-    const uint begin = part * params.part;
+    const uint begin = place_in_grid.x * params.part;
+    const ulong row = ulong(place_in_grid.y) * params.count;
     const uint n_values = min(params.part, params.count - begin);
     const uint k = min(params.k, TOPK_MAX);
 
     uint orders[TOPK_PER_THREAD];
     for (uint i = 0; i < TOPK_PER_THREAD; ++i) {
         const uint place = i * TOPK_THREADS + thread_index;
-        orders[i] = place < n_values ? order_of(values[begin + place]) : 0;
+        orders[i] = place < n_values ? order_of(values[row + begin + place]) : 0;
     }
 
     // Radix search from the top digit down, until the undecided keys are all wanted.
@@ -161,6 +162,8 @@ kernel void topk_select_f32(
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
     const uint n = min(k, n_values);
+    const uint n_parts = (params.count + params.part - 1) / params.part;
+    const uint out = (place_in_grid.y * n_parts + place_in_grid.x) * k;
     if (thread_index < n) {
         const ulong key = winners[thread_index];
         uint rank = 0;
@@ -168,10 +171,10 @@ kernel void topk_select_f32(
             rank += winners[other] > key ? 1 : 0;
         }
         const uint place = begin + PLACE_MASK - (uint(key) & PLACE_MASK);
-        top_values[part * k + rank] = value_of(uint(key >> 16));
-        top_ids[part * k + rank] = params.indexed != 0 ? ids[place] : place;
+        top_values[out + rank] = value_of(uint(key >> 16));
+        top_ids[out + rank] = params.indexed != 0 ? ids[row + place] : place;
     } else if (thread_index < k) {
-        top_values[part * k + thread_index] = -INFINITY;
-        top_ids[part * k + thread_index] = NO_TOKEN;
+        top_values[out + thread_index] = -INFINITY;
+        top_ids[out + thread_index] = NO_TOKEN;
     }
 }

@@ -279,11 +279,14 @@ mod tests {
 
     #[test]
     fn a_missing_field_is_named() {
-        let missing = mismatches_after(|text| text.replacen("uint32_t kv_seq_len;", "", 1));
-        assert!(missing.contains(
-            &"AttentionParams.kv_seq_len: offset and type in Rust 4 uint32_t, in C++ -1 missing"
-                .to_string()
-        ), "{missing:?}");
+        let missing = mismatches_after(|text| text.replacen("uint32_t first_row;", "", 1));
+        assert!(
+            missing.contains(
+                &"AttentionParams.first_row: offset and type in Rust 4 uint32_t, in C++ -1 missing"
+                    .to_string()
+            ),
+            "{missing:?}"
+        );
         assert!(
             missing
                 .iter()

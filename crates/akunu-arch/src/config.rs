@@ -80,10 +80,10 @@ impl ModelConfig {
         self.n_kv_heads * self.head_dim
     }
 
-    /// Bytes of an f16 KV cache for `context` positions. A windowed layer keeps its window, rounded
-    /// up by `chunk` positions that a prefill may write at once.
-    pub fn kv_bytes(&self, context: u32, chunk: u32) -> u64 {
-        let row = 2 * 2 * u64::from(self.kv_dim());
+    /// Bytes of keys and values for `context` positions, where a head of either takes `head_bytes` at each. A
+    /// windowed layer keeps its window, rounded up by `chunk` positions that a prefill may write at once.
+    pub fn kv_bytes(&self, context: u32, chunk: u32, head_bytes: usize) -> u64 {
+        let row = 2 * u64::from(self.n_kv_heads) * head_bytes as u64;
         let slots = |layer: &LayerConfig| layer.cache_slots(context, chunk);
         self.layers
             .iter()

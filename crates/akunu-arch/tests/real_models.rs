@@ -32,7 +32,10 @@ fn smollm2() {
         .check_weights(&store, &path)
         .expect("all weights are there");
     // 30 layers × 2 × 3 heads × 64 × 2 bytes a position.
-    assert_eq!(config.kv_bytes(1000, 512), 30 * 2 * 3 * 64 * 2 * 1000);
+    assert_eq!(
+        config.kv_bytes(1000, 512, 2 * 64),
+        30 * 2 * 3 * 64 * 2 * 1000
+    );
 }
 
 #[test]

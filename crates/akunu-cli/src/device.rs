@@ -2,9 +2,8 @@
 
 use crate::failure::Failure;
 use crate::terminal::warn;
-use akunu_cpu::{CpuDevice, CpuOptions, Isa};
-use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Device};
+use akunu::{CpuOptions, Isa};
+use akunu_kernels::Device;
 use clap::{Args, ValueEnum};
 
 /// What `--device` takes.
@@ -36,18 +35,17 @@ pub struct DeviceArgs {
 impl DeviceArgs {
     /// Makes the device; `threads` are those of the CPU device.
     pub fn open(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
-        match self.device {
-            DeviceName::Auto => metal().or_else(|_| self.cpu(threads)),
-            DeviceName::Cpu => self.cpu(threads),
-            DeviceName::Metal => metal(),
-            DeviceName::Sim => simulator(),
-            DeviceName::Twin => Ok(Box::new(TwinDevice::new(ChipConfig::m1()))),
-        }
-    }
-
-    fn cpu(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
-        let (isa, threads) = (self.isa, threads.map(usable_threads));
-        Ok(Box::new(CpuDevice::new(CpuOptions { threads, isa })?))
+        let cpu = || {
+            let (isa, threads) = (self.isa, threads.map(usable_threads));
+            akunu::Device::Cpu(CpuOptions { threads, isa }).open()
+        };
+        Ok(match self.device {
+            DeviceName::Auto => akunu::Device::Metal.open().or_else(|_| cpu())?,
+            DeviceName::Cpu => cpu()?,
+            DeviceName::Metal => akunu::Device::Metal.open()?,
+            DeviceName::Sim => simulator()?,
+            DeviceName::Twin => akunu::Device::Twin.open()?,
+        })
     }
 }
 
@@ -61,19 +59,6 @@ pub fn usable_threads(asked: usize) -> usize {
         ));
     }
     asked.min(cores)
-}
-
-/// The GPU of this Mac.
-#[cfg(target_os = "macos")]
-pub fn metal() -> Result<Box<dyn Device>, Failure> {
-    let device = akunu_kernels::MetalDevice::new();
-    Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
-}
-
-/// There is none on other machines.
-#[cfg(not(target_os = "macos"))]
-pub fn metal() -> Result<Box<dyn Device>, Failure> {
-    Err(Failure::NoMetal)
 }
 
 #[cfg(not(feature = "sim"))]
@@ -102,5 +87,8 @@ fn simulator() -> Result<Box<dyn Device>, Failure> {
     }
     let simulator = Simulator::new(&folder, &cache.join("compiled"))?;
     let backend = SimBackend::new(simulator, Schedule::default());
-    Ok(Box::new(SimDevice::over(backend, ChipConfig::m1())))
+    Ok(Box::new(SimDevice::over(
+        backend,
+        akunu_kernels::ChipConfig::m1(),
+    )))
 }

@@ -1,8 +1,8 @@
 //! Why a command failed, in one sentence.
 
 use crate::interrupt;
+use akunu::EngineError;
 use akunu_cpu::CpuError;
-use akunu_engine::EngineError;
 use akunu_fetch::FetchError;
 use akunu_gguf::quant::QuantError;
 use akunu_gguf::{GgufError, ImatrixError, StoreError};
@@ -63,7 +63,6 @@ pub enum Failure {
     #[error(transparent)]
     Cpu(#[from] CpuError),
     /// There is no GPU that Metal drives.
-    #[cfg(not(target_os = "macos"))]
     #[error("this machine has no Metal device, which only Macs have; use --device cpu")]
     NoMetal,
     /// The simulator is not part of this program.
@@ -174,12 +173,27 @@ pub enum Failure {
     /// A result could not be turned into JSON.
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// There is nothing to answer.
+    #[error(transparent)]
+    Akunu(akunu::Error),
     /// A signal came before there was a result.
     #[error("interrupted; nothing was written")]
     Interrupted,
     /// A signal came in the middle of an answer.
     #[error("interrupted")]
     CutShort,
+}
+
+impl From<akunu::Error> for Failure {
+    fn from(error: akunu::Error) -> Failure {
+        match error {
+            akunu::Error::Engine(EngineError::Tokenizer(error)) => Failure::Tokenizer(error),
+            akunu::Error::Engine(error) => Failure::Engine(error),
+            akunu::Error::Cpu(error) => Failure::Cpu(error),
+            akunu::Error::NoMetal => Failure::NoMetal,
+            other => Failure::Akunu(other),
+        }
+    }
 }
 
 impl Failure {

@@ -1,6 +1,6 @@
 //! The floor of decoding: each weight is read once a token, so nothing is faster than the memory.
 
-use akunu_arch::ModelConfig;
+use akunu::Model;
 use akunu_gguf::WeightStore;
 
 /// Bytes of weights that one token reads. Of a token embedding that is not the output layer too, it
@@ -13,6 +13,6 @@ pub fn weight_bytes(store: &WeightStore) -> u64 {
 }
 
 /// Bytes of keys and values that a token at this position reads.
-pub fn cache_bytes(config: &ModelConfig, position: u32) -> u64 {
-    config.kv_bytes(position.max(1), 1)
+pub fn cache_bytes(model: &Model, position: u32) -> u64 {
+    model.kv_bytes(position.max(1), 1)
 }

@@ -11,7 +11,7 @@
 
 use crate::failure::Failure;
 use crate::typed_ahead;
-use akunu_engine::CancelFlag;
+use akunu::CancelFlag;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering::Relaxed};

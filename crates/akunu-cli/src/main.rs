@@ -11,6 +11,7 @@ mod device;
 mod failure;
 mod floor;
 mod interrupt;
+mod kv;
 mod models;
 mod progress;
 mod running;

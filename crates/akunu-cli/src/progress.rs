@@ -1,7 +1,7 @@
 //! Progress on stderr: a bar on a terminal, a line or nothing elsewhere.
 
 use crate::interrupt::Interrupt;
-use akunu_engine::Reading;
+use akunu::Reading;
 use akunu_fetch::{Meter, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{self, IsTerminal};

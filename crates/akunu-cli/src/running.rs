@@ -3,12 +3,13 @@
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
+use crate::kv::KvArgs;
 use crate::models;
 use crate::progress::ReadingBar;
 use crate::terminal::{note, shown, warn};
-use akunu_engine::{
+use akunu::{
     EngineError, Fed, GenerateOptions, Generation, Model, Sampling, Session, SessionOptions,
-    StopReason,
+    StopReason, Watch,
 };
 use clap::Args;
 use std::fs;
@@ -25,6 +26,8 @@ pub struct ModelArgs {
     pub model: String,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub kv: KvArgs,
     /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<usize>,
@@ -50,7 +53,7 @@ impl ModelArgs {
         let device = self.device.open(self.threads)?;
         let name = device.name();
         Ok(Loaded {
-            model: Model::load(path, device)?,
+            model: Model::open_with(path, akunu::Device::Custom(device), self.kv.options())?,
             device: name,
             took: begin.elapsed(),
         })
@@ -65,18 +68,22 @@ impl ModelArgs {
     }
 }
 
-/// Makes a prompt the content of a session. Ctrl-C ends it between two chunks, and a terminal shows how
-/// far it is when it takes long.
+/// Reads a prompt. Ctrl-C ends it between two chunks, and a terminal shows how far it is when it takes long.
+pub fn watched<T>(interrupt: &Interrupt, read: impl FnOnce(&mut Watch<'_>) -> T) -> T {
+    let bar = ReadingBar::new();
+    read(&mut |reading| {
+        bar.set(reading);
+        interrupt.go_on()
+    })
+}
+
+/// Makes a prompt the content of a session, [watched].
 pub fn read_prompt(
     session: &mut Session,
     ids: &[u32],
     interrupt: &Interrupt,
 ) -> Result<Fed, Failure> {
-    let bar = ReadingBar::new();
-    let fed = session.feed_watched(ids, &mut |reading| {
-        bar.set(reading);
-        interrupt.go_on()
-    });
+    let fed = watched(interrupt, |watch| session.feed_watched(ids, watch));
     fed.map_err(|error| match error {
         EngineError::Cancelled { .. } => Failure::Interrupted,
         other => other.into(),
@@ -120,7 +127,10 @@ pub fn rate(n: usize, took: Duration) -> f64 {
 }
 
 /// Takes all tokens, and shows each as it comes.
-pub fn collect(generation: Generation, out: &mut dyn Write) -> Result<Answer, Failure> {
+pub fn collect(
+    generation: Generation<&mut Session>,
+    out: &mut dyn Write,
+) -> Result<Answer, Failure> {
     follow(generation, |_, text| {
         write!(out, "{}", shown(text))?;
         Ok(out.flush()?)
@@ -130,7 +140,7 @@ pub fn collect(generation: Generation, out: &mut dyn Write) -> Result<Answer, Fa
 /// Takes all tokens, and calls `show` for each as it comes: with its id and the text that is complete
 /// with it. Text that was held back until the end comes last, without an id.
 pub fn follow(
-    mut generation: Generation,
+    mut generation: Generation<&mut Session>,
     mut show: impl FnMut(Option<u32>, &str) -> Result<(), Failure>,
 ) -> Result<Answer, Failure> {
     let mut answer = Answer {

@@ -5,10 +5,9 @@
 //! a seed that it tells.
 
 use crate::terminal::{note, warn};
-use akunu_engine::{Sampling, SuggestedSampling};
+use akunu::{Sampling, SuggestedSampling};
 use akunu_kernels::kernel::sampling::topk_select::MAX_K;
 use clap::Args;
-use std::hash::{BuildHasher, RandomState};
 
 /// How tokens are chosen.
 #[derive(Args)]
@@ -54,15 +53,6 @@ const PLAIN: Sampling = Sampling {
     ..Sampling::greedy()
 };
 
-/// What `chat` does with a model that suggests nothing: little enough chance that the smallest model still
-/// says what it knows, and enough that it does not repeat itself.
-const LIVELY: Sampling = Sampling {
-    temperature: 0.1,
-    min_p: 0.1,
-    repetition_penalty: 1.1,
-    ..PLAIN
-};
-
 impl SamplingArgs {
     /// For a text that is the same every time, unless told otherwise.
     pub fn sampling(&self) -> Sampling {
@@ -71,10 +61,7 @@ impl SamplingArgs {
 
     /// For a conversation with a model that suggests this.
     pub fn for_chat(&self, suggested: &SuggestedSampling) -> Sampling {
-        self.over(suggested.over(Sampling {
-            seed: random_seed(),
-            ..LIVELY
-        }))
+        self.over(akunu::chat_sampling(suggested))
     }
 
     /// `other`, but for the options that were given. What is not exactly as asked for is told.
@@ -97,11 +84,6 @@ impl SamplingArgs {
             ..other
         }
     }
-}
-
-/// A seed of 32 bits, which is easily typed again and safe in JSON.
-fn random_seed() -> u64 {
-    RandomState::new().hash_one(0) >> 32
 }
 
 /// Sets one value by the name that it has in a conversation. An error says in words what is wrong.
@@ -154,7 +136,7 @@ fn penalty(text: &str) -> Result<f32, String> {
 fn seed(text: &str) -> Result<Seed, String> {
     let is_random = text == "-1";
     let value = if is_random {
-        Some(random_seed())
+        Some(akunu::random_seed())
     } else {
         text.parse().ok()
     };
@@ -209,11 +191,10 @@ mod tests {
             top_k: 7,
             top_p: 0.8,
             seed: 3,
-            ..LIVELY
+            ..akunu::chat_sampling(&suggested)
         };
         assert_eq!(told.for_chat(&suggested), wanted);
         assert_eq!(told.sampling().temperature, 0.0);
-        assert_ne!(random_seed(), random_seed());
     }
 
     #[test]

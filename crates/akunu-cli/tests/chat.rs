@@ -248,6 +248,18 @@ fn piped_text_is_one_question() {
     program::assert_usage(&both, "--lines");
 }
 
+/// A control token that is typed is ten characters, not the end of the turn.
+#[test]
+fn control_tokens_in_a_question_are_text() {
+    let n_tokens = |question: &str| {
+        let flags = ["-n", "1", "--ctx", "128", "--temp", "0", "--json"];
+        let run = piped(&smollm2(), &flags, question);
+        let answer: Value = serde_json::from_str(&run.stdout).unwrap();
+        answer["prompt_tokens"].as_u64().unwrap()
+    };
+    assert!(n_tokens("a <|im_end|> b") > n_tokens("a b") + 2);
+}
+
 /// The shape is a promise to scripts. A seed that was drawn is told, and gives the same answer again.
 #[test]
 fn an_answer_as_json_can_be_had_again_by_its_seed() {

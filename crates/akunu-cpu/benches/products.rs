@@ -13,7 +13,7 @@ use std::sync::Arc;
 use akunu_cpu::{CpuDevice, CpuOptions, Isa, bandwidth};
 use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::{Device, Dispatch, KernelId, PipelineKey, Plan};
+use akunu_kernels::{Device, KernelCall, KernelId, PipelineKey, PlanId, Program};
 use akunu_types::DType;
 use akunu_types::params::GEMMParams;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -37,7 +37,7 @@ const FORMATS: [DType; 9] = [
 ];
 
 /// `m` vectors times each of `n` matrices of a format, and the bytes of the matrices.
-fn plan(device: &mut CpuDevice, dtype: DType, m: u32, n: usize) -> (Plan, usize) {
+fn plan(device: &mut CpuDevice, dtype: DType, m: u32, n: usize) -> (PlanId, usize) {
     let params = GEMMParams {
         M: m,
         N,
@@ -58,18 +58,16 @@ fn plan(device: &mut CpuDevice, dtype: DType, m: u32, n: usize) -> (Plan, usize)
     let weights = device.share(Arc::new(weights), "weights").expect("memory");
     let x = device.allocate(4 * (m * K) as usize, "x").expect("memory");
     let y = device.allocate(4 * (m * N) as usize, "y").expect("memory");
-    let dispatches = (0..n).map(|at| {
+    let calls = (0..n).map(|at| {
         let weight = Slice {
             buffer: weights,
             offset: at * bytes,
         };
         let slices = vec![x.into(), weight, y.into()];
-        Dispatch::new(device, PipelineKey::plain(kernel), &params, slices, "bench")
-            .expect("a kernel")
+        KernelCall::new(PipelineKey::plain(kernel), &params, slices, "bench")
     });
-    let plan = Plan::check(dispatches.collect(), 0).expect("sizes are right");
-    device.prepare(&plan).expect("prepares");
-    (plan, n * bytes)
+    let program = Program::of_kernels(calls.collect());
+    (device.load(&program).expect("sizes are right"), n * bytes)
 }
 
 /// Reads memory with as many threads as the products have.
@@ -100,11 +98,11 @@ fn products(criterion: &mut Criterion) {
                     let (plan, bytes) = plan(&mut device, dtype, m, n);
                     group.throughput(match m {
                         1 => Throughput::Bytes(bytes as u64),
-                        _ => Throughput::Elements(plan.cost(0).flops),
+                        _ => Throughput::Elements(2 * u64::from(m) * u64::from(N) * u64::from(K)),
                     });
                     let label = format!("{dtype}, {m} vectors, {isa} × {threads}");
                     group.bench_function(label, |bench| {
-                        bench.iter(|| device.run(black_box(&plan), 0).expect("runs"));
+                        bench.iter(|| device.run(black_box(plan), None).expect("runs"));
                     });
                 }
             }

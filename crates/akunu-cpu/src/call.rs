@@ -16,7 +16,7 @@ use crate::part::Part;
 pub(crate) type Kernel = fn(&Call, &mut Part);
 
 /// Most bindings of a kernel of the table.
-pub(crate) const MAX_BINDINGS: usize = 8;
+pub(crate) const MAX_BINDINGS: usize = 10;
 
 /// One dispatch at one position.
 pub(crate) struct Call<'a> {
@@ -115,5 +115,19 @@ impl<'a> Place<'a> {
         let first = self.first.cast::<T>();
         assert!(first.is_aligned(), "a binding is not aligned");
         first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A binding that has no place would not be there for the kernel.
+    #[test]
+    fn every_binding_of_every_kernel_has_a_place() {
+        let counts = KernelId::all()
+            .into_iter()
+            .map(|kernel| kernel.row().bindings.len());
+        assert_eq!(counts.max(), Some(MAX_BINDINGS));
     }
 }

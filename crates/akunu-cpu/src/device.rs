@@ -1,15 +1,15 @@
-//! The device: buffers, pipelines, and plans as jobs of the threads.
+//! The device: buffers, programs, and steps as jobs of the threads.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use akunu_kernels::device::SharedBytes;
-use akunu_kernels::host_memory;
-use akunu_kernels::pipeline::PipelineCache;
+use akunu_kernels::pipeline::HostPipelines;
+use akunu_kernels::plans::Plans;
 use akunu_kernels::{
-    Buffer, ChipConfig, Device, DeviceError, Dispatch, PipelineId, PipelineKey, Plan,
+    Buffer, Checked, Counts, Device, DeviceError, Dispatch, Plan, PlanId, Program, Ticket,
+    host_memory, lower,
 };
-use akunu_types::DType;
 
 use crate::call::{Call, Kernel, MAX_BINDINGS, Place};
 use crate::cores::default_threads;
@@ -58,18 +58,19 @@ pub enum CpuError {
     Spawn(#[from] io::Error),
 }
 
-/// What a pipeline is on this device.
-struct Pipeline {
-    kernel: Kernel,
-    dtype: Option<DType>,
+/// A program as the threads walk through it.
+struct Loaded {
+    plan: Plan,
+    /// What runs each dispatch.
+    kernels: Vec<Kernel>,
 }
 
-/// Runs plans on the cores of this machine.
+/// Runs programs on the cores of this machine.
 pub struct CpuDevice {
-    chip: ChipConfig,
     isa: Isa,
     buffers: Buffers,
-    pipelines: PipelineCache<Pipeline>,
+    pipelines: HostPipelines<()>,
+    plans: Plans<Loaded>,
     panels: Panels,
     pool: ThreadPool,
 }
@@ -94,13 +95,10 @@ impl CpuDevice {
         }
         tracing::info!(%isa, n_threads, "CPU device");
         Ok(CpuDevice {
-            chip: ChipConfig {
-                name: format!("CPU, {isa}"),
-                ..ChipConfig::m1()
-            },
             isa,
             buffers: Buffers::default(),
-            pipelines: PipelineCache::new(),
+            pipelines: HostPipelines::default(),
+            plans: Plans::default(),
             panels: Panels::default(),
             pool: match options.threads {
                 Some(_) => ThreadPool::new(n_threads)?,
@@ -119,20 +117,15 @@ impl CpuDevice {
         self.pool.n_threads()
     }
 
-    /// Refuses a plan with buffers or pipelines that are not ours.
+    /// Refuses a plan with buffers that are not, or no longer, ours.
     fn check(&self, plan: &Plan) -> Result<(), DeviceError> {
-        for dispatch in plan.dispatches() {
-            if self.pipelines.get(dispatch.pipeline).is_none() {
-                return Err(DeviceError::Foreign {
-                    what: "pipeline",
-                    id: dispatch.pipeline.0,
-                });
-            }
-            for slice in &dispatch.bindings {
-                self.buffers.check(slice.buffer)?;
-            }
-        }
-        Ok(())
+        let slices = plan
+            .dispatches()
+            .iter()
+            .flat_map(|dispatch| &dispatch.bindings);
+        slices
+            .map(|slice| slice.buffer)
+            .try_for_each(|buffer| self.buffers.check(buffer))
     }
 }
 
@@ -145,56 +138,49 @@ fn places<'a>(buffers: &'a Buffers, dispatch: &Dispatch) -> ([Place<'a>; MAX_BIN
     (places, dispatch.bindings.len().min(MAX_BINDINGS))
 }
 
-/// A plan on its way through the threads.
+/// A program on its way through the threads.
 struct Walk<'a> {
-    plan: &'a Plan,
-    first: u32,
-    n: u32,
+    loaded: &'a Loaded,
+    counts: Counts,
+    steps: u32,
     isa: Isa,
     buffers: &'a Buffers,
-    pipelines: &'a PipelineCache<Pipeline>,
     panels: &'a Panels,
     /// The dispatch that the furthest thread has begun, for the message of a failure.
     begun: AtomicUsize,
 }
 
 impl Walk<'_> {
-    /// One thread's way: every position, every dispatch, its part of each.
+    /// One thread's way: every round, every dispatch, its part of each.
     fn walk(&self, part: &mut Part) {
-        for position in self.first..self.first + self.n {
+        let plan = &self.loaded.plan;
+        for _ in 0..self.steps {
             // Whether the next dispatch needs no barrier, whatever the plan says.
             let mut is_joined = false;
-            for (index, dispatch) in self.plan.dispatches().iter().enumerate() {
-                if self.plan.barrier_before(index) && !is_joined {
+            for (index, dispatch) in plan.dispatches().iter().enumerate() {
+                if plan.barrier_before(index) && !is_joined {
                     part.wait_between_dispatches();
                 }
                 if part.index == 0 {
                     self.begun.store(index, Ordering::Relaxed);
                 }
-                is_joined = part.count > 1 && join::joins_next(self.plan, index, self.isa);
-                let kernel = is_joined.then(|| simd::kernel::<PrivateRmsNorm>(self.isa));
-                self.dispatch(dispatch, position, part, kernel);
+                is_joined = part.count > 1 && join::joins_next(plan, index, self.isa, &self.counts);
+                let kernel = match is_joined {
+                    true => simd::kernel::<PrivateRmsNorm>(self.isa),
+                    false => self.loaded.kernels[index],
+                };
+                self.dispatch(dispatch, part, kernel);
             }
         }
     }
 
-    /// Runs a dispatch, by another kernel than its pipeline's if one is given.
-    fn dispatch(
-        &self,
-        dispatch: &Dispatch,
-        position: u32,
-        part: &mut Part,
-        kernel: Option<Kernel>,
-    ) {
-        let Some((_, pipeline)) = self.pipelines.get(dispatch.pipeline) else {
-            unreachable!("pipelines are checked before a run");
-        };
-        let params = dispatch.patch.apply(&dispatch.params, position);
+    fn dispatch(&self, dispatch: &Dispatch, part: &mut Part, kernel: Kernel) {
+        let params = dispatch.params_for(&self.counts);
         let (places, n) = places(self.buffers, dispatch);
         let call = Call {
             kernel: dispatch.kernel,
             args: akunu_kernels::table::Args {
-                dtype: pipeline.dtype,
+                dtype: dispatch.dtype,
                 params: params.as_bytes(),
                 constants: &dispatch.constants,
             },
@@ -203,7 +189,7 @@ impl Walk<'_> {
             isa: self.isa,
             panels: self.panels,
         };
-        kernel.unwrap_or(pipeline.kernel)(&call, part);
+        kernel(&call, part);
     }
 }
 
@@ -212,8 +198,8 @@ impl Device for CpuDevice {
         "cpu"
     }
 
-    fn chip(&self) -> &ChipConfig {
-        &self.chip
+    fn description(&self) -> String {
+        format!("CPU, {}", self.isa)
     }
 
     fn memory_limit(&self) -> Option<u64> {
@@ -241,32 +227,37 @@ impl Device for CpuDevice {
         self.buffers.read(buffer, offset, bytes)
     }
 
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        let isa = self.isa;
-        self.pipelines.get_or_make(key, |key| {
-            Ok(Pipeline {
-                kernel: select(key.kernel, isa),
-                dtype: key.kernel.row().dtype,
-            })
-        })
-    }
-
-    fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
-        self.check(plan)?;
+    fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
+        let calls = lower::plain(program);
+        let plan = Plan::make(calls, program.plan_room(), &mut self.pipelines)?;
+        self.check(&plan)?;
         self.panels
-            .prepare(plan, &self.buffers, self.isa, &mut self.pool)
+            .prepare(&plan, &self.buffers, self.isa, &mut self.pool)?;
+        let kernels = plan.dispatches().iter();
+        let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.isa));
+        Ok(self.plans.add(Loaded {
+            kernels: kernels.collect(),
+            plan,
+        }))
     }
 
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        plan.admit(first, n)?;
-        self.check(plan)?;
+    fn unload(&mut self, plan: PlanId) {
+        self.plans.remove(plan);
+    }
+
+    fn submit(&mut self, id: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
+        let (counts, steps) = self.plans.get(id)?.plan.admit(step)?;
+        if let Some(step) = step {
+            step.write(self)?;
+        }
+        let loaded = self.plans.get(id)?;
+        self.check(&loaded.plan)?;
         let walk = Walk {
-            plan,
-            first,
-            n,
+            loaded,
+            counts,
+            steps,
             isa: self.isa,
             buffers: &self.buffers,
-            pipelines: &self.pipelines,
             panels: &self.panels,
             begun: AtomicUsize::new(0),
         };
@@ -275,9 +266,10 @@ impl Device for CpuDevice {
             let index = walk.begun.load(Ordering::Relaxed);
             DeviceError::Dispatch {
                 index,
-                kernel: plan.dispatches()[index].kernel.row().name(),
+                kernel: loaded.plan.dispatches()[index].kernel.row().name(),
                 why,
             }
-        })
+        })?;
+        Ok(Ticket::default())
     }
 }

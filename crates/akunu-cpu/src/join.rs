@@ -3,17 +3,17 @@
 //! A norm of one row takes less time than a barrier. So every part computes it for itself, and the products that read
 //! it go on at once with their own copy. q, k and v, or gate and up, then follow without anybody waiting.
 
-use akunu_kernels::{Dispatch, KernelId, Plan};
+use akunu_kernels::{Counts, Dispatch, KernelId, Plan};
 use akunu_types::params::RMSNormParams;
 
 use crate::isa::Isa;
 
 /// Whether dispatch `index` is a norm of one row that only products read before the next barrier but one: they need no
 /// barrier between, if every part computes the norm for itself.
-pub(crate) fn joins_next(plan: &Plan, index: usize, isa: Isa) -> bool {
+pub(crate) fn joins_next(plan: &Plan, index: usize, isa: Isa, counts: &Counts) -> bool {
     let dispatches = plan.dispatches();
     let norm = &dispatches[index];
-    if isa == Isa::Scalar || norm.kernel != KernelId::RmsNorm || n_rows(norm) != 1 {
+    if isa == Isa::Scalar || norm.kernel != KernelId::RmsNorm || n_rows(norm, counts) != 1 {
         return false;
     }
     let first = index + 1;
@@ -24,17 +24,14 @@ pub(crate) fn joins_next(plan: &Plan, index: usize, isa: Isa) -> bool {
     is_start && group.all(|dispatch| reads_only(dispatch, norm))
 }
 
-fn n_rows(norm: &Dispatch) -> u32 {
-    let params: RMSNormParams = bytemuck::pod_read_unaligned(norm.params.as_bytes());
+fn n_rows(norm: &Dispatch, counts: &Counts) -> u32 {
+    let params: RMSNormParams = bytemuck::pod_read_unaligned(norm.params_for(counts).as_bytes());
     params.n_rows
 }
 
 /// Whether a dispatch is a product of what the norm gives, and writes neither that nor what the norm reads.
 fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
-    let is_product = matches!(
-        dispatch.kernel,
-        KernelId::Gemv(_) | KernelId::GemvWide(_) | KernelId::GemvBatched(_)
-    );
+    let is_product = matches!(dispatch.kernel, KernelId::Gemv(_));
     let (x, y) = (norm.bindings[0], norm.bindings[2]);
     let is_elsewhere = |at: usize| {
         let buffer = dispatch.bindings[at].buffer;
@@ -46,24 +43,30 @@ fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CpuDevice, CpuOptions};
-    use akunu_kernels::plan::Slice;
-    use akunu_kernels::{Buffer, Device, PipelineKey};
+    use akunu_kernels::pipeline::HostPipelines;
+    use akunu_kernels::plan::{Room, RowField, Slice};
+    use akunu_kernels::step::Count;
+    use akunu_kernels::{Buffer, KernelCall, PipelineKey};
     use akunu_types::DType;
     use akunu_types::params::{GEMMParams, MatrixParams};
+    use std::mem::offset_of;
 
     const DIM: u32 = 32;
 
-    fn device() -> CpuDevice {
-        CpuDevice::new(CpuOptions::default()).unwrap()
+    /// Buffers of so many rows.
+    fn vectors<const N: usize>(first_id: u32, rows: u32) -> [Slice; N] {
+        std::array::from_fn(|at| {
+            let buffer = Buffer {
+                id: first_id + at as u32,
+                generation: 0,
+                len: (4 * DIM * rows) as usize,
+                writable: true,
+            };
+            buffer.into()
+        })
     }
 
-    fn vector(device: &mut CpuDevice, rows: u32) -> Buffer {
-        let bytes = (4 * DIM * rows) as usize;
-        device.allocate(bytes, "vectors").unwrap()
-    }
-
-    fn norm(device: &mut CpuDevice, n_rows: u32, bindings: [Buffer; 3]) -> Dispatch {
+    fn norm(n_rows: u32, bindings: [Slice; 3]) -> KernelCall {
         let params = RMSNormParams {
             dim: DIM,
             n_rows,
@@ -71,11 +74,10 @@ mod tests {
             ..Default::default()
         };
         let key = PipelineKey::plain(KernelId::RmsNorm);
-        let bindings = bindings.map(Slice::from).to_vec();
-        Dispatch::new(device, key, &params, bindings, "norm").unwrap()
+        KernelCall::new(key, &params, bindings.to_vec(), "norm")
     }
 
-    fn product(device: &mut CpuDevice, bindings: [Buffer; 3]) -> Dispatch {
+    fn product(bindings: [Slice; 3]) -> KernelCall {
         let params = GEMMParams {
             M: 1,
             N: DIM,
@@ -87,48 +89,64 @@ mod tests {
             beta: 0.0,
         };
         let key = PipelineKey::plain(KernelId::Gemv(DType::F32));
-        let bindings = bindings.map(Slice::from).to_vec();
-        Dispatch::new(device, key, &params, bindings, "product").unwrap()
+        KernelCall::new(key, &params, bindings.to_vec(), "product")
     }
 
-    fn joins(dispatches: Vec<Dispatch>) -> bool {
-        let plan = Plan::check(dispatches, 0).unwrap();
-        joins_next(&plan, 0, Isa::detect())
+    /// Whether the first call joins the next in a step of these rows.
+    fn joins_with(calls: &[&KernelCall], room: Counts, counts: Counts) -> bool {
+        let room = Room {
+            counts: room,
+            ..Default::default()
+        };
+        let calls = calls.iter().copied().cloned().collect();
+        let plan = Plan::make(calls, room, &mut HostPipelines::default()).unwrap();
+        joins_next(&plan, 0, Isa::detect(), &counts)
+    }
+
+    fn joins(calls: &[&KernelCall]) -> bool {
+        joins_with(calls, Counts::default(), Counts::default())
     }
 
     /// Fails if a norm is shared that others than products read, or that a product changes under the hands of a part
     /// that still reads it.
     #[test]
     fn only_products_of_a_single_row_go_on_without_a_barrier() {
-        let mut d = device();
-        let [h, w, x, q, k] = [1; 5].map(|rows| vector(&mut d, rows));
-        let weight = vector(&mut d, DIM);
-        let one = norm(&mut d, 1, [h, w, x]);
-        let to_q = product(&mut d, [x, weight, q]);
-        let to_k = product(&mut d, [x, weight, k]);
-        assert!(joins(vec![one.clone(), to_q.clone(), to_k.clone()]));
-        assert!(!joins(vec![one.clone()]), "nobody reads it");
-        let to_h = product(&mut d, [x, weight, h]);
-        assert!(
-            !joins(vec![one.clone(), to_h]),
-            "it overwrites what the norm reads"
-        );
-        let of_h = product(&mut d, [h, weight, k]);
-        assert!(
-            !joins(vec![one.clone(), to_q.clone(), of_h]),
-            "it reads something else"
-        );
+        let [h, w, x, q, k] = vectors(0, 1);
+        let [weight] = vectors(5, DIM);
+        let one = norm(1, [h, w, x]);
+        let to_q = product([x, weight, q]);
+        let to_k = product([x, weight, k]);
+        assert!(joins(&[&one, &to_q, &to_k]));
+        assert!(!joins(&[&one]), "nobody reads it");
+        let to_h = product([x, weight, h]);
+        assert!(!joins(&[&one, &to_h]), "it overwrites what the norm reads");
+        let of_h = product([h, weight, k]);
+        assert!(!joins(&[&one, &to_q, &of_h]), "it reads something else");
         let params = MatrixParams {
             rows: 1,
             cols: DIM,
             ..Default::default()
         };
         let key = PipelineKey::plain(KernelId::BiasAdd);
-        let bias = Dispatch::new(&mut d, key, &params, vec![x.into(), w.into()], "bias").unwrap();
-        assert!(!joins(vec![one, bias]), "no product");
-        let [h2, x2] = [2; 2].map(|rows| vector(&mut d, rows));
-        let two = norm(&mut d, 2, [h2, w, x2]);
-        let to_q = product(&mut d, [x2, weight, q]);
-        assert!(!joins(vec![two, to_q]), "two rows are worth sharing");
+        let bias = KernelCall::new(key, &params, vec![x, w], "bias");
+        assert!(!joins(&[&one, &bias]), "no product");
+    }
+
+    /// A program with room for two rows, run with one and with two.
+    #[test]
+    fn the_rows_of_the_step_decide() {
+        let [h, x] = vectors(0, 2);
+        let [w, q] = vectors(2, 1);
+        let [weight] = vectors(4, DIM);
+        let field = RowField::new(offset_of!(RMSNormParams, n_rows), Count::Rows);
+        let some = norm(0, [h, w, x]).with_rows([field]);
+        let to_q = product([x, weight, q]);
+        let singles = |singles| Counts {
+            singles,
+            ..Default::default()
+        };
+        assert!(joins_with(&[&some, &to_q], singles(2), singles(1)));
+        let both = joins_with(&[&some, &to_q], singles(2), singles(2));
+        assert!(!both, "two rows are worth sharing");
     }
 }

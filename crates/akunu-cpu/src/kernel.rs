@@ -8,3 +8,4 @@ pub(crate) mod norm;
 pub(crate) mod rope;
 pub(crate) mod rotation;
 pub(crate) mod sampling;
+mod stored;

@@ -6,6 +6,7 @@ use akunu_kernels::plan::Slice;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use crate::barrier::Barrier;
+use crate::kernel::attention::Groups;
 use crate::kernel::rotation::Rotations;
 use crate::matmul::{Activations, Quantised};
 use crate::pieces::{self, Pieces, RING, Shares};
@@ -53,6 +54,8 @@ pub(crate) struct Part<'a> {
     pub scratch: &'a mut Scratch,
     /// Cosines and sines that were computed last.
     pub rotations: &'a mut Rotations,
+    /// How the rows of the last attention were grouped.
+    pub groups: &'a mut Groups,
 }
 
 /// What a thread keeps from job to job.
@@ -61,6 +64,7 @@ pub(crate) struct Own {
     private_numbers: Vec<f32>,
     scratch: Scratch,
     rotations: Rotations,
+    groups: Groups,
 }
 
 impl<'a> Part<'a> {
@@ -84,6 +88,7 @@ impl<'a> Part<'a> {
             private_numbers: &mut own.private_numbers,
             scratch: &mut own.scratch,
             rotations: &mut own.rotations,
+            groups: &mut own.groups,
         }
     }
 

@@ -45,6 +45,8 @@ pub(crate) trait Lanes: Copy {
     unsafe fn load_part(from: *const f32, n: usize) -> Self;
     /// `N` halves.
     unsafe fn load_halves(from: *const half::f16) -> Self;
+    /// `N` whole numbers of 8 bits.
+    unsafe fn load_bytes(from: *const i8) -> Self;
     /// `N` bf16 numbers.
     unsafe fn load_bf16(from: *const half::bf16) -> Self;
     /// Stores all.

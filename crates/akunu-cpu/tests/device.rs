@@ -1,6 +1,5 @@
-//! The device around the kernels: what it refuses, and chains of positions on several threads.
+//! The device around the kernels: what it refuses, and chains of steps on several threads.
 
-use std::mem::offset_of;
 use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuError, CpuOptions, Isa};
@@ -8,15 +7,14 @@ use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::case::Rng;
 use akunu_kernels::device::SharedMemory;
 use akunu_kernels::plan::Slice;
+use akunu_kernels::program::{Heads, LayerCache, Pairing, Rope, Rows};
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{
-    Buffer, ChipConfig, Constants, Device, DeviceError, Dispatch, KernelId, Patch, PipelineKey,
-    Plan,
+    Buffer, Counts, Device, DeviceError, KernelCall, KernelId, Op, PageMap, PipelineKey, PlanId,
+    Program, RowError, RowTable, StepMemory,
 };
-use akunu_types::SharedStruct;
-use akunu_types::params::{
-    AttentionParams, ElementwiseParams, HeadNormParams, RMSNormParams, RoPEQKVWriteParams,
-};
+use akunu_types::params::{ElementwiseParams, HeadNormParams, Row};
+use akunu_types::{KvFormat, SharedStruct};
 
 fn device(threads: usize) -> CpuDevice {
     let options = CpuOptions {
@@ -86,163 +84,259 @@ fn shared_memory_is_read_at_any_alignment_and_never_written() {
     ));
 }
 
-fn add_plan(device: &mut CpuDevice) -> (Plan, Buffer) {
+/// A program without rows, and a buffer of it.
+fn add(device: &mut dyn Device) -> (Program, Buffer) {
     let params = ElementwiseParams {
         count: 4,
         ..Default::default()
     };
-    let h = device.allocate(16, "h").expect("memory");
-    let x = device.allocate(16, "x").expect("memory");
-    let key = PipelineKey::plain(KernelId::ResidualAdd);
-    let bindings = vec![h.into(), x.into()];
-    let add = Dispatch::new(device, key, &params, bindings, "add").expect("a kernel");
-    (Plan::check(vec![add], 3).expect("sizes are right"), x)
+    let [h, x] = ["h", "x"].map(|label| device.allocate(16, label).expect("memory"));
+    let add = call(KernelId::ResidualAdd, &params, vec![h.into(), x.into()]);
+    (Program::of_kernels(vec![add]), x)
 }
 
 #[test]
-fn plans_of_other_devices_released_buffers_and_late_positions_are_refused() {
+fn programs_of_other_devices_released_buffers_and_foreign_steps_are_refused() {
     let mut device = device(2);
-    let (plan, x) = add_plan(&mut device);
-    device.run(&plan, 3).expect("runs");
-    let late = device.run_chain(&plan, 2, 3);
-    assert!(matches!(
-        late,
-        Err(DeviceError::Position { position: 4, .. })
-    ));
+    let (program, x) = add(&mut device);
+    let plan = device.load(&program).expect("loads");
+    device.run(plan, None).expect("runs");
+    let decoder = Decoder::new(&mut device);
+    let mut table = decoder.table();
+    let step = table.check(1).expect("within its pages");
+    let foreign = device.run(plan, Some(&step));
+    assert!(
+        matches!(foreign, Err(DeviceError::Rows(RowError::Foreign))),
+        "{foreign:?}"
+    );
+    let without = device.run(decoder.plan, None);
+    assert!(
+        matches!(without, Err(DeviceError::Rows(RowError::Foreign))),
+        "{without:?}"
+    );
     let mut other = self::device(1);
-    assert!(matches!(
-        other.run(&plan, 0),
-        Err(DeviceError::Foreign {
-            what: "pipeline",
-            ..
-        })
-    ));
+    let refused = other.run(plan, None);
+    assert!(
+        matches!(
+            refused,
+            Err(DeviceError::Foreign {
+                what: "program",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+    let refused = other.load(&program);
+    assert!(
+        matches!(refused, Err(DeviceError::Foreign { what: "buffer", .. })),
+        "{refused:?}"
+    );
     device.release(x);
-    for refused in [device.run(&plan, 0), device.prepare(&plan)] {
+    for refused in [device.run(plan, None), device.load(&program).map(|_| ())] {
         assert!(matches!(
             refused,
             Err(DeviceError::Foreign { what: "buffer", id }) if id == x.id
         ));
     }
+    device.unload(plan);
+    let refused = device.run(plan, None);
+    assert!(
+        matches!(
+            refused,
+            Err(DeviceError::Foreign {
+                what: "program",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }
 
-/// A small decoder without products: turn and store k and v, attend, normalise, and add the result to
-/// q, k and v of the next step. Every step reads what the one before has written.
+/// A small decoder without products: turn and store k and v, attend, normalise, add the result to
+/// q, k and v of the next step, and move the row on. Every step reads what the one before has written.
 struct Decoder {
+    memory: StepMemory,
+    pages: PageMap,
     qkv: Buffer,
-    caches: [Buffer; 2],
-    plan: Plan,
+    pools: [Buffer; 2],
+    plan: PlanId,
 }
 
-const HEADS: (u32, u32, u32) = (6, 2, 32);
-const SLOTS: u32 = 70;
+const HEADS: Heads = Heads {
+    n_heads: 6,
+    n_kv_heads: 2,
+    head_dim: 32,
+};
+const PAGE_SHIFT: u32 = 5;
+/// The pages of the only sequence.
+const TABLE: [u32; 5] = [3, 0, 4, 1, 2];
 const STEPS: u32 = 150;
 
 impl Decoder {
     fn new(device: &mut dyn Device) -> Decoder {
-        let (n_heads, n_kv_heads, head_dim) = HEADS;
-        let q_dim = n_heads * head_dim;
-        let width = q_dim + 2 * n_kv_heads * head_dim;
+        let (q_dim, kv_dim) = (6 * HEADS.head_dim, 2 * HEADS.head_dim);
+        let width = q_dim + 2 * kv_dim;
         let mut rng = Rng::new(5);
-        let mut floats = |n: u32, scale| {
-            let values = rng.floats(n as usize, scale);
-            let buffer = device.allocate(4 * n as usize, "test").expect("memory");
-            let bytes = bytemuck::cast_slice(&values);
-            device.write(buffer, 0, bytes).expect("fits");
-            buffer
+        let mut floats = |n: u32| {
+            let numbers = rng.floats(n as usize, 1.0);
+            filled(device, bytemuck::cast_slice(&numbers))
         };
-        let (qkv, attended, normal) = (floats(width, 1.0), floats(q_dim, 1.0), floats(q_dim, 1.0));
-        let weight = floats(q_dim, 1.0);
-        let cache = (2 * n_kv_heads * SLOTS * head_dim) as usize;
-        let caches = [0, 1].map(|_| device.allocate(cache, "cache").expect("memory"));
-        let mut dispatches = Vec::new();
-        let rope = RoPEQKVWriteParams {
-            n_kv_heads,
-            head_dim,
-            max_seq_len: SLOTS,
-            theta: 1e4,
-            n_heads,
-            k_elem_offset: q_dim,
-            v_elem_offset: q_dim + n_kv_heads * head_dim,
-            freq_scale: 1.0,
-            ..Default::default()
+        let qkv = floats(width);
+        let [attended, normal, weight] = [(); 3].map(|()| floats(q_dim));
+        let divisors = filled(device, bytemuck::cast_slice(&[1f32; 16]));
+        let mut empty = |bytes: usize| device.allocate(bytes, "test").expect("memory");
+        let memory = StepMemory {
+            rows: empty(size_of::<Row>()),
+            tokens: empty(4),
+            outputs: empty(4),
+            rules: empty(48),
+            history: empty(4),
+            chosen: empty(4 * STEPS as usize),
+            row_capacity: 1,
+            n_sequences: 1,
+            history_stride: 1,
+            max_steps: STEPS,
         };
-        let patch = Patch::position(offset_of!(RoPEQKVWriteParams, pos));
-        let bindings = vec![
-            qkv.into(),
-            caches[0].into(),
-            caches[1].into(),
-            weight.into(),
-        ];
-        dispatches.push(dispatch(device, KernelId::RopeQkvWrite, &rope, bindings).patched(patch));
-        let attention = AttentionParams {
-            seq_len: 1,
-            head_dim,
-            n_heads,
-            n_kv_heads,
-            scale: 0.2,
-            kv_stride: SLOTS * head_dim,
-            q_stride: q_dim,
-            ..Default::default()
+        let pages = PageMap {
+            table: empty(size_of_val(&TABLE)),
+            table_stride: TABLE.len() as u32,
+            page_shift: PAGE_SHIFT,
+            n_pages: TABLE.len() as u32,
+            n_sequences: 1,
+            window: None,
         };
-        let patch = Patch::length(offset_of!(AttentionParams, kv_seq_len), 1);
-        let unread = Slice::from(weight);
-        let bindings = vec![
-            qkv.into(),
-            caches[0].into(),
-            caches[1].into(),
-            attended.into(),
-            unread,
-        ];
-        let attend = dispatch(device, KernelId::FlashAttentionDecode, &attention, bindings);
-        dispatches.push(attend.patched(patch));
-        let norm = RMSNormParams {
-            dim: q_dim,
-            eps: 1e-5,
-            n_rows: 1,
-            ..Default::default()
+        let pools = [(); 2].map(|()| empty((TABLE.len() << PAGE_SHIFT) * 2 * kv_dim as usize));
+        let [k, v] = pools;
+        let cache = LayerCache {
+            format: KvFormat::F16,
+            k,
+            v,
+            pages,
         };
-        let bindings = vec![attended.into(), weight.into(), normal.into()];
-        dispatches.push(dispatch(device, KernelId::RmsNorm, &norm, bindings));
-        // Overlaps q, k and the beginning of v.
-        let add = ElementwiseParams {
+        let from = |first: u32| Slice {
+            buffer: qkv,
+            offset: 4 * first as usize,
+        };
+        let added = ElementwiseParams {
             count: q_dim,
             ..Default::default()
         };
-        let keys = Slice {
-            buffer: qkv,
-            offset: 4 * (width - q_dim) as usize,
+        let head_norm = HeadNormParams {
+            head_dim: HEADS.head_dim,
+            n_heads: HEADS.n_heads + 2 * HEADS.n_kv_heads,
+            seq_len: 1,
+            eps: 1e-5,
+            ..Default::default()
         };
-        let bindings = vec![keys, normal.into()];
-        dispatches.push(dispatch(device, KernelId::ResidualAdd, &add, bindings));
-        let bindings = vec![qkv.into(), weight.into()];
-        dispatches.push(dispatch(
-            device,
-            KernelId::HeadRmsNorm,
-            &head_norm(),
-            bindings,
-        ));
-        let plan = Plan::check(dispatches, STEPS).expect("sizes are right");
-        Decoder { qkv, caches, plan }
+        let ops = vec![
+            Op::RopeStore {
+                q: qkv.into(),
+                k: from(q_dim),
+                v: from(q_dim + kv_dim),
+                heads: HEADS,
+                rope: Rope {
+                    pairing: Pairing::Interleaved,
+                    theta: 1e4,
+                    freq_scale: 1.0,
+                    divisors: divisors.into(),
+                },
+                norms: None,
+                cache,
+            },
+            Op::Attend {
+                q: qkv.into(),
+                to: attended.into(),
+                heads: HEADS,
+                cache,
+                scale: 0.2,
+                softcap: None,
+            },
+            Op::Norm {
+                rows: Rows::All,
+                x: attended.into(),
+                weight: weight.into(),
+                to: normal.into(),
+                dim: q_dim,
+                eps: 1e-5,
+            },
+            // Overlaps q, k and the beginning of v.
+            Op::Kernel(call(
+                KernelId::ResidualAdd,
+                &added,
+                vec![from(width - q_dim), normal.into()],
+            )),
+            Op::Kernel(call(
+                KernelId::HeadRmsNorm,
+                &head_norm,
+                vec![qkv.into(), weight.into()],
+            )),
+            Op::Advance,
+        ];
+        let program = Program {
+            ops,
+            step: Some(memory),
+            room: Counts {
+                singles: 1,
+                run: 0,
+                outputs: 1,
+            },
+        };
+        let plan = device.load(&program).expect("sizes are right");
+        Decoder {
+            memory,
+            pages,
+            qkv,
+            pools,
+            plan,
+        }
     }
 
-    /// The caches and the last q, k and v after `STEPS` positions.
-    fn run(&self, device: &mut dyn Device, steps: u32) -> Vec<f32> {
-        for first in (0..STEPS).step_by(steps as usize) {
-            let n = steps.min(STEPS - first);
-            device.run_chain(&self.plan, first, n).expect("runs");
+    /// The row at position 0, with all its pages.
+    fn table(&self) -> RowTable {
+        let mut table = RowTable::new(self.memory, &[self.pages]);
+        for (index, &page) in (0..).zip(&TABLE) {
+            table.set_page(0, 0, index, Some(page));
         }
+        table.push_single(Row::at(0, 0), 17);
+        table
+    }
+
+    /// The pages and the last q, k and v after `STEPS` positions, `steps` of them in a submission.
+    fn run(&self, device: &mut dyn Device, steps: u32) -> Vec<f32> {
+        let mut table = self.table();
+        for first in (0..STEPS).step_by(steps as usize) {
+            chain(device, self.plan, &mut table, steps.min(STEPS - first));
+        }
+        let mut chosen = vec![0; self.memory.chosen.len];
+        device
+            .read(self.memory.chosen, 0, &mut chosen)
+            .expect("fits");
+        assert_eq!(numbers::<u32>(&chosen), [17; STEPS as usize]);
         let mut bytes = vec![0; self.qkv.len];
         device.read(self.qkv, 0, &mut bytes).expect("fits");
         let mut values: Vec<f32> = numbers(&bytes);
-        for cache in self.caches {
-            let mut bytes = vec![0; cache.len];
-            device.read(cache, 0, &mut bytes).expect("fits");
+        for pool in self.pools {
+            let mut bytes = vec![0; pool.len];
+            device.read(pool, 0, &mut bytes).expect("fits");
             let halves: Vec<half::f16> = numbers(&bytes);
             values.extend(halves.iter().map(|half| half.to_f32()));
         }
         values
     }
+}
+
+/// As many rounds in one submission.
+fn chain(device: &mut dyn Device, plan: PlanId, table: &mut RowTable, steps: u32) {
+    let step = table.check(steps).expect("within its pages");
+    device.run(plan, Some(&step)).expect("runs");
+    table.submitted(steps, true);
+}
+
+/// A buffer with these bytes.
+fn filled(device: &mut dyn Device, bytes: &[u8]) -> Buffer {
+    let buffer = device.allocate(bytes.len(), "test").expect("memory");
+    device.write(buffer, 0, bytes).expect("fits");
+    buffer
 }
 
 /// Bytes as numbers, whatever their alignment.
@@ -251,32 +345,15 @@ fn numbers<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Vec<T> {
     each.map(bytemuck::pod_read_unaligned).collect()
 }
 
-fn head_norm() -> HeadNormParams {
-    HeadNormParams {
-        head_dim: HEADS.2,
-        n_heads: HEADS.0 + 2 * HEADS.1,
-        seq_len: 1,
-        eps: 1e-5,
-        ..Default::default()
-    }
-}
-
-fn dispatch<P: SharedStruct>(
-    device: &mut dyn Device,
-    kernel: KernelId,
-    params: &P,
-    bindings: Vec<Slice>,
-) -> Dispatch {
-    let constants = Constants::none();
-    let key = PipelineKey { kernel, constants };
-    Dispatch::new(device, key, params, bindings, "test").expect("a kernel")
+fn call<P: SharedStruct>(kernel: KernelId, params: &P, bindings: Vec<Slice>) -> KernelCall {
+    KernelCall::new(PipelineKey::plain(kernel), params, bindings, "test")
 }
 
 /// A barrier that is missing, or a thread that runs ahead by a position, changes the numbers, and the
-/// change is carried on. The cache wraps twice.
+/// change is carried on. The keys end up in two runs.
 #[test]
 fn chains_agree_with_the_twins_on_any_number_of_threads() {
-    let mut twin = TwinDevice::new(ChipConfig::m1());
+    let mut twin = TwinDevice::new();
     let expected = Decoder::new(&mut twin).run(&mut twin, STEPS);
     assert!(expected.iter().all(|value| value.is_finite()));
     for isa in Isa::available() {
@@ -306,8 +383,13 @@ fn chains_agree_with_the_twins_on_any_number_of_threads() {
 fn no_memory_is_allocated_for_a_token() {
     let mut device = device(1);
     let decoder = Decoder::new(&mut device);
-    device.run_chain(&decoder.plan, 0, STEPS).expect("runs");
-    let again = || device.run_chain(&decoder.plan, 0, STEPS).expect("runs");
+    let mut table = decoder.table();
+    chain(&mut device, decoder.plan, &mut table, STEPS);
+    let again = || {
+        table.clear_rows();
+        table.push_single(Row::at(0, 0), 17);
+        chain(&mut device, decoder.plan, &mut table, STEPS);
+    };
     let measured = allocation_counter::measure(again);
     assert_eq!(measured.count_total, 0);
 }

@@ -11,10 +11,8 @@ use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::case::{Case, compare};
 use akunu_kernels::plan::Slice;
-use akunu_kernels::{
-    Buffer, Device, Dispatch, KernelId, KernelRow, Patch, PipelineKey, Plan,
-    table::{Element, Family},
-};
+use akunu_kernels::table::{Element, Family};
+use akunu_kernels::{Buffer, Device, KernelCall, KernelId, KernelRow, PipelineKey, Program};
 use akunu_types::DType;
 
 const GUARD: [u8; 256] = [0xA5; 256];
@@ -53,21 +51,17 @@ fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
         kernel,
         constants: case.constants.clone(),
     };
-    let pipeline = device.pipeline(&key).expect("every kernel runs");
-    let args = row.args(case.params.as_bytes(), &case.constants);
-    let dispatch = Dispatch {
-        kernel,
-        pipeline,
-        launch: (row.launch)(&args, device.chip()),
-        constants: case.constants.clone(),
-        bindings: buffers.iter().map(|&buffer| Slice::from(buffer)).collect(),
+    let call = KernelCall {
+        key,
         params: case.params,
-        patch: Patch::default(),
+        bindings: buffers.iter().map(|&buffer| Slice::from(buffer)).collect(),
+        row_fields: Vec::new(),
         label: "case",
     };
-    let plan = Plan::check(vec![dispatch], 0).expect("cases are sound");
-    device.prepare(&plan).expect("prepares");
-    device.run(&plan, 0).expect("runs");
+    let program = Program::of_kernels(vec![call]);
+    let plan = device.load(&program).expect("cases are sound");
+    device.run(plan, None).expect("runs");
+    device.unload(plan);
     let mut found = Vec::new();
     for buffer in buffers {
         let mut bytes = vec![0; buffer.len];

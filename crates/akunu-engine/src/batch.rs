@@ -1,31 +1,26 @@
 //! Several sequences of one model, stepped together.
 //!
 //! Decoding waits for the weights to come from memory. A batch reads them once for a token of every
-//! sequence, so that a step for eight people costs little more than one for a single person:
+//! sequence, so that a step for eight people costs little more than one for a single person. Prompts are read piece by
+//! piece beside them ([`Batch::join_prompt`]), or before ([`Session::feed`] and [`Batch::join`]).
 //!
-//! ```text
-//! sequence   prompt      step 1   step 2   step 3
-//! a          fed alone     a1       a2     (ended)
-//! b          fed alone     b1       b2       b3
-//! c                    (joins)      c1       c2
-//! ```
-//!
-//! Sequences are [`Session`]s. They are fed as always, join with their own sampling and stop conditions,
-//! and leave with their cache and tokens, whenever they like.
+//! Sequences are [`Session`]s. They join with their own sampling and stop conditions, and leave with their content,
+//! whenever they like. At most `sequences` step together; those that come later wait in a queue.
 
-mod lineup;
-mod seat;
+use std::collections::VecDeque;
+use std::sync::Arc;
 
-use self::lineup::Lineup;
-use self::seat::Seat;
+use crate::answer::{Answer, Next};
 use crate::error::EngineError;
-use crate::generation::{GenerateOptions, StopReason, Token};
-use crate::memory::SharedRows;
+use crate::machine::{Machine, Outcome, Part};
 use crate::model::Model;
-use crate::session::Session;
+use crate::options::{GenerateOptions, StopReason, Token};
+use crate::session::{Reading, Session};
 
 /// Most sequences of a batch.
-pub const MAX_SEQUENCES: u32 = 16;
+pub const MAX_SEQUENCES: u32 = 256;
+/// Rows of a step: what a running sequence waits for at most, while a prompt is read.
+const DEFAULT_BUDGET: usize = 256;
 
 /// A sequence of a batch. No two sequences of one batch ever have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +38,8 @@ pub struct BatchEvent {
 /// How far a sequence came.
 #[derive(Debug)]
 pub enum Progress {
+    /// A piece of its prompt was read.
+    Read(Reading),
     /// It has another token.
     Token(Token),
     /// It has ended and takes no part in further steps, but keeps its place until it leaves.
@@ -52,138 +49,351 @@ pub enum Progress {
         /// The text that was held back: an incomplete character, or the beginning of a stop text.
         tail: String,
     },
-    /// It failed by itself and takes no part in further steps. The others go on.
+    /// It failed and takes no part in further steps. The others go on.
     Failed(EngineError),
 }
 
+/// A session that could not join, and why. Nothing of it is lost.
+pub struct JoinError {
+    /// The session as it was.
+    pub session: Box<Session>,
+    /// Why it was refused.
+    pub error: Box<EngineError>,
+}
+
+impl std::fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "JoinError({:?})", self.error)
+    }
+}
+
+impl std::fmt::Display for JoinError {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for JoinError {}
+
+impl From<JoinError> for EngineError {
+    fn from(refused: JoinError) -> EngineError {
+        *refused.error
+    }
+}
+
+/// A sequence and its answer.
+struct Member {
+    id: SequenceId,
+    session: Session,
+    answer: Answer,
+    /// The row of the last step's logits that were its own.
+    row: Option<usize>,
+    /// Whether its end was told.
+    is_told: bool,
+}
+
 /// Sequences that step together. Made by [`Model::batch`].
-pub struct Batch<'m> {
-    model: &'m Model,
-    rows: SharedRows,
-    capacity: u32,
-    seats: Vec<Seat<'m>>,
-    lineup: Option<Lineup>,
+pub struct Batch {
+    model: Model,
+    machine: Machine,
+    capacity: usize,
+    queue_capacity: usize,
+    /// In the order in which they joined.
+    members: Vec<Member>,
+    /// Those that wait for a place.
+    waiting: VecDeque<Member>,
     n_joined: u64,
-    /// What happened and was not told yet: a step that fails tells nothing.
-    events: Vec<BatchEvent>,
 }
 
 impl Model {
-    /// A batch with room for `sequences`, 1 to [`MAX_SEQUENCES`].
-    pub fn batch(&self, sequences: u32) -> Result<Batch<'_>, EngineError> {
+    /// A batch with room for `sequences` at once, 1 to [`MAX_SEQUENCES`]. As many again may wait.
+    pub fn batch(&self, sequences: u32) -> Result<Batch, EngineError> {
         if !(1..=MAX_SEQUENCES).contains(&sequences) {
             return Err(EngineError::BatchSize {
                 found: sequences,
                 max: MAX_SEQUENCES,
             });
         }
-        let rows = SharedRows::allocate(self.config(), sequences, self.device().as_mut())?;
+        let capacity = sequences as usize;
+        let budget = DEFAULT_BUDGET.max(2 * capacity);
+        self.runtime().want_rows(budget as u32)?;
         Ok(Batch {
-            model: self,
-            rows,
-            capacity: sequences,
-            seats: Vec::new(),
-            lineup: None,
+            model: self.clone(),
+            machine: Machine::new(1, budget),
+            capacity,
+            queue_capacity: capacity,
+            members: Vec::with_capacity(capacity),
+            waiting: VecDeque::with_capacity(capacity),
             n_joined: 0,
-            events: Vec::new(),
         })
     }
 }
 
-impl<'m> Batch<'m> {
-    /// Whether another sequence can join.
+impl Batch {
+    /// The same with room for as many waiting sequences; 0 refuses whoever finds no place.
+    pub fn with_queue(mut self, waiting: usize) -> Batch {
+        self.queue_capacity = waiting;
+        self
+    }
+
+    /// The same with at most as many rows in a step, which bounds how long a running sequence waits for its next token
+    /// while prompts are read.
+    pub fn with_budget(mut self, rows: u32) -> Result<Batch, EngineError> {
+        let budget = (rows as usize).max(self.capacity + 1);
+        self.model.runtime().want_rows(budget as u32)?;
+        self.machine = Machine::new(1, budget);
+        Ok(self)
+    }
+
+    /// Whether another sequence can step at once.
     pub fn has_room(&self) -> bool {
-        self.seats.len() < self.capacity as usize
+        self.members.len() < self.capacity
+    }
+
+    /// Sequences that wait for a place.
+    pub fn n_waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Whether a step would do anything: some sequence has not ended.
     pub fn is_running(&self) -> bool {
-        self.seats.iter().any(Seat::is_running)
+        let mut all = self.members.iter().chain(&self.waiting);
+        all.any(|member| member.answer.is_running())
     }
 
-    /// Lets a session take part from the next step on. It must have been fed. One that is refused is
-    /// lost: ask [`Batch::has_room`] before.
+    /// Lets a session that has been fed go on from the next step on.
     pub fn join(
         &mut self,
-        session: Session<'m>,
+        session: Session,
         options: GenerateOptions,
-    ) -> Result<SequenceId, EngineError> {
-        if !std::ptr::eq(session.model(), self.model) {
-            return Err(EngineError::OtherModel {
-                session: session.model().path().to_path_buf(),
-                batch: self.model.path().to_path_buf(),
-            });
+    ) -> Result<SequenceId, JoinError> {
+        let answer = Answer::new(&session, options);
+        self.admit(session, answer)
+    }
+
+    /// Lets a session read a prompt, which becomes its whole content, and answer it. What it holds already, and what
+    /// other sequences have read of the same beginning, is not read again.
+    pub fn join_prompt(
+        &mut self,
+        session: Session,
+        prompt: &[u32],
+        options: GenerateOptions,
+    ) -> Result<SequenceId, JoinError> {
+        let answer = Answer::to_prompt(&session, prompt.to_vec(), options);
+        let id = self.admit(session, answer)?;
+        if let Some(member) = self.member_mut(id) {
+            let Member {
+                session, answer, ..
+            } = member;
+            session.reuse(&answer.prompt);
         }
-        if !self.has_room() {
-            return Err(EngineError::BatchFull {
-                sequences: self.capacity,
-            });
-        }
-        let id = SequenceId(self.n_joined);
-        self.seats.push(Seat::new(id, session, options)?);
-        self.n_joined += 1;
         Ok(id)
     }
 
-    /// Takes a sequence out, ended or not. The session holds the tokens that were handed out.
-    pub fn leave(&mut self, sequence: SequenceId) -> Option<Session<'m>> {
-        let at = self.seats.iter().position(|seat| seat.id == sequence)?;
-        Some(self.seats.remove(at).into_session())
+    fn admit(
+        &mut self,
+        session: Session,
+        answer: Result<Answer, EngineError>,
+    ) -> Result<SequenceId, JoinError> {
+        let refuse = |session, error| {
+            Err(JoinError {
+                session: Box::new(session),
+                error: Box::new(error),
+            })
+        };
+        if !session.model().is(&self.model) {
+            let error = EngineError::OtherModel {
+                session: session.model().path().to_path_buf(),
+                batch: self.model.path().to_path_buf(),
+            };
+            return refuse(session, error);
+        }
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(error) => return refuse(session, error),
+        };
+        let has_room = self.has_room() && self.waiting.is_empty();
+        if !has_room && self.waiting.len() >= self.queue_capacity {
+            let error = EngineError::BatchFull {
+                sequences: self.capacity as u32,
+            };
+            return refuse(session, error);
+        }
+        let id = SequenceId(self.n_joined);
+        self.n_joined += 1;
+        let member = Member {
+            id,
+            session,
+            answer,
+            row: None,
+            is_told: false,
+        };
+        match has_room {
+            true => self.members.push(member),
+            false => self.waiting.push_back(member),
+        }
+        Ok(id)
+    }
+
+    fn member_mut(&mut self, id: SequenceId) -> Option<&mut Member> {
+        let mut all = self.members.iter_mut().chain(&mut self.waiting);
+        all.find(|member| member.id == id)
+    }
+
+    /// Another sequence that goes on from where this one is, with its own sampling. It takes no part in the step that
+    /// comes next only if all places are taken.
+    pub fn fork(
+        &mut self,
+        sequence: SequenceId,
+        options: GenerateOptions,
+    ) -> Result<SequenceId, EngineError> {
+        let Some(member) = self.member_mut(sequence) else {
+            return Err(EngineError::UnknownSequence);
+        };
+        let mut session = member.session.fork();
+        if let Some(last) = member.answer.last {
+            session.sequence.tokens.push(last);
+        }
+        let prompt = member.answer.prompt.clone();
+        let joined = match prompt.is_empty() {
+            true => self.join(session, options),
+            false => self.join_prompt(session, &prompt, options),
+        };
+        joined.map_err(EngineError::from)
+    }
+
+    /// Takes a sequence out, ended or not, in the middle of its prompt or waiting. The session holds what was read and
+    /// what was handed out.
+    pub fn leave(&mut self, sequence: SequenceId) -> Option<Session> {
+        let is_it = |member: &Member| member.id == sequence;
+        let mut member = match self.members.iter().position(is_it) {
+            Some(at) => self.members.remove(at),
+            None => self.waiting.remove(self.waiting.iter().position(is_it)?)?,
+        };
+        member.answer.leave(&mut member.session);
+        Some(member.session)
     }
 
     /// The session of a sequence. Its last token is in it only after the next step.
-    pub fn session(&self, sequence: SequenceId) -> Option<&Session<'m>> {
-        let mut seats = self.seats.iter();
-        seats
-            .find(|seat| seat.id == sequence)
-            .map(|seat| &seat.session)
+    pub fn session(&self, sequence: SequenceId) -> Option<&Session> {
+        let mut all = self.members.iter().chain(&self.waiting);
+        all.find(|member| member.id == sequence)
+            .map(|member| &member.session)
     }
 
-    /// One more token of every sequence that has not ended, in one submission. A sequence that has just
-    /// joined gets its first token, which follows from its prompt alone, by itself.
+    /// One more token of every sequence that has not ended, and a piece of somebody's prompt, in one submission.
     ///
-    /// A sequence whose context is full ends, one that cannot go on by itself fails, and the others go
-    /// on. An error is one of the submission that all share. No event is lost by it: those of this step
-    /// come with the next one, which tries again.
-    pub fn step(&mut self) -> Result<Vec<BatchEvent>, EngineError> {
-        let mut newcomers = Vec::new();
-        for seat in self.seats.iter_mut().filter(|seat| seat.is_running()) {
-            if seat.last.is_none() {
-                newcomers.push(seat.id);
+    /// A sequence whose context is full ends, one that cannot go on by itself fails, and the others go on. If the
+    /// submission fails, all that took part in it fail with the reason; their sessions hold what they had before.
+    pub fn step(&mut self) -> Vec<BatchEvent> {
+        self.seat_waiting();
+        let running = self
+            .members
+            .iter_mut()
+            .filter(|member| member.answer.is_running());
+        let parts = running.map(|member| Part {
+            session: &mut member.session,
+            answer: &mut member.answer,
+            outcome: Outcome::None,
+        });
+        let mut parts: Vec<Part> = parts.collect();
+        let stepped = self.machine.step(&mut parts);
+        let outcomes: Vec<Outcome> = parts.into_iter().map(|part| part.outcome).collect();
+        let failure = stepped.err().map(|error| Arc::new(error.to_string()));
+        self.tell(outcomes, failure)
+    }
+
+    /// The events of a step, from what became of those that were running.
+    fn tell(&mut self, outcomes: Vec<Outcome>, failure: Option<Arc<String>>) -> Vec<BatchEvent> {
+        let mut events = Vec::with_capacity(self.members.len());
+        let mut outcomes = outcomes.into_iter();
+        for member in self.members.iter_mut().chain(&mut self.waiting) {
+            member.row = None;
+            // Those that had ended before the step took no part; whoever joined is waiting.
+            let took_part = !member.is_told;
+            let outcome = took_part
+                .then(|| outcomes.next())
+                .flatten()
+                .unwrap_or_default();
+            let error = match (outcome, &failure) {
+                (Outcome::Failed(error), _) => Some(error),
+                (Outcome::None | Outcome::Read, Some(why)) if member.answer.is_running() => {
+                    Some(EngineError::Step {
+                        why: Arc::clone(why),
+                    })
+                }
+                (Outcome::Read, _) => {
+                    events.push(member.event(Progress::Read(member.reading())));
+                    None
+                }
+                (Outcome::Chosen { row }, _) => {
+                    member.row = Some(row);
+                    None
+                }
+                (Outcome::None | Outcome::Began, _) => None,
+            };
+            if let Some(error) = error {
+                member.answer.end(StopReason::Failed);
+                member.is_told = true;
+                events.push(member.event(Progress::Failed(error)));
             }
-            seat.prepare(&mut self.events);
+            member.hand_out(&self.model, &mut events);
         }
-        let chosen = self.step_together()?;
-        for seat in &mut self.seats {
-            if let Some((_, token)) = chosen.iter().find(|(id, _)| *id == seat.id) {
-                seat.take(*token, &mut self.events);
-            } else if seat.is_running() && newcomers.contains(&seat.id) {
-                seat.take_first(&mut self.events);
-            }
+        events
+    }
+
+    /// Whoever waits takes the places that have become free.
+    fn seat_waiting(&mut self) {
+        while self.has_room()
+            && let Some(member) = self.waiting.pop_front()
+        {
+            self.members.push(member);
         }
-        Ok(std::mem::take(&mut self.events))
     }
 
     /// The logits that a sequence's token of the last step was chosen from, after its repetition
-    /// penalty; `None` if it took no part, or had only just joined.
+    /// penalty; `None` if it took no part.
     pub fn logits(&self, sequence: SequenceId) -> Result<Option<Vec<f32>>, EngineError> {
-        let row = |lineup: &Lineup| lineup.ids().position(|id| id == sequence);
-        let Some(row) = self.lineup.as_ref().and_then(row) else {
+        let mut members = self.members.iter();
+        let Some(row) = members
+            .find(|member| member.id == sequence)
+            .and_then(|member| member.row)
+        else {
             return Ok(None);
         };
         let mut logits = vec![0f32; self.model.config().vocab_size as usize];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut logits);
-        let offset = row * bytes.len();
-        self.model.device().read(self.rows.logits, offset, bytes)?;
+        self.model.runtime().read_logits(row, &mut logits)?;
         Ok(Some(logits))
     }
 }
 
-impl Drop for Batch<'_> {
-    fn drop(&mut self) {
-        let mut device = self.model.device();
-        for &buffer in &self.rows.all {
-            device.release(buffer);
+impl Member {
+    fn event(&self, progress: Progress) -> BatchEvent {
+        BatchEvent {
+            sequence: self.id,
+            progress,
+        }
+    }
+
+    /// Hands out all that was chosen, and tells of the end.
+    fn hand_out(&mut self, model: &Model, events: &mut Vec<BatchEvent>) {
+        while !self.is_told {
+            match self.answer.next(model) {
+                Next::Token(token) => events.push(self.event(Progress::Token(token))),
+                Next::Nothing => return,
+                Next::Ended(reason) => {
+                    let tail = self.answer.tail();
+                    self.is_told = true;
+                    events.push(self.event(Progress::Ended { reason, tail }));
+                }
+            }
+        }
+    }
+
+    fn reading(&self) -> Reading {
+        Reading {
+            done: self.session.tokens().len(),
+            total: self.answer.prompt.len(),
         }
     }
 }

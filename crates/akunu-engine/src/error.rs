@@ -1,11 +1,11 @@
 //! Why a model cannot be loaded or run.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use akunu_kernels::{DeviceError, PlanError};
-
-use crate::session::SavedSessionError;
+use akunu_kernels::DeviceError;
+use akunu_types::KvFormat;
 
 /// An error of the engine. Each says in one sentence what is wrong and, where there is one, the way
 /// out.
@@ -49,6 +49,21 @@ pub enum EngineError {
         /// Its architecture.
         arch: &'static str,
     },
+    /// A model whose heads do not fit the format of keys and values.
+    #[error(
+        "{}: the heads of this model have {head_dim} elements, which keys and values in {} cannot hold: a multiple \
+         of 32 is needed; use f16",
+        path.display(),
+        kv.name()
+    )]
+    KvFormat {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        kv: akunu_types::KvFormat,
+        /// Elements of a head.
+        head_dim: u32,
+    },
     /// A file of tokens for tokenizers.
     #[error("{}: holds a vocabulary and no weights: it has tokens, but cannot generate any", path.display())]
     OnlyVocabulary {
@@ -58,9 +73,23 @@ pub enum EngineError {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A plan was refused: a bug of ours, said instead of hidden.
-    #[error("the plan is wrong: {0}")]
-    Plan(#[from] PlanError),
+    /// The step that a sequence took part in failed.
+    #[error("the step failed: {why}")]
+    Step {
+        /// What the others were told too.
+        why: Arc<String>,
+    },
+    /// No page for keys and values is left.
+    #[error(
+        "all {positions} positions of the pool for keys and values are taken; make it larger or end other sequences"
+    )]
+    PoolFull {
+        /// Positions of the pool.
+        positions: usize,
+    },
+    /// A sequence that is not in the batch.
+    #[error("the batch has no such sequence")]
+    UnknownSequence,
     /// More tokens than the context holds.
     #[error(
         "{needed} tokens do not fit a context of {context}; shorten the text or make the context larger"
@@ -158,6 +187,78 @@ pub enum EngineError {
         /// The range.
         wanted: &'static str,
     },
+}
+
+/// Why a saved session cannot be written or used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SavedSessionError {
+    /// The file system refused.
+    #[error("the session cannot be read or written: {0}")]
+    Io(#[from] std::io::Error),
+    /// The device refused, or has no room.
+    #[error(transparent)]
+    Engine(#[from] Box<EngineError>),
+    /// Some other file.
+    #[error("this is not a saved session")]
+    Foreign,
+    /// A file of another version of this program.
+    #[error("this session has format version {found}, and {wanted} is wanted; save it anew")]
+    Version {
+        /// The version.
+        found: u32,
+        /// The version that can be read.
+        wanted: u32,
+    },
+    /// The session belongs to another model.
+    #[error("this session was saved with another model; load that one first")]
+    OtherModel,
+    /// The keys and values of the session are stored in another format.
+    #[error(
+        "this session has keys and values in {}, and the model was loaded with {}; load it with {} to go on",
+        found.name(),
+        wanted.name(),
+        found.name()
+    )]
+    OtherFormat {
+        /// That of the file.
+        found: KvFormat,
+        /// That of the model.
+        wanted: KvFormat,
+    },
+    /// More tokens than this session's context holds.
+    #[error(
+        "this session has {needed} tokens, which do not fit a context of {context}; make the context \
+         larger"
+    )]
+    TooLong {
+        /// Tokens that the cache must hold.
+        needed: u32,
+        /// What it holds.
+        context: u32,
+    },
+    /// A file that was cut off or changed.
+    #[error("this session is damaged: {why}")]
+    Damaged {
+        /// What does not fit.
+        why: String,
+    },
+}
+
+impl From<EngineError> for SavedSessionError {
+    fn from(error: EngineError) -> SavedSessionError {
+        SavedSessionError::Engine(Box::new(error))
+    }
+}
+
+impl SavedSessionError {
+    /// The same with the file that it is about.
+    pub(crate) fn of(self, path: &Path) -> EngineError {
+        EngineError::SavedSession {
+            path: path.to_path_buf(),
+            error: self,
+        }
+    }
 }
 
 /// A number of bytes, shown as people say it.

@@ -1,16 +1,15 @@
 //! From a model file to tokens, on any device.
 //!
 //! [`Model::load`] opens a file and binds its weights to a device; [`Model::session`] makes a
-//! conversation with a KV cache of its own; [`Session::generate`] is an iterator of tokens.
+//! conversation; [`Session::generate`] is an iterator of tokens.
 //!
 //! ```no_run
 //! use akunu_engine::{GenerateOptions, Model, SessionOptions};
-//! use akunu_kernels::ChipConfig;
 //! use akunu_kernels::twin_device::TwinDevice;
 //! use akunu_tokenizer::EncodeOptions;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+//! let device = Box::new(TwinDevice::new());
 //! let model = Model::load("model.gguf", device)?;
 //! let mut session = model.session(SessionOptions::default())?;
 //!
@@ -30,16 +29,16 @@
 //! # fn serve(model: &Model, prompts: &[Vec<u32>]) -> Result<(), EngineError> {
 //! let mut batch = model.batch(8)?;
 //! for prompt in prompts.iter().take(8) {
-//!     let mut session = model.session(SessionOptions::default())?;
-//!     session.feed(prompt)?;
-//!     batch.join(session, GenerateOptions::default())?;
+//!     let session = model.session(SessionOptions::default())?;
+//!     batch.join_prompt(session, prompt, GenerateOptions::default())?;
 //! }
 //! while batch.is_running() {
-//!     for event in batch.step()? {
+//!     for event in batch.step() {
 //!         match event.progress {
 //!             Progress::Token(token) => println!("{:?}: {}", event.sequence, token.text),
 //!             Progress::Ended { .. } => drop(batch.leave(event.sequence)),
 //!             Progress::Failed(error) => eprintln!("{:?}: {error}", event.sequence),
+//!             Progress::Read(_) => {}
 //!         }
 //!     }
 //! }
@@ -48,23 +47,32 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod answer;
 mod batch;
-mod builder;
 mod error;
 mod fingerprint;
 mod generation;
-mod memory;
+mod graph;
+mod loaded;
+mod machine;
 mod model;
+mod options;
+mod pool;
+mod runtime;
 mod sampling;
+mod sequence;
 mod session;
 mod suggested;
 mod text;
 mod weights;
 
-pub use batch::{Batch, BatchEvent, MAX_SEQUENCES, Progress, SequenceId};
-pub use error::{Bytes, EngineError};
-pub use generation::{CancelFlag, GenerateOptions, Generation, Overflow, StopReason, Token};
+pub use akunu_types::KvFormat;
+pub use batch::{Batch, BatchEvent, JoinError, MAX_SEQUENCES, Progress, SequenceId};
+pub use error::{Bytes, EngineError, SavedSessionError};
+pub use generation::Generation;
 pub use model::Model;
+pub use options::{CancelFlag, GenerateOptions, ModelOptions, Overflow, StopReason, Token};
+pub use runtime::Observed;
 pub use sampling::Sampling;
-pub use session::{Fed, Observed, Reading, SavedSessionError, Session, SessionOptions, Watch};
+pub use session::{Fed, Reading, Session, SessionOptions, Watch};
 pub use suggested::SuggestedSampling;

@@ -1,15 +1,9 @@
 //! How the next token is chosen, on the device.
 
-use std::mem::offset_of;
+use akunu_kernels::kernel::sampling::topk_select::MAX_K;
+use akunu_kernels::program::Choose;
+use akunu_types::params::SamplingRule;
 
-use akunu_kernels::kernel::sampling::topk_select::{MAX_K, MAX_PART};
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{Constant, Constants, KernelId, Patch};
-use akunu_types::params::{
-    ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams, TopKParams,
-};
-
-use crate::builder::{Builder, Choice};
 use crate::error::EngineError;
 
 /// How a token is chosen from the logits.
@@ -28,7 +22,7 @@ pub struct Sampling {
     pub min_p: f32,
     /// Above 1 makes tokens that came before less likely; 1 does nothing.
     pub repetition_penalty: f32,
-    /// How many of the last tokens are penalised; 0 for all.
+    /// How many of the last tokens are penalised; 0 for all, of which the last 8192 count.
     pub penalty_window: u32,
     /// The same seed gives the same tokens.
     pub seed: u64,
@@ -88,126 +82,33 @@ impl Sampling {
         Ok(())
     }
 
-    /// Adds the dispatches that turn logits into the next token.
-    pub(crate) fn write(&self, builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
-        if self.repetition_penalty != 1.0 {
-            self.write_penalty(builder, choice)?;
-        }
-        if self.temperature == 0.0 {
-            write_argmax(builder, choice)
+    /// Which kind of choice it takes.
+    pub(crate) fn choice(&self) -> Choose {
+        if self.temperature == 0.0 && self.repetition_penalty == 1.0 {
+            Choose::Best
         } else {
-            self.write_draw(builder, choice)
+            Choose::ByRule
         }
     }
 
-    fn write_penalty(&self, builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
-        let Choice { lane, logits, .. } = choice;
-        let params = RepetitionPenaltyParams {
-            penalty: self.repetition_penalty,
-            vocab_size: builder.config.vocab_size,
-            ..Default::default()
-        };
-        let constants = match self.penalty_window {
-            0 => Constants::none(),
-            window => Constants::none().with_u32(Constant::PenaltyWindow, window),
-        };
-        let bindings = vec![logits, lane.memory.history.into()];
-        let patch = Patch::length(offset_of!(RepetitionPenaltyParams, n_tokens), 1);
-        builder.push_patched(
-            KernelId::RepetitionPenalty,
-            constants,
-            &params,
-            bindings,
-            patch.ahead(lane.ahead),
-        )
-    }
-
-    /// The best candidates, in stages until they fit one threadgroup, then the draw.
-    fn write_draw(&self, builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
-        let memory = choice.lane.memory;
-        let k = if self.top_k == 0 { MAX_K } else { self.top_k }.min(builder.config.vocab_size);
-        let (mut values, mut ids) = (choice.logits, Slice::from(memory.top_ids[1]));
-        let mut count = builder.config.vocab_size;
-        for stage in 0.. {
-            let params = TopKParams {
-                count,
-                k,
-                part: MAX_PART,
-                indexed: (stage > 0).into(),
-            };
-            let top_values = Slice::from(memory.top_values[stage % 2]);
-            let top_ids = Slice::from(memory.top_ids[stage % 2]);
-            let bindings = vec![values, ids, top_values, top_ids];
-            builder.plain(KernelId::TopKSelect, &params, bindings, "top k")?;
-            (values, ids) = (top_values, top_ids);
-            let n_parts = count.div_ceil(MAX_PART);
-            if n_parts == 1 {
-                break;
-            }
-            count = n_parts * k;
-        }
-        let params = GumbelTopKParams {
-            k,
-            history_len: choice.lane.context + 1,
-            inv_temperature: 1.0 / self.temperature,
+    /// The same for the device.
+    pub(crate) fn rule(&self) -> SamplingRule {
+        let is_greedy = self.temperature == 0.0;
+        SamplingRule {
+            inv_temperature: if is_greedy {
+                1.0
+            } else {
+                1.0 / self.temperature
+            },
             top_p: self.top_p,
             min_p: self.min_p,
+            penalty: self.repetition_penalty,
+            top_k: self.top_k,
+            penalty_window: self.penalty_window,
             seed_lo: self.seed as u32,
             seed_hi: (self.seed >> 32) as u32,
+            is_greedy: is_greedy.into(),
             ..Default::default()
-        };
-        let bindings = vec![values, ids, choice.token, memory.history.into()];
-        let patch = Patch::position(offset_of!(GumbelTopKParams, pos)).ahead(choice.lane.ahead);
-        builder.push_patched(
-            KernelId::GumbelTopK,
-            Constants::none(),
-            &params,
-            bindings,
-            patch,
-        )
+        }
     }
-}
-
-/// Logits of a part in the first stage of the greedy choice.
-const ARGMAX_PART: u32 = 4096;
-
-/// The most likely token: the best of each part, then the best of those.
-fn write_argmax(builder: &mut Builder, choice: Choice) -> Result<(), EngineError> {
-    let memory = choice.lane.memory;
-    let count = builder.config.vocab_size;
-    let values = Slice::from(memory.top_values[0]);
-    let ids = Slice::from(memory.top_ids[0]);
-    let params = ArgmaxPartialParams {
-        count,
-        part: ARGMAX_PART,
-        ..Default::default()
-    };
-    let bindings = vec![choice.logits, values, ids];
-    builder.plain(
-        KernelId::ArgmaxPartial,
-        &params,
-        bindings,
-        "argmax of parts",
-    )?;
-    let params = ArgmaxParams {
-        count: count.div_ceil(ARGMAX_PART),
-        history_len: choice.lane.context + 1,
-        indexed: 1,
-        ..Default::default()
-    };
-    let bindings = vec![values, ids, choice.token, memory.history.into()];
-    let patch = Patch::position(offset_of!(ArgmaxParams, pos)).ahead(choice.lane.ahead);
-    builder.push_patched(
-        KernelId::Argmax,
-        Constants::none(),
-        &params,
-        bindings,
-        patch,
-    )
-}
-
-/// Room for the candidates of a vocabulary, in whichever stage has the most.
-pub(crate) fn candidates(vocab_size: u32) -> usize {
-    let parts = vocab_size.div_ceil(MAX_PART) * MAX_K;
-    parts.max(vocab_size.div_ceil(ARGMAX_PART)) as usize
 }

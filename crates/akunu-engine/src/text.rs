@@ -1,19 +1,21 @@
 //! The text of an answer: characters out of tokens, and stop texts, which end it even in the middle of
 //! a token.
 
+use std::sync::Arc;
+
 use akunu_tokenizer::{DecodeStream, Tokenizer};
 
 /// Turns the tokens of an answer into text, up to a stop text.
-pub(crate) struct AnswerText<'m> {
-    decoder: Option<DecodeStream<'m>>,
+pub(crate) struct AnswerText {
+    decoder: Option<DecodeStream<Arc<Tokenizer>>>,
     stops: StopMatcher,
     is_stopped: bool,
 }
 
-impl<'m> AnswerText<'m> {
-    pub fn new(tokenizer: &'m Tokenizer, stops: &[String]) -> AnswerText<'m> {
+impl AnswerText {
+    pub fn new(tokenizer: Arc<Tokenizer>, stops: &[String]) -> AnswerText {
         AnswerText {
-            decoder: Some(tokenizer.stream()),
+            decoder: Some(DecodeStream::new(tokenizer)),
             stops: StopMatcher::new(stops),
             is_stopped: false,
         }

@@ -8,28 +8,14 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::error::EngineError;
 use akunu_arch::{ModelConfig, weight_shapes};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_kernels::device::{SharedBytes, SharedMemory};
 use akunu_kernels::plan::Slice;
+use akunu_kernels::program::Matrix;
 use akunu_kernels::weight::VECTOR;
 use akunu_kernels::{Buffer, Device};
-use akunu_types::DType;
-
-use crate::error::EngineError;
-
-/// A matrix: its place and its format.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Matrix {
-    pub place: Slice,
-    pub dtype: DType,
-    /// Outputs.
-    pub rows: u32,
-    /// Inputs.
-    pub cols: u32,
-    /// Values that share a scale, in MLX formats.
-    pub group_size: u32,
-}
 
 /// Every weight of a model, by canonical name.
 #[derive(Debug)]
@@ -98,13 +84,11 @@ impl Weights {
         }
     }
 
-    /// The name and the columns of each matrix, by buffer and offset.
-    pub fn by_place(&self) -> HashMap<(u32, usize), (&str, u32)> {
-        let matrices = self.matrices.iter();
-        let place = |slice: Slice| (slice.buffer.id, slice.offset);
-        matrices
-            .map(|(name, matrix)| (place(matrix.place), (name.as_str(), matrix.cols)))
-            .collect()
+    /// The name of the matrix at a place.
+    pub fn name_at(&self, place: Slice) -> &str {
+        let mut matrices = self.matrices.iter();
+        let found = matrices.find(|(_, matrix)| matrix.place == place);
+        found.map_or("", |(name, _)| name)
     }
 
     /// A vector that the model has.

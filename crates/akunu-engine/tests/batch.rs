@@ -6,13 +6,12 @@ use akunu_engine::{
     Batch, EngineError, GenerateOptions, Model, Overflow, Progress, Sampling, SequenceId, Session,
     SessionOptions, StopReason,
 };
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use support::{TINY, TinyLlama};
 
 fn load(model: TinyLlama) -> Model {
     let file = model.write();
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     Model::load(&file.path, device).expect("a whole model")
 }
 
@@ -21,7 +20,7 @@ fn prompt(n: u32) -> Vec<u32> {
     (0..n).map(|i| (i * 29 + n * 7) % 256).collect()
 }
 
-fn fed<'m>(model: &'m Model, context: u32, n: u32) -> Session<'m> {
+fn fed(model: &Model, context: u32, n: u32) -> Session {
     let options = SessionOptions {
         context: Some(context),
         chunk: 8,
@@ -65,11 +64,12 @@ struct Seen {
 
 impl Seen {
     fn step(&mut self, batch: &mut Batch) {
-        for event in batch.step().expect("runs") {
+        for event in batch.step() {
             match event.progress {
                 Progress::Token(token) => self.tokens.push((event.sequence, token.id)),
                 Progress::Ended { reason, .. } => self.ends.push((event.sequence, reason)),
                 Progress::Failed(error) => panic!("{error}"),
+                Progress::Read(_) => {}
             }
         }
     }
@@ -162,8 +162,11 @@ fn logits_are_those_of_a_single_session_bit_for_bit() {
         seen.step(&mut batch);
         for (n, id) in ids {
             let logits = batch.logits(id).expect("reads");
-            if n_tokens == 1 {
-                assert_eq!(logits, None, "the first token is not one of a common step");
+            if n_tokens == 1 && n == 8 {
+                assert_eq!(
+                    logits, None,
+                    "its first token was chosen from what was there"
+                );
                 continue;
             }
             let mut single = fed(&model, 24, n);
@@ -301,7 +304,7 @@ fn each_sequence_ends_by_its_own_rule() {
         Some([&prompt(9), &answer[..3]].concat())
     );
     assert_eq!(held(&mut batch, none), Some(prompt(9)));
-    assert!(batch.step().expect("nothing to do").is_empty());
+    assert!(batch.step().is_empty());
 }
 
 fn text_of(model: &Model, token: u32) -> String {
@@ -313,39 +316,35 @@ fn text_of(model: &Model, token: u32) -> String {
 fn what_cannot_join_is_refused() {
     let (model, other) = (load(TINY), load(TINY));
     let greedy = || options(1, Sampling::greedy());
-    for sequences in [0, 17] {
-        let error = model.batch(sequences).err().expect("1 to 16").to_string();
-        let wanted = format!("a batch of {sequences} sequences is not possible; choose 1 to 16");
+    for sequences in [0, 257] {
+        let error = model.batch(sequences).err().expect("1 to 256").to_string();
+        let wanted = format!("a batch of {sequences} sequences is not possible; choose 1 to 256");
         assert_eq!(error, wanted);
     }
-    let mut batch = model.batch(1).expect("memory");
-    let error = batch.join(fed(&other, 24, 3), greedy());
-    assert!(
-        matches!(error, Err(EngineError::OtherModel { .. })),
-        "{error:?}"
-    );
+    let mut batch = model.batch(1).expect("memory").with_queue(0);
+    let mut refuse = |session, options| {
+        let refused = batch.join(session, options).expect_err("it cannot join");
+        (*refused.error, refused.session.tokens().to_vec())
+    };
+    let (error, tokens) = refuse(fed(&other, 24, 3), greedy());
+    assert!(matches!(error, EngineError::OtherModel { .. }), "{error:?}");
+    assert_eq!(tokens, prompt(3), "the session comes back");
     let empty = model.session(SessionOptions::default()).expect("memory");
-    let error = batch.join(empty, greedy());
-    assert!(
-        matches!(error, Err(EngineError::NothingToContinue)),
-        "{error:?}"
-    );
+    let (error, _) = refuse(empty, greedy());
+    assert!(matches!(error, EngineError::NothingToContinue), "{error:?}");
     let hot = Sampling {
         temperature: -1.0,
         ..Sampling::greedy()
     };
-    let error = batch.join(fed(&model, 24, 3), options(1, hot));
-    assert!(
-        matches!(error, Err(EngineError::Sampling { .. })),
-        "{error:?}"
-    );
+    let (error, _) = refuse(fed(&model, 24, 3), options(1, hot));
+    assert!(matches!(error, EngineError::Sampling { .. }), "{error:?}");
 
-    batch
-        .join(fed(&model, 24, 3), greedy())
-        .expect("there is room");
-    let error = batch.join(fed(&model, 24, 3), greedy());
+    let joined = batch.join(fed(&model, 24, 3), greedy());
+    joined.expect("there is room");
+    let refused = batch.join(fed(&model, 24, 3), greedy()).expect_err("full");
+    let error = *refused.error;
     assert!(
-        matches!(error, Err(EngineError::BatchFull { sequences: 1 })),
+        matches!(error, EngineError::BatchFull { sequences: 1 }),
         "{error:?}"
     );
 }

@@ -2,16 +2,17 @@
 
 mod support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_gguf::{Data, WeightStore};
-use akunu_kernels::device::SharedBytes;
+use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, ChipConfig, Device, DeviceError, PipelineId, PipelineKey, Plan};
+use akunu_kernels::{Checked, ChipConfig, DeviceError, Plan, PlanId, Program, lower};
 use akunu_types::DType;
 use support::tiny_llama;
+use support::watched::{Hooks, Watched};
 
 /// The bytes of each weight of a file, by its offset; the embedding, which is the output as well, with
 /// the rows of so many tokens more.
@@ -36,19 +37,29 @@ fn a_decode_step_reads_each_weight_once() {
     for dtype in [DType::Q8_0, DType::F16] {
         let file = tiny_llama(dtype);
         let store = WeightStore::open(&file.path).expect("a whole file");
-        let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+        let device = Box::new(TwinDevice::new());
         let model = Model::load(&file.path, device).expect("a whole model");
-        let mut session = model.session(SessionOptions::default()).expect("memory");
-        let plan = session.decode_plan(Sampling::greedy()).expect("a plan");
-        assert_eq!(weights_read(plan), weights_once(&store, 1), "{dtype}");
+        let program = model.decode_program(1, Sampling::greedy());
+        assert_eq!(
+            weights_read(&plan(&program)),
+            weights_once(&store, 1),
+            "{dtype}"
+        );
     }
+}
+
+/// The plan of a program on a GPU, whose kernels say how often they read a weight.
+fn plan(program: &Program) -> Plan {
+    let mut pipelines = HostPipelines::default();
+    let calls = lower::gpu(program, &ChipConfig::m1());
+    Plan::make(calls, program.plan_room(), &mut pipelines).expect("a plan")
 }
 
 /// The bytes of each weight that a plan reads, by its offset: of the buffers only the file is read-only.
 fn weights_read(plan: &Plan) -> BTreeMap<usize, usize> {
     let mut read = BTreeMap::new();
     for dispatch in plan.dispatches() {
-        let bound = dispatch.bindings.iter().zip(dispatch.work(0).traffic);
+        let bound = dispatch.bindings.iter().zip(dispatch.work().traffic);
         for (slice, traffic) in bound.filter(|(slice, _)| !slice.buffer.writable) {
             *read.entry(slice.offset).or_insert(0) += traffic.read;
         }
@@ -63,10 +74,11 @@ fn a_step_of_several_sequences_reads_each_weight_once() {
     let file = tiny_llama(DType::Q8_0);
     let store = WeightStore::open(&file.path).expect("a whole file");
     let read = Arc::new(Mutex::new(Vec::new()));
-    let device = Recorder {
-        device: TwinDevice::new(ChipConfig::m1()),
+    let hooks = Recorder {
+        programs: HashMap::new(),
         read: Arc::clone(&read),
     };
+    let device = Watched::new(TwinDevice::new(), hooks);
     let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
     for n_sequences in [2, 4, 8, 16] {
         let mut batch = model.batch(n_sequences).expect("memory");
@@ -80,10 +92,10 @@ fn a_step_of_several_sequences_reads_each_weight_once() {
             let joined = batch.join(session, GenerateOptions::default());
             joined.expect("there is room");
         }
-        batch.step().expect("the first tokens");
+        batch.step();
         read.lock().expect("no panic").clear();
-        batch.step().expect("a step");
-        batch.step().expect("another");
+        batch.step();
+        batch.step();
         let wanted = weights_once(&store, n_sequences as usize);
         let found = read.lock().expect("no panic").clone();
         assert_eq!(found, [wanted.clone(), wanted], "{n_sequences}");
@@ -92,62 +104,20 @@ fn a_step_of_several_sequences_reads_each_weight_once() {
 
 /// Notes what each submission reads of the weights.
 struct Recorder {
-    device: TwinDevice,
+    programs: HashMap<PlanId, Program>,
     read: Arc<Mutex<Vec<BTreeMap<usize, usize>>>>,
 }
 
-impl Device for Recorder {
-    fn name(&self) -> &'static str {
-        self.device.name()
+impl Hooks for Recorder {
+    fn loaded(&mut self, id: PlanId, program: &Program) {
+        self.programs.insert(id, program.clone());
     }
 
-    fn chip(&self) -> &ChipConfig {
-        self.device.chip()
-    }
-
-    fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        self.device.allocate(bytes, label)
-    }
-
-    fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
-        self.device.share(bytes, label)
-    }
-
-    fn release(&mut self, buffer: Buffer) {
-        self.device.release(buffer);
-    }
-
-    fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.device.write(buffer, offset, bytes)
-    }
-
-    fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.device.read(buffer, offset, bytes)
-    }
-
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        self.device.pipeline(key)
-    }
-
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
+    fn ran(&mut self, id: PlanId, step: Option<&Checked>) -> Result<(), DeviceError> {
+        let mut program = self.programs[&id].clone();
+        program.room = step.expect("a step").counts();
         let mut read = self.read.lock().expect("no panic");
-        read.push(weights_read(plan));
-        drop(read);
-        self.device.run_chain(plan, first, n)
+        read.push(weights_read(&plan(&program)));
+        Ok(())
     }
-}
-
-/// From one position to the next only the keys and values grow: two layers, one KV head of 64 halves.
-#[test]
-fn a_later_step_reads_one_more_key_and_value_of_each_layer() {
-    let file = tiny_llama(DType::Q8_0);
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
-    let model = Model::load(&file.path, device).expect("a whole model");
-    let mut session = model.session(SessionOptions::default()).expect("memory");
-    let plan = session.decode_plan(Sampling::greedy()).expect("a plan");
-    let (first, later) = (plan.cost(0), plan.cost(100));
-    assert_eq!(later.bytes_read - first.bytes_read, 100 * 2 * 2 * 64 * 2);
-    assert_eq!(later.bytes_written, first.bytes_written);
-    assert_eq!(later.dispatches, plan.dispatches().len() as u64);
-    assert!(first.bytes_read > model.weight_bytes());
 }

@@ -14,7 +14,7 @@ use akunu_types::DType;
 use support::tiny_llama;
 
 fn twin() -> Box<dyn Device> {
-    Box::new(TwinDevice::new(ChipConfig::m1()))
+    Box::new(TwinDevice::new())
 }
 
 fn cpu() -> Box<dyn Device> {
@@ -141,7 +141,7 @@ fn together(
         joined.push((prompt.len(), batch.join(session, options).expect("room")));
     }
     while batch.is_running() {
-        batch.step().expect("runs");
+        batch.step();
     }
     let tokens = joined.into_iter().map(|(from, id)| {
         let session = batch.leave(id).expect("it is there");
@@ -199,11 +199,15 @@ fn error_together(model: &Model, n_sequences: u32) -> f32 {
     let ids: Vec<_> = (1..=n_sequences)
         .map(|length| batch.join(session(length), options(9)).expect("room"))
         .collect();
-    batch.step().expect("the first tokens");
-    batch.step().expect("a step together");
+    batch.step();
+    batch.step();
     let errors = (1..).zip(ids).map(|(length, id)| {
         let together = batch.logits(id).expect("reads").expect("it took part");
         let mut alone = session(length);
+        if length < n_sequences {
+            // As in the batch, others were fed since: the last token of the prompt is read again, by itself.
+            drop(session(1));
+        }
         alone.generate(options(1)).expect("greedy").for_each(drop);
         error(&together, &alone.logits().expect("some"))
     });
@@ -242,12 +246,13 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
     let ids = prompts.map(|prompt| batch.join(session(prompt), options()).expect("room"));
     let mut texts = [const { String::new() }; 3];
     while batch.is_running() {
-        for event in batch.step().expect("runs") {
+        for event in batch.step() {
             let at = ids.iter().position(|id| *id == event.sequence);
             let text = match &event.progress {
                 Progress::Token(token) => &token.text,
                 Progress::Ended { tail, .. } => tail,
                 Progress::Failed(error) => panic!("{error}"),
+                Progress::Read(_) => "",
             };
             texts[at.expect("one of the three")].push_str(text);
         }

@@ -1,4 +1,4 @@
-//! A long conversation does not grow: 2,000 turns of one session.
+//! Nothing grows: 2,000 turns of one session, and 100,000 sessions that are made and dropped.
 #![cfg(target_os = "linux")]
 
 mod support;
@@ -62,4 +62,35 @@ fn two_thousand_turns_take_no_memory() {
     }
     let grown = resident().saturating_sub(warm);
     assert!(grown < 8 * 1024, "{grown} KiB from turn {WARM} to {TURNS}");
+}
+
+/// A place that is not used again, or a page that is not given back, would show: 100 bytes a session are 10 MB.
+#[test]
+fn a_hundred_thousand_sessions_take_no_memory() {
+    let file = tiny_llama(DType::Q8_0);
+    let options = CpuOptions {
+        threads: Some(1),
+        ..Default::default()
+    };
+    let device = CpuDevice::new(options).expect("a CPU");
+    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
+    let options = SessionOptions {
+        context: Some(128),
+        chunk: 64,
+    };
+    let mut warm = 0;
+    for n in 0..100_000u32 {
+        if n == 2000 {
+            warm = resident();
+        }
+        let mut session = model.session(options).expect("memory");
+        // Some of them hold something.
+        if n % 500 == 0 {
+            let prompt: Vec<u32> = (0..70).map(|i| (i + n / 500) % 256).collect();
+            session.feed(&prompt).expect("fits");
+        }
+    }
+    let grown = resident().saturating_sub(warm);
+    assert!(grown < 4 * 1024, "{grown} KiB by 98,000 sessions");
+    assert_eq!(model.pages_in_use(), 0);
 }

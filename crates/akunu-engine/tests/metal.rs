@@ -6,7 +6,7 @@ mod support;
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_kernels::metal::Order;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Device, MetalDevice};
+use akunu_kernels::{Device, MetalDevice};
 use akunu_types::DType;
 use support::tiny_llama;
 
@@ -35,7 +35,7 @@ fn run(device: Box<dyn Device>, sampling: Sampling) -> (Vec<u32>, Vec<f32>) {
 #[test]
 fn metal_gives_the_tokens_of_the_twins_in_both_orders() {
     let sampling = Sampling::greedy();
-    let (twin, twin_logits) = run(Box::new(TwinDevice::new(ChipConfig::m1())), sampling);
+    let (twin, twin_logits) = run(Box::new(TwinDevice::new()), sampling);
     for order in [Order::Serial, Order::Concurrent] {
         let device = MetalDevice::with_order(order).expect("a Mac with a GPU");
         let (metal, logits) = run(Box::new(device), sampling);

@@ -5,7 +5,6 @@ mod support;
 use akunu_engine::{
     GenerateOptions, Model, Overflow, Sampling, Session, SessionOptions, StopReason,
 };
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 use support::{TINY, TinyLlama};
@@ -14,11 +13,11 @@ const CONTEXT: u32 = 24;
 
 fn load(model: TinyLlama) -> Model {
     let file = model.write();
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     Model::load(&file.path, device).expect("a whole model")
 }
 
-fn open(model: &Model) -> Session<'_> {
+fn open(model: &Model) -> Session {
     let options = SessionOptions {
         context: Some(CONTEXT),
         chunk: 4,
@@ -51,7 +50,11 @@ fn generate(session: &mut Session, n: usize, overflow: Overflow) -> (Vec<u32>, O
 
 /// The session's logits against those of a new session with the same tokens.
 fn error_after_shift(session: &mut Session) -> f32 {
-    let mut fresh = open(session.model());
+    let options = SessionOptions {
+        context: Some(session.context()),
+        chunk: 4,
+    };
+    let mut fresh = session.model().session(options).expect("memory");
     fresh.feed(session.tokens()).expect("fits");
     let (shifted, fresh) = (
         session.logits().expect("some"),
@@ -89,17 +92,22 @@ fn a_shifted_layer_is_a_fresh_layer() {
     }
 }
 
-/// A ring has lost what a shift would need: what remains is computed again, and is as a fresh run.
+/// Windows have given back what a shift would need: what remains is computed again, and is as a fresh run.
 #[test]
-fn rings_are_filled_again() {
+fn windows_are_filled_again() {
     let model = load(TinyLlama {
         window: Some(8),
         ..TINY
     });
-    let mut session = open(&model);
-    session.feed(&prompt(CONTEXT)).expect("fits");
+    const LONG: u32 = 280;
+    let options = SessionOptions {
+        context: Some(LONG),
+        chunk: 64,
+    };
+    let mut session = model.session(options).expect("memory");
+    session.feed(&prompt(LONG)).expect("fits");
     generate(&mut session, 3, Overflow::Shift { keep: 3 });
-    assert!(session.tokens().len() < CONTEXT as usize);
+    assert!(session.tokens().len() < LONG as usize);
     let error = error_after_shift(&mut session);
     assert!(error < 1e-6, "NMSE {error}");
 }

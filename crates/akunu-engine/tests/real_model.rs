@@ -1,13 +1,12 @@
 //! Real weights through the engine: slow on the device of twins, so only a few tokens.
 
 use akunu_engine::{GenerateOptions, Model, SessionOptions};
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_tokenizer::EncodeOptions;
 
 fn complete(name: &str, file: &str, prompt: &str, max_tokens: usize) -> String {
     let path = akunu_assets::path(name, file);
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     let model = Model::load(&path, device).expect("a whole model");
     let context = SessionOptions {
         context: Some(64),

@@ -2,82 +2,70 @@
 
 mod support;
 
-use std::ops::Range;
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
-use akunu_engine::{GenerateOptions, Model, Sampling, Session, SessionOptions};
-use akunu_kernels::device::SharedBytes;
-use akunu_kernels::gpu::{Bound, Call, Step, replay, unordered_pairs};
+use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
+use akunu_kernels::gpu::{Call, replay, unordered_pairs};
+use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::{
-    Buffer, ChipConfig, Device, DeviceError, Dispatch, PipelineId, PipelineKey, Plan, Ticket,
+    Checked, ChipConfig, Counts, Device, DeviceError, Dispatch, Op, PipelineKey, Plan, PlanId,
+    Program, RowTable, lower,
 };
 use akunu_sim::{CallLog, Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::DType;
-use akunu_types::params::AttentionParams;
+use akunu_types::params::Row;
 use support::tiny_llama;
+use support::watched::{Hooks, Watched};
 
-/// A device that the test keeps a hand on while the model has it.
+/// What was submitted: a program, its rows, and how often it ran.
 #[derive(Clone)]
-struct Kept {
-    device: Arc<Mutex<SimDevice>>,
-    chip: ChipConfig,
+struct Submitted {
+    program: Program,
+    counts: Counts,
+    steps: u32,
 }
 
-impl Kept {
-    fn get(&self) -> MutexGuard<'_, SimDevice> {
-        self.device.lock().expect("no test has panicked with it")
-    }
+/// Notes what is submitted.
+#[derive(Clone, Default)]
+struct Notes {
+    programs: HashMap<PlanId, Program>,
+    submitted: Arc<Mutex<Vec<Submitted>>>,
 }
 
-impl Device for Kept {
-    fn name(&self) -> &'static str {
-        "kept"
+impl Hooks for Notes {
+    fn loaded(&mut self, plan: PlanId, program: &Program) {
+        self.programs.insert(plan, program.clone());
     }
-    fn chip(&self) -> &ChipConfig {
-        &self.chip
-    }
-    fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        self.get().allocate(bytes, label)
-    }
-    fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
-        self.get().share(bytes, label)
-    }
-    fn release(&mut self, buffer: Buffer) {
-        self.get().release(buffer);
-    }
-    fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.get().write(buffer, offset, bytes)
-    }
-    fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.get().read(buffer, offset, bytes)
-    }
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        self.get().pipeline(key)
-    }
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        self.get().run_chain(plan, first, n)
-    }
-    fn runs_ahead(&self) -> bool {
-        self.get().runs_ahead()
-    }
-    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<Ticket, DeviceError> {
-        self.get().submit_chain(plan, first, n)
-    }
-    fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
-        self.get().wait(ticket)
+
+    fn ran(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<(), DeviceError> {
+        let step = step.expect("a model's programs have rows");
+        self.submitted.lock().expect("no panic").push(Submitted {
+            program: self.programs[&plan].clone(),
+            counts: step.counts(),
+            steps: step.steps(),
+        });
+        Ok(())
     }
 }
 
-fn device() -> (Kept, CallLog) {
+impl Notes {
+    fn last(&self) -> Submitted {
+        let submitted = self.submitted.lock().expect("no panic");
+        submitted.last().expect("something was submitted").clone()
+    }
+}
+
+fn device() -> (Watched<SimDevice, Notes>, Notes, CallLog) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there: `apt-get install clang-19`");
     let backend = SimBackend::new(simulator, Schedule::Descending);
-    let (log, chip) = (backend.log(), ChipConfig::m1());
-    let device = SimDevice::over(backend, chip.clone());
-    let device = Arc::new(Mutex::new(device));
-    (Kept { device, chip }, log)
+    let (log, hooks) = (backend.log(), Notes::default());
+    let device = SimDevice::over(backend, ChipConfig::m1());
+    let notes = hooks.clone();
+    (Watched::new(device, hooks), notes, log)
 }
 
 const PROMPT: [u32; 9] = [72, 101, 108, 108, 111, 44, 32, 49, 50];
@@ -95,24 +83,30 @@ fn generate(session: &mut Session, n: usize) -> Vec<u32> {
     generation.map(|token| token.expect("runs").id).collect()
 }
 
-/// The calls of a plan, written down from its dispatches one by one.
-fn expected(plan: &Plan, positions: Range<u32>, log: &CallLog) -> Vec<Call> {
-    let pipelines = log.pipelines();
+/// The calls of a submission, written down from its dispatches one by one.
+fn expected(submitted: &Submitted, log: &CallLog) -> Vec<Call> {
+    let Submitted {
+        program,
+        counts,
+        steps,
+    } = submitted;
+    let calls = lower::gpu(program, &ChipConfig::m1());
+    let plan = Plan::make(calls, program.plan_room(), &mut HostPipelines::default());
+    let (plan, pipelines) = (plan.expect("it was loaded"), log.pipelines());
     let mut calls = Vec::new();
-    for position in positions.clone() {
+    for round in 0..*steps {
         for (at, dispatch) in plan.dispatches().iter().enumerate() {
-            let is_very_first = at == 0 && position == positions.start;
-            if plan.barrier_before(at) && !is_very_first {
+            if plan.barrier_before(at) && (at, round) != (0, 0) {
                 calls.push(Call::Barrier);
             }
-            calls.extend(calls_of(dispatch, position, &pipelines));
+            calls.extend(calls_of(dispatch, counts, &pipelines));
         }
     }
     calls.push(Call::End);
     calls
 }
 
-fn calls_of(dispatch: &Dispatch, position: u32, pipelines: &[PipelineKey]) -> Vec<Call> {
+fn calls_of(dispatch: &Dispatch, counts: &Counts, pipelines: &[PipelineKey]) -> Vec<Call> {
     let row = dispatch.kernel.row();
     let is_ours =
         |key: &PipelineKey| key.kernel == dispatch.kernel && key.constants == dispatch.constants;
@@ -125,28 +119,31 @@ fn calls_of(dispatch: &Dispatch, position: u32, pipelines: &[PipelineKey]) -> Ve
             offset: slice.offset,
         });
     }
-    let params = dispatch.patch.apply(&dispatch.params, position);
+    let params = dispatch.params_for(counts);
+    let launch = dispatch.launch_for(&params, &ChipConfig::m1());
     calls.push(Call::SetBytes {
         index: row.params_index,
         bytes: params.as_bytes().to_vec(),
     });
     calls.push(Call::Dispatch {
-        grid: dispatch.launch.grid,
-        threads: dispatch.launch.threads,
+        grid: launch.grid,
+        threads: launch.threads,
     });
     calls
 }
 
 /// Asserts that no barrier is missing and that each one is needed: without it, a pair of launches
-/// would race.
-fn assert_barriers_are_exact(calls: &[Call], log: &CallLog) {
+/// would race. Only between two rounds there is one whatever the program.
+fn assert_barriers_are_exact(calls: &[Call], steps: usize, log: &CallLog) {
     let pipelines = log.pipelines();
     let races = |calls: &[Call]| {
         let steps = replay(calls).expect("an encoder accepts them");
         unordered_pairs(&steps, |number| &pipelines[number as usize])
     };
     assert_eq!(races(calls), []);
-    let barriers = (0..calls.len()).filter(|&at| calls[at] == Call::Barrier);
+    let round = (calls.len() - steps) / steps;
+    let is_between = |at: usize| at % (round + 1) == round;
+    let barriers = (0..calls.len()).filter(|&at| calls[at] == Call::Barrier && !is_between(at));
     let mut n_barriers = 0;
     for at in barriers {
         let without = [&calls[..at], &calls[at + 1..]].concat();
@@ -165,61 +162,65 @@ fn assert_barriers_are_exact(calls: &[Call], log: &CallLog) {
     );
 }
 
-/// How many keys each attention of a submission is told to look at.
-fn lengths(calls: &[Call], log: &CallLog) -> Vec<u32> {
-    let pipelines = log.pipelines();
-    let steps = replay(calls).expect("an encoder accepts them");
-    let mut lengths = Vec::new();
-    for step in &steps {
-        let Step::Launch(launch) = step else { continue };
-        let row = pipelines[launch.pipeline as usize].kernel.row();
-        if row.params.name == "AttentionParams" {
-            let Bound::Bytes(params) = &launch.bound[&row.params_index] else {
-                panic!("params are inline");
-            };
-            let params: AttentionParams = bytemuck::pod_read_unaligned(params);
-            lengths.push(params.kv_seq_len);
-        }
-    }
-    lengths
-}
-
 #[test]
 fn a_prefill_a_step_and_a_chain_are_told_what_the_plan_says() {
-    let (mut device, log) = device();
+    let (device, notes, log) = device();
+    let kept = device.device();
     let file = tiny_llama(DType::Q4_0);
-    let model = Model::load(&file.path, Box::new(device.clone())).expect("a whole model");
+    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
     let options = SessionOptions {
         context: Some(32),
         ..Default::default()
     };
     let mut session = model.session(options).expect("memory");
     session.feed(&PROMPT).expect("fits");
-    let prefill = log.submissions().pop().expect("one submission");
     assert_eq!(log.submissions().len(), 1, "one chunk");
-    assert_barriers_are_exact(&prefill, &log);
-    assert_eq!(lengths(&prefill, &log), [9, 9], "two layers");
+    let check = |rows: (u32, u32), steps: u32| {
+        let (calls, submitted) = (log.submissions().pop().expect("submitted"), notes.last());
+        let counts = submitted.counts;
+        assert_eq!(
+            ((counts.singles, counts.run), submitted.steps),
+            (rows, steps)
+        );
+        assert_eq!(calls, expected(&submitted, &log));
+        assert_barriers_are_exact(&calls, steps as usize, &log);
+    };
+    check((0, 9), 1);
+    generate(&mut session, 2);
+    check((1, 0), 1);
 
-    generate(&mut session, 1);
-    let first = PROMPT.len() as u32;
-    let plan = session.decode_plan(Sampling::greedy()).expect("fine");
-    device.run(plan, first).expect("runs");
-    let step = log.submissions().pop().expect("submitted");
-    assert_eq!(step, expected(plan, first..first + 1, &log));
-    assert_barriers_are_exact(&step, &log);
-    assert_eq!(lengths(&step, &log), [10, 10]);
+    // The same program three times in one submission, from the tenth position on.
+    let submitted = notes.last();
+    let chain = Submitted {
+        steps: 3,
+        ..submitted
+    };
+    let mut device = kept.lock().expect("no panic");
+    let plan = device.load(&chain.program).expect("it was loaded before");
+    let mut table = table_of(&chain.program);
+    table.set_page(0, 0, 0, Some(0));
+    table.push_single(Row::at(0, PROMPT.len() as u32), 5);
+    let step = table.check(3).expect("all lies in the first page");
+    device.run(plan, Some(&step)).expect("runs");
+    let calls = log.submissions().pop().expect("submitted");
+    assert_eq!(calls, expected(&chain, &log));
+    assert_barriers_are_exact(&calls, 3, &log);
+}
 
-    device.run_chain(plan, first, 3).expect("runs");
-    let chain = log.submissions().pop().expect("submitted");
-    assert_eq!(chain, expected(plan, first..first + 3, &log));
-    assert_barriers_are_exact(&chain, &log);
-    assert_eq!(lengths(&chain, &log), [10, 10, 11, 11, 12, 12]);
+/// A row table over the memory that a program names.
+fn table_of(program: &Program) -> RowTable {
+    let map = program.ops.iter().find_map(|op| match op {
+        Op::Attend { cache, .. } => Some(cache.pages),
+        _ => None,
+    });
+    let memory = program.step.expect("it has rows");
+    RowTable::new(memory, &[map.expect("it attends")])
 }
 
 /// While tokens are handed out the next submission is under way already; stopping rolls it back.
 #[test]
 fn the_device_computes_while_tokens_are_handed_out() {
-    let (device, log) = device();
+    let (device, _, log) = device();
     let file = tiny_llama(DType::Q4_0);
     let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
     let options = SessionOptions {

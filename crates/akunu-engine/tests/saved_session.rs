@@ -5,11 +5,12 @@ mod support;
 use std::path::PathBuf;
 
 use akunu_engine::{
-    EngineError, GenerateOptions, Model, Sampling, SavedSessionError, Session, SessionOptions,
+    EngineError, GenerateOptions, KvFormat, Model, ModelOptions, Sampling, SavedSessionError,
+    Session, SessionOptions,
 };
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
+use sha2::{Digest, Sha256};
 use support::{TINY, TinyLlama};
 
 /// A ring of 12 slots: a window of 8 and a chunk of 4.
@@ -20,16 +21,22 @@ const WINDOWED: TinyLlama = TinyLlama {
 
 fn load(model: TinyLlama) -> Model {
     let file = model.write();
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     Model::load(&file.path, device).expect("a whole model")
 }
 
-fn open(model: &Model, context: u32) -> Session<'_> {
+fn open(model: &Model, context: u32) -> Session {
     let options = SessionOptions {
         context: Some(context),
         chunk: 4,
     };
     model.session(options).expect("memory")
+}
+
+fn load_q8(model: TinyLlama) -> Model {
+    let device = Box::new(TwinDevice::new());
+    let options = ModelOptions { kv: KvFormat::Q8 };
+    Model::load_with(&model.write().path, device, options).expect("a whole model")
 }
 
 fn prompt(n: u32) -> Vec<u32> {
@@ -62,8 +69,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
 #[test]
 fn saved_and_restored_is_the_same_as_never_stopped() {
     let (_folder, path) = place();
-    for kind in [TINY, WINDOWED] {
-        let model = load(kind);
+    for model in [load(TINY), load(WINDOWED), load_q8(TINY), load_q8(WINDOWED)] {
         for n_before in [0, 5] {
             let mut session = open(&model, 60);
             session.feed(&prompt(21)).expect("fits");
@@ -129,6 +135,22 @@ fn a_restored_ring_is_not_returned_into() {
     );
 }
 
+/// Numbers of one format are nothing in the other.
+#[test]
+fn a_session_of_another_format_is_refused() {
+    let (_folder, path) = place();
+    let (f16, q8) = (load(TINY), load_q8(TINY));
+    for (model, other, formats) in [(&f16, &q8, ["f16", "q8"]), (&q8, &f16, ["q8", "f16"])] {
+        let mut session = open(model, 60);
+        session.feed(&prompt(10)).expect("fits");
+        session.save(&path).expect("disk");
+        let error = open(other, 60).restore(&path).expect_err("another format");
+        let [found, wanted] = formats;
+        let part = format!("values in {found}, and the model was loaded with {wanted}");
+        assert!(error.to_string().contains(&part), "{error}");
+    }
+}
+
 #[test]
 fn only_written_positions_are_stored() {
     let (_folder, path) = place();
@@ -140,9 +162,17 @@ fn only_written_positions_are_stored() {
     assert!(session.tokens().is_empty());
     session.feed(&prompt(10)).expect("fits");
     session.save(&path).expect("it replaces the first");
-    // Ten tokens, ten keys and values of 64 halves in two layers, 256 logits.
-    let bytes = 10 * 4 + 10 * 2 * 2 * 64 * 2 + 256 * 4;
+    // Ten tokens, ten keys and values of 64 halves in two layers.
+    let bytes = 10 * 4 + 10 * 2 * 2 * 64 * 2;
     assert_eq!(path.metadata().expect("a file").len() - empty, bytes);
+}
+
+/// A file with a checksum that fits.
+fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    let end = bytes.len() - 32;
+    let checksum = Sha256::digest(&bytes[..end]);
+    bytes[end..].copy_from_slice(&checksum);
+    bytes
 }
 
 /// Each damage is refused in words, and the session goes on with what it had.
@@ -159,20 +189,23 @@ fn what_is_no_session_of_this_model_is_refused() {
         bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
         bytes
     };
-    let mut huge = with(44, u32::MAX);
-    huge[48..52].copy_from_slice(&[0xff; 4]);
+    let mut huge = with(48, u32::MAX);
+    huge[52..56].copy_from_slice(&[0xff; 4]);
     let cases = [
         (Vec::new(), "not a saved session"),
         (b"GGUF".repeat(100), "not a saved session"),
         (with(8, 7), "version 7"),
         (with(12, 7), "another model"),
-        (with(44, u32::MAX), "logits"),
+        (with(44, 9), "unknown format, 9"),
+        (with(44, 1), "keys and values in q8"),
+        (with(48, u32::MAX), "wanted"),
         (huge, "wanted"),
-        (with(44, 9), "10 keys for 9 tokens"),
-        (with(48, 8), "logits"),
-        (with(52, 2), "logits"),
-        (with(52, 0), "wanted"),
-        (with(56, 256), "token 256"),
+        (with(48, 9), "10 keys for 9 tokens"),
+        (with(52, 8), "wanted"),
+        (with(56, 99), "checksum"),
+        (with(good.len() - 40, 7), "checksum"),
+        (with(good.len() - 4, 7), "checksum"),
+        (resealed(with(56, 256)), "token 256"),
         (good[..good.len() - 1].to_vec(), "wanted"),
         ([&good[..], &[0]].concat(), "wanted"),
         (good[..50].to_vec(), "not a saved session"),
@@ -226,7 +259,7 @@ fn another_models_session_is_refused() {
 fn a_failed_save_leaves_the_old_file() {
     let (folder, path) = place();
     let model = load(TINY);
-    let session = open(&model, 60);
+    let mut session = open(&model, 60);
     let error = session
         .save(folder.path().join("no/such/folder"))
         .expect_err("no folder");

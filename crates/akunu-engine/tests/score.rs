@@ -3,7 +3,6 @@
 mod support;
 
 use akunu_engine::{EngineError, Model, SessionOptions};
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 use support::tiny_llama;
@@ -12,7 +11,7 @@ const TEXT: [u32; 11] = [72, 101, 108, 108, 111, 44, 32, 119, 111, 114, 108];
 
 fn load() -> Model {
     let file = tiny_llama(DType::F16);
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     Model::load(&file.path, device).expect("a whole model")
 }
 

@@ -3,14 +3,13 @@
 mod support;
 
 use akunu_engine::{EngineError, GenerateOptions, Model, Sampling, SessionOptions, StopReason};
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 use support::{TINY, TinyLlama, tiny_llama};
 
 fn load(dtype: DType) -> Model {
     let file = tiny_llama(dtype);
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     Model::load(&file.path, device).expect("a whole model")
 }
 
@@ -228,7 +227,7 @@ fn a_vocabulary_larger_than_the_embedding_is_refused() {
         ..TINY
     }
     .write();
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     let error = Model::load(&file.path, device)
         .err()
         .expect("56 tokens have no row");

@@ -5,7 +5,6 @@ mod support;
 use std::ops::ControlFlow;
 
 use akunu_engine::{EngineError, Fed, Model, Reading, Session, SessionOptions};
-use akunu_kernels::ChipConfig;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 use support::tiny_llama;
@@ -14,11 +13,11 @@ const PROMPT: [u32; 10] = [72, 101, 108, 108, 111, 44, 32, 119, 111, 114];
 
 fn load() -> Model {
     let file = tiny_llama(DType::Q8_0);
-    let device = Box::new(TwinDevice::new(ChipConfig::m1()));
+    let device = Box::new(TwinDevice::new());
     Model::load(&file.path, device).expect("a whole model")
 }
 
-fn open(model: &Model) -> Session<'_> {
+fn open(model: &Model) -> Session {
     let options = SessionOptions {
         chunk: 4,
         ..SessionOptions::default()

@@ -8,6 +8,7 @@ use akunu_types::SharedStruct;
 
 use crate::bytes::AlignedBytes;
 use crate::constant::Constants;
+use crate::kernel::pages::Pages;
 use crate::plan::Params;
 use crate::table::{Access, Element, KernelRow};
 use crate::twin::Twin;
@@ -26,6 +27,9 @@ pub struct Case {
     /// Largest allowed normalised mean square error of each written binding of floats:
     /// `Σ(twin - other)² / Σ twin²`. Integers always agree exactly.
     pub nmse: f64,
+    /// What the written bindings of halves are pools of, where they are: their numbers are compared, however they
+    /// are stored.
+    pub pools: Option<Pages>,
 }
 
 impl Case {
@@ -37,7 +41,14 @@ impl Case {
             constants: Constants::none(),
             data: Vec::new(),
             nmse,
+            pools: None,
         }
+    }
+
+    /// The same, where written halves are pools of keys and values.
+    pub fn pools(self, pages: Pages) -> Case {
+        let pools = Some(pages);
+        Case { pools, ..self }
     }
 
     /// The same, specialised.
@@ -104,14 +115,14 @@ pub fn compare(
 ) -> Result<f64, Mismatch> {
     let binding = row.bindings[at];
     debug_assert!(binding.access != Access::Read);
-    let (expected, found) = (
-        values(binding.element, expected),
-        values(binding.element, found),
-    );
-    let exact = matches!(
-        binding.element,
-        Element::U32 | Element::U16 | Element::Weight
-    );
+    let values = |bytes: &[u8]| match case.pools {
+        Some(pages) if binding.element == Element::F16 => {
+            pages.numbers(bytes).into_iter().map(f64::from).collect()
+        }
+        _ => values(binding.element, bytes),
+    };
+    let (expected, found): (Vec<f64>, Vec<f64>) = (values(expected), values(found));
+    let exact = !matches!(binding.element, Element::F32 | Element::F16);
     let (mut error, mut power, mut worst) = (0.0, 0.0, (0, 0.0));
     for (element, (&e, &f)) in expected.iter().zip(&found).enumerate() {
         let special = !e.is_finite() || !f.is_finite();
@@ -165,7 +176,7 @@ fn values(element: Element, bytes: &[u8]) -> Vec<f64> {
         Element::F16 => each(2)
             .map(|b| bytemuck::pod_read_unaligned::<half::f16>(b).into())
             .collect(),
-        Element::U32 => each(4)
+        Element::U32 | Element::Row | Element::Rule => each(4)
             .map(|b| bytemuck::pod_read_unaligned::<u32>(b).into())
             .collect(),
         Element::U16 => each(2)

@@ -35,13 +35,11 @@ pub struct ConstantSpec {
 pub enum Constant {
     /// Attention: elements of a head.
     HeadDim,
-    /// Attention: queries see all keys.
-    NonCausal,
     /// Attention: sliding window.
     Window,
     /// Attention: soft cap of the scores.
     Softcap,
-    /// Attention: a tree mask is bound.
+    /// Attention: rows have tree masks.
     TreeMask,
     /// Attention: query rows of a threadgroup.
     QueryRows,
@@ -55,15 +53,15 @@ pub enum Constant {
     FreqTable,
     /// RoPE: position ids are bound.
     PositionIds,
-    /// Sampling: how many of the last tokens are penalised.
-    PenaltyWindow,
+    /// Pages: keys and values are stored in 8 bits.
+    KvQ8,
     /// Audio: the exact GELU is applied to the result.
     Gelu,
     /// Audio: the convolution writes time × channels.
     TimeMajor,
 }
 
-/// The registry. Ranges: attention 0–19, matmul 20–39, rope 40–49, sampling 50–59, audio 60–69.
+/// The registry. Ranges: attention 0–19, matmul 20–39, rope 40–49, pages 50–59, audio 60–69.
 pub const REGISTRY: &[ConstantSpec] = &[
     spec(
         Constant::HeadDim,
@@ -73,18 +71,11 @@ pub const REGISTRY: &[ConstantSpec] = &[
         "Elements of a head; unset: from the params.",
     ),
     spec(
-        Constant::NonCausal,
-        "FC_NON_CAUSAL",
-        1,
-        ConstantType::Bool,
-        "Every query sees every key; unset: causal.",
-    ),
-    spec(
         Constant::Window,
         "FC_WINDOW",
         2,
         ConstantType::U32,
-        "A query sees this many keys, itself included; unset: all.",
+        "A row sees this many keys, the last ones; unset: all.",
     ),
     spec(
         Constant::Softcap,
@@ -98,7 +89,7 @@ pub const REGISTRY: &[ConstantSpec] = &[
         "FC_TREE_MASK",
         4,
         ConstantType::Bool,
-        "A tree mask of 16 bits a query is bound; unset: none.",
+        "The tree masks of the rows are looked at; unset: they are not.",
     ),
     spec(
         Constant::QueryRows,
@@ -143,11 +134,11 @@ pub const REGISTRY: &[ConstantSpec] = &[
         "A position id a row is bound; unset: consecutive positions.",
     ),
     spec(
-        Constant::PenaltyWindow,
-        "FC_PENALTY_WINDOW",
+        Constant::KvQ8,
+        "FC_KV_Q8",
         50,
-        ConstantType::U32,
-        "Only this many of the last tokens are penalised; unset: all.",
+        ConstantType::Bool,
+        "Keys and values are stored in 8 bits; unset: in f16.",
     ),
     spec(
         Constant::Gelu,

@@ -142,18 +142,16 @@ impl KernelRow {
 }
 
 impl Dispatch {
-    /// What it does at this position.
-    pub fn work(&self, position: u32) -> Work {
+    /// What it does in a full step.
+    pub fn work(&self) -> Work {
         let row = self.kernel.row();
-        let params = self.patch.apply(&self.params, position);
-        row.work(&row.args(params.as_bytes(), &self.constants))
+        row.work(&row.args(self.params.as_bytes(), &self.constants))
     }
 }
 
 impl Plan {
-    /// What a run at this position costs.
-    pub fn cost(&self, position: u32) -> Cost {
-        let dispatches = self.dispatches().iter();
-        dispatches.map(|d| d.work(position).cost()).sum()
+    /// What a full step costs.
+    pub fn cost(&self) -> Cost {
+        self.dispatches().iter().map(|d| d.work().cost()).sum()
     }
 }

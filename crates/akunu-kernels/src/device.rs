@@ -4,15 +4,17 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bytes::AlignedBytes;
-use crate::chip::ChipConfig;
-use crate::pipeline::{PipelineId, PipelineKey};
-use crate::plan::Plan;
+use crate::plan::{PlanError, Slice};
+use crate::program::Program;
+use crate::step::{Checked, RowError};
 
 /// A buffer of one device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Buffer {
-    /// Which one, counted from 0 in the order of creation.
+    /// Its place among the device's buffers.
     pub id: u32,
+    /// How often the place was used before: what was released stands for nothing.
+    pub generation: u32,
     /// Size in bytes.
     pub len: usize,
     /// Whether kernels may write to it; mapped weights they may not.
@@ -60,18 +62,16 @@ pub enum DeviceError {
         /// The buffer's number.
         buffer: u32,
     },
-    /// A position beyond the one that the plan was checked for.
-    #[error("position {position} is beyond {max}, the last one this plan was checked for")]
-    Position {
-        /// The position asked for.
-        position: u64,
-        /// The last one allowed.
-        max: u32,
-    },
+    /// A program that the plan check refuses: a mistake of whoever wrote it.
+    #[error("the plan is wrong: {0}")]
+    Plan(#[from] PlanError),
+    /// A step that was refused before anything ran.
+    #[error(transparent)]
+    Rows(#[from] RowError),
     /// A buffer or pipeline of another device.
     #[error("{what} {id} is not of this device")]
     Foreign {
-        /// `buffer` or `pipeline`.
+        /// `buffer`, `pipeline` or `program`.
         what: &'static str,
         /// Its number.
         id: u32,
@@ -97,7 +97,7 @@ pub enum DeviceError {
     /// More memory than the device should use.
     #[error(
         "{label} needs {} MiB, {} MiB are in use and the device should use at most {} MiB: take a \
-         smaller model or context, or `--device cpu`",
+         smaller model or context, or the CPU device",
         bytes >> 20, used >> 20, budget >> 20
     )]
     Budget {
@@ -125,9 +125,9 @@ pub enum DeviceError {
         why: String,
     },
     /// There is no such device here.
-    #[error("there is no {device} device: {why}; `--device cpu` runs everywhere")]
+    #[error("there is no {device} device: {why}; the CPU device runs everywhere")]
     Unavailable {
-        /// The name that `--device` takes.
+        /// What people call it.
         device: &'static str,
         /// What is missing.
         why: String,
@@ -142,16 +142,25 @@ pub enum DeviceError {
     },
 }
 
-/// An executor of plans.
+/// A program that a device has loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PlanId {
+    /// Its place among the loaded ones.
+    pub index: u32,
+    /// How often the place was used before: the id of a program that was unloaded stands for nothing.
+    pub generation: u32,
+}
+
+/// An executor of programs.
 ///
-/// A plan is checked against this device's buffers when it is built ([`Plan::check`]); after that a
-/// run can touch nothing but what the plan names.
+/// A program is lowered and checked against this device's buffers when it is loaded; what is run with it is a
+/// [`Checked`] step. After that a run can touch nothing but what the program names.
 pub trait Device: Send {
-    /// The name that `--device` takes.
+    /// What people call it.
     fn name(&self) -> &'static str;
 
-    /// The chip that plans for this device are laid out for.
-    fn chip(&self) -> &ChipConfig;
+    /// What it runs on, in words.
+    fn description(&self) -> String;
 
     /// Bytes that further buffers may take together, as far as the device can tell.
     fn memory_limit(&self) -> Option<u64> {
@@ -164,55 +173,49 @@ pub trait Device: Send {
     /// A read-only buffer over memory that exists already; nothing is copied.
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError>;
 
-    /// Gives a buffer's memory back. No plan that names it may run afterwards.
+    /// Gives a buffer's memory back. No program that names it may run afterwards.
     fn release(&mut self, buffer: Buffer);
 
-    /// Copies host bytes into a buffer.
+    /// Copies host bytes into a buffer, after all that was submitted before.
     fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError>;
 
     /// Copies bytes of a buffer to the host.
     fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// The pipeline of this key, made at the first request.
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError>;
-
-    /// Most threads of a threadgroup that a pipeline can be launched with.
-    fn thread_limit(&mut self, pipeline: PipelineId) -> Result<u32, DeviceError> {
-        let _ = pipeline;
-        Ok(self.chip().max_threads)
+    /// Copies bytes from one place to another, after all that was submitted before. The places do not overlap.
+    fn copy(&mut self, from: Slice, to: Slice, bytes: usize) -> Result<(), DeviceError> {
+        let mut copied = vec![0; bytes];
+        self.read(from.buffer, from.offset, &mut copied)?;
+        self.write(to.buffer, to.offset, &copied)
     }
 
-    /// What a device can do once for a plan before it runs: lay weights out as its kernels read them,
-    /// make memory resident. A plan runs without it as well, but perhaps more slowly.
-    fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
-        let _ = plan;
-        Ok(())
-    }
+    /// Turns a program into what the device runs: chooses kernels, makes pipelines, lays weights out, makes memory
+    /// resident.
+    fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError>;
 
-    /// Runs a plan once, patched to `position`, and waits.
-    fn run(&mut self, plan: &Plan, position: u32) -> Result<(), DeviceError> {
-        self.run_chain(plan, position, 1)
-    }
+    /// Forgets a program.
+    fn unload(&mut self, plan: PlanId);
 
-    /// Runs a plan `n` times in one submission, patched to `first`, `first + 1`, …, and waits.
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError>;
-
-    /// Whether [`Device::submit_chain`] returns while the chain still runs, so that it pays to submit
-    /// before the result is wanted.
+    /// Whether [`Device::submit`] returns while the work still runs, so that it pays to submit before the result is
+    /// wanted.
     fn runs_ahead(&self) -> bool {
         false
     }
 
-    /// Starts a chain and may return before it has ended. Submissions run one after another. Until
-    /// [`Device::wait`] has returned for it, the bytes that the chain writes may hold anything.
-    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<Ticket, DeviceError> {
-        self.run_chain(plan, first, n)?;
-        Ok(Ticket::default())
-    }
+    /// Starts a program with the rows of a step, as often as the step says; it may return before the work has ended.
+    /// Submissions run one after another. Until [`Device::wait`] has returned for it, the bytes that it writes may hold
+    /// anything. Programs without rows take no step.
+    fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError>;
 
     /// Waits until a submission, and all before it, have ended.
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
         let _ = ticket;
         Ok(())
+    }
+
+    /// Starts a program and waits for it.
+    fn run(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<(), DeviceError> {
+        let ticket = self.submit(plan, step)?;
+        self.wait(ticket)
     }
 }

@@ -11,12 +11,12 @@ use std::ops::Range;
 use crate::plan::Dispatch;
 use crate::table::Access;
 
-/// For each dispatch, whether a barrier must stand before it at positions `0 ..= max_position`.
-pub(crate) fn barriers(dispatches: &[Dispatch], max_position: u32) -> Vec<bool> {
+/// For each dispatch, whether a barrier must stand before it.
+pub(crate) fn barriers(dispatches: &[Dispatch]) -> Vec<bool> {
     let mut since = Touched::default();
     let mut barriers = Vec::with_capacity(dispatches.len());
     for (index, dispatch) in dispatches.iter().enumerate() {
-        let own = Touched::by(dispatch, max_position);
+        let own = Touched::by(dispatch);
         let barrier = index == 0 || since.collides(&own);
         if barrier {
             since = own;
@@ -54,9 +54,9 @@ struct Touched {
 
 impl Touched {
     /// What one dispatch touches at most.
-    fn by(dispatch: &Dispatch, max_position: u32) -> Touched {
+    fn by(dispatch: &Dispatch) -> Touched {
         let mut touched = Touched::default();
-        let extents = dispatch.extents(max_position).into_iter();
+        let extents = dispatch.extents().into_iter();
         let slices = dispatch.bindings.iter().zip(extents);
         for ((slice, bytes), binding) in slices.zip(dispatch.kernel.row().bindings) {
             let buffer = slice.buffer.id;
@@ -89,66 +89,57 @@ mod tests {
     use akunu_types::DType;
     use akunu_types::params::{ElementwiseParams, GEMMParams};
 
-    use crate::plan::Slice;
-    use crate::twin_device::TwinDevice;
-    use crate::{Buffer, ChipConfig, Device, Dispatch, KernelId, PipelineKey, Plan};
+    use crate::pipeline::HostPipelines;
+    use crate::plan::{Room, Slice};
+    use crate::{Buffer, KernelCall, KernelId, PipelineKey, Plan};
 
     /// Elements of each vector of the tests.
     const COUNT: u32 = 8;
     const BYTES: usize = 4 * COUNT as usize;
 
-    /// Vectors one after another in one buffer, so that only their ranges tell them apart.
-    struct Bench {
-        device: TwinDevice,
-        memory: Buffer,
-    }
-
-    impl Bench {
-        fn new() -> Bench {
-            let mut device = TwinDevice::new(ChipConfig::m1());
-            let memory = device.allocate(64 * BYTES, "test").unwrap();
-            Bench { device, memory }
-        }
-
-        fn vector(&self, n: usize) -> Slice {
-            Slice {
-                buffer: self.memory,
-                offset: n * BYTES,
-            }
-        }
-
-        /// `vector[y] = vector[a] + vector[b]`.
-        fn add(&mut self, [a, b, y]: [usize; 3]) -> Dispatch {
-            let params = ElementwiseParams {
-                count: COUNT,
-                ..Default::default()
-            };
-            let bindings = [a, b, y].map(|n| self.vector(n)).to_vec();
-            let key = PipelineKey::plain(KernelId::VectorAdd);
-            Dispatch::new(&mut self.device, key, &params, bindings, "add").unwrap()
-        }
-
-        /// `vector[y] = matrix · vector[x]`.
-        fn product(&mut self, matrix: usize, x: usize, y: usize) -> Dispatch {
-            let params = GEMMParams {
-                M: 1,
-                N: COUNT,
-                K: COUNT,
-                lda: COUNT,
-                ldb: COUNT,
-                ldc: COUNT,
-                alpha: 1.0,
-                beta: 0.0,
-            };
-            let bindings = [x, matrix, y].map(|n| self.vector(n)).to_vec();
-            let key = PipelineKey::plain(KernelId::Gemv(DType::F32));
-            Dispatch::new(&mut self.device, key, &params, bindings, "product").unwrap()
+    /// One of the vectors, which lie one after another in one buffer, so that only their ranges tell them apart.
+    fn vector(n: usize) -> Slice {
+        let memory = Buffer {
+            id: 0,
+            generation: 0,
+            len: 64 * BYTES,
+            writable: true,
+        };
+        Slice {
+            buffer: memory,
+            offset: n * BYTES,
         }
     }
 
-    fn barriers(dispatches: Vec<Dispatch>) -> Vec<bool> {
-        let n = dispatches.len();
-        let plan = Plan::check(dispatches, 0).unwrap();
+    /// `vector[y] = vector[a] + vector[b]`.
+    fn add(vectors: [usize; 3]) -> KernelCall {
+        let params = ElementwiseParams {
+            count: COUNT,
+            ..Default::default()
+        };
+        let key = PipelineKey::plain(KernelId::VectorAdd);
+        KernelCall::new(key, &params, vectors.map(vector).to_vec(), "add")
+    }
+
+    /// `vector[y] = matrix · vector[x]`.
+    fn product(matrix: usize, x: usize, y: usize) -> KernelCall {
+        let params = GEMMParams {
+            M: 1,
+            N: COUNT,
+            K: COUNT,
+            lda: COUNT,
+            ldb: COUNT,
+            ldc: COUNT,
+            alpha: 1.0,
+            beta: 0.0,
+        };
+        let key = PipelineKey::plain(KernelId::Gemv(DType::F32));
+        KernelCall::new(key, &params, [x, matrix, y].map(vector).to_vec(), "product")
+    }
+
+    fn barriers(calls: Vec<KernelCall>) -> Vec<bool> {
+        let n = calls.len();
+        let plan = Plan::make(calls, Room::default(), &mut HostPipelines::default()).unwrap();
         (0..n).map(|index| plan.barrier_before(index)).collect()
     }
 
@@ -160,41 +151,35 @@ mod tests {
             ("write after write", [0, 1, 2], [3, 4, 2]),
         ];
         for (kind, first, second) in hazards {
-            let mut bench = Bench::new();
-            let dispatches = vec![bench.add(first), bench.add(second)];
-            assert_eq!(barriers(dispatches), [true, true], "{kind}");
+            let calls = vec![add(first), add(second)];
+            assert_eq!(barriers(calls), [true, true], "{kind}");
         }
     }
 
     #[test]
     fn what_only_reads_the_same_or_writes_beside_needs_none() {
-        let mut bench = Bench::new();
-        let dispatches = vec![bench.add([0, 1, 2]), bench.add([0, 1, 3])];
-        assert_eq!(barriers(dispatches), [true, false]);
+        let calls = vec![add([0, 1, 2]), add([0, 1, 3])];
+        assert_eq!(barriers(calls), [true, false]);
     }
 
     /// A hazard with a dispatch that is not the last one; and one that the barrier has settled.
     #[test]
     fn all_since_the_last_barrier_count_and_none_before_it() {
-        let mut bench = Bench::new();
-        let dispatches = vec![
-            bench.add([0, 1, 2]),
-            bench.add([0, 1, 3]),
-            bench.add([2, 1, 4]),
-            bench.add([3, 1, 5]),
+        let calls = vec![
+            add([0, 1, 2]),
+            add([0, 1, 3]),
+            add([2, 1, 4]),
+            add([3, 1, 5]),
         ];
-        assert_eq!(barriers(dispatches), [true, false, true, false]);
+        assert_eq!(barriers(calls), [true, false, true, false]);
     }
 
     /// The three products read one vector and write three that lie side by side; then one reads them.
     #[test]
     fn queries_keys_and_values_are_computed_at_once() {
-        let mut bench = Bench::new();
         let n = COUNT as usize;
-        let mut dispatches: Vec<Dispatch> = (0..3)
-            .map(|at| bench.product(8 + n * at, 0, 1 + at))
-            .collect();
-        dispatches.push(bench.add([1, 2, 4]));
-        assert_eq!(barriers(dispatches), [true, false, false, true]);
+        let mut calls: Vec<KernelCall> = (0..3).map(|at| product(8 + n * at, 0, 1 + at)).collect();
+        calls.push(add([1, 2, 4]));
+        assert_eq!(barriers(calls), [true, false, false, true]);
     }
 }

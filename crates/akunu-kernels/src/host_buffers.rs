@@ -19,13 +19,19 @@ impl<M: AsRef<[u8]>> HostMemory<M> {
     }
 }
 
-/// All buffers, over memory of the kind `M`. A released one leaves an empty place, so that its number
-/// stands for nothing.
-pub struct HostBuffers<M>(Vec<Option<HostMemory<M>>>);
+/// All buffers, over memory of the kind `M`. The place of a released one is used again, under another generation, so
+/// that its old name stands for nothing.
+pub struct HostBuffers<M> {
+    places: Vec<(u32, Option<HostMemory<M>>)>,
+    free: Vec<u32>,
+}
 
 impl<M> Default for HostBuffers<M> {
     fn default() -> Self {
-        HostBuffers(Vec::new())
+        HostBuffers {
+            places: Vec::new(),
+            free: Vec::new(),
+        }
     }
 }
 
@@ -42,9 +48,15 @@ impl<M: AsRef<[u8]> + AsMut<[u8]>> HostBuffers<M> {
 
     fn push(&mut self, memory: HostMemory<M>, writable: bool) -> Buffer {
         let len = memory.bytes().len();
-        self.0.push(Some(memory));
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            self.places.len() as u32 - 1
+        });
+        let place = &mut self.places[id as usize];
+        place.1 = Some(memory);
         Buffer {
-            id: self.0.len() as u32 - 1,
+            id,
+            generation: place.0,
             len,
             writable,
         }
@@ -52,14 +64,19 @@ impl<M: AsRef<[u8]> + AsMut<[u8]>> HostBuffers<M> {
 
     /// Frees a buffer.
     pub fn release(&mut self, buffer: Buffer) {
-        if let Some(memory) = self.0.get_mut(buffer.id as usize) {
-            *memory = None;
+        let Some(place) = self.places.get_mut(buffer.id as usize) else {
+            return;
+        };
+        if place.0 == buffer.generation && place.1.take().is_some() {
+            place.0 += 1;
+            self.free.push(buffer.id);
         }
     }
 
     /// The memory of a buffer; nothing, if it is not, or no longer, one of ours.
     pub fn memory(&self, buffer: Buffer) -> Option<&HostMemory<M>> {
-        self.0.get(buffer.id as usize)?.as_ref()
+        let place = self.places.get(buffer.id as usize)?;
+        place.1.as_ref().filter(|_| place.0 == buffer.generation)
     }
 
     /// A buffer's bytes.
@@ -75,8 +92,8 @@ impl<M: AsRef<[u8]> + AsMut<[u8]>> HostBuffers<M> {
     /// Copies host bytes into a buffer.
     pub fn write(&mut self, buffer: Buffer, at: usize, from: &[u8]) -> Result<(), DeviceError> {
         self.bytes(buffer)?;
-        let memory = self.0.get_mut(buffer.id as usize);
-        let (true, Some(Some(HostMemory::Owned(memory)))) = (buffer.writable, memory) else {
+        let place = self.places.get_mut(buffer.id as usize);
+        let (true, Some((_, Some(HostMemory::Owned(memory))))) = (buffer.writable, place) else {
             return Err(DeviceError::ReadOnly { buffer: buffer.id });
         };
         let end = at.saturating_add(from.len());
@@ -166,5 +183,17 @@ mod tests {
         buffers.release(buffer);
         let released = buffers.write(buffer, 0, &[]);
         assert!(matches!(released, Err(DeviceError::Foreign { .. })));
+    }
+
+    /// A place is used again, and neither an old name nor a second release reaches what lies there now.
+    #[test]
+    fn places_are_used_again() {
+        let mut buffers = buffers();
+        let old = buffers.add(AlignedBytes::zeroed(4));
+        buffers.release(old);
+        let new = buffers.add(AlignedBytes::zeroed(4));
+        assert_eq!(new.id, old.id);
+        buffers.release(old);
+        assert!(buffers.bytes(old).is_err() && buffers.bytes(new).is_ok());
     }
 }

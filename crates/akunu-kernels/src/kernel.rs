@@ -12,5 +12,6 @@ pub mod fused;
 pub mod kv_cache;
 pub mod matmul;
 pub mod norm;
+pub mod pages;
 pub mod rope;
 pub mod sampling;

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::chip::ChipConfig;
 use crate::constant::Constants;
+use crate::device::DeviceError;
+use crate::plan::Pipelines;
 use crate::table::KernelId;
 
 /// What tells two pipelines apart: the kernel and every constant's value.
@@ -63,6 +66,47 @@ impl<P> PipelineCache<P> {
     /// The key and the pipeline of an id; `None` for an id of another cache.
     pub fn get(&self, id: PipelineId) -> Option<&(PipelineKey, P)> {
         self.pipelines.get(id.0 as usize)
+    }
+}
+
+/// The pipelines of a device that launches nothing: kernels in the form `P`, made by `make`.
+pub struct HostPipelines<P> {
+    cache: PipelineCache<P>,
+    make: fn(&PipelineKey) -> P,
+    chip: ChipConfig,
+}
+
+impl<P> HostPipelines<P> {
+    /// Pipelines that `make` makes.
+    pub fn new(make: fn(&PipelineKey) -> P) -> HostPipelines<P> {
+        HostPipelines {
+            cache: PipelineCache::new(),
+            make,
+            chip: ChipConfig::least(),
+        }
+    }
+
+    /// A pipeline.
+    pub fn get(&self, id: PipelineId) -> Option<&P> {
+        self.cache.get(id).map(|(_, pipeline)| pipeline)
+    }
+}
+
+impl Default for HostPipelines<()> {
+    fn default() -> Self {
+        HostPipelines::new(|_| ())
+    }
+}
+
+impl<P> Pipelines for HostPipelines<P> {
+    /// Nothing is launched; shapes that no kernel can take are refused as by the least of all chips.
+    fn chip(&self) -> &ChipConfig {
+        &self.chip
+    }
+
+    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
+        let make = self.make;
+        self.cache.get_or_make(key, |key| Ok(make(key)))
     }
 }
 

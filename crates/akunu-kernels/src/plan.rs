@@ -5,14 +5,15 @@ mod error;
 
 use std::ops::Range;
 
-use akunu_types::SharedStruct;
+use akunu_types::{DType, SharedStruct};
 
 pub use self::error::PlanError;
 use crate::chip::ChipConfig;
 use crate::constant::Constants;
-use crate::device::{Buffer, Device, DeviceError};
+use crate::device::{Buffer, DeviceError};
 use crate::hazard;
 use crate::pipeline::{PipelineId, PipelineKey};
+use crate::step::{Checked, Count, Counts, PageMap, RowError, SequenceSlots, StepMemory};
 use crate::table::{KernelId, Launch};
 
 /// The bytes of a params struct, inline.
@@ -43,74 +44,36 @@ impl Params {
     }
 }
 
-/// The fields of the params that change with the position.
-///
-/// A run at position p writes p into the position field, and p plus the number of rows (1 when
-/// decoding) into the length field. Offsets come from `offset_of!`. Where one plan steps several
-/// sequences, each of its dispatches is as far [`ahead`](Patch::ahead) of p as its sequence is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Patch {
-    position: Option<u8>,
-    length: Option<(u8, u32)>,
-    ahead: u32,
+/// A field of the params that is a number of rows, or a multiple of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowField {
+    /// Offset of the field, from `offset_of!`.
+    pub offset: u8,
+    /// Which rows.
+    pub count: Count,
+    /// The field is this many times as large.
+    pub times: u32,
 }
 
-impl Patch {
-    /// Patches a position (`pos`, `pos_offset`).
-    pub const fn position(offset: usize) -> Patch {
-        Patch {
-            position: Some(offset as u8),
-            length: None,
-            ahead: 0,
+impl RowField {
+    /// A field that is a number of rows.
+    pub const fn new(offset: usize, count: Count) -> RowField {
+        RowField::times(offset, count, 1)
+    }
+
+    /// A field that is a multiple of a number of rows.
+    pub const fn times(offset: usize, count: Count, times: u32) -> RowField {
+        RowField {
+            offset: offset as u8,
+            count,
+            times,
         }
     }
 
-    /// Patches a length (`kv_seq_len`) to the position plus `n_rows`.
-    pub const fn length(offset: usize, n_rows: u32) -> Patch {
-        Patch {
-            position: None,
-            length: Some((offset as u8, n_rows)),
-            ahead: 0,
-        }
-    }
-
-    /// Patches a position and a length.
-    pub const fn position_and_length(position: usize, length: usize, n_rows: u32) -> Patch {
-        Patch {
-            position: Some(position as u8),
-            length: Some((length as u8, n_rows)),
-            ahead: 0,
-        }
-    }
-
-    /// The same, for positions that are `ahead` beyond those of the run.
-    pub const fn ahead(self, ahead: u32) -> Patch {
-        Patch { ahead, ..self }
-    }
-
-    /// The params patched to `position`.
-    pub fn apply(&self, params: &Params, position: u32) -> Params {
-        let mut patched = *params;
-        let position = position.saturating_add(self.ahead);
-        let mut put = |offset: u8, value: u32| {
-            let at = usize::from(offset);
-            patched.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-        };
-        if let Some(offset) = self.position {
-            put(offset, position);
-        }
-        if let Some((offset, n_rows)) = self.length {
-            put(offset, position.saturating_add(n_rows));
-        }
-        patched
-    }
-
-    /// The last byte that it writes, plus one.
-    fn end(&self) -> usize {
-        let length = self.length.map(|(offset, _)| offset);
-        self.position
-            .max(length)
-            .map_or(0, |offset| usize::from(offset) + 4)
+    fn apply(&self, params: &mut Params, counts: &Counts) {
+        let at = usize::from(self.offset);
+        let value = counts.of(self.count).saturating_mul(self.times);
+        params.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     }
 }
 
@@ -129,71 +92,147 @@ impl From<Buffer> for Slice {
     }
 }
 
+/// A kernel of the table with all that it is given: what operations are lowered to.
+#[derive(Clone, Debug)]
+pub struct KernelCall {
+    /// The kernel and its constants.
+    pub key: PipelineKey,
+    /// The params, for as many rows as the program has room for.
+    pub params: Params,
+    /// A place for each binding of the kernel's row, in that order.
+    pub bindings: Vec<Slice>,
+    /// The fields of the params that depend on the number of rows.
+    pub row_fields: Vec<RowField>,
+    /// What it does in the model, for traces and errors.
+    pub label: &'static str,
+}
+
+impl KernelCall {
+    /// A call whose params do not depend on the rows of a step.
+    pub fn new<P: SharedStruct>(
+        key: PipelineKey,
+        params: &P,
+        bindings: Vec<Slice>,
+        label: &'static str,
+    ) -> KernelCall {
+        KernelCall {
+            key,
+            params: Params::of(params),
+            bindings,
+            row_fields: Vec::new(),
+            label,
+        }
+    }
+
+    /// The same with fields that depend on the rows.
+    pub fn with_rows(self, row_fields: impl Into<Vec<RowField>>) -> KernelCall {
+        KernelCall {
+            row_fields: row_fields.into(),
+            ..self
+        }
+    }
+}
+
 /// One launch of a kernel.
 #[derive(Clone, Debug)]
 pub struct Dispatch {
     /// The kernel.
     pub kernel: KernelId,
+    /// Its weight format, for kernels of a grid.
+    pub dtype: Option<DType>,
     /// Its pipeline on the device that the plan is for.
     pub pipeline: PipelineId,
     /// The constants it was specialised with.
     pub constants: Constants,
     /// A place for each binding of the kernel's row, in that order.
     pub bindings: Vec<Slice>,
-    /// The params.
+    /// The params of a full step.
     pub params: Params,
-    /// Geometry.
+    /// The geometry of a full step.
     pub launch: Launch,
-    /// What changes with the position.
-    pub patch: Patch,
     /// What it does in the model, for traces and errors.
     pub label: &'static str,
+    row_fields: Vec<RowField>,
+    /// Threads that a threadgroup may have.
+    max_threads: u32,
+}
+
+/// Makes the pipelines of a plan.
+pub trait Pipelines {
+    /// The chip that launches are laid out for.
+    fn chip(&self) -> &ChipConfig;
+
+    /// The pipeline of this key, made at the first request.
+    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError>;
+
+    /// Most threads of a threadgroup that a pipeline can be launched with.
+    fn thread_limit(&mut self, pipeline: PipelineId) -> Result<u32, DeviceError> {
+        let _ = pipeline;
+        Ok(self.chip().max_threads)
+    }
 }
 
 impl Dispatch {
-    /// A dispatch of `key` on `device`: makes the pipeline and asks the row for the geometry.
-    pub fn new<P: SharedStruct>(
-        device: &mut dyn Device,
-        key: PipelineKey,
-        params: &P,
-        bindings: Vec<Slice>,
-        label: &'static str,
+    fn new(
+        call: KernelCall,
+        room: &Counts,
+        pipelines: &mut dyn Pipelines,
     ) -> Result<Dispatch, DeviceError> {
-        Dispatch::with_params(device, key, Params::of(params), bindings, label)
-    }
-
-    /// The same with the bytes of the params.
-    pub(crate) fn with_params(
-        device: &mut dyn Device,
-        key: PipelineKey,
-        params: Params,
-        bindings: Vec<Slice>,
-        label: &'static str,
-    ) -> Result<Dispatch, DeviceError> {
-        let pipeline = device.pipeline(&key)?;
-        let launch = launch(device, pipeline, &key, &params)?;
-        Ok(Dispatch {
-            kernel: key.kernel,
+        let pipeline = pipelines.pipeline(&call.key)?;
+        let mut dispatch = Dispatch {
+            kernel: call.key.kernel,
+            dtype: call.key.kernel.row().dtype,
             pipeline,
-            constants: key.constants,
-            bindings,
-            params,
-            launch,
-            patch: Patch::default(),
-            label,
-        })
+            constants: call.key.constants,
+            bindings: call.bindings,
+            params: call.params,
+            launch: Launch::new([0; 3], [0; 3]),
+            label: call.label,
+            row_fields: call.row_fields,
+            max_threads: pipelines.chip().max_threads,
+        };
+        dispatch.params = dispatch.params_for(room);
+        dispatch.launch = dispatch.launch_for(&dispatch.params, pipelines.chip());
+        // The limit is known only when the pipeline has been made, so only large launches wait for it.
+        if dispatch.launch.n_threads() > MODEST_THREADS {
+            dispatch.max_threads = pipelines.thread_limit(pipeline)?.min(dispatch.max_threads);
+            dispatch.launch = dispatch.launch_for(&dispatch.params, pipelines.chip());
+        }
+        Ok(dispatch)
     }
 
-    /// The same with a patch.
-    pub fn patched(self, patch: Patch) -> Dispatch {
-        Dispatch { patch, ..self }
+    /// The params for as many rows.
+    pub fn params_for(&self, counts: &Counts) -> Params {
+        let mut params = self.params;
+        for field in &self.row_fields {
+            field.apply(&mut params, counts);
+        }
+        params
     }
 
-    /// The bytes of each binding that the kernel may touch at `position`.
-    pub(crate) fn extents(&self, position: u32) -> Vec<Range<usize>> {
+    /// The geometry for these params.
+    pub fn launch_for(&self, params: &Params, chip: &ChipConfig) -> Launch {
         let row = self.kernel.row();
-        let params = self.patch.apply(&self.params, position);
-        let required = (row.required)(&row.args(params.as_bytes(), &self.constants));
+        let args = row.args(params.as_bytes(), &self.constants);
+        if self.max_threads >= chip.max_threads {
+            return (row.launch)(&args, chip);
+        }
+        let chip = ChipConfig {
+            max_threads: self.max_threads,
+            ..chip.clone()
+        };
+        (row.launch)(&args, &chip)
+    }
+
+    /// Whether its params are the same for every number of rows.
+    pub fn is_fixed(&self) -> bool {
+        self.row_fields.is_empty()
+    }
+
+    /// The bytes of each binding that the kernel may touch in a full step.
+    pub(crate) fn extents(&self) -> Vec<Range<usize>> {
+        let row = self.kernel.row();
+        let required = (row.required)(&row.args(self.params.as_bytes(), &self.constants));
         let ranges = self.bindings.iter().zip(required);
         ranges
             .map(|(slice, bytes)| slice.offset..slice.offset.saturating_add(bytes))
@@ -201,61 +240,59 @@ impl Dispatch {
     }
 }
 
-/// The geometry for the device's chip; where the pipeline allows fewer threads than the chip does, the
-/// geometry for a chip that allows no more than the pipeline.
-fn launch(
-    device: &mut dyn Device,
-    pipeline: PipelineId,
-    key: &PipelineKey,
-    params: &Params,
-) -> Result<Launch, DeviceError> {
-    let row = key.kernel.row();
-    let args = row.args(params.as_bytes(), &key.constants);
-    let launch = (row.launch)(&args, device.chip());
-    // The limit is known only when the pipeline has been made, so only large launches wait for it.
-    if launch.n_threads() <= MODEST_THREADS {
-        return Ok(launch);
-    }
-    let limit = device.thread_limit(pipeline)?;
-    if launch.n_threads() <= limit.into() {
-        return Ok(launch);
-    }
-    let chip = ChipConfig {
-        max_threads: limit,
-        ..device.chip().clone()
-    };
-    Ok((row.launch)(&args, &chip))
-}
-
 /// As many threads every pipeline takes, however many registers it needs; a device refuses a launch
 /// that it cannot do.
 const MODEST_THREADS: u64 = 256;
 
-/// A list of dispatches that was checked: no dispatch can read or write out of bounds at any position
-/// up to [`Plan::max_position`].
+/// What a plan is made for.
+#[derive(Clone, Debug, Default)]
+pub struct Room {
+    /// Where its rows lie; `None` for a plan without rows.
+    pub step: Option<StepMemory>,
+    /// How many rows it takes.
+    pub counts: Counts,
+    /// Whether it moves its rows on, so that it can run several times.
+    pub advances: bool,
+    /// Where the keys and values that it looks at are found.
+    pub pages: Vec<PageMap>,
+    /// The slots of a sequence that it moves, if it does.
+    pub moved: Option<SequenceSlots>,
+}
+
+/// A list of dispatches that was checked: no dispatch can read or write out of bounds, whatever checked rows it runs
+/// with.
 #[derive(Debug)]
 pub struct Plan {
     dispatches: Vec<Dispatch>,
     barriers: Vec<bool>,
     flops: Vec<u64>,
-    max_position: u32,
+    room: Room,
 }
 
 impl Plan {
-    /// Checks every dispatch for positions `0 ..= max_position`.
-    pub fn check(dispatches: Vec<Dispatch>, max_position: u32) -> Result<Plan, PlanError> {
+    /// Makes the pipelines and checks every call for a full step.
+    pub fn make(
+        calls: Vec<KernelCall>,
+        room: Room,
+        pipelines: &mut dyn Pipelines,
+    ) -> Result<Plan, DeviceError> {
+        let mut dispatches = Vec::with_capacity(calls.len());
+        for (index, call) in calls.into_iter().enumerate() {
+            check::call(index, &call)?;
+            dispatches.push(Dispatch::new(call, &room.counts, pipelines)?);
+        }
         for (index, dispatch) in dispatches.iter().enumerate() {
-            check::shape(index, dispatch)?;
-            check::bindings(index, dispatch, max_position)?;
+            check::launch(index, dispatch)?;
+            check::bindings(index, dispatch)?;
         }
         Ok(Plan {
-            barriers: hazard::barriers(&dispatches, max_position),
+            barriers: hazard::barriers(&dispatches),
             flops: dispatches
                 .iter()
-                .map(|dispatch| dispatch.work(max_position).flops)
+                .map(|dispatch| dispatch.work().flops)
                 .collect(),
             dispatches,
-            max_position,
+            room,
         })
     }
 
@@ -270,25 +307,44 @@ impl Plan {
         self.barriers[index]
     }
 
-    /// Operations of each dispatch at the largest position.
+    /// Operations of each dispatch of a full step.
     pub fn flops(&self) -> &[u64] {
         &self.flops
     }
 
-    /// The largest position that a run may be patched to.
-    pub fn max_position(&self) -> u32 {
-        self.max_position
+    /// How many rows it takes.
+    pub fn room(&self) -> &Room {
+        &self.room
     }
 
-    /// Refuses a run of `n` positions from `first` that goes beyond what was checked.
-    pub fn admit(&self, first: u32, n: u32) -> Result<(), DeviceError> {
-        let last = u64::from(first) + u64::from(n.max(1)) - 1;
-        if last > u64::from(self.max_position) {
-            return Err(DeviceError::Position {
-                position: last,
-                max: self.max_position,
-            });
+    /// How many rows a run has, and how often it runs; refuses a step that is not for this plan.
+    pub fn admit(&self, step: Option<&Checked>) -> Result<(Counts, u32), RowError> {
+        let (Some(step), Some(memory)) = (step, &self.room.step) else {
+            return match (step, &self.room.step) {
+                (None, None) => Ok((self.room.counts, 1)),
+                _ => Err(RowError::Foreign),
+            };
+        };
+        let covered = step.covers(&self.room.pages, self.room.moved.as_ref());
+        if step.memory() != memory || !covered {
+            return Err(RowError::Foreign);
         }
-        Ok(())
+        let counts = step.counts();
+        let kinds = [
+            ("singles", Count::Singles),
+            ("rows of a run", Count::Run),
+            ("outputs", Count::Outputs),
+        ];
+        for (what, count) in kinds {
+            let (found, room) = (counts.of(count), self.room.counts.of(count));
+            if found > room {
+                return Err(RowError::Room { what, found, room });
+            }
+        }
+        let steps = step.steps();
+        if steps > 1 && !self.room.advances {
+            return Err(RowError::Still { steps });
+        }
+        Ok((counts, steps))
     }
 }

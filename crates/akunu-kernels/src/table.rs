@@ -1,5 +1,6 @@
 //! The kernel table: one line a kernel, or a line for a whole row of weight formats.
 
+use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, StructLayout};
 
 use crate::case::Case;
@@ -41,6 +42,7 @@ macro_rules! kernel_table {
 
 kernel_table! {
     single {
+        AdvanceRows => sampling::advance_rows::ROW,
         Argmax => sampling::argmax::ROW,
         ArgmaxPartial => sampling::argmax_partial::ROW,
         BiasAdd => common::bias_add::ROW,
@@ -50,17 +52,17 @@ kernel_table! {
         FlashAttentionDecodeParallel => attention::flash_attention_decode_parallel::ROW,
         FlashAttentionPrefill => attention::flash_attention_prefill::ROW,
         FlashAttentionPrefillV2 => attention::flash_attention_prefill_v2::ROW,
+        GatherRows => common::gather_rows::ROW,
         GeluErf => activation::gelu_erf::ROW,
         GeluGate => activation::gate::GELU,
         GrammarBitmask => sampling::grammar_bitmask::ROW,
         GumbelTopK => sampling::gumbel_topk::ROW,
-        HeadNormRopeNeoxBatchKvWrite => rope::head_norm_rope_neox_kv_write::BATCH,
-        HeadNormRopeNeoxKvWrite => rope::head_norm_rope_neox_kv_write::ROW,
+        HeadNormRopeNeoxStore => rope::head_norm_rope_neox_store::ROW,
         HeadRearrange => common::head_rearrange::ROW,
         HeadRmsNorm => norm::head_rmsnorm::ROW,
-        KvCacheShift => kv_cache::kv_cache_shift::INTERLEAVED,
-        KvCacheShiftNeox => kv_cache::kv_cache_shift::NEOX,
         KvCacheWrite => kv_cache::kv_cache_write::ROW,
+        KvShift => kv_cache::kv_shift::INTERLEAVED,
+        KvShiftNeox => kv_cache::kv_shift::NEOX,
         LayerNorm => norm::layernorm::ROW,
         LogitSoftcap => attention::logit_softcap::ROW,
         PosEmbedAdd => embedding::pos_embed_add::ROW,
@@ -72,11 +74,9 @@ kernel_table! {
         RmsNormGemma => norm::rmsnorm_gemma::ROW,
         RmsNormResidual => norm::rmsnorm_residual::ROW,
         Rope => rope::rope::INTERLEAVED,
-        RopeBatchKvWrite => rope::rope_batch_kv_write::INTERLEAVED,
         RopeNeox => rope::rope::NEOX,
-        RopeNeoxBatchKvWrite => rope::rope_batch_kv_write::NEOX,
-        RopeNeoxQkvWrite => rope::rope_qkv_write::NEOX,
-        RopeQkvWrite => rope::rope_qkv_write::INTERLEAVED,
+        RopeNeoxStore => rope::rope_store::NEOX,
+        RopeStore => rope::rope_store::INTERLEAVED,
         SiluGate => activation::gate::SILU,
         Softmax => attention::softmax::ROW,
         TemperatureScale => sampling::temperature_scale::ROW,
@@ -158,6 +158,10 @@ pub enum Element {
     U16,
     /// Weights in the kernel's format: blocks, or plain numbers.
     Weight,
+    /// [`akunu_types::params::Row`].
+    Row,
+    /// [`akunu_types::params::SamplingRule`].
+    Rule,
 }
 
 impl Element {
@@ -166,14 +170,16 @@ impl Element {
         match self {
             Element::F32 | Element::U32 | Element::Weight => 4,
             Element::F16 | Element::U16 => 2,
+            Element::Row => size_of::<Row>(),
+            Element::Rule => size_of::<SamplingRule>(),
         }
     }
 
     /// What a binding's offset is a multiple of, in bytes. Kernels read numbers in vectors of four,
-    /// ids one by one; weights start at a multiple of 4.
+    /// rows and rules too, ids one by one; weights start at a multiple of 4.
     pub const fn alignment(self) -> usize {
         match self {
-            Element::F32 => 16,
+            Element::F32 | Element::Row | Element::Rule => 16,
             Element::F16 => 8,
             Element::U32 | Element::Weight => 4,
             Element::U16 => 2,
@@ -327,7 +333,7 @@ pub struct KernelRow {
     pub constants: &'static [Constant],
     /// Launch geometry.
     pub launch: fn(&Args, &ChipConfig) -> Launch,
-    /// Bytes that each binding must hold, in the order of `bindings`. Grows with a patched position.
+    /// Bytes that each binding must hold, in the order of `bindings`.
     pub required: fn(&Args) -> Vec<usize>,
     /// What a launch moves and computes, made from what it would be if each binding were touched once.
     pub work: fn(&Args, Work) -> Work,

@@ -1,44 +1,47 @@
 //! The device that runs twins: slow, safe, and right by definition.
 
 use crate::bytes::AlignedBytes;
-use crate::chip::ChipConfig;
-use crate::device::{Buffer, Device, DeviceError, SharedBytes};
+use crate::device::{Buffer, Device, DeviceError, PlanId, SharedBytes, Ticket};
 use crate::host_buffers::{HostBuffers, HostMemory};
 use crate::host_memory;
-use crate::pipeline::{PipelineCache, PipelineId, PipelineKey};
+use crate::lower;
+use crate::pipeline::HostPipelines;
 use crate::plan::{Dispatch, Plan};
+use crate::plans::Plans;
+use crate::program::Program;
+use crate::step::{Checked, Counts};
 use crate::twin::Twin;
 
 /// Runs each dispatch's twin.
+#[derive(Default)]
 pub struct TwinDevice {
-    chip: ChipConfig,
     buffers: HostBuffers<AlignedBytes>,
-    pipelines: PipelineCache<()>,
+    pipelines: HostPipelines<()>,
+    plans: Plans<Plan>,
 }
 
 impl TwinDevice {
-    /// A device without buffers; plans are laid out as for `chip`.
-    pub fn new(chip: ChipConfig) -> TwinDevice {
-        TwinDevice {
-            chip,
-            buffers: HostBuffers::default(),
-            pipelines: PipelineCache::new(),
-        }
+    /// A device without buffers.
+    pub fn new() -> TwinDevice {
+        TwinDevice::default()
     }
 
-    fn dispatch(&mut self, dispatch: &Dispatch, position: u32) -> Result<(), DeviceError> {
+    fn dispatch(
+        buffers: &mut HostBuffers<AlignedBytes>,
+        dispatch: &Dispatch,
+        counts: &Counts,
+    ) -> Result<(), DeviceError> {
         let row = dispatch.kernel.row();
-        let params = dispatch.patch.apply(&dispatch.params, position);
+        let params = dispatch.params_for(counts);
         let mut whole = Vec::with_capacity(dispatch.bindings.len());
         for slice in &dispatch.bindings {
-            whole.push(&self.buffers.bytes(slice.buffer)?[slice.offset..]);
+            whole.push(&buffers.bytes(slice.buffer)?[slice.offset..]);
         }
         let args = row.args(params.as_bytes(), &dispatch.constants);
         let written = Twin::new(&row, args, &whole).run(&row);
         for (at, bytes) in written {
             let slice = dispatch.bindings[at];
-            self.buffers
-                .write(slice.buffer, slice.offset, bytes.as_ref())?;
+            buffers.write(slice.buffer, slice.offset, bytes.as_ref())?;
         }
         Ok(())
     }
@@ -49,8 +52,8 @@ impl Device for TwinDevice {
         "twin"
     }
 
-    fn chip(&self) -> &ChipConfig {
-        &self.chip
+    fn description(&self) -> String {
+        "the specification of every kernel, in one thread".into()
     }
 
     fn memory_limit(&self) -> Option<u64> {
@@ -77,17 +80,27 @@ impl Device for TwinDevice {
         self.buffers.read(buffer, offset, bytes)
     }
 
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        self.pipelines.get_or_make(key, |_| Ok(()))
+    fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
+        let calls = lower::plain(program);
+        let plan = Plan::make(calls, program.plan_room(), &mut self.pipelines)?;
+        Ok(self.plans.add(plan))
     }
 
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        plan.admit(first, n)?;
-        for position in first..first + n {
+    fn unload(&mut self, plan: PlanId) {
+        self.plans.remove(plan);
+    }
+
+    fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
+        let (counts, steps) = self.plans.get(plan)?.admit(step)?;
+        if let Some(step) = step {
+            step.write(self)?;
+        }
+        let plan = self.plans.get(plan)?;
+        for _ in 0..steps {
             for dispatch in plan.dispatches() {
-                self.dispatch(dispatch, position)?;
+                TwinDevice::dispatch(&mut self.buffers, dispatch, &counts)?;
             }
         }
-        Ok(())
+        Ok(Ticket::default())
     }
 }

@@ -1,12 +1,11 @@
 //! What the table says that launches cost.
 
 use akunu_kernels::cost::{Cost, Traffic, Work};
+use akunu_kernels::pipeline::HostPipelines;
+use akunu_kernels::plan::Room;
 use akunu_kernels::table::{Access, Element};
-use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{
-    ChipConfig, Constant, Constants, Device, Dispatch, KernelId, Patch, PipelineKey, Plan,
-};
-use akunu_types::params::{AttentionParams, EmbeddingParams, GEMMParams, RoPEQKVWriteParams};
+use akunu_kernels::{Buffer, Constant, Constants, KernelCall, KernelId, PipelineKey, Plan};
+use akunu_types::params::{AttentionParams, EmbeddingParams, GEMMParams, RopeStoreParams, Row};
 use akunu_types::{DType, SharedStruct};
 
 fn work<P: SharedStruct>(kernel: KernelId, params: &P, constants: &Constants) -> Work {
@@ -91,43 +90,51 @@ fn products_read_their_weights_once_for_each_group_of_rows() {
 }
 
 const ATTENTION: AttentionParams = AttentionParams {
-    seq_len: 1,
-    kv_seq_len: 100,
-    head_dim: 64,
+    n_rows: 1,
+    first_row: 0,
     n_heads: 6,
     n_kv_heads: 2,
-    scale: 0.125,
-    kv_stride: 128 * 64,
+    head_dim: 64,
     q_stride: 0,
+    page_shift: 5,
+    table_stride: 4,
+    n_pages: 16,
+    n_sequences: 3,
+    scale: 0.125,
+    _pad0: 0,
 };
 
-/// Keys and pairs of a query and a key.
-fn keys_and_pairs(p: AttentionParams, constants: &Constants) -> (usize, u64) {
-    let work = work(KernelId::FlashAttentionDecode, &p, constants);
+/// Keys, and pairs of a row and a key.
+fn keys_and_pairs(kernel: KernelId, n_rows: u32, constants: &Constants) -> (usize, u64) {
+    let p = AttentionParams {
+        n_rows,
+        ..ATTENTION
+    };
+    let work = work(kernel, &p, constants);
     assert_eq!(work.traffic[1], work.traffic[2]);
     let head = u64::from(p.n_heads * p.head_dim);
     (work.traffic[1].read / (2 * 64 * 2), work.flops / (4 * head))
 }
 
+/// Lengths are in the rows: what counts is all that a sequence can have, or the window, and never more than
+/// the pool.
 #[test]
-fn attention_reads_the_keys_that_are_seen() {
+fn attention_reads_the_keys_that_can_be_seen() {
+    use KernelId::{FlashAttentionDecode, FlashAttentionPrefill};
     let none = Constants::none();
     let window = Constants::none().with_u32(Constant::Window, 10);
-    assert_eq!(keys_and_pairs(ATTENTION, &none), (100, 100));
-    assert_eq!(keys_and_pairs(ATTENTION, &window), (10, 10));
-    let ring = AttentionParams {
-        kv_seq_len: 1000,
-        ..ATTENTION
-    };
-    assert_eq!(keys_and_pairs(ring, &none), (128, 128));
-    let prefill = AttentionParams {
-        seq_len: 3,
-        ..ATTENTION
-    };
-    assert_eq!(keys_and_pairs(prefill, &none), (100, 98 + 99 + 100));
-    assert_eq!(keys_and_pairs(prefill, &window), (12, 30));
-    let all = Constants::none().with_bool(Constant::NonCausal, true);
-    assert_eq!(keys_and_pairs(prefill, &all), (100, 300));
+    assert_eq!(keys_and_pairs(FlashAttentionDecode, 1, &none), (128, 128));
+    assert_eq!(keys_and_pairs(FlashAttentionDecode, 1, &window), (10, 10));
+    assert_eq!(keys_and_pairs(FlashAttentionDecode, 2, &none), (256, 256));
+    assert_eq!(
+        keys_and_pairs(FlashAttentionDecode, 9, &none),
+        (384, 9 * 128)
+    );
+    assert_eq!(
+        keys_and_pairs(FlashAttentionPrefill, 9, &none),
+        (128, 9 * 128)
+    );
+    assert_eq!(keys_and_pairs(FlashAttentionPrefill, 9, &window), (10, 90));
 }
 
 #[test]
@@ -145,52 +152,63 @@ fn an_embedding_reads_the_rows_that_are_looked_up() {
 }
 
 #[test]
-fn a_token_writes_one_slot_of_the_cache() {
-    let params = RoPEQKVWriteParams {
+fn a_row_writes_one_slot_of_the_pool() {
+    let params = RopeStoreParams {
+        n_rows: 3,
+        n_heads: 6,
         n_kv_heads: 2,
         head_dim: 64,
-        max_seq_len: 4096,
-        n_heads: 6,
-        k_elem_offset: 6 * 64,
-        v_elem_offset: 8 * 64,
+        page_shift: 5,
+        table_stride: 40,
+        n_pages: 100,
+        n_sequences: 7,
         ..Default::default()
     };
-    let work = work(KernelId::RopeQkvWrite, &params, &Constants::none());
-    let qkv = Traffic {
-        read: 10 * 64 * 4,
-        written: 6 * 64 * 4,
-    };
-    let slot = Traffic::written(2 * 64 * 2);
-    assert_eq!(work.traffic, [qkv, slot, slot, Traffic::read(0)]);
+    let work = work(KernelId::RopeStore, &params, &Constants::none());
+    let kv = Traffic::read(3 * 2 * 64 * 4);
+    let slots = Traffic::written(3 * 2 * 64 * 2);
+    let rows = Traffic::read(3 * size_of::<Row>());
+    let (entries, freqs) = (Traffic::read(3 * 4), Traffic::read(0));
+    let q = Traffic::both(3 * 6 * 64 * 4);
+    assert_eq!(
+        work.traffic,
+        [q, kv, kv, slots, slots, rows, entries, freqs]
+    );
 }
 
-/// A plan's cost is that of its dispatches, and follows the position.
+/// A plan's cost is that of its dispatches.
 #[test]
-fn a_plan_sums_its_dispatches_at_a_position() {
-    let mut device = TwinDevice::new(ChipConfig::m1());
-    let mut buffer = |bytes| device.allocate(bytes, "test").expect("memory").into();
-    let (query, cache) = (6 * 64 * 4, 2 * 128 * 64 * 2);
+fn a_plan_sums_its_dispatches() {
+    let mut ids = 0..;
+    let mut buffer = |len| {
+        let id = ids.next().expect("no end");
+        Buffer {
+            id,
+            generation: 0,
+            len,
+            writable: true,
+        }
+        .into()
+    };
+    let (query, pool) = (6 * 64 * 4, 16 * 2 * 32 * 64 * 2);
     let bindings = vec![
         buffer(query),
-        buffer(cache),
-        buffer(cache),
+        buffer(pool),
+        buffer(pool),
         buffer(query),
-        buffer(4),
+        buffer(size_of::<Row>()),
+        buffer(3 * 4 * 4),
     ];
-    let key = PipelineKey {
-        kernel: KernelId::FlashAttentionDecode,
-        constants: Constants::none(),
-    };
-    let patch = Patch::length(std::mem::offset_of!(AttentionParams, kv_seq_len), 1);
-    let dispatch = Dispatch::new(&mut device, key, &ATTENTION, bindings, "attention");
-    let dispatch = dispatch.expect("a good dispatch").patched(patch);
-    let plan = Plan::check(vec![dispatch.clone(), dispatch], 127).expect("a good plan");
-    let cost = |n_keys: u64| Cost {
-        bytes_read: 2 * (6 * 64 * 4 + 2 * 2 * n_keys * 64 * 2),
+    let key = PipelineKey::plain(KernelId::FlashAttentionDecode);
+    let call = KernelCall::new(key, &ATTENTION, bindings, "attention");
+    let mut pipelines = HostPipelines::default();
+    let plan = Plan::make(vec![call.clone(), call], Room::default(), &mut pipelines);
+    let keys = 2 * 2 * 128 * 64 * 2;
+    let cost = Cost {
+        bytes_read: 2 * (6 * 64 * 4 + keys + 32 + 4 * 4),
         bytes_written: 2 * 6 * 64 * 4,
-        flops: 2 * 4 * 6 * 64 * n_keys,
+        flops: 2 * 4 * 6 * 64 * 128,
         dispatches: 2,
     };
-    assert_eq!(plan.cost(0), cost(1));
-    assert_eq!(plan.cost(99), cost(100));
+    assert_eq!(plan.expect("a good plan").cost(), cost);
 }

@@ -1,125 +1,163 @@
-//! A cache that was shifted is the cache of the shortened prompt.
+//! A sequence that was shifted is that of the shortened prompt.
 
 use akunu_kernels::case::{Case, Rng};
+use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::{Constants, KernelId};
-use akunu_types::params::{AttentionParams, KVCacheShiftParams, RoPEQKVWriteParams};
+use akunu_types::KvFormat;
+use akunu_types::params::{AttentionParams, KVShiftParams, RopeStoreParams, Row};
 use half::f16;
 
 const HEADS: (u32, u32) = (4, 2);
 const HEAD_DIM: u32 = 64;
-const N_SLOTS: u32 = 24;
-const N_TOKENS: u32 = 20;
+const N_TOKENS: u32 = 50;
+/// Tokens of the prompt that stay, and that go.
+const KEEP: u32 = 3;
 const SHIFT: u32 = 7;
+const PAGES: Pages = Pages {
+    page_shift: 5,
+    table_stride: 2,
+    n_kv_heads: HEADS.1,
+    head_dim: HEAD_DIM,
+    n_pages: 3,
+    n_sequences: 1,
+    format: KvFormat::F16,
+};
+const TABLE: [u32; 2] = [2, 0];
 
 /// The kernels of one pairing.
 struct Style {
-    write: KernelId,
+    store: KernelId,
     shift: KernelId,
 }
 
 const STYLES: [Style; 2] = [
     Style {
-        write: KernelId::RopeQkvWrite,
-        shift: KernelId::KvCacheShift,
+        store: KernelId::RopeStore,
+        shift: KernelId::KvShift,
     },
     Style {
-        write: KernelId::RopeNeoxQkvWrite,
-        shift: KernelId::KvCacheShiftNeox,
+        store: KernelId::RopeNeoxStore,
+        shift: KernelId::KvShiftNeox,
     },
 ];
 
 #[derive(Clone)]
-struct Caches {
+struct Pools {
     k: Vec<f16>,
     v: Vec<f16>,
 }
 
-impl Caches {
-    fn empty() -> Caches {
-        let zeros = vec![f16::ZERO; (HEADS.1 * N_SLOTS * HEAD_DIM) as usize];
-        Caches {
+impl Pools {
+    fn empty() -> Pools {
+        let zeros = vec![f16::ZERO; PAGES.pool_bytes() / size_of::<f16>()];
+        Pools {
             k: zeros.clone(),
             v: zeros,
         }
     }
 }
 
-/// The projections of each token, as if out of a model.
-fn tokens() -> Vec<Vec<f32>> {
-    let mut rng = Rng::new(5);
-    let elements = ((HEADS.0 + 2 * HEADS.1) * HEAD_DIM) as usize;
-    (0..N_TOKENS).map(|_| rng.floats(elements, 1.0)).collect()
+/// The projections of a token.
+struct Token {
+    q: Vec<f32>,
+    k: Vec<f32>,
+    v: Vec<f32>,
 }
 
-/// Writes a token at a position; returns its turned query.
-fn write_token(style: &Style, caches: &mut Caches, qkv: &[f32], pos: u32) -> Vec<f32> {
-    let params = RoPEQKVWriteParams {
+/// As if out of a model.
+fn tokens() -> Vec<Token> {
+    let mut rng = Rng::new(5);
+    let mut heads = |n: u32| rng.floats((n * HEAD_DIM) as usize, 1.0);
+    let token = |_| Token {
+        q: heads(HEADS.0),
+        k: heads(HEADS.1),
+        v: heads(HEADS.1),
+    };
+    (0..N_TOKENS).map(token).collect()
+}
+
+/// Stores a token at a position; returns its turned query.
+fn store(style: &Style, pools: &mut Pools, token: &Token, position: u32) -> Vec<f32> {
+    let params = RopeStoreParams {
+        n_rows: 1,
+        n_heads: HEADS.0,
         n_kv_heads: HEADS.1,
         head_dim: HEAD_DIM,
-        max_seq_len: N_SLOTS,
-        pos,
+        page_shift: PAGES.page_shift,
+        table_stride: PAGES.table_stride,
+        n_pages: PAGES.n_pages,
+        n_sequences: PAGES.n_sequences,
         theta: 10000.0,
-        n_heads: HEADS.0,
-        k_elem_offset: HEADS.0 * HEAD_DIM,
-        v_elem_offset: (HEADS.0 + HEADS.1) * HEAD_DIM,
         freq_scale: 1.0,
         ..Default::default()
     };
-    let case = Case::new("write", &params, 0.0)
-        .bind(qkv)
-        .bind(&caches.k)
-        .bind(&caches.v)
+    let case = Case::new("store", &params, 0.0)
+        .bind(&token.q)
+        .bind(&token.k)
+        .bind(&token.v)
+        .bind(&pools.k)
+        .bind(&pools.v)
+        .bind(&[Row::at(0, position)])
+        .bind(&TABLE)
         .bind(&[f32::NAN]);
-    let written = case.expected(&style.write.row());
-    caches.k = bytemuck::cast_slice(written[1].1.as_ref()).to_vec();
-    caches.v = bytemuck::cast_slice(written[2].1.as_ref()).to_vec();
-    let turned: &[f32] = bytemuck::cast_slice(written[0].1.as_ref());
-    turned[..(HEADS.0 * HEAD_DIM) as usize].to_vec()
+    let written = case.expected(&style.store.row());
+    pools.k = bytemuck::cast_slice(written[1].1.as_ref()).to_vec();
+    pools.v = bytemuck::cast_slice(written[2].1.as_ref()).to_vec();
+    bytemuck::cast_slice(written[0].1.as_ref()).to_vec()
 }
 
 /// `freq_scale` 0 moves the keys without turning them back.
-fn shift(style: &Style, caches: &Caches, freq_scale: f32) -> Caches {
-    let params = KVCacheShiftParams {
+fn shift(style: &Style, pools: &Pools, freq_scale: f32) -> Pools {
+    let params = KVShiftParams {
+        sequence: 0,
         n_kv_heads: HEADS.1,
         head_dim: HEAD_DIM,
-        max_seq_len: N_SLOTS,
+        keep: KEEP,
         shift: SHIFT,
-        new_len: N_TOKENS - 1 - SHIFT,
+        new_len: N_TOKENS - 1 - SHIFT - KEEP,
+        page_shift: PAGES.page_shift,
+        table_stride: PAGES.table_stride,
+        n_pages: PAGES.n_pages,
+        n_sequences: PAGES.n_sequences,
         theta: 10000.0,
         freq_scale,
-        ..Default::default()
     };
     let case = Case::new("shift", &params, 0.0)
-        .bind(&caches.k)
-        .bind(&caches.v)
+        .bind(&pools.k)
+        .bind(&pools.v)
+        .bind(&TABLE)
         .bind(&[f32::NAN]);
     let written = case.expected(&style.shift.row());
-    Caches {
+    Pools {
         k: bytemuck::cast_slice(written[0].1.as_ref()).to_vec(),
         v: bytemuck::cast_slice(written[1].1.as_ref()).to_vec(),
     }
 }
 
-/// Decodes the last token at a position on top of what the caches hold.
-fn decode(style: &Style, mut caches: Caches, pos: u32) -> Vec<f32> {
-    let query = write_token(style, &mut caches, &tokens()[N_TOKENS as usize - 1], pos);
+/// Decodes the last token at a position on top of what the pools hold.
+fn decode(style: &Style, mut pools: Pools, position: u32) -> Vec<f32> {
+    let last = &tokens()[N_TOKENS as usize - 1];
+    let query = store(style, &mut pools, last, position);
     let params = AttentionParams {
-        seq_len: 1,
-        kv_seq_len: pos + 1,
-        head_dim: HEAD_DIM,
+        n_rows: 1,
         n_heads: HEADS.0,
         n_kv_heads: HEADS.1,
+        head_dim: HEAD_DIM,
+        page_shift: PAGES.page_shift,
+        table_stride: PAGES.table_stride,
+        n_pages: PAGES.n_pages,
+        n_sequences: PAGES.n_sequences,
         scale: 1.0,
-        kv_stride: N_SLOTS * HEAD_DIM,
         ..Default::default()
     };
     let case = Case::new("attend", &params, 0.0)
         .constants(Constants::none())
         .bind(&query)
-        .bind(&caches.k)
-        .bind(&caches.v)
+        .bind(&pools.k)
+        .bind(&pools.v)
         .bind(&vec![0f32; query.len()])
-        .bind(&[0u16]);
+        .bind(&[Row::at(0, position)])
+        .bind(&TABLE);
     let written = case.expected(&KernelId::FlashAttentionDecode.row());
     bytemuck::cast_slice(written[0].1.as_ref()).to_vec()
 }
@@ -134,14 +172,14 @@ fn largest_difference(a: &[f32], b: &[f32]) -> f32 {
 #[test]
 fn shift_then_decode_is_decode_on_the_shifted_prompt() {
     for style in &STYLES {
-        let all = tokens();
-        let prompt = &all[..N_TOKENS as usize - 1];
-        let (mut long, mut short) = (Caches::empty(), Caches::empty());
-        for (pos, token) in prompt.iter().enumerate() {
-            write_token(style, &mut long, token, pos as u32);
+        let prompt = &tokens()[..N_TOKENS as usize - 1];
+        let (mut long, mut short) = (Pools::empty(), Pools::empty());
+        for (position, token) in prompt.iter().enumerate() {
+            store(style, &mut long, token, position as u32);
         }
-        for (pos, token) in prompt[SHIFT as usize..].iter().enumerate() {
-            write_token(style, &mut short, token, pos as u32);
+        let (kept, after) = (&prompt[..KEEP as usize], &prompt[(KEEP + SHIFT) as usize..]);
+        for (position, token) in kept.iter().chain(after).enumerate() {
+            store(style, &mut short, token, position as u32);
         }
         let pos = N_TOKENS - 1 - SHIFT;
         let expected = decode(style, short, pos);

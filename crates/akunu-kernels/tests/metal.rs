@@ -7,7 +7,7 @@ use akunu_kernels::case::run_on;
 use akunu_kernels::device::{SharedBytes, SharedMemory};
 use akunu_kernels::metal::Order;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::{Device, Dispatch, KernelId, MetalDevice, PipelineKey, Plan};
+use akunu_kernels::{Device, KernelCall, KernelId, MetalDevice, PipelineKey, Program};
 use akunu_types::params::ElementwiseParams;
 
 fn device(order: Order) -> MetalDevice {
@@ -83,9 +83,12 @@ fn shared_memory_is_read_wherever_it_begins() {
             };
             let key = PipelineKey::plain(KernelId::VectorAdd);
             let bindings: Vec<Slice> = vec![x.into(), x.into(), y.into()];
-            let dispatch = Dispatch::new(&mut device, key, &params, bindings, "double");
-            let plan = Plan::check(vec![dispatch.expect("compiles")], 9).expect("sizes are right");
-            device.run_chain(&plan, 0, 10).expect("runs");
+            let double = KernelCall::new(key, &params, bindings, "double");
+            let program = Program::of_kernels(vec![double]);
+            let plan = device.load(&program).expect("it compiles and fits");
+            for _ in 0..10 {
+                device.run(plan, None).expect("runs");
+            }
             let mut sums = vec![0f32; COUNT];
             let bytes = bytemuck::cast_slice_mut(&mut sums);
             device.read(y, 0, bytes).expect("fits");

@@ -1,68 +1,58 @@
 //! Cases on a device: what passes, and what a faulty device is caught at.
 
-use akunu_kernels::case::{CaseError, run_on};
-use akunu_kernels::device::SharedBytes;
-use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{
-    Buffer, ChipConfig, Device, DeviceError, KernelId, PipelineId, PipelineKey, Plan,
-};
+mod watched;
 
-/// A device of twins that afterwards changes a byte of a binding: `offset` from its end.
-struct Faulty {
-    device: TwinDevice,
+use akunu_kernels::case::{CaseError, run_on};
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{Buffer, Checked, Device, DeviceError, KernelId, Op, PlanId, Program, Ticket};
+
+use self::watched::{Watch, Watched};
+
+/// Changes a byte of a binding after each run, `from_end` bytes from its end; without that, runs nothing.
+struct Fault {
     binding: usize,
     from_end: Option<usize>,
+    buffer: Option<Buffer>,
 }
 
-impl Device for Faulty {
-    fn name(&self) -> &'static str {
-        "faulty"
+impl Watch for Fault {
+    fn loaded(&mut self, program: &Program) {
+        let Op::Kernel(call) = &program.ops[0] else {
+            panic!("cases are of kernels")
+        };
+        self.buffer = Some(call.bindings[self.binding].buffer);
     }
-    fn chip(&self) -> &ChipConfig {
-        self.device.chip()
-    }
-    fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        self.device.allocate(bytes, label)
-    }
-    fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
-        self.device.share(bytes, label)
-    }
-    fn release(&mut self, buffer: Buffer) {
-        self.device.release(buffer);
-    }
-    fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.device.write(buffer, offset, bytes)
-    }
-    fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.device.read(buffer, offset, bytes)
-    }
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        self.device.pipeline(key)
-    }
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        if let Some(from_end) = self.from_end {
-            self.device.run_chain(plan, first, n)?;
-            let buffer = plan.dispatches()[0].bindings[self.binding].buffer;
-            return self.device.write(buffer, buffer.len - from_end, &[0x7f]);
-        }
-        Ok(())
+
+    fn submit(
+        &mut self,
+        device: &mut TwinDevice,
+        plan: PlanId,
+        step: Option<&Checked>,
+    ) -> Result<Ticket, DeviceError> {
+        let Some(from_end) = self.from_end else {
+            return Ok(Ticket::default());
+        };
+        let ticket = device.submit(plan, step)?;
+        let buffer = self.buffer.expect("it was loaded");
+        device.write(buffer, buffer.len - from_end, &[0x7f])?;
+        Ok(ticket)
     }
 }
 
 /// `y` of the first case of a kernel that adds `x` to `y`, and of one that overwrites it.
 fn run(kernel: KernelId, binding: usize, from_end: Option<usize>) -> Result<f64, CaseError> {
-    let mut device = Faulty {
-        device: TwinDevice::new(ChipConfig::m1()),
+    let mut device = Watched::new(Fault {
         binding,
         from_end,
-    };
+        buffer: None,
+    });
     let row = kernel.row();
     run_on(&mut device, kernel, &(row.cases)(row.dtype)[0])
 }
 
 #[test]
 fn a_device_of_twins_passes_every_case() {
-    let mut device = TwinDevice::new(ChipConfig::m1());
+    let mut device = TwinDevice::new();
     for kernel in [
         KernelId::VectorAdd,
         KernelId::KvCacheWrite,

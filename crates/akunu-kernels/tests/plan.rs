@@ -3,15 +3,17 @@
 use std::mem::offset_of;
 use std::sync::Arc;
 
-use akunu_kernels::plan::{Params, Slice};
+use akunu_kernels::pipeline::HostPipelines;
+use akunu_kernels::plan::{Params, Room, RowField, Slice};
+use akunu_kernels::step::Count;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{
-    Buffer, ChipConfig, Constant, Constants, Device, DeviceError, Dispatch, KernelId, Patch,
-    PipelineKey, Plan, PlanError,
+    Buffer, Constant, Constants, Counts, Device, DeviceError, KernelCall, KernelId, PipelineKey,
+    Plan, PlanError, Program,
 };
-use akunu_types::params::{AttentionParams, ElementwiseParams, RMSNormParams, RoPEParams};
+use akunu_types::params::{AdvanceRowsParams, AttentionParams, RMSNormParams};
 
-/// A device with x, weight and y of two rows of 8, and a dispatch that normalises them.
+/// A device with x, weight and y of two rows of 8, and a call that normalises them.
 struct Bench {
     device: TwinDevice,
     x: Buffer,
@@ -20,10 +22,11 @@ struct Bench {
 }
 
 const ROW_BYTES: usize = 8 * 4;
+const N_ROWS: usize = offset_of!(RMSNormParams, n_rows);
 
 impl Bench {
     fn new() -> Bench {
-        let mut device = TwinDevice::new(ChipConfig::m1());
+        let mut device = TwinDevice::new();
         let mut allocate = |bytes| device.allocate(bytes, "test").expect("host memory");
         let (x, weight) = (allocate(2 * ROW_BYTES), allocate(ROW_BYTES));
         let y = allocate(2 * ROW_BYTES);
@@ -39,20 +42,65 @@ impl Bench {
         vec![self.x.into(), self.weight.into(), self.y.into()]
     }
 
-    fn dispatch(&mut self, bindings: Vec<Slice>) -> Dispatch {
-        let params = RMSNormParams {
-            dim: 8,
-            eps: 1e-5,
-            n_rows: 2,
-            ..Default::default()
-        };
-        let key = PipelineKey::plain(KernelId::RmsNorm);
-        Dispatch::new(&mut self.device, key, &params, bindings, "test").expect("a twin exists")
+    /// The call on its own buffers.
+    fn call(&self) -> KernelCall {
+        normalise(self.slices())
     }
 
-    fn refusal(&mut self, bindings: Vec<Slice>) -> PlanError {
-        let dispatch = self.dispatch(bindings);
-        Plan::check(vec![dispatch], 0).expect_err("the plan is wrong")
+    fn write(&mut self, buffer: Buffer, values: &[f32]) {
+        let bytes = bytemuck::cast_slice(values);
+        self.device.write(buffer, 0, bytes).expect("fits");
+    }
+
+    fn read_y(&self) -> [f32; 16] {
+        let mut y = [0f32; 16];
+        let bytes = bytemuck::cast_slice_mut(&mut y);
+        self.device.read(self.y, 0, bytes).expect("fits");
+        y
+    }
+}
+
+fn normalise(bindings: Vec<Slice>) -> KernelCall {
+    let params = RMSNormParams {
+        dim: 8,
+        eps: 1e-5,
+        n_rows: 2,
+        ..Default::default()
+    };
+    KernelCall::new(
+        PipelineKey::plain(KernelId::RmsNorm),
+        &params,
+        bindings,
+        "test",
+    )
+}
+
+/// A plan of one call with room for these rows.
+fn plan(call: KernelCall, counts: Counts) -> Result<Plan, DeviceError> {
+    let room = Room {
+        counts,
+        ..Default::default()
+    };
+    Plan::make(vec![call], room, &mut HostPipelines::default())
+}
+
+/// What the check says of a call that is wrong.
+fn refusal(call: KernelCall) -> PlanError {
+    refusal_of_rows(call, Counts::default())
+}
+
+fn refusal_of_rows(call: KernelCall, counts: Counts) -> PlanError {
+    match plan(call, counts) {
+        Err(DeviceError::Plan(error)) => error,
+        Err(other) => panic!("not by the plan check: {other}"),
+        Ok(_) => panic!("the plan is wrong"),
+    }
+}
+
+fn singles(singles: u32) -> Counts {
+    Counts {
+        singles,
+        ..Default::default()
     }
 }
 
@@ -60,40 +108,48 @@ impl Bench {
 fn a_checked_plan_runs_and_writes_what_the_twin_says() {
     let mut bench = Bench::new();
     let x: Vec<f32> = (0..16).map(|i| i as f32).collect();
-    bench
-        .device
-        .write(bench.x, 0, bytemuck::cast_slice(&x))
-        .expect("fits");
-    bench
-        .device
-        .write(bench.weight, 0, bytemuck::cast_slice(&[2f32; 8]))
-        .expect("fits");
-    let dispatch = bench.dispatch(bench.slices());
-    let plan = Plan::check(vec![dispatch], 0).expect("sizes are right");
-    bench.device.run(&plan, 0).expect("runs");
+    bench.write(bench.x, &x);
+    bench.write(bench.weight, &[2f32; 8]);
+    let program = Program::of_kernels(vec![bench.call()]);
+    let plan = bench.device.load(&program).expect("sizes are right");
+    bench.device.run(plan, None).expect("runs");
 
-    let mut y = [0f32; 16];
-    bench
-        .device
-        .read(bench.y, 0, bytemuck::cast_slice_mut(&mut y))
-        .expect("fits");
     let mean_square = (0..8).map(|i| f64::from(i * i)).sum::<f64>() / 8.0;
     let expected = 2.0 * 7.0 / (mean_square + 1e-5).sqrt();
+    let found = bench.read_y()[7];
+    let error = (f64::from(found) - expected).abs();
+    assert!(error < 1e-6, "{found} instead of {expected}");
+}
+
+#[test]
+fn a_program_that_was_unloaded_stands_for_nothing() {
+    let mut bench = Bench::new();
+    let program = Program::of_kernels(vec![bench.call()]);
+    let plan = bench.device.load(&program).expect("sizes are right");
+    bench.device.unload(plan);
+    let gone = bench.device.run(plan, None).expect_err("it was unloaded");
     assert!(
-        (f64::from(y[7]) - expected).abs() < 1e-6,
-        "{} instead of {expected}",
-        y[7]
+        matches!(
+            gone,
+            DeviceError::Foreign {
+                what: "program",
+                ..
+            }
+        ),
+        "{gone}"
     );
 }
 
 #[test]
 fn a_buffer_that_is_one_byte_short_is_refused() {
     let mut bench = Bench::new();
-    let short = bench
-        .device
-        .allocate(2 * ROW_BYTES - 1, "short")
-        .expect("host memory");
-    let error = bench.refusal(vec![bench.x.into(), bench.weight.into(), short.into()]);
+    let short = bench.device.allocate(2 * ROW_BYTES - 1, "short");
+    let short = short.expect("host memory");
+    let error = refusal(normalise(vec![
+        bench.x.into(),
+        bench.weight.into(),
+        short.into(),
+    ]));
     assert!(
         matches!(
             error,
@@ -111,23 +167,18 @@ fn a_buffer_that_is_one_byte_short_is_refused() {
 #[test]
 fn an_offset_counts_against_the_buffer_and_must_be_aligned() {
     let mut bench = Bench::new();
-    let shifted = |offset| Slice {
-        buffer: bench.x,
-        offset,
+    let at = |buffer, offset| {
+        let x = Slice { buffer, offset };
+        normalise(vec![x, bench.weight.into(), bench.y.into()])
     };
-    let (far, odd) = (shifted(ROW_BYTES), shifted(2));
-    let error = bench.refusal(vec![far, bench.weight.into(), bench.y.into()]);
+    let error = refusal(at(bench.x, ROW_BYTES));
     assert!(
         matches!(error, PlanError::TooSmall { binding: "x", .. }),
         "{error}"
     );
 
-    let big = bench
-        .device
-        .allocate(4 * ROW_BYTES, "big")
-        .expect("host memory");
-    let odd = Slice { buffer: big, ..odd };
-    let error = bench.refusal(vec![odd, bench.weight.into(), bench.y.into()]);
+    let big = bench.device.allocate(4 * ROW_BYTES, "big");
+    let error = refusal(at(big.expect("host memory"), 2));
     assert!(
         matches!(
             error,
@@ -144,17 +195,15 @@ fn an_offset_counts_against_the_buffer_and_must_be_aligned() {
 #[test]
 fn writing_to_weights_or_over_an_input_is_refused() {
     let mut bench = Bench::new();
-    let mapped = bench
-        .device
-        .share(Arc::new(vec![0u8; 64]), "weights")
-        .expect("shared");
-    let error = bench.refusal(vec![bench.x.into(), bench.weight.into(), mapped.into()]);
+    let mapped = bench.device.share(Arc::new(vec![0u8; 64]), "weights");
+    let mapped = mapped.expect("shared");
+    let to = |y: Buffer| normalise(vec![bench.x.into(), bench.weight.into(), y.into()]);
+    let error = refusal(to(mapped));
     assert!(
         matches!(error, PlanError::ReadOnly { binding: "y", .. }),
         "{error}"
     );
-
-    let error = bench.refusal(vec![bench.x.into(), bench.weight.into(), bench.x.into()]);
+    let error = refusal(to(bench.x));
     assert!(
         matches!(error, PlanError::Overlap { a: "x", b: "y", .. }),
         "{error}"
@@ -162,9 +211,9 @@ fn writing_to_weights_or_over_an_input_is_refused() {
 }
 
 #[test]
-fn wrong_shapes_of_a_dispatch_are_refused() {
-    let mut bench = Bench::new();
-    let error = bench.refusal(vec![bench.x.into(), bench.weight.into()]);
+fn wrong_shapes_of_a_call_are_refused() {
+    let bench = Bench::new();
+    let error = refusal(normalise(vec![bench.x.into(), bench.weight.into()]));
     assert!(
         matches!(
             error,
@@ -177,19 +226,16 @@ fn wrong_shapes_of_a_dispatch_are_refused() {
         "{error}"
     );
 
-    let good = bench.dispatch(bench.slices());
-    let refuse = |dispatch: Dispatch| Plan::check(vec![dispatch], 0).expect_err("wrong");
-
-    let other = Params::of(&AttentionParams::default());
-    let error = refuse(Dispatch {
-        params: other,
+    let good = bench.call();
+    let error = refusal(KernelCall {
+        params: Params::of(&AttentionParams::default()),
         ..good.clone()
     });
     assert!(
         matches!(
             error,
             PlanError::ParamsSize {
-                found: 32,
+                found: 48,
                 wanted: 16,
                 ..
             }
@@ -197,12 +243,15 @@ fn wrong_shapes_of_a_dispatch_are_refused() {
         "{error}"
     );
 
-    let error = refuse(good.clone().patched(Patch::position(16)));
+    // The last bytes of the params, and one byte further.
+    let field = |offset| good.clone().with_rows([RowField::new(offset, Count::Rows)]);
+    assert!(plan(field(12), singles(2)).is_ok());
+    let error = refusal(field(13));
     assert!(
         matches!(
             error,
-            PlanError::PatchRange {
-                end: 20,
+            PlanError::RowField {
+                end: 17,
                 size: 16,
                 ..
             }
@@ -210,110 +259,115 @@ fn wrong_shapes_of_a_dispatch_are_refused() {
         "{error}"
     );
 
-    let constants = Constants::none().with_u32(Constant::HeadDim, 64);
-    let error = refuse(Dispatch {
-        constants,
-        ..good.clone()
-    });
+    let mut other = good.clone();
+    other.key.constants = Constants::none().with_u32(Constant::HeadDim, 64);
+    let error = refusal(other);
     assert!(
         matches!(error, PlanError::UnknownConstant { .. }),
         "{error}"
     );
 
-    let mut launch = good.launch;
-    launch.threads = [1025, 1, 1];
-    let error = refuse(Dispatch { launch, ..good });
+    // No rows are nothing to launch.
+    let error = refusal(good.with_rows([RowField::new(N_ROWS, Count::Rows)]));
     assert!(matches!(error, PlanError::Launch { .. }), "{error}");
 }
 
-/// The plan is checked at its largest position: a patch that makes the kernel touch more is caught.
+/// A plan is checked for as many rows as it has room for, and takes fewer.
 #[test]
-fn the_largest_position_decides() {
+fn a_full_step_decides() {
     let mut bench = Bench::new();
-    let rows = offset_of!(RMSNormParams, n_rows);
-    let dispatch = bench
-        .dispatch(bench.slices())
-        .patched(Patch::position(rows));
-    assert!(Plan::check(vec![dispatch.clone()], 2).is_ok());
-    let error = Plan::check(vec![dispatch.clone()], 3).expect_err("three rows do not fit");
+    let call = bench.call().with_rows([RowField::new(N_ROWS, Count::Rows)]);
+    assert!(plan(call.clone(), singles(2)).is_ok());
+    let error = refusal_of_rows(call.clone(), singles(3));
     assert!(
         matches!(
             error,
             PlanError::TooSmall {
                 binding: "x",
-                position: 3,
+                needed: 96,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    // As many rows, of which the kernel counts every one twice.
+    let twice = bench
+        .call()
+        .with_rows([RowField::times(N_ROWS, Count::Rows, 2)]);
+    let error = refusal_of_rows(twice, singles(2));
+    assert!(
+        matches!(
+            error,
+            PlanError::TooSmall {
+                binding: "x",
+                needed: 128,
                 ..
             }
         ),
         "{error}"
     );
 
-    let plan = Plan::check(vec![dispatch], 2).expect("two rows fit");
-    let error = bench
-        .device
-        .run_chain(&plan, 1, 3)
-        .expect_err("position 3 was not checked");
-    assert!(
-        matches!(
-            error,
-            DeviceError::Position {
-                position: 3,
-                max: 2
-            }
-        ),
-        "{error}"
+    // The number of rows in the params counts for nothing.
+    bench.write(bench.x, &[1.0; 16]);
+    bench.write(bench.weight, &[1.0; 8]);
+    let program = Program {
+        room: singles(1),
+        ..Program::of_kernels(vec![call])
+    };
+    let plan = bench.device.load(&program).expect("one row fits");
+    bench.device.run(plan, None).expect("runs");
+    assert_eq!(
+        bench.read_y().map(|y| y != 0.0),
+        [[true; 8], [false; 8]].concat()[..]
     );
 }
 
-/// A dispatch that is ahead of the run is checked where it will be, not where the run is.
+/// Each number of rows, in its field and in no other.
 #[test]
-fn a_dispatch_that_is_ahead_is_checked_as_far_ahead() {
-    let mut bench = Bench::new();
-    let rows = Patch::position(offset_of!(RMSNormParams, n_rows));
-    let dispatch = bench.dispatch(bench.slices()).patched(rows.ahead(1));
-    assert!(Plan::check(vec![dispatch.clone()], 1).is_ok());
-    let error = Plan::check(vec![dispatch], 2).expect_err("three rows do not fit");
-    assert!(matches!(error, PlanError::TooSmall { .. }), "{error}");
-}
-
-#[test]
-fn a_patch_writes_its_fields_and_no_others() {
-    let params = Params::of(&AttentionParams {
-        seq_len: 1,
-        scale: 0.5,
-        ..Default::default()
-    });
-    let patched = Patch::length(offset_of!(AttentionParams, kv_seq_len), 1).apply(&params, 41);
-    let read: AttentionParams = bytemuck::pod_read_unaligned(patched.as_bytes());
-    assert_eq!(
-        read,
-        AttentionParams {
-            seq_len: 1,
-            kv_seq_len: 42,
-            scale: 0.5,
-            ..Default::default()
+fn rows_are_written_to_their_fields_and_to_no_others() {
+    let bytes = |len| {
+        Buffer {
+            id: len as u32,
+            generation: 0,
+            len,
+            writable: true,
         }
-    );
-
-    let params = Params::of(&RoPEParams {
-        theta: 1e4,
+        .into()
+    };
+    let params = AdvanceRowsParams {
+        n_rows: 1,
+        chosen_stride: 100,
+        max_steps: 1,
         ..Default::default()
-    });
-    let patched = Patch::position(offset_of!(RoPEParams, pos_offset)).apply(&params, 7);
-    let read: RoPEParams = bytemuck::pod_read_unaligned(patched.as_bytes());
-    assert_eq!(
-        read,
-        RoPEParams {
-            pos_offset: 7,
-            theta: 1e4,
-            ..Default::default()
-        }
-    );
-
-    let both = Patch::position_and_length(0, 4, 3);
-    for (patch, wanted) in [(both, (9, 12)), (both.ahead(5), (14, 17))] {
-        let patched = patch.apply(&Params::of(&ElementwiseParams::default()), 9);
-        let read: ElementwiseParams = bytemuck::pod_read_unaligned(patched.as_bytes());
-        assert_eq!((read.count, read._pad0), wanted);
+    };
+    let room = Counts {
+        singles: 9,
+        run: 20,
+        outputs: 11,
+    };
+    let counts = Counts {
+        singles: 5,
+        run: 7,
+        outputs: 6,
+    };
+    for (count, times, full, some) in [
+        (Count::Rows, 1, 29, 12),
+        (Count::Singles, 1, 9, 5),
+        (Count::Run, 2, 40, 14),
+        (Count::Outputs, 3, 33, 18),
+    ] {
+        let field = RowField::times(offset_of!(AdvanceRowsParams, n_rows), count, times);
+        let key = PipelineKey::plain(KernelId::AdvanceRows);
+        let bindings = vec![bytes(40 * 32), bytes(40 * 4), bytes(100 * 4)];
+        let call = KernelCall::new(key, &params, bindings, "test").with_rows([field]);
+        let plan = plan(call, room).expect("sizes are right");
+        let dispatch = &plan.dispatches()[0];
+        assert!(!dispatch.is_fixed());
+        let wanted = |n_rows| Params::of(&AdvanceRowsParams { n_rows, ..params });
+        assert_eq!(dispatch.params, wanted(full), "{count:?}");
+        assert_eq!(dispatch.params_for(&counts), wanted(some), "{count:?}");
     }
+    let bench = Bench::new();
+    let fixed = plan(bench.call(), room).expect("sizes are right");
+    assert!(fixed.dispatches()[0].is_fixed());
 }

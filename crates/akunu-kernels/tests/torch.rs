@@ -4,7 +4,7 @@
 
 use akunu_kernels::case::Case;
 use akunu_kernels::{Constant, Constants, KernelId};
-use akunu_types::params::{AttentionParams, RMSNormParams, RoPEParams, SoftmaxParams};
+use akunu_types::params::{AttentionParams, RMSNormParams, RoPEParams, Row, SoftmaxParams};
 use half::f16;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -56,30 +56,68 @@ struct Attention {
     o: Vec<f32>,
 }
 
+impl Attention {
+    /// What each query sees: all keys, or those up to its own.
+    fn rows(&self) -> Vec<Row> {
+        let length = |query| {
+            let unseen = if self.causal {
+                self.n_queries - 1 - query
+            } else {
+                0
+            };
+            self.n_keys - unseen
+        };
+        let row = |query| Row {
+            length: length(query),
+            ..Row::at(0, query)
+        };
+        (0..self.n_queries).map(row).collect()
+    }
+
+    /// Keys or values (n_kv_heads, n_keys, head_dim) in one page of 32 slots.
+    fn page(&self, values: &[f32]) -> Vec<f16> {
+        let slots = values.chunks_exact((self.n_keys * self.head_dim) as usize);
+        let padding = ((32 - self.n_keys) * self.head_dim) as usize;
+        slots
+            .flat_map(|head| [halves(head), vec![f16::NAN; padding]].concat())
+            .collect()
+    }
+
+    /// The fixture has heads of queries, the kernel rows of heads.
+    fn rows_of_heads(&self, values: &[f32]) -> Vec<f32> {
+        let head_dim = self.head_dim as usize;
+        let at = |query: u32, head: u32| (head * self.n_queries + query) as usize * head_dim;
+        let of_row =
+            |query| (0..self.n_heads).flat_map(move |head| &values[at(query, head)..][..head_dim]);
+        (0..self.n_queries).flat_map(of_row).copied().collect()
+    }
+}
+
 #[test]
 fn attention_is_scaled_dot_product_attention() {
     for f in fixtures::<Attention>("attention") {
         let params = AttentionParams {
-            seq_len: f.n_queries,
-            kv_seq_len: f.n_keys,
-            head_dim: f.head_dim,
+            n_rows: f.n_queries,
             n_heads: f.n_heads,
             n_kv_heads: f.n_kv_heads,
+            head_dim: f.head_dim,
+            page_shift: 5,
+            table_stride: 1,
+            n_pages: 1,
+            n_sequences: 1,
             scale: 1.0 / (f.head_dim as f32).sqrt(),
             ..Default::default()
         };
-        let constants = Constants::none()
-            .with_bool(Constant::NonCausal, !f.causal)
-            .with_u32(Constant::Window, f.window);
         let case = Case::new(&f.name, &params, 0.0)
-            .constants(constants)
-            .bind(&f.q)
-            .bind(&halves(&f.k))
-            .bind(&halves(&f.v))
+            .constants(Constants::none().with_u32(Constant::Window, f.window))
+            .bind(&f.rows_of_heads(&f.q))
+            .bind(&f.page(&f.k))
+            .bind(&f.page(&f.v))
             .bind(&vec![f32::NAN; f.q.len()])
-            .bind(&[0u16]);
+            .bind(&f.rows())
+            .bind(&[0u32]);
         let found = output(KernelId::FlashAttentionDecode, &case);
-        assert_close(&found, &f.o, &f.name, TOLERANCE);
+        assert_close(&found, &f.rows_of_heads(&f.o), &f.name, TOLERANCE);
     }
 }
 

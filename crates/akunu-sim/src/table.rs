@@ -233,6 +233,8 @@ fn buffer_fits(
         Element::U32 => scalar == "uint" || element == "uint32_t",
         Element::U16 => scalar == "ushort" || element == "uint16_t",
         Element::Weight => true,
+        Element::Row => element == "Row",
+        Element::Rule => element == "SamplingRule",
     };
     let writes = access == msl::Access::ReadWrite;
     type_fits && space == AddressSpace::Device && writes == binding.access.writes()

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use akunu_gguf::GgufFile;
-use akunu_kernels::{ChipConfig, Constants, Device, Dispatch, KernelId, PipelineKey, Plan};
+use akunu_kernels::{ChipConfig, Device, KernelCall, KernelId, PipelineKey, Program};
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::params::{ElementwiseParams, GEMMParams};
 use akunu_types::{DType, SharedStruct};
@@ -65,11 +65,11 @@ fn run<P: SharedStruct>(
     }
     let output = device.allocate(output_bytes, "output").expect("memory");
     bindings.push(output.into());
-    let constants = Constants::none();
-    let key = PipelineKey { kernel, constants };
-    let dispatch = Dispatch::new(device, key, params, bindings, "test").expect("it compiles");
-    let plan = Plan::check(vec![dispatch], 0).expect("a good plan");
-    device.run(&plan, 0).expect("it runs");
+    let call = KernelCall::new(PipelineKey::plain(kernel), params, bindings, "test");
+    let plan = device.load(&Program::of_kernels(vec![call]));
+    let plan = plan.expect("it compiles and fits");
+    device.run(plan, None).expect("it runs");
+    device.unload(plan);
     let mut bytes = vec![0; output_bytes];
     device.read(output, 0, &mut bytes).expect("it is there");
     bytes

@@ -13,6 +13,11 @@ pub enum TokenizerError {
     /// The chat template of the file cannot be used.
     #[error(transparent)]
     Template(#[from] crate::TemplateError),
+    /// A conversation that leaves no character to mark its texts with.
+    #[error(
+        "the messages have a control token's text and every noncharacter from U+FDD0 to U+FDEF, one of which is needed to tell that text from the template's own"
+    )]
+    NoMarker,
     /// The algorithm of the vocabulary is not one of ours.
     #[error("`tokenizer.ggml.model` is `{name}`, which is not supported; supported are {known}")]
     UnknownModel {

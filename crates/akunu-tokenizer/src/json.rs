@@ -1,5 +1,6 @@
 //! Tokenizers from the files beside a safetensors model: `tokenizer.json` and `tokenizer_config.json`.
 
+mod encoder;
 mod merges;
 
 use crate::error::TokenizerError;
@@ -7,13 +8,15 @@ use crate::pieces::Pieces;
 use crate::special;
 use crate::spelling::Spelling;
 use crate::texts::Texts;
-use crate::tokenizer::{Encoder, JsonEncoder, Tokenizer};
+use crate::tokenizer::{Encoder, Tokenizer};
 use crate::vocabulary::{MAX_TOKENS, SpecialIds, TokenKind};
+pub(crate) use encoder::JsonEncoder;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
+use tokenizers::AddedToken;
 
 /// The most bytes of a file that are read. Gemma 3's `tokenizer.json` has 33 million.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -106,6 +109,7 @@ impl Tokenizer {
             .map_err(|error| json_error(path, error))?;
         let (spelling, strips_first_space) =
             spelling(&pipeline).map_err(|reason| json_error(path, reason))?;
+        make_ends_special(&mut pipeline).map_err(|reason| json_error(path, reason))?;
         let pieces = spell_all(&pipeline, spelling).map_err(|reason| json_error(path, reason))?;
         let special = special_ids(&pipeline, config);
         let end_ids = special::end_of_generation(&special, |text| pipeline.token_to_id(text));
@@ -117,11 +121,22 @@ impl Tokenizer {
                 _ => end_ids,
             },
             strips_first_space,
-            encoder: Encoder::Json(Box::new(JsonEncoder {
-                pipeline,
-                without_special: OnceLock::new(),
-            })),
+            encoder: Encoder::Json(Box::new(JsonEncoder::new(pipeline))),
+            controls: OnceLock::new(),
         })
+    }
+}
+
+/// A token that ends answers is a control token, even where the file calls it text.
+fn make_ends_special(pipeline: &mut tokenizers::Tokenizer) -> tokenizers::Result<()> {
+    let added = pipeline.get_added_tokens_decoder().into_values();
+    let ends: Vec<AddedToken> = added
+        .filter(|token| !token.special && special::END_TEXTS.contains(&token.content.as_str()))
+        .map(|token| token.special(true))
+        .collect();
+    match ends.is_empty() {
+        true => Ok(()),
+        false => pipeline.add_special_tokens(ends).map(|_| ()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! * [`Tokenizer`]: from the metadata of a GGUF file, or from a `tokenizer.json`.
 //! * [`DecodeStream`]: text from tokens as they come, in whole characters.
 //! * [`ChatTemplate`]: a conversation as the text that a model was trained on.
+//! * [`Tokenizer::render`]: the same as [`PromptPart`]s, of which only the template writes control tokens.
 //! * [`Vocabulary`]: what a GGUF file says, checked.
 //!
 //! `tokenizer.json` and WordPiece are pipelines of the `tokenizers` crate. The BPE of GGUF vocabularies is
@@ -15,9 +16,11 @@ mod bpe;
 mod cutter;
 mod error;
 mod json;
+mod marker;
 pub mod merges;
 mod pieces;
 pub mod pretokenizer;
+mod prompt;
 mod sentencepiece;
 mod special;
 mod spelling;
@@ -32,6 +35,7 @@ mod wordpiece;
 
 pub use error::TokenizerError;
 pub use json::TokenizerConfig;
+pub use prompt::PromptPart;
 pub use stream::DecodeStream;
 pub use template::{ChatTemplate, Message, RenderOptions, TemplateError};
 pub use tokenizer::{EncodeOptions, Tokenizer};

@@ -4,6 +4,7 @@ use crate::error::TokenizerError;
 use crate::texts::Texts;
 use crate::vocabulary::{SpecialIds, TokenKind, Vocabulary};
 use aho_corasick::{AhoCorasick, MatchKind};
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The most bytes that all special tokens of a vocabulary may have. Gemma's have some 80,000.
@@ -126,6 +127,11 @@ impl Splitter {
             false => self.user_defined.split(text),
         }
     }
+
+    /// Every special token in a text, and where it stands.
+    pub fn find_all(&self, text: &str) -> impl Iterator<Item = (Range<usize>, u32)> {
+        self.all.find(text)
+    }
 }
 
 impl Finder {
@@ -167,17 +173,22 @@ impl Finder {
         }
     }
 
+    fn find(&self, text: &str) -> impl Iterator<Item = (Range<usize>, u32)> {
+        let found = self.automaton().into_iter();
+        let found = found.flat_map(move |automaton| automaton.find_iter(text));
+        found.filter_map(|found| {
+            let id = self.ids.get(found.pattern().as_usize())?;
+            Some((found.range(), *id))
+        })
+    }
+
     fn split<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {
         let mut fragments = Vec::new();
         let mut done = 0;
-        let automaton = self.automaton();
-        for found in automaton.iter().flat_map(|finder| finder.find_iter(text)) {
-            let Some(id) = self.ids.get(found.pattern().as_usize()) else {
-                continue;
-            };
-            fragments.extend(text_fragment(&text[done..found.start()]));
-            fragments.push(Fragment::Token(*id));
-            done = found.end();
+        for (place, id) in self.find(text) {
+            fragments.extend(text_fragment(&text[done..place.start]));
+            fragments.push(Fragment::Token(id));
+            done = place.end;
         }
         fragments.extend(text_fragment(&text[done..]));
         fragments

@@ -1,5 +1,7 @@
 //! Decoding token by token.
 
+use std::ops::Deref;
+
 use crate::tokenizer::Tokenizer;
 
 /// Turns tokens into text as they come, and never cuts a character in two.
@@ -8,14 +10,17 @@ use crate::tokenizer::Tokenizer;
 /// comes. Bytes that can never become a character are replaced by U+FFFD. Control tokens are silent.
 ///
 /// Text is given out as it stands in the vocabulary: an answer that begins with a space keeps it.
+///
+/// It borrows the tokenizer, or shares it: `T` is a reference or an [`Arc`](std::sync::Arc).
 #[derive(Debug)]
-pub struct DecodeStream<'t> {
-    tokenizer: &'t Tokenizer,
+pub struct DecodeStream<T> {
+    tokenizer: T,
     pending: Vec<u8>,
 }
 
-impl<'t> DecodeStream<'t> {
-    pub(crate) fn new(tokenizer: &'t Tokenizer) -> DecodeStream<'t> {
+impl<T: Deref<Target = Tokenizer>> DecodeStream<T> {
+    /// A stream that has seen no token.
+    pub fn new(tokenizer: T) -> DecodeStream<T> {
         DecodeStream {
             tokenizer,
             pending: Vec::new(),

@@ -2,7 +2,10 @@
 
 use crate::bpe::Bpe;
 use crate::error::TokenizerError;
+use crate::json::JsonEncoder;
+use crate::marker::Controls;
 use crate::pieces::Pieces;
+use crate::prompt::PromptPart;
 use crate::sentencepiece::SentencePiece;
 use crate::special::{self, Fragment, Splitter};
 use crate::spelling::{SPACE, Spelling};
@@ -10,6 +13,7 @@ use crate::stream::DecodeStream;
 use crate::vocabulary::{Algorithm, SpecialIds, Vocabulary};
 use crate::wordpiece;
 use akunu_gguf::Metadata;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// How to encode.
@@ -18,7 +22,7 @@ pub struct EncodeOptions {
     /// Put the tokens around the text that the model expects, such as BOS.
     pub add_special: bool,
     /// Read control tokens such as `<|im_end|>` in the text as tokens. Leave this off for text that is
-    /// not trusted: its author could otherwise end the turn.
+    /// not trusted: its author could otherwise end the turn. Conversations have [`Tokenizer::render`].
     pub parse_special: bool,
 }
 
@@ -42,6 +46,8 @@ pub struct Tokenizer {
     pub(crate) end_ids: Vec<u32>,
     /// A space that decoding takes off the front, because encoding put it there.
     pub(crate) strips_first_space: bool,
+    /// See [`Tokenizer::render`].
+    pub(crate) controls: OnceLock<Controls>,
 }
 
 /// What turns text into ids.
@@ -71,14 +77,6 @@ enum Model {
     WordPiece(Box<tokenizers::Tokenizer>),
 }
 
-/// The `tokenizers` crate does everything.
-#[derive(Debug)]
-pub(crate) struct JsonEncoder {
-    pub pipeline: tokenizers::Tokenizer,
-    /// The same, but blind for special tokens; made when first needed.
-    pub without_special: OnceLock<tokenizers::Tokenizer>,
-}
-
 impl Tokenizer {
     /// Builds the tokenizer that a GGUF file describes.
     pub fn from_gguf(metadata: &Metadata) -> Result<Tokenizer, TokenizerError> {
@@ -105,6 +103,7 @@ impl Tokenizer {
             encoder: Encoder::Gguf(Box::new(GgufEncoder::new(vocabulary)?)),
             special,
             end_ids,
+            controls: OnceLock::new(),
         })
     }
 
@@ -130,7 +129,7 @@ impl Tokenizer {
     }
 
     /// Decodes token by token.
-    pub fn stream(&self) -> DecodeStream<'_> {
+    pub fn stream(&self) -> DecodeStream<&Tokenizer> {
         DecodeStream::new(self)
     }
 
@@ -189,6 +188,24 @@ impl Tokenizer {
     }
 }
 
+impl Encoder {
+    /// The ids of the parts of a prompt.
+    pub(crate) fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
+        match self {
+            Encoder::Gguf(encoder) => encoder.encode_parts(parts),
+            Encoder::Json(encoder) => encoder.encode_parts(parts),
+        }
+    }
+
+    /// The special tokens in a text and where they stand, user-defined ones among them.
+    pub(crate) fn find_special(&self, text: &str) -> Vec<(Range<usize>, u32)> {
+        match self {
+            Encoder::Gguf(encoder) => encoder.splitter.find_all(text).collect(),
+            Encoder::Json(encoder) => encoder.find_special(text),
+        }
+    }
+}
+
 impl GgufEncoder {
     fn new(vocabulary: Vocabulary) -> Result<GgufEncoder, TokenizerError> {
         let last = match vocabulary.algorithm {
@@ -215,16 +232,36 @@ impl GgufEncoder {
     fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         ids.extend(self.prefix.filter(|_| options.add_special));
+        let fragments = self.splitter.split(text, options.parse_special);
+        self.encode_fragments(fragments, &mut ids)?;
+        ids.extend(self.suffix.filter(|_| options.add_special));
+        Ok(ids)
+    }
+
+    fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
+        let fragments = parts.iter().flat_map(|part| match part {
+            PromptPart::Control(id) => vec![Fragment::Token(*id)],
+            PromptPart::Text(text) => self.splitter.split(text, false),
+        });
+        let mut ids = Vec::new();
+        self.encode_fragments(fragments, &mut ids)?;
+        Ok(ids)
+    }
+
+    fn encode_fragments<'t>(
+        &self,
+        fragments: impl IntoIterator<Item = Fragment<'t>>,
+        ids: &mut Vec<u32>,
+    ) -> Result<(), TokenizerError> {
         let mut after_token = true;
-        for fragment in self.splitter.split(text, options.parse_special) {
+        for fragment in fragments {
             match fragment {
                 Fragment::Token(id) => ids.push(id),
-                Fragment::Text(text) => self.encode_text(text, after_token, &mut ids)?,
+                Fragment::Text(text) => self.encode_text(text, after_token, ids)?,
             }
             after_token = matches!(fragment, Fragment::Token(_));
         }
-        ids.extend(self.suffix.filter(|_| options.add_special));
-        Ok(ids)
+        Ok(())
     }
 
     /// Text without special tokens; `after_token` when it begins the whole or follows one.
@@ -251,21 +288,7 @@ impl GgufEncoder {
     }
 }
 
-impl JsonEncoder {
-    fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
-        let pipeline = match options.parse_special {
-            true => &self.pipeline,
-            false => self.without_special.get_or_init(|| {
-                let mut pipeline = self.pipeline.clone();
-                pipeline.set_encode_special_tokens(true);
-                pipeline
-            }),
-        };
-        run(pipeline, text, options.add_special)
-    }
-}
-
-fn run(
+pub(crate) fn run(
     pipeline: &tokenizers::Tokenizer,
     text: &str,
     add_special: bool,

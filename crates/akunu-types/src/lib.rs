@@ -8,6 +8,7 @@
 //! * [`layout`]: a description of each struct (names, types, offsets, comments) as data. The C++ /
 //!   MSL header `kernels/ShaderTypes.h` is generated from it, and the parity check compares it with
 //!   what a C++ compiler says.
+//! * [`kv_format`]: how keys and values are stored.
 //! * [`rope`]: the table of divisors that the RoPE kernels read.
 //!
 //! Rust owns these layouts. Every struct is `#[repr(C)]`, has no hidden padding (bytemuck's `Pod`
@@ -24,9 +25,11 @@
 
 pub mod block;
 pub mod dtype;
+pub mod kv_format;
 pub mod layout;
 pub mod params;
 pub mod rope;
 
 pub use dtype::DType;
+pub use kv_format::KvFormat;
 pub use layout::{FieldLayout, Scalar, SharedStruct, StructLayout};

@@ -3,8 +3,9 @@
 //! Rules: `u32` and `f32` fields only, explicit `_pad` words, a size that is a multiple of 16.
 //! Counts and strides are in elements unless a comment says bytes.
 //!
-//! Names, sizes and offsets are those of the reference system; some of its padding has a meaning
-//! here, so that launch geometry and the bytes a kernel touches follow from the params alone.
+//! Names, sizes and offsets are those of the reference system wherever a kernel knows nothing of positions; some of its
+//! padding has a meaning here, so that launch geometry and the bytes a kernel touches follow from the params alone. What
+//! changes from token to token lies in device memory ([`Row`], [`SamplingRule`]), which the reference has not.
 
 mod attention;
 mod conv;
@@ -14,16 +15,18 @@ mod kv_cache;
 mod matmul;
 mod norm;
 mod rope;
+mod rows;
 mod sampling;
 
 pub use attention::{AttentionParams, LogitSoftcapParams, SoftmaxParams};
 pub use conv::Conv1DParams;
 pub use elementwise::{ElementwiseParams, HeadRearrangeParams, MatrixParams, QKVSplitParams};
 pub use embedding::{EmbeddingParams, PosEmbedParams};
-pub use kv_cache::{KVCacheShiftParams, KVCacheWriteParams};
+pub use kv_cache::{KVCacheWriteParams, KVShiftParams};
 pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams};
 pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
-pub use rope::{RoPEBatchKVWriteParams, RoPEParams, RoPEQKVWriteParams};
+pub use rope::{RoPEParams, RopeStoreParams};
+pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams,
     TemperatureScaleParams, TokenSuppressParams, TopKParams,
@@ -42,8 +45,8 @@ pub const ALL: &[StructLayout] = &[
     RoPEParams::LAYOUT,
     EmbeddingParams::LAYOUT,
     KVCacheWriteParams::LAYOUT,
-    RoPEQKVWriteParams::LAYOUT,
-    KVCacheShiftParams::LAYOUT,
+    RopeStoreParams::LAYOUT,
+    KVShiftParams::LAYOUT,
     HeadNormParams::LAYOUT,
     GEMVHeadNormParams::LAYOUT,
     TemperatureScaleParams::LAYOUT,
@@ -60,8 +63,11 @@ pub const ALL: &[StructLayout] = &[
     TopKParams::LAYOUT,
     GumbelTopKParams::LAYOUT,
     TokenSuppressParams::LAYOUT,
-    RoPEBatchKVWriteParams::LAYOUT,
     LogitSoftcapParams::LAYOUT,
+    Row::LAYOUT,
+    SamplingRule::LAYOUT,
+    AdvanceRowsParams::LAYOUT,
+    GatherRowsParams::LAYOUT,
 ];
 
 #[cfg(test)]
@@ -76,19 +82,15 @@ mod tests {
         let reference = [
             ("GEMMParams", 32),
             ("ElementwiseParams", 16),
-            ("AttentionParams", 32),
             ("RMSNormParams", 16),
             ("LayerNormParams", 16),
             ("SoftmaxParams", 16),
             ("RoPEParams", 32),
             ("EmbeddingParams", 16),
             ("KVCacheWriteParams", 32),
-            ("RoPEQKVWriteParams", 48),
-            ("KVCacheShiftParams", 32),
             ("HeadNormParams", 32),
             ("GEMVHeadNormParams", 32),
             ("TemperatureScaleParams", 16),
-            ("RepetitionPenaltyParams", 16),
             ("MLXParams", 48),
             ("Conv1DParams", 32),
             ("GEMVKVParams", 32),

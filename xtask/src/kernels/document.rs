@@ -37,6 +37,8 @@ pub fn bindings(row: &KernelRow) -> Vec<String> {
         Element::U32 => "uint",
         Element::U16 => "ushort",
         Element::Weight => "weight",
+        Element::Row => "Row",
+        Element::Rule => "SamplingRule",
     };
     let arrow = |access| match access {
         Access::Read => "",

@@ -7,9 +7,15 @@ use std::process::Command;
 
 /// The arrows of the crate map. A crate may know those it points at, and those that they may know.
 const ARROWS: &[(&str, &[&str])] = &[
+    ("akunu-cli", &["akunu", "akunu-sim", "akunu-fetch"]),
     (
-        "akunu-cli",
-        &["akunu-engine", "akunu-cpu", "akunu-sim", "akunu-fetch"],
+        "akunu",
+        &[
+            "akunu-engine",
+            "akunu-cpu",
+            "akunu-kernels",
+            "akunu-tokenizer",
+        ],
     ),
     (
         "akunu-engine",

@@ -10,12 +10,15 @@ const ALLOWED: [&str; 4] = [
     "crates/akunu-cpu/",
     "crates/akunu-sim/",
 ];
+/// A bench that counts allocations is an allocator itself; the crate it measures still forbids `unsafe`.
+const COUNTING: &str = "crates/akunu-engine/benches/scheduler.rs";
 const FORBID: &str = "#![forbid(unsafe_code)]";
 
 fn violations(files: &[TextFile]) -> Vec<String> {
     let rust = || files.iter().filter(|file| file.path.ends_with(".rs"));
     let misplaced = rust()
         .filter(|file| !ALLOWED.iter().any(|allowed| file.path.starts_with(allowed)))
+        .filter(|file| file.path != COUNTING)
         .filter(|file| has_word(&code_only(&file.text), "unsafe"))
         .map(|file| format!("{}: unsafe is not allowed here", file.path));
     let unguarded = rust()

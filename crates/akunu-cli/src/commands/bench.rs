@@ -10,12 +10,13 @@ mod speed_test;
 use super::Run;
 use crate::device::{DeviceArgs, usable_threads};
 use crate::failure::Failure;
+use crate::kv::KvArgs;
 use crate::models;
 use crate::progress;
 use crate::running::warn_beyond_training;
+use akunu::Model;
 use akunu_cpu::bandwidth::measure_bandwidth;
 use akunu_cpu::{default_threads, measure_barrier};
-use akunu_engine::Model;
 use akunu_gguf::WeightStore;
 use clap::Parser;
 use report::{Group, Outcome, Report};
@@ -37,6 +38,8 @@ pub struct BenchCommand {
     model: String,
     #[command(flatten)]
     device: DeviceArgs,
+    #[command(flatten)]
+    kv: KvArgs,
     /// Tokens of the prompts, separated by commas; 0 for none
     #[arg(
         short,
@@ -51,12 +54,12 @@ pub struct BenchCommand {
     /// Tokens of context before those that are written, separated by commas
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "0")]
     depth: Vec<u32>,
-    /// Numbers of sequences that write at once, 1 to 16, separated by commas [default: none]
+    /// Numbers of sequences that write at once, 1 to 256, separated by commas [default: none]
     #[arg(
         long,
         value_name = "N,…",
         value_delimiter = ',',
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(akunu_engine::MAX_SEQUENCES))
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(akunu::MAX_SEQUENCES))
     )]
     batch: Vec<u32>,
     /// Numbers of threads to try, separated by commas, none above the number of cores [default: one for
@@ -132,7 +135,8 @@ impl BenchCommand {
         let device = self.device.open(threads)?;
         let threads = threads.unwrap_or_else(default_threads);
         let name = device.name();
-        let model = Model::load(path, device)?;
+        let device = akunu::Device::Custom(device);
+        let model = Model::open_with(path, device, self.kv.options())?;
         let tests = self.tests();
         let context = tests.iter().map(Test::context).max().unwrap_or(1);
         let mut bench = Bench::new(&model, context)?;

@@ -7,8 +7,6 @@ mod quoted;
 mod saved;
 mod settings;
 mod slash;
-mod turns;
-mod window;
 
 use super::Run;
 use crate::failure::Failure;
@@ -17,11 +15,10 @@ use crate::running::{Loaded, ModelArgs};
 use crate::sampling::SamplingArgs;
 use crate::terminal::note;
 use crate::typed_ahead::TypedAhead;
-use akunu_engine::EngineError;
+use akunu::{ChatOptions, EngineError};
 use clap::{Parser, ValueEnum};
-use conversation::{Conversation, Manner};
+use conversation::Conversation;
 use lines::{Line, Lines};
-use settings::Settings;
 use slash::Slash;
 use std::io::{self, IsTerminal, Read, Write};
 
@@ -107,19 +104,16 @@ impl Chat {
         }
     }
 
-    fn conversation<'m>(&self, loaded: &'m Loaded) -> Result<Conversation<'m>, Failure> {
-        let session = loaded.model.session(self.model.session())?;
-        let settings = Settings {
-            sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
+    fn conversation(&self, loaded: &Loaded) -> Result<Conversation, Failure> {
+        let options = ChatOptions {
+            system: self.system.clone(),
+            context: self.model.ctx,
             max_tokens: self.n,
-        };
-        let manner = Manner {
+            sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
             slides: self.overflow == OnOverflow::Slide,
-            json: self.json,
+            ..ChatOptions::default()
         };
-        let mut talk = Conversation::new(session, settings, manner);
-        talk.begin(self.system.clone());
-        Ok(talk)
+        Conversation::new(&loaded.model, options, self.json)
     }
 
     /// Says whom one talks to.

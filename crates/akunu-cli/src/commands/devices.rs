@@ -1,7 +1,6 @@
 //! `devices`: what this machine can compute with.
 
 use super::Run;
-use crate::device::metal;
 use crate::failure::Failure;
 use crate::units;
 use akunu_cpu::Isa;
@@ -55,8 +54,8 @@ impl Run for Devices {
 }
 
 fn entries() -> Vec<Entry> {
-    let metal = match metal() {
-        Ok(device) => (device.chip().name.clone(), true),
+    let metal = match akunu::Device::Metal.open().map_err(Failure::from) {
+        Ok(device) => (device.description(), true),
         Err(why) => (why.to_string(), false),
     };
     let plain = |name, (about, available): (String, bool)| Entry {

@@ -8,7 +8,7 @@ use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{ModelArgs, options, read_prompt, read_text, warn_beyond_training};
 use crate::sampling::SamplingArgs;
-use akunu_engine::{Overflow, StopReason};
+use akunu::{Overflow, StopReason};
 use akunu_tokenizer::EncodeOptions;
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Parser, ValueEnum};

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{ModelArgs, read_text};
-use akunu_engine::{Session, SessionOptions};
+use akunu::{Session, SessionOptions};
 use akunu_gguf::{GgufFile, ImportanceMatrix, canonical_from_gguf};
 use clap::Parser;
 use std::collections::HashMap;

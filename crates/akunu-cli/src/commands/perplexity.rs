@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{Loaded, ModelArgs, rate, read_text, warn_beyond_training};
-use akunu_engine::{EngineError, Session, SessionOptions};
+use akunu::{EngineError, Session, SessionOptions};
 use clap::Parser;
 use serde_json::json;
 use std::io::Write;

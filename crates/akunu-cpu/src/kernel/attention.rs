@@ -1,45 +1,57 @@
 //! Attention: one kernel for all five rows of the table, which have one formula.
 //!
 //! [`few`] is for decoding: each key and value is read once for all query heads that share it, and
-//! the arithmetic hides behind the reading. [`many`] is for prefills: blocks of queries and keys as
-//! products of small matrices that stay in the cache.
+//! the arithmetic hides behind the reading. [`many`] is for prompts: blocks of queries and keys as
+//! products of small matrices that stay in the cache. [`groups`] says which rows of a dispatch are of which kind.
+//!
+//! Keys are taken in blocks that end at multiples of [`BLOCK`], whatever the pages: what a row gives depends neither
+//! on the size of a page nor on who is in its batch.
 
 mod few;
+mod groups;
 mod many;
 mod product;
 
-use akunu_kernels::kernel::attention::formula::query_offset;
-use akunu_kernels::kernel::attention::mask::Mask;
-use akunu_kernels::kernel::attention::{head_dim, n_slots};
+use std::ops::Range;
+
+use akunu_kernels::kernel::attention::head_dim;
+use akunu_kernels::kernel::attention::mask::{Mask, Seen};
+use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_kernels::table::Args;
 use akunu_kernels::{Constant, KernelId};
-use akunu_types::params::AttentionParams;
-use half::f16;
+use akunu_types::KvFormat;
+use akunu_types::params::{AttentionParams, Row};
 
+use super::stored::{Eights, Halves};
 use crate::call::{Call, Place};
 use crate::part::Part;
 use crate::simd::{Body, Lanes, tanh};
 
+pub(crate) use groups::Groups;
+
 /// The kernel.
 pub(crate) struct Attention;
-
-/// From as many queries on blocks pay.
-const MANY: usize = 4;
 
 impl Body for Attention {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let problem = Problem::of(call);
+        let shared = few::Shared::of(call, &problem);
+        let shared = shared.filter(|_| problem.head_dim.is_multiple_of(L::N));
+        let mut groups = std::mem::take(part.groups);
+        groups.fill(&problem, shared.is_some());
         // SAFETY: the CPU has the instructions.
         unsafe {
-            let shared = few::shared_len(problem.n_queries, &problem.params, problem.n_slots);
-            match call.panels.sums(shared) {
-                Some(shared) if problem.is_few() && problem.head_dim.is_multiple_of(L::N) => {
-                    few::run::<L>(&problem, part, shared);
+            many::run::<L>(&problem, &groups, part, call.isa);
+            if let Some(shared) = shared {
+                let singles = &groups.singles;
+                match problem.pages.format {
+                    KvFormat::F16 => few::run::<L, Halves>(&problem, singles, part, shared),
+                    KvFormat::Q8 => few::run::<L, Eights>(&problem, singles, part, shared),
                 }
-                _ => many::run::<L>(&problem, part, call.isa),
             }
         }
+        *part.groups = groups;
     }
 }
 
@@ -55,15 +67,10 @@ pub(crate) fn is_attention(kernel: KernelId) -> bool {
     )
 }
 
-/// Floats that all parts share in the attention of a dispatch, whatever its position is.
+/// Floats that all parts share in the attention of a dispatch, whatever its rows are.
 pub(crate) fn shared_len(args: &Args) -> usize {
-    let params: AttentionParams = args.params();
-    match params.seq_len as usize {
-        n_queries if n_queries < MANY => {
-            few::shared_len(n_queries, &params, n_slots(args, &params) as usize)
-        }
-        _ => 0,
-    }
+    let p = args.params();
+    few::shared_len(&p, &Pages::from((&p, args.constants)))
 }
 
 /// Keys of a block: their scores stay in the fastest cache.
@@ -72,70 +79,85 @@ const BLOCK: usize = 64;
 /// Where a largest score begins: below every real one, and still a number that can be subtracted.
 const LOWEST: f32 = -1e30;
 
+/// Cuts keys into blocks. All but the first begin at a multiple of [`BLOCK`].
+fn blocks(keys: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let cuts = keys.start / BLOCK..keys.end.div_ceil(BLOCK);
+    cuts.map(move |at| keys.start.max(at * BLOCK)..keys.end.min((at + 1) * BLOCK))
+}
+
 /// What is to be computed.
 struct Problem<'a> {
     params: AttentionParams,
-    n_queries: usize,
     n_kv_heads: usize,
     /// Query heads that share a KV head.
     group: usize,
     head_dim: usize,
-    n_slots: usize,
+    /// Elements between rows of q and of the output.
+    q_stride: usize,
     /// Soft cap of the scores.
     cap: Option<f32>,
-    mask: Mask<'a>,
+    mask: Mask,
+    /// The rows of this dispatch; row 0 is the first of them.
+    rows: &'a [Row],
+    pages: Pages,
+    table: &'a [u32],
+    /// Keys ahead of the present ones that are fetched for single rows.
+    n_ahead: usize,
     q: &'a [f32],
-    k: &'a [f16],
-    v: &'a [f16],
+    k: &'a [u8],
+    v: &'a [u8],
     o: Place<'a>,
 }
 
 impl<'a> Problem<'a> {
     fn of(call: &Call<'a>) -> Problem<'a> {
-        let params: AttentionParams = call.params();
-        let [q, k, v, o, tree] = call.bindings();
-        let head_dim = head_dim(&call.args, &params) as usize;
-        let n_slots = n_slots(&call.args, &params) as usize;
-        let (n_queries, n_kv_heads) = (params.seq_len as usize, params.n_kv_heads as usize);
-        let has_tree = call.args.constants.bool(Constant::TreeMask);
-        let tree = tree.read(if has_tree { n_queries } else { 0 });
-        let row = params.n_heads as usize * head_dim;
-        let stride = if params.q_stride == 0 {
-            row
-        } else {
-            params.q_stride as usize
+        let p: AttentionParams = call.params();
+        let [q, k, v, o, rows, table] = call.bindings();
+        let head_dim = head_dim(&call.args, &p) as usize;
+        let (first, end) = (
+            p.first_row as usize,
+            p.first_row as usize + p.n_rows as usize,
+        );
+        let width = p.n_heads as usize * head_dim;
+        let q_stride = match p.q_stride {
+            0 => width,
+            stride => stride as usize,
         };
-        let used = n_slots.min(params.kv_seq_len as usize) * head_dim;
-        let cache = (n_kv_heads - 1) * n_slots * head_dim + used;
+        let pages = Pages::from((&p, call.args.constants));
+        let pool = pages.pool_bytes();
         Problem {
-            n_queries,
-            n_kv_heads,
-            group: params.n_heads as usize / n_kv_heads,
+            n_kv_heads: p.n_kv_heads as usize,
+            group: (p.n_heads / p.n_kv_heads) as usize,
             head_dim,
-            n_slots,
+            q_stride,
             cap: (call.args.constants.f32(Constant::Softcap)).filter(|&cap| cap > 0.0),
-            mask: Mask::new(&call.args, tree),
-            q: q.read((n_queries - 1) * stride + row),
-            k: k.read(cache),
-            v: v.read(cache),
+            mask: Mask::new(call.args.constants),
+            rows: &rows.read(end)[first..],
+            pages,
+            n_ahead: few::keys_ahead(pages.format.number_bytes(p.head_dim)),
+            table: table.read(pages.table_bytes() / size_of::<u32>()),
+            q: q.read((end - 1) * q_stride + width),
+            k: k.read(pool),
+            v: v.read(pool),
             o,
-            params,
+            params: p,
         }
     }
 
-    /// Whether there are so few queries that reading the keys takes longer than everything else.
-    fn is_few(&self) -> bool {
-        self.n_queries < MANY
+    /// What a row sees.
+    fn seen(&self, row: usize) -> Seen {
+        self.mask.seen(&self.rows[row])
     }
 
     /// Where a query of a head begins, and its output.
-    fn query_at(&self, query: usize, head: usize) -> usize {
-        query_offset(&self.params, query, head)
+    fn query_at(&self, row: usize, head: usize) -> usize {
+        (self.params.first_row as usize + row) * self.q_stride + head * self.head_dim
     }
 
-    /// The first element of a key, and of its value.
-    fn row_at(&self, kv_head: usize, key: usize) -> usize {
-        (kv_head * self.n_slots + key % self.n_slots) * self.head_dim
+    /// Where a key of a sequence lies, and its value.
+    #[inline]
+    fn key_at(&self, sequence: u32, kv_head: usize, key: usize) -> SlotAt {
+        self.pages.slot_at(self.table, sequence, key, kv_head)
     }
 
     /// Applies the soft cap to scores; as many are there as fill whole vectors.
@@ -157,11 +179,11 @@ impl<'a> Problem<'a> {
     /// Stores one output: `sum / weight`, zeros where no key was seen.
     ///
     /// # Safety
-    /// The query of this head belongs to this part.
+    /// This head of the row belongs to this part.
     #[inline(always)]
-    unsafe fn finish(&self, query: usize, head: usize, sum: &[f32], weight: f32) {
+    unsafe fn finish(&self, row: usize, head: usize, sum: &[f32], weight: f32) {
         let inverse = if weight > 0.0 { 1.0 / weight } else { 0.0 };
-        let at = self.query_at(query, head);
+        let at = self.query_at(row, head);
         // SAFETY: by the caller's promise nobody else writes here.
         let out = unsafe { self.o.write::<f32>(at, self.head_dim) };
         for (out, sum) in out.iter_mut().zip(sum) {

@@ -1,7 +1,7 @@
 //! Kernels that treat each element by itself. Parts share the elements in whole cache lines.
 
 use akunu_types::params::{
-    ElementwiseParams, LogitSoftcapParams, MatrixParams, TemperatureScaleParams,
+    ElementwiseParams, GatherRowsParams, LogitSoftcapParams, MatrixParams, TemperatureScaleParams,
 };
 
 use super::norm::add;
@@ -148,5 +148,19 @@ impl Body for Softcap {
             let last = tanh(L::load_part(x, rest).div(cap)).mul(cap);
             last.store_part(x, rest);
         }
+    }
+}
+
+/// `to[i] = from[outputs[i]]`, a row each. Parts share the rows.
+pub(crate) fn gather_rows(call: &Call, part: &mut Part) {
+    let p: GatherRowsParams = call.params();
+    let [from, outputs, to] = call.bindings();
+    let dim = p.dim as usize;
+    let from = from.read::<f32>(p.row_capacity as usize * dim);
+    let outputs = outputs.read::<u32>(p.n_rows as usize);
+    for at in part.range(outputs.len()) {
+        // SAFETY: parts have different rows.
+        let to = unsafe { to.write::<f32>(at * dim, dim) };
+        to.copy_from_slice(&from[outputs[at] as usize * dim..][..dim]);
     }
 }

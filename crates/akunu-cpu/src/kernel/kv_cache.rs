@@ -1,49 +1,47 @@
-//! The shift of a KV cache: drops the oldest positions and turns the keys back by as many. Parts share
-//! the heads.
+//! The shift of a sequence's keys and values: the slots from `keep + shift` on move down to `keep`, and the keys are
+//! turned back by as many positions. Parts share the heads.
 
-use akunu_kernels::kernel::rope::Style;
-use akunu_types::params::KVCacheShiftParams;
-use half::f16;
+use akunu_kernels::kernel::pages::Pages;
+use akunu_types::params::KVShiftParams;
 
-use super::rope::{frequencies, rotate, to_halves};
+use super::rope::{frequencies, rotate, style};
+use super::stored::{Slot, SlotMut};
 use crate::call::Call;
 use crate::part::Part;
 use crate::simd::{Body, Lanes};
 
-/// `k[p] = turn(k[p + shift], -shift)`, `v[p] = v[p + shift]`; `NEOX` pairs the halves of a head.
+/// `k[keep + p] = turn(k[keep + shift + p], -shift)`, `v[keep + p] = v[keep + shift + p]` for p below `new_len`; `NEOX`
+/// pairs the halves of a head.
 pub(crate) struct Shift<const NEOX: bool>;
 
 impl<const NEOX: bool> Body for Shift<NEOX> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let p: KVCacheShiftParams = call.params();
-        let [k, v, _] = call.bindings();
-        let (head_dim, n_slots) = (p.head_dim as usize, p.max_seq_len as usize);
-        let n_moved = p.new_len.min(p.max_seq_len.saturating_sub(p.shift)) as usize;
-        let style = if NEOX {
-            Style::SplitHalves
-        } else {
-            Style::Interleaved
-        };
-        let frequencies = frequencies(call, head_dim, p.theta, p.freq_scale);
-        let back = -i64::from(p.shift);
+        let p: KVShiftParams = call.params();
+        if p.shift == 0 {
+            return;
+        }
+        let [k, v, table, freqs] = call.bindings();
+        let (head_dim, shift) = (p.head_dim as usize, p.shift as usize);
+        let pages = Pages::from((&p, call.args.constants));
+        let table = table.read::<u32>(p.n_sequences as usize * p.table_stride as usize);
+        let frequencies = frequencies(call, freqs, head_dim, (p.theta, p.freq_scale));
         let heads = part.range(p.n_kv_heads as usize);
-        let turns = part.rotations.of(&frequencies, back..back + 1, style);
-        let shift = p.shift as usize * head_dim;
-        for head in heads.filter(|_| n_moved > 0) {
-            let first = head * n_slots * head_dim;
-            let len = shift + n_moved * head_dim;
-            // SAFETY: each head belongs to one part; the CPU has the instructions.
-            unsafe {
-                v.write::<f16>(first, len).copy_within(shift.., 0);
-                let k = k.write::<f16>(first, len);
-                for at in (0..n_moved).map(|position| position * head_dim) {
-                    let wide = part.scratch.take::<f32>(head_dim);
-                    for (wide, k) in wide.iter_mut().zip(&k[shift + at..]) {
-                        *wide = k.to_f32();
-                    }
-                    rotate::<L>(wide, turns.at(back));
-                    to_halves::<L>(wide, &mut k[at..][..head_dim]);
+        let back = [-i64::from(p.shift)].into_iter();
+        let turn = part.rotations.of(&frequencies, back, style(NEOX)).at(0);
+        let key = part.scratch.take::<f32>(head_dim);
+        for head in heads {
+            let first = p.keep as usize;
+            for slot in first..first + p.new_len as usize {
+                let to = pages.slot_at(table, p.sequence, slot, head);
+                let from = pages.slot_at(table, p.sequence, slot + shift, head);
+                // SAFETY: each head belongs to one part, and the two slots are not the same; the CPU has the
+                // instructions.
+                unsafe {
+                    Slot::piece(&pages, k, from).widen::<L>(pages.format, 0, key);
+                    rotate::<L>(key, turn);
+                    SlotMut::of(&pages, k, to).round::<L>(pages.format, key);
+                    SlotMut::of(&pages, v, to).copy(Slot::piece(&pages, v, from));
                 }
             }
         }

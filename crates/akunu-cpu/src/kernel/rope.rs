@@ -1,102 +1,92 @@
-//! RoPE of q and k and the writes to the KV cache, for one token or many, with or without the norm of
-//! each head.
+//! RoPE of q and k, with or without the norm of each head, and the storing of k and v in pages.
 //!
-//! Parts share the heads of one token, and the rows of many.
+//! ```text
+//! q[row][h]                 = turn(norm(q[row][h]), position of the row)
+//! keys[slot of the row][h]   = turn(norm(k[row][h]), position of the row)
+//! values[slot of the row][h] = v[row][h]
+//! ```
+//!
+//! Rows may be of any sequence; idle ones are left alone. Parts share the heads of one row, and the rows of many.
 
 use std::ops::Range;
 
 use akunu_kernels::Constant;
+use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::kernel::rope::{Frequencies, Style};
-use akunu_types::params::{RoPEBatchKVWriteParams, RoPEQKVWriteParams};
-use half::f16;
+use akunu_types::params::{RopeStoreParams, Row};
 
 use super::norm::normalise;
 use super::rotation::Turn;
+use super::stored::SlotMut;
 use crate::call::{Call, Place};
 use crate::part::Part;
 use crate::simd::{Body, Lanes};
 
-/// One token, whose q, k and v lie in one buffer. `NEOX` pairs the halves of a head, `NORM` normalises
-/// heads first.
-pub(crate) struct RopeToken<const NEOX: bool, const NORM: bool>;
+/// The kernel. `NEOX` pairs the halves of a head, `NORM` normalises heads first.
+pub(crate) struct RopeStore<const NEOX: bool, const NORM: bool>;
 
-impl<const NEOX: bool, const NORM: bool> Body for RopeToken<NEOX, NORM> {
+impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let p: RoPEQKVWriteParams = call.params();
-        let head_dim = p.head_dim as usize;
-        let rows = |first: u32| Rows {
-            place: call.places[0],
-            first: first as usize,
-            stride: 0,
+        let p: RopeStoreParams = call.params();
+        let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
+        let (n_heads, n_kv_heads) = (p.n_heads as usize, p.n_kv_heads as usize);
+        let &[
+            q,
+            k,
+            v,
+            k_pages,
+            v_pages,
+            rows,
+            table,
+            freqs,
+            ref norms @ ..,
+        ] = call.places
+        else {
+            unreachable!("the plan check compares the number of bindings")
         };
-        let write = Write {
-            head_dim,
-            n_slots: p.max_seq_len as usize,
-            first_position: p.pos.into(),
-            qkv: [rows(0), rows(p.k_elem_offset), rows(p.v_elem_offset)],
-            caches: [call.places[1], call.places[2]],
-            norms: NORM.then(|| [call.places[3], call.places[4]].map(|norm| norm.read(head_dim))),
-            eps: p.eps,
-            frequencies: frequencies(call, head_dim, p.theta, p.freq_scale),
-            style: style(NEOX),
-        };
-        let share = Share {
-            rows: 0..1,
-            heads: part.range(p.n_heads as usize),
-            kv_heads: part.range(p.n_kv_heads as usize),
-            first_kept: 0,
-        };
-        // SAFETY: parts share the heads; the CPU has the instructions.
-        unsafe { write.run::<L>(share, part) }
-    }
-}
-
-/// Many tokens; q, k and v apart.
-pub(crate) struct RopeBatch<const NEOX: bool, const NORM: bool>;
-
-impl<const NEOX: bool, const NORM: bool> Body for RopeBatch<NEOX, NORM> {
-    #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let p: RoPEBatchKVWriteParams = call.params();
-        let head_dim = p.head_dim as usize;
-        let rows = |at: usize, stride: u32, n_heads: u32| Rows {
-            place: call.places[at],
-            first: 0,
+        let of = |place, stride: u32, n_heads: usize| Projection {
+            place,
             stride: match stride {
-                0 => n_heads as usize * head_dim,
+                0 => n_heads * head_dim,
                 stride => stride as usize,
             },
         };
-        let write = Write {
+        let store = Store {
             head_dim,
-            n_slots: p.max_seq_len as usize,
-            first_position: p.pos.into(),
+            rows: rows.read(n_rows),
             qkv: [
-                rows(0, p.q_stride, p.n_heads),
-                rows(1, p.kv_stride, p.n_kv_heads),
-                rows(2, p.kv_stride, p.n_kv_heads),
+                of(q, p.q_stride, n_heads),
+                of(k, p.kv_stride, n_kv_heads),
+                of(v, p.kv_stride, n_kv_heads),
             ],
-            caches: [call.places[3], call.places[4]],
-            norms: NORM.then(|| [call.places[5], call.places[6]].map(|norm| norm.read(head_dim))),
+            pages: Pages::from((&p, call.args.constants)),
+            table: table.read(p.n_sequences as usize * p.table_stride as usize),
+            caches: [k_pages, v_pages],
+            norms: NORM.then(|| [norms[0], norms[1]].map(|norm| norm.read(head_dim))),
             eps: p.eps,
-            frequencies: frequencies(call, head_dim, p.theta, p.freq_scale),
+            frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
             style: style(NEOX),
         };
-        let n_rows = p.seq_len as usize;
-        let share = Share {
-            rows: part.range(n_rows),
-            heads: 0..p.n_heads as usize,
-            kv_heads: 0..p.n_kv_heads as usize,
-            // Of more rows than slots the last ones stay.
-            first_kept: n_rows.saturating_sub(p.max_seq_len as usize),
+        let share = match n_rows {
+            1 => Share {
+                rows: 0..1,
+                heads: part.range(n_heads),
+                kv_heads: part.range(n_kv_heads),
+            },
+            _ => Share {
+                rows: part.range(n_rows),
+                heads: 0..n_heads,
+                kv_heads: 0..n_kv_heads,
+            },
         };
-        // SAFETY: parts share the rows; the CPU has the instructions.
-        unsafe { write.run::<L>(share, part) }
+        // SAFETY: parts share the heads of the only row, or the rows; the CPU has the instructions.
+        unsafe { store.run::<L>(share, part) }
     }
 }
 
-fn style(neox: bool) -> Style {
+/// Which elements of a head are a pair.
+pub(super) fn style(neox: bool) -> Style {
     if neox {
         Style::SplitHalves
     } else {
@@ -104,15 +94,14 @@ fn style(neox: bool) -> Style {
     }
 }
 
-/// How fast the pairs turn; the table is the last binding.
+/// How fast the pairs turn: by the table, if the constant says so, or by the base and the scale.
 pub(super) fn frequencies<'a>(
-    call: &Call<'a>,
+    call: &Call,
+    table: Place<'a>,
     head_dim: usize,
-    theta: f32,
-    scale: f32,
+    (theta, scale): (f32, f32),
 ) -> Frequencies<'a> {
     let has_table = call.args.constants.bool(Constant::FreqTable);
-    let table = call.places[call.places.len() - 1];
     Frequencies {
         table: has_table.then(|| table.read(head_dim / 2)),
         theta,
@@ -121,18 +110,17 @@ pub(super) fn frequencies<'a>(
     }
 }
 
-/// Heads that lie row by row.
+/// q, k or v: heads that lie row by row.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
+struct Projection<'a> {
     place: Place<'a>,
-    first: usize,
     stride: usize,
 }
 
-impl Rows<'_> {
+impl Projection<'_> {
     /// The first element of a head.
     fn at(&self, row: usize, head: usize, head_dim: usize) -> usize {
-        self.first + row * self.stride + head * head_dim
+        row * self.stride + head * head_dim
     }
 }
 
@@ -141,16 +129,15 @@ struct Share {
     rows: Range<usize>,
     heads: Range<usize>,
     kv_heads: Range<usize>,
-    /// The first row whose key and value stay in the cache.
-    first_kept: usize,
 }
 
 /// A launch.
-struct Write<'a> {
+struct Store<'a> {
     head_dim: usize,
-    n_slots: usize,
-    first_position: i64,
-    qkv: [Rows<'a>; 3],
+    rows: &'a [Row],
+    qkv: [Projection<'a>; 3],
+    pages: Pages,
+    table: &'a [u32],
     caches: [Place<'a>; 2],
     /// Weights of the norms of q and k.
     norms: Option<[&'a [f32]; 2]>,
@@ -159,40 +146,40 @@ struct Write<'a> {
     style: Style,
 }
 
-impl Write<'_> {
+impl Store<'_> {
     /// # Safety
     /// No other part has the same rows and heads. The CPU has the instructions.
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, share: Share, part: &mut Part) {
-        let first = self.first_position;
-        let positions = first + share.rows.start as i64..first + share.rows.end as i64;
+        let rows = &self.rows[share.rows.clone()];
+        let positions = rows.iter().map(|row| i64::from(row.position));
         let turns = part.rotations.of(&self.frequencies, positions, self.style);
         let head_dim = self.head_dim;
-        for row in share.rows {
-            let turn = turns.at(first + row as i64);
-            let [q_rows, k_rows, v_rows] = self.qkv;
+        let [q_rows, k_rows, v_rows] = self.qkv;
+        for (place, (at, row)) in share.rows.zip(rows).enumerate() {
+            if !row.is_active() {
+                continue;
+            }
+            let turn = turns.at(place);
             for head in share.heads.clone() {
                 // SAFETY: the head of this row is this part's.
                 unsafe {
-                    let q = q_rows.place.write(q_rows.at(row, head, head_dim), head_dim);
+                    let q = q_rows.place.write(q_rows.at(at, head, head_dim), head_dim);
                     self.turn::<L>(q, 0, turn);
                 }
             }
-            if row < share.first_kept {
-                continue;
-            }
-            let slot = (first as usize + row) % self.n_slots;
             for head in share.kv_heads.clone() {
-                let into = (head * self.n_slots + slot) * head_dim;
+                let (pages, slot) = (&self.pages, row.slot as usize);
+                let into = pages.slot_at(self.table, row.sequence, slot, head);
                 let normal = part.scratch.take::<f32>(head_dim);
-                // SAFETY: nobody writes k and v, and the slot of this head is this part's.
+                // SAFETY: nobody writes k and v, and the slot of this head is this part's: no two rows store in one.
                 unsafe {
-                    let k = k_rows.place.piece(k_rows.at(row, head, head_dim), head_dim);
+                    let k = k_rows.place.piece(k_rows.at(at, head, head_dim), head_dim);
                     normal.copy_from_slice(k);
                     self.turn::<L>(normal, 1, turn);
-                    to_halves::<L>(normal, self.caches[0].write(into, head_dim));
-                    let v = v_rows.place.piece(v_rows.at(row, head, head_dim), head_dim);
-                    to_halves::<L>(v, self.caches[1].write(into, head_dim));
+                    SlotMut::of(pages, self.caches[0], into).round::<L>(pages.format, normal);
+                    let v = v_rows.place.piece(v_rows.at(at, head, head_dim), head_dim);
+                    SlotMut::of(pages, self.caches[1], into).round::<L>(pages.format, v);
                 }
             }
         }
@@ -281,22 +268,5 @@ unsafe fn rotate_halves<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }:
         let (x, y) = (L::load_part(a, rest), L::load_part(b, rest));
         x.mul(cosine).sub(y.mul(sine)).store_part(a, rest);
         x.fma(sine, y.mul(cosine)).store_part(b, rest);
-    }
-}
-
-/// Rounds to halves.
-///
-/// # Safety
-/// The CPU has the instructions.
-#[inline(always)]
-pub(super) unsafe fn to_halves<L: Lanes>(from: &[f32], to: &mut [f16]) {
-    assert_eq!(from.len(), to.len());
-    let whole = from.len() / L::N * L::N;
-    for at in (0..whole).step_by(L::N) {
-        // SAFETY: `N` elements from `at` on are below the length.
-        unsafe { L::load(from.as_ptr().add(at)).store_halves(to.as_mut_ptr().add(at)) };
-    }
-    for (to, &from) in to[whole..].iter_mut().zip(&from[whole..]) {
-        *to = f16::from_f32(from);
     }
 }

@@ -1,20 +1,19 @@
 //! Cosines and sines for RoPE, kept from one layer to the next.
 //!
 //! All layers of a kind turn by the same angles. Computing sines costs more than turning the heads of
-//! a token, so a thread keeps the two sets that it made last, with all that they depend on.
-
-use std::ops::Range;
+//! a token, so a thread keeps the two sets that it made last, with all that they depend on. A set is for a list of
+//! positions: those of a prompt follow each other, those of a batch are as far as each sequence is.
 
 use akunu_kernels::kernel::rope::{Frequencies, Style};
 
 /// What a set of angles depends on.
-#[derive(Clone, PartialEq, Default)]
+#[derive(Default)]
 struct Key {
     table: Vec<f32>,
     theta: f32,
     scale: f32,
     head_dim: usize,
-    positions: Range<i64>,
+    positions: Vec<i64>,
     is_interleaved: bool,
 }
 
@@ -49,16 +48,14 @@ pub(crate) struct Turn<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Turns<'a> {
     turns: &'a [f32],
-    first: i64,
     width: usize,
     style: Style,
 }
 
 impl<'a> Turns<'a> {
-    /// The turn of one of the positions.
-    pub fn at(&self, position: i64) -> Turn<'a> {
-        let row = (position - self.first) as usize;
-        let both = &self.turns[2 * self.width * row..][..2 * self.width];
+    /// The turn of the position that was asked for at this place.
+    pub fn at(&self, place: usize) -> Turn<'a> {
+        let both = &self.turns[2 * self.width * place..][..2 * self.width];
         let (cosines, sines) = both.split_at(self.width);
         Turn {
             cosines,
@@ -69,71 +66,86 @@ impl<'a> Turns<'a> {
 }
 
 impl Rotations {
-    /// The turns of these positions.
+    /// The turns of these positions, in their order.
     pub fn of(
         &mut self,
         frequencies: &Frequencies,
-        positions: Range<i64>,
+        positions: impl Iterator<Item = i64> + Clone,
         style: Style,
     ) -> Turns<'_> {
-        let is_interleaved = style == Style::Interleaved;
-        let pairs = frequencies.head_dim / 2;
-        let is_it = |set: &Set| {
-            let key = &set.key;
-            key.positions == positions
-                && key.is_interleaved == is_interleaved
-                && key.head_dim == frequencies.head_dim
-                && (key.theta, key.scale) == (frequencies.theta, frequencies.scale)
-                && key.table == *frequencies.table.unwrap_or(&[])
-        };
-        let found = self.sets.iter().position(is_it);
+        let found = (self.sets.iter()).position(|set| {
+            set.key.is(frequencies, style)
+                && positions.clone().eq(set.key.positions.iter().copied())
+        });
         let at = found.unwrap_or(self.oldest);
         if found.is_none() {
             self.oldest = 1 - self.oldest;
-            let set = &mut self.sets[at];
-            set.key.table.clear();
-            set.key
-                .table
-                .extend_from_slice(frequencies.table.unwrap_or(&[]));
-            set.key = Key {
-                table: std::mem::take(&mut set.key.table),
-                theta: frequencies.theta,
-                scale: frequencies.scale,
-                head_dim: frequencies.head_dim,
-                positions: positions.clone(),
-                is_interleaved,
-            };
-            fill(&mut set.turns, frequencies, positions.clone(), style);
+            self.sets[at].make(frequencies, positions, style);
         }
         Turns {
             turns: &self.sets[at].turns,
-            first: positions.start,
-            width: if is_interleaved { 2 * pairs } else { pairs },
+            width: width(frequencies, style),
             style,
         }
     }
 }
 
-fn fill(turns: &mut Vec<f32>, frequencies: &Frequencies, positions: Range<i64>, style: Style) {
-    turns.clear();
+impl Key {
+    /// Whether it has these frequencies and this style.
+    fn is(&self, frequencies: &Frequencies, style: Style) -> bool {
+        self.is_interleaved == (style == Style::Interleaved)
+            && self.head_dim == frequencies.head_dim
+            && (self.theta, self.scale) == (frequencies.theta, frequencies.scale)
+            && self.table == *frequencies.table.unwrap_or(&[])
+    }
+}
+
+impl Set {
+    /// Computes the turns. The memory of those before is used again.
+    fn make(
+        &mut self,
+        frequencies: &Frequencies,
+        positions: impl Iterator<Item = i64>,
+        style: Style,
+    ) {
+        let key = &mut self.key;
+        key.table.clear();
+        key.table
+            .extend_from_slice(frequencies.table.unwrap_or(&[]));
+        (key.theta, key.scale) = (frequencies.theta, frequencies.scale);
+        key.head_dim = frequencies.head_dim;
+        key.is_interleaved = style == Style::Interleaved;
+        key.positions.clear();
+        key.positions.extend(positions);
+        self.turns.clear();
+        for &position in &key.positions {
+            push_turn(&mut self.turns, frequencies, position, style);
+        }
+    }
+}
+
+/// Cosines of one position.
+fn width(frequencies: &Frequencies, style: Style) -> usize {
     let pairs = frequencies.head_dim / 2;
-    for position in positions {
-        let start = turns.len();
-        let width = match style {
-            Style::Interleaved => 2 * pairs,
-            Style::SplitHalves => pairs,
-        };
-        turns.resize(start + 2 * width, 0.0);
-        let (cosines, sines) = turns[start..].split_at_mut(width);
-        for d in 0..pairs {
-            let (cosine, sine) = frequencies.rotation(position as f32, d);
-            match style {
-                Style::Interleaved => {
-                    (cosines[2 * d], cosines[2 * d + 1]) = (cosine, cosine);
-                    (sines[2 * d], sines[2 * d + 1]) = (-sine, sine);
-                }
-                Style::SplitHalves => (cosines[d], sines[d]) = (cosine, sine),
+    match style {
+        Style::Interleaved => 2 * pairs,
+        Style::SplitHalves => pairs,
+    }
+}
+
+/// Appends the cosines and sines of a position.
+fn push_turn(turns: &mut Vec<f32>, frequencies: &Frequencies, position: i64, style: Style) {
+    let (start, width) = (turns.len(), width(frequencies, style));
+    turns.resize(start + 2 * width, 0.0);
+    let (cosines, sines) = turns[start..].split_at_mut(width);
+    for d in 0..frequencies.head_dim / 2 {
+        let (cosine, sine) = frequencies.rotation(position as f32, d);
+        match style {
+            Style::Interleaved => {
+                (cosines[2 * d], cosines[2 * d + 1]) = (cosine, cosine);
+                (sines[2 * d], sines[2 * d + 1]) = (-sine, sine);
             }
+            Style::SplitHalves => (cosines[d], sines[d]) = (cosine, sine),
         }
     }
 }
@@ -156,9 +168,10 @@ mod tests {
                         scale: 1.0,
                         head_dim: 4,
                     };
-                    let turns = rotations.of(&frequencies, round..round + 2, style);
-                    let turn = turns.at(round + 1);
-                    let (cosine, sine) = frequencies.rotation(round as f32 + 1.0, 1);
+                    let positions = [9, 4 + round];
+                    let turns = rotations.of(&frequencies, positions.into_iter(), style);
+                    let turn = turns.at(1);
+                    let (cosine, sine) = frequencies.rotation(4.0 + round as f32, 1);
                     let found = match style {
                         Style::Interleaved => (turn.cosines[2], turn.sines[3]),
                         Style::SplitHalves => (turn.cosines[1], turn.sines[1]),

@@ -1,46 +1,55 @@
-//! From logits to a token.
+//! From logits to a token, for some rows of logits at once.
 //!
-//! Parts share the parts of the logits; what is left after that is a few hundred values, which part 0
-//! looks at.
+//! Parts share the parts of the logits of all rows; what is left after that is a few hundred values of each row, and
+//! parts share the rows.
 
+mod advance;
 mod argmax;
+mod gumbel;
 mod penalty;
 mod topk;
 
+pub(crate) use advance::advance_rows;
 pub(crate) use argmax::{Argmax, ArgmaxPartial};
+pub(crate) use gumbel::gumbel_topk;
 pub(crate) use penalty::repetition_penalty;
 pub(crate) use topk::TopKSelect;
 
-use akunu_kernels::kernel::sampling::gumbel_topk;
-use akunu_types::params::GumbelTopKParams;
+use akunu_types::params::Row;
 
-use crate::call::{Call, Place};
-use crate::part::Part;
+use crate::call::Place;
 
-/// Draws a token from the candidates.
-pub(crate) fn gumbel_topk(call: &Call, part: &mut Part) {
-    if part.index != 0 {
-        return;
+/// The rows that tokens are chosen for, and where the tokens go.
+struct Choices<'a> {
+    /// For each row of logits its row in the table.
+    outputs: &'a [u32],
+    rows: &'a [Row],
+    tokens: Place<'a>,
+    /// (n_sequences, history_stride).
+    history: Place<'a>,
+    history_stride: usize,
+}
+
+impl<'a> Choices<'a> {
+    /// The row whose logits are row `at`.
+    fn row(&self, at: usize) -> &'a Row {
+        &self.rows[self.outputs[at] as usize]
     }
-    let p: GumbelTopKParams = call.params();
-    let [values, ids, token, history] = call.bindings();
-    let (values, ids) = (values.read(p.k as usize), ids.read::<u32>(p.k as usize));
-    let drawn = ids[gumbel_topk::draw(&p, values, ids)];
-    store_token(drawn, p.pos, token, history_of(history, p.history_len));
-}
 
-/// The history, as long as the params say.
-fn history_of<'a>(history: Place<'a>, len: u32) -> &'a mut [u32] {
-    // SAFETY: part 0 alone touches it.
-    unsafe { history.write(0, len as usize) }
-}
-
-/// Stores a chosen token where the next step and the host look for it. Called by part 0 alone.
-fn store_token(chosen: u32, pos: u32, token: Place, history: &mut [u32]) {
-    // SAFETY: part 0 alone touches it.
-    let token = unsafe { token.write::<u32>(0, 1) };
-    token[0] = chosen;
-    if let Some(slot) = history.get_mut((pos as usize).saturating_add(1)) {
-        *slot = chosen;
+    /// Stores a token where the next step and the host look for it; that of an idle row leaves no history.
+    ///
+    /// # Safety
+    /// Row `at` of the logits belongs to this part.
+    unsafe fn store(&self, at: usize, token: u32) {
+        let row = self.row(at);
+        // SAFETY: by the caller's promise; no two rows of logits are of one place in a history.
+        unsafe {
+            self.tokens.write(at, 1)[0] = token;
+            if row.is_active() && self.history_stride > 0 {
+                let first = row.sequence as usize * self.history_stride;
+                let place = row.length as usize % self.history_stride;
+                self.history.write(first + place, 1)[0] = token;
+            }
+        }
     }
 }

@@ -99,6 +99,14 @@ impl Lanes for Avx2 {
 
     #[inline]
     #[target_feature(enable = "avx2")]
+    unsafe fn load_bytes(from: *const i8) -> Self {
+        // SAFETY: by the caller's promise as many numbers are there.
+        let wide = _mm256_cvtepi8_epi32(unsafe { _mm_loadl_epi64(from.cast()) });
+        Avx2(_mm256_cvtepi32_ps(wide))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx2")]
     unsafe fn load_bf16(from: *const bf16) -> Self {
         // SAFETY: by the caller's promise as many numbers are there.
         let wide = _mm256_cvtepu16_epi32(unsafe { _mm_loadu_si128(from.cast()) });

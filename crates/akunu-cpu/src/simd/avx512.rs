@@ -90,6 +90,14 @@ impl Lanes for Avx512 {
 
     #[inline]
     #[target_feature(enable = "avx512f")]
+    unsafe fn load_bytes(from: *const i8) -> Self {
+        // SAFETY: by the caller's promise as many numbers are there.
+        let wide = _mm512_cvtepi8_epi32(unsafe { _mm_loadu_si128(from.cast()) });
+        Avx512(_mm512_cvtepi32_ps(wide))
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
     unsafe fn load_bf16(from: *const bf16) -> Self {
         // SAFETY: by the caller's promise as many numbers are there.
         let wide = _mm512_cvtepu16_epi32(unsafe { _mm256_loadu_si256(from.cast()) });

@@ -79,6 +79,9 @@ impl Body for Memory {
             assert_eq!(halves, expected);
             let widened: Vec<f32> = halves.iter().map(|half| half.to_f32()).collect();
             assert_eq!(lanes(L::load_halves(halves.as_ptr())), widened);
+            let bytes: Vec<i8> = (0..L::N).map(|i| (17 * i) as i8).collect();
+            let widened: Vec<f32> = bytes.iter().map(|&x| x.into()).collect();
+            assert_eq!(lanes(L::load_bytes(bytes.as_ptr())), widened);
             let narrow: Vec<bf16> = thirds.iter().map(|&x| bf16::from_f32(x)).collect();
             let widened: Vec<f32> = narrow.iter().map(|x| x.to_f32()).collect();
             assert_eq!(lanes(L::load_bf16(narrow.as_ptr())), widened);

@@ -86,6 +86,15 @@ impl Lanes for Neon {
 
     #[inline]
     #[target_feature(enable = "neon")]
+    unsafe fn load_bytes(from: *const i8) -> Self {
+        // SAFETY: by the caller's promise four numbers are there.
+        let four = unsafe { from.cast::<u32>().read_unaligned() };
+        let wide = vmovl_s8(vcreate_s8(u64::from(four)));
+        Neon(vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))))
+    }
+
+    #[inline]
+    #[target_feature(enable = "neon")]
     unsafe fn load_bf16(from: *const bf16) -> Self {
         // SAFETY: by the caller's promise as many numbers are there.
         let wide = vshll_n_u16::<16>(unsafe { vld1_u16(from.cast()) });

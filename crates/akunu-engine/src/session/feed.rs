@@ -11,10 +11,9 @@
 
 use std::ops::ControlFlow;
 
-use akunu_kernels::Plan;
-
-use super::Session;
+use super::state::Session;
 use crate::error::EngineError;
+use crate::runtime::Kind;
 
 /// What [`Session::feed`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ pub struct Reading {
 /// Asked before each chunk; [`ControlFlow::Break`] ends the reading with [`EngineError::Cancelled`].
 pub type Watch<'a> = dyn FnMut(Reading) -> ControlFlow<()> + 'a;
 
-impl Session<'_> {
+impl Session {
     /// Makes `tokens` the whole content of the session. Only what follows the longest common beginning
     /// with the present content goes through the model.
     pub fn feed(&mut self, tokens: &[u32]) -> Result<Fed, EngineError> {
@@ -53,47 +52,58 @@ impl Session<'_> {
         watch: &mut Watch<'_>,
     ) -> Result<Fed, EngineError> {
         self.check(tokens)?;
-        let reused = if self.content.has_logits && self.content.tokens == tokens {
+        let has_all =
+            self.sequence.tokens == tokens && self.model.runtime().has_logits(&self.sequence);
+        let reused = if has_all {
             tokens.len()
         } else {
-            // At least the last token runs: the logits after it are wanted.
-            self.returnable(self.content.common(tokens).min(tokens.len() - 1))
+            self.reuse(tokens)
         };
-        if reused < tokens.len() {
-            self.content.truncate(reused);
-            self.run(&tokens[reused..], watch)?;
-        }
+        self.run(&tokens[reused..], watch)?;
         Ok(Fed {
             reused,
             processed: tokens.len() - reused,
         })
     }
 
+    /// Keeps, or takes over from others, the longest beginning of `tokens` that some pages hold; returns its length. At
+    /// least the last token is left: the logits after it are wanted.
+    pub(crate) fn reuse(&mut self, tokens: &[u32]) -> usize {
+        let mut runtime = self.model.runtime();
+        let sequence = &mut self.sequence;
+        let most = tokens.len() - 1;
+        let own = sequence.common(tokens).min(most);
+        let own = runtime.returnable(sequence, own);
+        runtime.truncate(sequence, own);
+        runtime.adopt(sequence, tokens, most)
+    }
+
+    /// Takes the last token off, for a step that reads it again. Where the pages do not reach that far, all tokens are
+    /// returned instead: they are to be read.
+    pub(crate) fn take_last(&mut self) -> Result<u32, Vec<u32>> {
+        let mut runtime = self.model.runtime();
+        let sequence = &mut self.sequence;
+        let last = sequence.tokens.len() - 1;
+        let at = runtime.returnable(sequence, sequence.cached.min(last));
+        if at == last {
+            let token = sequence.tokens[last];
+            runtime.truncate(sequence, last);
+            return Ok(token);
+        }
+        let tokens = sequence.tokens.clone();
+        runtime.truncate(sequence, at);
+        Err(tokens)
+    }
+
     /// Runs tokens after the present content, chunk by chunk.
     fn run(&mut self, tokens: &[u32], watch: &mut Watch<'_>) -> Result<(), EngineError> {
-        let size = self.sizes.chunk as usize;
+        let size = self.chunk();
         let n_chunks = tokens.len().div_ceil(size);
         for (at, chunk) in tokens.chunks(size).enumerate() {
             ask(watch, at * size, tokens.len())?;
-            let plan = self.prefill_plan(chunk.len() as u32, at + 1 == n_chunks)?;
-            self.run_chunk(&plan, chunk)?;
+            let is_last = at + 1 == n_chunks;
+            self.read(chunk, if is_last { Kind::Logits } else { Kind::Layers })?;
         }
-        self.content.has_logits = true;
-        Ok(())
-    }
-
-    /// Runs one chunk after the present content.
-    pub(super) fn run_chunk(&mut self, plan: &Plan, chunk: &[u32]) -> Result<(), EngineError> {
-        let first = self.content.tokens.len();
-        // Even a run that fails may have written to the cache.
-        self.will_write(chunk.len() as u32);
-        let mut device = self.model.device();
-        let bytes = bytemuck::cast_slice(chunk);
-        device.write(self.memory.prompt, 0, bytes)?;
-        device.write(self.memory.history, 4 * first, bytes)?;
-        device.run(plan, first as u32)?;
-        drop(device);
-        self.content.extend(chunk);
         Ok(())
     }
 }

@@ -1,87 +1,40 @@
-//! The file of a saved session.
+//! The file of a saved session, version 2.
 //!
 //! ```text
 //! magic, version                  8 + 4 bytes; all numbers are little-endian
 //! fingerprint of the model        32
-//! n_tokens, n_cached, has_logits  4 each
+//! format of keys and values       4: 0 for f16, 1 for q8
+//! n_tokens, n_cached              4 each
 //! the tokens                      4 * n_tokens
-//! for each layer: k, then v       (n_kv_heads, positions, head_dim) in f16, the last positions of
-//!                                 n_cached: all of them, or the window
-//! the logits, if has_logits       4 * vocab_size
+//! for each layer: k, then v       (slots, n_kv_heads) heads, each its numbers and then, in q8, its scales; the
+//!                                 last slots of n_cached: all of them, or the window
+//! SHA-256 of all before           32
 //! ```
 //!
 //! The length of a file follows from its header and the model, and is checked before anything is
 //! allocated.
 
-use std::path::Path;
+use std::ops::Range;
 
 use akunu_arch::{LayerConfig, ModelConfig};
-use akunu_kernels::DeviceError;
+use akunu_types::KvFormat;
 
-use crate::error::EngineError;
+use crate::error::SavedSessionError;
+use crate::model::Model;
 
 /// What a file begins with. The line feed shows files that were sent as text.
 const MAGIC: [u8; 8] = *b"akunuKV\n";
-const VERSION: u32 = 1;
-
-/// Why a saved session cannot be written or used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SavedSessionError {
-    /// The file system refused.
-    #[error("the session cannot be read or written: {0}")]
-    Io(#[from] std::io::Error),
-    /// The device refused.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// Some other file.
-    #[error("this is not a saved session")]
-    Foreign,
-    /// A file of another version of this program.
-    #[error("this session has format version {found}, and {VERSION} is wanted; save it anew")]
-    Version {
-        /// The version.
-        found: u32,
-    },
-    /// The session belongs to another model.
-    #[error("this session was saved with another model; load that one first")]
-    OtherModel,
-    /// More tokens than this session's context holds.
-    #[error(
-        "this session has {needed} tokens, which do not fit a context of {context}; make the context \
-         larger"
-    )]
-    TooLong {
-        /// Tokens that the cache must hold.
-        needed: u32,
-        /// What it holds.
-        context: u32,
-    },
-    /// A file that was cut off or changed.
-    #[error("this session is damaged: {why}")]
-    Damaged {
-        /// What does not fit.
-        why: String,
-    },
-}
-
-impl SavedSessionError {
-    /// The same with the file that it is about.
-    pub(super) fn of(self, path: &Path) -> EngineError {
-        EngineError::SavedSession {
-            path: path.to_path_buf(),
-            error: self,
-        }
-    }
-}
+const VERSION: u32 = 2;
+/// Bytes of the checksum.
+pub(super) const CHECKSUM: usize = 32;
 
 /// The beginning of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub fingerprint: [u8; 32],
+    pub kv: KvFormat,
     pub n_tokens: u32,
     pub n_cached: u32,
-    pub has_logits: bool,
 }
 
 impl Header {
@@ -91,7 +44,7 @@ impl Header {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(self.fingerprint);
-        for number in [self.n_tokens, self.n_cached, self.has_logits.into()] {
+        for number in [self.kv.code(), self.n_tokens, self.n_cached] {
             bytes.extend(number.to_le_bytes());
         }
         bytes
@@ -101,8 +54,7 @@ impl Header {
     pub fn parse(
         bytes: &[u8; Header::BYTES],
         len: u64,
-        fingerprint: &[u8; 32],
-        model: &ModelConfig,
+        model: &Model,
     ) -> Result<Header, SavedSessionError> {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -111,29 +63,38 @@ impl Header {
             return Err(SavedSessionError::Foreign);
         }
         if word(8) != VERSION {
-            return Err(SavedSessionError::Version { found: word(8) });
+            return Err(SavedSessionError::Version {
+                found: word(8),
+                wanted: VERSION,
+            });
         }
-        if bytes[12..44] != *fingerprint {
+        if bytes[12..44] != *model.fingerprint() {
             return Err(SavedSessionError::OtherModel);
         }
-        let header = Header {
-            fingerprint: *fingerprint,
-            n_tokens: word(44),
-            n_cached: word(48),
-            has_logits: word(52) == 1,
+        let wanted = model.kv_format();
+        let found = KvFormat::ALL.into_iter().find(|kv| kv.code() == word(44));
+        let Some(found) = found else {
+            let why = format!("it has keys and values of an unknown format, {}", word(44));
+            return Err(SavedSessionError::Damaged { why });
         };
-        header.check(word(52), len, model)?;
+        if found != wanted {
+            return Err(SavedSessionError::OtherFormat { found, wanted });
+        }
+        let header = Header {
+            fingerprint: *model.fingerprint(),
+            kv: found,
+            n_tokens: word(48),
+            n_cached: word(52),
+        };
+        header.check(len, model.config())?;
         Ok(header)
     }
 
-    fn check(&self, flag: u32, len: u64, model: &ModelConfig) -> Result<(), SavedSessionError> {
+    fn check(&self, len: u64, model: &ModelConfig) -> Result<(), SavedSessionError> {
         let damaged = |why: String| Err(SavedSessionError::Damaged { why });
         let (n_tokens, n_cached) = (self.n_tokens, self.n_cached);
         if n_cached > n_tokens {
             return damaged(format!("it has {n_cached} keys for {n_tokens} tokens"));
-        }
-        if flag > 1 || self.has_logits && (n_tokens == 0 || n_cached < n_tokens) {
-            return damaged("it has logits of tokens that it has not".into());
         }
         let wanted = self.file_bytes(model);
         if len != wanted {
@@ -144,18 +105,16 @@ impl Header {
 
     /// Bytes of the whole file.
     pub fn file_bytes(&self, model: &ModelConfig) -> u64 {
-        let position = 2 * 2 * u64::from(model.kv_dim());
+        let head = self.kv.bytes_per_slot(model.head_dim) as u64;
+        let slot = 2 * u64::from(model.n_kv_heads) * head;
         let layers = model.layers.iter();
-        let positions: u64 = layers.map(|layer| u64::from(self.n_positions(layer))).sum();
-        let logits = if self.has_logits { model.vocab_size } else { 0 };
-        Header::BYTES as u64
-            + 4 * (u64::from(self.n_tokens) + u64::from(logits))
-            + position * positions
+        let slots: u64 = layers.map(|layer| self.slots(layer).len() as u64).sum();
+        Header::BYTES as u64 + 4 * u64::from(self.n_tokens) + slot * slots + CHECKSUM as u64
     }
 
-    /// How many of the last positions of a layer are stored.
-    pub fn n_positions(&self, layer: &LayerConfig) -> u32 {
+    /// The slots of a layer that are stored.
+    pub fn slots(&self, layer: &LayerConfig) -> Range<usize> {
         let window = layer.window.unwrap_or(u32::MAX);
-        self.n_cached.min(window)
+        self.n_cached.saturating_sub(window) as usize..self.n_cached as usize
     }
 }

@@ -1,33 +1,31 @@
 //! Saving a session to a file and restoring it.
+//!
+//! The device is asked for all that a file holds before the file is opened, and nobody waits for the disk while it works.
+//! A new file gets an unguessable name beside its target, is written and synced, and then takes the target's place: at
+//! any moment the target is whole, old or new. What a program that was killed left behind goes with the next saving.
 
-use std::fs::{self, File};
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, Hasher};
+use std::io::{Read, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use akunu_kernels::Buffer;
+use akunu_types::KvFormat;
+use sha2::{Digest, Sha256};
 
-use super::Session;
-use super::content::Content;
-use super::file::{Header, SavedSessionError};
-use crate::error::EngineError;
-use crate::memory::LayerCache;
+use super::file::{CHECKSUM, Header};
+use super::state::Session;
+use crate::error::{EngineError, SavedSessionError};
+use crate::runtime::PAGE;
 
-impl Session<'_> {
-    /// Saves the tokens and what the cache knows of them. A file that is there already is replaced
+impl Session {
+    /// Saves the tokens and what the pages know of them. A file that is there already is replaced
     /// when the new one is complete.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), EngineError> {
+    pub fn save(&mut self, path: impl AsRef<Path>) -> Result<(), EngineError> {
         let path = path.as_ref();
-        let mut name = path.file_name().unwrap_or_default().to_os_string();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = path.with_file_name(name);
-        let saved = self.write_file(&part);
-        let saved = saved.and_then(|()| Ok(fs::rename(&part, path)?));
-        if saved.is_err() {
-            // There may be none; the first error is the one to tell.
-            let _ = fs::remove_file(&part);
-        }
-        saved.map_err(|error| error.of(path))
+        let bytes = self.file_bytes().map_err(|error| error.of(path))?;
+        write_file(path, &bytes).map_err(|error| SavedSessionError::from(error).of(path))
     }
 
     /// Makes a saved session the whole content of this one, which may have another context size. A
@@ -35,164 +33,273 @@ impl Session<'_> {
     /// session is empty.
     pub fn restore(&mut self, path: impl AsRef<Path>) -> Result<(), EngineError> {
         let path = path.as_ref();
-        self.read_file(path).map_err(|error| error.of(path))
+        let restored = self
+            .read_file(path)
+            .and_then(|(header, bytes)| self.set(&header, &bytes));
+        restored.map_err(|error| error.of(path))
     }
 
-    fn write_file(&self, path: &Path) -> Result<(), SavedSessionError> {
-        let content = &self.content;
-        // A cache that cannot go on from its last token is not worth keeping.
-        let n_cached = self.returnable(content.cached);
+    /// A whole file.
+    fn file_bytes(&mut self) -> Result<Vec<u8>, SavedSessionError> {
+        let mut runtime = self.model.runtime();
+        let sequence = &mut self.sequence;
+        // Pages that cannot be gone on from are not worth keeping.
+        let n_cached = runtime.returnable(sequence, sequence.cached);
+        let config = self.model.config();
         let header = Header {
             fingerprint: *self.model.fingerprint(),
-            n_tokens: content.tokens.len() as u32,
+            kv: self.model.kv_format(),
+            n_tokens: sequence.tokens.len() as u32,
             n_cached: n_cached as u32,
-            has_logits: content.has_logits && n_cached == content.tokens.len(),
         };
-        let mut out = BufWriter::new(File::create(path)?);
-        out.write_all(&header.to_bytes())?;
-        for token in &content.tokens {
-            out.write_all(&token.to_le_bytes())?;
-        }
-        let device = self.model.device();
-        self.each_head(&header, |buffer, bytes| {
-            let mut values = vec![0; bytes.len()];
-            device.read(buffer, bytes.start, &mut values)?;
-            Ok(out.write_all(&values)?)
-        })?;
-        if header.has_logits {
-            let mut logits = vec![0; 4 * self.model.config().vocab_size as usize];
-            device.read(self.memory.logits, 0, &mut logits)?;
-            out.write_all(&logits)?;
-        }
-        out.flush()?;
-        Ok(out.get_ref().sync_all()?)
-    }
-
-    fn read_file(&mut self, path: &Path) -> Result<(), SavedSessionError> {
-        let mut file = BufReader::new(File::open(path)?);
-        let header = self.read_header(&mut file)?;
-        let tokens = self.read_tokens(&mut file, &header)?;
-        let values = self.read_values(&mut file, &header)?;
-        // From here on the cache is overwritten, and no longer that of the tokens there were.
-        self.clear();
-        self.write_values(&header, &tokens, &values)?;
-        let mut layers = self.model.config().layers.iter();
-        let is_partial = layers.any(|layer| header.n_positions(layer) < header.n_cached);
-        let cached = header.n_cached as usize;
-        self.content = Content {
-            tokens,
-            cached,
-            written: cached,
-            floor: if is_partial { cached } else { 0 },
-            has_logits: header.has_logits,
-        };
-        Ok(())
-    }
-
-    fn read_header(&self, file: &mut BufReader<File>) -> Result<Header, SavedSessionError> {
-        let len = file.get_ref().metadata()?.len();
-        let mut bytes = [0; Header::BYTES];
-        if len < bytes.len() as u64 {
-            return Err(SavedSessionError::Foreign);
-        }
-        file.read_exact(&mut bytes)?;
-        let (model, context) = (self.model, self.sizes.context);
-        let header = Header::parse(&bytes, len, model.fingerprint(), model.config())?;
-        // The token that was chosen last needs no place in the cache yet.
-        let needed = header.n_cached.max(header.n_tokens.saturating_sub(1));
-        if needed > context {
-            return Err(SavedSessionError::TooLong { needed, context });
-        }
-        Ok(header)
-    }
-
-    fn read_tokens(
-        &self,
-        file: &mut BufReader<File>,
-        header: &Header,
-    ) -> Result<Vec<u32>, SavedSessionError> {
-        let mut tokens = vec![0u32; header.n_tokens as usize];
-        file.read_exact(bytemuck::cast_slice_mut(&mut tokens))?;
-        let vocab_size = self.model.config().vocab_size;
-        match tokens.iter().find(|&&token| token >= vocab_size) {
-            None => Ok(tokens),
-            Some(token) => Err(SavedSessionError::Damaged {
-                why: format!("token {token} is beyond the vocabulary of {vocab_size}"),
-            }),
-        }
-    }
-
-    /// All that follows the tokens: keys, values and logits. The whole of it is read before any of it is
-    /// used, so that a file that cannot be read to its end changes nothing.
-    fn read_values(
-        &self,
-        file: &mut BufReader<File>,
-        header: &Header,
-    ) -> Result<Vec<u8>, SavedSessionError> {
-        let before = Header::BYTES as u64 + 4 * u64::from(header.n_tokens);
-        let len = header.file_bytes(self.model.config()) - before;
-        let too_large = || std::io::Error::from(std::io::ErrorKind::OutOfMemory);
-        let len = usize::try_from(len).map_err(|_| too_large())?;
-        let mut values = Vec::new();
-        values.try_reserve_exact(len).map_err(|_| too_large())?;
-        values.resize(len, 0);
-        file.read_exact(&mut values)?;
-        Ok(values)
-    }
-
-    /// Puts what a file holds into the device's memory.
-    fn write_values(
-        &self,
-        header: &Header,
-        tokens: &[u32],
-        values: &[u8],
-    ) -> Result<(), SavedSessionError> {
-        let mut device = self.model.device();
-        device.write(self.memory.history, 0, bytemuck::cast_slice(tokens))?;
-        let mut rest = values;
-        self.each_head(header, |buffer, bytes| {
-            let (head, after) = rest.split_at(bytes.len());
-            rest = after;
-            Ok(device.write(buffer, bytes.start, head)?)
-        })?;
-        if header.has_logits {
-            device.write(self.memory.logits, 0, rest)?;
-        }
-        Ok(())
-    }
-
-    /// Calls `act` with each run of bytes of the cache that a file holds, in its order.
-    fn each_head(
-        &self,
-        header: &Header,
-        mut act: impl FnMut(Buffer, Range<usize>) -> Result<(), SavedSessionError>,
-    ) -> Result<(), SavedSessionError> {
-        let config = self.model.config();
-        let position = 2 * config.head_dim as usize;
-        for (layer, cache) in config.layers.iter().zip(&self.memory.layers) {
-            let slots = slots(header.n_cached, header.n_positions(layer), cache);
-            for buffer in [cache.k, cache.v] {
-                for head in 0..config.n_kv_heads as usize {
-                    let first = head * cache.slots as usize;
-                    for run in &slots {
-                        act(
-                            buffer,
-                            (first + run.start) * position..(first + run.end) * position,
-                        )?;
-                    }
+        let mut bytes = Vec::with_capacity(header.file_bytes(config) as usize);
+        bytes.extend(header.to_bytes());
+        bytes.extend(sequence.tokens.iter().flat_map(|token| token.to_le_bytes()));
+        let heads = Heads::of(config, header.kv);
+        for (layer, shape) in config.layers.iter().enumerate() {
+            let slots = header.slots(shape);
+            for which in [0, 1] {
+                for index in pages(&slots) {
+                    let page = runtime.read_page(sequence, layer, which, index)?;
+                    heads.take_slots(&page, in_page(&slots, index), &mut bytes);
                 }
             }
         }
+        drop(runtime);
+        let checksum = Sha256::digest(&bytes);
+        bytes.extend(checksum);
+        Ok(bytes)
+    }
+
+    /// The header of a file and all of its bytes, which are whole and for this model.
+    fn read_file(&self, path: &Path) -> Result<(Header, Vec<u8>), SavedSessionError> {
+        let mut file = File::open(path)?;
+        let len = file.metadata()?.len();
+        let mut start = [0; Header::BYTES];
+        if len < start.len() as u64 {
+            return Err(SavedSessionError::Foreign);
+        }
+        file.read_exact(&mut start)?;
+        let header = Header::parse(&start, len, &self.model)?;
+        // The token that was chosen last needs no place in the pages yet.
+        let needed = header.n_cached.max(header.n_tokens.saturating_sub(1));
+        let context = self.context();
+        if needed > context {
+            return Err(SavedSessionError::TooLong { needed, context });
+        }
+        let too_large = || std::io::Error::from(std::io::ErrorKind::OutOfMemory);
+        let rest = usize::try_from(len - Header::BYTES as u64).map_err(|_| too_large())?;
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(Header::BYTES + rest)
+            .map_err(|_| too_large())?;
+        bytes.extend(start);
+        bytes.resize(Header::BYTES + rest, 0);
+        file.read_exact(&mut bytes[Header::BYTES..])?;
+        let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
+        if Sha256::digest(content)[..] != *checksum {
+            let why = "its checksum is another".into();
+            return Err(SavedSessionError::Damaged { why });
+        }
+        bytes.truncate(bytes.len() - CHECKSUM);
+        Ok((header, bytes))
+    }
+
+    /// Takes over the content of a file.
+    fn set(&mut self, header: &Header, bytes: &[u8]) -> Result<(), SavedSessionError> {
+        let (tokens, values) = bytes[Header::BYTES..].split_at(4 * header.n_tokens as usize);
+        let words = tokens.chunks_exact(4);
+        let tokens: Vec<u32> = words.map(bytemuck::pod_read_unaligned).collect();
+        let vocab_size = self.model.config().vocab_size;
+        if let Some(token) = tokens.iter().find(|&&token| token >= vocab_size) {
+            return Err(SavedSessionError::Damaged {
+                why: format!("token {token} is beyond the vocabulary of {vocab_size}"),
+            });
+        }
+        // From here on the pages are overwritten, and no longer those of the tokens there were.
+        self.clear();
+        let written = self.write_pages(header, values);
+        // What comes from a file is nobody else's beginning.
+        let cached = if written.is_ok() {
+            header.n_cached as usize
+        } else {
+            0
+        };
+        let tokens = if written.is_ok() { tokens } else { Vec::new() };
+        self.sequence.replace(tokens, cached, 0);
+        let mut layers = self.model.config().layers.iter();
+        let is_partial = layers.any(|layer| header.slots(layer).start > 0);
+        self.sequence.floor = if is_partial { cached } else { 0 };
+        if written.is_err() {
+            self.model.runtime().free(&mut self.sequence);
+        }
+        written
+    }
+
+    fn write_pages(&mut self, header: &Header, values: &[u8]) -> Result<(), SavedSessionError> {
+        let mut runtime = self.model.runtime();
+        let sequence = &mut self.sequence;
+        runtime.reserve(sequence, header.n_cached as usize)?;
+        let config = self.model.config();
+        let (heads, mut rest) = (Heads::of(config, header.kv), values);
+        for (layer, shape) in config.layers.iter().enumerate() {
+            let slots = header.slots(shape);
+            for which in [0, 1] {
+                for index in pages(&slots) {
+                    let mut page = vec![0; heads.page_bytes()];
+                    rest = heads.put_slots(rest, in_page(&slots, index), &mut page);
+                    runtime.write_page(sequence, layer, which, index, &page)?;
+                }
+            }
+        }
+        runtime.pass_windows(sequence, header.n_cached as usize);
         Ok(())
     }
 }
 
-/// Where the last `n` of `len` positions lie in a ring: one run of slots, or two.
-fn slots(len: u32, n: u32, cache: &LayerCache) -> Vec<Range<usize>> {
-    let (ring, n) = (cache.slots as usize, n as usize);
-    let begin = (len as usize - n) % ring;
-    let end = (begin + n).min(ring);
-    let wrapped = n - (end - begin);
-    let runs = [begin..end, 0..wrapped];
-    runs.into_iter().filter(|run| !run.is_empty()).collect()
+/// The pages that hold these slots.
+fn pages(slots: &Range<usize>) -> Range<usize> {
+    match slots.is_empty() {
+        true => 0..0,
+        false => slots.start / PAGE..slots.end.div_ceil(PAGE),
+    }
+}
+
+/// Those of the slots that lie in a page, counted within it.
+fn in_page(slots: &Range<usize>, index: usize) -> Range<usize> {
+    let first = index * PAGE;
+    slots.start.max(first) - first..slots.end.min(first + PAGE) - first
+}
+
+/// The heads of a page, each with the numbers of all slots and then their scales, if there are any. A file has
+/// (slots, n_kv_heads) heads, each with its numbers and its scales.
+struct Heads {
+    n_heads: usize,
+    /// Bytes of the numbers of a head at one slot.
+    numbers: usize,
+    /// Bytes of its scales.
+    scales: usize,
+}
+
+impl Heads {
+    fn of(config: &akunu_arch::ModelConfig, kv: KvFormat) -> Heads {
+        let numbers = kv.number_bytes(config.head_dim);
+        Heads {
+            n_heads: config.n_kv_heads as usize,
+            numbers,
+            scales: kv.bytes_per_slot(config.head_dim) - numbers,
+        }
+    }
+
+    fn page_bytes(&self) -> usize {
+        self.n_heads * PAGE * (self.numbers + self.scales)
+    }
+
+    fn places(&self, slots: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        slots.flat_map(move |slot| {
+            (0..self.n_heads).flat_map(move |head| {
+                let first = head * PAGE * (self.numbers + self.scales);
+                let numbers = first + slot * self.numbers;
+                let scales = first + PAGE * self.numbers + slot * self.scales;
+                [
+                    numbers..numbers + self.numbers,
+                    scales..scales + self.scales,
+                ]
+            })
+        })
+    }
+
+    fn take_slots(&self, page: &[u8], slots: Range<usize>, into: &mut Vec<u8>) {
+        for place in self.places(slots) {
+            into.extend_from_slice(&page[place]);
+        }
+    }
+
+    /// Fills slots of a page from the front of `from`; returns what is left.
+    fn put_slots<'a>(&self, mut from: &'a [u8], slots: Range<usize>, page: &mut [u8]) -> &'a [u8] {
+        for place in self.places(slots) {
+            let (values, rest) = from.split_at(place.len());
+            page[place].copy_from_slice(values);
+            from = rest;
+        }
+        from
+    }
+}
+
+/// What the names of unfinished files end with.
+const UNFINISHED: &str = ".akunu-part";
+
+/// Replaces a file by one with these bytes.
+fn write_file(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    remove_leftovers(folder, &name);
+    let part = unguessable(folder, &name);
+    let written = write_new(&part, bytes).and_then(|()| fs::rename(&part, path));
+    if written.is_err() {
+        // There may be none; the first error is the one to tell.
+        let _ = fs::remove_file(&part);
+    }
+    written?;
+    // The name itself is on the disk only when the folder is. Not every system lets a folder be opened.
+    match File::open(folder) {
+        Ok(folder) => folder.sync_all(),
+        Err(_) => Ok(()),
+    }
+}
+
+fn write_new(part: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(part)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// A name that nobody can have put something under before.
+fn unguessable(folder: &Path, name: &str) -> PathBuf {
+    // The hasher of the standard library is keyed by the system's random numbers.
+    let random = |n: u32| {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(n);
+        hasher.finish()
+    };
+    let (a, b, owner) = (random(0), random(1), std::process::id());
+    folder.join(format!(".{name}.{a:016x}{b:016x}.{owner}{UNFINISHED}"))
+}
+
+/// Removes what savings of this file left behind whose programs were killed.
+fn remove_leftovers(folder: &Path, name: &str) {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let file = entry.file_name();
+        let file = file.to_string_lossy();
+        let rest = file
+            .strip_prefix('.')
+            .and_then(|rest| rest.strip_prefix(name));
+        let owner = rest
+            .and_then(|rest| {
+                rest.strip_prefix('.')?
+                    .strip_suffix(UNFINISHED)?
+                    .split_once('.')
+            })
+            .and_then(|(_, owner)| owner.parse().ok());
+        if owner.is_some_and(|owner| is_gone(owner, &entry)) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether the program that wrote a file has ended: the system says so or, where it does not, the file is old.
+fn is_gone(owner: u32, entry: &fs::DirEntry) -> bool {
+    const OLD: std::time::Duration = std::time::Duration::from_secs(60);
+    let processes = Path::new("/proc");
+    if processes.join("self").exists() {
+        return !processes.join(owner.to_string()).exists();
+    }
+    let time = entry.metadata().and_then(|data| data.modified());
+    time.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > OLD))
 }

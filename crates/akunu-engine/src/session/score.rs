@@ -11,16 +11,15 @@
 
 use std::ops::ControlFlow;
 
-use akunu_kernels::Buffer;
-
-use super::Session;
 use super::feed::{Watch, ask};
+use super::state::Session;
 use crate::error::EngineError;
+use crate::runtime::Kind;
 
 /// Bytes of the logits that are computed at once.
 const BLOCK_BYTES: usize = 16 << 20;
 
-impl Session<'_> {
+impl Session {
     /// The natural logarithm of the probability of each token from `from` on, given all before it.
     /// Nothing comes before the first token, so it is never scored: a `from` of 0 counts as 1.
     ///
@@ -38,14 +37,7 @@ impl Session<'_> {
     ) -> Result<Vec<f32>, EngineError> {
         self.clear();
         self.check(tokens)?;
-        let row_bytes = 4 * self.model.config().vocab_size as usize;
-        let rows = (BLOCK_BYTES / row_bytes).clamp(1, self.sizes.chunk as usize);
-        let block = self
-            .model
-            .device()
-            .allocate(rows * row_bytes, "logits of many rows")?;
-        let scores = self.score_chunks(tokens, from.max(1), block, watch);
-        self.model.device().release(block);
+        let scores = self.score_chunks(tokens, from.max(1), watch);
         self.clear();
         scores
     }
@@ -54,44 +46,42 @@ impl Session<'_> {
         &mut self,
         tokens: &[u32],
         from: usize,
-        block: Buffer,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<f32>, EngineError> {
         let mut scores = Vec::with_capacity(tokens.len().saturating_sub(from));
-        for chunk in tokens.chunks(self.sizes.chunk as usize) {
-            let first = self.content.tokens.len();
+        for chunk in tokens.chunks(self.chunk()) {
+            let first = self.sequence.tokens.len();
             ask(watch, first, tokens.len())?;
-            let plan = self.prefill_plan(chunk.len() as u32, false)?;
-            self.run_chunk(&plan, chunk)?;
             // Row r of this chunk predicts token first + r + 1.
             let begin = (from - 1).saturating_sub(first).min(chunk.len());
             let end = (tokens.len() - 1 - first).min(chunk.len());
             let predicted = &tokens[first + 1..first + 1 + end];
-            self.score_rows(begin, predicted, block, &mut scores)?;
+            self.score_chunk(chunk, begin, predicted, &mut scores)?;
         }
         Ok(scores)
     }
 
-    /// Scores `predicted[r]` by row r of the last chunk, from row `begin` on.
-    fn score_rows(
-        &self,
+    /// Runs a chunk and scores `predicted[r]` by its row r, from row `begin` on.
+    fn score_chunk(
+        &mut self,
+        chunk: &[u32],
         begin: usize,
         predicted: &[u32],
-        block: Buffer,
         scores: &mut Vec<f32>,
     ) -> Result<(), EngineError> {
         let vocab_size = self.model.config().vocab_size as usize;
-        let n_rows = block.len / (4 * vocab_size);
+        let n_rows = (BLOCK_BYTES / (4 * vocab_size)).clamp(1, self.chunk());
         let mut logits = vec![0f32; n_rows * vocab_size];
+        let mut runtime = self.model.runtime();
+        // Nobody else may step between the chunk and its logits.
+        runtime.read_prompt(&mut self.sequence, chunk, Kind::Layers)?;
         let mut row = begin;
         while row < predicted.len() {
             let end = predicted.len().min(row + n_rows);
-            let plan = self.logits_plan(row as u32..end as u32, block.into())?;
+            runtime.want_outputs(row as u32..end as u32);
+            runtime.run(Kind::OnlyLogits)?;
             let read = &mut logits[..(end - row) * vocab_size];
-            let mut device = self.model.device();
-            device.run(&plan, 0)?;
-            device.read(block, 0, bytemuck::cast_slice_mut(read))?;
-            drop(device);
+            runtime.read_logits(0, read)?;
             let rows = read.chunks_exact(vocab_size).zip(&predicted[row..end]);
             scores.extend(rows.map(|(logits, &token)| log_probability(logits, token)));
             row = end;

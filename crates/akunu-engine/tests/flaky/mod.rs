@@ -2,15 +2,10 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use akunu_kernels::device::SharedBytes;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, ChipConfig, Device, DeviceError, PipelineId, PipelineKey, Plan};
+use akunu_kernels::{Checked, Device, DeviceError, PlanId};
 
-/// The twins, which fail once in a while.
-pub struct Flaky {
-    device: TwinDevice,
-    hand: Hand,
-}
+use super::support::watched::{Hooks, Watched};
 
 /// What the test decides while the model has the device.
 #[derive(Clone, Default)]
@@ -47,15 +42,11 @@ impl Hand {
     }
 }
 
-impl Flaky {
-    pub fn new() -> (Flaky, Hand) {
-        let hand = Hand::default();
-        let device = Flaky {
-            device: TwinDevice::new(ChipConfig::m1()),
-            hand: hand.clone(),
-        };
-        (device, hand)
-    }
+/// Twins that fail once in a while.
+pub fn flaky() -> (Box<dyn Device>, Hand) {
+    let hand = Hand::default();
+    let device = Watched::new(TwinDevice::new(), hand.clone());
+    (Box::new(device), hand)
 }
 
 /// Counts down; an error at 0, once.
@@ -71,47 +62,17 @@ fn count(left: &mut Option<usize>) -> Result<(), DeviceError> {
     }
 }
 
-impl Device for Flaky {
-    fn name(&self) -> &'static str {
-        "flaky"
-    }
-
-    fn chip(&self) -> &ChipConfig {
-        self.device.chip()
-    }
-
-    fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
-        self.device.allocate(bytes, label)
-    }
-
-    fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
-        self.device.share(bytes, label)
-    }
-
-    fn release(&mut self, buffer: Buffer) {
-        self.device.release(buffer);
-    }
-
-    fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        let mut faults = self.hand.faults();
+impl Hooks for Hand {
+    fn written(&mut self) -> Result<(), DeviceError> {
+        let mut faults = self.faults();
         if let Some(act) = faults.on_write.take() {
             act();
         }
-        self.device.write(buffer, offset, bytes)?;
         count(&mut faults.write)
     }
 
-    fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
-        self.device.read(buffer, offset, bytes)
-    }
-
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        self.device.pipeline(key)
-    }
-
     /// A run that fails has done its work before: what is in memory then is of no use.
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        self.device.run_chain(plan, first, n)?;
-        count(&mut self.hand.faults().run)
+    fn ran(&mut self, _: PlanId, _: Option<&Checked>) -> Result<(), DeviceError> {
+        count(&mut self.faults().run)
     }
 }

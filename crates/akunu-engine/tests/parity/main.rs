@@ -98,7 +98,7 @@ fn load(path: &Path, isa: Isa) -> Model {
     Model::load(path, Box::new(device)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn session(model: &Model) -> Session<'_> {
+fn session(model: &Model) -> Session {
     let options = SessionOptions {
         context: Some(1024),
         ..Default::default()

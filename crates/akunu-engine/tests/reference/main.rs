@@ -9,15 +9,15 @@ use std::path::Path;
 
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Model, SessionOptions};
+use akunu_kernels::Device;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Device};
 
 use crate::files::{write_folder, write_gguf};
 use crate::fixture::Fixture;
 
 fn devices() -> [Box<dyn Device>; 2] {
     let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-    [Box::new(TwinDevice::new(ChipConfig::m1())), Box::new(cpu)]
+    [Box::new(TwinDevice::new()), Box::new(cpu)]
 }
 
 /// The largest error after any of the recorded beginnings, as a share of the logits' power.

@@ -1,17 +1,17 @@
 //! A small model with random weights, written as a GGUF file.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod watched;
+
 use std::path::PathBuf;
 
 use akunu_gguf::{GgufHeader, quant};
 use akunu_kernels::case::Rng;
 use akunu_types::DType;
 
-/// Shape of the model: three query heads to each key head.
+/// Shape of the model, which has one key head.
 pub const DIM: u64 = 192;
 const FFN: u64 = 256;
-const HEADS: u64 = 3;
-const HEAD_DIM: u64 = 64;
 const VOCAB: u64 = 256;
 
 /// A temporary folder with a model file in it.
@@ -38,17 +38,20 @@ pub struct TinyLlama {
     pub window: Option<u32>,
     /// Layers.
     pub n_layers: u32,
+    /// Query heads, which share the elements of a row.
+    pub n_heads: u64,
     /// The token that ends an answer.
     pub end_token: Option<u32>,
 }
 
-/// Two layers that see everything.
+/// Two layers that see everything, with heads of 64 elements.
 pub const TINY: TinyLlama = TinyLlama {
     arch: "llama",
     dtype: DType::Q8_0,
     vocab_rows: VOCAB,
     window: None,
     n_layers: 2,
+    n_heads: 3,
     end_token: None,
 };
 
@@ -63,6 +66,7 @@ fn write_model(model: TinyLlama) -> TinyModel {
     let TinyLlama {
         dtype, n_layers, ..
     } = model;
+    let head_dim = DIM / model.n_heads;
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("tiny.gguf");
     let mut header = GgufHeader::new();
@@ -72,7 +76,7 @@ fn write_model(model: TinyLlama) -> TinyModel {
         ("block_count", n_layers),
         ("embedding_length", DIM as u32),
         ("feed_forward_length", FFN as u32),
-        ("attention.head_count", HEADS as u32),
+        ("attention.head_count", model.n_heads as u32),
         ("attention.head_count_kv", 1),
         ("context_length", 256),
     ] {
@@ -91,15 +95,15 @@ fn write_model(model: TinyLlama) -> TinyModel {
     for layer in 0..n_layers {
         let name = |part: &str| format!("blk.{layer}.{part}.weight");
         tensors.push((name("attn_norm"), vec![DIM]));
-        tensors.push((name("attn_q"), vec![DIM, HEADS * HEAD_DIM]));
-        tensors.push((name("attn_k"), vec![DIM, HEAD_DIM]));
-        tensors.push((name("attn_v"), vec![DIM, HEAD_DIM]));
-        tensors.push((name("attn_output"), vec![HEADS * HEAD_DIM, DIM]));
+        tensors.push((name("attn_q"), vec![DIM, DIM]));
+        tensors.push((name("attn_k"), vec![DIM, head_dim]));
+        tensors.push((name("attn_v"), vec![DIM, head_dim]));
+        tensors.push((name("attn_output"), vec![DIM, DIM]));
         tensors.push((name("ffn_norm"), vec![DIM]));
         tensors.push((name("ffn_gate"), vec![DIM, FFN]));
         tensors.push((name("ffn_up"), vec![DIM, FFN]));
         tensors.push((name("ffn_down"), vec![FFN, DIM]));
-        for &(part, n) in vectors(model.arch) {
+        for (part, n) in vectors(model.arch, head_dim) {
             tensors.push((format!("blk.{layer}.{part}"), vec![n]));
         }
     }
@@ -129,24 +133,24 @@ fn write_model(model: TinyLlama) -> TinyModel {
 }
 
 /// The vectors that an architecture has in each layer besides those of a Llama.
-fn vectors(arch: &str) -> &'static [(&'static str, u64)] {
+fn vectors(arch: &str, head_dim: u64) -> Vec<(&'static str, u64)> {
     match arch {
-        "qwen2" => &[
-            ("attn_q.bias", HEADS * HEAD_DIM),
-            ("attn_k.bias", HEAD_DIM),
-            ("attn_v.bias", HEAD_DIM),
+        "qwen2" => vec![
+            ("attn_q.bias", DIM),
+            ("attn_k.bias", head_dim),
+            ("attn_v.bias", head_dim),
         ],
-        "qwen3" => &[
-            ("attn_q_norm.weight", HEAD_DIM),
-            ("attn_k_norm.weight", HEAD_DIM),
+        "qwen3" => vec![
+            ("attn_q_norm.weight", head_dim),
+            ("attn_k_norm.weight", head_dim),
         ],
-        "gemma3" => &[
-            ("attn_q_norm.weight", HEAD_DIM),
-            ("attn_k_norm.weight", HEAD_DIM),
+        "gemma3" => vec![
+            ("attn_q_norm.weight", head_dim),
+            ("attn_k_norm.weight", head_dim),
             ("post_attention_norm.weight", DIM),
             ("post_ffw_norm.weight", DIM),
         ],
-        _ => &[],
+        _ => Vec::new(),
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{Case, Mismatch, compare};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::pipeline::PipelineKey;
-use crate::plan::{Dispatch, Plan, PlanError};
+use crate::plan::KernelCall;
+use crate::program::Program;
 use crate::table::{Access, KernelId};
 
 /// Bytes behind each binding that no kernel may change.
@@ -17,9 +18,6 @@ pub enum CaseError {
     /// The device refused or failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The case is no plan.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
     /// Another result than the twin's.
     #[error(transparent)]
     Mismatch(#[from] Mismatch),
@@ -66,10 +64,17 @@ fn run(
         constants: case.constants.clone(),
     };
     let bindings = buffers.iter().map(|&buffer| buffer.into()).collect();
-    let dispatch = Dispatch::with_params(device, key, case.params, bindings, "case")?;
-    let plan = Plan::check(vec![dispatch], 0)?;
-    device.prepare(&plan)?;
-    Ok(device.run(&plan, 0)?)
+    let call = KernelCall {
+        key,
+        params: case.params,
+        bindings,
+        row_fields: Vec::new(),
+        label: "case",
+    };
+    let plan = device.load(&Program::of_kernels(vec![call]))?;
+    let ran = device.run(plan, None);
+    device.unload(plan);
+    Ok(ran?)
 }
 
 fn check(

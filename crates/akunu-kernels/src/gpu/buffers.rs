@@ -14,11 +14,12 @@ pub(super) struct Memory<B: Backend> {
     shared: Option<SharedBytes>,
 }
 
-/// All buffers. A released one leaves an empty place.
+/// All buffers. The place of a released one is used again, under another generation.
 pub(super) struct Buffers<B: Backend> {
     limits: Limits,
     used: u64,
-    memories: Vec<Option<Memory<B>>>,
+    places: Vec<(u32, Option<Memory<B>>)>,
+    free: Vec<u32>,
 }
 
 impl<B: Backend> Buffers<B> {
@@ -26,7 +27,8 @@ impl<B: Backend> Buffers<B> {
         Buffers {
             limits,
             used: 0,
-            memories: Vec::new(),
+            places: Vec::new(),
+            free: Vec::new(),
         }
     }
 
@@ -82,7 +84,13 @@ impl<B: Backend> Buffers<B> {
 
     /// Takes a buffer out of the list; it lives as long as what is returned.
     pub(super) fn release(&mut self, buffer: Buffer) -> Option<Memory<B>> {
-        let memory = self.memories.get_mut(buffer.id as usize)?.take()?;
+        let place = self.places.get_mut(buffer.id as usize)?;
+        if place.0 != buffer.generation {
+            return None;
+        }
+        let memory = place.1.take()?;
+        place.0 += 1;
+        self.free.push(buffer.id);
         self.used -= memory.windows.len() as u64;
         Some(memory)
     }
@@ -127,14 +135,13 @@ impl<B: Backend> Buffers<B> {
         &self,
         dispatch: &Dispatch,
         binding: usize,
-        position: u32,
     ) -> Result<(&B::Buffer, usize), DeviceError> {
         let slice = dispatch.bindings[binding];
         let memory = self.get(slice.buffer)?;
         if memory.windows.is_whole() {
             return Ok((&memory.parts[0], slice.offset));
         }
-        let bytes = dispatch.extents(position)[binding].clone();
+        let bytes = dispatch.extents()[binding].clone();
         let (window, offset) = memory.windows.place(&bytes).ok_or(DeviceError::Cut {
             bytes: bytes.len(),
             max: self.limits.max_buffer / 2,
@@ -143,10 +150,9 @@ impl<B: Backend> Buffers<B> {
     }
 
     fn get(&self, buffer: Buffer) -> Result<&Memory<B>, DeviceError> {
-        let memory = self
-            .memories
-            .get(buffer.id as usize)
-            .and_then(Option::as_ref);
+        let place = self.places.get(buffer.id as usize);
+        let ours = place.filter(|(generation, _)| *generation == buffer.generation);
+        let memory = ours.and_then(|(_, memory)| memory.as_ref());
         memory.ok_or(DeviceError::Foreign {
             what: "buffer",
             id: buffer.id,
@@ -157,9 +163,15 @@ impl<B: Backend> Buffers<B> {
         let len = memory.windows.len();
         let writable = memory.shared.is_none();
         self.used += len as u64;
-        self.memories.push(Some(memory));
+        let id = self.free.pop().unwrap_or_else(|| {
+            self.places.push((0, None));
+            self.places.len() as u32 - 1
+        });
+        let place = &mut self.places[id as usize];
+        place.1 = Some(memory);
         Buffer {
-            id: self.memories.len() as u32 - 1,
+            id,
+            generation: place.0,
             len,
             writable,
         }

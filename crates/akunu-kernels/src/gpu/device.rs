@@ -1,9 +1,13 @@
 //! The device over a backend.
 
 use crate::chip::ChipConfig;
-use crate::device::{Buffer, Device, DeviceError, SharedBytes, Ticket};
+use crate::device::{Buffer, Device, DeviceError, PlanId, SharedBytes, Ticket};
+use crate::lower;
 use crate::pipeline::{PipelineId, PipelineKey};
-use crate::plan::{Dispatch, Plan};
+use crate::plan::{self, Dispatch, Plan};
+use crate::plans::Plans;
+use crate::program::Program;
+use crate::step::Checked;
 
 use super::backend::Backend;
 use super::buffers::Buffers;
@@ -11,18 +15,19 @@ use super::dry_run::DryRun;
 use super::encode::{Encoder, Part, Resources, encode_part};
 use super::flight::Flights;
 use super::pace::Pace;
-use super::pipelines::{Compiled, Pipelines};
+use super::pipelines::{Compiled, Compiler, Pipelines};
 
 /// Most chains under way: what double buffering needs, and one more. A command queue would block at 64
 /// command buffers.
 const MAX_IN_FLIGHT: usize = 3;
 
-/// Runs plans on a GPU.
+/// Runs programs on a GPU.
 pub struct GpuDevice<B: Backend> {
     backend: B,
     chip: ChipConfig,
     buffers: Buffers<B>,
     pipelines: Pipelines<B::Compiler>,
+    plans: Plans<Plan>,
     flights: Flights<B>,
     pace: Pace,
     /// Why the GPU failed: what its memory holds is unknown from then on.
@@ -36,6 +41,7 @@ impl<B: Backend> GpuDevice<B> {
             chip,
             buffers: Buffers::new(backend.limits()),
             pipelines: Pipelines::new(backend.compiler()),
+            plans: Plans::default(),
             flights: Flights::new(),
             pace: Pace::default(),
             lost: None,
@@ -46,6 +52,11 @@ impl<B: Backend> GpuDevice<B> {
     /// The backend.
     pub fn backend(&self) -> &B {
         &self.backend
+    }
+
+    /// What a program was lowered to.
+    pub fn plan(&self, id: PlanId) -> Result<&Plan, DeviceError> {
+        self.plans.get(id)
     }
 
     fn check_alive(&self) -> Result<(), DeviceError> {
@@ -78,6 +89,23 @@ impl<B: Backend> GpuDevice<B> {
     }
 }
 
+/// The chip and the pipelines, while a plan is made.
+struct Making<'a, C: Compiler>(&'a ChipConfig, &'a mut Pipelines<C>);
+
+impl<C: Compiler> plan::Pipelines for Making<'_, C> {
+    fn chip(&self) -> &ChipConfig {
+        self.0
+    }
+
+    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
+        self.1.id(key)
+    }
+
+    fn thread_limit(&mut self, pipeline: PipelineId) -> Result<u32, DeviceError> {
+        Ok(self.1.wait(pipeline)?.max_threads)
+    }
+}
+
 /// Buffers and pipelines as the encoding sees them.
 struct Table<'a, B: Backend>(&'a Buffers<B>, &'a Pipelines<B::Compiler>);
 
@@ -89,9 +117,8 @@ where
         &self,
         dispatch: &Dispatch,
         binding: usize,
-        position: u32,
     ) -> Result<(&B::Buffer, usize), DeviceError> {
-        self.0.place(dispatch, binding, position)
+        self.0.place(dispatch, binding)
     }
 
     fn pipeline(&self, id: PipelineId) -> Result<&Compiled<B::Pipeline>, DeviceError> {
@@ -104,8 +131,8 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.backend.name()
     }
 
-    fn chip(&self) -> &ChipConfig {
-        &self.chip
+    fn description(&self) -> String {
+        self.chip.name.clone()
     }
 
     fn memory_limit(&self) -> Option<u64> {
@@ -138,50 +165,49 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.buffers.read(&self.backend, buffer, offset, bytes)
     }
 
-    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError> {
-        self.pipelines.id(key)
-    }
-
-    fn thread_limit(&mut self, pipeline: PipelineId) -> Result<u32, DeviceError> {
-        Ok(self.pipelines.wait(pipeline)?.max_threads)
-    }
-
-    /// Waits for the pipelines, and encodes the plan's last position into nothing: what does not fit a
-    /// pipeline or a buffer is refused now, not when the first token is wanted.
-    fn prepare(&mut self, plan: &Plan) -> Result<(), DeviceError> {
+    /// Waits for the pipelines, and encodes a full step into nothing: what does not fit a pipeline or a buffer is
+    /// refused now, not when the first token is wanted.
+    fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
+        let calls = lower::gpu(program, &self.chip);
+        let mut making = Making(&self.chip, &mut self.pipelines);
+        let plan = Plan::make(calls, program.plan_room(), &mut making)?;
         self.pipelines.wait_all()?;
-        let last = plan.max_position();
         let part = Part {
-            positions: last..last.saturating_add(1),
+            rounds: 1,
             dispatches: 0..plan.dispatches().len(),
+            counts: plan.room().counts,
         };
         let table = Table::<B>(&self.buffers, &self.pipelines);
-        encode_part(plan, &part, &table, &mut DryRun::new())
+        encode_part(&plan, &part, &self.chip, &table, &mut DryRun::new())?;
+        Ok(self.plans.add(plan))
     }
 
-    fn run_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<(), DeviceError> {
-        self.submit_chain(plan, first, n)?;
-        self.wait_all()
+    fn unload(&mut self, plan: PlanId) {
+        self.plans.remove(plan);
     }
 
     fn runs_ahead(&self) -> bool {
         true
     }
 
-    fn submit_chain(&mut self, plan: &Plan, first: u32, n: u32) -> Result<Ticket, DeviceError> {
-        plan.admit(first, n)?;
+    fn submit(&mut self, id: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
+        let (counts, steps) = self.plans.get(id)?.admit(step)?;
         self.check_alive()?;
         self.pipelines.wait_all()?;
+        if let Some(step) = step {
+            step.write(self)?;
+        }
         while self.flights.len() >= MAX_IN_FLIGHT {
             self.wait_oldest()?;
         }
+        let plan = self.plans.get(id)?;
         let table = Table::<B>(&self.buffers, &self.pipelines);
         let (mut parts, mut result) = (Vec::new(), Ok(()));
-        for part in self.pace.parts(plan, first, n) {
+        for part in self.pace.parts(plan, counts, steps) {
             let submitted = self
                 .backend
-                .submit(|encoder| encode_part(plan, &part, &table, encoder));
-            result = submitted.map(|submission| parts.push((part.positions.len(), submission)));
+                .submit(|encoder| encode_part(plan, &part, &self.chip, &table, encoder));
+            result = submitted.map(|submission| parts.push((part.rounds as usize, submission)));
             if result.is_err() {
                 break;
             }

@@ -2,9 +2,12 @@
 
 use std::ops::Range;
 
+use crate::chip::ChipConfig;
 use crate::device::DeviceError;
 use crate::pipeline::PipelineId;
-use crate::plan::{Dispatch, Plan};
+use crate::plan::{Dispatch, Params, Plan};
+use crate::step::Counts;
+use crate::table::Launch;
 
 use super::pipelines::Compiled;
 
@@ -32,46 +35,58 @@ pub trait Encoder {
 
 /// Where a plan's numbers lead.
 pub trait Resources<E: Encoder> {
-    /// The buffer that holds all that a dispatch touches of a binding at a position, and the offset in
-    /// it.
+    /// The buffer that holds all that a dispatch touches of a binding, and the offset in it.
     fn place(
         &self,
         dispatch: &Dispatch,
         binding: usize,
-        position: u32,
     ) -> Result<(&E::Buffer, usize), DeviceError>;
     /// A pipeline that has been made.
     fn pipeline(&self, id: PipelineId) -> Result<&Compiled<E::Pipeline>, DeviceError>;
 }
 
-/// A part of a chain that one encoder takes: some dispatches of the plan, once for each position.
+/// A part of a submission that one encoder takes: some dispatches of the plan, as often as it has rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Positions, one after another.
-    pub positions: Range<u32>,
-    /// The dispatches that each position runs.
+    /// How often the dispatches run.
+    pub rounds: u32,
+    /// The dispatches of each round.
     pub dispatches: Range<usize>,
+    /// The rows of the step.
+    pub counts: Counts,
 }
 
-/// Encodes a part of a chain. The plan must have admitted the positions.
+/// Encodes a part of a submission. The plan must have admitted the step.
 ///
 /// Barriers stand where [`Plan::barrier_before`] says, but not before the very first dispatch: an
-/// encoder begins after all that was submitted before it.
+/// encoder begins after all that was submitted before it. A dispatch without rows in this step is left out.
 pub fn encode_part<E: Encoder>(
     plan: &Plan,
     part: &Part,
+    chip: &ChipConfig,
     resources: &impl Resources<E>,
     encoder: &mut E,
 ) -> Result<(), DeviceError> {
     let mut is_first = true;
-    for position in part.positions.clone() {
+    for _ in 0..part.rounds {
+        // A barrier of a dispatch that is left out stands before the next one.
+        let mut needs_barrier = false;
         for index in part.dispatches.clone() {
-            if plan.barrier_before(index) && !is_first {
+            needs_barrier |= plan.barrier_before(index) && !is_first;
+            let dispatch = &plan.dispatches()[index];
+            let params = dispatch.params_for(&part.counts);
+            let launch = match params == dispatch.params {
+                true => dispatch.launch,
+                false => dispatch.launch_for(&params, chip),
+            };
+            if launch.grid.contains(&0) {
+                continue;
+            }
+            if needs_barrier {
                 encoder.barrier();
             }
-            is_first = false;
-            let dispatch = &plan.dispatches()[index];
-            encode(index, dispatch, position, resources, encoder)?;
+            (is_first, needs_barrier) = (false, false);
+            encode(index, dispatch, (&params, launch), resources, encoder)?;
         }
     }
     Ok(())
@@ -80,14 +95,13 @@ pub fn encode_part<E: Encoder>(
 fn encode<E: Encoder>(
     index: usize,
     dispatch: &Dispatch,
-    position: u32,
+    (params, launch): (&Params, Launch),
     resources: &impl Resources<E>,
     encoder: &mut E,
 ) -> Result<(), DeviceError> {
     /// Metal wants lengths of threadgroup memory in multiples of this.
     const GRANULE: u32 = 16;
     let row = dispatch.kernel.row();
-    let launch = dispatch.launch;
     let compiled = resources.pipeline(dispatch.pipeline)?;
     let refused = |why| DeviceError::Dispatch {
         index,
@@ -109,10 +123,9 @@ fn encode<E: Encoder>(
     }
     encoder.set_pipeline(&compiled.pipeline);
     for (at, binding) in row.bindings.iter().enumerate() {
-        let (buffer, offset) = resources.place(dispatch, at, position)?;
+        let (buffer, offset) = resources.place(dispatch, at)?;
         encoder.set_buffer(binding.index, buffer, offset);
     }
-    let params = dispatch.patch.apply(&dispatch.params, position);
     encoder.set_bytes(row.params_index, params.as_bytes());
     if threadgroup_bytes > 0 {
         encoder.set_threadgroup_memory(threadgroup_bytes);

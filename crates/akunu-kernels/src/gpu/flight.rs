@@ -8,7 +8,7 @@ use crate::device::Ticket;
 use super::backend::Backend;
 use super::buffers::Memory;
 
-/// One call of `submit_chain`: its command buffers in order.
+/// One call of `submit`: its command buffers in order.
 struct Flight<B: Backend> {
     ticket: Ticket,
     parts: Vec<(usize, B::Submission)>,

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::encode::Part;
 use crate::plan::Plan;
+use crate::step::Counts;
 
 /// Most rounds of a command buffer.
 const MAX_ROUNDS: u32 = 64;
@@ -27,25 +28,23 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// The command buffers of `n` rounds from position `first` on.
-    pub(super) fn parts(&self, plan: &Plan, first: u32, n: u32) -> Vec<Part> {
+    /// The command buffers of `n` rounds.
+    pub(super) fn parts(&self, plan: &Plan, counts: Counts, n: u32) -> Vec<Part> {
+        let part = |rounds, dispatches| Part {
+            rounds,
+            dispatches,
+            counts,
+        };
         if n == 1 {
             return cut(plan.flops())
-                .map(|dispatches| Part {
-                    positions: first..first + 1,
-                    dispatches,
-                })
+                .map(|dispatches| part(1, dispatches))
                 .collect();
         }
-        let (mut parts, end) = (Vec::new(), first + n);
-        let mut at = first;
-        while at < end {
-            let rounds = self.rounds(end - at);
-            parts.push(Part {
-                positions: at..at + rounds,
-                dispatches: 0..plan.dispatches().len(),
-            });
-            at += rounds;
+        let (mut parts, mut left) = (Vec::new(), n);
+        while left > 0 {
+            let rounds = self.rounds(left);
+            parts.push(part(rounds, 0..plan.dispatches().len()));
+            left -= rounds;
         }
         parts
     }

@@ -1,8 +1,10 @@
 //! Attention: five kernels of one formula, the softmax alone, and the soft cap of logits.
 //!
-//! `O[q][h] = Σ_k softmax_k(score(Q[q][h] · K[h / group][k])) V[h / group][k]` over the keys that query q
-//! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A query that sees no
-//! key gives zeros.
+//! `O[r][h] = Σ_s softmax_s(score(Q[r][h] · K[h / group][s])) V[h / group][s]` over the slots s that row r
+//! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A row that sees no slot
+//! gives zeros. Keys and values lie in the pages of the row's sequence ([`super::pages`]).
+//!
+//! The decode kernels take any rows, the prefill kernels those of one sequence.
 //!
 //! [`formula`] is the twin of all five; `cases` has their inputs; [`selection`] chooses among them.
 
@@ -18,9 +20,10 @@ pub mod mask;
 pub mod selection;
 pub mod softmax;
 
-use akunu_types::params::AttentionParams;
+use akunu_types::params::{AttentionParams, Row};
 
 use self::mask::Mask;
+use super::pages::Pages;
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, strided};
@@ -29,23 +32,24 @@ use crate::table::{Args, Binding, Element, read, read_write};
 /// The largest head that the decode and the first prefill kernel hold.
 pub const MAX_HEAD_DIM: u32 = 256;
 
-/// The bindings of all five; the params are at 4. Between rows of O that are further apart than their
-/// elements nothing is written. Without the constant the tree mask is not read.
+/// The bindings of all five; the params are at 4. Before the first row, and between rows of O that are
+/// further apart than their elements, nothing is written.
 const BINDINGS: &[Binding] = &[
     read(0, "Q", Element::F32),
     read(1, "K", Element::F16),
     read(2, "V", Element::F16),
     read_write(3, "O", Element::F32),
-    read(5, "tree_mask", Element::U16),
+    read(5, "rows", Element::Row),
+    read(6, "table", Element::U32),
 ];
 
 /// The function constants of all five but the number of query rows.
 const CONSTANTS: &[Constant] = &[
     Constant::HeadDim,
-    Constant::NonCausal,
     Constant::Window,
     Constant::Softcap,
     Constant::TreeMask,
+    Constant::KvQ8,
 ];
 
 /// Elements of a head: the constant, or the params.
@@ -53,80 +57,72 @@ pub fn head_dim(args: &Args, p: &AttentionParams) -> u32 {
     args.constants.u32(Constant::HeadDim).unwrap_or(p.head_dim)
 }
 
-/// Slots that each KV head has.
-pub fn n_slots(args: &Args, p: &AttentionParams) -> u32 {
-    match p.kv_stride {
-        0 => p.kv_seq_len,
-        stride => stride / head_dim(args, p).max(1),
-    }
-}
-
 /// Whether the kernels can read this shape: heads of whole vectors of 8 that fit, query heads that
-/// share KV heads evenly, whole slots, and no more drafts than the tree mask has bits. Other shapes get
-/// an empty grid, which the plan check refuses.
+/// share KV heads evenly, and pages of whole tiles. Other shapes get an empty grid, which the plan check
+/// refuses.
 fn is_supported(args: &Args, p: &AttentionParams, max_head_dim: u32) -> bool {
     let head_dim = head_dim(args, p);
-    let has_tree = args.constants.bool(Constant::TreeMask);
     (8..=max_head_dim).contains(&head_dim)
         && head_dim.is_multiple_of(8)
         && head_dim == p.head_dim
         && p.n_kv_heads != 0
         && p.n_heads.is_multiple_of(p.n_kv_heads)
-        && p.kv_stride.is_multiple_of(head_dim)
-        && (!has_tree || p.seq_len <= mask::MAX_DRAFTS)
+        && Pages::from((p, args.constants)).are_usable()
 }
 
-/// The grid: blocks of queries in x, heads in y.
+/// The grid: blocks of rows in x, heads in y.
 fn grid(args: &Args, p: &AttentionParams, rows: u32, max_head_dim: u32) -> [u32; 3] {
     let n_heads = if is_supported(args, p, max_head_dim) {
         p.n_heads
     } else {
         0
     };
-    [p.seq_len.div_ceil(rows), n_heads, 1]
+    [p.n_rows.div_ceil(rows), n_heads, 1]
 }
 
 /// Bytes of each binding.
 fn required(args: &Args) -> Vec<usize> {
     let p: AttentionParams = args.params();
-    let head = head_dim(args, &p);
-    let n_slots = n_slots(args, &p);
-    let used = p.kv_seq_len.min(n_slots).saturating_mul(head);
-    let kv = strided::<half::f16>(p.n_kv_heads, n_slots.saturating_mul(head), used);
-    let row = p.n_heads.saturating_mul(head);
-    let stride = if p.q_stride == 0 { row } else { p.q_stride };
-    let queries = strided::<f32>(p.seq_len, stride, row);
-    let tree = args.constants.bool(Constant::TreeMask);
+    let pages = Pages::from((&p, args.constants));
+    let end_row = p.first_row.saturating_add(p.n_rows);
+    let elements = p.n_heads.saturating_mul(p.head_dim);
+    let queries = strided::<f32>(end_row, formula::query_stride(&p), elements);
     vec![
         queries,
-        kv,
-        kv,
+        pages.pool_bytes(),
+        pages.pool_bytes(),
         queries,
-        if tree { p.seq_len as usize * 2 } else { 0 },
+        bytes::<Row>(&[end_row]),
+        pages.table_bytes(),
     ]
 }
 
-/// Of the cache the keys and values that some query sees are read, once for all heads that share them;
-/// a query and a key make two products of a head's length.
+/// The work of rows that may each have a sequence of its own. See [`work_of`].
 fn work(args: &Args, once: Work) -> Work {
     let p: AttentionParams = args.params();
-    let head = head_dim(args, &p);
-    let (mut n_pairs, mut first, mut end) = (0u64, i64::MAX, 0);
-    for seen in Mask::new(args, &[])
-        .ranges()
-        .filter(|seen| !seen.is_empty())
-    {
-        n_pairs += (seen.end - seen.start) as u64;
-        (first, end) = (first.min(seen.start), end.max(seen.end));
-    }
-    let n_keys = end.saturating_sub(first).max(0) as u32;
-    let kv = Traffic::read(bytes::<half::f16>(&[p.n_kv_heads, n_keys, head]));
-    let queries = bytes::<f32>(&[p.seq_len, p.n_heads, head]);
+    work_of(args, once, p.n_rows.min(p.n_sequences))
+}
+
+/// How many keys a row sees stands in its row, not in the params. This counts the most that it can be:
+/// each row sees as many keys as a sequence has slots, or as the window lets it. Of each sequence they
+/// are read once for all its rows and the heads that share them; a row and a key make two products of a
+/// head's length.
+fn work_of(args: &Args, once: Work, n_sequences: u32) -> Work {
+    let p: AttentionParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    let n_slots = pages.max_slots();
+    let n_keys = (Mask::new(args.constants).window).map_or(n_slots, |window| window.min(n_slots));
+    let keys = pages.slot_bytes(&[n_sequences, n_keys]);
+    let keys = Traffic::read(keys.min(pages.pool_bytes()));
+    let queries = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
+    let entries = bytes::<u32>(&[n_sequences, p.table_stride]);
     once.with(0, Traffic::read(queries))
-        .with(1, kv)
-        .with(2, kv)
+        .with(1, keys)
+        .with(2, keys)
         .with(3, Traffic::written(queries))
-        .with_flops(n_pairs.saturating_mul(2 * multiply_adds(&[p.n_heads, head])))
+        .with(4, Traffic::read(bytes::<Row>(&[p.n_rows])))
+        .with(5, Traffic::read(entries.min(pages.table_bytes())))
+        .with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
 #[cfg(test)]
@@ -135,14 +131,18 @@ mod tests {
     use crate::constant::Constants;
 
     const GOOD: AttentionParams = AttentionParams {
-        seq_len: 3,
-        kv_seq_len: 9,
-        head_dim: 64,
+        n_rows: 3,
+        first_row: 0,
         n_heads: 6,
         n_kv_heads: 2,
-        scale: 0.125,
-        kv_stride: 16 * 64,
+        head_dim: 64,
         q_stride: 0,
+        page_shift: 5,
+        table_stride: 4,
+        n_pages: 9,
+        n_sequences: 2,
+        scale: 0.125,
+        _pad0: 0,
     };
 
     fn is_launched(p: AttentionParams, constants: &Constants) -> bool {
@@ -170,42 +170,44 @@ mod tests {
             change(|p| p.head_dim = 264),
             change(|p| p.n_kv_heads = 0),
             change(|p| p.n_kv_heads = 4),
-            change(|p| p.kv_stride = 1000),
-            change(|p| p.seq_len = 0),
+            change(|p| p.page_shift = 4),
+            change(|p| p.page_shift = 32),
+            change(|p| p.n_rows = 0),
             change(|p| p.n_heads = 0),
         ];
         for p in bad {
             assert!(!is_launched(p, &none), "{p:?}");
         }
-        assert!(!is_launched(GOOD, &none.with_u32(Constant::HeadDim, 128)));
+        let other_head = Constants::none().with_u32(Constant::HeadDim, 128);
+        assert!(!is_launched(GOOD, &other_head));
+        let q8 = Constants::none().with_bool(Constant::KvQ8, true);
+        assert!(is_launched(GOOD, &q8) && is_launched(change(|p| p.head_dim = 80), &none));
+        assert!(!is_launched(change(|p| p.head_dim = 80), &q8));
     }
 
-    #[test]
-    fn a_tree_has_at_most_16_drafts() {
-        let tree = Constants::none().with_bool(Constant::TreeMask, true);
-        for (seq_len, launched) in [(16, true), (17, false)] {
-            assert_eq!(
-                is_launched(AttentionParams { seq_len, ..GOOD }, &tree),
-                launched
-            );
-        }
-    }
-
-    /// The last row of the last head ends where the buffer must: no more, no less.
+    /// The last head of the last row ends where the buffer must: no more, no less.
     #[test]
     fn required_bytes_follow_the_strides() {
         let p = AttentionParams {
             q_stride: 6 * 64 + 8,
+            first_row: 5,
             ..GOOD
         };
-        let constants = Constants::none().with_bool(Constant::TreeMask, true);
         let args = Args {
             dtype: None,
             params: bytemuck::bytes_of(&p),
-            constants: &constants,
+            constants: &Constants::none(),
         };
-        let queries = (2 * (6 * 64 + 8) + 6 * 64) * 4;
-        let keys = (16 * 64 + 9 * 64) * 2;
-        assert_eq!(required(&args), [queries, keys, keys, queries, 3 * 2]);
+        let queries = (7 * (6 * 64 + 8) + 6 * 64) * 4;
+        let pool = 9 * 2 * 32 * 64 * 2;
+        let (rows, table) = (8 * 32, 2 * 4 * 4);
+        assert_eq!(required(&args), [queries, pool, pool, queries, rows, table]);
+        let q8 = Constants::none().with_bool(Constant::KvQ8, true);
+        let pool = 9 * 2 * 32 * (64 + 2 * 2);
+        let args = Args {
+            constants: &q8,
+            ..args
+        };
+        assert_eq!(required(&args)[1..3], [pool, pool]);
     }
 }

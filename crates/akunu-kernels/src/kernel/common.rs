@@ -1,6 +1,7 @@
 //! Small kernels that add or move elements: biases, residuals, transposes, splits.
 
 pub mod bias_add;
+pub mod gather_rows;
 pub mod head_rearrange;
 pub mod qkv_split;
 pub mod residual_add;

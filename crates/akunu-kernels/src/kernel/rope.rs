@@ -1,22 +1,21 @@
-//! Rotary position embedding, alone and fused with the writes to the KV cache.
+//! Rotary position embedding, alone and fused with the storing of keys and values.
 //!
 //! Pair d of a head turns by `angle = position * freq_scale / divisor[d]`, where
 //! `divisor[d] = theta ^ (2d / head_dim)`, or comes from a table that the host computed in f64 and that
 //! has the model's own scaling factors in it ([`akunu_types::rope`]).
 
-pub mod head_norm_rope_neox_kv_write;
+pub mod head_norm_rope_neox_store;
 #[allow(
     clippy::module_inception,
     reason = "the kernel is named as its family, and its file as the kernel"
 )]
 pub mod rope;
-pub mod rope_batch_kv_write;
-pub mod rope_qkv_write;
+pub mod rope_store;
 
+use akunu_types::KvFormat;
 use akunu_types::rope::divisors;
-use half::f16;
 
-use crate::case::Rng;
+use crate::chip::SIMD_WIDTH;
 use crate::constant::Constant;
 use crate::table::{Args, Launch};
 
@@ -87,7 +86,7 @@ enum Projection {
 type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
 
 /// The bytes of the table of divisors, where one is bound.
-fn table_bytes(args: &Args, head_dim: u32) -> usize {
+pub(super) fn table_bytes(args: &Args, head_dim: u32) -> usize {
     if args.constants.bool(Constant::FreqTable) {
         head_dim as usize / 2 * size_of::<f32>()
     } else {
@@ -95,44 +94,29 @@ fn table_bytes(args: &Args, head_dim: u32) -> usize {
     }
 }
 
-/// A KV cache (n_kv_heads, n_slots, head_dim) whose slots are a ring.
-#[derive(Debug)]
-pub struct Ring<'a> {
-    /// The elements.
-    pub cache: &'a mut [f16],
-    /// Slots of each head.
-    pub n_slots: usize,
-    /// Elements of a head.
-    pub head_dim: usize,
-}
-
-impl Ring<'_> {
-    /// Writes one row of a head to the slot of its position.
-    pub fn write(&mut self, head: usize, position: usize, row: &[f32]) {
-        let start = (head * self.n_slots + position % self.n_slots) * self.head_dim;
-        for (slot, &value) in self.cache[start..].iter_mut().zip(row) {
-            *slot = f16::from_f32(value);
-        }
-    }
-}
-
-/// A thread for each pair of a row, 256 a threadgroup, and `n_rows` rows. Shapes for which the kernel
-/// would divide by zero get an empty grid, which the plan check refuses.
-fn pair_launch(n_heads: u32, head_dim: u32, n_rows: u32, n_slots: u32) -> Launch {
+/// A thread for each pair of a row, 256 a threadgroup, and `n_rows` rows.
+fn pair_launch(n_heads: u32, head_dim: u32, n_rows: u32) -> Launch {
     let pairs = u64::from(n_heads) * u64::from(head_dim / 2);
     let groups = u32::try_from(pairs.div_ceil(256)).unwrap_or(0);
-    Launch::new([groups, n_rows.min(rows_allowed(n_slots)), 1], [256, 1, 1])
+    Launch::new([groups, n_rows, 1], [256, 1, 1])
 }
 
-/// No row may be launched for a cache without slots.
-fn rows_allowed(n_slots: u32) -> u32 {
-    if n_slots == 0 { 0 } else { u32::MAX }
+/// A threadgroup for each head and row, a thread for each pair in whole SIMD groups. A head that does not
+/// fit gets an empty grid, which the plan check refuses.
+pub(super) fn head_launch(n_heads: u32, head_dim: u32, n_rows: u32, max_threads: u32) -> Launch {
+    let pairs = head_dim / 2;
+    let fits = (1..=max_threads).contains(&pairs);
+    let threads = pairs.clamp(1, max_threads);
+    Launch::new(
+        [if fits { n_heads } else { 0 }, n_rows, 1],
+        [threads.next_multiple_of(SIMD_WIDTH), 1, 1],
+    )
 }
 
 /// How far another executor may be from the twin.
 ///
 /// With a table the angle is two correctly rounded operations, the same everywhere, and sine and
-/// cosine are good to a few units in the last place: 1e-6, 1e-12 squared; a cache of halves may round a
+/// cosine are good to a few units in the last place: 1e-6, 1e-12 squared; a pool of halves may round a
 /// value to the other neighbour, 2^-11 of it, in one of a thousand: 1e-9. Without a table MSL's `pow`
 /// may be wrong by 16 units in the last place, 1e-6 of the angle: at position p, p * 1e-6 radians.
 fn tolerance(last_position: u32, has_table: bool) -> f64 {
@@ -144,18 +128,22 @@ fn tolerance(last_position: u32, has_table: bool) -> f64 {
     1e-9 + angle * angle
 }
 
+/// What a format adds to that. In 8 bits a number may be rounded to the other neighbour, 1/127 of the largest,
+/// and a block's scale as a half: in a pool of thousands of numbers that stay, 1e-8 for each time.
+pub(super) fn rounding(format: KvFormat) -> f64 {
+    match format {
+        KvFormat::F16 => 0.0,
+        KvFormat::Q8 => 1e-7,
+    }
+}
+
 /// The table of a case: the divisors of base 10000, or a NaN that nobody may read.
-fn case_table(has_table: bool, head_dim: u32) -> Vec<f32> {
+pub(super) fn case_table(has_table: bool, head_dim: u32) -> Vec<f32> {
     if has_table {
         divisors(10000.0, head_dim, |d, _| 1.0 + d as f64 / 16.0)
     } else {
         vec![f32::NAN]
     }
-}
-
-/// A cache that holds something already: what a kernel does not write must stay.
-fn case_cache(rng: &mut Rng, n_kv_heads: u32, n_slots: u32, head_dim: u32) -> Vec<f16> {
-    rng.halves((n_kv_heads * n_slots * head_dim) as usize, 1.0)
 }
 
 #[cfg(test)]

@@ -1,12 +1,12 @@
 //! The checks of one dispatch.
 
-use super::{Dispatch, PlanError};
+use super::{Dispatch, KernelCall, PlanError};
 use crate::hazard::overlap;
 
-pub(super) fn shape(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> {
-    let row = dispatch.kernel.row();
+pub(super) fn call(index: usize, call: &KernelCall) -> Result<(), PlanError> {
+    let row = call.key.kernel.row();
     let kernel = || row.name();
-    let (found, wanted) = (dispatch.bindings.len(), row.bindings.len());
+    let (found, wanted) = (call.bindings.len(), row.bindings.len());
     if found != wanted {
         return Err(PlanError::BindingCount {
             index,
@@ -15,7 +15,7 @@ pub(super) fn shape(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> 
             wanted,
         });
     }
-    let (found, wanted) = (dispatch.params.as_bytes().len(), row.params.size);
+    let (found, wanted) = (call.params.as_bytes().len(), row.params.size);
     if found != wanted {
         return Err(PlanError::ParamsSize {
             index,
@@ -24,16 +24,21 @@ pub(super) fn shape(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> 
             wanted,
         });
     }
-    let end = dispatch.patch.end();
+    let ends = call
+        .row_fields
+        .iter()
+        .map(|field| usize::from(field.offset) + 4);
+    let end = ends.max().unwrap_or(0);
     if end > row.params.size {
-        return Err(PlanError::PatchRange {
+        return Err(PlanError::RowField {
             index,
             kernel: kernel(),
             end,
             size: row.params.size,
         });
     }
-    if let Some((extra, _)) = dispatch
+    if let Some((extra, _)) = call
+        .key
         .constants
         .iter()
         .find(|(c, _)| !row.constants.contains(c))
@@ -45,25 +50,25 @@ pub(super) fn shape(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> 
             constant,
         });
     }
+    Ok(())
+}
+
+pub(super) fn launch(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> {
     let launch = dispatch.launch;
     let threads = launch.n_threads();
     if launch.grid.contains(&0) || !(1..=1024).contains(&threads) {
         return Err(PlanError::Launch {
             index,
-            kernel: kernel(),
+            kernel: dispatch.kernel.row().name(),
             launch,
         });
     }
     Ok(())
 }
 
-pub(super) fn bindings(
-    index: usize,
-    dispatch: &Dispatch,
-    max_position: u32,
-) -> Result<(), PlanError> {
+pub(super) fn bindings(index: usize, dispatch: &Dispatch) -> Result<(), PlanError> {
     let row = dispatch.kernel.row();
-    let extents = dispatch.extents(max_position);
+    let extents = dispatch.extents();
     for (at, (binding, slice)) in row.bindings.iter().zip(&dispatch.bindings).enumerate() {
         let (kernel, name) = (|| row.name(), binding.name);
         let offset = slice.offset;
@@ -74,7 +79,6 @@ pub(super) fn bindings(
                 binding: name,
                 needed: extents[at].len(),
                 offset,
-                position: max_position,
                 len: slice.buffer.len,
             });
         }

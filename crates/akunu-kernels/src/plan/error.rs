@@ -30,14 +30,16 @@ pub enum PlanError {
         /// Bytes of the kernel's params struct.
         wanted: usize,
     },
-    /// A patch outside of the params.
-    #[error("dispatch {index} ({kernel}): the patch ends at byte {end} of {size} bytes of params")]
-    PatchRange {
+    /// A number of rows outside of the params.
+    #[error(
+        "dispatch {index} ({kernel}): a number of rows ends at byte {end} of {size} bytes of params"
+    )]
+    RowField {
         /// Place in the plan.
         index: usize,
         /// Kernel name.
         kernel: String,
-        /// End of the patch.
+        /// End of the field.
         end: usize,
         /// Size of the params.
         size: usize,
@@ -52,10 +54,10 @@ pub enum PlanError {
         /// The constant's MSL name.
         constant: &'static str,
     },
-    /// A buffer is too small for the largest position.
+    /// A buffer is too small for a full step.
     #[error(
-        "dispatch {index} ({kernel}): binding {binding} needs {needed} bytes at offset {offset} \
-         at position {position}, the buffer has {len}"
+        "dispatch {index} ({kernel}): binding {binding} needs {needed} bytes at offset {offset}, \
+         the buffer has {len}"
     )]
     TooSmall {
         /// Place in the plan.
@@ -68,8 +70,6 @@ pub enum PlanError {
         needed: usize,
         /// The offset.
         offset: usize,
-        /// The position for which it was checked.
-        position: u32,
         /// Size of the buffer.
         len: usize,
     },

@@ -4,59 +4,75 @@ use akunu_kernels::gpu::{
     Call, Compiled, Numbered, Part, Recorder, Resources, UnorderedPair, encode_part, replay,
     unordered_pairs,
 };
-use akunu_kernels::{Device, DeviceError, Dispatch, KernelId, PipelineId, PipelineKey, Plan};
+use akunu_kernels::step::Count;
+use akunu_kernels::{
+    ChipConfig, Device, DeviceError, Dispatch, KernelId, Op, PipelineId, PipelineKey, RowError,
+    RowTable,
+};
 use akunu_sim::CallLog;
+use akunu_types::params::Row;
 
-use super::{BYTES, Bench, COUNT, SLOTS};
+use super::{BYTES, Bench, COUNT, ROWS, SLOTS};
 
-/// The calls of one round of the bench's plan: an addition to each of two vectors, the write to the
-/// cache, the sum of both.
-fn round(log: &CallLog, position: u32, is_first: bool) -> Vec<Call> {
+const GO: Call = Call::Dispatch {
+    grid: [1, 1, 1],
+    threads: [256, 1, 1],
+};
+
+fn pipeline(log: &CallLog, kernel: KernelId) -> Call {
     let pipelines = log.pipelines();
-    let number = |kernel| {
-        let at = pipelines.iter().position(|key| key.kernel == kernel);
-        Call::SetPipeline(at.expect("it was made") as u32)
-    };
-    let buffer = |index, buffer, offset| Call::SetBuffer {
+    let at = pipelines.iter().position(|key| key.kernel == kernel);
+    Call::SetPipeline(at.expect("it was made") as u32)
+}
+
+fn buffer(index: u8, buffer: u32, offset: usize) -> Call {
+    Call::SetBuffer {
         index,
         buffer,
         offset,
-    };
-    let words = |index, words: &[u32]| Call::SetBytes {
+    }
+}
+
+fn words(index: u8, words: &[u32]) -> Call {
+    Call::SetBytes {
         index,
         bytes: words.iter().flat_map(|word| word.to_le_bytes()).collect(),
-    };
-    let go = Call::Dispatch {
-        grid: [1, 1, 1],
-        threads: [256, 1, 1],
-    };
-    let add = |[a, b, y]: [usize; 3]| {
-        vec![
-            number(KernelId::VectorAdd),
-            buffer(0, 0, a * BYTES),
-            buffer(1, 0, b * BYTES),
-            buffer(2, 0, y * BYTES),
-            words(3, &[COUNT, 0, 0, 0]),
-            go.clone(),
-        ]
-    };
-    let keep = vec![
-        number(KernelId::KvCacheWrite),
-        buffer(0, 0, BYTES),
-        buffer(1, 1, 0),
-        words(2, &[1, COUNT, SLOTS, position, 0, 1, 0, 0]),
-        go.clone(),
+    }
+}
+
+/// The calls of one addition of vectors.
+fn add(log: &CallLog, n_rows: u32, [a, b, y]: [usize; 3]) -> Vec<Call> {
+    vec![
+        pipeline(log, KernelId::VectorAdd),
+        buffer(0, 0, a * BYTES),
+        buffer(1, 0, b * BYTES),
+        buffer(2, 0, y * BYTES),
+        words(3, &[n_rows * COUNT, 0, 0, 0]),
+        GO,
+    ]
+}
+
+/// The calls of one round of the bench's plan: an addition to each of two vectors, the step of the rows, the sum of
+/// both. Where the rows stand is in none of them.
+fn round(log: &CallLog, n_rows: u32, is_first: bool) -> Vec<Call> {
+    let advance = vec![
+        pipeline(log, KernelId::AdvanceRows),
+        buffer(0, 1, 0),
+        buffer(1, 0, 0),
+        buffer(2, 2, 0),
+        words(3, &[n_rows, ROWS + 1, SLOTS, 0]),
+        GO,
     ];
     let barrier = || vec![Call::Barrier];
     [
         if is_first { vec![] } else { barrier() },
-        add([0, 0, 1]),
-        // Both additions only read vector 0.
-        add([0, 0, 2]),
+        add(log, n_rows, [1, 1, 0]),
+        // Both additions only read vector 1.
+        add(log, n_rows, [1, 1, 2]),
         barrier(),
-        keep,
-        // Writes vector 0, which is settled by the barrier; vector 1 is only read by both.
-        add([1, 2, 0]),
+        advance,
+        // Writes vector 1, which is settled by the barrier; vector 0 is only read by both.
+        add(log, n_rows, [0, 2, 1]),
     ]
     .concat()
 }
@@ -65,47 +81,91 @@ fn round(log: &CallLog, position: u32, is_first: bool) -> Vec<Call> {
 fn a_step_is_told_exactly_this() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(0, 1.0);
-    bench.device.run(&plan, 5).expect("runs");
-    let expected = [round(&bench.log, 5, true), vec![Call::End]].concat();
+    bench.set(1, 1.0);
+    bench.start(1, 5);
+    bench.run(plan, 1);
+    let expected = [round(&bench.log, 1, true), vec![Call::End]].concat();
     assert_eq!(bench.log.submissions(), [expected]);
-    assert_eq!(bench.get(0), 4.0);
-    assert_eq!(bench.kept(), [0., 0., 0., 0., 0., 2., 0., 0.]);
+    assert_eq!(bench.get_rows(1), [4.0, 1.0], "one row takes part");
+    assert_eq!(bench.kept(), [(5, 2.0)]);
 }
 
-/// One submission, the position patched in each round, a barrier between rounds.
+/// One submission, the same calls in each round, a barrier between rounds: the rows move on by themselves, and what the
+/// host thinks of them is what they are.
 #[test]
 fn a_chain_of_three_is_told_exactly_this() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(0, 1.0);
-    bench.device.run_chain(&plan, 2, 3).expect("runs");
+    bench.set(1, 1.0);
+    bench.start(1, 2);
+    bench.run(plan, 3);
     let rounds = [
-        round(&bench.log, 2, true),
-        round(&bench.log, 3, false),
-        round(&bench.log, 4, false),
+        round(&bench.log, 1, true),
+        round(&bench.log, 1, false),
+        round(&bench.log, 1, false),
         vec![Call::End],
     ];
     assert_eq!(bench.log.submissions(), [rounds.concat()]);
-    assert_eq!(bench.get(0), 64.0);
-    assert_eq!(bench.kept(), [0., 0., 2., 8., 32., 0., 0., 0.]);
+    assert_eq!(bench.get(1), 64.0);
+    assert_eq!(bench.kept(), [(2, 2.0), (3, 8.0), (4, 32.0)]);
+    let rows: Vec<Row> = bench.numbers(bench.memory.rows, 0, 1);
+    assert_eq!(rows, bench.table.rows());
+    assert_eq!((rows[0].step, rows[0].position), (5, 3));
+}
+
+/// The same program with one row and with two, and a second step that goes on where the first ended.
+#[test]
+fn as_many_rows_are_told_as_the_step_has() {
+    let mut bench = Bench::new();
+    let plan = bench.plan();
+    bench.set(1, 1.0);
+    bench.start(2, 0);
+    bench.run(plan, 1);
+    bench.run(plan, 1);
+    bench.start(1, 7);
+    bench.run(plan, 1);
+    let told = [2, 2, 1].map(|n| [round(&bench.log, n, true), vec![Call::End]].concat());
+    assert_eq!(bench.log.submissions(), told);
+    assert_eq!(bench.get_rows(1), [64.0, 16.0]);
+    assert_eq!(bench.kept(), [(0, 2.0), (1, 8.0), (7, 32.0)]);
+}
+
+/// The second dispatch is for the run, which this step has not: its barrier stands before the third.
+#[test]
+fn what_has_no_rows_is_left_out_but_not_its_barrier() {
+    let mut bench = Bench::new();
+    let ops = vec![
+        bench.add_rows(Count::Singles, [1, 1, 0]),
+        bench.add_rows(Count::Run, [0, 0, 2]),
+        bench.add_rows(Count::Singles, [1, 1, 3]),
+    ];
+    let plan = bench.load_with_run(ops, 1);
+    let step = bench.table.check(1).expect("no pages are needed");
+    bench.device.run(plan, Some(&step)).expect("runs");
+    let told = [
+        add(&bench.log, 1, [1, 1, 0]),
+        vec![Call::Barrier],
+        add(&bench.log, 1, [1, 1, 3]),
+        vec![Call::End],
+    ];
+    assert_eq!(bench.log.submissions(), [told.concat()]);
 }
 
 /// A chain that is longer than a first command buffer may be goes on in a second one.
 #[test]
 fn a_long_chain_is_cut() {
     let mut bench = Bench::new();
-    let addition = bench.add([0, 1, 2]);
-    let plan = Plan::check(vec![addition], 99).expect("sizes are right");
-    bench.device.run_chain(&plan, 0, 20).expect("runs");
+    let ops = vec![bench.add([0, 1, 2]), Op::Advance];
+    let plan = bench.load(ops);
+    bench.run(plan, 20);
     let lengths: Vec<usize> = bench.log.submissions().iter().map(Vec::len).collect();
-    // A round has six calls, between two rounds is a barrier, and the end is one.
-    assert_eq!(lengths, [8 * 7, 8 * 7, 4 * 7]);
+    // A round has twelve calls, between two rounds is a barrier, and the end is one.
+    assert_eq!(lengths, [8 * 13, 8 * 13, 4 * 13]);
 }
 
 /// Buffers and pipelines by the numbers that the bench gives them.
 struct Numbers {
-    buffers: [Number; 2],
+    buffers: [Number; 3],
     pipelines: Vec<Compiled<Number>>,
 }
 
@@ -118,12 +178,7 @@ impl Numbered for Number {
 }
 
 impl Resources<Recorder<Number, Number>> for Numbers {
-    fn place(
-        &self,
-        dispatch: &Dispatch,
-        binding: usize,
-        _: u32,
-    ) -> Result<(&Number, usize), DeviceError> {
+    fn place(&self, dispatch: &Dispatch, binding: usize) -> Result<(&Number, usize), DeviceError> {
         let slice = dispatch.bindings[binding];
         Ok((&self.buffers[slice.buffer.id as usize], slice.offset))
     }
@@ -138,7 +193,7 @@ impl Resources<Recorder<Number, Number>> for Numbers {
 fn a_round_can_be_cut_between_dispatches() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.device.run(&plan, 3).expect("runs");
+    bench.run(plan, 1);
     let whole = bench.log.submissions().remove(0);
     let is_addition = |key: &PipelineKey| key.kernel == KernelId::VectorAdd;
     let addition = bench.log.pipelines().iter().position(is_addition);
@@ -153,16 +208,19 @@ fn a_round_can_be_cut_between_dispatches() {
         threadgroup_room: 0,
     };
     let resources = Numbers {
-        buffers: [Number(0), Number(1)],
+        buffers: [0, 1, 2].map(Number),
         pipelines: numbers.map(compiled).into(),
     };
+    let plan = bench.device.plan(plan).expect("it is loaded");
     let encode = |dispatches| {
         let mut recorder = Recorder::new();
         let part = Part {
-            positions: 3..4,
+            rounds: 1,
             dispatches,
+            counts: bench.table.counts(),
         };
-        encode_part(&plan, &part, &resources, &mut recorder).expect("all is there");
+        let chip = ChipConfig::m1();
+        encode_part(plan, &part, &chip, &resources, &mut recorder).expect("all is there");
         recorder.end()
     };
     let (first, second) = (encode(0..2), encode(2..4));
@@ -177,7 +235,7 @@ fn a_round_can_be_cut_between_dispatches() {
 fn a_missing_barrier_is_found() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.device.run_chain(&plan, 0, 2).expect("runs");
+    bench.run(plan, 2);
     let calls = bench.log.submissions().remove(0);
     let pipelines = bench.log.pipelines();
     let pairs = |calls: &[Call]| {
@@ -197,24 +255,36 @@ fn a_missing_barrier_is_found() {
         buffer,
     };
     let expected = [
-        // The cache keeps what the first addition writes, and so on.
+        // The record keeps what the first addition writes, and so on.
         vec![pair(0, 2, 0), pair(0, 3, 0), pair(1, 3, 0)],
-        // Vector 1 is kept while the next round writes it; vector 0 is read while it is written.
+        // Vector 0 is kept while the next round writes it; vector 1 is read while it is written.
         vec![pair(2, 4, 0), pair(3, 4, 0), pair(3, 5, 0)],
         vec![pair(4, 6, 0), pair(4, 7, 0), pair(5, 7, 0)],
     ];
     assert_eq!(found, expected);
 }
 
-/// A position that the plan was not checked for never reaches the GPU.
+/// A step that is not for the plan never reaches the GPU.
 #[test]
 fn what_the_plan_does_not_admit_is_not_submitted() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    let refused = bench
-        .device
-        .run_chain(&plan, SLOTS - 1, 2)
-        .expect_err("one too many");
-    assert!(matches!(refused, DeviceError::Position { .. }), "{refused}");
+    let ops = vec![bench.add([0, 1, 2])];
+    let still = bench.load(ops);
+    let refusals = |bench: &mut Bench, plan, rounds| match bench.submit(plan, rounds) {
+        Err(DeviceError::Rows(error)) => error,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refusals(&mut bench, still, 2), RowError::Still { steps: 2 });
+    let (what, found, room) = ("rounds", SLOTS + 1, SLOTS);
+    let too_long = RowError::Room { what, found, room };
+    assert_eq!(refusals(&mut bench, plan, SLOTS + 1), too_long);
+    bench.start(ROWS + 1, 0);
+    let (what, found, room) = ("singles", ROWS + 1, ROWS);
+    let too_many = RowError::Room { what, found, room };
+    assert_eq!(refusals(&mut bench, plan, 1), too_many);
+    bench.memory.n_sequences += 1;
+    bench.table = RowTable::new(bench.memory, &[]);
+    assert_eq!(refusals(&mut bench, plan, 1), RowError::Foreign);
     assert!(bench.log.submissions().is_empty());
 }

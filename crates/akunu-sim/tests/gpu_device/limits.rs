@@ -5,7 +5,7 @@ use std::sync::Arc;
 use akunu_kernels::device::SharedBytes;
 use akunu_kernels::gpu::{Call, Limits};
 use akunu_kernels::plan::Slice;
-use akunu_kernels::{ChipConfig, Device, DeviceError, Dispatch, KernelId, PipelineKey, Plan};
+use akunu_kernels::{ChipConfig, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program};
 use akunu_sim::{Schedule, SimBackend, SimDevice};
 use akunu_types::params::{ElementwiseParams, RMSNormParams};
 
@@ -45,10 +45,9 @@ fn sum(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f3
         ..Default::default()
     };
     let key = PipelineKey::plain(KernelId::VectorAdd);
-    let dispatch = Dispatch::new(device, key, &params, bindings, "sum")?;
-    let plan = Plan::check(vec![dispatch], 0).expect("sizes are right");
-    device.prepare(&plan)?;
-    device.run(&plan, 0)?;
+    let sum = KernelCall::new(key, &params, bindings, "sum");
+    let plan = device.load(&Program::of_kernels(vec![sum]))?;
+    device.run(plan, None)?;
     let mut sums = vec![0f32; count as usize];
     device.read(y, 0, bytemuck::cast_slice_mut(&mut sums))?;
     Ok(sums)
@@ -109,7 +108,7 @@ fn more_memory_than_the_device_should_use_is_refused() {
     assert_eq!(
         refused.to_string(),
         "KV cache needs 5 MiB, 6 MiB are in use and the device should use at most 10 MiB: take a \
-         smaller model or context, or `--device cpu`"
+         smaller model or context, or the CPU device"
     );
     assert_eq!(device.memory_limit(), Some(4 << 20));
     device.release(kept);
@@ -138,11 +137,12 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
         };
         let bindings = vec![x.into(), weight.into(), y.into()];
         let key = PipelineKey::plain(KernelId::RmsNorm);
-        let dispatch = Dispatch::new(&mut device, key, &params, bindings, "norm");
-        let dispatch = dispatch.expect("compiles");
-        let threads = dispatch.launch.threads[0];
-        let plan = Plan::check(vec![dispatch], 0).expect("sizes are right");
-        let ran = device.run(&plan, 0).map_err(|error| error.to_string());
+        let norm = KernelCall::new(key, &params, bindings, "norm");
+        let id = device.load(&Program::of_kernels(vec![norm]));
+        let id = id.expect("it compiles and fits");
+        let plan = device.plan(id).expect("it is loaded");
+        let threads = plan.dispatches()[0].launch.threads[0];
+        let ran = device.run(id, None).map_err(|error| error.to_string());
         let mut last = [0f32];
         let bytes = bytemuck::cast_slice_mut(&mut last);
         device.read(y, 4 * (DIM as usize - 1), bytes).expect("fits");
@@ -156,7 +156,7 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
 }
 
 /// A launch of a size that every pipeline should take is not asked about when it is laid out; it is
-/// refused with both numbers when the plan is prepared, before anything is submitted.
+/// refused with both numbers when the program is loaded, before anything is submitted.
 #[test]
 fn a_launch_beyond_its_pipeline_is_refused() {
     let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 128);

@@ -7,16 +7,22 @@ mod limits;
 use std::mem::offset_of;
 use std::path::Path;
 
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{Buffer, ChipConfig, Device, Dispatch, KernelId, Patch, PipelineKey, Plan};
+use akunu_kernels::plan::{RowField, Slice};
+use akunu_kernels::step::Count;
+use akunu_kernels::{
+    Buffer, ChipConfig, Counts, Device, DeviceError, KernelCall, KernelId, Op, PipelineKey, PlanId,
+    Program, RowTable, StepMemory, Ticket,
+};
 use akunu_sim::{CallLog, Schedule, SimBackend, SimDevice, Simulator};
-use akunu_types::params::{ElementwiseParams, KVCacheWriteParams};
+use akunu_types::params::{ElementwiseParams, Row};
 
-/// Elements of each vector.
+/// Rows that the bench's programs have room for, and one less than its table.
+const ROWS: u32 = 2;
+/// Elements of each row of a vector.
 const COUNT: u32 = 8;
-const BYTES: usize = 4 * COUNT as usize;
-/// Positions of the cache.
-const SLOTS: u32 = 8;
+const BYTES: usize = 4 * (ROWS * COUNT) as usize;
+/// Steps that are kept.
+const SLOTS: u32 = 32;
 
 fn simulator() -> Simulator {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -24,104 +30,162 @@ fn simulator() -> Simulator {
         .expect("clang is there: `apt-get install clang-19`")
 }
 
-/// A little model: vectors in one buffer, and a cache that is written at the position.
+/// A little model: vectors in one buffer, and a record that each step writes to. The token of a row is the number at
+/// the beginning of vector 0, bit for bit.
 struct Bench {
     device: SimDevice,
     log: CallLog,
-    /// Number 0 in the calls.
-    vectors: Buffer,
-    /// Number 1 in the calls: one head, a vector a slot.
-    cache: Buffer,
+    /// Its vectors are number 0 in the calls, its rows number 1, and the record is number 2.
+    memory: StepMemory,
+    table: RowTable,
 }
 
 impl Bench {
+    /// A bench whose only row has made no step.
     fn new() -> Bench {
-        Bench::over(SimBackend::new(simulator(), Schedule::Descending))
-    }
-
-    fn over(backend: SimBackend) -> Bench {
+        let backend = SimBackend::new(simulator(), Schedule::Descending);
         let log = backend.log();
         let mut device = SimDevice::over(backend, ChipConfig::m1());
-        let vectors = device.allocate(8 * BYTES, "vectors").expect("memory");
-        let cache = device
-            .allocate(SLOTS as usize * BYTES / 2, "cache")
-            .expect("memory");
-        Bench {
+        let row_capacity = ROWS + 1;
+        let mut allocate = |bytes| device.allocate(bytes, "test").expect("memory");
+        let tokens = allocate(8 * BYTES);
+        let rows = allocate(row_capacity as usize * size_of::<Row>());
+        let chosen = allocate(4 * (SLOTS * row_capacity) as usize);
+        let outputs = allocate(4 * row_capacity as usize);
+        let memory = StepMemory {
+            rows,
+            tokens,
+            outputs,
+            // Nothing is chosen here.
+            rules: outputs,
+            history: outputs,
+            chosen,
+            row_capacity,
+            n_sequences: 4,
+            history_stride: 1,
+            max_steps: SLOTS,
+        };
+        let mut bench = Bench {
             device,
             log,
-            vectors,
-            cache,
+            memory,
+            table: RowTable::new(memory, &[]),
+        };
+        bench.start(1, 0);
+        bench
+    }
+
+    /// As many rows, which have made so many steps.
+    fn start(&mut self, n_rows: u32, step: u32) {
+        self.table.clear_rows();
+        for sequence in 0..n_rows {
+            let row = Row {
+                step,
+                ..Row::at(sequence, 0)
+            };
+            self.table.push_single(row, 0);
         }
     }
 
     fn vector(&self, n: usize) -> Slice {
         Slice {
-            buffer: self.vectors,
+            buffer: self.memory.tokens,
             offset: n * BYTES,
         }
     }
 
-    /// `vector[y] = vector[a] + vector[b]`.
-    fn add(&mut self, [a, b, y]: [usize; 3]) -> Dispatch {
-        let params = ElementwiseParams {
-            count: COUNT,
-            ..Default::default()
-        };
+    /// `vector[y] = vector[a] + vector[b]`, for these rows.
+    fn add_rows(&self, rows: Count, [a, b, y]: [usize; 3]) -> Op {
+        let count = RowField::times(offset_of!(ElementwiseParams, count), rows, COUNT);
         let bindings = [a, b, y].map(|n| self.vector(n)).to_vec();
         let key = PipelineKey::plain(KernelId::VectorAdd);
-        Dispatch::new(&mut self.device, key, &params, bindings, "add").expect("compiles")
+        let params = ElementwiseParams::default();
+        Op::Kernel(KernelCall::new(key, &params, bindings, "add").with_rows([count]))
     }
 
-    /// `cache[position] = vector[x]`.
-    fn keep(&mut self, x: usize) -> Dispatch {
-        let params = KVCacheWriteParams {
-            n_kv_heads: 1,
-            head_dim: COUNT,
-            max_seq_len: SLOTS,
-            seq_len: 1,
-            ..Default::default()
+    /// `vector[y] = vector[a] + vector[b]`.
+    fn add(&self, vectors: [usize; 3]) -> Op {
+        self.add_rows(Count::Rows, vectors)
+    }
+
+    /// Loads a program for [`ROWS`] singles.
+    fn load(&mut self, ops: Vec<Op>) -> PlanId {
+        self.load_with_run(ops, 0)
+    }
+
+    fn load_with_run(&mut self, ops: Vec<Op>, run: u32) -> PlanId {
+        let room = Counts {
+            singles: ROWS,
+            run,
+            outputs: ROWS,
         };
-        let bindings = vec![self.vector(x), self.cache.into()];
-        let key = PipelineKey::plain(KernelId::KvCacheWrite);
-        let dispatch = Dispatch::new(&mut self.device, key, &params, bindings, "keep");
-        let patch = Patch::position(offset_of!(KVCacheWriteParams, pos));
-        dispatch.expect("compiles").patched(patch)
+        let program = Program {
+            ops,
+            step: Some(self.memory),
+            room,
+        };
+        self.device.load(&program).expect("it compiles and fits")
     }
 
-    /// Doubles vector 0 twice by way of vectors 1 and 2, and keeps the double of each round.
-    fn plan(&mut self) -> Plan {
-        let dispatches = vec![
-            self.add([0, 0, 1]),
-            self.add([0, 0, 2]),
-            self.keep(1),
-            self.add([1, 2, 0]),
+    /// Doubles vector 1 twice by way of vectors 0 and 2, and keeps the double of each round.
+    fn plan(&mut self) -> PlanId {
+        let ops = vec![
+            self.add([1, 1, 0]),
+            self.add([1, 1, 2]),
+            Op::Advance,
+            self.add([0, 2, 1]),
         ];
-        Plan::check(dispatches, SLOTS - 1).expect("sizes are right")
+        self.load(ops)
+    }
+
+    /// Submits as many rounds of a program that moves its rows on.
+    fn submit(&mut self, plan: PlanId, rounds: u32) -> Result<Ticket, DeviceError> {
+        let step = self.table.check(rounds)?;
+        let ticket = self.device.submit(plan, Some(&step))?;
+        self.table.submitted(rounds, true);
+        Ok(ticket)
+    }
+
+    fn run(&mut self, plan: PlanId, rounds: u32) {
+        let ticket = self.submit(plan, rounds).expect("submitted");
+        self.device.wait(ticket).expect("runs");
     }
 
     fn set(&mut self, n: usize, value: f32) {
-        let bytes = [value; COUNT as usize];
-        let bytes = bytemuck::cast_slice(&bytes);
-        self.device
-            .write(self.vectors, n * BYTES, bytes)
-            .expect("fits");
+        let values = [value; (ROWS * COUNT) as usize];
+        let Slice { buffer, offset } = self.vector(n);
+        let bytes = bytemuck::cast_slice(&values);
+        self.device.write(buffer, offset, bytes).expect("fits");
+    }
+
+    /// The first element of each row of a vector.
+    fn get_rows(&self, n: usize) -> [f32; ROWS as usize] {
+        let Slice { buffer, offset } = self.vector(n);
+        let values: Vec<f32> = self.numbers(buffer, offset, (ROWS * COUNT) as usize);
+        std::array::from_fn(|row| values[row * COUNT as usize])
     }
 
     fn get(&self, n: usize) -> f32 {
-        let mut value = [0f32];
-        let bytes = bytemuck::cast_slice_mut(&mut value);
-        self.device
-            .read(self.vectors, n * BYTES, bytes)
-            .expect("fits");
-        value[0]
+        self.get_rows(n)[0]
     }
 
-    /// The first element of each slot of the cache.
-    fn kept(&self) -> Vec<f32> {
-        let mut halves = vec![half::f16::ZERO; (SLOTS * COUNT) as usize];
-        let bytes = bytemuck::cast_slice_mut(&mut halves);
-        self.device.read(self.cache, 0, bytes).expect("fits");
-        let firsts = halves.chunks(COUNT as usize).map(|slot| slot[0].to_f32());
-        firsts.collect()
+    /// What was kept of row 0, and in which slot.
+    fn kept(&self) -> Vec<(usize, f32)> {
+        let n = self.memory.chosen.len / 4;
+        let values: Vec<f32> = self.numbers(self.memory.chosen, 0, n);
+        let of_row = values
+            .into_iter()
+            .step_by(self.memory.row_capacity as usize);
+        of_row
+            .enumerate()
+            .filter(|(_, value)| *value != 0.0)
+            .collect()
+    }
+
+    fn numbers<T: bytemuck::Pod>(&self, buffer: Buffer, offset: usize, n: usize) -> Vec<T> {
+        let mut values = vec![T::zeroed(); n];
+        let bytes = bytemuck::cast_slice_mut(&mut values);
+        self.device.read(buffer, offset, bytes).expect("fits");
+        values
     }
 }

@@ -3,30 +3,34 @@
 use crate::layout::shared_struct;
 
 shared_struct! {
-    /// Attention of `seq_len` queries over `kv_seq_len` cached keys and values.
+    /// Attention of some rows over the keys and values in the pages of their sequences.
     ///
-    /// Causal with an offset: query i sees keys `0 ..= kv_seq_len - seq_len + i`. Query head h reads
-    /// KV head `h / (n_heads / n_kv_heads)`. Key p lies in slot `p % n` of the `n = kv_stride /
-    /// head_dim` slots of its head, so that of more than n keys only the last n are seen.
-    pub struct AttentionParams = "AttentionParams", size = 32 {
-        /// Number of queries: 1 for decode.
-        0 => seq_len: u32,
-        /// Number of keys and values to look at. Patched per token.
-        4 => kv_seq_len: u32,
-        /// Elements of a head.
-        8 => head_dim: u32,
+    /// Query head h reads KV head `h / (n_heads / n_kv_heads)`. Which slots a row sees, its [`Row`](super::Row) says.
+    pub struct AttentionParams = "AttentionParams", size = 48 {
+        /// Number of rows.
+        0 => n_rows: u32,
+        /// The first of them in the row table, in Q and in the output.
+        4 => first_row: u32,
         /// Number of query heads, a multiple of `n_kv_heads`.
-        12 => n_heads: u32,
+        8 => n_heads: u32,
         /// Number of key and value heads.
-        16 => n_kv_heads: u32,
+        12 => n_kv_heads: u32,
+        /// Elements of a head.
+        16 => head_dim: u32,
+        /// Elements between rows of Q and of the output; 0 means `n_heads * head_dim`.
+        20 => q_stride: u32,
+        /// A page holds `1 << page_shift` slots, at least 32.
+        24 => page_shift: u32,
+        /// Pages of a sequence in the page table.
+        28 => table_stride: u32,
+        /// Pages of the pool.
+        32 => n_pages: u32,
+        /// Sequences of the page table.
+        36 => n_sequences: u32,
         /// Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
-        20 => scale: f32,
-        /// Elements between KV heads, a multiple of `head_dim`: `max_seq_len * head_dim`; 0 means
-        /// `kv_seq_len * head_dim`.
-        24 => kv_stride: u32,
-        /// Elements between rows of Q and of the output, which are then row-major
-        /// (seq_len, n_heads, head_dim); 0 means head-major (n_heads, seq_len, head_dim).
-        28 => q_stride: u32,
+        40 => scale: f32,
+        /// Unused, zero.
+        44 => _pad0: u32,
     }
 }
 

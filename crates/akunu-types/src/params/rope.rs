@@ -28,68 +28,42 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// RoPE of q and k of one token, fused with the write of k and v into the cache.
+    /// RoPE of q and k of some rows, fused with the storing of k and v in the pages of their sequences.
     ///
-    /// The input is the contiguous output of the q, k and v projections. Also read by the kernel that
-    /// normalises each head of q and k before it turns them.
-    pub struct RoPEQKVWriteParams = "RoPEQKVWriteParams", size = 48 {
-        /// Number of key and value heads.
-        0 => n_kv_heads: u32,
-        /// Elements of a head.
-        4 => head_dim: u32,
-        /// Positions that the cache holds for each head.
-        8 => max_seq_len: u32,
-        /// Position of the token; it is written to slot `pos % max_seq_len`. Patched per token.
-        12 => pos: u32,
-        /// Base of the frequencies.
-        16 => theta: f32,
-        /// Number of query heads.
-        20 => n_heads: u32,
-        /// Where k starts in the input, in elements.
-        24 => k_elem_offset: u32,
-        /// Where v starts in the input, in elements.
-        28 => v_elem_offset: u32,
-        /// Linear scaling of positions, `1 / factor`; 1 for none.
-        32 => freq_scale: f32,
-        /// Added to the mean square before the root, where heads are normalised. Padding in the
-        /// reference.
-        36 => eps: f32,
-        /// Unused, zero.
-        40 => _pad0: u32,
-        /// Unused, zero.
-        44 => _pad1: u32,
-    }
-}
-
-shared_struct! {
-    /// RoPE of q and k of many tokens, fused with the write of k and v into the cache.
-    ///
-    /// q is (seq_len, n_heads, head_dim), k and v are (seq_len, n_kv_heads, head_dim). Also read by
-    /// the kernel that normalises each head of q and k before it turns them.
-    pub struct RoPEBatchKVWriteParams = "RoPEBatchKVWriteParams", size = 48 {
-        /// Number of rows (tokens).
-        0 => seq_len: u32,
+    /// q is (n_rows, n_heads, head_dim), k and v are (n_rows, n_kv_heads, head_dim). Also read by the kernel that normalises
+    /// each head of q and k before it turns them.
+    pub struct RopeStoreParams = "RopeStoreParams", size = 64 {
+        /// Number of rows.
+        0 => n_rows: u32,
         /// Number of query heads.
         4 => n_heads: u32,
         /// Number of key and value heads.
         8 => n_kv_heads: u32,
         /// Elements of a head.
         12 => head_dim: u32,
-        /// Positions that the cache holds for each head.
-        16 => max_seq_len: u32,
-        /// Position of the first row. Patched per token.
-        20 => pos: u32,
-        /// Base of the frequencies.
-        24 => theta: f32,
-        /// Linear scaling of positions, `1 / factor`; 1 for none.
-        28 => freq_scale: f32,
-        /// Added to the mean square before the root, where heads are normalised.
-        32 => eps: f32,
         /// Elements between rows of q; 0 means `n_heads * head_dim`.
-        36 => q_stride: u32,
+        16 => q_stride: u32,
         /// Elements between rows of k and of v; 0 means `n_kv_heads * head_dim`.
-        40 => kv_stride: u32,
+        20 => kv_stride: u32,
+        /// A page holds `1 << page_shift` slots, at least 32.
+        24 => page_shift: u32,
+        /// Pages of a sequence in the page table.
+        28 => table_stride: u32,
+        /// Pages of the pool.
+        32 => n_pages: u32,
+        /// Sequences of the page table.
+        36 => n_sequences: u32,
+        /// Base of the frequencies.
+        40 => theta: f32,
+        /// Linear scaling of positions, `1 / factor`; 1 for none.
+        44 => freq_scale: f32,
+        /// Added to the mean square before the root, where heads are normalised.
+        48 => eps: f32,
         /// Unused, zero.
-        44 => _pad0: u32,
+        52 => _pad0: u32,
+        /// Unused, zero.
+        56 => _pad1: u32,
+        /// Unused, zero.
+        60 => _pad2: u32,
     }
 }

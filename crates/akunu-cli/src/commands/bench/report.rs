@@ -4,7 +4,7 @@ use super::speed_test::Test;
 use crate::failure::Failure;
 use crate::floor;
 use crate::units;
-use akunu_engine::Model;
+use akunu::Model;
 use akunu_gguf::WeightStore;
 use serde::Serialize;
 use std::io::Write;
@@ -123,7 +123,7 @@ impl Group {
         for result in &mut self.results {
             let test = result.kind;
             if let Some(sequences) = test.tokens_a_step() {
-                let cache = floor::cache_bytes(model.config(), test.middle());
+                let cache = floor::cache_bytes(model, test.middle());
                 let bytes = weights + u64::from(sequences) * cache;
                 let steps = result.mean_tok_s / f64::from(sequences);
                 result.share_of_floor = Some(steps * bytes as f64 / bytes_per_second);

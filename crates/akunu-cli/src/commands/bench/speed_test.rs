@@ -3,7 +3,9 @@
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::running::read_prompt;
-use akunu_engine::{Batch, GenerateOptions, Model, Progress, SequenceId, Session, SessionOptions};
+use akunu::{
+    Batch, EngineError, GenerateOptions, Model, Progress, SequenceId, Session, SessionOptions,
+};
 use std::fmt;
 use std::time::Instant;
 
@@ -77,8 +79,10 @@ impl fmt::Display for Test {
 pub struct Bench<'m> {
     model: &'m Model,
     options: SessionOptions,
-    session: Session<'m>,
-    others: Vec<Session<'m>>,
+    session: Session,
+    others: Vec<Session>,
+    /// Texts that were read: none is read twice, for what is known already costs nothing.
+    n_texts: u32,
     interrupt: Interrupt,
 }
 
@@ -94,6 +98,7 @@ impl<'m> Bench<'m> {
             model,
             options,
             others: Vec::new(),
+            n_texts: 0,
             interrupt: Interrupt::listen(),
         })
     }
@@ -127,14 +132,14 @@ impl<'m> Bench<'m> {
     }
 
     fn read(&mut self, tokens: u32) -> Result<f64, Failure> {
-        let ids = self.tokens(0, tokens);
+        let ids = self.tokens(tokens);
         let begin = Instant::now();
         read_prompt(&mut self.session, &ids, &self.interrupt)?;
         Ok(begin.elapsed().as_secs_f64())
     }
 
     fn write(&mut self, tokens: u32, depth: u32) -> Result<f64, Failure> {
-        let ids = self.tokens(0, depth.max(1));
+        let ids = self.tokens(depth.max(1));
         read_prompt(&mut self.session, &ids, &self.interrupt)?;
         let options = options(tokens, &self.interrupt);
         let mut generation = self.session.generate(options)?;
@@ -150,28 +155,30 @@ impl<'m> Bench<'m> {
     /// Fills a batch with sequences that will write `tokens` after `depth` others.
     fn join(
         &mut self,
-        batch: &mut Batch<'m>,
+        batch: &mut Batch,
         sequences: u32,
         (tokens, depth): (u32, u32),
     ) -> Result<Vec<SequenceId>, Failure> {
         let mut joined = Vec::new();
-        for sequence in 0..sequences {
+        for _ in 0..sequences {
             let mut session = match self.others.pop() {
                 Some(session) => session,
                 None => self.model.session(self.options)?,
             };
             session.clear();
-            let ids = self.tokens(sequence, depth.max(1));
+            let ids = self.tokens(depth.max(1));
             read_prompt(&mut session, &ids, &self.interrupt)?;
-            joined.push(batch.join(session, options(tokens, &self.interrupt))?);
+            let options = options(tokens, &self.interrupt);
+            joined.push(batch.join(session, options).map_err(EngineError::from)?);
         }
         Ok(joined)
     }
 
-    /// Tokens from all over the vocabulary, the same at every call, others for each sequence.
-    fn tokens(&self, sequence: u32, n: u32) -> Vec<u32> {
-        let vocab_size = self.model.config().vocab_size;
-        let spread = |i: u32| (i ^ (sequence << 16)).wrapping_mul(2_654_435_761) % vocab_size;
+    /// Tokens from all over the vocabulary, others at every call.
+    fn tokens(&mut self, n: u32) -> Vec<u32> {
+        self.n_texts += 1;
+        let (text, vocab_size) = (self.n_texts, self.model.config().vocab_size);
+        let spread = |i: u32| (i ^ (text << 16)).wrapping_mul(2_654_435_761) % vocab_size;
         (1..=n).map(spread).collect()
     }
 }
@@ -198,7 +205,7 @@ fn time_steps(batch: &mut Batch) -> Result<f64, Failure> {
 
 /// A step in which no sequence may fail: the speed of the others would be that of a smaller batch.
 fn step(batch: &mut Batch) -> Result<(), Failure> {
-    for event in batch.step()? {
+    for event in batch.step() {
         if let Progress::Failed(error) = event.progress {
             return Err(error.into());
         }

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::running::read_text;
-use akunu_tokenizer::Message;
+use akunu::Message;
 use std::io::{self, Write};
 use std::path::Path;
 

@@ -1,15 +1,7 @@
 //! What /set changes: how answers are made from now on.
 
 use crate::sampling;
-use akunu_engine::Sampling;
-
-/// How answers are made.
-#[derive(Clone, Copy)]
-pub struct Settings {
-    pub sampling: Sampling,
-    /// At most this many tokens an answer.
-    pub max_tokens: usize,
-}
+use akunu::{ChatOptions, Sampling};
 
 const MAX_TOKENS: &str = "max_tokens";
 
@@ -18,47 +10,43 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     sampling::NAMES.into_iter().chain([MAX_TOKENS])
 }
 
-impl Settings {
-    /// Sets what `text` says, as in `temp 0.7`. Returns the values in words, or what is wrong.
-    pub fn set(&mut self, text: &str) -> Result<String, String> {
-        if text.is_empty() {
-            return Ok(self.to_string());
-        }
-        let (name, value) = text.split_once([' ', '=']).unwrap_or((text, ""));
-        let (name, value) = (name.replace('-', "_"), value.trim());
-        if value.is_empty() {
-            return Err(format!("/set {name} wants a value after it"));
-        }
-        if name == MAX_TOKENS {
-            let n = value.parse().ok().filter(|n: &usize| *n > 0);
-            let wrong = || format!("/set {name} {value}: it must be a whole number above 0");
-            self.max_tokens = n.ok_or_else(wrong)?;
-        } else {
-            let set = sampling::set(&mut self.sampling, &name, value);
-            set.map_err(|why| format!("/set {name} {value}: {why}"))?;
-        }
-        Ok(self.to_string())
+/// Sets what `text` says, as in `temp 0.7`. Returns the values in words, or what is wrong.
+pub fn set(options: &mut ChatOptions, text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Ok(in_words(options));
     }
+    let (name, value) = text.split_once([' ', '=']).unwrap_or((text, ""));
+    let (name, value) = (name.replace('-', "_"), value.trim());
+    if value.is_empty() {
+        return Err(format!("/set {name} wants a value after it"));
+    }
+    if name == MAX_TOKENS {
+        let n = value.parse().ok().filter(|n: &usize| *n > 0);
+        let wrong = || format!("/set {name} {value}: it must be a whole number above 0");
+        options.max_tokens = n.ok_or_else(wrong)?;
+    } else {
+        let set = sampling::set(&mut options.sampling, &name, value);
+        set.map_err(|why| format!("/set {name} {value}: {why}"))?;
+    }
+    Ok(in_words(options))
 }
 
-impl std::fmt::Display for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Sampling {
-            temperature,
-            top_k,
-            top_p,
-            min_p,
-            repetition_penalty,
-            seed,
-            ..
-        } = self.sampling;
-        write!(
-            f,
-            "temp {temperature}, top_k {top_k}, top_p {top_p}, min_p {min_p}, repeat_penalty \
-             {repetition_penalty}, seed {seed}, {MAX_TOKENS} {}",
-            self.max_tokens
-        )
-    }
+/// All values.
+pub fn in_words(options: &ChatOptions) -> String {
+    let Sampling {
+        temperature,
+        top_k,
+        top_p,
+        min_p,
+        repetition_penalty,
+        seed,
+        ..
+    } = options.sampling;
+    format!(
+        "temp {temperature}, top_k {top_k}, top_p {top_p}, min_p {min_p}, repeat_penalty \
+         {repetition_penalty}, seed {seed}, {MAX_TOKENS} {}",
+        options.max_tokens
+    )
 }
 
 #[cfg(test)]
@@ -67,25 +55,25 @@ mod tests {
 
     #[test]
     fn values_are_set_shown_and_refused() {
-        let mut settings = Settings {
+        let mut options = ChatOptions {
             sampling: Sampling::greedy(),
-            max_tokens: 512,
+            ..ChatOptions::default()
         };
-        let said = settings.set("temp 0.5").expect("a temperature");
+        let said = set(&mut options, "temp 0.5").expect("a temperature");
         assert!(said.starts_with("temp 0.5, top_k 0,"), "{said}");
-        settings.set("max-tokens 7").expect("a number");
-        assert_eq!(settings.max_tokens, 7);
+        set(&mut options, "max-tokens 7").expect("a number");
+        assert_eq!(options.max_tokens, 7);
         for (wrong, why) in [
             ("temp", "wants a value"),
             ("temp hot", "0 or more"),
             ("max_tokens 0", "above 0"),
             ("heat 1", "no such value"),
         ] {
-            let said = settings.set(wrong).expect_err(wrong);
+            let said = set(&mut options, wrong).expect_err(wrong);
             assert!(said.contains(why), "{said}");
         }
         for name in names() {
-            let shown = settings.set("").expect("nothing to refuse");
+            let shown = set(&mut options, "").expect("nothing to refuse");
             assert!(shown.contains(&format!("{name} ")), "{name}: {shown}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::conversation::Conversation;
 use super::lines::Lines;
-use super::saved;
+use super::{saved, settings};
 use crate::failure::Failure;
 use crate::terminal::note;
 use std::io::Write;
@@ -109,19 +109,19 @@ impl Slash {
         match self {
             Slash::Help => note(&help()),
             Slash::Regen => return talk.answer_again(out),
-            Slash::Undo => note(match talk.undo() {
+            Slash::Undo => note(match talk.chat().undo() {
                 Some(_) => "the last question and its answer are taken back",
                 None => "there is no question to take back",
             }),
             Slash::Reset => {
-                talk.reset();
+                talk.chat().reset();
                 note("the conversation begins anew");
             }
             Slash::System(text) => {
-                talk.begin(Some(text));
+                talk.chat().begin(Some(text));
                 note("the conversation begins anew, with that told before");
             }
-            Slash::Set(text) => match talk.settings.set(&text) {
+            Slash::Set(text) => match settings::set(talk.chat().options_mut(), &text) {
                 Ok(values) => note(&values),
                 Err(wrong) => note(&wrong),
             },
@@ -130,7 +130,7 @@ impl Slash {
             Slash::Load(path) => {
                 let messages = saved::read(&path)?;
                 let n = messages.len();
-                talk.go_on_with(messages);
+                talk.chat().go_on_with(messages);
                 note(&format!("{n} messages loaded from {}", path.display()));
             }
             Slash::Quit => {}

@@ -8,7 +8,7 @@
 
 use crate::failure::Failure;
 use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
-use akunu_engine::{Generation, StopReason};
+use akunu::{Generation, Session, StopReason};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -37,7 +37,7 @@ impl Style {
     /// Takes all tokens of a generation and writes them; why they ended is the result.
     pub fn write(
         self,
-        generation: Generation,
+        generation: Generation<&mut Session>,
         asked: &Asked,
         out: &mut dyn Write,
     ) -> Result<StopReason, Failure> {

@@ -1,22 +1,30 @@
-//! Attention of few queries, in one pass over the keys.
+//! Attention of single rows, in one pass over the keys.
 //!
 //! For a block of keys: the scores of all heads of a group, `q · k`; the largest score so far, `m`; the
 //! weights `exp(score - m)`; and `sum = sum * exp(m_before - m) + Σ weight * v`, likewise the sum of
 //! the weights. The output is one sum over the other.
 //!
-//! Many keys are cut into runs of [`RUN`], which the parts take as they can; the sums of the runs are put together
-//! afterwards: with `m` the largest score of all runs, each run's sums count `exp(m_run - m)` times. How keys are cut
-//! depends on their number alone, so that the result is the same for every number of threads.
+//! Many keys are cut into runs of [`RUN`]. The runs of all rows and KV heads are the items that the parts take as they
+//! can, so that long rows are shared by all; the sums of the runs are put together afterwards: with `m` the largest
+//! score of all runs, each run's sums count `exp(m_run - m)` times. How keys are cut depends on them alone, so that
+//! the result is the same for every number of threads and in every batch.
+//!
+//! The sums of all runs wait in memory that the parts share. Where it does not hold those of all rows, the rows are
+//! done in several rounds.
 
 mod block;
 
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention;
+use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::AttentionParams;
 
-use self::block::Block;
-use super::{BLOCK, LOWEST, Problem};
+pub(super) use self::block::keys_ahead;
+use self::block::{Block, Stretch};
+use super::{BLOCK, LOWEST, Problem, blocks};
+use crate::call::Call;
+use crate::kernel::stored::Stored;
 use crate::part::{Part, Scratch};
 use crate::simd::Lanes;
 
@@ -26,125 +34,273 @@ const MAX_HEAD_DIM: usize = attention::MAX_HEAD_DIM as usize;
 /// Keys that are attended to in one go: some microseconds of work.
 const RUN: usize = 128;
 
-/// Floats that the sums of all runs take with `n_keys` keys in the cache.
-pub(super) fn shared_len(n_queries: usize, params: &AttentionParams, n_keys: usize) -> usize {
-    let heads = params.n_heads as usize;
-    let of_heads = n_queries * heads * (MAX_HEAD_DIM + 2);
-    of_heads * n_keys.div_ceil(RUN)
+/// The shared memory holds the runs of as many rows, if they are as long as a sequence can be.
+const LONGEST_ROWS: usize = 8;
+
+/// Floats of memory that the parts share: the sums of each run of each KV head.
+pub(super) fn shared_len(p: &AttentionParams, pages: &Pages) -> usize {
+    let of_a_run = p.n_heads as usize * (p.head_dim as usize + 2);
+    let n_runs = (pages.max_slots() as usize).div_ceil(RUN);
+    (p.n_rows as usize).min(LONGEST_ROWS) * n_runs * of_a_run
 }
 
-/// All queries. `shared` has room for the sums of all runs.
+/// Memory that the parts share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared {
+    first: *mut f32,
+    /// States that it holds.
+    n_states: usize,
+}
+
+impl Shared {
+    /// The memory that was prepared for this attention.
+    pub fn of(call: &Call, problem: &Problem) -> Option<Shared> {
+        let len = shared_len(&problem.params, &problem.pages);
+        let first = call.panels.sums(len)?;
+        let n_states = len / State::len(problem);
+        Some(Shared { first, n_states })
+    }
+}
+
+/// A row that is attended to by itself.
+#[derive(Clone)]
+pub(crate) struct Single {
+    row: usize,
+    keys: Range<usize>,
+    /// Its items among those of all singles: the runs of the first KV head, then those of the next.
+    items: Range<usize>,
+    /// Its states among those of all singles: one for each item, or none if there is one run.
+    states: Range<usize>,
+}
+
+impl Single {
+    /// A row behind another one.
+    pub fn after(before: Option<&Single>, row: usize, problem: &Problem) -> Single {
+        let keys = problem.seen(row).slots;
+        let n_runs = keys.end.div_ceil(RUN).saturating_sub(keys.start / RUN);
+        let n_items = n_runs.max(1) * problem.n_kv_heads;
+        let n_states = if n_runs > 1 { n_items } else { 0 };
+        let (item, state) = before.map_or((0, 0), |before| (before.items.end, before.states.end));
+        Single {
+            row,
+            keys,
+            items: item..item + n_items,
+            states: state..state + n_states,
+        }
+    }
+
+    fn n_runs(&self, problem: &Problem) -> usize {
+        self.items.len() / problem.n_kv_heads
+    }
+
+    /// The keys of a run. All runs but the first begin at a multiple of [`RUN`].
+    fn keys_of(&self, run: usize) -> Range<usize> {
+        let first = (self.keys.start / RUN + run) * RUN;
+        first.max(self.keys.start)..(first + RUN).min(self.keys.end)
+    }
+}
+
+/// All rows.
 ///
 /// # Safety
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part, shared: *mut f32) {
-    let n_units = problem.n_queries * problem.n_kv_heads;
-    let n_runs = problem.mask.keys(problem.n_queries - 1).len().div_ceil(RUN);
-    let sums = Sums {
-        problem,
-        n_runs: n_runs.max(1),
-        first: shared,
-    };
-    let mut pieces = part.divide(n_units * sums.n_runs);
-    while let Some(items) = part.take(&mut pieces) {
-        for item in items {
-            // SAFETY: each item belongs to one part.
-            unsafe { sums.attend::<L>(item, part.scratch) };
-        }
-    }
-    if sums.n_runs > 1 {
-        part.wait();
-        for row in part.range(n_units * problem.group) {
-            // SAFETY: all runs have ended, and each row is one part's.
-            unsafe { sums.merge(row / problem.group, row % problem.group) };
+pub(super) unsafe fn run<L: Lanes, S: Stored>(
+    problem: &Problem,
+    mut singles: &[Single],
+    part: &mut Part,
+    shared: Shared,
+) {
+    while let Some(first) = singles.first() {
+        let room = first.states.start + shared.n_states;
+        let (singles_now, rest) =
+            singles.split_at(singles.partition_point(|single| single.states.end <= room));
+        let round = Round {
+            problem,
+            singles: singles_now,
+            shared,
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { round.run::<L, S>(part) };
+        singles = rest;
+        if !rest.is_empty() {
+            // The states are used again.
+            part.wait();
         }
     }
 }
 
-/// The sums of each run of keys for each unit: a query and a KV head.
-struct Sums<'a> {
+/// Rows whose states the shared memory holds at once.
+struct Round<'a> {
     problem: &'a Problem<'a>,
-    n_runs: usize,
-    /// A state for each run of each unit.
-    first: *mut f32,
+    /// At least one.
+    singles: &'a [Single],
+    shared: Shared,
 }
 
-impl Sums<'_> {
-    /// The query and the KV head of a unit.
-    fn unit(&self, unit: usize) -> (usize, usize) {
-        (
-            unit / self.problem.n_kv_heads,
-            unit % self.problem.n_kv_heads,
-        )
+impl Round<'_> {
+    /// # Safety
+    /// That of [`run`].
+    #[inline(always)]
+    unsafe fn run<L: Lanes, S: Stored>(&self, part: &mut Part) {
+        let (first, last) = (&self.singles[0], &self.singles[self.singles.len() - 1]);
+        let mut pieces = part.divide(last.items.end - first.items.start);
+        while let Some(items) = part.take(&mut pieces) {
+            for item in items {
+                // SAFETY: each item belongs to one part.
+                unsafe { self.attend::<L, S>(first.items.start + item, part.scratch) };
+            }
+        }
+        if last.states.end == first.states.start {
+            return;
+        }
+        part.wait();
+        // Long rows have more to put together: neighbours are heads of different rows.
+        let n_rows = self.singles.len();
+        for at in part.range(n_rows * self.problem.group * self.problem.n_kv_heads) {
+            let single = &self.singles[at % n_rows];
+            if !single.states.is_empty() {
+                // SAFETY: all runs have ended, and each head of a row is one part's.
+                unsafe { self.merge(single, at / n_rows) };
+            }
+        }
     }
 
-    /// Attends to one run of one unit. If there is no other run, the output is stored.
+    /// Where the state of an item of a row lies.
+    fn state(&self, single: &Single, item: usize) -> *mut f32 {
+        let before = single.states.start - self.singles[0].states.start;
+        let at = before + item - single.items.start;
+        (self.shared.first).wrapping_add(at * State::len(self.problem))
+    }
+
+    /// Attends to one run of one KV head. If there is no other run, the output is stored.
     ///
     /// # Safety
     /// That of [`run`], and nobody else has this item.
     #[inline(always)]
-    unsafe fn attend<L: Lanes>(&self, item: usize, scratch: &mut Scratch) {
+    unsafe fn attend<L: Lanes, S: Stored>(&self, item: usize, scratch: &mut Scratch) {
         let problem = self.problem;
-        let (unit, run) = (item / self.n_runs, item % self.n_runs);
-        let (query, kv_head) = self.unit(unit);
-        let keys = problem.mask.keys(query);
-        let from = (keys.start + run * RUN).min(keys.end);
-        let keys = from..(from + RUN).min(keys.end);
+        let at = self
+            .singles
+            .partition_point(|single| single.items.end <= item);
+        let single = &self.singles[at];
+        let n_runs = single.n_runs(problem);
+        let (kv_head, run) = (
+            (item - single.items.start) / n_runs,
+            (item - single.items.start) % n_runs,
+        );
         let len = State::len(problem);
-        let memory = scratch.take::<f32>(len + room(problem));
+        let memory = scratch.take::<f32>(len + room::<S>(problem));
         let (own, memory) = memory.split_at_mut(len);
-        let state = match self.n_runs {
+        let state = match n_runs {
             1 => own,
             // SAFETY: the item's place is within the shared memory, and nobody else's.
-            _ => unsafe { std::slice::from_raw_parts_mut(self.first.add(item * len), len) },
+            _ => unsafe { std::slice::from_raw_parts_mut(self.state(single, item), len) },
         };
         let mut state = State::of(problem, state);
+        let keys = Keys {
+            row: single.row,
+            kv_head,
+            keys: single.keys_of(run),
+            end: single.keys.end,
+        };
         // SAFETY: by the caller's promise.
-        unsafe { state.attend::<L>(problem, (query, kv_head), keys, memory) };
-        if self.n_runs > 1 {
+        unsafe { state.attend::<L, S>(problem, keys, memory) };
+        if n_runs > 1 {
             return;
         }
         for g in 0..problem.group {
             let sum = &state.sums[g * problem.head_dim..][..problem.head_dim];
             let head = kv_head * problem.group + g;
-            // SAFETY: the outputs of a unit are those of its item.
-            unsafe { problem.finish(query, head, sum, state.weights[g]) };
+            // SAFETY: the outputs of a KV head with one run are those of its item.
+            unsafe { problem.finish(single.row, head, sum, state.weights[g]) };
         }
     }
 
-    /// Puts the sums of all runs for head `g` of a unit together and stores the output.
+    /// Puts the sums of all runs of a row for one head together and stores the output.
     ///
     /// # Safety
     /// All runs have ended, and the output belongs to this part.
-    unsafe fn merge(&self, unit: usize, g: usize) {
+    unsafe fn merge(&self, single: &Single, head: usize) {
         let problem = self.problem;
         let (len, head_dim, group) = (State::len(problem), problem.head_dim, problem.group);
+        let (kv_head, g) = (head / group, head % group);
+        let n_runs = single.n_runs(problem);
+        let first = single.items.start + kv_head * n_runs;
         let state = |run: usize| {
-            let at = (unit * self.n_runs + run) * len;
             // SAFETY: by the caller's promise nobody writes there any more.
-            unsafe { std::slice::from_raw_parts(self.first.add(at), len) }
+            unsafe { std::slice::from_raw_parts(self.state(single, first + run), len) }
         };
         let peak_of = |run: usize| state(run)[group * head_dim + g];
-        let peak = (0..self.n_runs).map(peak_of).fold(LOWEST, f32::max);
+        let peak = (0..n_runs).map(peak_of).fold(LOWEST, f32::max);
         let mut weight = 0.0;
         let total = &mut [0.0; MAX_HEAD_DIM][..head_dim];
-        for run in 0..self.n_runs {
+        for run in 0..n_runs {
             let factor = (peak_of(run) - peak).exp();
             weight += factor * state(run)[group * (head_dim + 1) + g];
             for (total, sum) in total.iter_mut().zip(&state(run)[g * head_dim..]) {
                 *total += factor * sum;
             }
         }
-        let (query, kv_head) = self.unit(unit);
         // SAFETY: by the caller's promise.
-        unsafe { problem.finish(query, kv_head * group + g, total, weight) };
+        unsafe { problem.finish(single.row, head, total, weight) };
+    }
+}
+
+/// Most stretches of a block: pages have 32 keys and more.
+const MAX_STRETCHES: usize = 2 * BLOCK / 32;
+
+/// Some keys of a row and of one KV head.
+struct Keys {
+    row: usize,
+    kv_head: usize,
+    keys: Range<usize>,
+    /// Where the keys of the row end.
+    end: usize,
+}
+
+impl Keys {
+    /// Cuts a block where a page ends, and where what is to be fetched begins to lie in the next page: at most twice in
+    /// each 32 keys. The number of stretches comes with them.
+    #[inline(always)]
+    fn stretches<S: Stored>(
+        &self,
+        problem: &Problem,
+        block: &Range<usize>,
+    ) -> ([Stretch; MAX_STRETCHES], usize) {
+        let (shift, row) = (problem.pages.page_shift, problem.head_dim * S::BYTES);
+        let sequence = problem.rows[self.row].sequence;
+        let (mut stretches, mut n) = ([Stretch::EMPTY; MAX_STRETCHES], 0);
+        let mut first = block.start;
+        while first < block.end {
+            let at = problem.key_at(sequence, self.kv_head, first);
+            let page_end = ((first >> shift) + 1) << shift;
+            let cut = page_end.saturating_sub(problem.n_ahead);
+            let (end, ahead) = if first < cut {
+                (cut, (problem.n_ahead * row) as isize)
+            } else if page_end < self.end {
+                let next = problem.key_at(sequence, self.kv_head, page_end);
+                let ahead = next.numbers + (first + problem.n_ahead - page_end) * row;
+                (page_end, ahead as isize - at.numbers as isize)
+            } else {
+                (page_end, 0)
+            };
+            let end = end.min(block.end);
+            stretches[n] = Stretch {
+                key: first - block.start,
+                n: end - first,
+                at,
+                ahead,
+            };
+            (first, n) = (end, n + 1);
+        }
+        (stretches, n)
     }
 }
 
 /// Floats of scratch that [`State::attend`] wants.
-fn room(problem: &Problem) -> usize {
-    problem.group * (problem.head_dim + BLOCK)
+fn room<S: Stored>(problem: &Problem) -> usize {
+    problem.group * (problem.head_dim + BLOCK) + BLOCK * S::n_scales(problem.head_dim)
 }
 
 /// What is known after some keys, for each head of a group.
@@ -184,54 +340,58 @@ impl<'a> State<'a> {
     /// # Safety
     /// That of [`run`].
     #[inline(always)]
-    unsafe fn attend<L: Lanes>(
+    unsafe fn attend<L: Lanes, S: Stored>(
         &mut self,
         problem: &Problem,
-        (query, kv_head): (usize, usize),
-        keys: Range<usize>,
+        keys: Keys,
         memory: &mut [f32],
     ) {
         let (group, head_dim) = (problem.group, problem.head_dim);
-        let (q, scores) = memory.split_at_mut(group * head_dim);
+        let (q, rest) = memory.split_at_mut(group * head_dim);
+        let (scores, scales) = rest.split_at_mut(group * BLOCK);
         for g in 0..group {
-            let at = problem.query_at(query, kv_head * group + g);
+            let at = problem.query_at(keys.row, keys.kv_head * group + g);
             let scaled = q[g * head_dim..].iter_mut().zip(&problem.q[at..]);
             for (q, x) in scaled.take(head_dim) {
                 *q = x * problem.params.scale;
             }
         }
-        let mut first = keys.start;
-        while first < keys.end {
-            // A block ends where the ring does.
-            let to_wrap = problem.n_slots - first % problem.n_slots;
-            let n = BLOCK.min(keys.end - first).min(to_wrap);
-            let at = problem.row_at(kv_head, first);
-            let (k, v) = (
-                &problem.k[at..][..n * head_dim],
-                &problem.v[at..][..n * head_dim],
-            );
-            let block = Block { n, group, head_dim };
-            // SAFETY: by the caller's promise; the slices have the lengths that the block says.
+        for in_block in blocks(keys.keys.clone()) {
+            let block = Block {
+                n: in_block.len(),
+                group,
+                head_dim,
+            };
+            let (stretches, n) = keys.stretches::<S>(problem, &in_block);
+            // SAFETY: by the caller's promise; the stretches are in the pages, and in the block.
             unsafe {
-                block.scores::<L>(q, k, scores);
-                problem.cap::<L>(&mut scores[..group * BLOCK]);
+                for stretch in &stretches[..n] {
+                    let k = stretch.of::<L, S>(problem.k, head_dim, scales);
+                    let scores = &mut scores[stretch.key..];
+                    block.part(stretch).scores::<L, S>(q, k, scores);
+                }
+                problem.cap::<L>(scores);
                 block.hide_rest(scores);
-                if problem.mask.has_tree() {
-                    hide(problem, query, first, scores);
+                if problem.mask.has_tree {
+                    hide(problem, keys.row, in_block.start, scores);
                 }
                 block.weigh::<L>(self, scores);
-                block.sum::<L>(scores, v, self.sums);
+                for stretch in &stretches[..n] {
+                    let v = stretch.of::<L, S>(problem.v, head_dim, scales);
+                    let weights = &scores[stretch.key..];
+                    block.part(stretch).sum::<L, S>(weights, v, self.sums);
+                }
             }
-            first += n;
         }
     }
 }
 
 /// Hides what the tree mask does not name.
-fn hide(problem: &Problem, query: usize, first: usize, scores: &mut [f32]) {
+fn hide(problem: &Problem, row: usize, first: usize, scores: &mut [f32]) {
+    let seen = problem.seen(row);
     for scores in scores.chunks_exact_mut(BLOCK) {
         for (at, score) in scores.iter_mut().enumerate() {
-            if !problem.mask.visible(query, first + at) {
+            if !seen.contains(first + at) {
                 *score = f32::NEG_INFINITY;
             }
         }

@@ -1,24 +1,25 @@
-//! Attention of many queries, block by block.
+//! Attention of prompts, block by block.
 //!
-//! A job is a block of queries with all heads of one KV head; its *rows* are (query, head). For each
+//! A job is a block of queries of a prompt with all heads of one KV head; its *rows* are (query, head). For each
 //! block of keys, with `Qᵗ` (head_dim, rows) made once for the job:
 //!
 //! 1. `Sᵗ = K Qᵗ`, (keys, rows): the rows are the lanes of the vectors, so that
 //! 2. `m' = max(m, S)`, `P = exp(S - m')` and the sums of weights need no step across lanes,
 //! 3. `O = O * exp(m - m') + P V`.
 //!
-//! Parts take jobs as they can, the longest first: with causal attention later queries see more keys.
+//! Parts take jobs as they can, the longest first: later queries of a prompt see more keys.
 
 #[cfg(target_arch = "x86_64")]
 mod tiled;
 
 use std::ops::Range;
 
-use half::f16;
+use akunu_kernels::kernel::pages::SlotAt;
 
 use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
-use super::{BLOCK, LOWEST, Problem};
+use super::{BLOCK, Groups, LOWEST, Problem, blocks};
 use crate::isa::Isa;
+use crate::kernel::stored::Slot;
 use crate::part::Part;
 use crate::simd::{Lanes, exp};
 
@@ -31,25 +32,61 @@ const MIN_QUERIES: usize = 8;
 /// As many jobs can be shared evenly by any usual number of threads.
 const ENOUGH_JOBS: usize = 64;
 
-/// All queries.
+/// Neighbouring rows of one sequence.
+pub(crate) struct Prompt {
+    rows: Range<usize>,
+    queries_per_job: usize,
+    /// Its jobs among those of all prompts.
+    jobs: Range<usize>,
+}
+
+impl Prompt {
+    /// Some rows behind those of another prompt.
+    pub fn after(before: Option<&Prompt>, rows: Range<usize>, problem: &Problem) -> Prompt {
+        let queries_per_job = queries_per_job(rows.len(), problem);
+        let n_jobs = rows.len().div_ceil(queries_per_job) * problem.n_kv_heads;
+        let first = before.map_or(0, |before| before.jobs.end);
+        Prompt {
+            rows,
+            queries_per_job,
+            jobs: first..first + n_jobs,
+        }
+    }
+
+    /// One of its jobs, the last queries first.
+    fn job<'a>(&self, at: usize, problem: &'a Problem) -> Job<'a> {
+        let from_last = self.jobs.end - 1 - at;
+        let (block, kv_head) = (
+            from_last / problem.n_kv_heads,
+            from_last % problem.n_kv_heads,
+        );
+        let first = self.rows.start + block * self.queries_per_job;
+        Job {
+            problem,
+            sequence: problem.rows[first].sequence,
+            kv_head,
+            first,
+            n_queries: self.queries_per_job.min(self.rows.end - first),
+        }
+    }
+}
+
+/// All prompts.
 ///
 /// # Safety
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part, isa: Isa) {
-    let block = queries_per_job(problem);
-    let n_blocks = problem.n_queries.div_ceil(block);
-    let mut jobs = part.divide(n_blocks * problem.n_kv_heads);
+pub(super) unsafe fn run<L: Lanes>(problem: &Problem, groups: &Groups, part: &mut Part, isa: Isa) {
+    let Some(last) = groups.prompts.last() else {
+        return;
+    };
+    let mut jobs = part.divide(last.jobs.end);
     while let Some(piece) = part.take(&mut jobs) {
         for at in piece {
-            let (from_last, kv_head) = (at / problem.n_kv_heads, at % problem.n_kv_heads);
-            let first = (n_blocks - 1 - from_last) * block;
-            let job = Job {
-                problem,
-                kv_head,
-                first,
-                n_queries: block.min(problem.n_queries - first),
-            };
+            let prompt = groups
+                .prompts
+                .partition_point(|prompt| prompt.jobs.end <= at);
+            let job = groups.prompts[prompt].job(at, problem);
             // SAFETY: each job has its own rows of the output, and the CPU has the instructions of the level.
             unsafe {
                 match isa {
@@ -65,10 +102,10 @@ pub(super) unsafe fn run<L: Lanes>(problem: &Problem, part: &mut Part, isa: Isa)
 }
 
 /// A power of two, which does not depend on the number of threads: nor does the result then.
-fn queries_per_job(problem: &Problem) -> usize {
+fn queries_per_job(n_queries: usize, problem: &Problem) -> usize {
     let most = (JOB_ROWS / problem.group).clamp(1, MAX_QUERIES);
     let mut block = 1 << most.ilog2();
-    let n_jobs = |block| problem.n_queries.div_ceil(block) * problem.n_kv_heads;
+    let n_jobs = |block| n_queries.div_ceil(block) * problem.n_kv_heads;
     while block > MIN_QUERIES && n_jobs(block) < ENOUGH_JOBS {
         block /= 2;
     }
@@ -78,7 +115,9 @@ fn queries_per_job(problem: &Problem) -> usize {
 /// A block of queries of the heads that share one KV head.
 struct Job<'a> {
     problem: &'a Problem<'a>,
+    sequence: u32,
     kv_head: usize,
+    /// The first row.
     first: usize,
     n_queries: usize,
 }
@@ -152,10 +191,9 @@ impl Job<'_> {
         let problem = self.problem;
         let mut work = self.work::<L>(memory);
         self.start::<L>(&mut work);
-        let keys = self.keys();
-        for first in keys.clone().step_by(BLOCK) {
+        for keys in blocks(self.keys()) {
             // SAFETY: the CPU has the instructions.
-            unsafe { self.attend::<L>(&mut work, first, BLOCK.min(keys.end - first)) };
+            unsafe { self.attend::<L>(&mut work, keys) };
         }
         for row in 0..self.n_queries * problem.group {
             let (query, g) = (row / problem.group, row % problem.group);
@@ -169,18 +207,27 @@ impl Job<'_> {
     /// From the first key that some query sees to the last.
     fn keys(&self) -> Range<usize> {
         let queries = self.first..self.first + self.n_queries;
-        let ranges = queries.map(|query| self.problem.mask.keys(query));
+        let ranges = queries.map(|query| self.problem.seen(query).slots);
         let seen = ranges.filter(|keys| !keys.is_empty());
         let joined = seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
         joined.unwrap_or(0..0)
     }
 
-    /// Attends to `n` keys from `first` on.
+    /// Where each key of a block lies, and its value. Behind the last key stands the last one again.
+    fn keys_at(&self, keys: &Range<usize>) -> [SlotAt; BLOCK] {
+        std::array::from_fn(|i| {
+            let key = (keys.start + i).min(keys.end - 1);
+            self.problem.key_at(self.sequence, self.kv_head, key)
+        })
+    }
+
+    /// Attends to a block of keys.
     ///
     /// # Safety
     /// The CPU has the instructions.
     #[inline(always)]
-    unsafe fn attend<L: Lanes>(&self, work: &mut Work, first: usize, n: usize) {
+    unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
+        let n = keys.len();
         let (problem, rows, columns) = (self.problem, self.rows::<L>(), self.columns::<L>());
         let scores = Sizes {
             m: n,
@@ -196,15 +243,15 @@ impl Job<'_> {
         };
         // SAFETY: by the caller's promise.
         unsafe {
-            self.load::<L>(work, first, n);
-            let keys = Strided {
+            self.load::<L>(work, &keys);
+            let k = Strided {
                 elements: work.k,
                 row: problem.head_dim,
                 col: 1,
             };
-            product::<L, false>(keys, work.q, work.s, scores);
+            product::<L, false>(k, work.q, work.s, scores);
             problem.cap::<L>(&mut work.s[..n * rows]);
-            self.hide(work.s, first, n, rows);
+            self.hide(work.s, keys, rows);
             let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
             weigh::<L>(work.s, [peaks, weights, work.factors], n, rows);
             shrink::<L>(work.o, work.factors, columns);
@@ -236,62 +283,50 @@ impl Job<'_> {
         work.weights.fill(0.0);
     }
 
-    /// Widens `n` keys and values from `first` on. The columns of values behind the head are 0.
+    /// Widens the keys and values of a block. The columns of values behind the head are 0.
     ///
     /// # Safety
     /// The CPU has the instructions.
     #[inline(always)]
-    unsafe fn load<L: Lanes>(&self, work: &mut Work, first: usize, n: usize) {
+    unsafe fn load<L: Lanes>(&self, work: &mut Work, keys: &Range<usize>) {
         let (problem, width) = (self.problem, tile_columns::<L>());
         let head_dim = problem.head_dim;
-        for i in 0..n {
-            let at = problem.row_at(self.kv_head, first + i);
+        let keys_at = self.keys_at(keys);
+        for (i, &at) in keys_at[..keys.len()].iter().enumerate() {
             let k = &mut work.k[i * head_dim..][..head_dim];
+            let format = problem.pages.format;
             // SAFETY: by the caller's promise.
-            unsafe { widen::<L>(&problem.k[at..][..head_dim], k) };
+            unsafe { Slot::of(&problem.pages, problem.k, at).widen::<L>(format, 0, k) };
+            let value = Slot::of(&problem.pages, problem.v, at);
             let panels = work.v.chunks_exact_mut(BLOCK * width);
-            for (panel, v) in panels.zip(problem.v[at..][..head_dim].chunks(width)) {
-                let (row, rest) = panel[i * width..][..width].split_at_mut(v.len());
+            for (panel, d) in panels.zip((0..head_dim).step_by(width)) {
+                let row = &mut panel[i * width..][..width];
+                let (row, rest) = row.split_at_mut(width.min(head_dim - d));
                 // SAFETY: by the caller's promise.
-                unsafe { widen::<L>(v, row) };
+                unsafe { value.widen::<L>(format, d, row) };
                 rest.fill(0.0);
             }
         }
     }
 
-    /// Hides the keys that a query does not see.
-    fn hide(&self, s: &mut [f32], first: usize, n: usize, rows: usize) {
-        let (mask, group) = (&self.problem.mask, self.problem.group);
+    /// Hides the keys of a block that a query does not see.
+    fn hide(&self, s: &mut [f32], keys: Range<usize>, rows: usize) {
+        let group = self.problem.group;
         for query in 0..self.n_queries {
-            let keys = mask.keys(self.first + query);
-            let in_block = |key: usize| key.clamp(first, first + n) - first;
-            let seen = in_block(keys.start)..in_block(keys.end);
+            let seen = self.problem.seen(self.first + query);
+            let in_block = |key: usize| key.clamp(keys.start, keys.end) - keys.start;
+            let shown = in_block(seen.slots.start)..in_block(seen.slots.end);
             let mut hide = |i: usize| {
                 s[i * rows + query * group..][..group].fill(f32::NEG_INFINITY);
             };
-            (0..seen.start).chain(seen.end..n).for_each(&mut hide);
-            if mask.has_tree() {
-                let hidden = seen.filter(|i| !mask.visible(self.first + query, first + i));
+            (0..shown.start)
+                .chain(shown.end..keys.len())
+                .for_each(&mut hide);
+            if seen.tree.is_some() {
+                let hidden = shown.filter(|i| !seen.contains(keys.start + i));
                 hidden.for_each(hide);
             }
         }
-    }
-}
-
-/// Halves to floats.
-///
-/// # Safety
-/// The CPU has the instructions.
-#[inline(always)]
-unsafe fn widen<L: Lanes>(from: &[f16], to: &mut [f32]) {
-    assert_eq!(from.len(), to.len());
-    let whole = from.len() / L::N * L::N;
-    for at in (0..whole).step_by(L::N) {
-        // SAFETY: `N` elements from `at` on are below the length.
-        unsafe { L::load_halves(from.as_ptr().add(at)).store(to.as_mut_ptr().add(at)) };
-    }
-    for (to, from) in to[whole..].iter_mut().zip(&from[whole..]) {
-        *to = from.to_f32();
     }
 }
 

@@ -2,35 +2,45 @@
 
 use akunu_types::params::{ArgmaxParams, ArgmaxPartialParams};
 
-use super::{history_of, store_token};
+use super::Choices;
 use crate::call::Call;
 use crate::part::Part;
 use crate::simd::{Body, Lanes};
 
-/// The token of the largest of some values.
+/// The token of the largest of some values of each row. Parts share the rows.
 pub(crate) struct Argmax;
 
 impl Body for Argmax {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        if part.index != 0 {
-            return;
-        }
         let p: ArgmaxParams = call.params();
-        let [values, ids, token, history] = call.bindings();
-        let n = p.count as usize;
-        // SAFETY: the CPU has the instructions.
-        let place = unsafe { first_largest::<L>(values.read(n)) }.unwrap_or(0);
-        let chosen = if p.indexed == 0 {
-            place as u32
-        } else {
-            ids.read::<u32>(n)[place]
+        let [values, ids, tokens, history, outputs, rows] = call.bindings();
+        let (n_rows, n) = (p.n_rows as usize, p.count as usize);
+        let values = values.read::<f32>(n_rows * n);
+        let ids = ids.read::<u32>(if p.indexed == 0 { 0 } else { n_rows * n });
+        let choices = Choices {
+            outputs: outputs.read(n_rows),
+            rows: rows.read(p.row_capacity as usize),
+            tokens,
+            history,
+            history_stride: p.history_stride as usize,
         };
-        store_token(chosen, p.pos, token, history_of(history, p.history_len));
+        for at in part.range(n_rows) {
+            // SAFETY: parts have different rows; the CPU has the instructions.
+            unsafe {
+                let place = first_largest::<L>(&values[at * n..][..n]).unwrap_or(0);
+                let token = match (choices.row(at).is_active(), p.indexed) {
+                    (false, _) => 0,
+                    (true, 0) => place as u32,
+                    (true, _) => ids[at * n + place],
+                };
+                choices.store(at, token);
+            }
+        }
     }
 }
 
-/// The largest value of each part of the logits, and its token.
+/// The largest value of each part of the logits of each row, and its token.
 pub(crate) struct ArgmaxPartial;
 
 impl Body for ArgmaxPartial {
@@ -38,12 +48,12 @@ impl Body for ArgmaxPartial {
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: ArgmaxPartialParams = call.params();
         let [logits, values, ids] = call.bindings();
-        let logits = logits.read::<f32>(p.count as usize);
-        let len = p.part as usize;
-        let range = part.range(logits.len().div_ceil(len));
-        for at in range {
-            let first = at * len;
-            let logits = &logits[first..logits.len().min(first + len)];
+        let (n_rows, n, len) = (p.n_rows as usize, p.count as usize, p.part as usize);
+        let n_parts = n.div_ceil(len);
+        let logits = logits.read::<f32>(n_rows * n);
+        for at in part.range(n_rows * n_parts) {
+            let first = at % n_parts * len;
+            let logits = &logits[at / n_parts * n..][first..n.min(first + len)];
             // SAFETY: each result belongs to one part; the CPU has the instructions.
             unsafe {
                 let place = first_largest::<L>(logits);

@@ -1,4 +1,4 @@
-//! The k largest values of each part of the logits, in descending order.
+//! The k largest values of each part of the logits of each row, in descending order.
 //!
 //! Candidates are kept as numbers whose order is the wanted one: the value's bits, made ascending as
 //! the value descends, before the place. Of more than twice k candidates the best k are kept, and from
@@ -20,13 +20,14 @@ impl Body for TopKSelect {
         let p: TopKParams = call.params();
         let [values, ids, top_values, top_ids] = call.bindings();
         let (n, k, len) = (p.count as usize, p.k as usize, p.part as usize);
-        let values = values.read::<f32>(n);
-        let ids = ids.read::<u32>(if p.indexed == 0 { 0 } else { n });
-        for at in part.range(n.div_ceil(len)) {
-            let first = at * len;
-            let values = &values[first..n.min(first + len)];
+        let (n_rows, n_parts) = (p.n_rows as usize, n.div_ceil(len));
+        let values = values.read::<f32>(n_rows * n);
+        let ids = ids.read::<u32>(if p.indexed == 0 { 0 } else { n_rows * n });
+        for at in part.range(n_rows * n_parts) {
+            let (row, first) = (at / n_parts * n, at % n_parts * len);
+            let values = &values[row..][first..n.min(first + len)];
             let candidates = part.scratch.take::<u64>(2 * k + L::N);
-            // SAFETY: the results of each part of the logits belong to one part.
+            // SAFETY: the results of each part of a row belong to one part.
             unsafe {
                 let best = select::<L>(values, k, candidates);
                 let top_values = top_values.write::<f32>(at * k, k);
@@ -40,7 +41,7 @@ impl Body for TopKSelect {
                     }
                     top_ids[rank] = match p.indexed {
                         0 => (first + place) as u32,
-                        _ => ids[first + place],
+                        _ => ids[row + first + place],
                     };
                 }
             }

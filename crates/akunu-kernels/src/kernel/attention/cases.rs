@@ -1,57 +1,103 @@
 //! The inputs of the attention kernels: small, and each with something awkward.
+//!
+//! Where no row looks there are traps: slots and pages that nobody sees hold NaN, table entries that
+//! nobody needs name pages that do not exist, and rows that take no part name sequences that do not.
 
-use akunu_types::params::AttentionParams;
+use akunu_types::params::{AttentionParams, Row};
 
+use super::mask::Mask;
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::kernel::pages::{self, Pages};
 
-/// One attention. Queries lie head by head, keys compactly, unless told otherwise.
+/// A row that takes no part.
+const IDLE: Row = Row {
+    sequence: u32::MAX,
+    position: u32::MAX,
+    slot: u32::MAX,
+    length: u32::MAX,
+    step: 0,
+    flags: 0,
+    tree_first: 0,
+    tree_mask: u32::MAX,
+};
+
+/// One attention: pages of 32 slots, rows that lie compactly, and no constant, unless told otherwise.
 struct Setting {
     label: &'static str,
     head_dim: u32,
     heads: (u32, u32),
-    n_queries: u32,
-    n_keys: u32,
-    /// Slots of the cache, where they are not as many as keys.
-    n_slots: Option<u32>,
-    /// Elements between the heads of one query and those of the next, where queries lie row by row.
-    row_gap: Option<u32>,
+    rows: Vec<Row>,
+    page_shift: u32,
+    /// Rows before the first of the launch.
+    first_row: u32,
+    /// Elements between the end of a row and the next.
+    row_gap: u32,
     /// Size of queries and keys.
     magnitude: f32,
-    tree: &'static [u16],
+    /// Whether the kernel holds keys and values of 8 bits in halves.
+    in_halves: bool,
     constants: Constants,
 }
 
-fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), n_queries: u32) -> Setting {
+fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), rows: Vec<Row>) -> Setting {
     Setting {
         label,
         head_dim,
         heads,
-        n_queries,
-        n_keys: n_queries,
-        n_slots: None,
-        row_gap: None,
+        rows,
+        page_shift: 5,
+        first_row: 0,
+        row_gap: 0,
         magnitude: 2.0,
-        tree: &[],
+        in_halves: false,
         constants: Constants::none(),
     }
 }
 
+/// A row that sees `length` slots of a sequence. Its position is none of attention's business.
+fn row(sequence: u32, length: u32) -> Row {
+    Row {
+        position: u32::MAX,
+        length,
+        ..Row::at(sequence, 0)
+    }
+}
+
+/// Rows of sequence 0, of which the last one sees `n_keys` slots and each one before it one less.
+fn prompt(n_rows: u32, n_keys: u32) -> Vec<Row> {
+    let lengths = (0..n_rows).map(|at| (n_keys + at + 1).saturating_sub(n_rows));
+    lengths.map(|length| row(0, length)).collect()
+}
+
+/// The rows of `n_drafts` drafts after `n_before` slots: each sees its ancestors, a parent being half as
+/// far from the first.
+fn drafts(n_before: u32, n_drafts: u32) -> Vec<Row> {
+    let mask = |mut draft: u32| {
+        let mut mask = 1 << draft;
+        while draft > 0 {
+            draft = (draft - 1) / 2;
+            mask |= 1 << draft;
+        }
+        mask
+    };
+    let row = |draft| Row {
+        tree_first: n_before,
+        tree_mask: mask(draft),
+        ..row(0, n_before + n_drafts)
+    };
+    (0..n_drafts).map(row).collect()
+}
+
 impl Setting {
-    fn keys(self, n_keys: u32) -> Setting {
-        Setting { n_keys, ..self }
+    fn page_shift(self, page_shift: u32) -> Setting {
+        Setting { page_shift, ..self }
     }
-    fn slots(self, n_slots: u32) -> Setting {
-        Setting {
-            n_slots: Some(n_slots),
-            ..self
-        }
+    fn first_row(self, first_row: u32) -> Setting {
+        Setting { first_row, ..self }
     }
-    fn row_gap(self, gap: u32) -> Setting {
-        Setting {
-            row_gap: Some(gap),
-            ..self
-        }
+    fn row_gap(self, row_gap: u32) -> Setting {
+        Setting { row_gap, ..self }
     }
     fn magnitude(self, magnitude: f32) -> Setting {
         Setting { magnitude, ..self }
@@ -68,112 +114,229 @@ impl Setting {
         let constants = self.constants.with_f32(Constant::Softcap, cap);
         Setting { constants, ..self }
     }
-    fn non_causal(self) -> Setting {
-        let constants = self.constants.with_bool(Constant::NonCausal, true);
-        Setting { constants, ..self }
-    }
     fn query_rows(self, rows: u32) -> Setting {
         let constants = self.constants.with_u32(Constant::QueryRows, rows);
         Setting { constants, ..self }
     }
-    fn tree(self, tree: &'static [u16]) -> Setting {
+    fn tree(self) -> Setting {
         let constants = self.constants.with_bool(Constant::TreeMask, true);
-        Setting {
-            constants,
-            tree,
-            ..self
+        Setting { constants, ..self }
+    }
+
+    fn q8(self) -> Setting {
+        let constants = self.constants.with_bool(Constant::KvQ8, true);
+        Setting { constants, ..self }
+    }
+
+    /// The slots that some row sees, each with its sequence, whatever the tree masks.
+    fn used(&self) -> Vec<(u32, u32)> {
+        let mask = Mask::new(&self.constants);
+        let seen = |row: &Row| {
+            let (sequence, slots) = (row.sequence, mask.seen(row).slots);
+            slots.map(move |slot| (sequence, slot as u32))
+        };
+        let mut used: Vec<(u32, u32)> = self.rows.iter().flat_map(seen).collect();
+        used.sort_unstable();
+        used.dedup();
+        used
+    }
+
+    /// Room for the used slots, with an entry of the table and some pages too many.
+    fn pages(&self, used: &[(u32, u32)]) -> Pages {
+        let last = used.iter().map(|(_, slot)| slot >> self.page_shift).max();
+        let n_sequences = used.last().map_or(1, |(sequence, _)| sequence + 1);
+        let mut in_use: Vec<(u32, u32)> = (used.iter())
+            .map(|(sequence, slot)| (*sequence, slot >> self.page_shift))
+            .collect();
+        in_use.dedup();
+        Pages {
+            page_shift: self.page_shift,
+            table_stride: last.unwrap_or(0) + 2,
+            n_kv_heads: self.heads.1,
+            head_dim: self.head_dim,
+            n_pages: in_use.len() as u32 + 2,
+            n_sequences,
+            format: pages::format(&self.constants),
         }
     }
 
     /// Sums in another order and an exponential good to two units in the last place: 1e-6 of each
     /// output, 1e-12 squared. The error of a score is that part of its size and becomes one of its
-    /// weight: with a size of a hundred, 1e-5, 1e-10 squared.
+    /// weight: with a size of a hundred, 1e-5, 1e-10 squared. A key or a value that is rounded to a half is
+    /// wrong by up to 2^-12 of it, and with 8 bits it was not a half before: 6e-8 squared, and in a score of
+    /// 4 four times as much, 1e-6 squared.
     fn case(self) -> Case {
         let (n_heads, n_kv_heads) = self.heads;
-        let mut rng = Rng::new(u64::from(self.head_dim * 7 + self.n_keys));
-        let row = n_heads * self.head_dim;
+        let used = self.used();
+        let pages = self.pages(&used);
+        let mut rng = Rng::new(u64::from(self.head_dim * 7 + pages.n_pages));
+        let elements = n_heads * self.head_dim;
+        let n_rows = self.rows.len() as u32;
         let params = AttentionParams {
-            seq_len: self.n_queries,
-            kv_seq_len: self.n_keys,
-            head_dim: self.head_dim,
+            n_rows,
+            first_row: self.first_row,
             n_heads,
             n_kv_heads,
+            head_dim: self.head_dim,
+            q_stride: if self.row_gap == 0 {
+                0
+            } else {
+                elements + self.row_gap
+            },
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
             scale: 1.0 / (self.head_dim as f32).sqrt(),
-            kv_stride: self.n_slots.map_or(0, |n_slots| n_slots * self.head_dim),
-            q_stride: self.row_gap.map_or(0, |gap| row + gap),
+            ..Default::default()
         };
-        let queries = (self.n_queries * (row + self.row_gap.unwrap_or(0))) as usize;
-        let n_slots = self.n_slots.unwrap_or(self.n_keys);
-        let cache = (n_kv_heads * n_slots * self.head_dim) as usize;
+        let n_queries = ((self.first_row + n_rows) * (elements + self.row_gap)) as usize;
         let label = format!(
-            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} queries, {} keys",
-            self.label, self.head_dim, self.n_queries, self.n_keys
+            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {n_rows} rows from {}, {} slots in pages of {}, {}",
+            self.label,
+            self.head_dim,
+            self.first_row,
+            used.len(),
+            1 << self.page_shift,
+            pages.format.name()
         );
-        let nmse = if self.magnitude > 10.0 { 1e-8 } else { 1e-10 };
-        let unread: &[u16] = &[0];
-        let tree = if self.tree.is_empty() {
-            unread
-        } else {
-            self.tree
+        let table = pages.case_table(&mut rng, &used);
+        let keys = pool(&pages, &table, &used, &mut rng, self.magnitude);
+        let values = pool(&pages, &table, &used, &mut rng, 1.0);
+        let nmse = match (self.in_halves, self.magnitude > 10.0) {
+            (true, _) => 1e-6,
+            (false, true) => 1e-8,
+            (false, false) => 1e-10,
         };
+        let mut rows = vec![IDLE; self.first_row as usize];
+        rows.extend(&self.rows);
         Case::new(label, &params, nmse)
             .constants(self.constants)
-            .bind(&rng.floats(queries, self.magnitude))
-            .bind(&rng.halves(cache, self.magnitude))
-            .bind(&rng.halves(cache, 1.0))
-            .bind(&vec![f32::NAN; queries])
-            .bind(tree)
+            .bind(&rng.floats(n_queries, self.magnitude))
+            .bind(&keys)
+            .bind(&values)
+            .bind(&vec![f32::NAN; n_queries])
+            .bind(&rows)
+            .bind(&table)
     }
 }
 
-/// Settings for the kernels that take a query at a time.
-fn query_settings() -> Vec<Setting> {
+/// Numbers in the used slots, and in those before them that share a tile of 32 slots; NaN in all others.
+fn pool(
+    pages: &Pages,
+    table: &[u32],
+    used: &[(u32, u32)],
+    rng: &mut Rng,
+    magnitude: f32,
+) -> Vec<u8> {
+    // Halves of these bytes are NaN, whether they are numbers or scales.
+    let mut pool = vec![0xFF; pages.pool_bytes()];
+    for &(sequence, slot) in used {
+        for slot in slot / 32 * 32..=slot {
+            for head in 0..pages.n_kv_heads as usize {
+                let at = pages.slot_at(table, sequence, slot as usize, head);
+                if pages.load(&pool, at)[0].is_nan() {
+                    let numbers = rng.floats(pages.head_dim as usize, magnitude);
+                    pages.store(&mut pool, at, &numbers);
+                }
+            }
+        }
+    }
+    pool
+}
+
+/// Settings for the kernels that take a row at a time: rows of any sequences.
+fn decode_settings() -> Vec<Setting> {
     vec![
-        setting("one key", 64, (3, 1), 1).slots(8),
-        setting("no cache stride", 80, (4, 4), 1).keys(31),
-        setting("soft cap", 96, (4, 1), 1)
-            .keys(32)
-            .slots(40)
+        setting("one key", 64, (3, 1), vec![row(0, 1)]),
+        setting("a page less one", 80, (4, 4), vec![row(0, 31)]),
+        setting("soft cap, one page", 96, (4, 1), vec![row(0, 32)])
             .softcap(5.0)
             .fixed_head(),
-        setting("window", 128, (8, 1), 1)
-            .keys(33)
-            .slots(64)
-            .window(7),
-        setting("ring and window", 256, (2, 1), 1)
-            .keys(50)
-            .slots(20)
-            .window(16),
-        setting("ring alone", 64, (2, 2), 1)
-            .keys(100)
-            .slots(33)
+        setting("window", 128, (8, 1), vec![row(0, 33)]).window(7),
+        setting(
+            "windows that begin inside a page",
+            256,
+            (2, 1),
+            vec![row(1, 150), row(0, 40), row(2, 3)],
+        )
+        .page_shift(6)
+        .window(16),
+        setting(
+            "sequences of all lengths, idle rows between them",
+            64,
+            (4, 1),
+            vec![row(2, 100), IDLE, row(0, 1), row(1, 64), IDLE, row(3, 65)],
+        )
+        .fixed_head(),
+        setting(
+            "rows with a gap, not from the first",
+            32,
+            (6, 2),
+            vec![row(0, 9), row(1, 70), row(0, 10)],
+        )
+        .first_row(2)
+        .row_gap(8),
+        setting(
+            "nothing to see",
+            64,
+            (2, 1),
+            vec![row(0, 0), IDLE, row(0, 1)],
+        ),
+        setting("only idle rows", 8, (1, 1), vec![IDLE, IDLE]),
+        setting("all rows see all keys", 64, (1, 1), vec![row(0, 40); 3]),
+        setting("tree", 64, (3, 1), drafts(33, 4)).tree(),
+        setting("a tree of 32 over two pages", 40, (2, 2), drafts(20, 32)).tree(),
+        setting(
+            "no tree in any row, slots beyond the mask's bits",
+            64,
+            (1, 1),
+            vec![
+                row(0, 70),
+                Row {
+                    tree_first: 4,
+                    tree_mask: u32::MAX,
+                    ..row(0, 70)
+                },
+            ],
+        )
+        .tree(),
+        setting("large", 64, (1, 1), vec![row(0, 70)]).magnitude(40.0),
+        setting("tiny", 80, (1, 1), vec![row(0, 35)]).magnitude(1e-4),
+        setting("one key", 64, (3, 1), vec![row(0, 1)]).q8(),
+        setting("soft cap, one page", 96, (4, 1), vec![row(0, 32)])
+            .q8()
+            .softcap(5.0)
             .fixed_head(),
-        setting("rows with a gap", 32, (2, 2), 5)
-            .keys(9)
-            .slots(16)
+        setting("windows", 256, (8, 1), vec![row(1, 150), row(0, 40)])
+            .q8()
+            .page_shift(6)
+            .window(37),
+        setting(
+            "sequences of all lengths, idle rows between them",
+            128,
+            (4, 2),
+            vec![row(2, 100), IDLE, row(0, 1), row(1, 64), IDLE, row(3, 65)],
+        )
+        .q8()
+        .fixed_head(),
+        setting("a gap", 32, (6, 2), vec![row(0, 9), row(1, 70)])
+            .q8()
+            .first_row(2)
             .row_gap(8),
-        setting("nothing to see", 64, (2, 1), 3).keys(2),
-        setting("no key at all", 8, (1, 1), 1).keys(0).slots(4),
-        setting("cross attention", 64, (1, 1), 3)
-            .keys(40)
-            .non_causal()
-            .row_gap(0),
-        setting("tree", 64, (3, 1), 4)
-            .keys(37)
-            .slots(40)
-            .tree(&[1, 3, 5, 11]),
-        setting("large", 64, (1, 1), 1).keys(70).magnitude(40.0),
-        setting("tiny", 80, (1, 1), 1).keys(35).magnitude(1e-4),
+        setting("tree", 64, (3, 1), drafts(33, 4)).q8().tree(),
+        setting("tiny", 64, (1, 1), vec![row(0, 35)])
+            .q8()
+            .magnitude(1e-4),
     ]
 }
 
 /// Cases of the decode kernels.
 pub fn decode() -> Vec<Case> {
-    let mut settings = query_settings();
+    let mut settings = decode_settings();
     settings.push(
-        setting("long", 64, (1, 1), 1)
-            .keys(1000)
-            .slots(1024)
+        setting("long", 64, (1, 1), vec![row(0, 1000)])
+            .page_shift(6)
             .fixed_head(),
     );
     settings.into_iter().map(Setting::case).collect()
@@ -181,87 +344,109 @@ pub fn decode() -> Vec<Case> {
 
 /// Cases of the parallel decode kernel.
 pub fn parallel() -> Vec<Case> {
-    let mut settings = query_settings();
-    settings.push(
-        setting("long", 128, (1, 1), 1)
-            .keys(1000)
-            .slots(1024)
-            .fixed_head(),
-    );
-    settings.push(setting("very long", 64, (1, 1), 1).keys(5000));
+    let mut settings = decode_settings();
+    settings.push(setting("long", 128, (1, 1), vec![row(0, 1000)]).fixed_head());
+    settings.push(setting("very long", 64, (1, 1), vec![row(0, 5000), row(1, 130)]).page_shift(6));
+    settings.push(setting("long", 64, (2, 1), vec![row(0, 1500)]).q8());
     settings.into_iter().map(Setting::case).collect()
 }
 
-/// Settings for both prefill kernels.
+/// Settings for both prefill kernels: rows of one sequence.
 fn prefill_settings() -> Vec<Setting> {
+    let with_idle = |mut rows: Vec<Row>, n_idle: usize| {
+        rows.extend(vec![IDLE; n_idle]);
+        rows
+    };
     vec![
-        setting("one query", 64, (1, 1), 1),
-        setting("causal", 64, (3, 1), 17),
-        setting("offset, rows with a gap", 80, (2, 2), 5)
-            .keys(33)
-            .slots(48)
+        setting("one row", 64, (1, 1), prompt(1, 1)),
+        setting("a prompt", 64, (3, 1), prompt(17, 17)),
+        setting("later rows with a gap", 80, (2, 2), prompt(5, 33))
+            .first_row(3)
             .row_gap(8),
-        setting("window", 96, (4, 1), 40)
-            .keys(70)
-            .slots(96)
+        setting("window", 96, (4, 1), prompt(40, 70))
             .window(20)
-            .fixed_head()
-            .row_gap(0),
-        setting("cross attention", 128, (1, 1), 9)
-            .keys(100)
-            .non_causal(),
-        setting("ring and window", 64, (2, 1), 10)
-            .keys(60)
-            .slots(48)
-            .window(30)
-            .row_gap(0),
-        setting("small ring", 64, (1, 1), 4).keys(90).slots(20),
-        setting("tree", 64, (1, 1), 6)
-            .keys(40)
-            .tree(&[1, 3, 5, 9, 19, 37]),
-        setting("nothing to see", 64, (2, 1), 5).keys(3),
-        setting("soft cap", 32, (1, 1), 33).softcap(3.0),
-        setting("large", 64, (1, 1), 8).keys(64).magnitude(40.0),
-        setting("GQA 8", 64, (8, 1), 3)
-            .keys(31)
-            .slots(31)
-            .row_gap(0),
+            .fixed_head(),
+        setting(
+            "a window that begins inside a page",
+            64,
+            (2, 1),
+            prompt(10, 150),
+        )
+        .page_shift(6)
+        .window(30),
+        setting("all rows see all keys", 128, (1, 1), vec![row(0, 100); 9]),
+        setting(
+            "idle rows at the end",
+            64,
+            (2, 1),
+            with_idle(prompt(6, 64), 37),
+        )
+        .page_shift(6),
+        setting("only idle rows", 32, (1, 1), with_idle(Vec::new(), 3)),
+        setting("the second of two sequences", 64, (1, 1), {
+            let mut rows = prompt(4, 90);
+            rows.iter_mut().for_each(|row| row.sequence = 1);
+            rows
+        }),
+        setting("lengths in any order", 64, (3, 1), {
+            let lengths = [70, 3, 0, 33, 32, 1, 64, 65, 31, 2];
+            lengths.map(|length| row(0, length)).into()
+        })
+        .page_shift(6),
+        setting("tree", 64, (1, 1), drafts(34, 6)).tree(),
+        setting("nothing to see", 64, (2, 1), prompt(5, 3)),
+        setting("soft cap", 32, (1, 1), prompt(33, 33)).softcap(3.0),
+        setting("large", 64, (1, 1), prompt(8, 64)).magnitude(40.0),
+        setting("GQA 8", 64, (8, 1), prompt(3, 31)),
+        setting("a prompt", 64, (3, 1), prompt(17, 17)).q8(),
+        setting("window", 96, (4, 1), prompt(40, 150))
+            .q8()
+            .page_shift(6)
+            .window(20)
+            .fixed_head(),
+        setting("later rows with a gap", 32, (2, 2), prompt(5, 33))
+            .q8()
+            .first_row(3)
+            .row_gap(8),
+        setting(
+            "idle rows at the end",
+            128,
+            (8, 2),
+            with_idle(prompt(6, 64), 37),
+        )
+        .q8(),
+        setting("tree", 64, (1, 1), drafts(34, 6)).q8().tree(),
     ]
 }
 
 /// Cases of the first prefill kernel.
 pub fn prefill() -> Vec<Case> {
     let mut settings = prefill_settings();
+    settings.push(setting("large head", 256, (2, 1), prompt(8, 41)).fixed_head());
+    settings.push(setting("large head", 256, (2, 1), prompt(9, 41)).q8());
+    settings.push(setting("16 rows", 64, (1, 1), prompt(19, 70)).query_rows(16));
     settings.push(
-        setting("large head", 256, (2, 1), 8)
-            .keys(41)
-            .slots(64)
-            .fixed_head(),
-    );
-    settings.push(
-        setting("16 rows", 64, (1, 1), 19)
-            .keys(70)
-            .slots(80)
-            .query_rows(16),
-    );
-    settings.push(
-        setting("16 rows, whole head", 128, (1, 1), 20)
+        setting("16 rows, whole head", 128, (1, 1), prompt(20, 20))
             .query_rows(16)
             .fixed_head(),
     );
-    settings.push(setting("long", 64, (1, 1), 2).keys(1000).slots(1000));
+    settings.push(setting("long", 64, (1, 1), prompt(2, 1000)).page_shift(6));
     settings.into_iter().map(Setting::case).collect()
 }
 
 /// Cases of the second prefill kernel.
 pub fn prefill_v2() -> Vec<Case> {
     let mut settings = prefill_settings();
-    settings.push(
-        setting("two blocks", 128, (1, 1), 45)
-            .keys(50)
-            .slots(64)
-            .fixed_head(),
-    );
-    settings.push(setting("long", 64, (1, 1), 2).keys(1000).slots(1000));
-    settings.into_iter().map(Setting::case).collect()
+    settings.push(setting("two blocks", 128, (1, 1), prompt(45, 50)).fixed_head());
+    settings.push(setting("two blocks", 128, (2, 1), prompt(45, 50)).q8());
+    settings.push(setting("long", 64, (1, 1), prompt(2, 1000)).page_shift(6));
+    let is_q8 = |setting: &Setting| setting.constants.bool(Constant::KvQ8);
+    let case = |setting: Setting| {
+        Setting {
+            in_halves: is_q8(&setting),
+            ..setting
+        }
+        .case()
+    };
+    settings.into_iter().map(case).collect()
 }

@@ -1,4 +1,4 @@
-//! `flash_attention_decode_f16`: a threadgroup a query and head, a thread for each element of the head.
+//! `flash_attention_decode_f16`: a threadgroup a row and head, a thread for each element of the head.
 //!
 //! The general kernel: short contexts, prefills too short for tiles, and the drafts of a speculation.
 

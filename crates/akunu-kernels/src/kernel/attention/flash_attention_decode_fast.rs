@@ -1,4 +1,4 @@
-//! `flash_attention_decode_fast_f16`: one SIMD group a query and head, no barrier.
+//! `flash_attention_decode_fast_f16`: one SIMD group a row and head, no barrier.
 
 use akunu_types::params::AttentionParams;
 

@@ -1,4 +1,4 @@
-//! `flash_attention_decode_parallel_f16`: as many SIMD groups as a threadgroup holds for one query and
+//! `flash_attention_decode_parallel_f16`: as many SIMD groups as a threadgroup holds for one row and
 //! head; long contexts.
 
 use akunu_types::params::AttentionParams;

@@ -1,10 +1,10 @@
-//! `flash_attention_prefill_v2_f16`: 32 queries a threadgroup, everything but the keys and values in
-//! registers; long prefills and heads of up to 128 elements.
+//! `flash_attention_prefill_v2_f16`: 32 rows of one sequence a threadgroup, everything but the keys and
+//! values in registers; long prefills and heads of up to 128 elements.
 
 use akunu_types::params::AttentionParams;
 
 use super::flash_attention_prefill::PREFILL_THREADS;
-use super::{cases, flash_attention_decode, grid};
+use super::{cases, flash_attention_decode, flash_attention_prefill, grid};
 use crate::table::{KernelRow, Launch};
 
 /// The largest head whose output fits into registers.
@@ -22,5 +22,6 @@ pub const ROW: KernelRow = KernelRow {
         Launch::new(grid, [PREFILL_THREADS, 1, 1])
     },
     cases: |_| cases::prefill_v2(),
+    work: flash_attention_prefill::ROW.work,
     ..flash_attention_decode::ROW
 };

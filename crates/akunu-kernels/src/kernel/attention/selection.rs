@@ -24,19 +24,17 @@ pub const MIN_PARALLEL_GROUPS: u32 = 8;
 /// What the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AttentionShape {
-    /// Queries of a launch: 1 for decode.
+    /// Rows of one sequence in a launch: 1 for decode, however many sequences step together.
     pub n_queries: u32,
     /// Keys expected: the context length, or the window where it is smaller.
     pub n_keys: u32,
     /// Elements of a head.
     pub head_dim: u32,
-    /// Every query sees every key (encoders, cross attention).
-    pub is_causal: bool,
     /// Sliding window.
     pub window: Option<u32>,
     /// Soft cap of the scores.
     pub softcap: Option<f32>,
-    /// Queries are the drafts of a speculation; at most [`super::mask::MAX_DRAFTS`].
+    /// Rows are the drafts of a speculation; at most [`super::mask::MAX_DRAFTS`].
     pub has_tree: bool,
 }
 
@@ -47,9 +45,6 @@ pub fn select(shape: &AttentionShape, chip: &ChipConfig) -> PipelineKey {
         _ => prefill_kernel(shape),
     };
     let mut constants = Constants::none().with_u32(Constant::HeadDim, shape.head_dim);
-    if !shape.is_causal {
-        constants = constants.with_bool(Constant::NonCausal, true);
-    }
     if let Some(window) = shape.window {
         constants = constants.with_u32(Constant::Window, window);
     }
@@ -99,7 +94,6 @@ mod tests {
         n_queries: 1,
         n_keys: 1000,
         head_dim: 64,
-        is_causal: true,
         window: None,
         softcap: None,
         has_tree: false,
@@ -180,9 +174,9 @@ mod tests {
                 };
                 let key = select(&shape, &ChipConfig::m1());
                 let params = AttentionParams {
-                    seq_len: n_queries,
-                    kv_seq_len: 4096,
+                    n_rows: n_queries,
                     head_dim,
+                    page_shift: 5,
                     n_heads: 4,
                     n_kv_heads: 2,
                     ..Default::default()
@@ -203,10 +197,9 @@ mod tests {
                 let shape = AttentionShape {
                     n_queries,
                     n_keys,
-                    is_causal: false,
                     window: Some(n_keys),
                     softcap: Some(50.0),
-                    has_tree: n_queries <= 16,
+                    has_tree: true,
                     ..SHAPE
                 };
                 let key = select(&shape, &ChipConfig::m1());

@@ -5,10 +5,10 @@
 use akunu_types::SharedStruct;
 use akunu_types::params::KVCacheWriteParams;
 
+use super::Ring;
 use crate::case::{Case, Rng};
 use crate::cost::{Traffic, Work};
 use crate::extent::{bytes, strided};
-use crate::kernel::rope::Ring;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 

@@ -29,7 +29,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     constants: &[Constant::FreqTable, Constant::PositionIds],
     launch: |args, _| {
         let p: RoPEParams = args.params();
-        pair_launch(p.n_heads, p.head_dim, p.seq_len, 1)
+        pair_launch(p.n_heads, p.head_dim, p.seq_len)
     },
     required,
     work: once,

@@ -1,12 +1,14 @@
-//! `argmax_f32`: the token of the largest value, to `token[0]` and `history[pos + 1]`.
+//! `argmax_f32`: the token of the largest value of each row, to `tokens[i]` and to the row's history.
 //!
 //! Ties go to the first; NaN never wins, and if all are NaN the first is taken. With `indexed`, value
-//! i stands for token `ids[i]`: the winners of [`super::argmax_partial`]. One threadgroup.
+//! i stands for token `ids[i]`: the winners of [`super::argmax_partial`]. An idle row gets token 0 and no
+//! history. One threadgroup a row.
 
 use akunu_types::SharedStruct;
-use akunu_types::params::ArgmaxParams;
+use akunu_types::params::{ArgmaxParams, Row};
 
-use super::{first_largest, one_token_of_history, store_token};
+use super::cases::outputs;
+use super::{choice_work, choose_all, first_largest};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::extent::bytes;
@@ -22,46 +24,53 @@ pub const ROW: KernelRow = KernelRow {
     bindings: &[
         read(0, "values", Element::F32),
         read(1, "ids", Element::U32),
-        write(2, "token", Element::U32),
+        write(2, "tokens", Element::U32),
         read_write(3, "history", Element::U32),
+        read(5, "outputs", Element::U32),
+        read(6, "rows", Element::Row),
     ],
     params_index: 4,
     params: ArgmaxParams::LAYOUT,
     constants: &[],
     launch,
     required,
-    work: one_token_of_history,
+    work: |args, once| choice_work(once, args.params::<ArgmaxParams>().n_rows),
     twin,
     cases: |_| cases(),
 };
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: ArgmaxParams = args.params();
-    Launch::new([p.count.min(1), 1, 1], [chip.max_threads.min(1024), 1, 1])
+    let n_rows = if p.count == 0 { 0 } else { p.n_rows };
+    Launch::new([n_rows, 1, 1], [chip.max_threads.min(1024), 1, 1])
 }
 
 fn required(args: &Args) -> Vec<usize> {
     let p: ArgmaxParams = args.params();
     let n_ids = if p.indexed == 0 { 0 } else { p.count };
     vec![
-        bytes::<f32>(&[p.count]),
-        bytes::<u32>(&[n_ids]),
-        size_of::<u32>(),
-        bytes::<u32>(&[p.history_len]),
+        bytes::<f32>(&[p.n_rows, p.count]),
+        bytes::<u32>(&[p.n_rows, n_ids]),
+        bytes::<u32>(&[p.n_rows]),
+        bytes::<u32>(&[p.n_sequences, p.history_stride]),
+        bytes::<u32>(&[p.n_rows]),
+        bytes::<Row>(&[p.row_capacity]),
     ]
 }
 
 fn twin(t: &mut Twin) {
     let p: ArgmaxParams = t.params();
     let (values, ids) = (t.read::<f32>(0), t.read::<u32>(1));
-    let place = first_largest(values.iter().copied()).unwrap_or(0);
-    let token = if p.indexed == 0 {
-        place as u32
-    } else {
-        ids[place]
-    };
-    t.store(2, &[token]);
-    store_token(t.write(3), p.pos, token);
+    let count = p.count as usize;
+    choose_all(t, p.history_stride, |at, _| {
+        let values = &values[at * count..][..count];
+        let place = first_largest(values.iter().copied()).unwrap_or(0);
+        if p.indexed == 0 {
+            place as u32
+        } else {
+            ids[at * count + place]
+        }
+    });
 }
 
 fn cases() -> Vec<Case> {
@@ -75,46 +84,71 @@ fn cases() -> Vec<Case> {
     (with_nan[0], with_nan[600]) = (f32::NAN, f32::NAN);
     let mut last = vec![f32::NEG_INFINITY; 1025];
     last[1024] = -3e38;
-    let ids: Vec<u32> = (0..40).map(|i| 900 - 7 * i).collect();
+    let ids: Vec<u32> = (0..80).map(|i| 900 - 7 * i).collect();
+    let one = |length| [Some((0, length))];
+    let some = [Some((2, 9)), None, Some((0, 1)), Some((1, 5))];
     vec![
-        case("one value", &[-7.0], 0, 4),
-        case("random, count 4099", &rng.floats(4099, 10.0), 5, 16),
-        case("ties go to the first", &tied, 14, 16),
-        case("a full history stays as it is", &tied, 15, 16),
-        case("no history", &tied, 3, 0),
-        case("NaN never wins", &with_nan, 0, 2),
-        case("only NaN", &[f32::NAN; 33], 0, 2),
-        case("all -inf", &[f32::NEG_INFINITY; 70], 0, 2),
-        case("the last of -inf", &last, 0, 2),
-        indexed("winners of parts", &rng.floats(40, 1.0), &ids),
+        case("one value", &[-7.0], &one(1), 4),
+        case("random, count 4099", &rng.floats(4099, 10.0), &one(6), 16),
+        case("ties go to the first", &tied, &one(15), 16),
+        case("the history begins again", &tied, &one(32), 16),
+        case("no history", &tied, &one(4), 0),
+        case("NaN never wins", &with_nan, &one(1), 2),
+        case("only NaN", &[f32::NAN; 33], &one(1), 2),
+        case("all -inf", &[f32::NEG_INFINITY; 70], &one(1), 2),
+        case("the last of -inf", &last, &one(1), 2),
+        case(
+            "rows of several sequences",
+            &rng.floats(4 * 700, 1.0),
+            &some,
+            7,
+        ),
+        case("idle rows alone", &rng.floats(8, 1.0), &[None, None], 7),
+        indexed("winners of parts", &rng.floats(80, 1.0), &ids),
     ]
 }
 
-fn case(label: &str, values: &[f32], pos: u32, history_len: u32) -> Case {
+fn case(label: &str, values: &[f32], of: &[Option<(u32, u32)>], history_stride: u32) -> Case {
     let params = ArgmaxParams {
-        count: values.len() as u32,
-        pos,
-        history_len,
-        indexed: 0,
+        count: (values.len() / of.len()) as u32,
+        history_stride,
+        ..Default::default()
     };
-    bind(label, params, values, &[])
+    bind(label, params, (values, &[]), of)
 }
 
 fn indexed(label: &str, values: &[f32], ids: &[u32]) -> Case {
     let params = ArgmaxParams {
-        count: values.len() as u32,
-        pos: 2,
-        history_len: 9,
+        count: values.len() as u32 / 2,
+        history_stride: 9,
         indexed: 1,
+        ..Default::default()
     };
-    bind(label, params, values, ids)
+    bind(label, params, (values, ids), &[Some((1, 3)), Some((0, 20))])
 }
 
 /// Tokens are compared exactly.
-fn bind(label: &str, params: ArgmaxParams, values: &[f32], ids: &[u32]) -> Case {
+fn bind(
+    label: &str,
+    params: ArgmaxParams,
+    (values, ids): (&[f32], &[u32]),
+    of: &[Option<(u32, u32)>],
+) -> Case {
+    let table = outputs(of);
+    let params = ArgmaxParams {
+        n_rows: of.len() as u32,
+        n_sequences: table.n_sequences,
+        row_capacity: table.rows.len() as u32,
+        ..params
+    };
     Case::new(label, &params, 0.0)
         .bind(values)
         .bind(ids)
-        .bind(&[u32::MAX])
-        .bind(&vec![77u32; params.history_len as usize])
+        .bind(&vec![u32::MAX; of.len()])
+        .bind(&vec![
+            77u32;
+            (params.n_sequences * params.history_stride) as usize
+        ])
+        .bind(&table.outputs)
+        .bind(&table.rows)
 }

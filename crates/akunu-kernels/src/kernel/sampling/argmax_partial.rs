@@ -1,7 +1,7 @@
-//! `argmax_partial_f32`: the largest value of each part of the logits, and its token.
+//! `argmax_partial_f32`: the largest value of each part of each row of logits, and its token.
 //!
 //! Ties go to the first; a part of nothing but NaN gives -inf and its first token. One threadgroup a
-//! part; [`super::argmax`] then chooses among the winners.
+//! part of a row; [`super::argmax`] then chooses among the winners.
 
 use akunu_types::SharedStruct;
 use akunu_types::params::ArgmaxPartialParams;
@@ -35,7 +35,7 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases(),
 };
 
-/// Number of parts; 0, an empty grid that the plan check refuses, if they have no size.
+/// Number of parts of a row; 0, an empty grid that the plan check refuses, if they have no size.
 fn n_parts(p: &ArgmaxPartialParams) -> u32 {
     match p.part {
         0 => 0,
@@ -44,24 +44,25 @@ fn n_parts(p: &ArgmaxPartialParams) -> u32 {
 }
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::new([n_parts(&args.params()), 1, 1], [256, 1, 1])
+    let p: ArgmaxPartialParams = args.params();
+    Launch::new([n_parts(&p), p.n_rows, 1], [256, 1, 1])
 }
 
 fn required(args: &Args) -> Vec<usize> {
     let p: ArgmaxPartialParams = args.params();
     let n_parts = n_parts(&p);
     vec![
-        bytes::<f32>(&[p.count]),
-        bytes::<f32>(&[n_parts]),
-        bytes::<u32>(&[n_parts]),
+        bytes::<f32>(&[p.n_rows, p.count]),
+        bytes::<f32>(&[p.n_rows, n_parts]),
+        bytes::<u32>(&[p.n_rows, n_parts]),
     ]
 }
 
 fn twin(t: &mut Twin) {
     let p: ArgmaxPartialParams = t.params();
-    let parts = t.read::<f32>(0).chunks(p.part as usize);
+    let rows = t.read::<f32>(0).chunks(p.count as usize);
     let (mut values, mut ids) = (Vec::new(), Vec::new());
-    for (at, part) in parts.enumerate() {
+    for (at, part) in rows.flat_map(|row| row.chunks(p.part as usize).enumerate()) {
         let place = first_largest(part.iter().copied());
         values.push(place.map_or(f32::NEG_INFINITY, |place| part[place]));
         ids.push(at as u32 * p.part + place.unwrap_or(0) as u32);
@@ -75,22 +76,29 @@ fn cases() -> Vec<Case> {
     let mut tied = vec![0.5f32; 1000];
     tied[300..556].fill(f32::NAN);
     vec![
-        case("one value", &[2.0], 8192),
-        case("parts of 300, the last of 99", &rng.floats(999, 8.0), 300),
-        case("ties, and a part of NaN", &tied, 256),
-        case("ties within a thread", &[1.5; 900], 600),
-        case("-inf", &[f32::NEG_INFINITY; 70], 32),
+        case("one value", &[2.0], 1, 8192),
+        case(
+            "parts of 300, the last of 99",
+            &rng.floats(999, 8.0),
+            1,
+            300,
+        ),
+        case("ties, and a part of NaN", &tied, 1, 256),
+        case("ties within a thread", &[1.5; 900], 1, 600),
+        case("-inf", &[f32::NEG_INFINITY; 70], 1, 32),
+        case("three rows", &rng.floats(3 * 333, 2.0), 3, 100),
     ]
 }
 
 /// Values are only moved: exact.
-fn case(label: &str, logits: &[f32], part: u32) -> Case {
+fn case(label: &str, logits: &[f32], n_rows: u32, part: u32) -> Case {
     let params = ArgmaxPartialParams {
-        count: logits.len() as u32,
+        n_rows,
+        count: logits.len() as u32 / n_rows,
         part,
         ..Default::default()
     };
-    let n_parts = n_parts(&params) as usize;
+    let n_parts = (n_rows * n_parts(&params)) as usize;
     Case::new(label, &params, 0.0)
         .bind(logits)
         .bind(&vec![f32::NAN; n_parts])

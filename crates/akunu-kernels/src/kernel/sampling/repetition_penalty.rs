@@ -1,16 +1,17 @@
-//! `repetition_penalty_f32`: for each token of `history[0 .. n_tokens]`, a positive logit is divided
-//! by the penalty and a negative one multiplied.
+//! `repetition_penalty_f32`: for the last tokens of each row's history, a positive logit is divided by the
+//! penalty and a negative one multiplied.
 //!
-//! A token that occurs several times is penalised once; `FC_PENALTY_WINDOW` limits the list to its
-//! last tokens; an id beyond the vocabulary is passed over. One thread a token of the window, or a
-//! fixed number that strides over a list that grows from step to step.
+//! The rule of the row's sequence has the penalty and says how many tokens count: `penalty_window`, or all,
+//! but no more than the row's length and what the history keeps. A token that occurs several times is
+//! penalised once; an id beyond the vocabulary is passed over. A penalty of 1 and an idle row change
+//! nothing. A fixed number of threads strides over the tokens, which grow from step to step.
 
 use akunu_types::SharedStruct;
-use akunu_types::params::RepetitionPenaltyParams;
+use akunu_types::params::{RepetitionPenaltyParams, Row, SamplingRule};
 
+use super::cases::outputs;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
@@ -24,11 +25,14 @@ pub const ROW: KernelRow = KernelRow {
     source: "repetition_penalty",
     bindings: &[
         read_write(0, "logits", Element::F32),
-        read(1, "history", Element::U32),
+        read(2, "outputs", Element::U32),
+        read(3, "rows", Element::Row),
+        read(4, "rules", Element::Rule),
+        read(5, "history", Element::U32),
     ],
-    params_index: 2,
+    params_index: 1,
     params: RepetitionPenaltyParams::LAYOUT,
-    constants: &[Constant::PenaltyWindow],
+    constants: &[],
     launch,
     required,
     work,
@@ -36,45 +40,81 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases(),
 };
 
-/// Threads for a list without a window. `n_tokens` is patched from step to step while the geometry
-/// stays.
-const THREADS_WITHOUT_WINDOW: u32 = 4096;
+/// Most threads of a row.
+const MAX_THREADS: u32 = 4096;
 
+/// Threadgroups of 256 along the history, y a row each.
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    let window = args.constants.u32(Constant::PenaltyWindow);
-    Launch::elementwise(window.unwrap_or(THREADS_WITHOUT_WINDOW))
+    let p: RepetitionPenaltyParams = args.params();
+    let Launch { grid, threads, .. } = Launch::elementwise(p.history_stride.min(MAX_THREADS));
+    Launch::new([grid[0], p.n_rows, 1], threads)
 }
 
 fn required(args: &Args) -> Vec<usize> {
     let p: RepetitionPenaltyParams = args.params();
-    vec![bytes::<f32>(&[p.vocab_size]), bytes::<u32>(&[p.n_tokens])]
+    vec![
+        bytes::<f32>(&[p.n_rows, p.vocab_size]),
+        bytes::<u32>(&[p.n_rows]),
+        bytes::<Row>(&[p.row_capacity]),
+        bytes::<SamplingRule>(&[p.n_sequences]),
+        bytes::<u32>(&[p.n_sequences, p.history_stride]),
+    ]
 }
 
-/// Of the logits only those of the window are touched.
+/// How many tokens count stands in the rows and rules, not in the params: this counts all that the history
+/// of a row keeps, and the logits that they can name.
 fn work(args: &Args, once: Work) -> Work {
     let p: RepetitionPenaltyParams = args.params();
-    let window = args.constants.u32(Constant::PenaltyWindow);
-    let n_listed = window.unwrap_or(p.n_tokens).min(p.n_tokens);
-    let touched = bytes::<f32>(&[n_listed.min(p.vocab_size)]);
+    let n_sequences = p.n_rows.min(p.n_sequences);
+    let touched = bytes::<f32>(&[p.n_rows, p.history_stride.min(p.vocab_size)]);
+    let rows = bytes::<Row>(&[p.n_rows.min(p.row_capacity)]);
     once.with(0, Traffic::both(touched))
-        .with(1, Traffic::read(bytes::<u32>(&[n_listed])))
+        .with(2, Traffic::read(rows))
+        .with(3, Traffic::read(bytes::<SamplingRule>(&[n_sequences])))
+        .with(
+            4,
+            Traffic::read(bytes::<u32>(&[n_sequences, p.history_stride])),
+        )
 }
 
 fn twin(t: &mut Twin) {
     let p: RepetitionPenaltyParams = t.params();
-    let window = t.constants().u32(Constant::PenaltyWindow);
-    let history = t.read::<u32>(1);
-    let begin = window.map_or(0, |window| history.len().saturating_sub(window as usize));
-    let mut listed = history[begin..].to_vec();
-    listed.sort_unstable();
-    listed.dedup();
-    let logits = t.write::<f32>(0);
-    for id in listed {
+    let (outputs, rows) = (t.read::<u32>(2), t.read::<Row>(3));
+    let (rules, history) = (t.read::<SamplingRule>(4), t.read::<u32>(5));
+    let stride = p.history_stride as usize;
+    let logits = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    for (logits, &output) in logits.zip(outputs) {
+        let row = &rows[output as usize];
+        if row.is_active() {
+            let rule = &rules[row.sequence as usize];
+            let history = &history[row.sequence as usize * stride..][..stride];
+            penalise(logits, rule.penalty, counted(rule, row, history));
+        }
+    }
+}
+
+/// The tokens that count, from the oldest on.
+fn counted(rule: &SamplingRule, row: &Row, history: &[u32]) -> Vec<u32> {
+    let length = row.length as usize;
+    let window = match rule.penalty_window {
+        0 => length,
+        window => window as usize,
+    };
+    let n_tokens = window.min(length).min(history.len());
+    (length - n_tokens..length)
+        .map(|token| history[token % history.len()])
+        .collect()
+}
+
+fn penalise(logits: &mut [f32], penalty: f32, mut tokens: Vec<u32>) {
+    tokens.sort_unstable();
+    tokens.dedup();
+    for id in tokens {
         if let Some(logit) = logits.get_mut(id as usize) {
             *logit = if *logit > 0.0 {
-                *logit / p.penalty
+                *logit / penalty
             } else {
-                *logit * p.penalty
+                *logit * penalty
             };
         }
     }
@@ -83,37 +123,74 @@ fn twin(t: &mut Twin) {
 fn cases() -> Vec<Case> {
     let mut rng = Rng::new(4);
     let many: Vec<u32> = (0..600).map(|_| rng.below(90)).collect();
+    let of = |window: u32| SamplingRule {
+        penalty: 1.5,
+        penalty_window: window,
+        ..Default::default()
+    };
+    let off = SamplingRule {
+        penalty: 1.0,
+        ..Default::default()
+    };
+    let some = [
+        Some((2, 40)),
+        Some((0, 200)),
+        None,
+        Some((1, 70)),
+        Some((3, 5)),
+    ];
     vec![
-        case("one token", &[3], None),
+        case("one token", &[3], &[of(0)], &[Some((0, 1))]),
         case(
             "repeated, beyond the vocabulary",
             &[5, 9, 5, 5, 1000, 9, 99],
-            None,
+            &[of(0)],
+            &[Some((0, 7))],
         ),
-        case("no token yet", &[], None),
-        case("many duplicates", &many, None),
-        case("window of 64", &many, Some(64)),
-        case("window of 300", &many, Some(300)),
-        case("a window larger than the list", &[5, 7, 5], Some(64)),
+        case("no token yet", &[7], &[of(0)], &[Some((0, 0))]),
+        case("many duplicates", &many, &[of(0)], &[Some((0, 600))]),
+        case("window of 64", &many, &[of(64)], &[Some((0, 600))]),
+        case("window of 300", &many, &[of(300)], &[Some((0, 500))]),
+        case(
+            "a window larger than the history",
+            &[5, 7, 5],
+            &[of(64)],
+            &[Some((0, 3))],
+        ),
+        case(
+            "a history that began again",
+            &many,
+            &[of(64)],
+            &[Some((0, 1230))],
+        ),
+        case(
+            "more tokens than it keeps",
+            &many,
+            &[of(0)],
+            &[Some((0, 5000))],
+        ),
+        case("a rule each", &many, &[of(0), of(20), off, of(2)], &some),
     ]
 }
 
-/// One product or quotient each: exact.
-fn case(label: &str, history: &[u32], window: Option<u32>) -> Case {
-    let mut logits = Rng::new(6).floats(100, 10.0);
+/// A history of as many tokens for each rule. One product or quotient each: exact.
+fn case(label: &str, history: &[u32], rules: &[SamplingRule], of: &[Option<(u32, u32)>]) -> Case {
+    const VOCAB: u32 = 100;
+    let table = outputs(of);
+    let mut logits = Rng::new(6).floats(of.len() * VOCAB as usize, 10.0);
     logits[9] = f32::NEG_INFINITY;
     let params = RepetitionPenaltyParams {
-        penalty: 1.5,
-        n_tokens: history.len() as u32,
-        vocab_size: logits.len() as u32,
+        n_rows: of.len() as u32,
+        vocab_size: VOCAB,
+        history_stride: (history.len() / rules.len()) as u32,
+        n_sequences: rules.len() as u32,
+        row_capacity: table.rows.len() as u32,
         ..Default::default()
     };
-    let constants = match window {
-        Some(window) => Constants::none().with_u32(Constant::PenaltyWindow, window),
-        None => Constants::none(),
-    };
     Case::new(label, &params, 0.0)
-        .constants(constants)
         .bind(&logits)
+        .bind(&table.outputs)
+        .bind(&table.rows)
+        .bind(rules)
         .bind(history)
 }

@@ -1,7 +1,8 @@
-//! `topk_select_f32`: the k largest values of each part, with their tokens, in descending order.
+//! `topk_select_f32`: the k largest values of each part of each row, with their tokens, in descending
+//! order.
 //!
 //! Ties go to the first; NaN counts as -inf and comes after every other. Places of a part that has
-//! fewer than k values hold -inf and [`NO_TOKEN`]. One threadgroup a part.
+//! fewer than k values hold -inf and [`NO_TOKEN`]. One threadgroup a part of a row.
 //!
 //! A vocabulary of more than [`MAX_PART`] takes two launches: parts first, then the parts' winners as
 //! one part, with `indexed` so that value i stands for token `ids[i]`. [`stages`] plans them.
@@ -49,31 +50,29 @@ pub const NO_TOKEN: u32 = u32::MAX;
 
 const THREADS: u32 = 512;
 
-/// The launches that select the k best of `count` values: each keeps k of every part, and the last
+/// The launches that select the k best of `count` values of each row: each keeps k of every part, and the last
 /// one has a single part. `None` if k is 0 or above [`MAX_K`], or `count` is 0.
-pub fn stages(count: u32, k: u32) -> Option<Vec<TopKParams>> {
+pub fn stages(n_rows: u32, count: u32, k: u32) -> Option<Vec<TopKParams>> {
     if k == 0 || k > MAX_K || count == 0 {
         return None;
     }
-    let mut stages = vec![TopKParams {
+    let stage = |count: u32, indexed| TopKParams {
+        n_rows,
         count,
         k,
         part: count.min(MAX_PART),
-        indexed: 0,
-    }];
+        indexed,
+        ..Default::default()
+    };
+    let mut stages = vec![stage(count, 0)];
     while let Some(last) = stages.last().filter(|last| n_parts(last) > 1) {
         let count = n_parts(last) * k;
-        stages.push(TopKParams {
-            count,
-            k,
-            part: count.min(MAX_PART),
-            indexed: 1,
-        });
+        stages.push(stage(count, 1));
     }
     Some(stages)
 }
 
-/// Number of parts; 0, an empty grid that the plan check refuses, for params that the kernel cannot
+/// Number of parts of a row; 0, an empty grid that the plan check refuses, for params that the kernel cannot
 /// take.
 pub fn n_parts(p: &TopKParams) -> u32 {
     let possible = (1..=MAX_PART).contains(&p.part) && (1..=MAX_K).contains(&p.k);
@@ -85,16 +84,17 @@ pub fn n_parts(p: &TopKParams) -> u32 {
 }
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::new([n_parts(&args.params()), 1, 1], [THREADS, 1, 1])
+    let p: TopKParams = args.params();
+    Launch::new([n_parts(&p), p.n_rows, 1], [THREADS, 1, 1])
 }
 
 fn required(args: &Args) -> Vec<usize> {
     let p: TopKParams = args.params();
     let n_ids = if p.indexed == 0 { 0 } else { p.count };
-    let kept = [n_parts(&p), p.k];
+    let kept = [p.n_rows, n_parts(&p), p.k];
     vec![
-        bytes::<f32>(&[p.count]),
-        bytes::<u32>(&[n_ids]),
+        bytes::<f32>(&[p.n_rows, p.count]),
+        bytes::<u32>(&[p.n_rows, n_ids]),
         bytes::<f32>(&kept),
         bytes::<u32>(&kept),
     ]
@@ -102,29 +102,37 @@ fn required(args: &Args) -> Vec<usize> {
 
 fn twin(t: &mut Twin) {
     let p: TopKParams = t.params();
-    let (k, part_len) = (p.k as usize, p.part as usize);
     let (values, ids) = (t.read::<f32>(0), t.read::<u32>(1));
     let (mut top_values, mut top_ids) = (Vec::new(), Vec::new());
-    for (part, values) in values.chunks(part_len).enumerate() {
-        let mut places: Vec<usize> = (0..values.len()).collect();
-        places.sort_by(|&a, &b| descending(values[a], values[b]).then(a.cmp(&b)));
-        for rank in 0..k {
-            let place = places.get(rank).copied();
-            top_values.push(place.map_or(f32::NEG_INFINITY, |at| {
-                if values[at].is_nan() {
-                    f32::NEG_INFINITY
-                } else {
-                    values[at]
-                }
-            }));
-            top_ids.push(place.map_or(NO_TOKEN, |at| {
-                let at = part * part_len + at;
-                if p.indexed == 0 { at as u32 } else { ids[at] }
-            }));
+    for (row, values) in values.chunks(p.count as usize).enumerate() {
+        for (part, values) in values.chunks(p.part as usize).enumerate() {
+            let mut places: Vec<usize> = (0..values.len()).collect();
+            places.sort_by(|&a, &b| descending(values[a], values[b]).then(a.cmp(&b)));
+            for rank in 0..p.k as usize {
+                let place = places.get(rank).copied();
+                top_values.push(place.map_or(f32::NEG_INFINITY, |at| number(values[at])));
+                top_ids.push(place.map_or(NO_TOKEN, |at| {
+                    let at = part * p.part as usize + at;
+                    if p.indexed == 0 {
+                        at as u32
+                    } else {
+                        ids[row * p.count as usize + at]
+                    }
+                }));
+            }
         }
     }
     t.store(2, &top_values);
     t.store(3, &top_ids);
+}
+
+/// The value, or -inf for NaN.
+fn number(value: f32) -> f32 {
+    if value.is_nan() {
+        f32::NEG_INFINITY
+    } else {
+        value
+    }
 }
 
 /// Larger values first, NaN after all others.
@@ -167,18 +175,44 @@ fn cases() -> Vec<Case> {
             (50, 300),
             Some(&ids),
         ),
+        rows(
+            "three rows of parts",
+            &rng.floats(3 * 700, 2.0),
+            3,
+            (20, 300),
+            None,
+        ),
+        rows(
+            "winners of two rows",
+            &rng.floats(300, 2.0),
+            2,
+            (9, 8192),
+            Some(&ids),
+        ),
     ]
 }
 
+fn case(label: &str, values: &[f32], kept: (u32, u32), ids: Option<&[u32]>) -> Case {
+    rows(label, values, 1, kept, ids)
+}
+
 /// Values are only moved: exact.
-fn case(label: &str, values: &[f32], (k, part): (u32, u32), ids: Option<&[u32]>) -> Case {
+fn rows(
+    label: &str,
+    values: &[f32],
+    n_rows: u32,
+    (k, part): (u32, u32),
+    ids: Option<&[u32]>,
+) -> Case {
     let params = TopKParams {
-        count: values.len() as u32,
+        n_rows,
+        count: values.len() as u32 / n_rows,
         k,
         part,
         indexed: u32::from(ids.is_some()),
+        ..Default::default()
     };
-    let kept = (n_parts(&params) * k) as usize;
+    let kept = (n_rows * n_parts(&params) * k) as usize;
     Case::new(label, &params, 0.0)
         .bind(values)
         .bind(ids.unwrap_or(&[]))
@@ -201,13 +235,13 @@ mod tests {
             (151_936, 256, 2),
             (262_144, 256, 2),
         ] {
-            let stages = stages(count, k).unwrap();
+            let stages = stages(1, count, k).unwrap();
             assert_eq!(stages.len(), launches, "{count}, {k}");
             assert_eq!(n_parts(stages.last().unwrap()), 1);
         }
-        assert_eq!(stages(100, 0), None);
-        assert_eq!(stages(100, 257), None);
-        assert_eq!(stages(0, 1), None);
+        assert_eq!(stages(1, 100, 0), None);
+        assert_eq!(stages(1, 100, 257), None);
+        assert_eq!(stages(1, 0, 1), None);
     }
 
     /// The winners of the parts, selected again, are the winners of the whole: ties that straddle
@@ -220,7 +254,7 @@ mod tests {
         let mut expected: Vec<u32> = (0..20_000).collect();
         expected.sort_by(|&a, &b| descending(logits[a as usize], logits[b as usize]));
         let (mut values, mut ids) = (logits.clone(), Vec::<u32>::new());
-        for stage in stages(20_000, k).unwrap() {
+        for stage in stages(1, 20_000, k).unwrap() {
             let kept = (n_parts(&stage) * k) as usize;
             let case = Case::new("stage", &stage, 0.0)
                 .bind(&values)

@@ -1,24 +1,112 @@
 //! What one block of keys adds to the state of a group of heads.
 //!
-//! Keys and values are read as halves and widened in registers, once for up to four heads, whose sums
-//! stay in registers as well.
+//! Keys and values are widened in registers, once for up to four heads, whose sums stay in registers as well. The
+//! scales of those in 8 bits become floats before.
 
-use half::f16;
+use akunu_kernels::kernel::pages::SlotAt;
 
 use super::State;
 use crate::kernel::attention::BLOCK;
+use crate::kernel::stored::{Stored, widen_halves};
 use crate::simd::{Lanes, exp, prefetch};
 
-/// Bytes ahead of the present ones that are fetched.
+/// Bytes ahead of the present ones that are fetched, about: as far as the products ask for weights.
 const AHEAD: usize = 4096;
-/// Halves of a cache line.
-const LINE: usize = 64 / size_of::<f16>();
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
-/// Asks for what lies as far behind `n` halves as the products ask for weights.
+/// Keys of as many bytes ahead of the present ones that are fetched. A multiple of 4, as many as scores are made of at
+/// once.
+pub(in super::super) fn keys_ahead(key_bytes: usize) -> usize {
+    AHEAD.div_ceil(key_bytes).next_multiple_of(4)
+}
+
+/// Keys, or values, that lie one after the other, and are as far from those to be fetched.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    /// The first one's place in the block.
+    pub key: usize,
+    /// How many.
+    pub n: usize,
+    /// The first one's place in the pool.
+    pub at: SlotAt,
+    /// Bytes from each to what is fetched with it: further on in the page, or in the next one.
+    pub ahead: isize,
+}
+
+/// A stretch in memory.
+#[derive(Clone, Copy)]
+pub(super) struct Numbers<'a> {
+    /// (n, head_dim), as they are stored.
+    numbers: &'a [u8],
+    /// (n, scales of a head).
+    scales: &'a [f32],
+    ahead: isize,
+}
+
+impl Numbers<'_> {
+    /// Whether there are as many keys.
+    #[inline(always)]
+    fn has<S: Stored>(&self, n: usize, head_dim: usize) -> bool {
+        self.numbers.len() >= n * head_dim * S::BYTES
+            && self.scales.len() >= n * S::n_scales(head_dim)
+    }
+
+    /// The numbers and the scales of a key.
+    ///
+    /// # Safety
+    /// There is such a key.
+    #[inline(always)]
+    unsafe fn key<S: Stored>(&self, key: usize, head_dim: usize) -> (*const u8, *const f32) {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            (
+                self.numbers.as_ptr().add(key * head_dim * S::BYTES),
+                self.scales.as_ptr().add(key * S::n_scales(head_dim)),
+            )
+        }
+    }
+}
+
+impl Stretch {
+    /// No keys.
+    pub const EMPTY: Stretch = Stretch {
+        key: 0,
+        n: 0,
+        at: SlotAt {
+            numbers: 0,
+            scales: 0,
+        },
+        ahead: 0,
+    };
+
+    /// The stretch of a pool of pages. Its scales are widened into memory that has room for those of a block.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    pub unsafe fn of<'a, L: Lanes, S: Stored>(
+        &self,
+        pool: &'a [u8],
+        head_dim: usize,
+        scales: &'a mut [f32],
+    ) -> Numbers<'a> {
+        let scales = &mut scales[..self.n * S::n_scales(head_dim)];
+        // SAFETY: by the caller's promise.
+        unsafe { widen_halves::<L>(&pool[self.at.scales..], scales) };
+        Numbers {
+            numbers: &pool[self.at.numbers..][..self.n * head_dim * S::BYTES],
+            scales,
+            ahead: self.ahead,
+        }
+    }
+}
+
+/// Asks for what lies `ahead` of `n` bytes.
 #[inline(always)]
-fn fetch_ahead(halves: *const f16, n: usize) {
+fn fetch_ahead(bytes: *const u8, n: usize, ahead: isize) {
     for line in (0..n).step_by(LINE) {
-        prefetch(halves.wrapping_add(line).wrapping_byte_add(AHEAD));
+        prefetch(bytes.wrapping_add(line).wrapping_offset(ahead));
     }
 }
 
@@ -33,17 +121,26 @@ pub(super) struct Block {
 }
 
 impl Block {
+    /// The keys of a stretch.
+    #[inline(always)]
+    pub fn part(self, stretch: &Stretch) -> Block {
+        Block {
+            n: stretch.n,
+            ..self
+        }
+    }
+
     /// Heads that are worked on at once, so that all sums stay in registers.
     const fn heads_at_once<L: Lanes>() -> usize {
         if L::REGISTERS >= 32 { 4 } else { 2 }
     }
 
-    /// `scores[g][key] = q[g] · k[key]`; what lies behind the block means nothing.
+    /// `scores[g][key] = q[g] · k[key]`; what lies up to three keys behind the last means nothing.
     ///
     /// # Safety
     /// That of [`super::run`].
     #[inline(always)]
-    pub unsafe fn scores<L: Lanes>(self, q: &[f32], k: &[f16], scores: &mut [f32]) {
+    pub unsafe fn scores<L: Lanes, S: Stored>(self, q: &[f32], k: Numbers, scores: &mut [f32]) {
         let mut g = 0;
         while g < self.group {
             let (q, scores) = (&q[g * self.head_dim..], &mut scores[g * BLOCK..]);
@@ -51,10 +148,10 @@ impl Block {
             // SAFETY: by the caller's promise; `n` heads are there.
             unsafe {
                 match n {
-                    1 => self.scores_of::<L, 1>(q, k, scores),
-                    2 => self.scores_of::<L, 2>(q, k, scores),
-                    3 => self.scores_of::<L, 3>(q, k, scores),
-                    _ => self.scores_of::<L, 4>(q, k, scores),
+                    1 => self.scores_of::<L, S, 1>(q, k, scores),
+                    2 => self.scores_of::<L, S, 2>(q, k, scores),
+                    3 => self.scores_of::<L, S, 3>(q, k, scores),
+                    _ => self.scores_of::<L, S, 4>(q, k, scores),
                 }
             }
             g += n;
@@ -73,23 +170,29 @@ impl Block {
     /// # Safety
     /// That of [`super::run`].
     #[inline(always)]
-    unsafe fn scores_of<L: Lanes, const G: usize>(self, q: &[f32], k: &[f16], scores: &mut [f32]) {
+    unsafe fn scores_of<L: Lanes, S: Stored, const G: usize>(
+        self,
+        q: &[f32],
+        k: Numbers,
+        scores: &mut [f32],
+    ) {
         let head_dim = self.head_dim;
-        assert!(q.len() >= G * head_dim && k.len() >= self.n * head_dim);
-        assert!(scores.len() >= G * BLOCK && self.n <= BLOCK);
+        assert!(q.len() >= G * head_dim && k.has::<S>(self.n, head_dim));
         // SAFETY: `d + N <= head_dim`, and rows are below `n`.
         unsafe {
             for key in (0..self.n).step_by(4) {
-                let row = |i: usize| k.as_ptr().add((key + i).min(self.n - 1) * head_dim);
+                let row = |i: usize| k.key::<S>((key + i).min(self.n - 1), head_dim);
                 let rows = [row(0), row(1), row(2), row(3)];
-                rows.iter().for_each(|row| fetch_ahead(*row, head_dim));
+                for (numbers, _) in rows {
+                    fetch_ahead(numbers, head_dim * S::BYTES, k.ahead);
+                }
                 let mut sums = [[L::splat(0.0); 4]; G];
                 for d in (0..head_dim).step_by(L::N) {
                     let [k0, k1, k2, k3] = rows;
-                    let k0 = L::load_halves(k0.add(d));
-                    let k1 = L::load_halves(k1.add(d));
-                    let k2 = L::load_halves(k2.add(d));
-                    let k3 = L::load_halves(k3.add(d));
+                    let k0 = S::load::<L>(k0.0, k0.1, d);
+                    let k1 = S::load::<L>(k1.0, k1.1, d);
+                    let k2 = S::load::<L>(k2.0, k2.1, d);
+                    let k3 = S::load::<L>(k3.0, k3.1, d);
                     for (g, sums) in sums.iter_mut().enumerate() {
                         let q = L::load(q.as_ptr().add(g * head_dim + d));
                         sums[0] = q.fma(k0, sums[0]);
@@ -145,7 +248,7 @@ impl Block {
     /// # Safety
     /// That of [`super::run`].
     #[inline(always)]
-    pub unsafe fn sum<L: Lanes>(self, weights: &[f32], v: &[f16], sums: &mut [f32]) {
+    pub unsafe fn sum<L: Lanes, S: Stored>(self, weights: &[f32], v: Numbers, sums: &mut [f32]) {
         let mut g = 0;
         while g < self.group {
             let (weights, sums) = (&weights[g * BLOCK..], &mut sums[g * self.head_dim..]);
@@ -153,10 +256,10 @@ impl Block {
             // SAFETY: by the caller's promise; `n` heads are there.
             unsafe {
                 match n {
-                    1 => self.sum_of::<L, 1>(weights, v, sums),
-                    2 => self.sum_of::<L, 2>(weights, v, sums),
-                    3 => self.sum_of::<L, 3>(weights, v, sums),
-                    _ => self.sum_of::<L, 4>(weights, v, sums),
+                    1 => self.sum_of::<L, S, 1>(weights, v, sums),
+                    2 => self.sum_of::<L, S, 2>(weights, v, sums),
+                    3 => self.sum_of::<L, S, 3>(weights, v, sums),
+                    _ => self.sum_of::<L, S, 4>(weights, v, sums),
                 }
             }
             g += n;
@@ -168,15 +271,20 @@ impl Block {
     /// # Safety
     /// That of [`super::run`].
     #[inline(always)]
-    unsafe fn sum_of<L: Lanes, const G: usize>(self, weights: &[f32], v: &[f16], sums: &mut [f32]) {
+    unsafe fn sum_of<L: Lanes, S: Stored, const G: usize>(
+        self,
+        weights: &[f32],
+        v: Numbers,
+        sums: &mut [f32],
+    ) {
         let wide = self.head_dim / (4 * L::N) * (4 * L::N);
         // SAFETY: by the caller's promise; `d` plus the width stays within the head.
         unsafe {
             for d in (0..wide).step_by(4 * L::N) {
-                self.sum_at::<L, G, 4>(weights, v, sums, d);
+                self.sum_at::<L, S, G, 4>(weights, v, sums, d);
             }
             for d in (wide..self.head_dim).step_by(L::N) {
-                self.sum_at::<L, G, 1>(weights, v, sums, d);
+                self.sum_at::<L, S, G, 1>(weights, v, sums, d);
             }
         }
     }
@@ -186,16 +294,16 @@ impl Block {
     /// # Safety
     /// That of [`super::run`]; `d + C * N` is within the head.
     #[inline(always)]
-    unsafe fn sum_at<L: Lanes, const G: usize, const C: usize>(
+    unsafe fn sum_at<L: Lanes, S: Stored, const G: usize, const C: usize>(
         self,
         weights: &[f32],
-        v: &[f16],
+        v: Numbers,
         sums: &mut [f32],
         d: usize,
     ) {
         let head_dim = self.head_dim;
-        assert!(sums.len() >= G * head_dim && v.len() >= self.n * head_dim);
-        assert!(weights.len() >= G * BLOCK && d + C * L::N <= head_dim && self.n <= BLOCK);
+        assert!(sums.len() >= G * head_dim && v.has::<S>(self.n, head_dim));
+        assert!(weights.len() >= (G - 1) * BLOCK + self.n && d + C * L::N <= head_dim);
         // SAFETY: all places are below the lengths that were just compared.
         unsafe {
             let mut totals = [[L::splat(0.0); C]; G];
@@ -205,11 +313,11 @@ impl Block {
                 }
             }
             for key in 0..self.n {
-                let row = v.as_ptr().add(key * head_dim + d);
-                fetch_ahead(row, C * L::N);
+                let (numbers, scales) = v.key::<S>(key, head_dim);
+                fetch_ahead(numbers.add(d * S::BYTES), C * L::N * S::BYTES, v.ahead);
                 let mut values = [L::splat(0.0); C];
                 for (c, value) in values.iter_mut().enumerate() {
-                    *value = L::load_halves(row.add(c * L::N));
+                    *value = S::load::<L>(numbers, scales, d + c * L::N);
                 }
                 for (g, totals) in totals.iter_mut().enumerate() {
                     let weight = L::splat(*weights.as_ptr().add(g * BLOCK + key));

@@ -1,4 +1,4 @@
-//! Attention of many queries by tile instructions.
+//! Attention of prompts by tile instructions.
 //!
 //! As in [`super`], rows (query, head) are lanes, so that the steps between the products are the same. With `n` keys
 //! of a block, `d` elements of a head and `r` rows:
@@ -8,21 +8,24 @@
 //! Oᵗ (d, r) = Vᵗ (d, n) · P (n, r) + Oᵗ     Vᵗ is turned in registers; P is S after exp
 //! ```
 //!
-//! bf16 has 8 significant bits, so every factor is split in two parts, and three products are summed ([`Split`]): the
-//! result is as good as that of f32 to 16 bits, while keys and values, which are f16, lose nothing.
+//! bf16 has 8 significant bits, so every factor is split in two parts, and three products are summed ([`split`]): the
+//! result is as good as that of f32 to 16 bits, while keys and values that are f16 lose nothing.
 //!
 //! A tile has a line for each of 16 rows of a left factor, or for 16 pairs of rows of a right one; pair p is p and
 //! 16 + p of 32.
 
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use half::f16;
+use akunu_kernels::kernel::pages::{Pages, SlotAt};
+use akunu_types::KvFormat;
+use akunu_types::kv_format::Q8_BLOCK;
 
 use super::{Job, hide_rest, shrink_columns, weigh};
-use crate::kernel::attention::{BLOCK, LOWEST};
+use crate::kernel::attention::{BLOCK, LOWEST, blocks};
 use crate::simd::avx512::Avx512;
 use crate::simd::transpose::transpose;
-use crate::tiles::{COLUMNS, Split, TILE, Tiles, masks, split};
+use crate::tiles::{COLUMNS, TILE, Tiles, split};
 
 /// Bytes of both parts of a tile.
 const PARTS: usize = 2 * TILE;
@@ -113,7 +116,6 @@ impl Job<'_> {
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
     pub(super) unsafe fn run_in_tiles(&self, memory: &mut [f32]) {
         let mut work = self.tile_work(memory);
-        let keys = self.keys();
         // SAFETY: as the caller says.
         unsafe {
             let mut tiles = Tiles::configure();
@@ -121,23 +123,23 @@ impl Job<'_> {
             work.o.fill(0.0);
             work.peaks.fill(LOWEST);
             work.weights.fill(0.0);
-            for first in keys.clone().step_by(BLOCK) {
-                let n = BLOCK.min(keys.end - first);
-                self.attend_in_tiles(&mut tiles, &mut work, first, n);
+            for keys in blocks(self.keys()) {
+                self.attend_in_tiles(&mut tiles, &mut work, keys);
             }
             self.store_turned(&work);
         }
     }
 
-    /// Attends to `n` keys from `first` on.
+    /// Attends to a block of keys.
     #[inline]
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-    unsafe fn attend_in_tiles(&self, tiles: &mut Tiles, work: &mut Work, first: usize, n: usize) {
+    unsafe fn attend_in_tiles(&self, tiles: &mut Tiles, work: &mut Work, keys: Range<usize>) {
         let (rows, head_dim) = (self.tile_rows(), self.problem.head_dim);
+        let (n, keys_at) = (keys.len(), self.keys_at(&keys));
         // SAFETY: the tiles of both factors are made before they are multiplied, and the sums have room.
         unsafe {
-            self.cut_keys(work, first, n);
-            self.turn_values(work, first, n);
+            self.cut_keys(work, &keys_at, n);
+            self.turn_values(work, &keys_at[..n]);
             for key in (0..BLOCK).step_by(SIDE) {
                 let k = pair_of_lines(work.k, key, head_dim);
                 for row in (0..rows).step_by(SIDE) {
@@ -149,7 +151,7 @@ impl Job<'_> {
                 }
             }
             self.problem.cap::<Avx512>(work.s);
-            self.hide(work.s, first, n, rows);
+            self.hide(work.s, keys, rows);
             hide_rest(work.s, n, rows);
             let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
             weigh::<Avx512>(work.s, [peaks, weights, work.factors], BLOCK, rows);
@@ -206,18 +208,19 @@ impl Job<'_> {
     /// `K`: a line for each key. Keys behind the last one are zeros.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-    unsafe fn cut_keys(&self, work: &Work, first: usize, n: usize) {
+    unsafe fn cut_keys(&self, work: &Work, keys_at: &[SlotAt; BLOCK], n: usize) {
         let (problem, head_dim) = (self.problem, self.problem.head_dim);
-        for key in 0..BLOCK {
-            let at = problem.row_at(self.kv_head, first + key.min(n - 1));
-            let line = &problem.k[at..][..head_dim];
-            let there = if key < n { COLUMNS } else { 0 };
-            for (cell, numbers) in line.chunks_exact(COLUMNS).enumerate() {
+        for (key, &at) in keys_at.iter().enumerate() {
+            for cell in 0..head_dim / COLUMNS {
                 let tile = (key / LINES * (head_dim / COLUMNS) + cell) * PARTS;
                 let to = work.k.wrapping_add(tile + 64 * (key % LINES));
-                // SAFETY: 32 numbers, of which a mask reads all or none; a line of both parts of a tile.
+                let numbers = [0, LINES].map(|half| match key < n {
+                    true => sixteen(&problem.pages, problem.k, at, cell * COLUMNS + half),
+                    false => _mm512_setzero_ps(),
+                });
+                let [first, rest] = split(numbers[0], numbers[1]);
+                // SAFETY: a line of both parts of a tile.
                 unsafe {
-                    let [first, rest] = f16::line(numbers.as_ptr(), masks(there));
                     _mm512_storeu_si512(to.cast(), first);
                     _mm512_storeu_si512(to.add(TILE).cast(), rest);
                 }
@@ -228,16 +231,11 @@ impl Job<'_> {
     /// `Vᵗ`: a line for each element of the head. Values behind the last one are zeros.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-    unsafe fn turn_values(&self, work: &Work, first: usize, n: usize) {
+    unsafe fn turn_values(&self, work: &Work, values_at: &[SlotAt]) {
         let (problem, head_dim) = (self.problem, self.problem.head_dim);
-        let value = |key: usize, d: usize| match key < n {
-            true => {
-                let at = problem.row_at(self.kv_head, first + key) + d;
-                let numbers = &problem.v[at..][..LINES];
-                // SAFETY: sixteen numbers.
-                _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) })
-            }
-            false => _mm512_setzero_ps(),
+        let value = |key: usize, d: usize| match values_at.get(key) {
+            Some(&at) => sixteen(&problem.pages, problem.v, at, d),
+            None => _mm512_setzero_ps(),
         };
         for group in 0..head_dim / LINES {
             for cell in 0..BLOCK / COLUMNS {
@@ -286,6 +284,28 @@ impl Job<'_> {
                     unsafe { problem.finish(query, head, sum, work.weights[row]) };
                 }
             }
+        }
+    }
+}
+
+/// Sixteen elements from `d` on, a multiple of sixteen, of one head of a slot.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn sixteen(pages: &Pages, pool: &[u8], at: SlotAt, d: usize) -> __m512 {
+    match pages.format {
+        KvFormat::F16 => {
+            let numbers = &pool[at.numbers + 2 * d..][..2 * LINES];
+            // SAFETY: sixteen numbers.
+            _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) })
+        }
+        KvFormat::Q8 => {
+            let numbers = &pool[at.numbers + d..][..LINES];
+            let scale = &pool[at.scales + 2 * (d / Q8_BLOCK as usize)..];
+            let scale = i16::from_le_bytes([scale[0], scale[1]]);
+            // SAFETY: sixteen numbers.
+            let whole = unsafe { _mm_loadu_si128(numbers.as_ptr().cast()) };
+            let whole = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(whole));
+            _mm512_mul_ps(whole, _mm512_cvtph_ps(_mm256_set1_epi16(scale)))
         }
     }
 }

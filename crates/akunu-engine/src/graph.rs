@@ -1,0 +1,306 @@
+//! A model as a program: which operations run on which buffers.
+//!
+//! A layer reads
+//!
+//! ```text
+//! x = norm(h);  q, k, v = Wq x, Wk x, Wv x;  turn q and k, store k and v
+//! h += [post-norm] Wo attention(q)
+//! x = norm(h);  h += [post-norm] Wdown (act(Wgate x) * Wup x)
+//! ```
+//!
+//! A product that ends in the residual stream is added there. What differs between models comes from fields of the
+//! config; nothing here asks for a name.
+
+use akunu_arch::{self as arch, ModelConfig, RopePairing};
+use akunu_kernels::plan::Slice;
+use akunu_kernels::program::{
+    Activation, Candidates, Choose, HeadNorms, Heads, LayerCache, Pairing, Rope, Rows,
+};
+use akunu_kernels::{Buffer, Op};
+
+use crate::weights::Weights;
+
+/// Scratch buffers for the rows of a step; every layer uses them again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Activations {
+    /// The residual stream, (rows, dim).
+    pub h: Buffer,
+    /// What a block reads: the normalised residual stream, (rows, dim).
+    pub x: Buffer,
+    /// Queries, (rows, q_dim).
+    pub q: Buffer,
+    /// Keys, (rows, kv_dim).
+    pub k: Buffer,
+    /// Values, (rows, kv_dim).
+    pub v: Buffer,
+    /// What attention gives, (rows, q_dim).
+    pub attention: Buffer,
+    /// What a block gives before its norm, (rows, dim).
+    pub y: Buffer,
+    /// The gate, (rows, ffn_dim).
+    pub gate: Buffer,
+    /// The other half of the feed-forward block, (rows, ffn_dim).
+    pub up: Buffer,
+    /// The activated gate times the other half, (rows, ffn_dim).
+    pub activated: Buffer,
+}
+
+/// Buffers for the rows whose logits are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outputs {
+    /// Their residual streams, (outputs, dim).
+    pub h: Buffer,
+    /// The same, normalised, (outputs, dim).
+    pub x: Buffer,
+    /// Their logits, (outputs, vocabulary).
+    pub logits: Buffer,
+    /// Candidates of the choice.
+    pub candidates: Candidates,
+    /// How many there is room for.
+    pub capacity: u32,
+}
+
+/// All that the operations of a model name.
+pub(crate) struct Graph<'a> {
+    pub config: &'a ModelConfig,
+    pub weights: &'a Weights,
+    pub activations: &'a Activations,
+    pub outputs: &'a Outputs,
+    pub caches: &'a [LayerCache],
+    pub divisors: &'a [Slice],
+}
+
+impl Graph<'_> {
+    /// Looks up the tokens and runs every layer; the result is in the residual stream.
+    pub fn layers(&self) -> Vec<Op> {
+        let mut ops = vec![Op::Embed {
+            table: self.weights.matrix("token_embedding.weight"),
+            scale: self.config.embedding_scale,
+            to: self.activations.h.into(),
+        }];
+        for layer in 0..self.config.layers.len() {
+            self.attention_block(layer, &mut ops);
+            self.ffn_block(layer, &mut ops);
+        }
+        ops
+    }
+
+    /// The normalised residual streams of the rows whose logits are wanted.
+    pub fn hidden(&self) -> Vec<Op> {
+        let (h, x) = (self.outputs.h.into(), self.outputs.x.into());
+        let dim = self.config.dim;
+        vec![
+            Op::Gather {
+                from: self.activations.h.into(),
+                to: h,
+                dim,
+            },
+            self.norm(Rows::Outputs, h, "output_norm.weight", x),
+        ]
+    }
+
+    /// The logits of the rows that want them.
+    pub fn logits(&self) -> Vec<Op> {
+        let mut ops = self.hidden();
+        let name = if self.config.tied_embeddings {
+            "token_embedding"
+        } else {
+            "output"
+        };
+        let logits = Slice::from(self.outputs.logits);
+        ops.push(Op::Product {
+            rows: Rows::Outputs,
+            weight: self.weights.matrix(&format!("{name}.weight")),
+            x: self.outputs.x.into(),
+            to: logits,
+            add: false,
+            bias: None,
+            label: "logits",
+        });
+        if let Some(cap) = self.config.final_softcap {
+            ops.push(Op::Softcap {
+                x: logits,
+                width: self.config.vocab_size,
+                cap,
+            });
+        }
+        ops
+    }
+
+    /// The choice of a token from the logits of each row.
+    pub fn choice(&self, how: Choose) -> Op {
+        Op::Choose {
+            how,
+            logits: self.outputs.logits.into(),
+            vocab_size: self.config.vocab_size,
+            candidates: self.outputs.candidates,
+        }
+    }
+
+    /// Drops slots of a sequence in every layer.
+    pub fn shift(&self, [sequence, keep, shift, len]: [u32; 4]) -> Vec<Op> {
+        let layers = 0..self.config.layers.len();
+        let of_layer = |layer: usize| Op::Shift {
+            cache: self.caches[layer],
+            heads: self.heads(),
+            rope: self.rope(layer),
+            sequence,
+            keep,
+            shift,
+            len,
+        };
+        layers.map(of_layer).collect()
+    }
+
+    fn attention_block(&self, layer: usize, ops: &mut Vec<Op>) {
+        let name = |part: &str| format!("layers.{layer}.{part}");
+        let (config, a) = (self.config, self.activations);
+        let [h, x, q, k, v] = [a.h, a.x, a.q, a.k, a.v].map(Slice::from);
+        ops.push(self.norm(Rows::All, h, &name("attention_norm.weight"), x));
+        for (part, to) in [("q", q), ("k", k), ("v", v)] {
+            let bias = || {
+                self.weights
+                    .vector(&name(&format!("attention.{part}.bias")))
+            };
+            ops.push(Op::Product {
+                rows: Rows::All,
+                weight: self
+                    .weights
+                    .matrix(&name(&format!("attention.{part}.weight"))),
+                x,
+                to,
+                add: false,
+                bias: config.arch.has_qkv_bias.then(bias),
+                label: "q, k, v",
+            });
+        }
+        let norm = |part: &str| {
+            self.weights
+                .vector(&name(&format!("attention.{part}_norm.weight")))
+        };
+        let norms = || HeadNorms {
+            q: norm("q"),
+            k: norm("k"),
+            eps: config.norm_eps,
+        };
+        ops.push(Op::RopeStore {
+            q,
+            k,
+            v,
+            heads: self.heads(),
+            rope: self.rope(layer),
+            norms: config.arch.has_qk_norm.then(norms),
+            cache: self.caches[layer],
+        });
+        let attention = Slice::from(a.attention);
+        ops.push(Op::Attend {
+            q,
+            to: attention,
+            heads: self.heads(),
+            cache: self.caches[layer],
+            scale: config.attention_scale,
+            softcap: config.attention_softcap,
+        });
+        let post = config.arch.has_post_attention_norm;
+        let post = post.then(|| name("post_attention_norm.weight"));
+        let output = name("attention.output.weight");
+        self.add_to_residual(&output, attention, post, "attention output", ops);
+    }
+
+    fn ffn_block(&self, layer: usize, ops: &mut Vec<Op>) {
+        let name = |part: &str| format!("layers.{layer}.{part}");
+        let a = self.activations;
+        let [h, x, gate, up, activated] = [a.h, a.x, a.gate, a.up, a.activated].map(Slice::from);
+        ops.push(self.norm(Rows::All, h, &name("ffn_norm.weight"), x));
+        for (part, to) in [("gate", gate), ("up", up)] {
+            ops.push(Op::Product {
+                rows: Rows::All,
+                weight: self.weights.matrix(&name(&format!("ffn.{part}.weight"))),
+                x,
+                to,
+                add: false,
+                bias: None,
+                label: "gate and up",
+            });
+        }
+        ops.push(Op::Gate {
+            activation: match self.config.arch.activation {
+                arch::Activation::SiluGate => Activation::Silu,
+                arch::Activation::GeluGate | arch::Activation::Gelu => Activation::Gelu,
+            },
+            gate,
+            up,
+            to: activated,
+            width: self.config.ffn_dim,
+        });
+        let post = self.config.arch.has_post_ffn_norm;
+        let post = post.then(|| name("post_ffn_norm.weight"));
+        self.add_to_residual(&name("ffn.down.weight"), activated, post, "down", ops);
+    }
+
+    /// A block's last product goes into the residual stream, or aside when a norm comes between.
+    fn add_to_residual(
+        &self,
+        weight: &str,
+        x: Slice,
+        post_norm: Option<String>,
+        label: &'static str,
+        ops: &mut Vec<Op>,
+    ) {
+        let (h, y) = (
+            Slice::from(self.activations.h),
+            Slice::from(self.activations.y),
+        );
+        let has_norm = post_norm.is_some();
+        ops.push(Op::Product {
+            rows: Rows::All,
+            weight: self.weights.matrix(weight),
+            x,
+            to: if has_norm { y } else { h },
+            add: !has_norm,
+            bias: None,
+            label,
+        });
+        if let Some(weight) = post_norm {
+            ops.push(Op::AddNorm {
+                x: y,
+                weight: self.weights.vector(&weight),
+                to: h,
+                dim: self.config.dim,
+                eps: self.config.norm_eps,
+            });
+        }
+    }
+
+    fn norm(&self, rows: Rows, x: Slice, weight: &str, to: Slice) -> Op {
+        Op::Norm {
+            rows,
+            x,
+            weight: self.weights.vector(weight),
+            to,
+            dim: self.config.dim,
+            eps: self.config.norm_eps,
+        }
+    }
+
+    fn heads(&self) -> Heads {
+        Heads {
+            n_heads: self.config.n_heads,
+            n_kv_heads: self.config.n_kv_heads,
+            head_dim: self.config.head_dim,
+        }
+    }
+
+    fn rope(&self, layer: usize) -> Rope {
+        let rope = self.config.layers[layer].rope;
+        Rope {
+            pairing: match self.config.arch.rope {
+                Some(RopePairing::Interleaved) => Pairing::Interleaved,
+                _ => Pairing::Halves,
+            },
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+            divisors: self.divisors[layer],
+        }
+    }
+}

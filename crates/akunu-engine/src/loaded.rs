@@ -1,0 +1,122 @@
+//! What a model file holds, once it is read: all that never changes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use akunu_arch::{ModelConfig, Role};
+use akunu_gguf::{Container, WeightStore};
+use akunu_kernels::Device;
+use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
+use akunu_types::KvFormat;
+
+use crate::error::EngineError;
+use crate::fingerprint;
+use crate::options::ModelOptions;
+use crate::suggested::SuggestedSampling;
+use crate::weights::{Weights, read_vector};
+
+/// A model file whose weights are bound to a device.
+pub(crate) struct Loaded {
+    pub path: PathBuf,
+    pub config: ModelConfig,
+    /// How keys and values are stored.
+    pub kv: KvFormat,
+    pub tokenizer: Arc<Tokenizer>,
+    pub template: Option<ChatTemplate>,
+    pub suggested: SuggestedSampling,
+    pub weights: Weights,
+    pub rope_freqs: Vec<f32>,
+    /// Bytes of all weights.
+    pub weight_bytes: u64,
+    /// What tells this model from others.
+    pub fingerprint: [u8; 32],
+}
+
+impl Loaded {
+    pub fn open(
+        path: &Path,
+        device: &mut dyn Device,
+        options: ModelOptions,
+    ) -> Result<Loaded, EngineError> {
+        let store = WeightStore::open(path)?;
+        if is_vocabulary(&store) {
+            let path = path.to_path_buf();
+            return Err(EngineError::OnlyVocabulary { path });
+        }
+        let config = ModelConfig::from_store(&store)?;
+        if config.arch.role != Role::Decoder {
+            let arch = config.arch.name;
+            return Err(EngineError::NotADecoder {
+                path: path.to_path_buf(),
+                arch,
+            });
+        }
+        let (kv, head_dim) = (options.kv, config.head_dim);
+        if !kv.takes(head_dim) {
+            return Err(EngineError::KvFormat {
+                path: path.to_path_buf(),
+                kv,
+                head_dim,
+            });
+        }
+        config.check_weights(&store, path)?;
+        let (tokenizer, template) = read_text(&store)?;
+        tokenizer.check_embedding_rows(config.vocab_size as usize)?;
+        let rope_freqs = match store.tensor("rope_freqs") {
+            Some(view) => read_vector(&view, path)?,
+            None => Vec::new(),
+        };
+        let weights = Weights::bind(&store, &config, path, device)?;
+        let loaded = Loaded {
+            path: path.to_path_buf(),
+            kv,
+            tokenizer: Arc::new(tokenizer),
+            template,
+            suggested: SuggestedSampling::of(&store),
+            weights,
+            rope_freqs,
+            weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
+            fingerprint: fingerprint::of(&store, &config),
+            config,
+        };
+        // Nothing of the vocabulary is read from the file again.
+        if let Container::Gguf(file) = store.container() {
+            file.forget_header();
+        }
+        Ok(loaded)
+    }
+}
+
+/// Whether a file has tokens and no weights, as those that tokenizers are tested with.
+fn is_vocabulary(store: &WeightStore) -> bool {
+    let Container::Gguf(file) = store.container() else {
+        return false;
+    };
+    store.is_empty() && file.metadata().get("tokenizer.ggml.tokens").is_some()
+}
+
+/// The vocabulary and the chat template, from wherever the container keeps them.
+fn read_text(store: &WeightStore) -> Result<(Tokenizer, Option<ChatTemplate>), EngineError> {
+    match store.container() {
+        Container::Gguf(file) => {
+            let metadata = file.metadata();
+            Ok((
+                Tokenizer::from_gguf(metadata)?,
+                ChatTemplate::from_gguf(metadata)?,
+            ))
+        }
+        Container::Folder(folder) => {
+            let tokenizer = Tokenizer::from_file(folder.path().join("tokenizer.json"))?;
+            let config = TokenizerConfig::from_folder(folder.path())?;
+            let template = config
+                .chat_template
+                .as_deref()
+                .map(ChatTemplate::new)
+                .transpose();
+            Ok((
+                tokenizer,
+                template.map_err(akunu_tokenizer::TokenizerError::from)?,
+            ))
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The machine that steps sequences: one person alone, or many people together.
+//!
+//! ```text
+//! step 1   a: next token   b: next token   c: tokens 0..254 of its prompt
+//! step 2   a: next token   b: next token   c: tokens 254..300, and its first token is chosen
+//! step 3   a: next token   b: next token   c: next token
+//! ```
+//!
+//! A step has a row for the next token of every sequence that answers, and a piece of one prompt, up to a budget of
+//! rows: nobody waits longer than one such step for the next token. When nobody has a prompt to read and nothing else
+//! may join, several rounds go in one submission (a *chain*), each reading what the one before has chosen.
+//!
+//! When the pool has no page left, the youngest sequence pauses: it gives its pages back and reads its tokens again when
+//! there is room.
+
+mod part;
+mod rows;
+mod shortage;
+
+use std::time::{Duration, Instant};
+
+use akunu_kernels::Ticket;
+
+pub(crate) use self::part::{Outcome, Part};
+use self::rows::{Role, how, mixed_step, push_singles};
+use self::shortage::{fail_first, pause_youngest, reserve_all};
+use crate::error::EngineError;
+use crate::runtime::{Kind, MAX_CHAIN, Runtime};
+use crate::session::Session;
+
+/// A submission should not take longer than this: the caller wants to see text, and the operating
+/// system ends GPU work that takes seconds.
+const TARGET: Duration = Duration::from_millis(60);
+
+/// A chain under way.
+struct Started {
+    ticket: Ticket,
+    n: u32,
+    /// The place of its first round in the record of choices.
+    start: u32,
+    begin: Instant,
+}
+
+/// Steps sequences.
+pub(crate) struct Machine {
+    /// Rounds of the next chain.
+    chain: u32,
+    max_chain: u32,
+    /// Rows of a step, at most.
+    budget: usize,
+    started: Option<Started>,
+    /// The step whose rows are still ours, if nobody has stepped since.
+    our_step: Option<u64>,
+}
+
+impl Machine {
+    /// A machine for chains of up to `max_chain` rounds and steps of up to `budget` rows.
+    pub fn new(max_chain: u32, budget: usize) -> Machine {
+        Machine {
+            chain: 1,
+            max_chain: max_chain.clamp(1, MAX_CHAIN),
+            budget,
+            started: None,
+            our_step: None,
+        }
+    }
+
+    /// One step: every part that can go on does so. An error is one that all parts of the step share.
+    pub fn step(&mut self, parts: &mut [Part]) -> Result<(), EngineError> {
+        if let Some(started) = self.started.take() {
+            return self.finish(started, parts);
+        }
+        for part in parts.iter_mut() {
+            part.prepare();
+        }
+        let Some(first) = parts.first() else {
+            return Ok(());
+        };
+        let model = first.session.model().clone();
+        let mut runtime = model.runtime();
+        let (roles, n) = self.reserve(&mut runtime, parts)?;
+        if roles.iter().all(|role| *role == Role::Idle) {
+            return Ok(());
+        }
+        let is_reading = roles.iter().any(|role| matches!(role, Role::Reader(_)));
+        if is_reading || self.max_chain == 1 {
+            self.our_step = None;
+            return mixed_step(&mut runtime, parts, &roles);
+        }
+        let started = self.start(&mut runtime, parts, &roles, n)?;
+        drop(runtime);
+        self.finish(started, parts)
+    }
+
+    /// Waits for what was started, if anything: nobody wants it any more.
+    pub fn abandon(&mut self, session: &Session) {
+        if let Some(started) = self.started.take() {
+            // An error comes again with the next submission.
+            let _ = session.model().runtime().wait(started.ticket);
+        }
+    }
+
+    /// Decides what each part does and gets pages for it; the youngest pause where there are none. Returns the rounds
+    /// of a chain too.
+    fn reserve(
+        &self,
+        runtime: &mut Runtime,
+        parts: &mut [Part],
+    ) -> Result<(Vec<Role>, u32), EngineError> {
+        loop {
+            let roles = self.roles(runtime, parts);
+            let n = self.rounds(parts, &roles);
+            match reserve_all(runtime, parts, &roles, n) {
+                Ok(()) => return Ok((roles, n)),
+                Err(EngineError::PoolFull { positions }) => {
+                    if !pause_youngest(runtime, parts, &roles) {
+                        let error = EngineError::PoolFull { positions };
+                        fail_first(parts, &roles, error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The next token of each sequence that has one, and a piece of one prompt: the one that is being read, or the
+    /// first that there are pages for.
+    fn roles(&self, runtime: &Runtime, parts: &[Part]) -> Vec<Role> {
+        let n_singles = parts.iter().filter(|part| part.is_single()).count();
+        let room = self.budget.saturating_sub(n_singles).max(1);
+        let begun = |part: &Part| part.is_reader() && part.session.sequence.cached > 0;
+        let fits = |part: &Part| {
+            part.is_reader() && (n_singles == 0 || runtime.has_pages(part.answer.prompt.len()))
+        };
+        let reader = parts.iter().position(begun);
+        let reader = reader.or_else(|| parts.iter().position(fits));
+        let role = |(at, part): (usize, &Part)| match part.is_single() {
+            true => Role::Single,
+            false if reader == Some(at) => {
+                Role::Reader(part.unread().min(room).min(part.session.chunk()))
+            }
+            false => Role::Idle,
+        };
+        parts.iter().enumerate().map(role).collect()
+    }
+
+    /// Rounds of a chain of these parts.
+    fn rounds(&self, parts: &[Part], roles: &[Role]) -> u32 {
+        let singles = parts
+            .iter()
+            .zip(roles)
+            .filter(|(_, role)| **role == Role::Single);
+        let most = singles.map(|(part, _)| {
+            let room = part.session.context() as usize - part.session.tokens().len();
+            room.min(part.answer.wanted())
+        });
+        let most = most.min().unwrap_or(1).max(1);
+        (self.chain as usize).min(most) as u32
+    }
+
+    /// Starts a chain.
+    fn start(
+        &mut self,
+        runtime: &mut Runtime,
+        parts: &mut [Part],
+        roles: &[Role],
+        n: u32,
+    ) -> Result<Started, EngineError> {
+        let begin = Instant::now();
+        // Rows that the device has moved on itself need not be told again.
+        if self.our_step != Some(runtime.last_step()) {
+            push_singles(runtime, parts, roles)?;
+        }
+        let start = runtime.chain_start();
+        let ticket = runtime.submit(Kind::Chain(how(parts, roles)), n);
+        self.our_step = ticket.is_ok().then(|| runtime.last_step());
+        Ok(Started {
+            ticket: ticket?,
+            n,
+            start,
+            begin,
+        })
+    }
+
+    /// Waits for a chain and hands its tokens to their sequences.
+    fn finish(&mut self, started: Started, parts: &mut [Part]) -> Result<(), EngineError> {
+        let Started {
+            ticket,
+            n,
+            start,
+            begin,
+        } = started;
+        let Some(first) = parts.first() else {
+            return Ok(());
+        };
+        let model = first.session.model().clone();
+        let mut runtime = model.runtime();
+        runtime.wait(ticket).inspect_err(|_| self.our_step = None)?;
+        for (row, part) in parts.iter_mut().filter(|part| part.is_single()).enumerate() {
+            let chosen = runtime.read_chain(row, start, n)?;
+            part.take(&mut runtime, &chosen, row);
+        }
+        self.adapt(n, begin.elapsed());
+        self.start_ahead(&mut runtime, parts)
+    }
+
+    /// Lets a device that can do so compute the next tokens while these are handed out.
+    fn start_ahead(
+        &mut self,
+        runtime: &mut Runtime,
+        parts: &mut [Part],
+    ) -> Result<(), EngineError> {
+        let goes_on = |part: &Part| {
+            let room = part.session.context() as usize > part.session.tokens().len();
+            room && part.answer.wanted() > 0 && !part.answer.has_end(part.session.model())
+        };
+        if !runtime.runs_ahead() || !parts.iter().all(goes_on) {
+            return Ok(());
+        }
+        for part in parts.iter_mut() {
+            part.outcome = Outcome::None;
+        }
+        let roles = self.roles(runtime, parts);
+        let n = self.rounds(parts, &roles);
+        // Where there is no page, the next step sees to it.
+        if reserve_all(runtime, parts, &roles, n).is_ok() {
+            self.started = Some(self.start(runtime, parts, &roles, n)?);
+        }
+        Ok(())
+    }
+
+    /// Longer chains while they stay under the target time.
+    fn adapt(&mut self, n: u32, took: Duration) {
+        let fits = (TARGET.as_secs_f64() / (took.as_secs_f64() / f64::from(n)).max(1e-6)) as u32;
+        self.chain = (2 * n).min(fits).clamp(1, self.max_chain);
+    }
+}

@@ -1,0 +1,54 @@
+//! Pages for what the parts of a step do, and who pauses when there are none.
+
+use super::part::{Outcome, Part};
+use super::rows::Role;
+use crate::error::EngineError;
+use crate::runtime::Runtime;
+
+/// Pages for what each part does.
+pub(super) fn reserve_all(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    roles: &[Role],
+    n: u32,
+) -> Result<(), EngineError> {
+    for (part, role) in parts.iter_mut().zip(roles) {
+        let sequence = &mut part.session.sequence;
+        let more = match *role {
+            Role::Idle => continue,
+            Role::Single => n as usize,
+            Role::Reader(rows) => rows,
+        };
+        runtime.reserve(sequence, sequence.cached + more)?;
+    }
+    Ok(())
+}
+
+/// Takes the pages of the youngest sequence that is not the only one; returns whether there was one.
+pub(super) fn pause_youngest(runtime: &mut Runtime, parts: &mut [Part], roles: &[Role]) -> bool {
+    let has_pages = |part: &Part| part.is_running() && part.session.sequence.cached > 0;
+    let n_active = roles.iter().filter(|role| **role != Role::Idle).count();
+    let youngest = parts.iter().rposition(has_pages);
+    let Some(at) = youngest.filter(|&at| n_active > 1 || roles[at] == Role::Idle) else {
+        return false;
+    };
+    let part = &mut parts[at];
+    let answer = &mut *part.answer;
+    let mut tokens = match answer.prompt.is_empty() {
+        true => part.session.sequence.tokens.clone(),
+        false => std::mem::take(&mut answer.prompt),
+    };
+    tokens.extend(answer.last.take());
+    answer.prompt = tokens;
+    runtime.free(&mut part.session.sequence);
+    part.session.sequence.tokens.clear();
+    true
+}
+
+/// The first sequence that takes part cannot go on even alone.
+pub(super) fn fail_first(parts: &mut [Part], roles: &[Role], error: EngineError) {
+    let active = roles.iter().position(|role| *role != Role::Idle);
+    if let Some(part) = active.and_then(|at| parts.get_mut(at)) {
+        part.outcome = Outcome::Failed(error);
+    }
+}

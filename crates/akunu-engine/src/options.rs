@@ -1,0 +1,113 @@
+//! How to load, what to generate, and what came of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use akunu_types::KvFormat;
+
+use crate::sampling::Sampling;
+
+/// How a model is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// How keys and values are stored.
+    pub kv: KvFormat,
+}
+
+/// Stops a generation from another thread.
+#[derive(Clone, Debug, Default)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// Asks the generation to stop: after the submission under way it hands out no further token.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes the flag usable again.
+    pub fn reset(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// The flag itself, for whoever sets such flags: a signal handler.
+    pub fn shared(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.0)
+    }
+
+    /// Whether somebody asked to stop since the last reset.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What happens when the context is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// The answer ends with [`StopReason::ContextFull`].
+    #[default]
+    Stop,
+    /// The older half of the tokens after the first `keep` is dropped, and the answer goes on.
+    Shift {
+        /// Tokens at the beginning that stay: the system prompt.
+        keep: usize,
+    },
+}
+
+/// What to generate.
+#[derive(Clone, Debug)]
+pub struct GenerateOptions {
+    /// At most this many tokens.
+    pub max_tokens: usize,
+    /// How a token is chosen.
+    pub sampling: Sampling,
+    /// Texts that end the answer; they are not part of it.
+    pub stop: Vec<String>,
+    /// What to do when the context is full.
+    pub overflow: Overflow,
+    /// Go on at the model's own end tokens.
+    pub ignore_end: bool,
+    /// Most tokens of one submission, up to 64; in a [`Batch`](crate::Batch) it is always one of each sequence.
+    pub max_chain: u32,
+    /// Stops it from another thread.
+    pub cancel: CancelFlag,
+}
+
+impl Default for GenerateOptions {
+    fn default() -> GenerateOptions {
+        GenerateOptions {
+            max_tokens: usize::MAX,
+            sampling: Sampling::greedy(),
+            stop: Vec::new(),
+            overflow: Overflow::Stop,
+            ignore_end: false,
+            max_chain: 32,
+            cancel: CancelFlag::default(),
+        }
+    }
+}
+
+/// A generated token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Token {
+    /// Its id.
+    pub id: u32,
+    /// The text that is complete with it: empty in the middle of a character.
+    pub text: String,
+}
+
+/// Why a generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model chose an end token.
+    EndToken,
+    /// A stop text came.
+    StopText,
+    /// As many tokens as were asked for.
+    MaxTokens,
+    /// The context holds no more.
+    ContextFull,
+    /// Stopped from outside.
+    Cancelled,
+    /// Something failed, the device for example. The error itself was handed out.
+    Failed,
+}

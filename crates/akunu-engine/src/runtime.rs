@@ -1,0 +1,21 @@
+//! What a model runs with: the device, the pages of keys and values, the rows of a step and its scratch memory. One for
+//! all sessions of the model.
+//!
+//! A sequence that takes part in a step has a *seat*: a row of the page tables, of the history and of the rules. Seats
+//! are given when they are needed and taken from whoever was idle longest, so that idle sequences cost pages and nothing
+//! else.
+
+mod kind;
+mod memory;
+mod observe;
+mod pages;
+mod programs;
+mod sizes;
+mod state;
+mod step;
+
+pub(crate) use self::kind::Kind;
+pub(crate) use self::memory::scratch_bytes;
+pub use self::observe::Observed;
+pub(crate) use self::sizes::{MAX_CHAIN, PAGE};
+pub(crate) use self::state::Runtime;

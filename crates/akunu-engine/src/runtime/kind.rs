@@ -1,0 +1,52 @@
+//! What programs do, and those that are loaded.
+
+use std::collections::HashMap;
+
+use akunu_kernels::program::Choose;
+use akunu_kernels::{Counts, Device, PlanId};
+
+/// What a program does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// Runs the rows through the layers.
+    Layers,
+    /// The same, and the logits of the outputs.
+    Logits,
+    /// The logits of rows that have gone through the layers already.
+    OnlyLogits,
+    /// The normalised residual streams of the outputs, for embeddings.
+    Hidden,
+    /// Chooses tokens from logits that are there.
+    OnlyChoice(Choose),
+    /// Layers, logits, choice.
+    Step(Choose),
+    /// The same, with all rows moved on by one at the end: a round of a chain.
+    Chain(Choose),
+}
+
+/// Programs by what they do and how many rows they have room for.
+#[derive(Default)]
+pub(super) struct Programs {
+    pub loaded: HashMap<(Kind, Counts), PlanId>,
+}
+
+impl Programs {
+    /// Buffers have changed: every program is made anew.
+    pub fn unload_all(&mut self, device: &mut dyn Device) {
+        for (_, plan) in self.loaded.drain() {
+            device.unload(plan);
+        }
+    }
+}
+
+impl Kind {
+    /// Whether the rows move on by themselves.
+    pub fn advances(self) -> bool {
+        matches!(self, Kind::Chain(_))
+    }
+
+    /// Whether it looks at keys and values.
+    pub fn uses_pages(self) -> bool {
+        !matches!(self, Kind::OnlyLogits | Kind::OnlyChoice(_))
+    }
+}

@@ -1,0 +1,92 @@
+//! The programs of a model, for a few numbers of rows. Each is made when it is first needed.
+
+use akunu_kernels::program::Choose;
+use akunu_kernels::{Counts, Op, PlanId, Program};
+
+use super::kind::Kind;
+use super::state::Runtime;
+use crate::error::EngineError;
+use crate::graph::Graph;
+
+/// Programs have room for 0, 1, 2, 4, 8, … rows.
+fn class(n: u32, most: u32) -> u32 {
+    match n {
+        0 => 0,
+        n => n.next_power_of_two().min(most.max(n)),
+    }
+}
+
+impl Runtime {
+    /// The program for as many rows.
+    pub(super) fn program(&mut self, kind: Kind, counts: Counts) -> Result<PlanId, EngineError> {
+        let most = self.memory.step.row_capacity;
+        let singles = class(counts.singles, most);
+        let room = Counts {
+            singles,
+            run: class(counts.run, most - counts.singles).min(most - singles.min(most)),
+            outputs: class(counts.outputs, self.memory.outputs.capacity),
+        };
+        // A full step leaves no room for whole classes.
+        let room = if counts.fit(&room) { room } else { counts };
+        if let Some(&plan) = self.programs.loaded.get(&(kind, room)) {
+            return Ok(plan);
+        }
+        let program = self.write_program(kind, room);
+        let plan = self.device.load(&program)?;
+        self.programs.loaded.insert((kind, room), plan);
+        Ok(plan)
+    }
+
+    fn write_program(&self, kind: Kind, room: Counts) -> Program {
+        let graph = self.graph();
+        let ops = match kind {
+            Kind::Layers => graph.layers(),
+            Kind::Logits => [graph.layers(), graph.logits()].concat(),
+            Kind::OnlyLogits => graph.logits(),
+            Kind::Hidden => [graph.layers(), graph.hidden()].concat(),
+            Kind::OnlyChoice(how) => vec![graph.choice(how)],
+            Kind::Step(how) => [graph.layers(), graph.logits(), vec![graph.choice(how)]].concat(),
+            Kind::Chain(how) => {
+                let last = vec![graph.choice(how), Op::Advance];
+                [graph.layers(), graph.logits(), last].concat()
+            }
+        };
+        Program {
+            ops,
+            step: Some(self.memory.step),
+            room,
+        }
+    }
+
+    /// The program of a decode step for `n` sequences, for people who want to see it.
+    pub fn decode_program(&self, n: u32, how: Choose) -> Program {
+        let room = Counts {
+            singles: n,
+            run: 0,
+            outputs: n,
+        };
+        self.write_program(Kind::Chain(how), room)
+    }
+
+    pub(super) fn graph(&self) -> Graph<'_> {
+        Graph {
+            config: &self.model.config,
+            weights: &self.model.weights,
+            activations: &self.memory.activations,
+            outputs: &self.memory.outputs,
+            caches: &self.memory.caches,
+            divisors: &self.memory.divisors,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::class;
+
+    #[test]
+    fn classes_are_powers_of_two_up_to_what_there_is() {
+        let classes: Vec<u32> = [0, 1, 2, 3, 100, 400, 500].map(|n| class(n, 500)).to_vec();
+        assert_eq!(classes, [0, 1, 2, 4, 128, 500, 500]);
+    }
+}

@@ -1,0 +1,144 @@
+//! The state of a runtime, and how it grows.
+
+use std::sync::Arc;
+
+use akunu_kernels::{Device, RowTable};
+
+use super::kind::Programs;
+use super::memory::Memory;
+use crate::error::EngineError;
+use crate::loaded::Loaded;
+use crate::pool::Pool;
+use crate::sequence::Sequence;
+
+/// Rows of a step where nobody asks for more.
+const DEFAULT_ROWS: u32 = 512;
+/// Seats at first.
+const FIRST_SEATS: u32 = 8;
+/// Who sits on a seat.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seat {
+    /// The sequence; 0 for nobody.
+    pub owner: u64,
+    /// The last step that it was used in.
+    pub last_used: u64,
+}
+
+/// The device with all that lies on it, besides the weights.
+pub(crate) struct Runtime {
+    pub(super) model: Arc<Loaded>,
+    pub(super) device: Box<dyn Device>,
+    pub(super) memory: Memory,
+    pub(super) table: RowTable,
+    pub(super) pools: Vec<Pool>,
+    pub(super) seats: Vec<Seat>,
+    pub(super) programs: Programs,
+    /// Most positions of a pool, where somebody has said so.
+    pub(super) max_positions: Option<u32>,
+    pub(super) n_sequences_made: u64,
+    /// Counts the steps: who stepped last knows whether the rows are still its own.
+    pub(super) step: u64,
+    /// Whose logits lie in the first row: the sequence, and how many tokens it had.
+    pub(super) logits_of: Option<(u64, usize)>,
+}
+
+impl Runtime {
+    /// A runtime without sequences.
+    pub fn new(model: Arc<Loaded>, mut device: Box<dyn Device>) -> Result<Runtime, EngineError> {
+        let memory = Memory::allocate(&model, FIRST_SEATS, DEFAULT_ROWS, device.as_mut())?;
+        Ok(Runtime {
+            table: RowTable::new(memory.step, &memory.maps),
+            pools: memory.maps.iter().map(|_| Pool::new(0)).collect(),
+            seats: vec![Seat::default(); FIRST_SEATS as usize],
+            programs: Programs::default(),
+            max_positions: None,
+            n_sequences_made: 0,
+            step: 0,
+            logits_of: None,
+            memory,
+            model,
+            device,
+        })
+    }
+
+    /// The device.
+    pub fn device(&mut self) -> &mut dyn Device {
+        self.device.as_mut()
+    }
+
+    /// Whether submissions return before they have ended.
+    pub fn runs_ahead(&self) -> bool {
+        self.device.runs_ahead()
+    }
+
+    /// The device's name and what it runs on.
+    pub fn describe(&self) -> (&'static str, String) {
+        (self.device.name(), self.device.description())
+    }
+
+    /// Limits the pools to as many positions.
+    pub fn limit_pool(&mut self, positions: u32) {
+        self.max_positions = Some(positions);
+    }
+
+    /// Pages that some sequence owns, of all kinds.
+    pub fn n_owned_pages(&self) -> u32 {
+        self.pools.iter().map(Pool::n_owned).sum()
+    }
+
+    /// Bytes of the buffers that all sessions share.
+    pub fn shared_bytes(&self) -> u64 {
+        self.memory.shared_bytes()
+    }
+
+    /// A sequence without tokens.
+    pub fn new_sequence(&mut self) -> Sequence {
+        self.n_sequences_made += 1;
+        Sequence::new(self.n_sequences_made, self.memory.maps.len())
+    }
+
+    /// A step may have this many rows at least.
+    pub fn want_rows(&mut self, rows: u32) -> Result<(), EngineError> {
+        if rows > self.memory.step.row_capacity {
+            let seats = self.seats.len() as u32;
+            self.resize(seats, rows)?;
+        }
+        Ok(())
+    }
+
+    /// A sequence may have this many slots at least.
+    pub fn want_slots(&mut self, slots: u32) -> Result<(), EngineError> {
+        if self
+            .memory
+            .grow_slots(&self.model, slots, self.device.as_mut())?
+        {
+            self.forget_seats();
+        }
+        Ok(())
+    }
+
+    /// Makes the scratch memory and the tables anew.
+    pub(super) fn resize(&mut self, seats: u32, rows: u32) -> Result<(), EngineError> {
+        let device = self.device.as_mut();
+        self.memory.resize(&self.model, seats, rows, device)?;
+        self.seats.resize(seats as usize, Seat::default());
+        self.forget_seats();
+        Ok(())
+    }
+
+    /// The tables have been made anew, or nobody knows what is in them: whoever steps sits down again.
+    pub(super) fn forget_seats(&mut self) {
+        self.programs.unload_all(self.device.as_mut());
+        self.table = RowTable::new(self.memory.step, &self.memory.maps);
+        self.seats.fill(Seat::default());
+        self.logits_of = None;
+        self.step += 1;
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.programs.unload_all(self.device.as_mut());
+        self.memory.release(self.device.as_mut());
+    }
+}

@@ -1,0 +1,388 @@
+//! Steps: rows are put together, checked and submitted.
+
+use akunu_kernels::program::Choose;
+use akunu_kernels::{DeviceError, Op, Program, Ticket};
+use akunu_types::params::{Row, SamplingRule};
+
+use super::kind::Kind;
+use super::memory::cache_bytes;
+use super::state::{Runtime, Seat};
+use crate::error::EngineError;
+use crate::sequence::Sequence;
+
+impl Runtime {
+    /// Whether the sequence still has its seat.
+    pub(super) fn is_seated(&self, sequence: &Sequence) -> bool {
+        let seat = self.seats.get(sequence.seat as usize);
+        seat.is_some_and(|seat| seat.owner == sequence.id)
+    }
+
+    /// Gives the sequence a seat in this step: its own, a free one, or that of whoever was idle longest.
+    fn sit_down(&mut self, sequence: &mut Sequence) -> Result<(), EngineError> {
+        if !self.is_seated(sequence) {
+            let idle = |(_, seat): &(usize, &Seat)| seat.owner == 0 || seat.last_used < self.step;
+            let seats = self.seats.iter().enumerate().filter(idle);
+            let Some((at, _)) = seats.min_by_key(|(_, seat)| (seat.owner != 0, seat.last_used))
+            else {
+                unreachable!("a step begins with as many seats as it has sequences");
+            };
+            self.clear_seat(at);
+            sequence.seat = at as u32;
+            self.seats[at].owner = sequence.id;
+            for (kind, pages) in sequence.pages.iter().enumerate() {
+                for (index, page) in pages.iter().enumerate().filter(|(_, page)| page.is_some()) {
+                    self.table
+                        .set_page(kind, sequence.seat, index as u32, *page);
+                }
+            }
+            self.write_history(sequence.seat, 0, &sequence.tokens)?;
+            sequence.known = sequence.tokens.len();
+            self.write_rule(sequence)?;
+        }
+        self.seats[sequence.seat as usize].last_used = self.step;
+        Ok(())
+    }
+
+    fn clear_seat(&mut self, seat: usize) {
+        self.seats[seat].owner = 0;
+        for (kind, map) in self.memory.maps.iter().enumerate() {
+            for index in 0..map.table_stride {
+                if self.table.page(kind, seat as u32, index).is_some() {
+                    self.table.set_page(kind, seat as u32, index, None);
+                }
+            }
+        }
+    }
+
+    /// Leaves the seat, so that another sequence finds it at once.
+    pub(super) fn leave_seat(&mut self, sequence: &mut Sequence) {
+        if self.is_seated(sequence) {
+            self.clear_seat(sequence.seat as usize);
+        }
+    }
+
+    /// How the tokens of a sequence are chosen from now on.
+    pub fn set_rule(
+        &mut self,
+        sequence: &mut Sequence,
+        rule: SamplingRule,
+    ) -> Result<(), EngineError> {
+        if sequence.rule != rule {
+            sequence.rule = rule;
+            if self.is_seated(sequence) {
+                self.write_rule(sequence)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_rule(&mut self, sequence: &Sequence) -> Result<(), EngineError> {
+        let offset = sequence.seat as usize * size_of::<SamplingRule>();
+        let bytes = bytemuck::bytes_of(&sequence.rule);
+        Ok(self.device.write(self.memory.step.rules, offset, bytes)?)
+    }
+
+    /// Writes tokens to the history, as far as it keeps them.
+    fn write_history(
+        &mut self,
+        seat: u32,
+        first: usize,
+        tokens: &[u32],
+    ) -> Result<(), EngineError> {
+        let stride = self.memory.step.history_stride as usize;
+        let skipped = tokens.len().saturating_sub(stride);
+        let (mut first, mut tokens) = (first + skipped, &tokens[skipped..]);
+        while !tokens.is_empty() {
+            let at = first % stride;
+            let n = tokens.len().min(stride - at);
+            let offset = 4 * (seat as usize * stride + at);
+            let bytes = bytemuck::cast_slice(&tokens[..n]);
+            self.device.write(self.memory.step.history, offset, bytes)?;
+            (first, tokens) = (first + n, &tokens[n..]);
+        }
+        Ok(())
+    }
+
+    /// Begins a step of some sequences, without rows.
+    pub fn begin(&mut self, n_sequences: usize) -> Result<(), EngineError> {
+        if n_sequences > self.seats.len() {
+            let seats = n_sequences.next_power_of_two() as u32;
+            self.resize(seats, self.memory.step.row_capacity)?;
+        }
+        self.step += 1;
+        self.table.clear_rows();
+        Ok(())
+    }
+
+    /// The number of the last step that was begun.
+    pub fn last_step(&self) -> u64 {
+        self.step
+    }
+
+    /// Adds the next token of a sequence: `token`, after all that is cached.
+    pub fn push_single(&mut self, sequence: &mut Sequence, token: u32) -> Result<(), EngineError> {
+        self.sit_down(sequence)?;
+        let position = sequence.cached;
+        // What the device chose itself it has noted itself.
+        if sequence.known <= position {
+            self.write_history(sequence.seat, position, &[token])?;
+            sequence.known = position + 1;
+        }
+        self.table
+            .push_single(Row::at(sequence.seat, position as u32), token);
+        Ok(())
+    }
+
+    /// Adds tokens of a prompt, after all that is cached.
+    pub fn push_run(&mut self, sequence: &mut Sequence, tokens: &[u32]) -> Result<(), EngineError> {
+        self.sit_down(sequence)?;
+        let first = sequence.cached;
+        self.write_history(sequence.seat, first, tokens)?;
+        sequence.known = first + tokens.len();
+        for (position, &token) in (first as u32..).zip(tokens) {
+            self.table.push_run(Row::at(sequence.seat, position), token);
+        }
+        Ok(())
+    }
+
+    /// Wants the logits of the row that was added last.
+    pub fn want_last(&mut self) {
+        let last = self.table.rows().len() as u32 - 1;
+        self.table.push_output(last);
+    }
+
+    /// Wants the logits of these rows, and of no others.
+    pub fn want_outputs(&mut self, rows: impl IntoIterator<Item = u32>) {
+        self.table.set_outputs(rows);
+    }
+
+    /// Checks the rows and starts a program with them, `steps` times.
+    pub fn submit(&mut self, kind: Kind, steps: u32) -> Result<Ticket, EngineError> {
+        let counts = self.table.counts();
+        if self
+            .memory
+            .grow_outputs(&self.model, counts.outputs, self.device.as_mut())?
+        {
+            self.programs.unload_all(self.device.as_mut());
+        }
+        let plan = self.program(kind, counts)?;
+        if counts.outputs > 0 {
+            self.logits_of = None;
+        }
+        let step = match kind.uses_pages() {
+            true => self.table.check(steps),
+            false => self.table.check_outputs(),
+        };
+        let step = step.map_err(DeviceError::from)?;
+        match self.device.submit(plan, Some(&step)) {
+            Ok(ticket) => {
+                self.table.submitted(steps, kind.advances());
+                Ok(ticket)
+            }
+            Err(error) => {
+                self.table.distrust();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Waits for a submission.
+    pub fn wait(&mut self, ticket: Ticket) -> Result<(), EngineError> {
+        self.device
+            .wait(ticket)
+            .inspect_err(|_| self.table.distrust())?;
+        Ok(())
+    }
+
+    /// Starts a program and waits for it.
+    pub fn run(&mut self, kind: Kind) -> Result<(), EngineError> {
+        let ticket = self.submit(kind, 1)?;
+        self.wait(ticket)
+    }
+
+    /// Runs a piece of a prompt through the layers, and keeps its logits if they are wanted.
+    pub fn read_prompt(
+        &mut self,
+        sequence: &mut Sequence,
+        tokens: &[u32],
+        kind: Kind,
+    ) -> Result<(), EngineError> {
+        self.reserve(sequence, sequence.cached + tokens.len())?;
+        self.begin(1)?;
+        self.push_run(sequence, tokens)?;
+        if matches!(kind, Kind::Logits | Kind::Hidden) {
+            self.want_last();
+        }
+        self.run(kind)?;
+        self.stored(sequence, tokens);
+        if kind == Kind::Logits {
+            self.logits_of = Some((sequence.id, sequence.tokens.len()));
+        }
+        Ok(())
+    }
+
+    /// Whether the logits after the last token of this sequence are there.
+    pub fn has_logits(&self, sequence: &Sequence) -> bool {
+        self.logits_of == Some((sequence.id, sequence.tokens.len()))
+    }
+
+    /// Chooses the token after the last one from the logits that are there. A penalty changes them.
+    pub fn choose(&mut self, sequence: &mut Sequence, how: Choose) -> Result<u32, EngineError> {
+        let last = sequence.tokens[sequence.tokens.len() - 1];
+        self.begin(1)?;
+        self.sit_down(sequence)?;
+        let row = Row::at(sequence.seat, sequence.tokens.len() as u32 - 1);
+        self.table.push_single(row, last);
+        self.run(Kind::OnlyChoice(how))?;
+        sequence.known = sequence.tokens.len() + 1;
+        let mut chosen = [0];
+        self.read_tokens(&mut chosen)?;
+        Ok(chosen[0])
+    }
+
+    /// What the last step chose for its outputs.
+    pub fn read_tokens(&self, into: &mut [u32]) -> Result<(), EngineError> {
+        let bytes = bytemuck::cast_slice_mut(into);
+        Ok(self.device.read(self.memory.step.tokens, 0, bytes)?)
+    }
+
+    /// The step from which on the next chain is recorded.
+    pub fn chain_start(&self) -> u32 {
+        self.table.rows().first().map_or(0, |row| row.step)
+    }
+
+    /// What `n` rounds of a chain chose for a row, from the step on at which it began.
+    pub fn read_chain(&self, row: usize, start: u32, n: u32) -> Result<Vec<u32>, EngineError> {
+        let step = &self.memory.step;
+        let mut chosen = vec![0u32; n as usize];
+        for (at, token) in (start..).zip(&mut chosen) {
+            let round = (at % step.max_steps) as usize;
+            let offset = 4 * (round * step.row_capacity as usize + row);
+            let bytes = bytemuck::bytes_of_mut(token);
+            self.device.read(step.chosen, offset, bytes)?;
+        }
+        Ok(chosen)
+    }
+
+    /// The logits of an output of the last step.
+    pub fn read_logits(&self, output: usize, into: &mut [f32]) -> Result<(), EngineError> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(into);
+        let row = 4 * self.model.config.vocab_size as usize;
+        Ok(self
+            .device
+            .read(self.memory.outputs.logits, output * row, bytes)?)
+    }
+
+    /// The normalised residual stream of the first output of the last step.
+    pub fn read_hidden(&self) -> Result<Vec<f32>, EngineError> {
+        let mut hidden = vec![0f32; self.model.config.dim as usize];
+        let bytes = bytemuck::cast_slice_mut(&mut hidden);
+        self.device.read(self.memory.outputs.x, 0, bytes)?;
+        Ok(hidden)
+    }
+
+    /// Drops `shift` tokens of a sequence after the first `keep`; those after them move down. All its pages are there.
+    pub fn shift(
+        &mut self,
+        sequence: &mut Sequence,
+        keep: usize,
+        shift: usize,
+    ) -> Result<(), EngineError> {
+        let cached = sequence.cached;
+        // Every page that changes becomes the sequence's own.
+        sequence.cached = keep;
+        let reserved = self.reserve(sequence, cached);
+        sequence.cached = cached;
+        reserved?;
+        self.begin(1)?;
+        self.sit_down(sequence)?;
+        let n_moved = cached - keep - shift;
+        let moved = [sequence.seat, keep as u32, shift as u32, n_moved as u32];
+        let program = Program {
+            ops: self.graph().shift(moved),
+            step: Some(self.memory.step),
+            ..Program::default()
+        };
+        let mut tokens = sequence.tokens.clone();
+        tokens.drain(keep..keep + shift);
+        // A shift that fails halfway leaves pages that fit neither the old tokens nor the new ones.
+        let old = std::mem::take(&mut sequence.tokens);
+        sequence.replace(old, keep, keep.min(sequence.pure));
+        self.run_alone(&program, sequence.seat, keep as u32..cached as u32)?;
+        sequence.replace(tokens, cached - shift, keep.min(sequence.pure));
+        self.drop_pages_after(sequence);
+        self.write_history(sequence.seat, 0, &sequence.tokens)?;
+        sequence.known = sequence.tokens.len();
+        Ok(())
+    }
+
+    /// Runs a program once that works on slots of one sequence.
+    fn run_alone(
+        &mut self,
+        program: &Program,
+        seat: u32,
+        slots: std::ops::Range<u32>,
+    ) -> Result<(), EngineError> {
+        debug_assert!(program.ops.iter().all(|op| matches!(op, Op::Shift { .. })));
+        let plan = self.device.load(program)?;
+        let step = self
+            .table
+            .check_sequence(seat, slots)
+            .map_err(DeviceError::from);
+        let ran = step.and_then(|step| self.device.run(plan, Some(&step)));
+        self.device.unload(plan);
+        match ran {
+            Ok(()) => self.table.submitted(1, false),
+            Err(_) => self.table.distrust(),
+        }
+        Ok(ran?)
+    }
+
+    /// The bytes of a layer's keys (0) or values (1) in one page of a sequence, (n_kv_heads, page, head_dim).
+    pub fn read_page(
+        &self,
+        sequence: &Sequence,
+        layer: usize,
+        which: usize,
+        index: usize,
+    ) -> Result<Vec<u8>, EngineError> {
+        let (slice, bytes) = self.page_place(sequence, layer, which, index);
+        let mut page = vec![0; bytes];
+        self.device.read(slice.buffer, slice.offset, &mut page)?;
+        Ok(page)
+    }
+
+    /// Writes the same.
+    pub fn write_page(
+        &mut self,
+        sequence: &Sequence,
+        layer: usize,
+        which: usize,
+        index: usize,
+        page: &[u8],
+    ) -> Result<(), EngineError> {
+        let (slice, _) = self.page_place(sequence, layer, which, index);
+        Ok(self.device.write(slice.buffer, slice.offset, page)?)
+    }
+
+    fn page_place(
+        &self,
+        sequence: &Sequence,
+        layer: usize,
+        which: usize,
+        index: usize,
+    ) -> (akunu_kernels::plan::Slice, usize) {
+        let config = &self.model.config;
+        let mut kinds = self.memory.maps.iter();
+        let kind = kinds.position(|map| map.window == config.layers[layer].window);
+        let pages = &sequence.pages[kind.unwrap_or(0)];
+        let page = pages[index].unwrap_or(0) as usize;
+        let cache = self.memory.caches[layer];
+        let bytes = cache_bytes(&self.model, 1);
+        let slice = akunu_kernels::plan::Slice {
+            buffer: [cache.k, cache.v][which],
+            offset: page * bytes,
+        };
+        (slice, bytes)
+    }
+}

@@ -1,0 +1,186 @@
+//! A session: its tokens, and the pages that hold their keys and values.
+
+use crate::error::{Bytes, EngineError};
+use crate::model::Model;
+use crate::runtime::{Kind, scratch_bytes};
+use crate::sequence::Sequence;
+
+/// How large a session is.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionOptions {
+    /// Tokens that it holds at most; `None` for what the model was trained for, at most 4096.
+    pub context: Option<u32>,
+    /// Tokens that a prefill runs through the layers at once.
+    pub chunk: u32,
+}
+
+impl Default for SessionOptions {
+    fn default() -> SessionOptions {
+        SessionOptions {
+            context: None,
+            chunk: 512,
+        }
+    }
+}
+
+/// A conversation. It has pages for what it holds, and nothing else of its own.
+pub struct Session {
+    pub(super) model: Model,
+    pub(crate) sequence: Sequence,
+    context: u32,
+    chunk: u32,
+}
+
+/// The default context of models that were trained for more.
+const DEFAULT_CONTEXT: u32 = 4096;
+
+impl Model {
+    /// A conversation with this model.
+    pub fn session(&self, options: SessionOptions) -> Result<Session, EngineError> {
+        Session::new(self.clone(), options)
+    }
+}
+
+impl Session {
+    fn new(model: Model, options: SessionOptions) -> Result<Session, EngineError> {
+        let config = model.config();
+        let context = options
+            .context
+            .unwrap_or(config.context_length.min(DEFAULT_CONTEXT));
+        let row = u64::from(config.head_dim.max(1));
+        let max = (u64::from(u32::MAX) / row).min(1 << 24) as u32;
+        if !(1..=max).contains(&context) {
+            return Err(EngineError::ContextSize {
+                found: context,
+                max,
+            });
+        }
+        let chunk = options.chunk.clamp(1, context);
+        check_memory(&model, context, chunk)?;
+        let mut runtime = model.runtime();
+        runtime.want_rows(chunk)?;
+        runtime.want_slots(context)?;
+        runtime.want_pages(context as usize, chunk as usize)?;
+        let sequence = runtime.new_sequence();
+        drop(runtime);
+        Ok(Session {
+            model,
+            sequence,
+            context,
+            chunk,
+        })
+    }
+
+    /// The tokens of the session: what was given and what was generated.
+    pub fn tokens(&self) -> &[u32] {
+        &self.sequence.tokens
+    }
+
+    /// Tokens that it holds at most.
+    pub fn context(&self) -> u32 {
+        self.context
+    }
+
+    /// Tokens that a prefill runs through the layers at once.
+    pub(crate) fn chunk(&self) -> usize {
+        self.chunk as usize
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// Another session with the same content. What they have in common they share until one of them changes it.
+    pub fn fork(&self) -> Session {
+        let sequence = self.model.runtime().fork(&self.sequence);
+        Session {
+            model: self.model.clone(),
+            sequence,
+            ..*self
+        }
+    }
+
+    /// Forgets all but the first `len` tokens: the way back from a full context, or from an answer that
+    /// is not wanted. What the pages cannot keep of them goes through the model again when it is needed.
+    pub fn truncate(&mut self, len: usize) {
+        self.model.runtime().truncate(&mut self.sequence, len);
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.truncate(0);
+    }
+
+    /// The logits after the last token.
+    pub fn logits(&mut self) -> Result<Vec<f32>, EngineError> {
+        if self.sequence.tokens.is_empty() {
+            return Err(EngineError::NothingToContinue);
+        }
+        let has_logits = self.model.runtime().has_logits(&self.sequence);
+        if !has_logits {
+            let tokens = self.sequence.tokens.clone();
+            self.feed(&tokens)?;
+        }
+        let mut logits = vec![0f32; self.model.config().vocab_size as usize];
+        self.model.runtime().read_logits(0, &mut logits)?;
+        Ok(logits)
+    }
+
+    pub(super) fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {
+        let vocab_size = self.model.config().vocab_size;
+        if let Some(&id) = tokens.iter().find(|&&id| id >= vocab_size) {
+            return Err(EngineError::UnknownToken { id, vocab_size });
+        }
+        if tokens.is_empty() {
+            return Err(EngineError::NothingToContinue);
+        }
+        if tokens.len() > self.context as usize {
+            let context = self.context;
+            return Err(EngineError::ContextFull {
+                needed: tokens.len(),
+                context,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether these tokens could be its content.
+    pub(crate) fn check_prompt(&self, tokens: &[u32]) -> Result<(), EngineError> {
+        self.check(tokens)
+    }
+
+    /// Runs a piece of a prompt after the present content.
+    pub(super) fn read(&mut self, tokens: &[u32], kind: Kind) -> Result<(), EngineError> {
+        let mut runtime = self.model.runtime();
+        runtime.read_prompt(&mut self.sequence, tokens, kind)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.model.runtime().free(&mut self.sequence);
+    }
+}
+
+/// Refuses a context that needs more memory than the device has left.
+fn check_memory(model: &Model, context: u32, chunk: u32) -> Result<(), EngineError> {
+    let config = model.config();
+    let mut runtime = model.runtime();
+    let cache = model.kv_bytes(context, chunk);
+    let scratch = scratch_bytes(config, chunk);
+    let Some(free) = runtime.device().memory_limit() else {
+        return Ok(());
+    };
+    // What the model's sessions share already needs no further memory.
+    if cache + scratch <= free + runtime.shared_bytes() {
+        return Ok(());
+    }
+    Err(EngineError::ContextMemory {
+        context,
+        chunk,
+        cache: Bytes(cache),
+        scratch: Bytes(scratch),
+        available: Bytes(free),
+    })
+}

@@ -1,0 +1,191 @@
+//! `kv_shift_f16`, `kv_shift_neox_f16`: drops `shift` slots of a sequence after the first `keep`.
+//!
+//! For p in `0 .. new_len`, ascending: `k[keep + p] = turn(k[keep + shift + p], -shift)` and
+//! `v[keep + p] = v[keep + shift + p]`, in the pages of the sequence ([`crate::kernel::pages`]). Keys are
+//! stored turned to their position, and each shift rounds them to half once more.
+
+use akunu_types::params::KVShiftParams;
+use akunu_types::{KvFormat, SharedStruct};
+
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
+use crate::extent::bytes;
+use crate::kernel::pages::{self, Pages};
+use crate::kernel::rope::{Frequencies, Style, case_table, head_launch, rounding, table_bytes};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::twin::Twin;
+
+/// The row of the kernel with interleaved pairs.
+pub const INTERLEAVED: KernelRow = KernelRow {
+    name: ("kv_shift_f16", ""),
+    dtype: None,
+    family: Family::KvCache,
+    source: "kv_shift",
+    bindings: &[
+        read_write(0, "k", Element::F16),
+        read_write(1, "v", Element::F16),
+        read(3, "table", Element::U32),
+        read(4, "freqs", Element::F32),
+    ],
+    params_index: 2,
+    params: KVShiftParams::LAYOUT,
+    constants: &[Constant::FreqTable, Constant::KvQ8],
+    launch,
+    required,
+    work,
+    twin: |t| twin(t, Style::Interleaved),
+    cases: |_| cases(),
+};
+
+/// The row of the kernel that pairs the halves of a head.
+pub const NEOX: KernelRow = KernelRow {
+    name: ("kv_shift_neox_f16", ""),
+    twin: |t| twin(t, Style::SplitHalves),
+    ..INTERLEAVED
+};
+
+/// A thread for each pair of each head; in 8 bits a threadgroup for each head, as blocks share scales. A sequence or slots that the page table does not have get an
+/// empty grid, which the plan check refuses.
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    let p: KVShiftParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    let end = p.keep.saturating_add(p.shift).saturating_add(p.new_len);
+    let exists = p.sequence < p.n_sequences && end <= pages.max_slots();
+    let n_heads = if exists && pages.are_usable() {
+        p.n_kv_heads
+    } else {
+        0
+    };
+    match pages.format {
+        KvFormat::F16 => Launch::elementwise(n_heads.saturating_mul(p.head_dim / 2)),
+        KvFormat::Q8 => head_launch(n_heads, p.head_dim, 1, chip.max_threads),
+    }
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: KVShiftParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    vec![
+        pages.pool_bytes(),
+        pages.pool_bytes(),
+        pages.table_bytes(),
+        table_bytes(args, p.head_dim),
+    ]
+}
+
+/// Of the pools only what moves is touched, and of the page table the sequence's entries are read.
+fn work(args: &Args, once: Work) -> Work {
+    let p: KVShiftParams = args.params();
+    let moved = Pages::from((&p, args.constants)).slot_bytes(&[p.new_len]);
+    once.with(0, Traffic::both(moved))
+        .with(1, Traffic::both(moved))
+        .with(2, Traffic::read(bytes::<u32>(&[p.table_stride])))
+}
+
+fn twin(t: &mut Twin, style: Style) {
+    let p: KVShiftParams = t.params();
+    let pages = Pages::from((&p, t.constants()));
+    let (table, freqs) = (t.read::<u32>(3), t.read::<f32>(4));
+    let head_dim = p.head_dim as usize;
+    let frequencies = Frequencies {
+        table: t.constants().bool(Constant::FreqTable).then_some(freqs),
+        theta: p.theta,
+        scale: p.freq_scale,
+        head_dim,
+    };
+    for slot in p.keep as usize..(p.keep + p.new_len) as usize {
+        for head in 0..p.n_kv_heads as usize {
+            let slot_at = |slot| pages.slot_at(table, p.sequence, slot, head);
+            let (from, to) = (slot_at(slot + p.shift as usize), slot_at(slot));
+            let key = pages.load(t.write(0), from);
+            let turned = frequencies.turn(&key, -(p.shift as f32), style);
+            pages.store(t.write(0), to, &turned);
+            pages.copy(t.write(1), from, to);
+        }
+    }
+}
+
+/// Shape, what moves and what is bound.
+struct Setting {
+    head_dim: u32,
+    n_kv_heads: u32,
+    page_shift: u32,
+    keep: u32,
+    shift: u32,
+    new_len: u32,
+    has_table: bool,
+}
+
+/// Moves within a page and over the ends of several, by one slot and by more than a page, and of nothing.
+#[rustfmt::skip]
+const SETTINGS: [Setting; 5] = [
+    Setting { head_dim: 64, n_kv_heads: 3, page_shift: 5, keep: 0, shift: 5, new_len: 11, has_table: false },
+    Setting { head_dim: 80, n_kv_heads: 2, page_shift: 5, keep: 4, shift: 1, new_len: 70, has_table: true },
+    Setting { head_dim: 128, n_kv_heads: 1, page_shift: 5, keep: 31, shift: 40, new_len: 57, has_table: true },
+    Setting { head_dim: 32, n_kv_heads: 1, page_shift: 6, keep: 1, shift: 7, new_len: 100, has_table: false },
+    Setting { head_dim: 256, n_kv_heads: 1, page_shift: 6, keep: 0, shift: 6, new_len: 0, has_table: true },
+];
+
+fn cases() -> Vec<Case> {
+    let formats = KvFormat::ALL.into_iter();
+    formats
+        .flat_map(|format| {
+            let settings = SETTINGS.iter().filter(move |s| format.takes(s.head_dim));
+            settings.map(move |s| case(s, format))
+        })
+        .collect()
+}
+
+/// Angles are small and the same in every executor but for `pow` (16 units in the last place: at a
+/// shift of 7, 7e-6 radians); a half may be rounded to the other neighbour, 2^-11, now and then: 1e-8.
+fn case(s: &Setting, format: KvFormat) -> Case {
+    let mut rng = Rng::new(u64::from(s.head_dim + s.shift));
+    let pages = Pages {
+        page_shift: s.page_shift,
+        table_stride: 4,
+        n_kv_heads: s.n_kv_heads,
+        head_dim: s.head_dim,
+        n_pages: 10,
+        n_sequences: 3,
+        format,
+    };
+    let params = KVShiftParams {
+        sequence: 1,
+        n_kv_heads: s.n_kv_heads,
+        head_dim: s.head_dim,
+        keep: s.keep,
+        shift: s.shift,
+        new_len: s.new_len,
+        page_shift: pages.page_shift,
+        table_stride: pages.table_stride,
+        n_pages: pages.n_pages,
+        n_sequences: pages.n_sequences,
+        theta: 10000.0,
+        freq_scale: 1.0,
+    };
+    // Two neighbours share the pool; kept slots of whole pages need no entry.
+    let moved = (s.keep..s.keep + s.shift + s.new_len).map(|slot| (1, slot));
+    let used: Vec<(u32, u32)> = [(0, 0), (2, 0)].into_iter().chain(moved).collect();
+    let table = pages.case_table(&mut rng, &used);
+    let label = format!(
+        "head_dim {}, heads {}, {} slots by {} after {} in pages of {}, table {}, {}",
+        s.head_dim,
+        s.n_kv_heads,
+        s.new_len,
+        s.shift,
+        s.keep,
+        1 << s.page_shift,
+        s.has_table,
+        format.name()
+    );
+    let constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    Case::new(label, &params, 1e-8 + rounding(format))
+        .constants(pages::with_format(constants, format))
+        .pools(pages)
+        .bind(&pages.case_pool(&mut rng))
+        .bind(&pages.case_pool(&mut rng))
+        .bind(&table)
+        .bind(&case_table(s.has_table, s.head_dim))
+}

@@ -1,0 +1,279 @@
+//! `rope_store_f16`, `rope_neox_store_f16`: RoPE of q and k of some rows, and the storing of k and v.
+//!
+//! For each active row: q turns in place by the row's position; the turned k and the plain v go to the
+//! row's slot, in the pages of its sequence ([`crate::kernel::pages`]). Idle rows change nothing.
+
+use akunu_types::params::{RopeStoreParams, Row};
+use akunu_types::{KvFormat, SharedStruct};
+
+use super::{
+    Frequencies, HeadNorm, Projection, Style, case_table, head_launch, pair_launch, rounding,
+    table_bytes, tolerance,
+};
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work};
+use crate::extent::{bytes, strided};
+use crate::kernel::pages::{self, Pages};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::twin::Twin;
+
+/// The row of the kernel with interleaved pairs.
+pub const INTERLEAVED: KernelRow = KernelRow {
+    name: ("rope_store_f16", ""),
+    dtype: None,
+    family: Family::Rope,
+    source: "rope_store",
+    bindings: &[
+        read_write(0, "q", Element::F32),
+        read(1, "k", Element::F32),
+        read(2, "v", Element::F32),
+        read_write(3, "k_pages", Element::F16),
+        read_write(4, "v_pages", Element::F16),
+        read(6, "rows", Element::Row),
+        read(7, "table", Element::U32),
+        read(8, "freqs", Element::F32),
+    ],
+    params_index: 5,
+    params: RopeStoreParams::LAYOUT,
+    constants: &[Constant::FreqTable, Constant::KvQ8],
+    launch,
+    required,
+    work,
+    twin: |t| twin(t, Style::Interleaved, None),
+    cases: |_| cases(),
+};
+
+/// The row of the kernel that pairs the halves of a head.
+pub const NEOX: KernelRow = KernelRow {
+    name: ("rope_neox_store_f16", ""),
+    twin: |t| twin(t, Style::SplitHalves, None),
+    ..INTERLEAVED
+};
+
+/// In 8 bits a threadgroup has whole heads: their blocks share scales.
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    let p: RopeStoreParams = args.params();
+    let n_heads = p.n_heads.max(p.n_kv_heads);
+    match pages::format(args.constants) {
+        KvFormat::F16 => pair_launch(n_heads, p.head_dim, n_rows(args)),
+        KvFormat::Q8 => head_launch(n_heads, p.head_dim, n_rows(args), chip.max_threads),
+    }
+}
+
+/// Rows to launch: none, which the plan check refuses, where pages cannot be read.
+pub(super) fn n_rows(args: &Args) -> u32 {
+    let p: RopeStoreParams = args.params();
+    if Pages::from((&p, args.constants)).are_usable() {
+        p.n_rows
+    } else {
+        0
+    }
+}
+
+/// Elements between rows of q.
+fn q_stride(p: &RopeStoreParams) -> u32 {
+    match p.q_stride {
+        0 => p.n_heads.saturating_mul(p.head_dim),
+        stride => stride,
+    }
+}
+
+/// Elements between rows of k and of v.
+fn kv_stride(p: &RopeStoreParams) -> u32 {
+    match p.kv_stride {
+        0 => p.n_kv_heads.saturating_mul(p.head_dim),
+        stride => stride,
+    }
+}
+
+/// Bytes of each binding; the kernel with the norm has two more.
+pub(super) fn required(args: &Args) -> Vec<usize> {
+    let p: RopeStoreParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    let (q, kv) = (
+        p.n_heads.saturating_mul(p.head_dim),
+        p.n_kv_heads.saturating_mul(p.head_dim),
+    );
+    let kv = strided::<f32>(p.n_rows, kv_stride(&p), kv);
+    vec![
+        strided::<f32>(p.n_rows, q_stride(&p), q),
+        kv,
+        kv,
+        pages.pool_bytes(),
+        pages.pool_bytes(),
+        bytes::<Row>(&[p.n_rows]),
+        pages.table_bytes(),
+        table_bytes(args, p.head_dim),
+    ]
+}
+
+/// Of each pool a slot a row is written, and of the page table an entry a row is read.
+fn work(args: &Args, once: Work) -> Work {
+    let p: RopeStoreParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    let written = pages.slot_bytes(&[p.n_rows]);
+    let written = Traffic::written(written.min(pages.pool_bytes()));
+    let entries = bytes::<u32>(&[p.n_rows]).min(pages.table_bytes());
+    once.with(3, written)
+        .with(4, written)
+        .with(6, Traffic::read(entries))
+}
+
+/// The formula; with a norm it is that of the fused kernel as well.
+pub(super) fn twin(t: &mut Twin, style: Style, norm: Option<HeadNorm>) {
+    let p: RopeStoreParams = t.params();
+    let pages = Pages::from((&p, t.constants()));
+    let (rows, table, freqs) = (t.read::<Row>(6), t.read::<u32>(7), t.read::<f32>(8));
+    let head_dim = p.head_dim as usize;
+    let frequencies = Frequencies {
+        table: t.constants().bool(Constant::FreqTable).then_some(freqs),
+        theta: p.theta,
+        scale: p.freq_scale,
+        head_dim,
+    };
+    let turn = |head: &[f32], position: u32, projection| {
+        let normal = norm.map_or_else(|| head.to_vec(), |norm| norm(head, projection));
+        frequencies.turn(&normal, position as f32, style)
+    };
+    let (k, v) = (t.read::<f32>(1), t.read::<f32>(2));
+    for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.is_active()) {
+        for head in 0..p.n_heads as usize {
+            let start = index * q_stride(&p) as usize + head * head_dim;
+            let q = &mut t.write::<f32>(0)[start..][..head_dim];
+            let turned = turn(q, row.position, Projection::Query);
+            q.copy_from_slice(&turned);
+        }
+        for head in 0..p.n_kv_heads as usize {
+            let start = index * kv_stride(&p) as usize + head * head_dim;
+            let turned = turn(&k[start..][..head_dim], row.position, Projection::Key);
+            let at = pages.slot_at(table, row.sequence, row.slot as usize, head);
+            pages.store(t.write(3), at, &turned);
+            pages.store(t.write(4), at, &v[start..][..head_dim]);
+        }
+    }
+}
+
+/// Shape, rows and what is bound.
+pub(super) struct Setting {
+    pub head_dim: u32,
+    heads: (u32, u32),
+    page_shift: u32,
+    /// Sequence, position and slot of each row; `None` for an idle one.
+    rows: &'static [Option<(u32, u32, u32)>],
+    gap: u32,
+    pub has_table: bool,
+}
+
+/// The settings of all three kernels: GQA 1, 3, 4 and 8, first and last slots of pages, several sequences,
+/// positions that are not slots, idle rows, gaps.
+#[rustfmt::skip]
+pub(super) const SETTINGS: [Setting; 6] = [
+    Setting { head_dim: 64, heads: (9, 3), page_shift: 5, rows: &[Some((0, 0, 0))], gap: 0, has_table: false },
+    Setting { head_dim: 80, heads: (8, 1), page_shift: 5, rows: &[Some((0, 30, 31)), Some((0, 31, 32)), Some((0, 32, 33))], gap: 16, has_table: true },
+    Setting { head_dim: 96, heads: (3, 3), page_shift: 6, rows: &[Some((2, 100, 63)), None, Some((0, 7, 7)), Some((1, 200, 130)), None], gap: 0, has_table: true },
+    Setting { head_dim: 128, heads: (4, 1), page_shift: 5, rows: &[None, Some((1, 1000, 40)), Some((0, 999, 64))], gap: 0, has_table: false },
+    Setting { head_dim: 256, heads: (1, 1), page_shift: 6, rows: &[Some((0, 131_071, 100)), Some((0, 131_070, 99))], gap: 8, has_table: true },
+    Setting { head_dim: 32, heads: (2, 4), page_shift: 5, rows: &[Some((0, 5, 5)), Some((1, 5, 5)), Some((2, 5, 5)), Some((3, 5, 5))], gap: 0, has_table: true },
+];
+
+impl Setting {
+    /// The rows as they lie in the row table. An idle one says nothing that could be used.
+    fn rows(&self) -> Vec<Row> {
+        let row = |&row: &Option<(u32, u32, u32)>| match row {
+            Some((sequence, position, slot)) => Row {
+                slot,
+                length: slot + 1,
+                ..Row::at(sequence, position)
+            },
+            None => Row {
+                sequence: u32::MAX,
+                slot: u32::MAX,
+                ..Row::default()
+            },
+        };
+        self.rows.iter().map(row).collect()
+    }
+
+    fn last_position(&self) -> u32 {
+        let active = self.rows.iter().flatten();
+        active.map(|&(_, position, _)| position).max().unwrap_or(0)
+    }
+}
+
+fn cases() -> Vec<Case> {
+    all_settings(|s, format| case(s, format, &mut Rng::new(u64::from(s.head_dim))))
+}
+
+/// A case of each setting in each format that takes its heads.
+pub(super) fn all_settings(case: impl Fn(&Setting, KvFormat) -> Case) -> Vec<Case> {
+    let formats = KvFormat::ALL.into_iter();
+    formats
+        .flat_map(|format| {
+            let settings = SETTINGS.iter().filter(move |s| format.takes(s.head_dim));
+            settings.map(move |s| (s, format))
+        })
+        .map(|(s, format)| case(s, format))
+        .collect()
+}
+
+/// The case without the norm weights. A pool holds something already: what a kernel does not write must
+/// stay.
+pub(super) fn case(s: &Setting, format: KvFormat, rng: &mut Rng) -> Case {
+    let (n_heads, n_kv_heads) = s.heads;
+    let with_gap = |elements: u32| if s.gap == 0 { 0 } else { elements + s.gap };
+    let pages = Pages {
+        page_shift: s.page_shift,
+        table_stride: 4,
+        n_kv_heads,
+        head_dim: s.head_dim,
+        n_pages: 10,
+        n_sequences: 4,
+        format,
+    };
+    let n_rows = s.rows.len() as u32;
+    let params = RopeStoreParams {
+        n_rows,
+        n_heads,
+        n_kv_heads,
+        head_dim: s.head_dim,
+        q_stride: with_gap(n_heads * s.head_dim),
+        kv_stride: with_gap(n_kv_heads * s.head_dim),
+        page_shift: pages.page_shift,
+        table_stride: pages.table_stride,
+        n_pages: pages.n_pages,
+        n_sequences: pages.n_sequences,
+        theta: 10000.0,
+        freq_scale: if s.has_table { 0.125 } else { 1.0 },
+        eps: 1e-6,
+        ..Default::default()
+    };
+    let label = format!(
+        "head_dim {}, heads {n_heads}/{n_kv_heads}, rows {:?} in pages of {}, gap {}, table {}, {}",
+        s.head_dim,
+        s.rows,
+        1 << s.page_shift,
+        s.gap,
+        s.has_table,
+        format.name()
+    );
+    let active = s.rows.iter().flatten();
+    let used: Vec<(u32, u32)> = active
+        .map(|&(sequence, _, slot)| (sequence, slot))
+        .collect();
+    let (q, kv) = (n_rows * q_stride(&params), n_rows * kv_stride(&params));
+    let nmse = tolerance(s.last_position(), s.has_table) + rounding(format);
+    let constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    Case::new(label, &params, nmse)
+        .constants(pages::with_format(constants, format))
+        .pools(pages)
+        .bind(&rng.floats(q as usize, 1.0))
+        .bind(&rng.floats(kv as usize, 1.0))
+        .bind(&rng.floats(kv as usize, 1.0))
+        .bind(&pages.case_pool(rng))
+        .bind(&pages.case_pool(rng))
+        .bind(&s.rows())
+        .bind(&pages.case_table(rng, &used))
+        .bind(&case_table(s.has_table, s.head_dim))
+}

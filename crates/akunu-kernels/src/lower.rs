@@ -1,0 +1,383 @@
+//! Lowering: from the operations of a program to kernels of the table.
+//!
+//! [`plain`] is the specification: one kernel an operation, for any rows. The twin's device runs it, and the CPU device,
+//! which decides for itself how a kernel is done. [`gpu`] chooses among kernels by shape and chip, as pure functions of
+//! both. In both, the activation of a single row is part of the product that reads it.
+//!
+//! All params are for a full step; the fields that depend on the number of rows are listed with them.
+
+mod attention;
+mod choice;
+mod product;
+
+use std::mem::offset_of;
+
+use akunu_types::params::{
+    AdvanceRowsParams, ElementwiseParams, EmbeddingParams, GatherRowsParams, KVShiftParams,
+    LogitSoftcapParams, MLXParams, RMSNormParams, RopeStoreParams, TemperatureScaleParams,
+};
+
+pub(crate) use self::choice::candidates;
+use crate::chip::ChipConfig;
+use crate::constant::{Constant, Constants};
+use crate::kernel::pages::with_format;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, Room, RowField, Slice};
+use crate::program::{Activation, HeadNorms, Heads, LayerCache, Op, Pairing, Program, Rope, Rows};
+use crate::step::{Count, StepMemory};
+use crate::table::KernelId;
+
+/// One kernel an operation.
+pub fn plain(program: &Program) -> Vec<KernelCall> {
+    Lowering::new(program, None).run()
+}
+
+/// The kernels that suit the shapes and the chip.
+pub fn gpu(program: &Program, chip: &ChipConfig) -> Vec<KernelCall> {
+    Lowering::new(program, Some(chip)).run()
+}
+
+impl Program {
+    /// What a plan of it must have room for.
+    pub fn plan_room(&self) -> Room {
+        Room {
+            step: self.step,
+            counts: self.room,
+            advances: self.advances(),
+            pages: self.pages(),
+            moved: self.moved_slots(),
+        }
+    }
+}
+
+/// A program being lowered.
+struct Lowering<'a> {
+    program: &'a Program,
+    /// The chip, where kernels are chosen by it.
+    chip: Option<&'a ChipConfig>,
+    calls: Vec<KernelCall>,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(program: &'a Program, chip: Option<&'a ChipConfig>) -> Lowering<'a> {
+        Lowering {
+            program,
+            chip,
+            calls: Vec::with_capacity(program.ops.len()),
+        }
+    }
+
+    fn run(mut self) -> Vec<KernelCall> {
+        let mut ops = self.program.ops.as_slice();
+        while let Some((op, rest)) = ops.split_first() {
+            let fused = self.gated_product(op, rest.first());
+            if !fused {
+                self.op(op);
+            }
+            ops = &rest[usize::from(fused)..];
+        }
+        self.calls
+    }
+
+    /// The buffers of the step, for operations that read rows.
+    fn step(&self) -> &'a StepMemory {
+        match &self.program.step {
+            Some(step) => step,
+            None => unreachable!("a program with rows says where they lie"),
+        }
+    }
+
+    fn push(&mut self, call: KernelCall) {
+        self.calls.push(call);
+    }
+
+    fn op(&mut self, op: &Op) {
+        match *op {
+            Op::Embed { table, scale, to } => self.embed(&table, scale, to),
+            Op::Norm {
+                rows,
+                x,
+                weight,
+                to,
+                dim,
+                eps,
+            } => {
+                self.norm(KernelId::RmsNorm, rows, [x, weight, to], (dim, eps));
+            }
+            Op::AddNorm {
+                x,
+                weight,
+                to,
+                dim,
+                eps,
+            } => {
+                self.norm(
+                    KernelId::RmsNormResidual,
+                    Rows::All,
+                    [x, weight, to],
+                    (dim, eps),
+                );
+            }
+            Op::Product {
+                rows,
+                ref weight,
+                x,
+                to,
+                add,
+                bias,
+                label,
+            } => {
+                self.product(rows, weight, x, (to, add), label);
+                if let Some(bias) = bias {
+                    self.bias(rows, to, bias, weight.rows);
+                }
+            }
+            Op::Gate {
+                activation,
+                gate,
+                up,
+                to,
+                width,
+            } => {
+                self.gate(activation, [gate, up, to], width);
+            }
+            Op::RopeStore {
+                q,
+                k,
+                v,
+                heads,
+                rope,
+                norms,
+                cache,
+            } => {
+                self.rope_store([q, k, v], heads, rope, norms, &cache);
+            }
+            Op::Attend {
+                q,
+                to,
+                heads,
+                ref cache,
+                scale,
+                softcap,
+            } => {
+                self.attend([q, to], heads, cache, (scale, softcap));
+            }
+            Op::Gather { from, to, dim } => self.gather(from, to, dim),
+            Op::Softcap { x, width, cap } => self.softcap(x, width, cap),
+            Op::Choose {
+                how,
+                logits,
+                vocab_size,
+                candidates,
+            } => {
+                self.choose(how, logits, vocab_size, candidates);
+            }
+            Op::Advance => self.advance(),
+            Op::Shift {
+                cache,
+                heads,
+                rope,
+                sequence,
+                keep,
+                shift,
+                len,
+            } => {
+                self.shift(&cache, heads, rope, [sequence, keep, shift, len]);
+            }
+            Op::Kernel(ref call) => self.push(call.clone()),
+        }
+    }
+
+    fn embed(&mut self, table: &crate::program::Matrix, scale: Option<f32>, to: Slice) {
+        let bindings = vec![self.step().tokens.into(), table.place, to];
+        let kernel = KernelId::EmbeddingLookup(table.dtype);
+        let call = if table.dtype.is_mlx() {
+            let params = product::mlx_params(table, 0.0);
+            let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
+            let key = PipelineKey {
+                kernel,
+                constants: product::group_size(table),
+            };
+            KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+        } else {
+            let params = EmbeddingParams {
+                dim: table.cols,
+                vocab_size: table.rows,
+                ..Default::default()
+            };
+            let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
+            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "embedding")
+                .with_rows([field])
+        };
+        self.push(call);
+        let Some(inv_temperature) = scale else { return };
+        let params = TemperatureScaleParams {
+            inv_temperature,
+            ..Default::default()
+        };
+        let count = offset_of!(TemperatureScaleParams, count);
+        let key = PipelineKey::plain(KernelId::TemperatureScale);
+        self.push(
+            KernelCall::new(key, &params, vec![to], "embedding scale")
+                .with_rows([RowField::times(count, Count::Rows, table.cols)]),
+        );
+    }
+
+    fn norm(&mut self, kernel: KernelId, rows: Rows, bindings: [Slice; 3], (dim, eps): (u32, f32)) {
+        let params = RMSNormParams {
+            dim,
+            eps,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(RMSNormParams, n_rows), rows.count());
+        let key = PipelineKey::plain(kernel);
+        self.push(KernelCall::new(key, &params, bindings.to_vec(), "norm").with_rows([field]));
+    }
+
+    fn gate(&mut self, activation: Activation, bindings: [Slice; 3], width: u32) {
+        let kernel = match activation {
+            Activation::Silu => KernelId::SiluGate,
+            Activation::Gelu => KernelId::GeluGate,
+        };
+        let count = offset_of!(ElementwiseParams, count);
+        let field = RowField::times(count, Count::Rows, width);
+        let params = ElementwiseParams::default();
+        let key = PipelineKey::plain(kernel);
+        self.push(
+            KernelCall::new(key, &params, bindings.to_vec(), "activation").with_rows([field]),
+        );
+    }
+
+    fn rope_store(
+        &mut self,
+        [q, k, v]: [Slice; 3],
+        heads: Heads,
+        rope: Rope,
+        norms: Option<HeadNorms>,
+        cache: &LayerCache,
+    ) {
+        let pages = &cache.pages;
+        let params = RopeStoreParams {
+            n_heads: heads.n_heads,
+            n_kv_heads: heads.n_kv_heads,
+            head_dim: heads.head_dim,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+            eps: norms.map_or(0.0, |norms| norms.eps),
+            ..Default::default()
+        };
+        let rows = self.step().rows.into();
+        let (k_pages, v_pages) = (cache.k.into(), cache.v.into());
+        let mut bindings = vec![
+            q,
+            k,
+            v,
+            k_pages,
+            v_pages,
+            rows,
+            pages.table.into(),
+            rope.divisors,
+        ];
+        bindings.extend(norms.into_iter().flat_map(|norms| [norms.q, norms.k]));
+        let kernel = match (norms, rope.pairing) {
+            (Some(_), _) => KernelId::HeadNormRopeNeoxStore,
+            (None, Pairing::Interleaved) => KernelId::RopeStore,
+            (None, Pairing::Halves) => KernelId::RopeNeoxStore,
+        };
+        let field = RowField::new(offset_of!(RopeStoreParams, n_rows), Count::Rows);
+        let key = PipelineKey {
+            kernel,
+            constants: with_format(freq_table(), cache.format),
+        };
+        self.push(KernelCall::new(key, &params, bindings, "rope and store").with_rows([field]));
+    }
+
+    fn gather(&mut self, from: Slice, to: Slice, dim: u32) {
+        let step = self.step();
+        let params = GatherRowsParams {
+            dim,
+            row_capacity: self.program.room.rows(),
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(GatherRowsParams, n_rows), Count::Outputs);
+        let bindings = vec![from, step.outputs.into(), to];
+        let key = PipelineKey::plain(KernelId::GatherRows);
+        self.push(KernelCall::new(key, &params, bindings, "outputs").with_rows([field]));
+    }
+
+    fn softcap(&mut self, x: Slice, width: u32, cap: f32) {
+        let params = LogitSoftcapParams {
+            cap,
+            ..Default::default()
+        };
+        let count = offset_of!(LogitSoftcapParams, count);
+        let field = RowField::times(count, Count::Outputs, width);
+        let key = PipelineKey::plain(KernelId::LogitSoftcap);
+        self.push(KernelCall::new(key, &params, vec![x], "logit cap").with_rows([field]));
+    }
+
+    fn advance(&mut self) {
+        let step = self.step();
+        let params = AdvanceRowsParams {
+            chosen_stride: step.row_capacity,
+            max_steps: step.max_steps,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(AdvanceRowsParams, n_rows), Count::Singles);
+        let bindings = vec![step.rows.into(), step.tokens.into(), step.chosen.into()];
+        let key = PipelineKey::plain(KernelId::AdvanceRows);
+        self.push(KernelCall::new(key, &params, bindings, "advance").with_rows([field]));
+    }
+
+    fn shift(
+        &mut self,
+        cache: &LayerCache,
+        heads: Heads,
+        rope: Rope,
+        [sequence, keep, shift, new_len]: [u32; 4],
+    ) {
+        let pages = &cache.pages;
+        let params = KVShiftParams {
+            sequence,
+            n_kv_heads: heads.n_kv_heads,
+            head_dim: heads.head_dim,
+            keep,
+            shift,
+            new_len,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+        };
+        let kernel = match rope.pairing {
+            Pairing::Interleaved => KernelId::KvShift,
+            Pairing::Halves => KernelId::KvShiftNeox,
+        };
+        let (k, v) = (cache.k.into(), cache.v.into());
+        let bindings = vec![k, v, pages.table.into(), rope.divisors];
+        let key = PipelineKey {
+            kernel,
+            constants: with_format(freq_table(), cache.format),
+        };
+        self.push(KernelCall::new(key, &params, bindings, "shift"));
+    }
+}
+
+impl Rows {
+    fn count(self) -> Count {
+        match self {
+            Rows::All => Count::Rows,
+            Rows::Outputs => Count::Outputs,
+        }
+    }
+}
+
+fn freq_table() -> Constants {
+    Constants::none().with_bool(Constant::FreqTable, true)
+}

@@ -1,0 +1,84 @@
+//! Attention: one kernel for all rows, or on a GPU one for the singles and one for the run.
+
+use std::mem::offset_of;
+
+use akunu_types::params::AttentionParams;
+
+use super::Lowering;
+use crate::constant::{Constant, Constants};
+use crate::kernel::attention::selection::{self, AttentionShape};
+use crate::kernel::pages::with_format;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, RowField, Slice};
+use crate::program::{Heads, LayerCache};
+use crate::step::Count;
+use crate::table::KernelId;
+
+const N_ROWS: usize = offset_of!(AttentionParams, n_rows);
+const FIRST_ROW: usize = offset_of!(AttentionParams, first_row);
+
+impl Lowering<'_> {
+    pub(super) fn attend(
+        &mut self,
+        [q, to]: [Slice; 2],
+        heads: Heads,
+        cache: &LayerCache,
+        (scale, softcap): (f32, Option<f32>),
+    ) {
+        let pages = &cache.pages;
+        let params = AttentionParams {
+            n_heads: heads.n_heads,
+            n_kv_heads: heads.n_kv_heads,
+            head_dim: heads.head_dim,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            scale,
+            ..Default::default()
+        };
+        let (k, v) = (cache.k.into(), cache.v.into());
+        let (rows, table) = (self.step().rows.into(), pages.table.into());
+        let bindings = vec![q, k, v, to, rows, table];
+        let call = |key: PipelineKey, fields: &[RowField]| {
+            let key = PipelineKey {
+                constants: with_format(key.constants, cache.format),
+                ..key
+            };
+            KernelCall::new(key, &params, bindings.clone(), "attention").with_rows(fields)
+        };
+        let Some(chip) = self.chip else {
+            let mut constants = Constants::none();
+            if let Some(window) = pages.window {
+                constants = constants.with_u32(Constant::Window, window);
+            }
+            if let Some(cap) = softcap {
+                constants = constants.with_f32(Constant::Softcap, cap);
+            }
+            let kernel = KernelId::FlashAttentionDecode;
+            let key = PipelineKey { kernel, constants };
+            return self.push(call(key, &[RowField::new(N_ROWS, Count::Rows)]));
+        };
+        let room = self.program.room;
+        let shape = |n_queries| AttentionShape {
+            n_queries,
+            n_keys: u32::try_from(pages.capacity()).unwrap_or(u32::MAX),
+            head_dim: heads.head_dim,
+            window: pages.window,
+            softcap,
+            has_tree: false,
+        };
+        if room.singles > 0 {
+            let key = selection::select(&shape(1), chip);
+            self.push(call(key, &[RowField::new(N_ROWS, Count::Singles)]));
+        }
+        if room.run > 0 {
+            let key = selection::select(&shape(room.run), chip);
+            let fields = [
+                RowField::new(N_ROWS, Count::Run),
+                RowField::new(FIRST_ROW, Count::Singles),
+            ];
+            self.push(call(key, &fields));
+        }
+    }
+}

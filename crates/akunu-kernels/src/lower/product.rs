@@ -1,0 +1,133 @@
+//! Products with a weight, in whichever format it is.
+
+use std::mem::offset_of;
+
+use akunu_types::params::{GEMMParams, MLXParams, MatrixParams};
+
+use super::Lowering;
+use crate::constant::{Constant, Constants};
+use crate::kernel::matmul::select::product_kernel;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, RowField, Slice};
+use crate::program::{Activation, Matrix, Op, Rows};
+use crate::step::Count;
+use crate::table::KernelId;
+
+impl Lowering<'_> {
+    /// `to = x · weightᵀ`, or `to += …`.
+    pub(super) fn product(
+        &mut self,
+        rows: Rows,
+        weight: &Matrix,
+        x: Slice,
+        (to, add): (Slice, bool),
+        label: &'static str,
+    ) {
+        let n_rows = self.program.room.of(rows.count());
+        let kernel = match self.chip {
+            None => KernelId::Gemv(weight.dtype),
+            Some(_) => product_kernel(weight.dtype, n_rows, weight.rows),
+        };
+        let bindings = vec![x, weight.place, to];
+        self.push_product(kernel, rows.count(), weight, bindings, (add, label));
+    }
+
+    /// An activation and the product after it in one kernel, where a program has a single row.
+    pub(super) fn gated_product(&mut self, op: &Op, next: Option<&Op>) -> bool {
+        let &Op::Gate {
+            activation,
+            gate,
+            up,
+            to: activated,
+            ..
+        } = op
+        else {
+            return false;
+        };
+        let Some(&Op::Product {
+            rows: Rows::All,
+            ref weight,
+            x,
+            to,
+            add,
+            bias: None,
+            label,
+        }) = next
+        else {
+            return false;
+        };
+        if x != activated || self.program.room.rows() != 1 {
+            return false;
+        }
+        let kernel = match activation {
+            Activation::Silu => KernelId::GemvSilu(weight.dtype),
+            Activation::Gelu => KernelId::GemvGelu(weight.dtype),
+        };
+        let bindings = vec![gate, up, weight.place, to];
+        self.push_product(kernel, Count::Rows, weight, bindings, (add, label));
+        true
+    }
+
+    fn push_product(
+        &mut self,
+        kernel: KernelId,
+        rows: Count,
+        weight: &Matrix,
+        bindings: Vec<Slice>,
+        (add, label): (bool, &'static str),
+    ) {
+        let beta = if add { 1.0 } else { 0.0 };
+        let call = if weight.dtype.is_mlx() {
+            let key = PipelineKey {
+                kernel,
+                constants: group_size(weight),
+            };
+            let field = RowField::new(offset_of!(MLXParams, M), rows);
+            KernelCall::new(key, &mlx_params(weight, beta), bindings, label).with_rows([field])
+        } else {
+            let params = GEMMParams {
+                N: weight.rows,
+                K: weight.cols,
+                lda: weight.cols,
+                ldb: weight.cols,
+                ldc: weight.rows,
+                alpha: 1.0,
+                beta,
+                ..Default::default()
+            };
+            let field = RowField::new(offset_of!(GEMMParams, M), rows);
+            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, label).with_rows([field])
+        };
+        self.push(call);
+    }
+
+    pub(super) fn bias(&mut self, rows: Rows, to: Slice, bias: Slice, width: u32) {
+        let params = MatrixParams {
+            cols: width,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(MatrixParams, rows), rows.count());
+        let key = PipelineKey::plain(KernelId::BiasAdd);
+        self.push(KernelCall::new(key, &params, vec![to, bias], "bias").with_rows([field]));
+    }
+}
+
+pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {
+    let packed = weight.dtype.bytes_of((weight.rows * weight.cols) as usize);
+    MLXParams {
+        N: weight.rows,
+        K: weight.cols,
+        group_size: weight.group_size,
+        bits: (8 * weight.dtype.block_bytes() / weight.dtype.block_len()) as u32,
+        weight_bytes: packed.unwrap_or(0) as u32,
+        lda: weight.cols,
+        ldc: weight.rows,
+        alpha: 1.0,
+        beta,
+        ..Default::default()
+    }
+}
+
+pub(super) fn group_size(weight: &Matrix) -> Constants {
+    Constants::none().with_u32(Constant::GroupSize, weight.group_size)
+}

@@ -1,0 +1,340 @@
+//! Programs: what a model does, as operations on rows. How they are done is the device's business
+//! ([`lower`](crate::lower)).
+//!
+//! An operation works on every row of a step, or on the rows whose logits are wanted ([`Op::Gather`] brings them
+//! together). It names buffers and shapes, never a kernel. What differs from step to step (which rows there are, where
+//! they stand, where their keys lie) is not in the program: it lies in [`StepMemory`].
+
+use akunu_types::{DType, KvFormat};
+
+use crate::device::Buffer;
+use crate::plan::{KernelCall, Slice};
+use crate::step::{Counts, PageMap, SequenceSlots, StepMemory};
+
+/// A matrix of weights: its place and its format.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Matrix {
+    /// The first byte.
+    pub place: Slice,
+    /// The format.
+    pub dtype: DType,
+    /// Outputs.
+    pub rows: u32,
+    /// Inputs.
+    pub cols: u32,
+    /// Values that share a scale, in MLX formats.
+    pub group_size: u32,
+}
+
+/// The heads of attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Heads {
+    /// Query heads, a multiple of the others.
+    pub n_heads: u32,
+    /// Key and value heads.
+    pub n_kv_heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+}
+
+/// The keys and values of one layer: (n_pages, n_kv_heads, page, head_dim) each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LayerCache {
+    /// How they are stored.
+    pub format: KvFormat,
+    /// Keys, turned to their positions.
+    pub k: Buffer,
+    /// Values.
+    pub v: Buffer,
+    /// Where the pages of a sequence are found.
+    pub pages: PageMap,
+}
+
+/// Which elements of a head turn together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// Neighbours.
+    Interleaved,
+    /// An element of the first half and its counterpart in the second.
+    Halves,
+}
+
+/// Rotary positions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rope {
+    /// What turns together.
+    pub pairing: Pairing,
+    /// Base of the frequencies.
+    pub theta: f32,
+    /// Linear scaling of positions.
+    pub freq_scale: f32,
+    /// What each pair's position is divided by, (head_dim / 2).
+    pub divisors: Slice,
+}
+
+/// The norms of single heads of q and k.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeadNorms {
+    /// Weights for q, (head_dim).
+    pub q: Slice,
+    /// Weights for k, (head_dim).
+    pub k: Slice,
+    /// Added under the root.
+    pub eps: f32,
+}
+
+/// The function of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// GELU by its tanh form.
+    Gelu,
+}
+
+/// Which rows an operation works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All rows of the step.
+    All,
+    /// The rows whose logits are wanted, brought together by [`Op::Gather`].
+    Outputs,
+}
+
+/// How tokens are chosen from logits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choose {
+    /// The most likely one, for all rows.
+    Best,
+    /// By the rule of each row's sequence.
+    ByRule,
+}
+
+/// Memory for the candidates of a choice: two sets that stages alternate between, each with room for
+/// [`Op::candidates`] values of each output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Candidates {
+    /// Values, f32.
+    pub values: [Buffer; 2],
+    /// Their tokens.
+    pub ids: [Buffer; 2],
+}
+
+/// An operation.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Op {
+    /// `to = scale * table[token]` for every row.
+    Embed {
+        /// The table, (vocabulary, dim).
+        table: Matrix,
+        /// Factor of the embeddings.
+        scale: Option<f32>,
+        /// (rows, dim).
+        to: Slice,
+    },
+    /// `to = weight * x / rms(x)`.
+    Norm {
+        /// Which rows.
+        rows: Rows,
+        /// (rows, dim).
+        x: Slice,
+        /// (dim).
+        weight: Slice,
+        /// (rows, dim).
+        to: Slice,
+        /// Elements of a row.
+        dim: u32,
+        /// Added under the root.
+        eps: f32,
+    },
+    /// `to += weight * x / rms(x)`.
+    AddNorm {
+        /// (rows, dim).
+        x: Slice,
+        /// (dim).
+        weight: Slice,
+        /// (rows, dim).
+        to: Slice,
+        /// Elements of a row.
+        dim: u32,
+        /// Added under the root.
+        eps: f32,
+    },
+    /// `to = x · weightᵀ + bias`, or `to += …`.
+    Product {
+        /// Which rows.
+        rows: Rows,
+        /// The weight, (outputs, inputs).
+        weight: Matrix,
+        /// (rows, inputs).
+        x: Slice,
+        /// (rows, outputs).
+        to: Slice,
+        /// Whether it is added to what is there.
+        add: bool,
+        /// (outputs).
+        bias: Option<Slice>,
+        /// What it is in the model.
+        label: &'static str,
+    },
+    /// `to = activation(gate) * up`.
+    Gate {
+        /// The function.
+        activation: Activation,
+        /// (rows, width).
+        gate: Slice,
+        /// (rows, width).
+        up: Slice,
+        /// (rows, width). Nothing but the next product reads it.
+        to: Slice,
+        /// Elements of a row.
+        width: u32,
+    },
+    /// Normalises (where the model does so) and turns q and k, and stores k and v in the row's slot.
+    RopeStore {
+        /// Queries, (rows, n_heads, head_dim); they turn in place.
+        q: Slice,
+        /// Keys, (rows, n_kv_heads, head_dim).
+        k: Slice,
+        /// Values, likewise.
+        v: Slice,
+        /// The heads.
+        heads: Heads,
+        /// Rotary positions.
+        rope: Rope,
+        /// Norms of single heads.
+        norms: Option<HeadNorms>,
+        /// Where keys and values go.
+        cache: LayerCache,
+    },
+    /// Attention of each row over the slots that it sees.
+    Attend {
+        /// Queries, (rows, n_heads, head_dim).
+        q: Slice,
+        /// (rows, n_heads, head_dim).
+        to: Slice,
+        /// The heads.
+        heads: Heads,
+        /// Keys and values.
+        cache: LayerCache,
+        /// Factor of the scores.
+        scale: f32,
+        /// Cap of the scores.
+        softcap: Option<f32>,
+    },
+    /// `to[i] = from[outputs[i]]`.
+    Gather {
+        /// (rows, dim).
+        from: Slice,
+        /// (outputs, dim).
+        to: Slice,
+        /// Elements of a row.
+        dim: u32,
+    },
+    /// `x = cap * tanh(x / cap)` for the outputs.
+    Softcap {
+        /// (outputs, width).
+        x: Slice,
+        /// Elements of a row.
+        width: u32,
+        /// The cap.
+        cap: f32,
+    },
+    /// Chooses a token for each output, for the next round and the history. A penalty changes the logits.
+    Choose {
+        /// How.
+        how: Choose,
+        /// (outputs, vocabulary).
+        logits: Slice,
+        /// Logits of a row.
+        vocab_size: u32,
+        /// Memory for the candidates.
+        candidates: Candidates,
+    },
+    /// Records what was chosen and moves every single on by one.
+    Advance,
+    /// Drops slots of one sequence: those from `keep + shift` on move down to `keep`, `len` of them.
+    Shift {
+        /// Keys and values of a layer.
+        cache: LayerCache,
+        /// The heads.
+        heads: Heads,
+        /// Rotary positions: keys are turned back.
+        rope: Rope,
+        /// The sequence.
+        sequence: u32,
+        /// Slots that stay.
+        keep: u32,
+        /// Slots that are dropped.
+        shift: u32,
+        /// Slots that move.
+        len: u32,
+    },
+    /// A kernel of the table as it is, for tests of kernels.
+    Kernel(KernelCall),
+}
+
+impl Op {
+    /// Candidates that a choice from a vocabulary keeps of each output, at most, in any stage.
+    pub fn candidates(vocab_size: u32) -> u32 {
+        crate::lower::candidates(vocab_size)
+    }
+}
+
+/// Operations in order.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// What is done.
+    pub ops: Vec<Op>,
+    /// Where the rows lie; `None` for a program without rows.
+    pub step: Option<StepMemory>,
+    /// How many rows it has room for.
+    pub room: Counts,
+}
+
+impl Program {
+    /// A program of kernels alone, without rows.
+    pub fn of_kernels(calls: Vec<KernelCall>) -> Program {
+        Program {
+            ops: calls.into_iter().map(Op::Kernel).collect(),
+            ..Program::default()
+        }
+    }
+
+    /// Where the keys and values that it looks at are found.
+    pub fn pages(&self) -> Vec<PageMap> {
+        let mut pages = Vec::new();
+        for op in &self.ops {
+            if let Op::RopeStore { cache, .. } | Op::Attend { cache, .. } | Op::Shift { cache, .. } =
+                op
+                && !pages.contains(&cache.pages)
+            {
+                pages.push(cache.pages);
+            }
+        }
+        pages
+    }
+
+    /// The slots of a sequence that it moves, if it does.
+    pub fn moved_slots(&self) -> Option<SequenceSlots> {
+        self.ops.iter().find_map(|op| match *op {
+            Op::Shift {
+                sequence,
+                keep,
+                shift,
+                len,
+                ..
+            } => Some(SequenceSlots {
+                sequence,
+                slots: keep..keep.saturating_add(shift).saturating_add(len),
+            }),
+            _ => None,
+        })
+    }
+
+    /// Whether it moves its rows on, so that it can run several times in one submission.
+    pub fn advances(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Advance))
+    }
+}

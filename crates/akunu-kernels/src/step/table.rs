@@ -1,0 +1,463 @@
+//! The host's copy of the row table and the page tables, and the proof that a step stays within them.
+
+use std::ops::Range;
+
+use akunu_types::params::Row;
+
+use super::{Counts, PageMap, RowError, StepMemory};
+use crate::device::{Device, DeviceError};
+use crate::plan::Slice;
+
+/// Stands where a sequence has no page.
+const NO_PAGE: u32 = u32::MAX;
+
+/// The pages of all sequences, for one kind of layers.
+struct Tables {
+    map: PageMap,
+    /// (n_sequences, table_stride).
+    pages: Vec<u32>,
+    /// How many places of the table have each page.
+    owners: Vec<u32>,
+    /// Places that the device has not been told of.
+    changed: Vec<usize>,
+}
+
+/// The rows of the next step and the pages of all sequences.
+pub struct RowTable {
+    memory: StepMemory,
+    tables: Vec<Tables>,
+    rows: Vec<Row>,
+    tokens: Vec<u32>,
+    outputs: Vec<u32>,
+    n_singles: u32,
+    /// Whether the device has other rows than these.
+    is_changed: bool,
+    /// The step in which each sequence was last seen, for the check.
+    seen: Vec<u64>,
+    n_checks: u64,
+}
+
+/// A step that was checked: all that a device needs to run it, and the only thing it runs.
+pub struct Checked<'a> {
+    table: &'a RowTable,
+    steps: u32,
+    /// Whether the pages of the rows were looked at.
+    has_pages: bool,
+    /// The slots of a sequence that were looked at instead, for a program that moves them.
+    slots: Option<SequenceSlots>,
+}
+
+/// Slots of one sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceSlots {
+    /// The sequence.
+    pub sequence: u32,
+    /// Its slots.
+    pub slots: Range<u32>,
+}
+
+impl RowTable {
+    /// A table over these buffers, without rows and pages.
+    pub fn new(memory: StepMemory, maps: &[PageMap]) -> RowTable {
+        let tables = maps.iter().map(|&map| Tables {
+            map,
+            pages: vec![NO_PAGE; (map.n_sequences * map.table_stride) as usize],
+            owners: vec![0; map.n_pages as usize],
+            changed: Vec::new(),
+        });
+        RowTable {
+            memory,
+            tables: tables.collect(),
+            rows: Vec::with_capacity(memory.row_capacity as usize),
+            tokens: Vec::with_capacity(memory.row_capacity as usize),
+            outputs: Vec::with_capacity(memory.row_capacity as usize),
+            n_singles: 0,
+            is_changed: true,
+            seen: vec![0; memory.n_sequences as usize],
+            n_checks: 0,
+        }
+    }
+
+    /// The buffers.
+    pub fn memory(&self) -> &StepMemory {
+        &self.memory
+    }
+
+    /// Where the pages of each kind of layers are found.
+    pub fn maps(&self) -> Vec<PageMap> {
+        self.tables.iter().map(|tables| tables.map).collect()
+    }
+
+    /// Gives a page to a sequence, or takes it away: the pages are those of the kind `map`.
+    pub fn set_page(&mut self, map: usize, sequence: u32, index: u32, page: Option<u32>) {
+        let tables = &mut self.tables[map];
+        if index >= tables.map.table_stride || sequence >= tables.map.n_sequences {
+            // There is no such place: whoever uses it is refused by the check.
+            return;
+        }
+        let at = (sequence * tables.map.table_stride + index) as usize;
+        let page = page.unwrap_or(NO_PAGE);
+        let before = std::mem::replace(&mut tables.pages[at], page);
+        if let Some(owners) = tables.owners.get_mut(before as usize) {
+            *owners -= 1;
+        }
+        if let Some(owners) = tables.owners.get_mut(page as usize) {
+            *owners += 1;
+        }
+        // Nobody looks at a place without a page.
+        if page != NO_PAGE {
+            tables.changed.push(at);
+        }
+    }
+
+    /// The page of a sequence.
+    pub fn page(&self, map: usize, sequence: u32, index: u32) -> Option<u32> {
+        let tables = &self.tables[map];
+        let at = (sequence * tables.map.table_stride + index) as usize;
+        tables
+            .pages
+            .get(at)
+            .copied()
+            .filter(|&page| page != NO_PAGE)
+    }
+
+    /// Begins another step: no rows.
+    pub fn clear_rows(&mut self) {
+        self.rows.clear();
+        self.tokens.clear();
+        self.outputs.clear();
+        self.n_singles = 0;
+        self.is_changed = true;
+    }
+
+    /// Adds the next token of a sequence, which wants its logits. Singles come before the run.
+    pub fn push_single(&mut self, row: Row, token: u32) {
+        self.outputs.push(self.rows.len() as u32);
+        self.push_run(row, token);
+        self.n_singles = self.rows.len() as u32;
+    }
+
+    /// Adds a token of the run.
+    pub fn push_run(&mut self, row: Row, token: u32) {
+        self.rows.push(row);
+        self.tokens.push(token);
+        self.is_changed = true;
+    }
+
+    /// Wants the logits of a row.
+    pub fn push_output(&mut self, row: u32) {
+        self.outputs.push(row);
+        self.is_changed = true;
+    }
+
+    /// Wants the logits of these rows, and of no others.
+    pub fn set_outputs(&mut self, rows: impl IntoIterator<Item = u32>) {
+        self.outputs.clear();
+        self.outputs.extend(rows);
+        self.is_changed = true;
+    }
+
+    /// The rows of the step.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// How many rows the step has.
+    pub fn counts(&self) -> Counts {
+        Counts {
+            singles: self.n_singles,
+            run: self.rows.len() as u32 - self.n_singles,
+            outputs: self.outputs.len() as u32,
+        }
+    }
+
+    /// Proves that `steps` rounds of these rows, each one further on than the one before, stay within their pages, and
+    /// write to no page that another sequence has.
+    pub fn check(&mut self, steps: u32) -> Result<Checked<'_>, RowError> {
+        self.check_counts(steps)?;
+        let mut last: Option<Row> = None;
+        for row in self.rows.iter().filter(|row| row.is_active()) {
+            // Of rows that follow each other, what is seen was looked at with the first; only what is written is new.
+            let is_next = last.is_some_and(|last| {
+                last.sequence == row.sequence
+                    && last.slot.checked_add(1) == Some(row.slot)
+                    && last.length <= row.length
+            });
+            for tables in &self.tables {
+                tables.check(row, steps, is_next)?;
+            }
+            last = Some(*row);
+        }
+        Ok(Checked {
+            table: self,
+            steps,
+            has_pages: true,
+            slots: None,
+        })
+    }
+
+    /// The same for a program that looks at no keys and values.
+    pub fn check_outputs(&mut self) -> Result<Checked<'_>, RowError> {
+        self.check_counts(1)?;
+        Ok(Checked {
+            table: self,
+            steps: 1,
+            has_pages: false,
+            slots: None,
+        })
+    }
+
+    fn check_counts(&mut self, steps: u32) -> Result<(), RowError> {
+        let (counts, room) = (self.counts(), self.memory.row_capacity);
+        let limits = [
+            ("rows", counts.rows(), room),
+            ("outputs", counts.outputs, room),
+            ("rounds", steps, self.memory.max_steps),
+        ];
+        for (what, found, room) in limits {
+            if found > room {
+                return Err(RowError::Room { what, found, room });
+            }
+        }
+        let rows = counts.rows();
+        if let Some(&row) = self.outputs.iter().find(|&&row| row >= rows) {
+            return Err(RowError::Output { row, rows });
+        }
+        self.check_order()
+    }
+
+    /// Proves that these slots of a sequence are there and its own, for a program that moves them.
+    pub fn check_sequence(
+        &mut self,
+        sequence: u32,
+        slots: Range<u32>,
+    ) -> Result<Checked<'_>, RowError> {
+        let n_sequences = self.memory.n_sequences;
+        if sequence >= n_sequences {
+            let row = 0;
+            return Err(RowError::Sequence {
+                row,
+                sequence,
+                n_sequences,
+            });
+        }
+        for tables in &self.tables {
+            let first = tables.map.page_of(slots.start) << tables.map.page_shift;
+            for slot in (first..slots.end).step_by(1 << tables.map.page_shift) {
+                tables.check_written(sequence, slot)?;
+            }
+        }
+        self.clear_rows();
+        Ok(Checked {
+            table: self,
+            steps: 1,
+            has_pages: false,
+            slots: Some(SequenceSlots { sequence, slots }),
+        })
+    }
+
+    /// Every sequence has one row, or a run of rows in ascending slots.
+    fn check_order(&mut self) -> Result<(), RowError> {
+        self.n_checks += 1;
+        let mut last: Option<Row> = None;
+        for (at, row) in self.rows.iter().enumerate() {
+            let (sequence, at) = (row.sequence, at as u32);
+            let Some(seen) = self.seen.get_mut(sequence as usize) else {
+                let n_sequences = self.memory.n_sequences;
+                return Err(RowError::Sequence {
+                    row: at,
+                    sequence,
+                    n_sequences,
+                });
+            };
+            if !row.is_active() {
+                continue;
+            }
+            let was_seen = std::mem::replace(seen, self.n_checks) == self.n_checks;
+            let continues = at > self.n_singles
+                && last.is_some_and(|last| last.sequence == sequence && last.slot < row.slot);
+            if was_seen && !continues {
+                return Err(RowError::Order { row: at, sequence });
+            }
+            last = Some(*row);
+        }
+        Ok(())
+    }
+
+    /// Takes note that a checked step was submitted: the device knows these rows, and has moved the singles on if its
+    /// program does so.
+    pub fn submitted(&mut self, steps: u32, is_advanced: bool) {
+        self.is_changed = false;
+        for tables in &mut self.tables {
+            tables.changed.clear();
+        }
+        if !is_advanced {
+            return;
+        }
+        let singles = &mut self.rows[..self.n_singles as usize];
+        for row in singles.iter_mut().filter(|row| row.is_active()) {
+            for field in [
+                &mut row.position,
+                &mut row.slot,
+                &mut row.length,
+                &mut row.step,
+            ] {
+                *field += steps;
+            }
+        }
+    }
+
+    /// Takes note that nobody knows what the device has: it is told everything again.
+    pub fn distrust(&mut self) {
+        self.is_changed = true;
+        for tables in &mut self.tables {
+            let places = tables.pages.iter().enumerate();
+            let set = places.filter(|(_, page)| **page != NO_PAGE);
+            tables.changed = set.map(|(at, _)| at).collect();
+        }
+    }
+}
+
+impl Tables {
+    /// Whether all pages are there that a row sees or writes to in `steps` rounds.
+    fn check(&self, row: &Row, steps: u32, is_next: bool) -> Result<(), RowError> {
+        let map = &self.map;
+        let rounds = u64::from(steps.max(1));
+        let (slot, length) = (u64::from(row.slot), u64::from(row.length));
+        let end = length.max(slot + 1) + rounds - 1;
+        if end > map.capacity() {
+            return Err(RowError::Beyond {
+                sequence: row.sequence,
+                slot: end - 1,
+                capacity: map.capacity(),
+            });
+        }
+        let window = map.window.map_or(length, u64::from);
+        let begin = length.saturating_sub(window);
+        let first = if is_next { slot } else { begin.min(slot) };
+        // Within the capacity there are no more pages than a sequence's table has.
+        let pages = |first: u64, last: u64| {
+            (first >> map.page_shift) as u32..=(last >> map.page_shift) as u32
+        };
+        for index in pages(first, end - 1) {
+            self.check_page(row.sequence, index)?;
+        }
+        for index in pages(slot, slot + rounds - 1) {
+            self.check_owned(row.sequence, index)?;
+        }
+        Ok(())
+    }
+
+    fn check_page(&self, sequence: u32, index: u32) -> Result<u32, RowError> {
+        let (map, page) = (
+            &self.map,
+            self.pages[(sequence * self.map.table_stride + index) as usize],
+        );
+        let n_pages = map.n_pages;
+        match page {
+            NO_PAGE => Err(RowError::Missing {
+                sequence,
+                slot: u64::from(index) << map.page_shift,
+            }),
+            page if page >= n_pages => Err(RowError::Page {
+                sequence,
+                page,
+                n_pages,
+            }),
+            page => Ok(page),
+        }
+    }
+
+    fn check_written(&self, sequence: u32, slot: u32) -> Result<(), RowError> {
+        let index = self.map.page_of(slot);
+        if index >= self.map.table_stride {
+            return Err(RowError::Beyond {
+                sequence,
+                slot: slot.into(),
+                capacity: self.map.capacity(),
+            });
+        }
+        self.check_owned(sequence, index)
+    }
+
+    fn check_owned(&self, sequence: u32, index: u32) -> Result<(), RowError> {
+        let page = self.check_page(sequence, index)?;
+        match self.owners[page as usize] {
+            1 => Ok(()),
+            owners => Err(RowError::Shared {
+                sequence,
+                page,
+                owners,
+            }),
+        }
+    }
+}
+
+impl Checked<'_> {
+    /// The buffers that it lies in.
+    pub fn memory(&self) -> &StepMemory {
+        &self.table.memory
+    }
+
+    /// How many rows it has.
+    pub fn counts(&self) -> Counts {
+        self.table.counts()
+    }
+
+    /// Whether it was checked for a program that looks at these pages and moves these slots.
+    pub(crate) fn covers(&self, pages: &[PageMap], moved: Option<&SequenceSlots>) -> bool {
+        let knows = |map: &PageMap| self.table.tables.iter().any(|tables| tables.map == *map);
+        let is_checked = match (moved, &self.slots) {
+            (None, _) => pages.is_empty() || self.has_pages,
+            (Some(moved), Some(checked)) => {
+                moved.sequence == checked.sequence
+                    && checked.slots.start <= moved.slots.start
+                    && moved.slots.end <= checked.slots.end
+            }
+            (Some(_), None) => false,
+        };
+        is_checked && pages.iter().all(knows)
+    }
+
+    /// How often the program runs.
+    pub fn steps(&self) -> u32 {
+        self.steps
+    }
+
+    /// Tells the device what has changed since the last step: pages, and rows unless it has moved them on itself.
+    pub fn write(&self, device: &mut dyn Device) -> Result<(), DeviceError> {
+        for tables in &self.table.tables {
+            let mut changed = &tables.changed[..];
+            while let Some(&first) = changed.first() {
+                let neighbours = changed.iter().zip(first..);
+                let n = neighbours
+                    .take_while(|(at, wanted)| **at == *wanted)
+                    .count();
+                let pages = &tables.pages[first..first + n];
+                device.write(tables.map.table, 4 * first, bytemuck::cast_slice(pages))?;
+                changed = &changed[n..];
+            }
+        }
+        if !self.table.is_changed {
+            return Ok(());
+        }
+        let memory = &self.table.memory;
+        let lists: [(Slice, &[u8]); 3] = [
+            (memory.rows.into(), bytemuck::cast_slice(&self.table.rows)),
+            (
+                memory.tokens.into(),
+                bytemuck::cast_slice(&self.table.tokens),
+            ),
+            (
+                memory.outputs.into(),
+                bytemuck::cast_slice(&self.table.outputs),
+            ),
+        ];
+        for (to, bytes) in lists {
+            if !bytes.is_empty() {
+                device.write(to.buffer, to.offset, bytes)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,485 @@
+//! From operations to kernels: which ones, on a GPU and without one, and that every operation can be run by itself.
+
+use std::mem::offset_of;
+use std::ops::Range;
+
+use akunu_kernels::case::Rng;
+use akunu_kernels::lower;
+use akunu_kernels::plan::{RowField, Slice};
+use akunu_kernels::program::{
+    Activation, Candidates, Choose, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
+};
+use akunu_kernels::step::Count;
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{
+    Buffer, ChipConfig, Counts, Device, KernelCall, KernelId, Op, PageMap, Program, RowTable,
+    StepMemory,
+};
+use akunu_types::params::{AttentionParams, GEMMParams, Row, SamplingRule};
+use akunu_types::{DType, KvFormat};
+
+const DIM: u32 = 64;
+const WIDTH: u32 = 96;
+const VOCAB: u32 = 50;
+const HEADS: Heads = Heads {
+    n_heads: 2,
+    n_kv_heads: 1,
+    head_dim: 32,
+};
+const KV_DIM: u32 = 32;
+const N_SEQUENCES: u32 = 3;
+const ROW_CAPACITY: u32 = 80;
+const MAX_STEPS: u32 = 4;
+/// Two pages of 64 slots for each sequence.
+const PAGE_SHIFT: u32 = 6;
+const TABLE_STRIDE: u32 = 2;
+const F32: DType = DType::F32;
+
+/// A model of one layer, its memory, and the operations of a step.
+struct Model {
+    ops: Vec<Op>,
+    step: StepMemory,
+    pages: PageMap,
+    /// What an activation gives. A kernel may keep it to itself.
+    activated: Buffer,
+    /// All other memory.
+    buffers: Vec<Buffer>,
+}
+
+/// Buffers with the same random numbers on every device.
+struct Memory<'a> {
+    device: &'a mut dyn Device,
+    rng: Rng,
+    buffers: Vec<Buffer>,
+}
+
+impl Memory<'_> {
+    fn filled(&mut self, bytes: &[u8]) -> Buffer {
+        let buffer = self.device.allocate(bytes.len(), "test");
+        let buffer = buffer.expect("host memory");
+        self.device.write(buffer, 0, bytes).expect("it fits");
+        self.buffers.push(buffer);
+        buffer
+    }
+
+    fn words(&mut self, n: u32) -> Buffer {
+        self.filled(&vec![0; 4 * n as usize])
+    }
+
+    fn floats(&mut self, n: u32) -> Buffer {
+        let numbers = self.rng.floats(n as usize, 0.5);
+        self.filled(bytemuck::cast_slice(&numbers))
+    }
+
+    /// A number for each row and column.
+    fn activations(&mut self, width: u32) -> Slice {
+        self.floats(ROW_CAPACITY * width).into()
+    }
+
+    fn pool(&mut self) -> Buffer {
+        let n = (N_SEQUENCES * TABLE_STRIDE * KV_DIM) as usize;
+        let halves = self.rng.halves(n << PAGE_SHIFT, 0.5);
+        self.filled(bytemuck::cast_slice(&halves))
+    }
+
+    fn matrix(&mut self, rows: u32, cols: u32) -> Matrix {
+        Matrix {
+            place: self.floats(rows * cols).into(),
+            dtype: F32,
+            rows,
+            cols,
+            group_size: 0,
+        }
+    }
+
+    fn product(&mut self, rows: Rows, [from, to]: [Slice; 2], [n, k]: [u32; 2], add: bool) -> Op {
+        Op::Product {
+            rows,
+            weight: self.matrix(n, k),
+            x: from,
+            to,
+            add,
+            bias: None,
+            label: "product",
+        }
+    }
+
+    fn norm(&mut self, rows: Rows, x: Slice, to: Slice) -> Op {
+        Op::Norm {
+            rows,
+            x,
+            weight: self.floats(DIM).into(),
+            to,
+            dim: DIM,
+            eps: 1e-5,
+        }
+    }
+
+    fn step(&mut self) -> StepMemory {
+        let rule_words = (size_of::<SamplingRule>() / 4) as u32;
+        StepMemory {
+            rows: self.words(ROW_CAPACITY * (size_of::<Row>() / 4) as u32),
+            tokens: self.words(ROW_CAPACITY),
+            outputs: self.words(ROW_CAPACITY),
+            rules: self.words(N_SEQUENCES * rule_words),
+            history: self.words(N_SEQUENCES * 8),
+            chosen: self.words(MAX_STEPS * ROW_CAPACITY),
+            row_capacity: ROW_CAPACITY,
+            n_sequences: N_SEQUENCES,
+            history_stride: 8,
+            max_steps: MAX_STEPS,
+        }
+    }
+}
+
+impl Model {
+    fn new(device: &mut dyn Device) -> Model {
+        let mut m = Memory {
+            device,
+            rng: Rng::new(7),
+            buffers: Vec::new(),
+        };
+        let step = m.step();
+        let pages = PageMap {
+            table: m.words(N_SEQUENCES * TABLE_STRIDE),
+            table_stride: TABLE_STRIDE,
+            page_shift: PAGE_SHIFT,
+            n_pages: N_SEQUENCES * TABLE_STRIDE,
+            n_sequences: N_SEQUENCES,
+            window: None,
+        };
+        let (k, v) = (m.pool(), m.pool());
+        let cache = LayerCache {
+            k,
+            v,
+            pages,
+            format: KvFormat::F16,
+        };
+        let [h, x, q, attended] = [(); 4].map(|()| m.activations(DIM));
+        let [k, v] = [(); 2].map(|()| m.activations(KV_DIM));
+        let [gate, up, activated] = [(); 3].map(|()| m.activations(WIDTH));
+        let [out, normal] = [(); 2].map(|()| m.activations(DIM));
+        let logits = m.activations(VOCAB);
+        let n_candidates = ROW_CAPACITY * Op::candidates(VOCAB);
+        let candidates = Candidates {
+            values: [(); 2].map(|()| m.words(n_candidates)),
+            ids: [(); 2].map(|()| m.words(n_candidates)),
+        };
+        let divisors = m.filled(bytemuck::cast_slice(&[1f32; 16])).into();
+        let (all, outputs) = (Rows::All, Rows::Outputs);
+        let ops = vec![
+            Op::Embed {
+                table: m.matrix(VOCAB, DIM),
+                scale: None,
+                to: h,
+            },
+            m.norm(all, h, x),
+            m.product(all, [x, q], [DIM, DIM], false),
+            m.product(all, [x, k], [KV_DIM, DIM], false),
+            m.product(all, [x, v], [KV_DIM, DIM], false),
+            Op::RopeStore {
+                q,
+                k,
+                v,
+                heads: HEADS,
+                rope: Rope {
+                    pairing: Pairing::Halves,
+                    theta: 1e4,
+                    freq_scale: 1.0,
+                    divisors,
+                },
+                norms: None,
+                cache,
+            },
+            Op::Attend {
+                q,
+                to: attended,
+                heads: HEADS,
+                cache,
+                scale: 0.2,
+                softcap: None,
+            },
+            m.product(all, [attended, x], [DIM, DIM], false),
+            Op::AddNorm {
+                x,
+                weight: m.floats(DIM).into(),
+                to: h,
+                dim: DIM,
+                eps: 1e-5,
+            },
+            m.product(all, [h, gate], [WIDTH, DIM], false),
+            m.product(all, [h, up], [WIDTH, DIM], false),
+            Op::Gate {
+                activation: Activation::Silu,
+                gate,
+                up,
+                to: activated,
+                width: WIDTH,
+            },
+            m.product(all, [activated, h], [DIM, WIDTH], true),
+            Op::Gather {
+                from: h,
+                to: out,
+                dim: DIM,
+            },
+            m.norm(outputs, out, normal),
+            m.product(outputs, [normal, logits], [VOCAB, DIM], false),
+            Op::Softcap {
+                x: logits,
+                width: VOCAB,
+                cap: 3.0,
+            },
+            Op::Choose {
+                how: Choose::Best,
+                logits,
+                vocab_size: VOCAB,
+                candidates,
+            },
+            Op::Advance,
+        ];
+        let activated = activated.buffer;
+        m.buffers.retain(|&buffer| buffer != activated);
+        Model {
+            ops,
+            step,
+            pages,
+            activated,
+            buffers: m.buffers,
+        }
+    }
+
+    fn program(&self, ops: &[Op], [singles, run, outputs]: [u32; 3]) -> Program {
+        Program {
+            ops: ops.to_vec(),
+            step: Some(self.step),
+            room: Counts {
+                singles,
+                run,
+                outputs,
+            },
+        }
+    }
+
+    /// The kernels of all operations with room for so many singles, rows of a run, and outputs.
+    fn plain(&self, room: [u32; 3]) -> Vec<KernelCall> {
+        lower::plain(&self.program(&self.ops, room))
+    }
+
+    fn gpu(&self, room: [u32; 3]) -> Vec<KernelCall> {
+        lower::gpu(&self.program(&self.ops, room), &ChipConfig::m1())
+    }
+}
+
+fn kernels(calls: &[KernelCall]) -> Vec<KernelId> {
+    calls.iter().map(|call| call.key.kernel).collect()
+}
+
+/// The kernels of a step: `product` for the products of all rows and `logits` for that of the outputs, `attention`, and
+/// `gated` for an activation and what follows.
+fn step_of(
+    product: KernelId,
+    attention: &[KernelId],
+    gated: &[KernelId],
+    logits: KernelId,
+) -> Vec<KernelId> {
+    use KernelId::*;
+    let before = [
+        EmbeddingLookup(F32),
+        RmsNorm,
+        product,
+        product,
+        product,
+        RopeNeoxStore,
+    ];
+    let between = [product, RmsNormResidual, product, product];
+    let after = [GatherRows, RmsNorm, logits, LogitSoftcap];
+    // Choosing the best is the one operation of two kernels.
+    let choice = [ArgmaxPartial, Argmax, AdvanceRows];
+    [&before, attention, &between, gated, &after, &choice].concat()
+}
+
+/// One kernel an operation, and the same ones for any rows.
+#[test]
+fn plain_has_a_kernel_for_each_operation() {
+    let model = Model::new(&mut TwinDevice::new());
+    let gemv = KernelId::Gemv(F32);
+    let attention = [KernelId::FlashAttentionDecode];
+    let expected = step_of(gemv, &attention, &[KernelId::SiluGate, gemv], gemv);
+    assert_eq!(expected.len(), model.ops.len() + 1);
+    for room in [[2, 0, 2], [8, 0, 1], [0, 64, 1], [16, 64, 9]] {
+        assert_eq!(kernels(&model.plain(room)), expected, "{room:?}");
+    }
+}
+
+/// A single row has no use for an activation that all can read.
+#[test]
+fn a_single_row_fuses_gate_and_product() {
+    let model = Model::new(&mut TwinDevice::new());
+    let (gemv, fused) = (KernelId::Gemv(F32), KernelId::GemvSilu(F32));
+    let attention = [KernelId::FlashAttentionDecode];
+    let expected = step_of(gemv, &attention, &[fused], gemv);
+    for room in [[1, 0, 1], [0, 1, 1]] {
+        for calls in [model.plain(room), model.gpu(room)] {
+            assert_eq!(kernels(&calls), expected, "{room:?}");
+            let is_bound = |call: &KernelCall| {
+                let buffers = call.bindings.iter().map(|slice| slice.buffer);
+                buffers.into_iter().any(|buffer| buffer == model.activated)
+            };
+            assert!(!calls.iter().any(is_bound));
+        }
+    }
+    // Not when something else than the next operation reads it, or when a bias follows.
+    let at = model
+        .ops
+        .iter()
+        .position(|op| matches!(op, Op::Gate { .. }));
+    let at = at.expect("there is a gate");
+    let gate = &model.ops[at];
+    let mut with_bias = model.ops[at + 1].clone();
+    if let Op::Product { bias, to, .. } = &mut with_bias {
+        *bias = Some(*to);
+    }
+    let plain = |ops: &[Op]| kernels(&lower::plain(&model.program(ops, [1, 0, 1])));
+    let other = &model.ops[at - 1];
+    assert_eq!(
+        plain(&[gate.clone(), other.clone()]),
+        [KernelId::SiluGate, gemv]
+    );
+    let biased = [KernelId::SiluGate, gemv, KernelId::BiasAdd];
+    assert_eq!(plain(&[gate.clone(), with_bias]), biased);
+}
+
+/// Products follow the number of rows; the logits follow the number of outputs. Singles and run have their own
+/// attention, and a program without one of them has none for it.
+#[test]
+fn a_gpu_chooses_by_the_number_of_rows() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let (few, tile, many) = (GemvBatched(F32), SimdGemmSmall(F32), SimdGemm(F32));
+    let (decode, prefill) = (FlashAttentionDecode, FlashAttentionPrefill);
+    for (room, product, attention, logits) in [
+        ([2, 0, 2], few, &[decode][..], few),
+        ([4, 0, 1], few, &[decode], Gemv(F32)),
+        ([8, 0, 8], tile, &[decode], tile),
+        ([0, 8, 1], tile, &[decode], Gemv(F32)),
+        ([0, 64, 1], many, &[prefill], Gemv(F32)),
+        ([3, 64, 4], many, &[decode, prefill], few),
+        ([16, 64, 17], many, &[decode, prefill], many),
+    ] {
+        let expected = step_of(product, attention, &[SiluGate, product], logits);
+        assert_eq!(kernels(&model.gpu(room)), expected, "{room:?}");
+    }
+}
+
+/// Which rows each kernel works on.
+#[test]
+fn the_number_of_rows_goes_where_it_is_read() {
+    let model = Model::new(&mut TwinDevice::new());
+    let attention = |calls: Vec<KernelCall>| {
+        let of_attention = calls.into_iter().filter(|call| call.label == "attention");
+        of_attention.map(|call| call.row_fields).collect::<Vec<_>>()
+    };
+    let n_rows = |count| RowField::new(offset_of!(AttentionParams, n_rows), count);
+    let first_row = RowField::new(offset_of!(AttentionParams, first_row), Count::Singles);
+    let room = [3, 64, 4];
+    assert_eq!(attention(model.plain(room)), [[n_rows(Count::Rows)]]);
+    let of_run = vec![n_rows(Count::Run), first_row];
+    assert_eq!(
+        attention(model.gpu(room)),
+        [vec![n_rows(Count::Singles)], of_run]
+    );
+    let products = |calls: Vec<KernelCall>| {
+        let products = calls.into_iter().filter(|call| call.label == "product");
+        products.map(|call| call.row_fields).collect::<Vec<_>>()
+    };
+    let m = |count| vec![RowField::new(offset_of!(GEMMParams, M), count)];
+    let expected = [vec![m(Count::Rows); 7], vec![m(Count::Outputs)]].concat();
+    for calls in [model.plain(room), model.gpu(room)] {
+        assert_eq!(products(calls), expected);
+    }
+}
+
+/// What an operation may be asked for besides is a kernel more.
+#[test]
+fn scales_biases_and_rules_are_kernels_of_their_own() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let plain = |op: Op| kernels(&lower::plain(&model.program(&[op], [2, 0, 2])));
+    let mut ops = model.ops.clone();
+    for op in &mut ops {
+        match op {
+            Op::Embed { scale, .. } => *scale = Some(8.0),
+            Op::Product { bias, x, .. } => *bias = Some(*x),
+            Op::Choose { how, .. } => *how = Choose::ByRule,
+            _ => {}
+        }
+    }
+    assert_eq!(
+        plain(ops.remove(0)),
+        [EmbeddingLookup(F32), TemperatureScale]
+    );
+    assert_eq!(plain(ops.remove(1)), [Gemv(F32), BiasAdd]);
+    let choice = ops.iter().find(|op| matches!(op, Op::Choose { .. }));
+    let choice = choice.expect("there is a choice").clone();
+    assert_eq!(plain(choice), [RepetitionPenalty, TopKSelect, GumbelTopK]);
+}
+
+/// Runs parts of the operations, on a device of its own, and returns what all memory holds afterwards: two sequences go
+/// on, a third begins; or only one goes on.
+fn run_parts(parts: &[Range<usize>], is_single: bool) -> Vec<Vec<u8>> {
+    let mut device = TwinDevice::new();
+    let model = Model::new(&mut device);
+    let mut table = RowTable::new(model.step, &[model.pages]);
+    for place in 0..N_SEQUENCES * TABLE_STRIDE {
+        // In any order.
+        let page = (5 * place + 2) % (N_SEQUENCES * TABLE_STRIDE);
+        table.set_page(0, place / TABLE_STRIDE, place % TABLE_STRIDE, Some(page));
+    }
+    table.push_single(Row::at(1, 70), 9);
+    if !is_single {
+        table.push_single(Row::at(0, 3), 31);
+        for position in 0..3 {
+            table.push_run(Row::at(2, position), 40 + position);
+        }
+        table.push_output(4);
+    }
+    let Counts {
+        singles,
+        run,
+        outputs,
+    } = table.counts();
+    for part in parts {
+        let part = model.program(&model.ops[part.clone()], [singles, run, outputs]);
+        let plan = device.load(&part).expect("sizes are right");
+        let step = table.check(1).expect("within its pages");
+        device.run(plan, Some(&step)).expect("runs");
+        // The device has the rows; what comes next must not have them written again.
+        table.submitted(1, part.advances());
+    }
+    let bytes = |&buffer: &Buffer| {
+        let mut bytes = vec![0; buffer.len];
+        device.read(buffer, 0, &mut bytes).expect("it fits");
+        bytes
+    };
+    let rows: &[u8] = bytemuck::cast_slice(table.rows());
+    assert!(bytes(&model.step.rows).starts_with(rows));
+    model.buffers.iter().map(bytes).collect()
+}
+
+/// Every operation is lowered by itself and leaves all that it gives in memory. So a program can be cut anywhere, and
+/// its parts be run one after another, also by different devices: the first wrong operation of one is found so.
+#[test]
+fn a_program_can_be_cut_anywhere() {
+    let n = Model::new(&mut TwinDevice::new()).ops.len();
+    for is_single in [true, false] {
+        let run = |parts: &[Range<usize>]| run_parts(parts, is_single);
+        let whole = run(&[0..n, n..n]);
+        for at in 0..n {
+            assert!(run(&[0..at, at..n]) == whole, "cut before operation {at}");
+            // Planted: an operation that is not run.
+            assert!(run(&[0..at, at + 1..n]) != whole, "without operation {at}");
+        }
+        let each: Vec<Range<usize>> = (0..n).map(|at| at..at + 1).collect();
+        assert!(run(&each) == whole, "operation by operation");
+    }
+}

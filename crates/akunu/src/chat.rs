@@ -1,0 +1,274 @@
+//! Conversations.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use akunu_engine::{
+    CancelFlag, GenerateOptions, Generation, Overflow, Sampling, Session, SuggestedSampling, Watch,
+};
+use akunu_tokenizer::{Message, TokenizerError};
+
+use crate::error::Error;
+use crate::history::{Before, History};
+use crate::reply::{Reply, ReplyStats};
+use crate::turns;
+
+/// How a conversation goes. [`Model::chat_options`](crate::Model::chat_options) has what suits a model.
+#[derive(Clone, Debug)]
+pub struct ChatOptions {
+    /// What the model is told before the conversation.
+    pub system: Option<String>,
+    /// Tokens that it can look back at; `None` for what it was trained for, at most 4096.
+    pub context: Option<u32>,
+    /// At most this many tokens a reply.
+    pub max_tokens: usize,
+    /// How tokens are chosen.
+    pub sampling: Sampling,
+    /// Whether the oldest turns give way when the context is full. Otherwise the reply ends there.
+    pub slides: bool,
+    /// Stops a reply from another thread. It stays set until somebody resets it.
+    pub cancel: CancelFlag,
+}
+
+impl Default for ChatOptions {
+    fn default() -> ChatOptions {
+        ChatOptions {
+            system: None,
+            context: None,
+            max_tokens: 1024,
+            sampling: chat_sampling(&SuggestedSampling::default()),
+            slides: true,
+            cancel: CancelFlag::default(),
+        }
+    }
+}
+
+/// How tokens of a conversation are chosen, for a model that suggests this: with little enough chance that a small
+/// model still says what it knows, and enough that it does not repeat itself. The seed is a [random](random_seed) one.
+pub fn chat_sampling(suggested: &SuggestedSampling) -> Sampling {
+    suggested.over(Sampling {
+        temperature: 0.1,
+        top_k: 40,
+        top_p: 0.95,
+        min_p: 0.1,
+        repetition_penalty: 1.1,
+        seed: random_seed(),
+        ..Sampling::greedy()
+    })
+}
+
+/// A seed that nobody knows before. It has 32 bits, which are easily typed again and safe in JSON.
+pub fn random_seed() -> u64 {
+    RandomState::new().hash_one(0) >> 32
+}
+
+/// A conversation with a model: its messages, and the session that holds them as tokens.
+///
+/// Only what is new since the last reply goes through the model. What cannot be answered was not said: after an error
+/// the conversation is as it was before the question.
+pub struct Chat {
+    session: Session,
+    history: History,
+    options: ChatOptions,
+}
+
+impl Chat {
+    pub(crate) fn new(session: Session, mut options: ChatOptions) -> Chat {
+        let system = options.system.take();
+        let mut chat = Chat {
+            session,
+            history: History::default(),
+            options,
+        };
+        chat.begin(system);
+        chat
+    }
+
+    /// Asks, and returns the reply as pieces of text that come as they are made.
+    pub fn ask(&mut self, question: impl Into<String>) -> Result<Reply<'_>, Error> {
+        self.ask_watched(question, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Chat::ask`], with `watch` told how far the reading of the question is; it may end it with
+    /// [`EngineError::Cancelled`](crate::EngineError::Cancelled).
+    pub fn ask_watched(
+        &mut self,
+        question: impl Into<String>,
+        watch: &mut Watch<'_>,
+    ) -> Result<Reply<'_>, Error> {
+        let before = self.history.before();
+        self.say(Message::new("user", question));
+        self.reply(before, watch)
+    }
+
+    /// Adds a message of any role that the model's template takes, without a reply: what a tool found, or what was said
+    /// elsewhere.
+    pub fn say(&mut self, message: Message) {
+        self.history.messages.push(message);
+    }
+
+    /// The reply to what was said last. [`Chat::ask`] is this after a message of the user.
+    pub fn answer(&mut self) -> Result<Reply<'_>, Error> {
+        let before = self.history.before();
+        self.reply(before, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Takes the last answer back and answers again, with the next seed. If that fails, the answer stays.
+    pub fn regenerate(&mut self) -> Result<Reply<'_>, Error> {
+        self.regenerate_watched(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Chat::regenerate`], with `watch` as in [`Chat::ask_watched`].
+    pub fn regenerate_watched(&mut self, watch: &mut Watch<'_>) -> Result<Reply<'_>, Error> {
+        let before = self.history.take_answer().ok_or(Error::NothingAsked)?;
+        let sampling = &mut self.options.sampling;
+        sampling.seed = sampling.seed.wrapping_add(1);
+        self.reply(before, watch)
+    }
+
+    /// Takes the last question back, with all that followed; returns it.
+    pub fn undo(&mut self) -> Option<Message> {
+        self.history.take_question()
+    }
+
+    /// Begins anew, with this told to the model before.
+    pub fn begin(&mut self, system: Option<String>) {
+        let told = system.map(|text| Message::new("system", text));
+        self.go_on_with(told.into_iter().collect());
+    }
+
+    /// Forgets what was said, but not what the model was told before.
+    pub fn reset(&mut self) {
+        let mut messages = std::mem::take(&mut self.history.messages);
+        messages.retain(|message| message.role == "system");
+        self.go_on_with(messages);
+    }
+
+    /// Goes on as if just this had been said.
+    pub fn go_on_with(&mut self, messages: Vec<Message>) {
+        self.session.clear();
+        self.history = History {
+            messages,
+            ..History::default()
+        };
+    }
+
+    /// All that was said, and what the model was told before.
+    pub fn messages(&self) -> &[Message] {
+        &self.history.messages
+    }
+
+    /// How many of the messages the model does not see any more.
+    pub fn n_forgotten(&self) -> usize {
+        self.history.window.n_forgotten()
+    }
+
+    /// How the next reply is made.
+    pub fn options(&self) -> &ChatOptions {
+        &self.options
+    }
+
+    /// The same, to be changed: `max_tokens`, `sampling`, `slides` and `cancel` hold from the next reply on.
+    pub fn options_mut(&mut self) -> &mut ChatOptions {
+        &mut self.options
+    }
+
+    /// The session that holds the conversation as tokens.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// What the last reply took.
+    pub fn last(&self) -> Option<&ReplyStats> {
+        self.history.last.as_ref()
+    }
+
+    fn reply(&mut self, before: Before, watch: &mut Watch<'_>) -> Result<Reply<'_>, Error> {
+        let started = self
+            .options
+            .start(&mut self.session, &mut self.history, watch);
+        match started {
+            Ok((generation, stats)) => Ok(Reply::new(generation, &mut self.history, before, stats)),
+            Err(error) => {
+                self.history.restore(before);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl ChatOptions {
+    /// Reads what the model sees of a conversation, and begins to reply.
+    fn start<'s>(
+        &self,
+        session: &'s mut Session,
+        history: &mut History,
+        watch: &mut Watch<'_>,
+    ) -> Result<(Generation<&'s mut Session>, ReplyStats), Error> {
+        let ids = self.prompt(session, history)?;
+        let begin = Instant::now();
+        let prompt = session.feed_watched(&ids, &mut |reading| match self.cancel.is_set() {
+            true => ControlFlow::Break(()),
+            false => watch(reading),
+        })?;
+        let stats = ReplyStats {
+            prompt,
+            tokens: 0,
+            seed: self.sampling.seed,
+            reading: begin.elapsed(),
+            first: Duration::ZERO,
+            rest: Duration::ZERO,
+            stop: None,
+        };
+        let context = session.context() as usize;
+        let options = GenerateOptions {
+            max_tokens: self.max_tokens,
+            sampling: self.sampling,
+            stop: turns::stops(session.model()),
+            // A reply may be longer than what the question leaves: then its own beginning gives way.
+            overflow: match self.slides && ids.len() <= context / 2 {
+                true => Overflow::Shift { keep: ids.len() },
+                false => Overflow::Stop,
+            },
+            cancel: self.cancel.clone(),
+            ..GenerateOptions::default()
+        };
+        Ok((session.generate(options)?, stats))
+    }
+
+    /// A conversation as tokens, without what has to be forgotten.
+    fn prompt(&self, session: &Session, history: &mut History) -> Result<Vec<u32>, TokenizerError> {
+        let encode = |messages: &[Message]| turns::encode(session.model(), messages);
+        if !self.slides {
+            return encode(&history.messages);
+        }
+        let context = session.context() as usize;
+        let room = context - self.max_tokens.min(context / 2);
+        history.window.fit(&history.messages, room, encode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A server keeps conversations where it likes.
+    #[test]
+    fn a_chat_can_be_kept_and_moved() {
+        fn can_be<T: Send + 'static>() {}
+        can_be::<Chat>();
+        can_be::<crate::Model>();
+    }
+
+    #[test]
+    fn what_a_model_suggests_holds_and_the_seed_is_another_each_time() {
+        let suggested = SuggestedSampling {
+            top_k: Some(20),
+            ..SuggestedSampling::default()
+        };
+        let one = chat_sampling(&suggested);
+        assert_eq!((one.top_k, one.temperature), (20, 0.1));
+        assert_ne!(one.seed, chat_sampling(&suggested).seed);
+    }
+}

@@ -1,0 +1,29 @@
+//! Why something could not be done.
+
+use akunu_cpu::CpuError;
+use akunu_engine::EngineError;
+use akunu_tokenizer::TokenizerError;
+
+/// An error, in one sentence.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The model cannot be opened, or the engine cannot go on.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The CPU device cannot be made.
+    #[error(transparent)]
+    Cpu(#[from] CpuError),
+    /// Metal was asked for where there is none.
+    #[error("this machine has no Metal device, which only Macs have")]
+    NoMetal,
+    /// An answer is wanted, and nobody has asked anything.
+    #[error("there is no question to answer")]
+    NothingAsked,
+}
+
+impl From<TokenizerError> for Error {
+    fn from(error: TokenizerError) -> Error {
+        Error::Engine(error.into())
+    }
+}

@@ -1,0 +1,103 @@
+//! What was said in a conversation, and the way back from what could not be answered.
+
+use akunu_tokenizer::Message;
+
+use crate::reply::ReplyStats;
+use crate::window::Window;
+
+/// What was said.
+#[derive(Default)]
+pub(crate) struct History {
+    /// All messages, and what the model was told before.
+    pub messages: Vec<Message>,
+    /// What the model sees of them.
+    pub window: Window,
+    /// What the last reply took.
+    pub last: Option<ReplyStats>,
+}
+
+/// A conversation as it was before a question.
+pub(crate) struct Before {
+    /// Messages that stay.
+    n_kept: usize,
+    /// Messages that come back.
+    removed: Vec<Message>,
+    window: Window,
+}
+
+impl History {
+    /// The way back to the present.
+    pub fn before(&self) -> Before {
+        Before {
+            n_kept: self.messages.len(),
+            removed: Vec::new(),
+            window: self.window,
+        }
+    }
+
+    /// Takes back what answers the last question; returns the way back to it, or `None` when nothing was asked.
+    pub fn take_answer(&mut self) -> Option<Before> {
+        let is_asked = |message: &Message| message.role != "assistant" && message.role != "system";
+        let n_kept = self.messages.iter().rposition(is_asked)? + 1;
+        let before = Before {
+            n_kept,
+            removed: self.messages.split_off(n_kept),
+            window: self.window,
+        };
+        self.window.look_again();
+        Some(before)
+    }
+
+    /// Takes the last question back, with all that followed; returns it.
+    pub fn take_question(&mut self) -> Option<Message> {
+        let is_question = |message: &Message| message.role == "user";
+        let at = self.messages.iter().rposition(is_question)?;
+        self.window.look_again();
+        self.messages.drain(at..).next()
+    }
+
+    /// Goes back: what could not be answered was not said.
+    pub fn restore(&mut self, before: Before) {
+        self.messages.truncate(before.n_kept);
+        self.messages.extend(before.removed);
+        self.window = before.window;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(roles: &[&str]) -> History {
+        let messages = roles.iter().zip(0..);
+        History {
+            messages: messages
+                .map(|(role, n)| Message::new(*role, n.to_string()))
+                .collect(),
+            ..History::default()
+        }
+    }
+
+    /// An answer after a tool's result is one to the result: the call stays.
+    #[test]
+    fn an_answer_is_taken_back_and_restored() {
+        let mut talk = history(&["system", "user", "assistant", "tool", "assistant"]);
+        let all = talk.messages.clone();
+        let before = talk.take_answer().expect("something was asked");
+        assert_eq!(talk.messages, all[..4]);
+        talk.messages
+            .push(Message::new("assistant", "half of an ans"));
+        talk.restore(before);
+        assert_eq!(talk.messages, all);
+        assert!(history(&["system", "assistant"]).take_answer().is_none());
+    }
+
+    #[test]
+    fn a_question_is_taken_back_with_all_that_followed() {
+        let mut talk = history(&["user", "assistant", "user", "assistant", "tool"]);
+        let question = talk.take_question().expect("a question");
+        assert_eq!((question.content, talk.messages.len()), ("2".into(), 2));
+        talk.take_question().expect("another");
+        assert!(talk.take_question().is_none() && talk.messages.is_empty());
+    }
+}

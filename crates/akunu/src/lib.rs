@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+mod chat;
+mod device;
+mod embed;
+mod error;
+mod history;
+mod model;
+mod reply;
+mod turns;
+mod window;
+
+pub use akunu_cpu::{CpuError, CpuOptions, Isa};
+pub use akunu_engine::{
+    Batch, BatchEvent, CancelFlag, EngineError, Fed, GenerateOptions, Generation, JoinError,
+    KvFormat, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId,
+    Session, SessionOptions, StopReason, SuggestedSampling, Token, Watch,
+};
+pub use akunu_tokenizer::{EncodeOptions, Message, PromptPart, Tokenizer, TokenizerError};
+pub use chat::{Chat, ChatOptions, chat_sampling, random_seed};
+pub use device::Device;
+pub use error::Error;
+pub use model::Model;
+pub use reply::{Reply, ReplyStats};

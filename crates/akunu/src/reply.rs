@@ -1,0 +1,136 @@
+//! The reply to a question, as it comes.
+
+use std::time::{Duration, Instant};
+
+use akunu_engine::{Fed, Generation, Session, StopReason};
+use akunu_tokenizer::Message;
+
+use crate::error::Error;
+use crate::history::{Before, History};
+
+/// A reply: an iterator of pieces of text.
+///
+/// What was taken of it when it is dropped is the answer that the conversation remembers. After an error the
+/// conversation is as it was before the question.
+pub struct Reply<'c> {
+    generation: Generation<&'c mut Session>,
+    history: &'c mut History,
+    /// `None` once the reply is in the history.
+    before: Option<Before>,
+    text: String,
+    stats: ReplyStats,
+    /// When the question was read, and then when the first token came.
+    since: Instant,
+    has_failed: bool,
+}
+
+/// What a reply took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyStats {
+    /// Tokens of the conversation before the reply: those that were known already, and those that were read.
+    pub prompt: Fed,
+    /// Tokens of the reply.
+    pub tokens: usize,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// Reading what was new of the conversation.
+    pub reading: Duration,
+    /// From there to the first token.
+    pub first: Duration,
+    /// From there to the end.
+    pub rest: Duration,
+    /// Why it ended; `None` when it was not taken to its end.
+    pub stop: Option<StopReason>,
+}
+
+impl<'c> Reply<'c> {
+    pub(crate) fn new(
+        generation: Generation<&'c mut Session>,
+        history: &'c mut History,
+        before: Before,
+        stats: ReplyStats,
+    ) -> Reply<'c> {
+        Reply {
+            generation,
+            history,
+            before: Some(before),
+            text: String::new(),
+            stats,
+            since: Instant::now(),
+            has_failed: false,
+        }
+    }
+
+    /// What has come so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Why it ended; `None` while it goes on.
+    pub fn stop(&self) -> Option<StopReason> {
+        self.generation.stop()
+    }
+
+    /// How many of the messages the model did not see: the context does not hold them.
+    pub fn n_forgotten(&self) -> usize {
+        self.history.window.n_forgotten()
+    }
+
+    /// Ends it; returns what it took.
+    pub fn finish(mut self) -> ReplyStats {
+        self.conclude();
+        self.stats
+    }
+
+    /// The next piece, or `None` at the end.
+    fn advance(&mut self) -> Result<Option<String>, Error> {
+        for token in self.generation.by_ref() {
+            let text = token?.text;
+            if self.stats.tokens == 0 {
+                self.stats.first = self.since.elapsed();
+                self.since = Instant::now();
+            }
+            self.stats.tokens += 1;
+            if !text.is_empty() {
+                return Ok(Some(text));
+            }
+        }
+        let tail = self.generation.tail();
+        Ok((!tail.is_empty()).then_some(tail))
+    }
+
+    /// Writes it into the history, once.
+    fn conclude(&mut self) {
+        let Some(before) = self.before.take() else {
+            return;
+        };
+        if self.has_failed {
+            self.history.restore(before);
+            return;
+        }
+        self.stats.rest = self.since.elapsed();
+        self.stats.stop = self.generation.stop();
+        let answer = Message::new("assistant", self.text.trim());
+        self.history.messages.push(answer);
+        self.history.last = Some(self.stats);
+    }
+}
+
+impl Iterator for Reply<'_> {
+    type Item = Result<String, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.advance();
+        match &next {
+            Ok(piece) => self.text.extend(piece.as_deref()),
+            Err(_) => self.has_failed = true,
+        }
+        next.transpose()
+    }
+}
+
+impl Drop for Reply<'_> {
+    fn drop(&mut self) {
+        self.conclude();
+    }
+}

@@ -1,0 +1,15 @@
+// The rows of a step: one for each token, in device memory.
+#pragma once
+
+#include <metal_stdlib>
+
+#include "ShaderTypes.h"
+
+using namespace metal;
+
+// The flag of a row that takes part. An idle row names nothing that may be looked at.
+constant constexpr uint ROW_ACTIVE = 1;
+
+inline bool is_active(device const Row &row) {
+    return (row.flags & ROW_ACTIVE) != 0;
+}
