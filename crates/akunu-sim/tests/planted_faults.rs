@@ -94,8 +94,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a tile that reads beyond the last key",
         file: "include/attention_tile.h",
-        right: "first + min(i, n_keys - 1) * head_dim",
-        wrong: "first + i * head_dim",
+        right: "first.after(min(i, n_keys - 1), head_dim)",
+        wrong: "first.after(i, head_dim)",
         kernel: "flash_attention_prefill_f16",
     },
     Fault {
