@@ -67,16 +67,17 @@ impl Machine {
 
     /// One step: every part that can go on does so. An error is one that all parts of the step share.
     pub fn step(&mut self, parts: &mut [Part]) -> Result<(), EngineError> {
-        if let Some(started) = self.started.take() {
-            return self.finish(started, parts);
-        }
-        for part in parts.iter_mut() {
-            part.prepare();
-        }
         let Some(first) = parts.first() else {
             return Ok(());
         };
         let model = first.session.model().clone();
+        if let Some(started) = self.started.take() {
+            return self.finish(&mut model.runtime(), started, parts);
+        }
+        for part in parts.iter_mut() {
+            part.prepare();
+        }
+        // Nobody else may step before what was chosen is read: the record of choices is one for all.
         let mut runtime = model.runtime();
         let (roles, n) = self.reserve(&mut runtime, parts)?;
         if roles.iter().all(|role| *role == Role::Idle) {
@@ -88,8 +89,7 @@ impl Machine {
             return mixed_step(&mut runtime, parts, &roles);
         }
         let started = self.start(&mut runtime, parts, &roles, n)?;
-        drop(runtime);
-        self.finish(started, parts)
+        self.finish(&mut runtime, started, parts)
     }
 
     /// Waits for what was started, if anything: nobody wants it any more.
@@ -183,25 +183,25 @@ impl Machine {
     }
 
     /// Waits for a chain and hands its tokens to their sequences.
-    fn finish(&mut self, started: Started, parts: &mut [Part]) -> Result<(), EngineError> {
+    fn finish(
+        &mut self,
+        runtime: &mut Runtime,
+        started: Started,
+        parts: &mut [Part],
+    ) -> Result<(), EngineError> {
         let Started {
             ticket,
             n,
             start,
             begin,
         } = started;
-        let Some(first) = parts.first() else {
-            return Ok(());
-        };
-        let model = first.session.model().clone();
-        let mut runtime = model.runtime();
         runtime.wait(ticket).inspect_err(|_| self.our_step = None)?;
         for (row, part) in parts.iter_mut().filter(|part| part.is_single()).enumerate() {
             let chosen = runtime.read_chain(row, start, n)?;
-            part.take(&mut runtime, &chosen, row);
+            part.take(runtime, &chosen, row);
         }
         self.adapt(n, begin.elapsed());
-        self.start_ahead(&mut runtime, parts)
+        self.start_ahead(runtime, parts)
     }
 
     /// Lets a device that can do so compute the next tokens while these are handed out.

@@ -211,3 +211,24 @@ fn sessions_and_generations_travel_between_threads() {
     assert_eq!(ids, wanted);
     assert_eq!(session.tokens(), [prompt(9, 1), wanted].concat());
 }
+
+/// Two threads that generate with one model at the same time: whoever reads a chain after the other has stepped gets
+/// the other's tokens.
+#[test]
+fn sessions_of_two_threads_do_not_take_each_others_tokens() {
+    let model = load(TINY);
+    let answer = |model: &Model, salt: u32| {
+        let mut session = session(model);
+        session.feed(&prompt(20, salt)).expect("fits");
+        go_on(&mut session, 150, salt.into())
+    };
+    let wanted = [1, 2].map(|salt| answer(&load(TINY), salt));
+    for _ in 0..10 {
+        let threads = [1, 2].map(|salt| {
+            let model = model.clone();
+            std::thread::spawn(move || answer(&model, salt))
+        });
+        let found = threads.map(|thread| thread.join().expect("no panic"));
+        assert_eq!(found, wanted);
+    }
+}
