@@ -19,13 +19,11 @@ mod shortage;
 
 use std::time::{Duration, Instant};
 
-use akunu_kernels::Ticket;
-
 pub(crate) use self::part::{Outcome, Part};
 use self::rows::{Role, how, mixed_step, push_singles};
 use self::shortage::{fail_first, pause_youngest, reserve_all};
 use crate::error::EngineError;
-use crate::runtime::{Kind, MAX_CHAIN, Runtime};
+use crate::runtime::{ChainId, MAX_CHAIN, Runtime};
 use crate::session::Session;
 
 /// A submission should not take longer than this: the caller wants to see text, and the operating
@@ -34,10 +32,8 @@ const TARGET: Duration = Duration::from_millis(60);
 
 /// A chain under way.
 struct Started {
-    ticket: Ticket,
+    chain: ChainId,
     n: u32,
-    /// The place of its first round in the record of choices.
-    start: u32,
     begin: Instant,
 }
 
@@ -96,7 +92,7 @@ impl Machine {
     pub fn abandon(&mut self, session: &Session) {
         if let Some(started) = self.started.take() {
             // An error comes again with the next submission.
-            let _ = session.model().runtime().wait(started.ticket);
+            let _ = session.model().runtime().finish_chain(started.chain);
         }
     }
 
@@ -171,13 +167,11 @@ impl Machine {
         if self.our_step != Some(runtime.last_step()) {
             push_singles(runtime, parts, roles)?;
         }
-        let start = runtime.chain_start();
-        let ticket = runtime.submit(Kind::Chain(how(parts, roles)), n);
-        self.our_step = ticket.is_ok().then(|| runtime.last_step());
+        let chain = runtime.start_chain(how(parts, roles), n);
+        self.our_step = chain.is_ok().then(|| runtime.last_step());
         Ok(Started {
-            ticket: ticket?,
+            chain: chain?,
             n,
-            start,
             begin,
         })
     }
@@ -189,16 +183,12 @@ impl Machine {
         started: Started,
         parts: &mut [Part],
     ) -> Result<(), EngineError> {
-        let Started {
-            ticket,
-            n,
-            start,
-            begin,
-        } = started;
-        runtime.wait(ticket).inspect_err(|_| self.our_step = None)?;
-        for (row, part) in parts.iter_mut().filter(|part| part.is_single()).enumerate() {
-            let chosen = runtime.read_chain(row, start, n)?;
-            part.take(runtime, &chosen, row);
+        let Started { chain, n, begin } = started;
+        let chosen = runtime.finish_chain(chain);
+        let chosen = chosen.inspect_err(|_| self.our_step = None)?;
+        let singles = parts.iter_mut().filter(|part| part.is_single());
+        for ((row, part), chosen) in singles.enumerate().zip(&chosen) {
+            part.take(runtime, chosen, row);
         }
         self.adapt(n, begin.elapsed());
         self.start_ahead(runtime, parts)

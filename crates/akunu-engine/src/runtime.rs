@@ -5,6 +5,7 @@
 //! are given when they are needed and taken from whoever was idle longest, so that idle sequences cost pages and nothing
 //! else.
 
+mod chain;
 mod kind;
 mod memory;
 mod observe;
@@ -14,6 +15,7 @@ mod sizes;
 mod state;
 mod step;
 
+pub(crate) use self::chain::ChainId;
 pub(crate) use self::kind::Kind;
 pub(crate) use self::memory::scratch_bytes;
 pub use self::observe::Observed;

@@ -6,6 +6,8 @@ use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
     EngineError, GenerateOptions, KvFormat, Model, ModelOptions, Sampling, Session, SessionOptions,
 };
+use akunu_kernels::twin_device::TwinDevice;
+use support::watched::{Hooks, Watched};
 use support::{TINY, TinyLlama};
 
 fn load(model: TinyLlama) -> Model {
@@ -231,4 +233,57 @@ fn sessions_of_two_threads_do_not_take_each_others_tokens() {
         let found = threads.map(|thread| thread.join().expect("no panic"));
         assert_eq!(found, wanted);
     }
+}
+
+/// Says that submissions return before they have ended.
+struct Ahead;
+
+impl Hooks for Ahead {
+    fn runs_ahead(&self) -> Option<bool> {
+        Some(true)
+    }
+}
+
+/// Two generations take turns, each with a chain under way while the other steps, and the pool grows meanwhile.
+#[test]
+fn chains_under_way_are_kept_for_their_owners() {
+    let file = TINY.write();
+    let device = Watched::new(TwinDevice::new(), Ahead);
+    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
+    let options = || GenerateOptions {
+        max_tokens: 40,
+        ignore_end: true,
+        ..Default::default()
+    };
+    let fed = |model: &Model, salt| {
+        let mut session = session(model);
+        session.feed(&prompt(20, salt)).expect("fits");
+        session
+    };
+    let alone = load(TINY);
+    let wanted = [1, 2].map(|salt| {
+        let mut session = fed(&alone, salt);
+        let generation = session.generate(options()).expect("fine");
+        generation
+            .map(|token| token.expect("runs").id)
+            .collect::<Vec<_>>()
+    });
+    let mut generations = [1, 2].map(|salt| {
+        let session = fed(&model, salt);
+        session.into_generation(options()).expect("fine")
+    });
+    let mut found = [Vec::new(), Vec::new()];
+    for round in 0..40 {
+        for (generation, found) in generations.iter_mut().zip(&mut found) {
+            found.push(generation.next().expect("a token").expect("runs").id);
+        }
+        if round == 10 {
+            let options = SessionOptions {
+                context: Some(9000),
+                chunk: 600,
+            };
+            model.session(options).expect("memory");
+        }
+    }
+    assert_eq!(found, wanted);
 }

@@ -50,7 +50,7 @@ impl Runtime {
     }
 
     fn grow_pool(&mut self, kind: usize, n_pages: u32) -> Result<(), EngineError> {
-        self.programs.unload_all(self.device.as_mut());
+        self.keep_chain();
         let device = self.device.as_mut();
         self.memory.grow_pages(&self.model, kind, n_pages, device)?;
         self.pools[kind].grow(n_pages);

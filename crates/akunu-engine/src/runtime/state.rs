@@ -1,9 +1,11 @@
 //! The state of a runtime, and how it grows.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use akunu_kernels::{Device, RowTable};
 
+use super::chain::{Chain, ChainId, Chosen};
 use super::kind::Programs;
 use super::memory::Memory;
 use crate::error::EngineError;
@@ -15,6 +17,7 @@ use crate::sequence::Sequence;
 const DEFAULT_ROWS: u32 = 512;
 /// Seats at first.
 const FIRST_SEATS: u32 = 8;
+
 /// Who sits on a seat.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seat {
@@ -38,6 +41,11 @@ pub(crate) struct Runtime {
     pub(super) n_sequences_made: u64,
     /// Counts the steps: who stepped last knows whether the rows are still its own.
     pub(super) step: u64,
+    /// The chain that was started last and has not been read.
+    pub(super) chain: Option<Chain>,
+    /// Chains that were read before their owners asked for them, or why they failed.
+    pub(super) kept_chains: HashMap<ChainId, Result<Chosen, Arc<String>>>,
+    pub(super) n_chains: u64,
     /// Whose logits lie in the first row: the sequence, and how many tokens it had.
     pub(super) logits_of: Option<(u64, usize)>,
 }
@@ -54,6 +62,9 @@ impl Runtime {
             max_positions: None,
             n_sequences_made: 0,
             step: 0,
+            chain: None,
+            kept_chains: HashMap::new(),
+            n_chains: 0,
             logits_of: None,
             memory,
             model,
@@ -119,6 +130,7 @@ impl Runtime {
 
     /// Makes the scratch memory and the tables anew.
     pub(super) fn resize(&mut self, seats: u32, rows: u32) -> Result<(), EngineError> {
+        self.keep_chain();
         let device = self.device.as_mut();
         self.memory.resize(&self.model, seats, rows, device)?;
         self.seats.resize(seats as usize, Seat::default());

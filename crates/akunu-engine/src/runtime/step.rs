@@ -105,6 +105,7 @@ impl Runtime {
 
     /// Begins a step of some sequences, without rows.
     pub fn begin(&mut self, n_sequences: usize) -> Result<(), EngineError> {
+        self.keep_chain();
         if n_sequences > self.seats.len() {
             let seats = n_sequences.next_power_of_two() as u32;
             self.resize(seats, self.memory.step.row_capacity)?;
@@ -244,24 +245,6 @@ impl Runtime {
     pub fn read_tokens(&self, into: &mut [u32]) -> Result<(), EngineError> {
         let bytes = bytemuck::cast_slice_mut(into);
         Ok(self.device.read(self.memory.step.tokens, 0, bytes)?)
-    }
-
-    /// The step from which on the next chain is recorded.
-    pub fn chain_start(&self) -> u32 {
-        self.table.rows().first().map_or(0, |row| row.step)
-    }
-
-    /// What `n` rounds of a chain chose for a row, from the step on at which it began.
-    pub fn read_chain(&self, row: usize, start: u32, n: u32) -> Result<Vec<u32>, EngineError> {
-        let step = &self.memory.step;
-        let mut chosen = vec![0u32; n as usize];
-        for (at, token) in (start..).zip(&mut chosen) {
-            let round = (at % step.max_steps) as usize;
-            let offset = 4 * (round * step.row_capacity as usize + row);
-            let bytes = bytemuck::bytes_of_mut(token);
-            self.device.read(step.chosen, offset, bytes)?;
-        }
-        Ok(chosen)
     }
 
     /// The logits of an output of the last step.

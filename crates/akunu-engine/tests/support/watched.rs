@@ -11,6 +11,10 @@ pub trait Hooks: Send {
     fn memory_limit(&self) -> Option<u64> {
         None
     }
+    /// Whether submissions are made ahead; `None` for what the device says.
+    fn runs_ahead(&self) -> Option<bool> {
+        None
+    }
     /// Before a buffer is made.
     fn allocate(&mut self, _bytes: usize, _label: &str) -> Result<(), DeviceError> {
         Ok(())
@@ -90,7 +94,8 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
         self.get().unload(plan);
     }
     fn runs_ahead(&self) -> bool {
-        self.get().runs_ahead()
+        let said = self.hooks.runs_ahead();
+        said.unwrap_or_else(|| self.get().runs_ahead())
     }
     fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
         let ticket = self.get().submit(plan, step)?;

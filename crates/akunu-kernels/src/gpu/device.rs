@@ -4,7 +4,7 @@ use crate::chip::ChipConfig;
 use crate::device::{Buffer, Device, DeviceError, PlanId, SharedBytes, Ticket};
 use crate::lower;
 use crate::pipeline::{PipelineId, PipelineKey};
-use crate::plan::{self, Dispatch, Plan};
+use crate::plan::{self, Dispatch, Plan, Slice};
 use crate::plans::Plans;
 use crate::program::Program;
 use crate::step::Checked;
@@ -163,6 +163,14 @@ impl<B: Backend> Device for GpuDevice<B> {
     fn read(&self, buffer: Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), DeviceError> {
         self.check_alive()?;
         self.buffers.read(&self.backend, buffer, offset, bytes)
+    }
+
+    /// Waits for everything under way first: it may be writing what is copied.
+    fn copy(&mut self, from: Slice, to: Slice, bytes: usize) -> Result<(), DeviceError> {
+        self.wait_all()?;
+        let mut copied = vec![0; bytes];
+        self.read(from.buffer, from.offset, &mut copied)?;
+        self.write(to.buffer, to.offset, &copied)
     }
 
     /// Waits for the pipelines, and encodes a full step into nothing: what does not fit a pipeline or a buffer is

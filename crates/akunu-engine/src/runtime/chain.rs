@@ -1,0 +1,89 @@
+//! Chains: several rounds of one program in one submission, and what they have chosen.
+//!
+//! The record of choices is one for all sequences. Whoever begins another step while a chain is unread reads it first and
+//! keeps it for its owner.
+
+use std::sync::Arc;
+
+use akunu_kernels::Ticket;
+use akunu_kernels::program::Choose;
+
+use super::kind::Kind;
+use super::state::Runtime;
+use crate::error::EngineError;
+
+/// A chain that was started. No two chains of a model ever have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ChainId(u64);
+
+/// The tokens that a chain has chosen, for each row.
+pub(super) type Chosen = Vec<Vec<u32>>;
+
+/// The chain that was started last and has not been read.
+pub(super) struct Chain {
+    id: ChainId,
+    ticket: Ticket,
+    n_rows: usize,
+    /// The place of its first round in the record.
+    start: u32,
+    n: u32,
+}
+
+impl Runtime {
+    /// Starts `n` rounds of the rows that are there.
+    pub fn start_chain(&mut self, how: Choose, n: u32) -> Result<ChainId, EngineError> {
+        let rows = self.table.rows();
+        let (n_rows, start) = (rows.len(), rows.first().map_or(0, |row| row.step));
+        let ticket = self.submit(Kind::Chain(how), n)?;
+        self.n_chains += 1;
+        let id = ChainId(self.n_chains);
+        self.chain = Some(Chain {
+            id,
+            ticket,
+            n_rows,
+            start,
+            n,
+        });
+        Ok(id)
+    }
+
+    /// What a chain has chosen, once it has ended.
+    pub fn finish_chain(&mut self, id: ChainId) -> Result<Chosen, EngineError> {
+        if let Some(kept) = self.kept_chains.remove(&id) {
+            return kept.map_err(|why| EngineError::Step { why });
+        }
+        match self.chain.take() {
+            Some(chain) if chain.id == id => self.read_chain(&chain),
+            other => {
+                self.chain = other;
+                Err(EngineError::UnknownSequence)
+            }
+        }
+    }
+
+    /// Reads a chain that its owner has not asked for yet, and keeps it.
+    pub(super) fn keep_chain(&mut self) {
+        if let Some(chain) = self.chain.take() {
+            let chosen = self.read_chain(&chain);
+            let chosen = chosen.map_err(|error| Arc::new(error.to_string()));
+            self.kept_chains.insert(chain.id, chosen);
+        }
+    }
+
+    fn read_chain(&mut self, chain: &Chain) -> Result<Chosen, EngineError> {
+        self.wait(chain.ticket)?;
+        let step = &self.memory.step;
+        let mut chosen = vec![vec![0; chain.n as usize]; chain.n_rows];
+        let mut rounds = vec![0u32; chain.n_rows];
+        for at in 0..chain.n {
+            let round = ((chain.start + at) % step.max_steps) as usize;
+            let offset = 4 * round * step.row_capacity as usize;
+            let bytes = bytemuck::cast_slice_mut(&mut rounds);
+            self.device.read(step.chosen, offset, bytes)?;
+            for (chosen, &token) in chosen.iter_mut().zip(&rounds) {
+                chosen[at as usize] = token;
+            }
+        }
+        Ok(chosen)
+    }
+}
