@@ -45,6 +45,25 @@ pub(crate) struct Activations {
     pub activated: Buffer,
 }
 
+impl Activations {
+    /// All of them.
+    pub fn buffers(&self) -> [Buffer; 10] {
+        let Activations {
+            h,
+            x,
+            q,
+            k,
+            v,
+            attention,
+            y,
+            gate,
+            up,
+            activated,
+        } = *self;
+        [h, x, q, k, v, attention, y, gate, up, activated]
+    }
+}
+
 /// Buffers for the rows whose logits are wanted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outputs {

@@ -20,22 +20,27 @@ fn resident() -> u64 {
     kib.expect("a line").parse().expect("a number")
 }
 
-/// A plan kept for each length of a prompt or for each seed would take some 40 KiB a turn, 70 MiB in
-/// all; a buffer that is not given back more.
-#[test]
-fn two_thousand_turns_take_no_memory() {
-    let file = tiny_llama(DType::Q8_0);
+const SMALL: SessionOptions = SessionOptions {
+    context: Some(128),
+    chunk: 64,
+};
+
+fn load() -> Model {
     let options = CpuOptions {
         threads: Some(1),
         ..Default::default()
     };
     let device = CpuDevice::new(options).expect("a CPU");
-    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
-    let options = SessionOptions {
-        context: Some(128),
-        chunk: 64,
-    };
-    let mut session = model.session(options).expect("memory");
+    let file = tiny_llama(DType::Q8_0);
+    Model::load(&file.path, Box::new(device)).expect("a whole model")
+}
+
+/// A plan kept for each length of a prompt or for each seed would take some 40 KiB a turn, 70 MiB in
+/// all; a buffer that is not given back more.
+#[test]
+fn two_thousand_turns_take_no_memory() {
+    let model = load();
+    let mut session = model.session(SMALL).expect("memory");
     let mut warm = 0;
     for turn in 0..TURNS {
         if turn == WARM {
@@ -67,23 +72,13 @@ fn two_thousand_turns_take_no_memory() {
 /// A place that is not used again, or a page that is not given back, would show: 100 bytes a session are 10 MB.
 #[test]
 fn a_hundred_thousand_sessions_take_no_memory() {
-    let file = tiny_llama(DType::Q8_0);
-    let options = CpuOptions {
-        threads: Some(1),
-        ..Default::default()
-    };
-    let device = CpuDevice::new(options).expect("a CPU");
-    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
-    let options = SessionOptions {
-        context: Some(128),
-        chunk: 64,
-    };
+    let model = load();
     let mut warm = 0;
     for n in 0..100_000u32 {
         if n == 2000 {
             warm = resident();
         }
-        let mut session = model.session(options).expect("memory");
+        let mut session = model.session(SMALL).expect("memory");
         // Some of them hold something.
         if n % 500 == 0 {
             let prompt: Vec<u32> = (0..70).map(|i| (i + n / 500) % 256).collect();

@@ -67,8 +67,14 @@ impl Memory {
             let mut maps = Vec::with_capacity(kinds.len());
             for window in kinds {
                 let table_stride = FIRST_SLOTS >> PAGE_SHIFT;
-                let map = page_map(window, seats, table_stride, 0);
-                maps.push(make.map(map)?);
+                maps.push(PageMap {
+                    table: make.words(seats, table_stride, "page table")?,
+                    table_stride,
+                    page_shift: PAGE_SHIFT,
+                    n_pages: 0,
+                    n_sequences: seats,
+                    window,
+                });
             }
             let mut caches = Vec::with_capacity(config.layers.len());
             for layer in &config.layers {
@@ -109,7 +115,7 @@ impl Memory {
             Ok((make.step(seats, rows)?, activations, maps))
         })?;
         self.release_step(device);
-        self.release_activations(device);
+        release(self.activations.buffers(), device);
         self.step = step;
         self.activations = activations;
         self.set_maps(config, maps, device);
@@ -194,36 +200,20 @@ impl Memory {
     /// Bytes of the buffers that every session uses.
     pub fn shared_bytes(&self) -> u64 {
         let caches = self.caches.iter().flat_map(|cache| [cache.k, cache.v]);
-        let a = &self.activations;
-        let scratch = [
-            a.h,
-            a.x,
-            a.q,
-            a.k,
-            a.v,
-            a.attention,
-            a.y,
-            a.gate,
-            a.up,
-            a.activated,
-        ];
+        let scratch = self.activations.buffers();
         caches.chain(scratch).map(|buffer| buffer.len as u64).sum()
     }
 
     pub fn release(&mut self, device: &mut dyn Device) {
         self.release_step(device);
-        self.release_activations(device);
+        release(self.activations.buffers(), device);
         self.release_outputs(device);
-        for map in &self.maps {
-            device.release(map.table);
-        }
-        for cache in &self.caches {
-            device.release(cache.k);
-            device.release(cache.v);
-        }
-        for &buffer in &self.divisor_buffers {
-            device.release(buffer);
-        }
+        release(self.maps.iter().map(|map| map.table), device);
+        release(
+            self.caches.iter().flat_map(|cache| [cache.k, cache.v]),
+            device,
+        );
+        release(self.divisor_buffers.iter().copied(), device);
     }
 
     fn set_maps(&mut self, config: &ModelConfig, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -237,63 +227,21 @@ impl Memory {
 
     fn release_step(&self, device: &mut dyn Device) {
         let step = &self.step;
-        let buffers = [
-            step.rows,
-            step.tokens,
-            step.outputs,
-            step.rules,
-            step.history,
-            step.chosen,
-        ];
-        buffers
-            .into_iter()
-            .for_each(|buffer| device.release(buffer));
-    }
-
-    fn release_activations(&self, device: &mut dyn Device) {
-        let a = &self.activations;
-        let buffers = [
-            a.h,
-            a.x,
-            a.q,
-            a.k,
-            a.v,
-            a.attention,
-            a.y,
-            a.gate,
-            a.up,
-            a.activated,
-        ];
-        buffers
-            .into_iter()
-            .for_each(|buffer| device.release(buffer));
+        let tables = [step.rows, step.tokens, step.outputs];
+        let of_sequences = [step.rules, step.history, step.chosen];
+        release(tables.into_iter().chain(of_sequences), device);
     }
 
     fn release_outputs(&self, device: &mut dyn Device) {
         let o = &self.outputs;
-        let [c0, c1] = o.candidates.values;
-        let [i0, i1] = o.candidates.ids;
-        let buffers = [o.h, o.x, o.logits, c0, c1, i0, i1];
-        buffers
-            .into_iter()
-            .for_each(|buffer| device.release(buffer));
+        let candidates = o.candidates.values.into_iter().chain(o.candidates.ids);
+        release([o.h, o.x, o.logits].into_iter().chain(candidates), device);
     }
 }
 
-fn page_map(window: Option<u32>, n_sequences: u32, table_stride: u32, n_pages: u32) -> PageMap {
-    PageMap {
-        // Made by whoever knows the device.
-        table: Buffer {
-            id: 0,
-            generation: 0,
-            len: 0,
-            writable: false,
-        },
-        table_stride,
-        page_shift: PAGE_SHIFT,
-        n_pages,
-        n_sequences,
-        window,
+fn release(buffers: impl IntoIterator<Item = Buffer>, device: &mut dyn Device) {
+    for buffer in buffers {
+        device.release(buffer);
     }
 }
 
@@ -399,6 +347,7 @@ impl Make<'_> {
         })
     }
 
+    /// A page map with a table of its own.
     fn map(&mut self, map: PageMap) -> Result<PageMap, EngineError> {
         Ok(PageMap {
             table: self.words(map.n_sequences, map.table_stride, "page table")?,
