@@ -15,126 +15,137 @@
 //! them took most of the time that a model takes to load. Here everything is an id (see [`Tokens`] and
 //! [`Merges`]).
 
-use crate::cutter::Cutter;
-use crate::error::TokenizerError;
 use crate::merges::Merges;
-use crate::spelling::{SPACE, character_of, text_of_byte};
+use crate::spelling::{character_of, text_of_byte};
 use crate::tokens::Tokens;
-use crate::vocabulary::{Algorithm, Vocabulary};
 use ahash::AHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-/// The encoder.
+/// The encoder of pieces.
 #[derive(Debug)]
 pub(crate) struct Bpe {
-    cutter: Cutter,
     tokens: Tokens,
     merges: Merges,
-    alphabet: Alphabet,
-    /// The tokens of the 256 bytes, where they have one.
+    rules: BpeRules,
+    /// The tokens of the 256 bytes, where they have one and the alphabet uses them.
     bytes: Box<[Option<u32>; 256]>,
+}
+
+/// What a vocabulary says besides its tokens and merges.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BpeRules {
+    pub alphabet: Alphabet,
     /// A piece that is a token as a whole is not merged from its bytes.
-    ignore_merges: bool,
+    pub ignore_merges: bool,
+    /// What stands for a character or byte without a token; without it such are left out.
+    pub unknown: Option<Unknown>,
 }
 
 /// What the first tokens of a piece are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Alphabet {
-    /// Bytes, each spelt as one printable character. A byte without a token is left out.
+pub(crate) enum Alphabet {
+    /// Bytes, each spelt as one printable character.
     Bytes,
-    /// Characters, with `▁` for a space; the bytes `<0x0A>` of a character that is no token. A character
-    /// whose bytes are not all tokens is left out.
+    /// Characters.
     Characters,
+    /// Characters, and the bytes `<0x0A>` of a character that is no token, if all of them are tokens.
+    CharactersOrBytes,
+}
+
+/// The unknown token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    pub id: u32,
+    /// Several unknown characters in a row are one token.
+    pub fuses: bool,
+}
+
+/// The words of a text so far. Words repeat: the tokens of one that was seen before are copied from where they stand.
+#[derive(Debug, Default)]
+pub(crate) struct SeenWords {
+    places: AHashMap<Box<str>, Range<usize>>,
+    chain: Chain,
 }
 
 impl Bpe {
     /// Takes over a vocabulary.
-    pub fn new(vocabulary: Vocabulary) -> Result<Bpe, TokenizerError> {
-        let alphabet = match vocabulary.algorithm {
-            Algorithm::ByteLevelBpe => Alphabet::Bytes,
-            _ => Alphabet::Characters,
-        };
-        let tokens = vocabulary.tokens;
+    pub fn new(tokens: Tokens, merges: Merges, rules: BpeRules) -> Bpe {
         let mut bytes = Box::new([None; 256]);
         for (byte, id) in (0..=u8::MAX).zip(bytes.iter_mut()) {
-            *id = match alphabet {
+            *id = match rules.alphabet {
                 Alphabet::Bytes => tokens.id_of(character_of(byte).to_string()),
-                Alphabet::Characters => tokens.id_of(text_of_byte(byte)),
+                Alphabet::CharactersOrBytes => tokens.id_of(text_of_byte(byte)),
+                Alphabet::Characters => None,
             };
         }
-        Ok(Bpe {
-            cutter: Cutter::new(vocabulary.pre)?,
+        Bpe {
             tokens,
-            merges: vocabulary.merges,
-            alphabet,
+            merges,
+            rules,
             bytes,
-            ignore_merges: vocabulary.pre.ignore_merges,
-        })
-    }
-
-    /// Appends the tokens of `text`.
-    pub fn encode(&self, text: &str, out: &mut Vec<u32>) {
-        match self.alphabet {
-            Alphabet::Bytes => self.encode_pieces(text, out),
-            Alphabet::Characters => {
-                self.encode_pieces(&text.replace(' ', SPACE.encode_utf8(&mut [0; 4])), out);
-            }
         }
     }
 
-    /// Words repeat: the tokens of one that was seen before are copied from where they stand.
-    fn encode_pieces(&self, text: &str, out: &mut Vec<u32>) {
-        let mut seen: AHashMap<&str, Range<usize>> = AHashMap::new();
-        let mut chain = Chain::default();
-        self.cutter.cut(text, &mut |piece| {
-            if let Some(before) = seen.get(piece) {
-                return out.extend_from_within(before.clone());
-            }
-            let start = out.len();
-            match self.whole(piece) {
-                Some(id) => out.push(id),
-                None => {
-                    self.first_tokens(piece, &mut chain);
-                    chain.join_all(&self.merges);
-                    out.extend(chain.ids());
-                }
-            }
-            seen.insert(piece, start..out.len());
-        });
+    /// Appends the tokens of a piece. `seen` belongs to `out` and is empty where that is.
+    pub fn encode(&self, piece: &str, seen: &mut SeenWords, out: &mut Vec<u32>) {
+        if let Some(before) = seen.places.get(piece) {
+            return out.extend_from_within(before.clone());
+        }
+        let start = out.len();
+        if let Some(id) = self.whole(piece) {
+            out.push(id);
+        } else {
+            self.first_tokens(piece, &mut seen.chain);
+            seen.chain.join_all(&self.merges);
+            out.extend(seen.chain.ids());
+        }
+        seen.places.insert(piece.into(), start..out.len());
     }
 
     /// The token that is the whole piece, where merges may be ignored.
     fn whole(&self, piece: &str) -> Option<u32> {
-        if !self.ignore_merges {
+        if !self.rules.ignore_merges {
             return None;
         }
-        match self.alphabet {
-            Alphabet::Bytes => {
-                let spelt: String = piece.bytes().map(character_of).collect();
-                self.tokens.id_of(spelt)
-            }
-            Alphabet::Characters => self.tokens.id_of(piece),
+        if self.rules.alphabet == Alphabet::Bytes {
+            let spelt: String = piece.bytes().map(character_of).collect();
+            self.tokens.id_of(spelt)
+        } else {
+            self.tokens.id_of(piece)
         }
     }
 
     fn first_tokens(&self, piece: &str, chain: &mut Chain) {
         chain.clear();
-        if self.alphabet == Alphabet::Bytes {
-            return self.byte_ids(piece).flatten().for_each(|id| chain.push(id));
+        let mut after_unknown = false;
+        if self.rules.alphabet == Alphabet::Bytes {
+            for id in self.byte_ids(piece) {
+                self.push(id, &mut after_unknown, chain);
+            }
+            return;
         }
         for (start, character) in piece.char_indices() {
             let character = &piece[start..start + character.len_utf8()];
-            match self.tokens.id_of(character) {
-                Some(id) => chain.push(id),
-                None if self.byte_ids(character).all(|id| id.is_some()) => {
-                    let ids = self.byte_ids(character).flatten();
-                    ids.for_each(|id| chain.push(id));
-                }
-                None => {}
+            let id = self.tokens.id_of(character);
+            if id.is_none() && self.byte_ids(character).all(|id| id.is_some()) {
+                let ids = self.byte_ids(character);
+                ids.for_each(|id| self.push(id, &mut after_unknown, chain));
+            } else {
+                self.push(id, &mut after_unknown, chain);
             }
         }
+    }
+
+    /// Appends a token, or what stands for one that is missing.
+    fn push(&self, id: Option<u32>, after_unknown: &mut bool, chain: &mut Chain) {
+        match (id, self.rules.unknown) {
+            (Some(id), _) => chain.push(id),
+            (None, Some(unknown)) if !(*after_unknown && unknown.fuses) => chain.push(unknown.id),
+            (None, _) => {}
+        }
+        *after_unknown = id.is_none();
     }
 
     fn byte_ids(&self, text: &str) -> impl Iterator<Item = Option<u32>> {

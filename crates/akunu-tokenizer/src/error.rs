@@ -161,15 +161,3 @@ pub enum TokenizerError {
         reason: String,
     },
 }
-
-impl TokenizerError {
-    /// Wraps an error of the `tokenizers` crate.
-    pub(crate) fn backend(
-        action: &'static str,
-    ) -> impl FnOnce(Box<dyn std::error::Error + Send + Sync>) -> TokenizerError {
-        move |error| TokenizerError::Backend {
-            action,
-            reason: error.to_string(),
-        }
-    }
-}

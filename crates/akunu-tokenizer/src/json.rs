@@ -1,22 +1,25 @@
 //! Tokenizers from the files beside a safetensors model: `tokenizer.json` and `tokenizer_config.json`.
 
+mod added;
+mod build;
+mod cuts;
 mod encoder;
-mod merges;
+mod file;
 
 use crate::error::TokenizerError;
 use crate::pieces::Pieces;
 use crate::special;
-use crate::spelling::Spelling;
+use crate::spelling::{SPACE_BYTES, Spelling};
 use crate::texts::Texts;
 use crate::tokenizer::{Encoder, Tokenizer};
-use crate::vocabulary::{MAX_TOKENS, SpecialIds, TokenKind};
+use crate::tokens::Tokens;
+use crate::vocabulary::{SpecialIds, TokenKind};
 pub(crate) use encoder::JsonEncoder;
+use file::{AddedToken, File};
 use serde_json::Value;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-use tokenizers::AddedToken;
 
 /// The most bytes of a file that are read. Gemma 3's `tokenizer.json` has 33 million.
 const MAX_FILE_BYTES: u64 = 256 << 20;
@@ -95,54 +98,49 @@ impl Tokenizer {
         config: &TokenizerConfig,
         path: &Path,
     ) -> Result<Tokenizer, TokenizerError> {
-        merges::check(bytes).map_err(|reason| json_error(path, reason))?;
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| json_error(path, format_args!("is not UTF-8: {error}")))?;
-        // `from_bytes` is generic: it would compile all of its JSON readers a second time, into this crate.
-        let mut pipeline: tokenizers::Tokenizer = text
-            .parse()
-            .map_err(|error| json_error(path, format_args!("is not a tokenizer: {error}")))?;
-        // Settings for batches of training texts: a prompt is neither cut off nor filled up.
-        pipeline.with_padding(None);
-        pipeline
-            .with_truncation(None)
-            .map_err(|error| json_error(path, error))?;
-        let (spelling, strips_first_space) =
-            spelling(&pipeline).map_err(|reason| json_error(path, reason))?;
-        make_ends_special(&mut pipeline).map_err(|reason| json_error(path, reason))?;
-        let pieces = spell_all(&pipeline, spelling).map_err(|reason| json_error(path, reason))?;
-        let special = special_ids(&pipeline, config);
-        let end_ids = special::end_of_generation(&special, |text| pipeline.token_to_id(text));
+        Tokenizer::parse(bytes, config).map_err(|reason| json_error(path, reason))
+    }
+
+    fn parse(bytes: &[u8], config: &TokenizerConfig) -> Result<Tokenizer, String> {
+        let text = std::str::from_utf8(bytes).map_err(|error| format!("is not UTF-8: {error}"))?;
+        let mut file: File<'_> =
+            serde_json::from_str(text).map_err(|error| format!("is not a tokenizer: {error}"))?;
+        make_ends_special(&mut file.added_tokens);
+        let (spelling, strips_first_space) = spelling(file.decoder.as_ref())?;
+        let tokens = build::tokens(&file)?;
+        let pieces = spell_all(&tokens, &file.added_tokens, spelling);
+        let id_of = |text: &str| {
+            let mut added = file.added_tokens.iter();
+            let added = added.find(|token| token.content == text).map(|t| t.id);
+            added.or_else(|| tokens.id_of(text))
+        };
+        let special = special_ids(config, id_of);
+        let end_ids = match spelling {
+            Spelling::Words => Vec::new(),
+            _ => special::end_of_generation(&special, id_of),
+        };
+        let encoder = build::encoder(file, tokens)?;
+        encoder.check_ids(pieces.len())?;
         Ok(Tokenizer {
             pieces,
             special,
-            end_ids: match spelling {
-                Spelling::Words => Vec::new(),
-                _ => end_ids,
-            },
+            end_ids,
             strips_first_space,
-            encoder: Encoder::Json(Box::new(JsonEncoder::new(pipeline))),
+            encoder: Encoder::Json(Box::new(encoder)),
             controls: OnceLock::new(),
         })
     }
 }
 
 /// A token that ends answers is a control token, even where the file calls it text.
-fn make_ends_special(pipeline: &mut tokenizers::Tokenizer) -> tokenizers::Result<()> {
-    let added = pipeline.get_added_tokens_decoder().into_values();
-    let ends: Vec<AddedToken> = added
-        .filter(|token| !token.special && special::END_TEXTS.contains(&token.content.as_str()))
-        .map(|token| token.special(true))
-        .collect();
-    match ends.is_empty() {
-        true => Ok(()),
-        false => pipeline.add_special_tokens(ends).map(|_| ()),
+fn make_ends_special(added: &mut [AddedToken]) {
+    for token in added {
+        token.special |= special::END_TEXTS.contains(&token.content.as_str());
     }
 }
 
-fn special_ids(pipeline: &tokenizers::Tokenizer, config: &TokenizerConfig) -> SpecialIds {
-    let named = |text: &Option<String>| pipeline.token_to_id(text.as_deref()?);
-    let id_of = |text: &str| pipeline.token_to_id(text);
+fn special_ids(config: &TokenizerConfig, id_of: impl Fn(&str) -> Option<u32> + Copy) -> SpecialIds {
+    let named = |text: &Option<String>| id_of(text.as_deref()?);
     SpecialIds {
         bos: named(&config.bos_token).or_else(|| id_of("[CLS]")),
         eos: named(&config.eos_token),
@@ -156,11 +154,10 @@ fn special_ids(pipeline: &tokenizers::Tokenizer, config: &TokenizerConfig) -> Sp
 }
 
 /// How the decoder spells tokens, and whether it takes off a first space.
-fn spelling(pipeline: &tokenizers::Tokenizer) -> Result<(Spelling, bool), String> {
-    let decoder = serde_json::to_value(pipeline.get_decoder()).map_err(|e| e.to_string())?;
-    let steps: Vec<&Value> = match decoder.get("decoders").and_then(Value::as_array) {
+fn spelling(decoder: Option<&Value>) -> Result<(Spelling, bool), String> {
+    let steps = match decoder.and_then(|decoder| decoder.get("decoders")?.as_array()) {
         Some(steps) => steps.iter().collect(),
-        None => vec![&decoder],
+        None => Vec::from_iter(decoder),
     };
     let kinds: Vec<&str> = steps
         .iter()
@@ -179,44 +176,47 @@ fn spelling(pipeline: &tokenizers::Tokenizer) -> Result<(Spelling, bool), String
 }
 
 /// The bytes of every token; ids that no token has are empty.
-fn spell_all(pipeline: &tokenizers::Tokenizer, spelling: Spelling) -> Result<Pieces, String> {
-    let vocabulary = pipeline.get_vocab(true);
-    let n_tokens = vocabulary.values().max().map_or(0, |id| *id as usize + 1);
-    if !(1..=MAX_TOKENS).contains(&n_tokens) {
-        return Err(format!(
-            "has {n_tokens} tokens; a vocabulary has 1 to {MAX_TOKENS}"
-        ));
-    }
-    let mut tokens: Vec<(&str, TokenKind)> = vec![("", TokenKind::Unused); n_tokens];
-    for (text, id) in &vocabulary {
-        tokens[*id as usize] = (text, TokenKind::Normal);
-    }
-    let added = pipeline.get_added_tokens_decoder();
-    for (id, token) in &added {
+fn spell_all(tokens: &Tokens, added: &[AddedToken], spelling: Spelling) -> Pieces {
+    let n_tokens = tokens.len();
+    let mut all: Vec<(&[u8], TokenKind)> = tokens
+        .iter()
+        .map(|text| {
+            let is_hole = text.is_empty();
+            (
+                text,
+                if is_hole {
+                    TokenKind::Unused
+                } else {
+                    TokenKind::Normal
+                },
+            )
+        })
+        .collect();
+    for token in added {
         let kind = match (token.special, spelling) {
             (true, _) => TokenKind::Control,
             (false, Spelling::Spaced) => TokenKind::Normal,
             (false, _) => TokenKind::UserDefined,
         };
-        if let Some(slot) = tokens.get_mut(*id as usize) {
-            *slot = (&token.content, kind);
+        if let Some(slot) = all.get_mut(token.id as usize) {
+            *slot = (token.content.as_bytes(), kind);
         }
     }
     let mut texts = Texts::with_capacity(n_tokens);
-    for (text, kind) in &tokens {
+    for (text, kind) in &all {
         match (spelling, kind) {
-            (Spelling::Words, TokenKind::Normal) => match text.strip_prefix("##") {
-                Some(rest) => texts.push(rest.as_bytes()),
-                None => texts.push(format!("▁{text}").as_bytes()),
+            (Spelling::Words, TokenKind::Normal) => match text.strip_prefix(b"##") {
+                Some(rest) => texts.push(rest),
+                None => texts.push(&[SPACE_BYTES, text].concat()),
             },
-            _ => texts.push(text.as_bytes()),
+            _ => texts.push(text),
         }
     }
-    Ok(Pieces {
+    Pieces {
         texts: Arc::new(texts),
-        kinds: tokens.iter().map(|(_, kind)| *kind).collect(),
+        kinds: all.iter().map(|(_, kind)| *kind).collect(),
         spelling,
-    })
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
@@ -225,7 +225,7 @@ fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
         source,
     };
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(io_error)?;
+    let file = std::fs::File::open(path).map_err(io_error)?;
     let mut limited = file.take(MAX_FILE_BYTES + 1);
     limited.read_to_end(&mut bytes).map_err(io_error)?;
     match bytes.len() as u64 > MAX_FILE_BYTES {

@@ -6,10 +6,10 @@
 //! * [`Tokenizer::render`]: the same as [`PromptPart`]s, of which only the template writes control tokens.
 //! * [`Vocabulary`]: what a GGUF file says, checked.
 //!
-//! `tokenizer.json` and WordPiece are pipelines of the `tokenizers` crate. The BPE of GGUF vocabularies is
-//! our own: by scores (SentencePiece) because that crate cannot express it, by merges because that crate's
-//! tables take several times as long to make, and a model is to load in a blink. Model files are not
-//! trusted: a damaged vocabulary is an error that names the entry.
+//! The encoders are our own: BPE by merges and by scores, and WordPiece. The `tokenizers` crate is what they are tested
+//! against; as a dependency it would take a quarter of the time in which the whole program is built, and its tables
+//! of strings most of the time in which a model loads. Model files are not trusted: a damaged vocabulary is an error
+//! that names the entry.
 #![forbid(unsafe_code)]
 
 mod bpe;
@@ -18,6 +18,8 @@ mod error;
 mod json;
 mod marker;
 pub mod merges;
+mod normalizer;
+mod pattern;
 mod pieces;
 pub mod pretokenizer;
 mod prompt;

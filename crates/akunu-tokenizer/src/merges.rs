@@ -1,6 +1,5 @@
 //! The merges of a BPE vocabulary: which two neighbours become one token, and which first.
 
-use crate::error::TokenizerError;
 use crate::table::{Found, Table};
 use crate::tokens::Tokens;
 use ahash::RandomState;
@@ -25,22 +24,27 @@ pub struct Merges {
     hasher: RandomState,
 }
 
+/// A merge that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BadMerge {
+    /// It is not two texts.
+    NoPair { index: usize },
+    /// One of its texts, or both together, is no token.
+    Unknown { index: usize, token: String },
+}
+
 impl Merges {
-    /// Reads `"left right"` for each rank; all three tokens must be known.
+    /// Numbers the pairs, each the texts of two tokens that are one token together; `None` stands for what is no pair.
     pub(crate) fn read<'a>(
-        texts: impl ExactSizeIterator<Item = &'a [u8]>,
+        pairs: impl ExactSizeIterator<Item = Option<(&'a [u8], &'a [u8])>>,
         tokens: &Tokens,
-    ) -> Result<Merges, TokenizerError> {
-        let mut by_rank: Vec<Merge> = Vec::with_capacity(texts.len());
-        for (index, text) in texts.enumerate() {
-            let (left, right) = split(text).ok_or_else(|| TokenizerError::MalformedMerge {
-                index,
-                merge: String::from_utf8_lossy(text).into_owned(),
-            })?;
+    ) -> Result<Merges, BadMerge> {
+        let mut by_rank: Vec<Merge> = Vec::with_capacity(pairs.len());
+        for (index, pair) in pairs.enumerate() {
+            let (left, right) = pair.ok_or(BadMerge::NoPair { index })?;
             let id_of = |token: &[u8]| {
-                let unknown = || TokenizerError::UnknownMergeToken {
+                let unknown = || BadMerge::Unknown {
                     index,
-                    merge: String::from_utf8_lossy(text).into_owned(),
                     token: String::from_utf8_lossy(token).into_owned(),
                 };
                 tokens.id_of(token).ok_or_else(unknown)
@@ -51,9 +55,10 @@ impl Merges {
             by_rank.push(Merge {
                 left: id_of(left)?,
                 right: id_of(right)?,
-                joined: match is_next {
-                    true => next,
-                    false => id_of(&[left, right].concat())?,
+                joined: if is_next {
+                    next
+                } else {
+                    id_of(&[left, right].concat())?
                 },
             });
         }
@@ -117,8 +122,8 @@ fn hash(hasher: &RandomState, (left, right): (u32, u32)) -> u64 {
     hasher.hash_one(u64::from(left) << 32 | u64::from(right))
 }
 
-/// `"left right"`. A merge may itself begin with a space, so the search begins after the first byte.
-fn split(merge: &[u8]) -> Option<(&[u8], &[u8])> {
+/// `"left right"` as a GGUF file has it. A merge may itself begin with a space, so the search begins after the first byte.
+pub(crate) fn split(merge: &[u8]) -> Option<(&[u8], &[u8])> {
     let space = 1 + merge.get(1..)?.iter().position(|byte| *byte == b' ')?;
     let (left, right) = (merge.get(..space)?, merge.get(space + 1..)?);
     (!right.is_empty()).then_some((left, right))
@@ -130,7 +135,7 @@ mod tests {
     use crate::tokens::tests::tokens;
 
     fn read(texts: &[&str], tokens: &Tokens) -> Merges {
-        Merges::read(texts.iter().map(|text| text.as_bytes()), tokens).unwrap()
+        Merges::read(texts.iter().map(|text| split(text.as_bytes())), tokens).unwrap()
     }
 
     #[test]

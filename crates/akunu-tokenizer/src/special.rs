@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The most bytes that all special tokens of a vocabulary may have. Gemma's have some 80,000.
-const MAX_SPECIAL_BYTES: usize = 1 << 24;
+pub(crate) const MAX_SPECIAL_BYTES: usize = 1 << 24;
 
 /// Texts of tokens that end an answer, whatever the file says about them. Many files name only one
 /// end token, while the model was trained to end its turn with another, and some files mark such a

@@ -1,9 +1,11 @@
 //! The public type: one tokenizer, whatever file it came from.
 
-use crate::bpe::Bpe;
+use crate::bpe::{Alphabet, Bpe, BpeRules, SeenWords};
+use crate::cutter::Cutter;
 use crate::error::TokenizerError;
 use crate::json::JsonEncoder;
 use crate::marker::Controls;
+use crate::normalizer::{BertNormalizer, Normalizer};
 use crate::pieces::Pieces;
 use crate::prompt::PromptPart;
 use crate::sentencepiece::SentencePiece;
@@ -11,8 +13,9 @@ use crate::special::{self, Fragment, Splitter};
 use crate::spelling::{SPACE, Spelling};
 use crate::stream::DecodeStream;
 use crate::vocabulary::{Algorithm, SpecialIds, Vocabulary};
-use crate::wordpiece;
+use crate::wordpiece::{WordPiece, bert_words};
 use akunu_gguf::Metadata;
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -72,9 +75,17 @@ pub(crate) struct GgufEncoder {
 
 #[derive(Debug)]
 enum Model {
-    Bpe(Bpe),
+    Bpe {
+        cutter: Cutter,
+        pieces: Bpe,
+        /// `▁` stands for spaces.
+        is_spaced: bool,
+    },
     SentencePiece(SentencePiece),
-    WordPiece(Box<tokenizers::Tokenizer>),
+    WordPiece {
+        normalizer: Normalizer,
+        words: WordPiece,
+    },
 }
 
 impl Tokenizer {
@@ -110,8 +121,8 @@ impl Tokenizer {
     /// The ids of a text.
     pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
         match &self.encoder {
-            Encoder::Gguf(encoder) => encoder.encode(text, options),
-            Encoder::Json(encoder) => encoder.encode(text, options),
+            Encoder::Gguf(encoder) => Ok(encoder.encode(text, options)),
+            Encoder::Json(encoder) => Ok(encoder.encode(text, options)),
         }
     }
 
@@ -192,8 +203,8 @@ impl Encoder {
     /// The ids of the parts of a prompt.
     pub(crate) fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
         match self {
-            Encoder::Gguf(encoder) => encoder.encode_parts(parts),
-            Encoder::Json(encoder) => encoder.encode_parts(parts),
+            Encoder::Gguf(encoder) => Ok(encoder.encode_parts(parts)),
+            Encoder::Json(encoder) => Ok(encoder.encode_parts(parts)),
         }
     }
 
@@ -217,84 +228,117 @@ impl GgufEncoder {
             add_space_prefix: vocabulary.add_space_prefix,
             prefix: vocabulary.special.bos.filter(|_| vocabulary.add_bos),
             suffix: last.filter(|_| vocabulary.add_eos),
-            model: match vocabulary.algorithm {
-                Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {
-                    Model::Bpe(Bpe::new(vocabulary)?)
-                }
-                Algorithm::SentencePiece => Model::SentencePiece(SentencePiece::new(vocabulary)?),
-                Algorithm::WordPiece => {
-                    Model::WordPiece(Box::new(wordpiece::pipeline(&vocabulary)?))
-                }
-            },
+            model: Model::new(vocabulary)?,
         })
     }
 
-    fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
+    fn encode(&self, text: &str, options: EncodeOptions) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         ids.extend(self.prefix.filter(|_| options.add_special));
         let fragments = self.splitter.split(text, options.parse_special);
-        self.encode_fragments(fragments, &mut ids)?;
+        self.encode_fragments(fragments, &mut ids);
         ids.extend(self.suffix.filter(|_| options.add_special));
-        Ok(ids)
+        ids
     }
 
-    fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
+    fn encode_parts(&self, parts: &[PromptPart]) -> Vec<u32> {
         let fragments = parts.iter().flat_map(|part| match part {
             PromptPart::Control(id) => vec![Fragment::Token(*id)],
             PromptPart::Text(text) => self.splitter.split(text, false),
         });
         let mut ids = Vec::new();
-        self.encode_fragments(fragments, &mut ids)?;
-        Ok(ids)
+        self.encode_fragments(fragments, &mut ids);
+        ids
     }
 
     fn encode_fragments<'t>(
         &self,
         fragments: impl IntoIterator<Item = Fragment<'t>>,
         ids: &mut Vec<u32>,
-    ) -> Result<(), TokenizerError> {
+    ) {
+        let mut seen = SeenWords::default();
         let mut after_token = true;
         for fragment in fragments {
             match fragment {
                 Fragment::Token(id) => ids.push(id),
-                Fragment::Text(text) => self.encode_text(text, after_token, ids)?,
+                Fragment::Text(text) => {
+                    let prefix = self.add_space_prefix && after_token;
+                    self.model.encode(text, prefix, &mut seen, ids);
+                }
             }
             after_token = matches!(fragment, Fragment::Token(_));
         }
-        Ok(())
+    }
+}
+
+impl Model {
+    fn new(vocabulary: Vocabulary) -> Result<Model, TokenizerError> {
+        Ok(match vocabulary.algorithm {
+            Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => {
+                let is_spaced = vocabulary.algorithm == Algorithm::CharacterBpe;
+                let rules = BpeRules {
+                    alphabet: if is_spaced {
+                        Alphabet::CharactersOrBytes
+                    } else {
+                        Alphabet::Bytes
+                    },
+                    ignore_merges: vocabulary.pre.ignore_merges,
+                    unknown: None,
+                };
+                Model::Bpe {
+                    cutter: Cutter::new(vocabulary.pre)?,
+                    pieces: Bpe::new(vocabulary.tokens, vocabulary.merges, rules),
+                    is_spaced,
+                }
+            }
+            Algorithm::SentencePiece => Model::SentencePiece(SentencePiece::new(vocabulary)?),
+            Algorithm::WordPiece => {
+                let unknown = vocabulary.special.unk;
+                let unknown = unknown.ok_or(TokenizerError::MissingSpecial {
+                    what: "an unknown token",
+                    key: "tokenizer.ggml.unknown_token_id",
+                })?;
+                Model::WordPiece {
+                    normalizer: Normalizer::Bert(BertNormalizer {
+                        clean_text: true,
+                        handle_chinese_chars: true,
+                        strip_accents: vocabulary.strip_accents,
+                        lowercase: vocabulary.lowercase,
+                    }),
+                    words: WordPiece::from_gguf(&vocabulary, unknown),
+                }
+            }
+        })
     }
 
-    /// Text without special tokens; `after_token` when it begins the whole or follows one.
-    fn encode_text(
-        &self,
-        text: &str,
-        after_token: bool,
-        ids: &mut Vec<u32>,
-    ) -> Result<(), TokenizerError> {
-        match &self.model {
+    /// Appends the tokens of a text without special tokens; `prefix` puts a space before it.
+    fn encode(&self, text: &str, prefix: bool, seen: &mut SeenWords, ids: &mut Vec<u32>) {
+        match self {
             Model::SentencePiece(model) => {
                 let mut spaced = String::with_capacity(text.len() + text.len() / 4);
-                if self.add_space_prefix && after_token {
+                if prefix {
                     spaced.push(SPACE);
                 }
                 let escaped = text.chars().map(|c| if c == ' ' { SPACE } else { c });
                 spaced.extend(escaped);
                 model.encode(&spaced, ids);
             }
-            Model::Bpe(model) => model.encode(text, ids),
-            Model::WordPiece(pipeline) => ids.extend(run(pipeline, text, false)?),
+            Model::Bpe {
+                cutter,
+                pieces,
+                is_spaced,
+            } => {
+                let text = if *is_spaced {
+                    Cow::Owned(text.replace(' ', SPACE.encode_utf8(&mut [0; 4])))
+                } else {
+                    Cow::Borrowed(text)
+                };
+                cutter.cut(&text, &mut |piece| pieces.encode(piece, seen, ids));
+            }
+            Model::WordPiece { normalizer, words } => {
+                let text = normalizer.run(Cow::Borrowed(text));
+                bert_words(&text, &mut |word| words.encode(word, ids));
+            }
         }
-        Ok(())
     }
-}
-
-pub(crate) fn run(
-    pipeline: &tokenizers::Tokenizer,
-    text: &str,
-    add_special: bool,
-) -> Result<Vec<u32>, TokenizerError> {
-    let encoding = pipeline
-        .encode_fast(text, add_special)
-        .map_err(TokenizerError::backend("used"))?;
-    Ok(encoding.get_ids().to_vec())
 }

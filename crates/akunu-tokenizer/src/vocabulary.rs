@@ -4,7 +4,7 @@
 //! text, and every merge makes one known token of two.
 
 use crate::error::TokenizerError;
-use crate::merges::Merges;
+use crate::merges::{self, BadMerge, Merges};
 use crate::pretokenizer::{self, PreTokenizer};
 use crate::special::END_TEXTS;
 use crate::tokens::Tokens;
@@ -285,7 +285,21 @@ fn read_merges(metadata: &Metadata, tokens: &Tokens) -> Result<Merges, Tokenizer
     let merges = metadata
         .byte_strings(key)?
         .ok_or_else(|| metadata.missing(key))?;
-    Merges::read(merges, tokens)
+    let text_of = |index: usize| {
+        let text = merges.clone().nth(index).unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    };
+    Merges::read(merges.clone().map(merges::split), tokens).map_err(|bad| match bad {
+        BadMerge::NoPair { index } => TokenizerError::MalformedMerge {
+            index,
+            merge: text_of(index),
+        },
+        BadMerge::Unknown { index, token } => TokenizerError::UnknownMergeToken {
+            index,
+            merge: text_of(index),
+            token,
+        },
+    })
 }
 
 fn read_special(

@@ -44,7 +44,7 @@ fn the_small_file_works() {
     assert_eq!(tokenizer.decode(&[2, 3, 0]), "aba");
 }
 
-/// A byte that is no UTF-8, in a part of the file that our own check of the merges passes over.
+/// A byte that is no UTF-8, in a part of the file that nobody reads.
 #[test]
 fn a_byte_that_is_no_text_is_refused() {
     let (head, tail) = GOOD.split_at(GOOD.find("1.0").unwrap());
@@ -65,6 +65,13 @@ fn damaged_files_are_refused() {
     refused(&GOOD.replace("\"a b\"", "7"));
     refused(&GOOD.replace("\"ab\": 2", "\"ab\": -2"));
     refused(&GOOD.replace("\"ab\": 2", "\"ab\": 4294967295"));
+    refused(&GOOD.replace("\"ab\": 2", "\"ab\": 1"));
+    refused(&GOOD.replace("\"ab\": 2", "\"ab\": 16000000"));
+    refused(&GOOD.replace("\"id\": 3", "\"id\": 16000000"));
+    refused(&GOOD.replace(
+        "\"post_processor\": null",
+        r#""post_processor": {"type": "BertProcessing", "sep": ["x", 9], "cls": ["a", 0]}"#,
+    ));
     refused(&GOOD.replace("\"type\": \"BPE\"", "\"type\": \"Martian\""));
     refused(&GOOD.replace(
         "\"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true}",

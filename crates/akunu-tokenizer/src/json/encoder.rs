@@ -1,100 +1,121 @@
-//! Encoding with a whole `tokenizer.json`: the `tokenizers` crate does everything.
+//! Encoding as a `tokenizer.json` says.
+//!
+//! ```text
+//! text → cut out added tokens → normalize → cut out normalized added tokens → cut into pieces → tokens of each piece
+//!      → tokens around the whole
+//! ```
 
+use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::OnceLock;
 
-use tokenizers::pre_tokenizers::metaspace::PrependScheme;
-use tokenizers::{
-    NormalizerWrapper, OffsetReferential, OffsetType, PreTokenizerWrapper, Tokenizer as Pipeline,
-};
-
-use crate::error::TokenizerError;
+use super::added::Added;
+use super::cuts::{Cut, cut};
+use crate::bpe::{Bpe, SeenWords};
+use crate::normalizer::Normalizer;
 use crate::prompt::PromptPart;
-use crate::tokenizer::{EncodeOptions, run};
+use crate::tokenizer::EncodeOptions;
+use crate::wordpiece::WordPiece;
 
-/// A `tokenizer.json`. The variants of its pipeline are made when they are first needed.
+/// A whole `tokenizer.json`.
 #[derive(Debug)]
 pub(crate) struct JsonEncoder {
-    pipeline: Pipeline,
-    /// Blind for special tokens.
-    without_special: OnceLock<Pipeline>,
-    /// The same for text that is not the beginning of the whole.
-    inner: OnceLock<Pipeline>,
+    pub(super) added: Added,
+    pub(super) normalizer: Normalizer,
+    pub(super) cuts: Vec<Cut>,
+    pub(super) model: PieceModel,
+    /// Ids before and after a text when special tokens are asked for.
+    pub(super) around: Around,
+}
+
+/// What turns a piece into tokens.
+#[derive(Debug)]
+pub(super) enum PieceModel {
+    Bpe(Bpe),
+    WordPiece(WordPiece),
+}
+
+/// Ids around a text.
+#[derive(Debug, Default)]
+pub(super) struct Around {
+    pub before: Vec<u32>,
+    pub after: Vec<u32>,
 }
 
 impl JsonEncoder {
-    pub fn new(pipeline: Pipeline) -> JsonEncoder {
-        JsonEncoder {
-            pipeline,
-            without_special: OnceLock::new(),
-            inner: OnceLock::new(),
+    /// Refuses ids around the text that no token has.
+    pub(super) fn check_ids(&self, n_tokens: usize) -> Result<(), String> {
+        let mut ids = self.around.before.iter().chain(&self.around.after);
+        match ids.find(|id| **id as usize >= n_tokens) {
+            Some(id) => Err(format!(
+                "has a post-processor with the id {id}, but there are {n_tokens} tokens"
+            )),
+            None => Ok(()),
         }
     }
 
-    pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
-        let pipeline = match options.parse_special {
-            true => &self.pipeline,
-            false => self.without_special(),
-        };
-        run(pipeline, text, options.add_special)
+    pub fn encode(&self, text: &str, options: EncodeOptions) -> Vec<u32> {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 2);
+        if options.add_special {
+            ids.extend(&self.around.before);
+        }
+        let mut seen = SeenWords::default();
+        self.encode_text(text, true, options.parse_special, &mut seen, &mut ids);
+        if options.add_special {
+            ids.extend(&self.around.after);
+        }
+        ids
     }
 
-    pub fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
+    pub fn encode_parts(&self, parts: &[PromptPart]) -> Vec<u32> {
         let mut ids = Vec::new();
+        let mut seen = SeenWords::default();
         for (at, part) in parts.iter().enumerate() {
             match part {
                 PromptPart::Control(id) => ids.push(*id),
-                PromptPart::Text(text) if at == 0 => {
-                    ids.extend(run(self.without_special(), text, false)?);
+                PromptPart::Text(text) => {
+                    self.encode_text(text, at == 0, false, &mut seen, &mut ids);
                 }
-                PromptPart::Text(text) => ids.extend(run(self.inner(), text, false)?),
             }
         }
-        Ok(ids)
+        ids
     }
 
     /// The added tokens in a text, and where they stand with the spaces that they swallow.
     pub fn find_special(&self, text: &str) -> Vec<(Range<usize>, u32)> {
-        let added = self.pipeline.get_added_vocabulary();
-        let split = added.extract_and_normalize(None::<&NormalizerWrapper>, text);
-        let splits = split.get_splits(OffsetReferential::Original, OffsetType::Byte);
-        let tokens = splits.into_iter().filter_map(|(_, (start, end), tokens)| {
-            let token = tokens.as_ref()?.first()?;
-            Some((start..end, token.id))
+        self.added.find_all(text)
+    }
+
+    /// Appends the tokens of a text; `begins` where it begins the whole.
+    fn encode_text(
+        &self,
+        text: &str,
+        begins: bool,
+        parse_special: bool,
+        seen: &mut SeenWords,
+        ids: &mut Vec<u32>,
+    ) {
+        let Added { plain, normalized } = &self.added;
+        plain.split(text, parse_special, &mut |(place, id)| {
+            if let Some(id) = id {
+                return ids.push(id);
+            }
+            let begins = begins && place.start == 0;
+            let text = self.normalizer.run(Cow::Borrowed(&text[place]));
+            normalized.split(&text, parse_special, &mut |(place, id)| {
+                if let Some(id) = id {
+                    return ids.push(id);
+                }
+                let begins = begins && place.start == 0;
+                cut(
+                    &self.cuts,
+                    &text[place],
+                    begins,
+                    &mut |piece| match &self.model {
+                        PieceModel::Bpe(bpe) => bpe.encode(piece, seen, ids),
+                        PieceModel::WordPiece(words) => words.encode(piece, ids),
+                    },
+                );
+            });
         });
-        tokens.collect()
-    }
-
-    fn without_special(&self) -> &Pipeline {
-        self.without_special.get_or_init(|| {
-            let mut pipeline = self.pipeline.clone();
-            pipeline.set_encode_special_tokens(true);
-            pipeline
-        })
-    }
-
-    fn inner(&self) -> &Pipeline {
-        self.inner.get_or_init(|| {
-            let mut pipeline = self.without_special().clone();
-            let mut pre_tokenizer = pipeline.get_pre_tokenizer().cloned();
-            pre_tokenizer.iter_mut().for_each(prepend_nothing_at_first);
-            pipeline.with_pre_tokenizer(pre_tokenizer);
-            pipeline
-        })
-    }
-}
-
-/// Some pre-tokenizers put a space before the first text only.
-fn prepend_nothing_at_first(pre_tokenizer: &mut PreTokenizerWrapper) {
-    match pre_tokenizer {
-        PreTokenizerWrapper::Metaspace(spaces)
-            if spaces.get_prepend_scheme() == PrependScheme::First =>
-        {
-            spaces.set_prepend_scheme(PrependScheme::Never);
-        }
-        PreTokenizerWrapper::Sequence(steps) => {
-            steps.as_mut().iter_mut().for_each(prepend_nothing_at_first);
-        }
-        _ => {}
     }
 }
