@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::isa::Isa;
 use crate::memory::Pages;
-use crate::simd::{self, Lanes, prefetch};
+use crate::simd::{self, Lanes, WithLanes, prefetch};
 
 /// What is read to measure the memory: more than any cache holds.
 const BYTES: usize = 1 << 30;
@@ -46,38 +46,43 @@ fn sum(numbers: &[f32]) -> f32 {
     match Isa::detect() {
         // SAFETY: the machine has the instructions.
         #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 => unsafe { simd::avx512::sum(numbers) },
+        Isa::Amx | Isa::Avx512 => unsafe { simd::avx512::run(Sum(numbers)) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { simd::avx2::sum(numbers) },
+        Isa::Avx2 => unsafe { simd::avx2::run(Sum(numbers)) },
         // SAFETY: as above.
         #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { simd::neon::sum(numbers) },
+        Isa::Neon => unsafe { simd::neon::run(Sum(numbers)) },
         _ => numbers.iter().sum(),
     }
 }
 
-/// # Safety
-/// The CPU has the instructions of `L`.
-#[inline(always)]
-pub(crate) unsafe fn sum_lines<L: Lanes>(numbers: &[f32]) -> f32 {
-    const PER_LINE: usize = LINE / size_of::<f32>();
-    const LINES: usize = 4;
-    // SAFETY: all numbers are within the slice.
-    unsafe {
-        let mut sums = [L::splat(0.0); LINES];
-        let blocks = numbers.chunks_exact(LINES * PER_LINE);
-        let rest: f32 = blocks.remainder().iter().sum();
-        for block in blocks {
-            for (line, sum) in sums.iter_mut().enumerate() {
-                let at = block.as_ptr().add(line * PER_LINE);
-                prefetch(at.wrapping_byte_add(AHEAD));
-                for step in 0..PER_LINE / L::N {
-                    *sum = sum.add(L::load(at.add(step * L::N)));
+/// The sum of numbers, with the next lines asked for.
+struct Sum<'a>(&'a [f32]);
+
+impl WithLanes for Sum<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) -> f32 {
+        const PER_LINE: usize = LINE / size_of::<f32>();
+        const LINES: usize = 4;
+        // SAFETY: all numbers are within the slice.
+        unsafe {
+            let mut sums = [L::splat(0.0); LINES];
+            let blocks = self.0.chunks_exact(LINES * PER_LINE);
+            let rest: f32 = blocks.remainder().iter().sum();
+            for block in blocks {
+                for (line, sum) in sums.iter_mut().enumerate() {
+                    let at = block.as_ptr().add(line * PER_LINE);
+                    prefetch(at.wrapping_byte_add(AHEAD));
+                    for step in 0..PER_LINE / L::N {
+                        *sum = sum.add(L::load(at.add(step * L::N)));
+                    }
                 }
             }
+            rest + L::sums(sums).iter().sum::<f32>()
         }
-        rest + L::sums(sums).iter().sum::<f32>()
     }
 }
 

@@ -11,17 +11,18 @@ use akunu_kernels::{
     host_memory, lower,
 };
 
-use crate::call::{Call, Kernel, MAX_BINDINGS, Place};
+use crate::body::kernel;
+use crate::call::{Call, Kernel, MAX_BINDINGS};
 use crate::cores::default_threads;
 use crate::isa::Isa;
 use crate::join;
 use crate::kernel::norm::PrivateRmsNorm;
-use crate::matmul::Panels;
+use crate::matmul::panels::Panels;
 use crate::memory::Buffers;
 use crate::part::Part;
+use crate::place::Place;
 use crate::pool::{MAX_THREADS, ThreadPool};
 use crate::select::select;
-use crate::simd;
 
 /// How the device runs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,7 +167,7 @@ impl Walk<'_> {
                 }
                 is_joined = part.count > 1 && join::joins_next(plan, index, self.isa, &self.counts);
                 let kernel = match is_joined {
-                    true => simd::kernel::<PrivateRmsNorm>(self.isa),
+                    true => kernel::<PrivateRmsNorm>(self.isa),
                     false => self.loaded.kernels[index],
                 };
                 self.dispatch(dispatch, part, kernel);

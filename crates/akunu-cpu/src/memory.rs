@@ -5,7 +5,7 @@ use akunu_kernels::host_buffers::{HostBuffers, HostMemory};
 use akunu_kernels::{Buffer, DeviceError};
 use memmap2::MmapMut;
 
-use crate::call::Place;
+use crate::place::Place;
 
 /// Zeroed pages. They begin at a page, so that every element type is aligned, and none is taken from
 /// the system before it is written to.

@@ -2,13 +2,10 @@
 
 use std::ops::Range;
 
-use akunu_kernels::plan::Slice;
 use bytemuck::{AnyBitPattern, NoUninit};
 
 use crate::barrier::Barrier;
-use crate::kernel::attention::Groups;
-use crate::kernel::rotation::Rotations;
-use crate::matmul::{Activations, Quantised};
+use crate::kept::{Kept, Section};
 use crate::pieces::{self, Pieces, RING, Shares};
 
 /// What the threads of a pool share.
@@ -41,30 +38,19 @@ pub(crate) struct Part<'a> {
     /// The generation of the last dispatch that was divided into pieces, and how many were since the last barrier.
     generation: u32,
     divided: usize,
-    /// What the tiles that all parts share were made of since the last barrier of the plan.
-    #[cfg(target_arch = "x86_64")]
-    pub tiled: Option<crate::matmul::tiled::Tiled>,
-    /// What the activations in the scratch memory were made of since then.
-    pub quantised: Option<Quantised>,
-    /// A vector that every part has computed for itself since the last barrier of the plan, instead of reading it there.
-    pub private: Option<Slice>,
-    /// Its numbers.
-    pub private_numbers: &'a mut Vec<f32>,
+    section: &'a mut Section,
     /// Memory of the thread's own.
     pub scratch: &'a mut Scratch,
-    /// Cosines and sines that were computed last.
-    pub rotations: &'a mut Rotations,
-    /// How the rows of the last attention were grouped.
-    pub groups: &'a mut Groups,
+    /// What its kernels keep.
+    pub kept: &'a mut Kept,
 }
 
 /// What a thread keeps from job to job.
 #[derive(Default)]
 pub(crate) struct Own {
-    private_numbers: Vec<f32>,
+    section: Section,
     scratch: Scratch,
-    rotations: Rotations,
-    groups: Groups,
+    kept: Kept,
 }
 
 impl<'a> Part<'a> {
@@ -75,20 +61,16 @@ impl<'a> Part<'a> {
         own: &'a mut Own,
         generation: u32,
     ) -> Self {
+        own.section.advance();
         Part {
             index,
             count,
             team,
             generation,
             divided: 0,
-            #[cfg(target_arch = "x86_64")]
-            tiled: None,
-            quantised: None,
-            private: None,
-            private_numbers: &mut own.private_numbers,
+            section: &mut own.section,
             scratch: &mut own.scratch,
-            rotations: &mut own.rotations,
-            groups: &mut own.groups,
+            kept: &mut own.kept,
         }
     }
 
@@ -121,13 +103,13 @@ impl<'a> Part<'a> {
 
     /// Waits until all parts are here, between dispatches: what was made of their inputs may be stale then.
     pub fn wait_between_dispatches(&mut self) {
-        #[cfg(target_arch = "x86_64")]
-        {
-            self.tiled = None;
-        }
-        self.quantised = None;
-        self.private = None;
+        self.section.advance();
         self.wait();
+    }
+
+    /// The present stretch between two barriers of the plan.
+    pub fn section(&self) -> Section {
+        *self.section
     }
 
     /// The same for things that are not worth sharing one by one: in whole numbers of `block`.
@@ -145,24 +127,7 @@ impl<'a> Part<'a> {
 
 /// Memory that a thread reuses for every kernel. What it holds at first is unspecified.
 #[derive(Default)]
-pub(crate) struct Scratch {
-    lines: Lines,
-    /// The vectors of a product.
-    pub vectors: Vec<f32>,
-    /// The same as 8-bit numbers.
-    pub activations: Vec<Activations>,
-}
-
-impl Scratch {
-    /// `n` elements, aligned to 64 bytes.
-    pub fn take<T: AnyBitPattern + NoUninit>(&mut self, n: usize) -> &mut [T] {
-        self.lines.take(n)
-    }
-}
-
-/// Memory that grows, in whole cache lines.
-#[derive(Default)]
-struct Lines(Vec<CacheLine>);
+pub(crate) struct Scratch(Vec<CacheLine>);
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
@@ -170,9 +135,9 @@ struct CacheLine {
     _bytes: [u8; 64],
 }
 
-impl Lines {
-    /// The first `n` elements, to be written.
-    fn take<T: AnyBitPattern + NoUninit>(&mut self, n: usize) -> &mut [T] {
+impl Scratch {
+    /// `n` elements, aligned to 64 bytes.
+    pub fn take<T: AnyBitPattern + NoUninit>(&mut self, n: usize) -> &mut [T] {
         const { assert!(align_of::<T>() <= align_of::<CacheLine>()) };
         let n_lines = (n * size_of::<T>()).div_ceil(size_of::<CacheLine>());
         if self.0.len() < n_lines {

@@ -2,10 +2,10 @@
 
 use akunu_kernels::KernelId;
 
+use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
 use crate::kernel::{attention, elementwise, embedding, kv_cache, norm, rope, sampling};
-use crate::simd::kernel as simd;
 use crate::{matmul, twin};
 
 /// The kernel to run; the twin where there is no fast one.

@@ -1,9 +1,8 @@
 //! Vectors of `f32`, so that each kernel is written once and compiled for every level of instructions.
 //!
-//! [`Lanes`] is a vector register. A kernel is a type with a [`Body`], generic over it; [`kernel`] gives
-//! the function of a level, which is compiled with that level's instructions and into which the body
-//! is inlined. So everything on the way must be `#[inline(always)]`: a function that is not inlined
-//! would be compiled without the instructions.
+//! [`Lanes`] is a vector register. What is to be done is a type with [`WithLanes`], generic over it; each level has a
+//! function `run` that is compiled with that level's instructions and into which the work is inlined. So everything on
+//! the way must be `#[inline(always)]`: a function that is not inlined would be compiled without the instructions.
 //!
 //! There is no scalar implementation: the scalar form of a kernel is its twin.
 
@@ -19,17 +18,12 @@ pub(crate) mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod transpose;
 
-use crate::call::{Call, Kernel};
-use crate::isa::Isa;
-use crate::part::Part;
-use crate::twin;
-
 pub(crate) use math::{exp, gelu, silu, tanh};
 
 /// A vector register of `N` floats.
 ///
 /// # Safety
-/// All functions: the CPU has the instructions, which it has in a [`Body`], and pointers point at as
+/// All functions: the CPU has the instructions, which it has in [`WithLanes::run`], and pointers point at as
 /// many elements as are loaded or stored. Nothing needs to be aligned.
 pub(crate) trait Lanes: Copy {
     /// Number of floats.
@@ -104,33 +98,14 @@ pub(crate) fn prefetch<T>(at: *const T) {
     let _ = at;
 }
 
-/// A kernel, for any vectors.
-pub(crate) trait Body {
-    /// Does one part of a dispatch. Implementations are `#[inline(always)]`.
+/// Something to do, with any vectors.
+pub(crate) trait WithLanes {
+    /// What comes of it.
+    type Output;
+
+    /// Does it. Implementations are `#[inline(always)]`.
     ///
     /// # Safety
     /// The CPU has the instructions of `L`.
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part);
-}
-
-/// The kernel with this body at a level of instructions that the machine has.
-pub(crate) fn kernel<B: Body>(isa: Isa) -> Kernel {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 => |call, part| {
-            // SAFETY: a device is only made with instructions that the machine has.
-            unsafe { avx512::run::<B>(call, part) }
-        },
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => |call, part| {
-            // SAFETY: as above.
-            unsafe { avx2::run::<B>(call, part) }
-        },
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon | Isa::Dotprod => |call, part| {
-            // SAFETY: every 64-bit ARM CPU has NEON.
-            unsafe { neon::run::<B>(call, part) }
-        },
-        _ => twin::run,
-    }
+    unsafe fn run<L: Lanes>(self) -> Self::Output;
 }

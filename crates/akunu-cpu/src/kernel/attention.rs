@@ -23,11 +23,13 @@ use akunu_types::KvFormat;
 use akunu_types::params::{AttentionParams, Row};
 
 use super::stored::{Eights, Halves};
-use crate::call::{Call, Place};
+use crate::body::Body;
+use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Body, Lanes, tanh};
+use crate::place::Place;
+use crate::simd::{Lanes, tanh};
 
-pub(crate) use groups::Groups;
+use groups::Groups;
 
 /// The kernel.
 pub(crate) struct Attention;
@@ -38,7 +40,7 @@ impl Body for Attention {
         let problem = Problem::of(call);
         let shared = few::Shared::of(call, &problem);
         let shared = shared.filter(|_| problem.head_dim.is_multiple_of(L::N));
-        let mut groups = std::mem::take(part.groups);
+        let mut groups = std::mem::take(part.kept.get::<Groups>());
         groups.fill(&problem, shared.is_some());
         // SAFETY: the CPU has the instructions.
         unsafe {
@@ -51,7 +53,7 @@ impl Body for Attention {
                 }
             }
         }
-        *part.groups = groups;
+        *part.kept.get() = groups;
     }
 }
 

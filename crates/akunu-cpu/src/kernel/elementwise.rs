@@ -5,9 +5,10 @@ use akunu_types::params::{
 };
 
 use super::norm::add;
+use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Body, Lanes, gelu, silu, tanh};
+use crate::simd::{Lanes, gelu, silu, tanh};
 
 /// Elements that are not worth sharing: a kilobyte or four.
 const SHARE: usize = 1024;

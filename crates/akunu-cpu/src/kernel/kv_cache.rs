@@ -5,10 +5,12 @@ use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::KVShiftParams;
 
 use super::rope::{frequencies, rotate, style};
+use super::rotation::Rotations;
 use super::stored::{Slot, SlotMut};
+use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Body, Lanes};
+use crate::simd::Lanes;
 
 /// `k[keep + p] = turn(k[keep + shift + p], -shift)`, `v[keep + p] = v[keep + shift + p]` for p below `new_len`; `NEOX`
 /// pairs the halves of a head.
@@ -28,7 +30,8 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
         let frequencies = frequencies(call, freqs, head_dim, (p.theta, p.freq_scale));
         let heads = part.range(p.n_kv_heads as usize);
         let back = [-i64::from(p.shift)].into_iter();
-        let turn = part.rotations.of(&frequencies, back, style(NEOX)).at(0);
+        let rotations: &mut Rotations = part.kept.get();
+        let turn = rotations.of(&frequencies, back, style(NEOX)).at(0);
         let key = part.scratch.take::<f32>(head_dim);
         for head in heads {
             let first = p.keep as usize;

@@ -2,11 +2,14 @@
 //!
 //! Parts share the rows. A single row is too short to be worth sharing.
 
+use akunu_kernels::plan::Slice;
 use akunu_types::params::{HeadNormParams, RMSNormParams};
 
+use crate::body::Body;
 use crate::call::Call;
+use crate::kept::{Section, UntilBarrier};
 use crate::part::Part;
-use crate::simd::{Body, Lanes};
+use crate::simd::Lanes;
 
 /// `y = norm(x)`.
 pub(crate) struct RmsNorm;
@@ -30,6 +33,26 @@ impl Body for RmsNorm {
     }
 }
 
+/// A vector that every part has computed for itself since the plan's last barrier, instead of reading it.
+#[derive(Default)]
+pub(crate) struct PrivateVector {
+    numbers: Vec<f32>,
+    stands_for: UntilBarrier<Slice>,
+}
+
+impl PrivateVector {
+    /// Its numbers, if they are those of a binding; to be given back.
+    pub fn take(&mut self, binding: Slice, now: Section) -> Option<Vec<f32>> {
+        let is_it = self.stands_for.get(now) == Some(&binding);
+        is_it.then(|| std::mem::take(&mut self.numbers))
+    }
+
+    /// Takes the numbers back.
+    pub fn give_back(&mut self, numbers: Vec<f32>) {
+        self.numbers = numbers;
+    }
+}
+
 /// `y = norm(x)` of a single row, by every part for itself: nobody has to wait for it. Part 0 stores it too.
 pub(crate) struct PrivateRmsNorm;
 
@@ -40,15 +63,17 @@ impl Body for PrivateRmsNorm {
         let [x, weight, y] = call.bindings();
         let dim = p.dim as usize;
         let (x, weight) = (x.read::<f32>(dim), weight.read::<f32>(dim));
-        part.private_numbers.clear();
-        part.private_numbers.extend_from_slice(x);
+        let (index, section) = (part.index, part.section());
+        let private: &mut PrivateVector = part.kept.get();
+        private.numbers.clear();
+        private.numbers.extend_from_slice(x);
         // SAFETY: the CPU has the instructions.
-        unsafe { normalise::<L>(part.private_numbers, weight, p.eps) };
-        if part.index == 0 {
+        unsafe { normalise::<L>(&mut private.numbers, weight, p.eps) };
+        if index == 0 {
             // SAFETY: no other part writes y, or reads it before the next barrier.
-            unsafe { y.write::<f32>(0, dim) }.copy_from_slice(part.private_numbers);
+            unsafe { y.write::<f32>(0, dim) }.copy_from_slice(&private.numbers);
         }
-        part.private = Some(call.slices[2]);
+        private.stands_for.set(Some(call.slices[2]), section);
     }
 }
 

@@ -16,11 +16,13 @@ use akunu_kernels::kernel::rope::{Frequencies, Style};
 use akunu_types::params::{RopeStoreParams, Row};
 
 use super::norm::normalise;
-use super::rotation::Turn;
+use super::rotation::{Rotations, Turn};
 use super::stored::SlotMut;
-use crate::call::{Call, Place};
+use crate::body::Body;
+use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Body, Lanes};
+use crate::place::Place;
+use crate::simd::Lanes;
 
 /// The kernel. `NEOX` pairs the halves of a head, `NORM` normalises heads first.
 pub(crate) struct RopeStore<const NEOX: bool, const NORM: bool>;
@@ -153,7 +155,8 @@ impl Store<'_> {
     unsafe fn run<L: Lanes>(&self, share: Share, part: &mut Part) {
         let rows = &self.rows[share.rows.clone()];
         let positions = rows.iter().map(|row| i64::from(row.position));
-        let turns = part.rotations.of(&self.frequencies, positions, self.style);
+        let rotations: &mut Rotations = part.kept.get();
+        let turns = rotations.of(&self.frequencies, positions, self.style);
         let head_dim = self.head_dim;
         let [q_rows, k_rows, v_rows] = self.qkv;
         for (place, (at, row)) in share.rows.zip(rows).enumerate() {

@@ -17,7 +17,7 @@ pub(crate) use topk::TopKSelect;
 
 use akunu_types::params::Row;
 
-use crate::call::Place;
+use crate::place::Place;
 
 /// The rows that tokens are chosen for, and where the tokens go.
 struct Choices<'a> {

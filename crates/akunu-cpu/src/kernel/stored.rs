@@ -8,7 +8,7 @@ use akunu_types::KvFormat;
 use akunu_types::kv_format::{Q8_BLOCK, Q8_LARGEST};
 use half::f16;
 
-use crate::call::Place;
+use crate::place::Place;
 use crate::simd::Lanes;
 
 /// Elements that share a scale.

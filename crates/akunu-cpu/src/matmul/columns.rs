@@ -21,7 +21,7 @@ use super::format::ROWS;
 use super::gemm::Shape;
 use super::rows::{Float, Number, Rows};
 use crate::isa::Isa;
-use crate::simd::{self, Lanes, prefetch};
+use crate::simd::{self, Lanes, WithLanes, prefetch, transpose};
 
 /// Columns of a chunk.
 const CHUNK: usize = 256;
@@ -57,6 +57,33 @@ pub type Widen = unsafe fn(&Rows, usize, Range<usize>, *mut f32);
 /// Adds the products of one or two groups with a block of vectors: those, x, how many columns, how many vectors.
 pub type Add = unsafe fn(&[Group], *const f32, usize, usize);
 
+/// A call of [`Widen`].
+struct Widening<'a>(&'a Rows<'a>, usize, Range<usize>, *mut f32);
+/// A call of [`Add`].
+struct Adding<'a>(&'a [Group], *const f32, usize, usize);
+
+impl WithLanes for Widening<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Widening(rows, at, columns, wide) = self;
+        // SAFETY: as the caller of `Widen` says.
+        unsafe { widen::<L>(rows, at, columns, wide) }
+    }
+}
+
+impl WithLanes for Adding<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) {
+        let Adding(groups, x, n_columns, n_vectors) = self;
+        // SAFETY: as the caller of `Add` says.
+        unsafe { add::<L>(groups, x, n_columns, n_vectors) }
+    }
+}
+
 /// The weights as columns of f32.
 pub struct Columns<'a> {
     rows: &'a Rows<'a>,
@@ -68,8 +95,18 @@ impl<'a> Columns<'a> {
     /// The weights, with the functions of a level.
     pub fn of(rows: &'a Rows<'a>, isa: Isa) -> Columns<'a> {
         let (widen, add): (Widen, Add) = match isa {
-            Isa::Avx2 => (simd::avx2::widen_columns, simd::avx2::add_columns),
-            _ => (simd::avx512::widen_columns, simd::avx512::add_columns),
+            Isa::Avx2 => (
+                // SAFETY: as the caller says.
+                |rows, at, of, wide| unsafe { simd::avx2::run(Widening(rows, at, of, wide)) },
+                // SAFETY: as the caller says.
+                |groups, x, n, m| unsafe { simd::avx2::run(Adding(groups, x, n, m)) },
+            ),
+            _ => (
+                // SAFETY: as the caller says.
+                |rows, at, of, wide| unsafe { simd::avx512::run(Widening(rows, at, of, wide)) },
+                // SAFETY: as the caller says.
+                |groups, x, n, m| unsafe { simd::avx512::run(Adding(groups, x, n, m)) },
+            ),
         };
         Columns { rows, widen, add }
     }
@@ -105,26 +142,20 @@ impl Form for Columns<'_> {
     }
 }
 
-/// [`Widen`], where `turn` writes a block of `L::N` rows and columns as columns of sixteen numbers.
+/// [`Widen`].
 ///
 /// # Safety
-/// The CPU has the instructions of `L` and of `turn`; `wide` has room for the columns.
+/// The CPU has the instructions of `L`; `wide` has room for the columns.
 #[inline(always)]
-pub unsafe fn widen<L: Lanes>(
-    rows: &Rows,
-    at: usize,
-    columns: Range<usize>,
-    wide: *mut f32,
-    turn: impl Fn(*const f32, *mut f32),
-) {
+unsafe fn widen<L: Lanes>(rows: &Rows, at: usize, columns: Range<usize>, wide: *mut f32) {
     let float = rows.float;
     let rows = std::array::from_fn(|n| rows.row(ROWS * at + n));
     // SAFETY: as the caller says.
     unsafe {
         match float {
-            Float::F16 => widen_numbers::<L, f16>(rows, columns, wide, turn),
-            Float::BF16 => widen_numbers::<L, bf16>(rows, columns, wide, turn),
-            Float::F32 => widen_numbers::<L, f32>(rows, columns, wide, turn),
+            Float::F16 => widen_numbers::<L, f16>(rows, columns, wide),
+            Float::BF16 => widen_numbers::<L, bf16>(rows, columns, wide),
+            Float::F32 => widen_numbers::<L, f32>(rows, columns, wide),
         }
     }
 }
@@ -136,7 +167,6 @@ unsafe fn widen_numbers<L: Lanes, T: Number>(
     rows: [*const u8; ROWS],
     columns: Range<usize>,
     wide: *mut f32,
-    turn: impl Fn(*const f32, *mut f32),
 ) {
     let mut block = [0f32; ROWS * ROWS];
     for first in (0..ROWS).step_by(L::N) {
@@ -158,7 +188,13 @@ unsafe fn widen_numbers<L: Lanes, T: Number>(
             }
             let to = wide.wrapping_add((k - columns.start) * ROWS + first);
             if n == L::N {
-                turn(block.as_ptr(), to);
+                // SAFETY: the block is whole and has room; vectors of 16 are AVX-512's, those of 8 AVX2's.
+                unsafe {
+                    match L::N {
+                        16 => transpose::turn_16(block.as_ptr(), to),
+                        _ => transpose::turn_8(block.as_ptr(), to),
+                    }
+                }
             } else {
                 for (i, r) in (0..n).flat_map(|i| (0..L::N).map(move |r| (i, r))) {
                     // SAFETY: column i of the rest, of which there is room for.
@@ -174,7 +210,7 @@ unsafe fn widen_numbers<L: Lanes, T: Number>(
 /// # Safety
 /// The CPU has the instructions of `L`; the pointers point at as many columns and sums.
 #[inline(always)]
-pub unsafe fn add<L: Lanes>(groups: &[Group], x: *const f32, n_columns: usize, n_vectors: usize) {
+unsafe fn add<L: Lanes>(groups: &[Group], x: *const f32, n_columns: usize, n_vectors: usize) {
     // SAFETY: as the caller says. The sums of so many vectors fit in the registers.
     unsafe {
         match (L::N, groups) {

@@ -4,7 +4,7 @@ use super::activation::Activations;
 use super::format::{Quant, ROWS};
 use super::rows::Rows;
 use crate::isa::Isa;
-use crate::simd;
+use crate::simd::{self, Lanes, WithLanes};
 
 /// Most vectors that share a reading of the weights.
 pub const BATCH: usize = 4;
@@ -18,6 +18,23 @@ pub type QuantDots = unsafe fn(Quant, *const u8, usize, &[Activations]) -> Dots;
 pub type FloatDots = unsafe fn(&Rows, usize, &[&[f32]]) -> Dots;
 /// Quantises activations.
 pub type Quantise = unsafe fn(&mut Activations, &[f32], Quant);
+
+/// A call of [`FloatDots`].
+struct RowDots<'a> {
+    rows: &'a Rows<'a>,
+    at: usize,
+    x: &'a [&'a [f32]],
+}
+
+impl WithLanes for RowDots<'_> {
+    type Output = Dots;
+
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) -> Dots {
+        // SAFETY: by the caller's promise the CPU has the instructions.
+        unsafe { self.rows.dots::<L>(self.at, self.x) }
+    }
+}
 
 /// The functions of a level of instructions.
 #[derive(Clone, Copy)]
@@ -34,25 +51,37 @@ impl Functions {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => Some(Functions {
                 quant: super::avx2::quant_dots,
-                float: simd::avx2::float_dots,
+                float: |rows, at, x| {
+                    // SAFETY: as the caller says.
+                    unsafe { simd::avx2::run(RowDots { rows, at, x }) }
+                },
                 quantise: super::avx2::quantise,
             }),
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512 | Isa::Amx => Some(Functions {
                 quant: super::avx512::quant_dots,
-                float: simd::avx512::float_dots,
+                float: |rows, at, x| {
+                    // SAFETY: as the caller says.
+                    unsafe { simd::avx512::run(RowDots { rows, at, x }) }
+                },
                 quantise: super::avx512::quantise,
             }),
             #[cfg(target_arch = "aarch64")]
             Isa::Neon => Some(Functions {
                 quant: super::neon::quant_dots::<super::neon::Smull>,
-                float: simd::neon::float_dots,
+                float: |rows, at, x| {
+                    // SAFETY: as the caller says.
+                    unsafe { simd::neon::run(RowDots { rows, at, x }) }
+                },
                 quantise: super::neon::quantise,
             }),
             #[cfg(target_arch = "aarch64")]
             Isa::Dotprod => Some(Functions {
                 quant: super::neon::quant_dots::<super::neon::Sdot>,
-                float: simd::neon::float_dots,
+                float: |rows, at, x| {
+                    // SAFETY: as the caller says.
+                    unsafe { simd::neon::run(RowDots { rows, at, x }) }
+                },
                 quantise: super::neon::quantise,
             }),
             _ => None,

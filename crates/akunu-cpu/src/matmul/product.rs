@@ -9,10 +9,14 @@ use super::dots::{BATCH, Functions};
 use super::format::{Quant, ROWS};
 use super::matrix::Matrix;
 use super::rows::Rows;
-use crate::call::{Call, Place};
+use crate::body::Body;
+use crate::call::Call;
+use crate::kept::UntilBarrier;
 use crate::kernel::elementwise::gated;
-use crate::part::{Part, Scratch};
-use crate::simd::{Body, Lanes};
+use crate::kernel::norm::PrivateVector;
+use crate::part::Part;
+use crate::place::Place;
+use crate::simd::Lanes;
 use crate::twin;
 
 /// A weight as a product reads it.
@@ -81,10 +85,22 @@ impl<'a> Vectors<'a> {
 
 /// What a thread's quantised activations were made of: q, k and v, or gate and up, have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Quantised {
-    first: *const f32,
+struct Quantised {
+    /// The address of the first number.
+    first: usize,
     shape: [usize; 3],
     quant: Option<Quant>,
+}
+
+/// What the products of a thread keep.
+#[derive(Default)]
+struct Inputs {
+    /// Vectors that a product has computed before it multiplies them.
+    gated: Vec<f32>,
+    /// Vectors as 8-bit numbers.
+    activations: Vec<Activations>,
+    /// What those were made of.
+    made_of: UntilBarrier<Quantised>,
 }
 
 /// `y = alpha x wᵀ + beta y`.
@@ -96,13 +112,12 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         return twin::run(call, part);
     };
     let [x_bytes, ..] = product.bytes();
-    let private = match part.private == Some(call.slices[0]) {
-        true => std::mem::take(part.private_numbers),
-        false => Vec::new(),
-    };
-    let x: &[f32] = match private.is_empty() {
-        true => x.read(x_bytes / size_of::<f32>()),
-        false => &private,
+    let section = part.section();
+    let private = part.kept.get::<PrivateVector>();
+    let private = private.take(call.slices[0], section);
+    let x: &[f32] = match &private {
+        Some(numbers) => numbers,
+        None => x.read(x_bytes / size_of::<f32>()),
     };
     #[cfg(target_arch = "x86_64")]
     if super::tiled::run(call, part, (&weight, &product), x, y) {
@@ -116,13 +131,13 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         y,
     };
     let x_is = Quantised {
-        first: x.as_ptr(),
+        first: x.as_ptr().addr(),
         shape: vectors.shape,
         quant: job.weight.quant(),
     };
     job.multiply(vectors, Some(x_is), part);
-    if !private.is_empty() {
-        *part.private_numbers = private;
+    if let Some(numbers) = private {
+        part.kept.get::<PrivateVector>().give_back(numbers);
     }
 }
 
@@ -142,7 +157,7 @@ impl<const GELU: bool> Body for Gated<GELU> {
         let [x_bytes, ..] = product.bytes();
         let [gate, up] = [gate, up].map(|place| place.read::<f32>(x_bytes / size_of::<f32>()));
         let (m, k, stride) = (product.m as usize, product.k as usize, product.lda as usize);
-        let mut numbers = std::mem::take(&mut part.scratch.vectors);
+        let mut numbers = std::mem::take(&mut part.kept.get::<Inputs>().gated);
         numbers.resize(m * k, 0.0);
         for (m, into) in numbers.chunks_exact_mut(k.max(1)).enumerate() {
             let row = m * stride..m * stride + k;
@@ -156,7 +171,7 @@ impl<const GELU: bool> Body for Gated<GELU> {
             y,
         };
         job.multiply(Vectors::of(&numbers, &product, k), None, part);
-        part.scratch.vectors = numbers;
+        part.kept.get::<Inputs>().gated = numbers;
     }
 }
 
@@ -180,19 +195,21 @@ impl Job<'_> {
                 }
             }
             Weight::Panels(matrix) => {
-                if x_is.is_none() || part.quantised != x_is {
-                    self.quantise(matrix, x, part.scratch);
-                    part.quantised = x_is;
+                let section = part.section();
+                let mut inputs = std::mem::take(part.kept.get::<Inputs>());
+                if x_is.is_none() || inputs.made_of.get(section) != x_is.as_ref() {
+                    self.quantise(matrix, x, &mut inputs.activations);
+                    inputs.made_of.set(x_is, section);
                 }
                 while let Some(range) = part.take(&mut pieces) {
-                    self.multiply_panels(matrix, &part.scratch.activations[..x.count()], range);
+                    self.multiply_panels(matrix, &inputs.activations[..x.count()], range);
                 }
+                *part.kept.get() = inputs;
             }
         }
     }
 
-    fn quantise(&self, matrix: &Matrix, x: Vectors, scratch: &mut Scratch) {
-        let activations = &mut scratch.activations;
+    fn quantise(&self, matrix: &Matrix, x: Vectors, activations: &mut Vec<Activations>) {
         if activations.len() < x.count() {
             activations.resize_with(x.count(), Default::default);
         }

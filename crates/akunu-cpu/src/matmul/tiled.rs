@@ -13,10 +13,12 @@ use super::gemm::Shape;
 use super::pairs::{self, Pairs};
 use super::product::Weight;
 use super::{float_gemm, gemm};
-use crate::call::{Call, Place};
+use crate::call::Call;
 use crate::isa::Isa;
+use crate::kept::UntilBarrier;
 use crate::part::Part;
 use crate::pieces::Pieces;
+use crate::place::Place;
 
 /// How x is laid out for all parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +60,9 @@ impl Layout {
 
 /// Which x is laid out, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tiled {
-    first: *const f32,
+struct Tiled {
+    /// The address of the first number.
+    first: usize,
     shape: [usize; 3],
     layout: Layout,
 }
@@ -193,14 +196,16 @@ fn pack(
     packed: *mut u8,
 ) {
     let made_of = Tiled {
-        first: x.as_ptr(),
+        first: x.as_ptr().addr(),
         shape: [shape.m, cols, shape.lda],
         layout,
     };
-    if part.tiled == Some(made_of) {
+    let section = part.section();
+    let last = part.kept.get::<UntilBarrier<Tiled>>().get(section).copied();
+    if last == Some(made_of) {
         return;
     }
-    if part.tiled.is_some() {
+    if last.is_some() {
         // Another part may still read what the last product had.
         part.wait();
     }
@@ -226,5 +231,6 @@ fn pack(
         }
     }
     part.wait();
-    part.tiled = Some(made_of);
+    let tiles: &mut UntilBarrier<Tiled> = part.kept.get();
+    tiles.set(Some(made_of), section);
 }

@@ -1,49 +1,16 @@
 //! AVX2 with FMA and F16C: 16 registers of 8 floats.
 
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::{Body, Lanes, transpose};
-use crate::bandwidth::sum_lines;
-use crate::call::Call;
-use crate::matmul::{Dots, Group, Rows, columns};
-use crate::part::Part;
+use super::{Lanes, WithLanes};
 
-/// Runs a body with these instructions.
+/// Does something with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]
-pub(super) unsafe fn run<B: Body>(call: &Call, part: &mut Part) {
+pub(crate) unsafe fn run<W: WithLanes>(work: W) -> W::Output {
     // SAFETY: by the caller's promise the CPU has them.
-    unsafe { B::run::<Avx2>(call, part) }
-}
-
-/// Products of floating-point rows with these instructions.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
-    // SAFETY: by the caller's promise the CPU has them.
-    unsafe { rows.dots::<Avx2>(at, x) }
-}
-
-/// Widens columns of floating-point rows with these instructions.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(crate) unsafe fn widen_columns(rows: &Rows, at: usize, of: Range<usize>, wide: *mut f32) {
-    // SAFETY: by the caller's promise the CPU has them, and there is room; the block is whole.
-    unsafe { columns::widen::<Avx2>(rows, at, of, wide, |from, to| transpose::turn_8(from, to)) }
-}
-
-/// Products of widened columns with these instructions.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(crate) unsafe fn add_columns(groups: &[Group], x: *const f32, n_cols: usize, n_vectors: usize) {
-    // SAFETY: by the caller's promise the CPU has them, and as many numbers are there.
-    unsafe { columns::add::<Avx2>(groups, x, n_cols, n_vectors) }
-}
-
-/// Reads numbers with these instructions.
-#[target_feature(enable = "avx2,fma,f16c")]
-pub(crate) unsafe fn sum(numbers: &[f32]) -> f32 {
-    // SAFETY: by the caller's promise the CPU has them.
-    unsafe { sum_lines::<Avx2>(numbers) }
+    unsafe { work.run::<Avx2>() }
 }
 
 /// 8 floats.

@@ -1,36 +1,25 @@
 //! What every implementation of [`Lanes`] does, on each level of instructions that the machine has.
 
-use akunu_kernels::table::Args;
-use akunu_kernels::{Constants, KernelId};
 use half::{bf16, f16};
 
-use super::{Body, Lanes, exp, gelu, kernel, silu, tanh};
-use crate::call::Call;
+use super::{Lanes, WithLanes, exp, gelu, silu, tanh};
 use crate::isa::Isa;
-use crate::matmul::Panels;
-use crate::part::{Own, Part, Team};
 
-/// Runs a body on every level that has vectors.
-fn on_every_level<B: Body>() {
-    let (team, panels, constants) = (Team::new(1), Panels::default(), Constants::none());
-    for isa in Isa::available()
-        .into_iter()
-        .filter(|&isa| isa != Isa::Scalar)
-    {
-        let call = Call {
-            kernel: KernelId::Softmax,
-            args: Args {
-                dtype: None,
-                params: &[],
-                constants: &constants,
-            },
-            slices: &[],
-            places: &[],
-            isa,
-            panels: &panels,
-        };
-        let mut own = Own::default();
-        kernel::<B>(isa)(&call, &mut Part::new((0, 1), &team, &mut own, 0));
+/// Does something on every level that has vectors.
+fn on_every_level<W: WithLanes<Output = ()> + Default>() {
+    for isa in Isa::available() {
+        match isa {
+            // SAFETY: the machine has the instructions, here and below.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Amx | Isa::Avx512 => unsafe { super::avx512::run(W::default()) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
+            Isa::Avx2 => unsafe { super::avx2::run(W::default()) },
+            #[cfg(target_arch = "aarch64")]
+            // SAFETY: as above.
+            Isa::Neon | Isa::Dotprod => unsafe { super::neon::run(W::default()) },
+            _ => {}
+        }
     }
 }
 
@@ -51,11 +40,14 @@ fn counted(n: usize) -> Vec<f32> {
     (1..=n).map(|i| i as f32).collect()
 }
 
+#[derive(Default)]
 struct Memory;
 
-impl Body for Memory {
+impl WithLanes for Memory {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn run<L: Lanes>(_: &Call, _: &mut Part) {
+    unsafe fn run<L: Lanes>(self) {
         let source = counted(2 * L::N);
         let n = L::N;
         // SAFETY: all places are within the vectors.
@@ -89,11 +81,14 @@ impl Body for Memory {
     }
 }
 
+#[derive(Default)]
 struct Arithmetic;
 
-impl Body for Arithmetic {
+impl WithLanes for Arithmetic {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn run<L: Lanes>(_: &Call, _: &mut Part) {
+    unsafe fn run<L: Lanes>(self) {
         let (x, n) = (counted(L::N), L::N);
         let each = |f: fn(f32) -> f32| x.iter().map(|&x| f(x)).collect::<Vec<f32>>();
         // SAFETY: there are `N` of them.
@@ -136,11 +131,14 @@ impl Body for Arithmetic {
     }
 }
 
+#[derive(Default)]
 struct Functions;
 
-impl Body for Functions {
+impl WithLanes for Functions {
+    type Output = ();
+
     #[inline(always)]
-    unsafe fn run<L: Lanes>(_: &Call, _: &mut Part) {
+    unsafe fn run<L: Lanes>(self) {
         let mut worst = [0f64; 4];
         // SAFETY: by the promise of `Body`.
         unsafe {

@@ -5,31 +5,13 @@ use std::arch::asm;
 
 use half::{bf16, f16};
 
-use super::{Body, Lanes};
-use crate::bandwidth::sum_lines;
-use crate::call::Call;
-use crate::matmul::{Dots, Rows};
-use crate::part::Part;
+use super::{Lanes, WithLanes};
 
-/// Runs a body with these instructions.
+/// Does something with these instructions.
 #[target_feature(enable = "neon")]
-pub(super) unsafe fn run<B: Body>(call: &Call, part: &mut Part) {
+pub(crate) unsafe fn run<W: WithLanes>(work: W) -> W::Output {
     // SAFETY: every 64-bit ARM CPU has them.
-    unsafe { B::run::<Neon>(call, part) }
-}
-
-/// Products of floating-point rows with these instructions.
-#[target_feature(enable = "neon")]
-pub(crate) unsafe fn float_dots(rows: &Rows, at: usize, x: &[&[f32]]) -> Dots {
-    // SAFETY: every 64-bit ARM CPU has them.
-    unsafe { rows.dots::<Neon>(at, x) }
-}
-
-/// Reads numbers with these instructions.
-#[target_feature(enable = "neon")]
-pub(crate) unsafe fn sum(numbers: &[f32]) -> f32 {
-    // SAFETY: every 64-bit ARM CPU has them.
-    unsafe { sum_lines::<Neon>(numbers) }
+    unsafe { work.run::<Neon>() }
 }
 
 /// 4 floats.

@@ -14,7 +14,7 @@ const MIN_PROMPT: usize = 4;
 
 /// The rows of a dispatch. Its memory is used again for the next one.
 #[derive(Default)]
-pub(crate) struct Groups {
+pub(super) struct Groups {
     pub(super) prompts: Vec<Prompt>,
     pub(super) singles: Vec<Single>,
 }

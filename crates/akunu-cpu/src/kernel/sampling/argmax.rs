@@ -3,9 +3,10 @@
 use akunu_types::params::{ArgmaxParams, ArgmaxPartialParams};
 
 use super::Choices;
+use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Body, Lanes};
+use crate::simd::Lanes;
 
 /// The token of the largest of some values of each row. Parts share the rows.
 pub(crate) struct Argmax;

@@ -7,9 +7,10 @@
 use akunu_kernels::kernel::sampling::topk_select::NO_TOKEN;
 use akunu_types::params::TopKParams;
 
+use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Body, Lanes};
+use crate::simd::Lanes;
 
 /// The kernel.
 pub(crate) struct TopKSelect;

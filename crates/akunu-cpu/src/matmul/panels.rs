@@ -1,0 +1,48 @@
+//! Weights as the products read them, and memory that all threads share.
+
+use akunu_kernels::plan::Slice;
+
+use super::matrix::Matrix;
+use crate::memory::Pages;
+
+/// Weights that were laid out for the products, ordered by their place, and memory that all threads share in a
+/// dispatch: the tiles of x in a product, the sums of runs of keys in attention.
+#[derive(Default)]
+pub(crate) struct Panels {
+    pub(super) matrices: Vec<((u32, usize), Matrix)>,
+    pub(super) tiles: Option<Pages>,
+    pub(super) sums: Option<Pages>,
+}
+
+/// How weights are ordered.
+pub(super) fn key(weight: Slice) -> (u32, usize) {
+    (weight.buffer.id, weight.offset)
+}
+
+impl Panels {
+    /// The panels of the weight at a place.
+    pub fn find(&self, weight: Slice) -> Option<&Matrix> {
+        let at = self
+            .matrices
+            .binary_search_by_key(&key(weight), |(key, _)| *key);
+        at.ok().map(|at| &self.matrices[at].1)
+    }
+
+    /// Memory for `bytes` bytes of tiles, if as many were prepared.
+    #[cfg(target_arch = "x86_64")]
+    pub fn tiles(&self, bytes: usize) -> Option<*mut u8> {
+        let tiles = self.tiles.as_ref()?;
+        (bytes <= tiles.bytes().len()).then(|| tiles.pointer())
+    }
+
+    /// Memory for `n` sums, if as many were prepared.
+    pub fn sums(&self, n: usize) -> Option<*mut f32> {
+        let sums = self.sums.as_ref()?;
+        (n * size_of::<f32>() <= sums.bytes().len()).then(|| sums.pointer().cast())
+    }
+
+    /// Forgets what was made of a buffer that no longer exists.
+    pub fn release(&mut self, buffer: u32) {
+        self.matrices.retain(|((of, _), _)| *of != buffer);
+    }
+}

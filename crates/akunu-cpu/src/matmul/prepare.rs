@@ -1,0 +1,164 @@
+//! Laying out the weights of a plan, when it is loaded.
+
+use std::sync::Arc;
+
+use akunu_kernels::kernel::matmul::product::Product;
+use akunu_kernels::plan::Slice;
+use akunu_kernels::{DeviceError, KernelId, Plan};
+
+use super::matrix::{self, Matrix};
+use super::pack::Source;
+use super::panels::{Panels, key};
+use super::select;
+use crate::isa::Isa;
+use crate::kernel::attention;
+use crate::memory::{Buffers, Pages};
+use crate::part::Part;
+use crate::pool::ThreadPool;
+
+/// Where the weight stands among the bindings of a product that reads panels.
+fn weight_binding(kernel: KernelId, isa: Isa) -> Option<usize> {
+    select(kernel, isa)?;
+    match kernel {
+        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => Some(2),
+        _ => Some(1),
+    }
+}
+
+/// Bytes of the file that all parts together read between two times that they give pages back.
+const BYTES_AT_ONCE: usize = 16 << 20;
+
+/// A weight that has no panels yet.
+struct Wanted<'a> {
+    weight: Slice,
+    source: Source<'a>,
+    plan: matrix::Plan,
+}
+
+impl Panels {
+    /// Lays out the weights of a plan's products that are not laid out yet, and makes room for tiles.
+    pub fn prepare(
+        &mut self,
+        plan: &Plan,
+        buffers: &Buffers,
+        isa: Isa,
+        pool: &mut ThreadPool,
+    ) -> Result<(), DeviceError> {
+        let mut wanted: Vec<Wanted> = Vec::new();
+        let (mut tiles, mut sums) = (0, 0);
+        for dispatch in plan.dispatches() {
+            if attention::is_attention(dispatch.kernel) {
+                let row = dispatch.kernel.row();
+                let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
+                sums = sums.max(attention::shared_len(&args) * size_of::<f32>());
+            }
+            let Some(at) = weight_binding(dispatch.kernel, isa) else {
+                continue;
+            };
+            let slice = dispatch.bindings[at];
+            let row = dispatch.kernel.row();
+            let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
+            tiles = tiles.max(tile_bytes(isa, &product));
+            let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
+            if !known && !slice.buffer.writable {
+                wanted.extend(Wanted::of(&product, slice, buffers));
+            }
+        }
+        self.lay_out(&wanted, buffers, pool)?;
+        grow(&mut self.tiles, tiles, "tiles")?;
+        grow(&mut self.sums, sums, "sums of attention")
+    }
+
+    /// Fills the panels of all weights that are wanted. Each part fills those that it will multiply, in memory beside
+    /// its core if there are several, and gives the pages of the file back as it goes.
+    fn lay_out(
+        &mut self,
+        wanted: &[Wanted],
+        buffers: &Buffers,
+        pool: &mut ThreadPool,
+    ) -> Result<(), DeviceError> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let bytes = wanted.iter().map(|w| w.plan.bytes()).sum();
+        let memory = Arc::new(pages(bytes, "weights in panels")?);
+        let mut first = 0;
+        let mut matrices = Vec::with_capacity(wanted.len());
+        for w in wanted {
+            matrices.push(Matrix::new(w.plan, Arc::clone(&memory), first));
+            first += w.plan.bytes();
+        }
+        let job = |part: &mut Part| {
+            for (w, matrix) in wanted.iter().zip(&matrices) {
+                let at_once = (BYTES_AT_ONCE / part.count / w.source.panel_bytes()).max(1);
+                let own = part.range(w.plan.count());
+                for from in own.clone().step_by(at_once) {
+                    let range = from..own.end.min(from + at_once);
+                    // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
+                    unsafe { matrix.fill(&w.source, range.clone()) };
+                    let read = w.source.bytes_of_panels(range);
+                    buffers.forget(w.weight.buffer, w.weight.offset + read.start, read.len());
+                }
+            }
+        };
+        pool.run(&job).map_err(|why| DeviceError::Dispatch {
+            index: 0,
+            kernel: "panels".into(),
+            why,
+        })?;
+        // What is left: scales behind the rows, and pages that belong to two parts.
+        for w in wanted {
+            buffers.forget(w.weight.buffer, w.weight.offset, w.source.bytes.len());
+        }
+        memory.prefer_large();
+        self.matrices
+            .extend(wanted.iter().map(|w| key(w.weight)).zip(matrices));
+        self.matrices.sort_by_key(|(key, _)| *key);
+        Ok(())
+    }
+}
+
+impl<'a> Wanted<'a> {
+    /// The weight of a product; `None` when it cannot be laid out in panels.
+    fn of(product: &Product, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
+        let [_, bytes, _] = product.bytes();
+        let bytes = buffers.place(weight.buffer, weight.offset).read(bytes);
+        let source = Source::new(product.weight, bytes);
+        let plan = matrix::Plan::of(&source)?;
+        Some(Wanted {
+            weight,
+            source,
+            plan,
+        })
+    }
+}
+
+/// Bytes of the tiles that a product makes of x.
+fn tile_bytes(isa: Isa, product: &Product) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let of_rows = super::rows::Float::of(product.weight.dtype).is_some();
+        super::tiled::bytes(isa, product, of_rows)
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        let _ = (isa, product);
+        0
+    }
+}
+
+/// Makes room for `bytes` bytes, where there are fewer. Nothing that was there is kept.
+fn grow(memory: &mut Option<Pages>, bytes: usize, label: &str) -> Result<(), DeviceError> {
+    let has = memory.as_ref().map_or(0, |has| has.bytes().len());
+    if has < bytes {
+        *memory = Some(pages(bytes, label)?);
+    }
+    Ok(())
+}
+
+fn pages(bytes: usize, label: &str) -> Result<Pages, DeviceError> {
+    Pages::zeroed(bytes).ok_or_else(|| DeviceError::Memory {
+        bytes,
+        label: label.into(),
+    })
+}
