@@ -8,6 +8,7 @@
 
 mod assets;
 mod check_macos;
+mod clients;
 mod compare;
 mod debian;
 mod debian_rust;
@@ -47,6 +48,8 @@ enum Command {
     Assets(assets::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
     CheckMacos,
+    /// Run the official clients of OpenAI, Anthropic and Ollama against the server
+    Clients,
     /// Measure Akunu and llama.cpp on the same files and cores
     Compare(compare::Args),
     /// Run every kernel on an NVIDIA GPU, and print the table
@@ -72,6 +75,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Assets(args) => assets::run(&args),
         Command::CheckMacos => check_macos::run(),
+        Command::Clients => clients::run(),
         Command::Compare(args) => compare::run(&args),
         Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),

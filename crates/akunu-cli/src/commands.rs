@@ -12,6 +12,7 @@ mod perplexity;
 mod pull;
 mod quantize;
 mod rm;
+mod serve;
 mod tokenize;
 
 use crate::failure::Failure;
@@ -44,6 +45,7 @@ const fn row<C: Run>() -> Row {
 const COMMANDS: &[Row] = &[
     row::<chat::Chat>(),
     row::<generate::Generate>(),
+    row::<serve::Serve>(),
     row::<perplexity::Perplexity>(),
     row::<bench::BenchCommand>(),
     row::<devices::Devices>(),

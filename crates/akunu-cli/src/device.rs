@@ -22,7 +22,7 @@ pub enum DeviceName {
 }
 
 /// Which device computes, and how.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct DeviceArgs {
     /// What computes
     #[arg(long, value_enum, default_value = "auto")]

@@ -173,6 +173,14 @@ pub enum Failure {
     /// A result could not be turned into JSON.
     #[error("cannot write JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A server cannot be started.
+    #[error(transparent)]
+    Server(akunu_server::ServerError),
+    /// Keys were asked for, and there are none.
+    #[error(
+        "there is no key in what --api-key or --api-key-file gives; a key has one character or more"
+    )]
+    NoKeys,
     /// There is nothing to answer.
     #[error(transparent)]
     Akunu(akunu::Error),
@@ -192,6 +200,15 @@ impl From<akunu::Error> for Failure {
             akunu::Error::Cpu(error) => Failure::Cpu(error),
             akunu::Error::NoMetal => Failure::NoMetal,
             other => Failure::Akunu(other),
+        }
+    }
+}
+
+impl From<akunu_server::ServerError> for Failure {
+    fn from(error: akunu_server::ServerError) -> Failure {
+        match error {
+            akunu_server::ServerError::Model(error) => error.into(),
+            other => Failure::Server(other),
         }
     }
 }

@@ -81,6 +81,11 @@ impl Interrupt {
         ASKED.to_stop.is_set() && (terminate || ASKED.times.load(Relaxed) > 1)
     }
 
+    /// How many signals have come.
+    pub fn times(&self) -> usize {
+        ASKED.times.load(Relaxed)
+    }
+
     /// Waits for somebody else. Nothing is under way meanwhile, so that a signal ends the process.
     pub fn while_waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
         ASKED.listeners.fetch_sub(1, Relaxed);

@@ -13,7 +13,7 @@ enum KvName {
 }
 
 /// How keys and values are stored.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct KvArgs {
     /// Format of keys and values
     #[arg(long, value_enum, default_value = "f16")]

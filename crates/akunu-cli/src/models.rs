@@ -16,6 +16,10 @@ pub const DEFAULT: &str = "smollm2";
 pub const LARGER: &str = "this is the smallest model; `akunu-cli pull qwen2.5-coder-1.5b` fetches a \
                           larger one that answers better, for `chat -m qwen2.5-coder-1.5b`";
 
+/// What they are told who serve it.
+pub const LARGER_SERVED: &str = "this is the smallest model; `serve -m qwen2.5-coder-1.5b` serves a larger one that \
+                                 answers better";
+
 /// The file or folder that `name` means, fetched if it is not here yet. A name of the catalogue comes
 /// first; `./name` is always a path.
 pub fn resolve(name: &str) -> Result<PathBuf, Failure> {

@@ -20,6 +20,7 @@ fn help_lists_every_command_and_no_command_is_wrong_usage() {
         "pull",
         "list",
         "rm",
+        "serve",
         "inspect",
         "quantize",
         "imatrix",

@@ -18,7 +18,9 @@ pub use akunu_engine::{
     KvFormat, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId,
     Session, SessionOptions, StopReason, SuggestedSampling, Token, Watch,
 };
-pub use akunu_tokenizer::{EncodeOptions, Message, PromptPart, Tokenizer, TokenizerError};
+pub use akunu_tokenizer::{
+    EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,
+};
 pub use chat::{Chat, ChatOptions, chat_sampling, random_seed};
 pub use device::Device;
 pub use error::Error;

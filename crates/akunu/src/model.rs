@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 use akunu_engine::{ModelOptions, SessionOptions};
-use akunu_tokenizer::Message;
+use akunu_tokenizer::{Message, RenderOptions};
 
 use crate::chat::{Chat, ChatOptions, chat_sampling};
 use crate::device::Device;
@@ -63,6 +63,21 @@ impl Model {
     /// The ids of a conversation up to where the model's answer begins. No text of a message becomes a control token.
     pub fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, Error> {
         Ok(turns::encode(self, messages)?)
+    }
+
+    /// Like [`Model::prompt`], with what the chat template gets to know besides the messages: `tools`, for example. A
+    /// model without a template has no use for it.
+    pub fn prompt_with(
+        &self,
+        messages: &[Message],
+        options: &RenderOptions,
+    ) -> Result<Vec<u32>, Error> {
+        Ok(turns::encode_with(self, messages, options)?)
+    }
+
+    /// Texts that end an answer to such a prompt, besides the model's own end.
+    pub fn prompt_stops(&self) -> Vec<String> {
+        turns::stops(self)
     }
 }
 

@@ -14,6 +14,19 @@ use akunu_tokenizer::{EncodeOptions, Message, RenderOptions, TokenizerError};
 
 /// The whole conversation as tokens, up to where the answer begins.
 pub(crate) fn encode(model: &Model, messages: &[Message]) -> Result<Vec<u32>, TokenizerError> {
+    let options = RenderOptions {
+        add_generation_prompt: true,
+        ..RenderOptions::default()
+    };
+    encode_with(model, messages, &options)
+}
+
+/// The same with what a template gets to know besides the messages. Plain turns know nothing of it.
+pub(crate) fn encode_with(
+    model: &Model,
+    messages: &[Message],
+    options: &RenderOptions,
+) -> Result<Vec<u32>, TokenizerError> {
     let tokenizer = model.tokenizer();
     let Some(template) = model.chat_template() else {
         let options = EncodeOptions {
@@ -22,11 +35,7 @@ pub(crate) fn encode(model: &Model, messages: &[Message]) -> Result<Vec<u32>, To
         };
         return tokenizer.encode(&plain(messages), options);
     };
-    let options = RenderOptions {
-        add_generation_prompt: true,
-        ..RenderOptions::default()
-    };
-    tokenizer.encode_parts(&tokenizer.render(template, messages, &options)?)
+    tokenizer.encode_parts(&tokenizer.render(template, messages, options)?)
 }
 
 /// Texts that end an answer, besides the model's own end.

@@ -7,7 +7,11 @@ use std::process::Command;
 
 /// The arrows of the crate map. A crate may know those it points at, and those that they may know.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("akunu-cli", &["akunu", "akunu-sim", "akunu-fetch"]),
+    (
+        "akunu-cli",
+        &["akunu", "akunu-server", "akunu-sim", "akunu-fetch"],
+    ),
+    ("akunu-server", &["akunu"]),
     (
         "akunu",
         &[

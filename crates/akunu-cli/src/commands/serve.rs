@@ -1,0 +1,220 @@
+//! `serve`: models over HTTP.
+
+mod log;
+
+use super::Run;
+use crate::device::DeviceArgs;
+use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::kv::KvArgs;
+use crate::models;
+use crate::running::read_text;
+use crate::terminal::{note, warn};
+use akunu::{MAX_SEQUENCES, Model};
+use akunu_server::{Handle, Security, Server, ServerOptions, Source};
+use clap::Parser;
+use log::LogFormat;
+use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Serve models over HTTP: the protocols of OpenAI, Anthropic and Ollama, and a page to talk to
+///
+/// The first model is loaded at once, the others when somebody asks for them. Requests are answered together. Ctrl-C
+/// takes no more requests and answers those that were made; a second one ends at once.
+#[derive(Parser)]
+#[command(name = "serve")]
+pub struct Serve {
+    /// A GGUF file, a folder with config.json and safetensors, a name of `pull --list`, or
+    /// hf:owner/repository/file.gguf; may be given several times
+    #[arg(short, long = "model", value_name = "MODEL", default_value = models::DEFAULT)]
+    models: Vec<String>,
+    /// The address to listen on; 0.0.0.0 lets other machines ask
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    host: IpAddr,
+    /// The port to listen on; 0 takes any that is free
+    #[arg(long, value_name = "N", default_value_t = 8080)]
+    port: u16,
+    /// A key that every request must have; may be given several times
+    #[arg(long, value_name = "KEY")]
+    api_key: Vec<String>,
+    /// A file with such keys, one a line
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// Web pages of this origin may ask, such as http://localhost:3000; may be given several times
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
+    /// Another name that this machine is called by; may be given several times
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Answers of one model that are made at once
+    #[arg(long, value_name = "N", default_value_t = 8,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SEQUENCES)))]
+    sequences: u32,
+    /// Answers of one model that may wait for a place; more are refused
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    queue: u16,
+    /// Tokens of a conversation [default: what the model was trained for, at most 4096]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ctx: Option<u32>,
+    /// Unload a model that nobody has asked for this long: 30s, 10m, 2h, or forever
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = keep)]
+    keep: Keep,
+    #[command(flatten)]
+    device: DeviceArgs,
+    #[command(flatten)]
+    kv: KvArgs,
+    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
+    #[arg(short, long, value_name = "N")]
+    threads: Option<usize>,
+    /// One line on stderr for each request
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    log: Option<LogFormat>,
+}
+
+/// How long a model stays loaded; `None` forever.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Keep(Option<Duration>);
+
+/// A time such as `10m`.
+fn keep(text: &str) -> Result<Keep, String> {
+    if text == "forever" {
+        return Ok(Keep(None));
+    }
+    let units = [("s", 1), ("m", 60), ("h", 3600)];
+    let found = units.iter().find_map(|(unit, seconds)| {
+        let n: u32 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(Duration::from_secs(u64::from(n) * seconds))
+    });
+    match found {
+        Some(time) => Ok(Keep(Some(time))),
+        None => Err("it must be a time such as 30s, 10m or 2h, or forever".into()),
+    }
+}
+
+impl Run for Serve {
+    fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
+        if let Some(format) = self.log {
+            log::start(format);
+        }
+        let options = self.options()?;
+        let is_open = !self.host.is_loopback() && options.security.keys.is_empty();
+        let sources = self.sources()?;
+        let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
+        let server = Server::bind(options, sources)?;
+        if is_open {
+            warn("everybody who reaches this address may ask; --api-key asks for a key");
+        }
+        writeln!(
+            out,
+            "serving {} on http://{}",
+            names.join(", "),
+            server.address()?
+        )?;
+        out.flush()?;
+        if self.models == [models::DEFAULT] {
+            note(models::LARGER_SERVED);
+        }
+        let interrupt = Interrupt::listen();
+        let handle = server.handle();
+        let watch = std::thread::Builder::new().name("interrupts".into());
+        watch.spawn(move || end_when_asked(&interrupt, &handle))?;
+        Ok(server.run()?)
+    }
+}
+
+impl Serve {
+    fn options(&self) -> Result<ServerOptions, Failure> {
+        let mut keys = self.api_key.clone();
+        if let Some(path) = &self.api_key_file {
+            let text = read_text(path)?;
+            keys.extend(text.lines().map(|line| line.trim().to_string()));
+        }
+        keys.retain(|key| !key.is_empty());
+        if keys.is_empty() && (self.api_key_file.is_some() || !self.api_key.is_empty()) {
+            return Err(Failure::NoKeys);
+        }
+        Ok(ServerOptions {
+            address: SocketAddr::new(self.host, self.port),
+            sequences: self.sequences,
+            queue: self.queue.into(),
+            context: self.ctx,
+            keep: self.keep.0,
+            security: Security {
+                keys,
+                origins: self.allow_origin.clone(),
+                hosts: self.allow_host.clone(),
+            },
+            ..ServerOptions::default()
+        })
+    }
+
+    /// The models by name. What is not here yet is fetched now, not when a client waits for it.
+    fn sources(&self) -> Result<Vec<Source>, Failure> {
+        let source = |model: &String| {
+            let path = models::resolve(model)?;
+            let name = name_of(model, &path);
+            let (device, kv, threads) = (self.device.clone(), self.kv.options(), self.threads);
+            let open = move || {
+                let device = akunu::Device::Custom(device.open(threads)?);
+                Ok(Model::open_with(&path, device, kv)?)
+            };
+            Ok(Source {
+                name,
+                open: Box::new(open),
+            })
+        };
+        self.models.iter().map(source).collect()
+    }
+}
+
+/// What clients call a model: a name of the catalogue, or that of its file.
+fn name_of(model: &str, path: &Path) -> String {
+    let is_path = Path::new(model) == path || model.starts_with("hf:");
+    let stem = path.file_stem().filter(|_| is_path);
+    stem.map_or_else(
+        || model.to_string(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// Ends the server at the first signal, and at once at the second.
+fn end_when_asked(interrupt: &Interrupt, handle: &Handle) {
+    let mut heard = 0;
+    while heard < 2 {
+        std::thread::sleep(Duration::from_millis(50));
+        while heard < interrupt.times().min(2) {
+            heard += 1;
+            if heard == 1 {
+                note("answering what was asked; Ctrl-C again ends at once");
+            }
+            handle.shut_down();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        let seconds = |n| Ok(Keep(Some(Duration::from_secs(n))));
+        assert_eq!(keep("30s"), seconds(30));
+        assert_eq!(keep("10m"), seconds(600));
+        assert_eq!(keep("2h"), seconds(7200));
+        assert_eq!(keep("forever"), Ok(Keep(None)));
+        for wrong in ["", "10", "m", "-1s", "1.5h"] {
+            assert!(keep(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn models_are_called_by_their_names() {
+        let named = |model: &str, path: &str| name_of(model, Path::new(path));
+        assert_eq!(named("smollm2", "/c/smollm2/X.Q4_1.gguf"), "smollm2");
+        assert_eq!(named("a/My-Model.gguf", "a/My-Model.gguf"), "My-Model");
+        assert_eq!(named("hf:me/some/b.gguf", "/c/hub/me/some/b.gguf"), "b");
+    }
+}

@@ -1,0 +1,213 @@
+//! The answers to a question as they come.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use akunu::StopReason;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::engine::{self, Engine, Event, What};
+use crate::error::ApiError;
+use crate::reader::{MARKS, Part, Reader, ToolCall};
+
+/// Something that happened to one of the answers.
+#[derive(Debug)]
+pub(crate) struct Happening {
+    pub choice: usize,
+    pub what: Piece,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    Text(String),
+    Reasoning(String),
+    Call(ToolCall),
+    Ended(Finish),
+}
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// The model ended it.
+    End,
+    /// A stop text came.
+    StopText,
+    /// As many tokens as were asked for, or as the context holds.
+    Length,
+    /// It calls tools.
+    Calls,
+}
+
+/// What answers took, all choices together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Usage {
+    pub prompt: usize,
+    pub cached: usize,
+    pub completion: usize,
+    /// When it was asked for.
+    pub since: Instant,
+    /// When the first token came.
+    pub first: Option<Instant>,
+}
+
+/// One whole answer.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    pub text: String,
+    pub reasoning: String,
+    pub calls: Vec<ToolCall>,
+    pub finish: Option<Finish>,
+}
+
+/// Answers on their way. When this is dropped, the engine stops to work on them.
+pub(crate) struct Answers {
+    /// Keeps the model loaded.
+    engine: Arc<Engine>,
+    events: UnboundedReceiver<Event>,
+    /// One for each answer; `None` where all text is text.
+    readers: Vec<Option<Reader>>,
+    /// Whether an answer has called a tool.
+    has_called: Vec<bool>,
+    n_open: usize,
+    pending: VecDeque<Happening>,
+    pub usage: Usage,
+}
+
+impl Answers {
+    pub fn new(
+        engine: Arc<Engine>,
+        events: UnboundedReceiver<Event>,
+        readers: Vec<Option<Reader>>,
+        n_prompt: usize,
+    ) -> Answers {
+        Answers {
+            engine,
+            events,
+            has_called: vec![false; readers.len()],
+            n_open: readers.len(),
+            readers,
+            pending: VecDeque::new(),
+            usage: Usage {
+                prompt: n_prompt,
+                cached: 0,
+                completion: 0,
+                since: Instant::now(),
+                first: None,
+            },
+        }
+    }
+
+    /// What happens next; `None` when all answers have ended.
+    pub fn poll_next(&mut self, cx: &mut Context) -> Poll<Option<Result<Happening, ApiError>>> {
+        loop {
+            if let Some(next) = self.pending.pop_front() {
+                return Poll::Ready(Some(Ok(next)));
+            }
+            if self.n_open == 0 {
+                return Poll::Ready(None);
+            }
+            let Some(event) = std::task::ready!(self.events.poll_recv(cx)) else {
+                self.n_open = 0;
+                return Poll::Ready(Some(Err(engine::stopped())));
+            };
+            if let Err(error) = self.take(event) {
+                self.n_open = 0;
+                return Poll::Ready(Some(Err(error)));
+            }
+        }
+    }
+
+    /// All answers, when they have ended.
+    pub async fn whole(&mut self) -> Result<Vec<Whole>, ApiError> {
+        let mut all: Vec<Whole> = self.readers.iter().map(|_| Whole::default()).collect();
+        while let Some(happening) = std::future::poll_fn(|cx| self.poll_next(cx)).await {
+            let Happening { choice, what } = happening?;
+            let one = &mut all[choice];
+            match what {
+                Piece::Text(text) => one.text.push_str(&text),
+                Piece::Reasoning(text) => one.reasoning.push_str(&text),
+                Piece::Call(call) => one.calls.push(call),
+                Piece::Ended(finish) => one.finish = Some(finish),
+            }
+        }
+        Ok(all)
+    }
+
+    fn take(&mut self, Event { choice, what }: Event) -> Result<(), ApiError> {
+        match what {
+            What::Began { n_cached } => {
+                if choice == 0 {
+                    self.usage.cached = n_cached;
+                }
+            }
+            What::Token { id, text } => {
+                self.usage.completion += 1;
+                self.usage.first.get_or_insert_with(Instant::now);
+                let text = if text.is_empty() {
+                    self.mark(id).unwrap_or_default()
+                } else {
+                    text
+                };
+                self.read(choice, &text);
+            }
+            What::Ended { reason, tail } => {
+                self.read(choice, &tail);
+                if let Some(reader) = &mut self.readers[choice] {
+                    let parts = reader.finish();
+                    self.tell(choice, parts);
+                }
+                let finish = self.finish(choice, reason);
+                self.n_open -= 1;
+                self.pending.push_back(Happening {
+                    choice,
+                    what: Piece::Ended(finish),
+                });
+            }
+            What::Failed(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn finish(&self, choice: usize, reason: StopReason) -> Finish {
+        match reason {
+            _ if self.has_called[choice] => Finish::Calls,
+            StopReason::StopText => Finish::StopText,
+            StopReason::MaxTokens | StopReason::ContextFull => Finish::Length,
+            _ => Finish::End,
+        }
+    }
+
+    /// The text of a control token, if it marks a thought or a call.
+    fn mark(&self, id: u32) -> Option<String> {
+        let tokenizer = self.engine.model.tokenizer();
+        let text = tokenizer.is_control(id).then(|| tokenizer.token_bytes(id));
+        let text = String::from_utf8(text??).ok()?;
+        MARKS.contains(&text.as_str()).then_some(text)
+    }
+
+    fn read(&mut self, choice: usize, text: &str) {
+        let parts = match &mut self.readers[choice] {
+            Some(reader) => reader.push(text),
+            None if text.is_empty() => Vec::new(),
+            None => vec![Part::Text(text.to_string())],
+        };
+        self.tell(choice, parts);
+    }
+
+    fn tell(&mut self, choice: usize, parts: Vec<Part>) {
+        for part in parts {
+            let what = match part {
+                Part::Text(text) => Piece::Text(text),
+                Part::Reasoning(text) => Piece::Reasoning(text),
+                Part::Call(call) => {
+                    self.has_called[choice] = true;
+                    Piece::Call(call)
+                }
+            };
+            self.pending.push_back(Happening { choice, what });
+        }
+    }
+}

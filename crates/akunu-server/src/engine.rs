@@ -1,0 +1,169 @@
+//! One thread for a loaded model, and the way to it.
+
+mod stats;
+mod worker;
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use akunu::{GenerateOptions, Model, SessionOptions, StopReason};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use crate::error::{ApiError, ServerError};
+use crate::options::ServerOptions;
+
+pub(crate) use self::stats::{BOUNDS, Histogram, Stats};
+use self::worker::Worker;
+
+/// A prompt, and the answers that are wanted to it.
+pub(crate) struct Work {
+    pub prompt: Vec<u32>,
+    /// How each answer is made. The first reads the prompt, and the others take its pages over.
+    pub choices: Vec<GenerateOptions>,
+}
+
+/// What happened to one of the answers.
+pub(crate) struct Event {
+    /// Which one.
+    pub choice: usize,
+    pub what: What,
+}
+
+/// What happened.
+pub(crate) enum What {
+    /// It has a place, and this many tokens of its prompt need not be read.
+    Began { n_cached: usize },
+    /// It has another token: the text that is complete with it.
+    Token { id: u32, text: String },
+    /// It ended, with the text that was held back.
+    Ended { reason: StopReason, tail: String },
+    /// It failed; the client is told this.
+    Failed(ApiError),
+}
+
+/// What the thread is asked for.
+enum Message {
+    Answer(Asked),
+    Embed {
+        ids: Vec<u32>,
+        reply: oneshot::Sender<Result<Vec<f32>, ApiError>>,
+    },
+}
+
+/// An answer that waits for a place in the batch.
+struct Waiting {
+    prompt: Arc<[u32]>,
+    choice: usize,
+    options: GenerateOptions,
+    events: UnboundedSender<Event>,
+    /// Given back when the answer has ended.
+    place: OwnedSemaphorePermit,
+    since: Instant,
+}
+
+/// A request: one answer that reads the prompt, and those that take its pages over.
+struct Asked {
+    first: Waiting,
+    siblings: Vec<Waiting>,
+}
+
+/// A loaded model. When the last handle is dropped, its thread ends and the model is unloaded.
+pub(crate) struct Engine {
+    pub model: Model,
+    /// Tokens of a sequence.
+    pub context: u32,
+    pub stats: Arc<Stats>,
+    inbox: UnboundedSender<Message>,
+    /// One for each sequence that may be in the batch or wait.
+    places: Arc<Semaphore>,
+    n_places: usize,
+}
+
+impl Engine {
+    /// Starts the thread of a model.
+    pub fn start(model: Model, options: &ServerOptions) -> Result<Engine, ServerError> {
+        let session = SessionOptions {
+            context: options.context,
+            ..SessionOptions::default()
+        };
+        // Whether the context is possible is told now, and not to the first client.
+        let context = model
+            .session(session)
+            .map_err(akunu::Error::from)?
+            .context();
+        let batch = model.batch(options.sequences).map_err(akunu::Error::from)?;
+        let stats = Arc::new(Stats::new(options.sequences, context));
+        let (inbox, messages) = unbounded_channel();
+        let worker = Worker::new(batch, model.clone(), session, Arc::clone(&stats));
+        let named = thread::Builder::new().name("akunu-engine".into());
+        named.spawn(move || worker.run(messages))?;
+        let n_places = options.sequences as usize + options.queue;
+        Ok(Engine {
+            model,
+            context,
+            stats,
+            inbox,
+            places: Arc::new(Semaphore::new(n_places)),
+            n_places,
+        })
+    }
+
+    /// Whether its thread still takes requests.
+    pub fn is_alive(&self) -> bool {
+        !self.inbox.is_closed()
+    }
+
+    /// Whether it has nothing to do.
+    pub fn is_idle(&self) -> bool {
+        self.places.available_permits() == self.n_places
+    }
+
+    /// Asks for answers. They are given up when the receiver is dropped.
+    pub fn ask(&self, work: Work) -> Result<UnboundedReceiver<Event>, ApiError> {
+        if work.prompt.len() >= self.context as usize {
+            return Err(ApiError::too_long(work.prompt.len(), self.context));
+        }
+        let (events, receiver) = unbounded_channel();
+        let prompt: Arc<[u32]> = work.prompt.into();
+        let mut waiting = Vec::with_capacity(work.choices.len());
+        for (choice, options) in work.choices.into_iter().enumerate() {
+            let place = Arc::clone(&self.places).try_acquire_owned();
+            waiting.push(Waiting {
+                prompt: Arc::clone(&prompt),
+                choice,
+                options,
+                events: events.clone(),
+                place: place.map_err(|_| ApiError::busy(self.n_places))?,
+                since: Instant::now(),
+            });
+        }
+        let n_choices = waiting.len();
+        let siblings = waiting.split_off(1.min(n_choices));
+        let Some(first) = waiting.pop() else {
+            return Err(ApiError::bad_field("n", "n must be 1 or more"));
+        };
+        self.stats.asked(n_choices);
+        self.send(Message::Answer(Asked { first, siblings }))?;
+        Ok(receiver)
+    }
+
+    /// The hidden state after some tokens.
+    pub async fn embed(&self, ids: Vec<u32>) -> Result<Vec<f32>, ApiError> {
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        let _place = place.map_err(|_| ApiError::busy(self.n_places))?;
+        let (reply, answer) = oneshot::channel();
+        self.send(Message::Embed { ids, reply })?;
+        answer.await.map_err(|_| stopped())?
+    }
+
+    fn send(&self, message: Message) -> Result<(), ApiError> {
+        self.inbox.send(message).map_err(|_| stopped())
+    }
+}
+
+/// The thread has ended before its time, which only a fault of ours brings about.
+pub(crate) fn stopped() -> ApiError {
+    ApiError::internal(&"the thread of the model has ended")
+}

@@ -1,0 +1,225 @@
+//! The thread that steps a model's batch.
+//!
+//! ```text
+//! forever:  take what came in          (wait for it, if there is nothing to do)
+//!           give up what nobody waits for any more
+//!           seat who waits              where the batch has room
+//!           step, and hand out what came of it
+//! ```
+//!
+//! Those who wait do so here and not in the batch: a sequence that is seated late finds the pages that others have read
+//! meanwhile. Further choices of a request wait until the first one has read the prompt, for the same reason.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use akunu::{Batch, BatchEvent, Model, Progress, SequenceId, SessionOptions};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
+
+use super::stats::Load;
+use super::{Asked, Event, Message, Stats, Waiting, What};
+use crate::error::ApiError;
+
+/// An answer that has a place in the batch.
+struct Running {
+    choice: usize,
+    events: UnboundedSender<Event>,
+    /// Choices of the same request that wait for the prompt to be read.
+    siblings: Vec<Waiting>,
+    asked: Instant,
+    last_token: Option<Instant>,
+    /// Dropped with the answer, which gives it back.
+    _place: OwnedSemaphorePermit,
+}
+
+pub(super) struct Worker {
+    batch: Batch,
+    model: Model,
+    session: SessionOptions,
+    running: HashMap<SequenceId, Running>,
+    /// In the order in which they came, but for further choices, which go before new requests.
+    queue: VecDeque<Asked>,
+    stats: Arc<Stats>,
+}
+
+impl Worker {
+    pub fn new(batch: Batch, model: Model, session: SessionOptions, stats: Arc<Stats>) -> Worker {
+        Worker {
+            batch,
+            model,
+            session,
+            running: HashMap::new(),
+            queue: VecDeque::new(),
+            stats,
+        }
+    }
+
+    /// Answers until nobody can ask any more.
+    pub fn run(mut self, mut inbox: UnboundedReceiver<Message>) {
+        loop {
+            if self.running.is_empty() && self.queue.is_empty() {
+                match inbox.blocking_recv() {
+                    Some(message) => self.take(message),
+                    None => return,
+                }
+            }
+            while let Ok(message) = inbox.try_recv() {
+                self.take(message);
+            }
+            self.give_up();
+            self.seat();
+            for event in self.batch.step() {
+                self.hand_out(event);
+            }
+            self.count();
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Answer(asked) => self.queue.push_back(asked),
+            Message::Embed { ids, reply } => {
+                // Whoever has gone does not want it any more.
+                if !reply.is_closed() {
+                    let _ = reply.send(self.embed(&ids));
+                }
+            }
+        }
+    }
+
+    fn embed(&self, ids: &[u32]) -> Result<Vec<f32>, ApiError> {
+        let mut session = self.model.session(self.session)?;
+        Ok(session.embed(ids)?)
+    }
+
+    /// Takes those out whose clients have gone.
+    fn give_up(&mut self) {
+        self.queue.retain(|asked| {
+            let is_wanted = !asked.first.events.is_closed();
+            if !is_wanted {
+                self.stats.gave_up(1 + asked.siblings.len());
+            }
+            is_wanted
+        });
+        let gone = self
+            .running
+            .iter()
+            .filter(|(_, one)| one.events.is_closed());
+        let gone: Vec<SequenceId> = gone.map(|(id, _)| *id).collect();
+        for id in gone {
+            self.batch.leave(id);
+            let siblings = self.running.remove(&id).map_or(0, |one| one.siblings.len());
+            self.stats.gave_up(1 + siblings);
+        }
+    }
+
+    fn seat(&mut self) {
+        while self.batch.has_room()
+            && let Some(Asked { first, siblings }) = self.queue.pop_front()
+        {
+            match self.join(&first) {
+                Ok(id) => self.begin(id, first, siblings),
+                Err(error) => {
+                    self.stats.failed();
+                    first.tell(What::Failed(error));
+                }
+            }
+        }
+    }
+
+    /// Gives an answer its place in the batch.
+    fn join(&mut self, first: &Waiting) -> Result<SequenceId, ApiError> {
+        let session = self.model.session(self.session)?;
+        let options = first.options.clone();
+        let joined = self.batch.join_prompt(session, &first.prompt, options);
+        joined.map_err(|refused| (*refused.error).into())
+    }
+
+    fn begin(&mut self, id: SequenceId, first: Waiting, siblings: Vec<Waiting>) {
+        let n_cached = self.batch.session(id).map_or(0, |it| it.tokens().len());
+        self.stats.began(first.prompt.len(), n_cached);
+        first.tell(What::Began { n_cached });
+        let running = Running {
+            choice: first.choice,
+            events: first.events,
+            siblings,
+            asked: first.since,
+            last_token: None,
+            _place: first.place,
+        };
+        self.running.insert(id, running);
+    }
+
+    fn hand_out(&mut self, BatchEvent { sequence, progress }: BatchEvent) {
+        let Some(running) = self.running.get_mut(&sequence) else {
+            return;
+        };
+        let what = match progress {
+            Progress::Read(_) => return,
+            Progress::Token(token) => {
+                running.count_token(&self.stats);
+                What::Token {
+                    id: token.id,
+                    text: token.text,
+                }
+            }
+            Progress::Ended { reason, tail } => What::Ended { reason, tail },
+            Progress::Failed(error) => {
+                self.stats.failed();
+                What::Failed(error.into())
+            }
+        };
+        // The prompt has been read by now, or never will be.
+        for sibling in running.siblings.drain(..).rev() {
+            self.queue.push_front(Asked {
+                first: sibling,
+                siblings: Vec::new(),
+            });
+        }
+        let has_ended = !matches!(what, What::Token { .. });
+        // Whoever has gone is found before the next step.
+        let _ = running.events.send(Event {
+            choice: running.choice,
+            what,
+        });
+        if has_ended {
+            self.running.remove(&sequence);
+            self.batch.leave(sequence);
+        }
+    }
+
+    fn count(&self) {
+        let waiting = self.queue.iter().map(|asked| 1 + asked.siblings.len());
+        let behind = self.running.values().map(|one| one.siblings.len());
+        let ids = self.running.keys();
+        let held = ids.filter_map(|id| Some(self.batch.session(*id)?.tokens().len()));
+        self.stats.stepped(Load {
+            running: self.running.len(),
+            waiting: waiting.chain(behind).sum(),
+            pages: self.model.pages_in_use(),
+            held_tokens: held.sum(),
+        });
+    }
+}
+
+impl Waiting {
+    fn tell(&self, what: What) {
+        // Whoever has gone is found before the next step.
+        let _ = self.events.send(Event {
+            choice: self.choice,
+            what,
+        });
+    }
+}
+
+impl Running {
+    fn count_token(&mut self, stats: &Stats) {
+        let now = Instant::now();
+        match self.last_token.replace(now) {
+            None => stats.first_token(now - self.asked),
+            Some(before) => stats.next_token(now - before),
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What every request passes: who may ask, and how refusals look.
+//!
+//! A web page can make a browser ask any address, also this machine's. Against that:
+//!
+//! * `Host` must be an IP address, `localhost`, or a name that was allowed. A page that has its own name point at this
+//!   machine (DNS rebinding) sends its own name.
+//! * `Origin`, where a browser sends one, must be this server itself or one that was allowed, which alone gets the headers
+//!   that let it read the answer.
+
+mod keys;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Instant;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::error::{ApiError, ServerError};
+use crate::options::Security;
+use crate::router::App;
+
+/// Refuses origins that no browser would ever send.
+pub(crate) fn check(security: &Security) -> Result<(), ServerError> {
+    let is_origin = |origin: &&String| {
+        let host = origin.strip_prefix("http://");
+        let host = host.or_else(|| origin.strip_prefix("https://"));
+        host.is_some_and(|host| !host.is_empty() && !host.contains('/'))
+    };
+    match security.origins.iter().find(|origin| !is_origin(origin)) {
+        Some(origin) => Err(ServerError::Origin(origin.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Checks a request, has it answered, writes the errors of the dialect, and logs.
+pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
+    let since = Instant::now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_string();
+    let id = format!(
+        "req_{:08x}{:08x}",
+        akunu::random_seed(),
+        akunu::random_seed()
+    );
+    let security = &app.options.security;
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let mut response = match admit(security, request.headers(), &method, &path) {
+        Err(refused) => refused.into_response(),
+        Ok(()) if method == Method::OPTIONS => preflight(),
+        Ok(()) => next.run(request).await,
+    };
+    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
+        response = write_error(&path, &error, response);
+    }
+    let headers = response.headers_mut();
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    if let Ok(id) = HeaderValue::from_str(&id) {
+        headers.insert("x-request-id", id);
+    }
+    if let Some(origin) = origin.filter(|origin| is_named(security, origin)) {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        headers.insert(header::VARY, HeaderValue::from_static("Origin"));
+    }
+    let status = response.status().as_u16();
+    let milliseconds = since.elapsed().as_millis();
+    // The time is that of the headers: a stream goes on after them.
+    tracing::info!(id, %method, path, status, milliseconds, "request");
+    response
+}
+
+fn admit(
+    security: &Security,
+    headers: &HeaderMap,
+    method: &Method,
+    path: &str,
+) -> Result<(), ApiError> {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    let host = host.unwrap_or_default();
+    if !is_our_name(security, host) {
+        return Err(ApiError::forbidden(
+            "this server does not answer to the name in the Host header; allow it when you start the server",
+        ));
+    }
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let is_same = origin.to_str().is_ok_and(|origin| {
+            let from = origin.strip_prefix("http://");
+            let from = from.or_else(|| origin.strip_prefix("https://"));
+            from.is_some_and(|from| from.eq_ignore_ascii_case(host))
+        });
+        if !is_same && !is_named(security, origin) {
+            return Err(ApiError::forbidden(
+                "web pages of this origin may not ask this server; allow it when you start the server",
+            ));
+        }
+    }
+    let is_open = method == Method::OPTIONS || is_public(path);
+    if !is_open && !keys::are_right(&security.keys, headers) {
+        return Err(ApiError {
+            code: Some("invalid_api_key"),
+            ..ApiError::new(
+                StatusCode::UNAUTHORIZED,
+                "authentication_error",
+                "a key is needed, in `Authorization: Bearer KEY` or in `X-Api-Key: KEY`",
+            )
+        });
+    }
+    Ok(())
+}
+
+/// What has nothing to hide: whether the server is up.
+fn is_public(path: &str) -> bool {
+    path == "/health"
+}
+
+/// Whether a `Host` header may stand for this machine.
+fn is_our_name(security: &Security, host: &str) -> bool {
+    let without_port = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bracketed = without_port.strip_prefix('[');
+    let bracketed = bracketed.and_then(|address| address.strip_suffix(']'));
+    without_port.eq_ignore_ascii_case("localhost")
+        || without_port.parse::<Ipv4Addr>().is_ok()
+        || bracketed.is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
+        || security
+            .hosts
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(without_port))
+}
+
+/// Whether pages of this origin were allowed.
+fn is_named(security: &Security, origin: &HeaderValue) -> bool {
+    security
+        .origins
+        .iter()
+        .any(|named| named.as_bytes() == origin.as_bytes())
+}
+
+/// The answer to a browser that asks whether it may ask.
+fn preflight() -> Response {
+    let headers = [
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, x-api-key, anthropic-version",
+        ),
+        (header::ACCESS_CONTROL_MAX_AGE, "600"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+/// The error in the shape that clients of this path expect.
+fn write_error(path: &str, error: &ApiError, response: Response) -> Response {
+    let body = if path.starts_with("/api/") {
+        json!({"error": error.message})
+    } else if path.starts_with("/v1/messages") {
+        crate::error::anthropic(error)
+    } else {
+        error.openai()
+    };
+    let (mut parts, _) = response.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    (parts.status, parts.headers, axum::Json(body)).into_response()
+}
+
+#[cfg(test)]
+mod tests;

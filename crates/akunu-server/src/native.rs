@@ -1,0 +1,106 @@
+//! Endpoints of local servers that no other protocol has: health, tokens, and prompts.
+
+use akunu::{EncodeOptions, Message};
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::body::Json;
+use crate::error::ApiError;
+use crate::question::Conversation;
+use crate::router::App;
+
+/// Whether requests can be answered.
+pub(crate) async fn health() -> axum::Json<Value> {
+    axum::Json(json!({"status": "ok"}))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Tokenize {
+    model: Option<String>,
+    content: String,
+    #[serde(default)]
+    add_special: bool,
+    /// Control tokens in the text become such.
+    #[serde(default = "yes")]
+    parse_special: bool,
+    #[serde(default)]
+    with_pieces: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Text to tokens.
+pub(crate) async fn tokenize(
+    State(app): State<App>,
+    Json(asked): Json<Tokenize>,
+) -> Result<axum::Json<Value>, ApiError> {
+    let engine = app.models.engine(asked.model.as_deref()).await?;
+    let tokenizer = engine.model.tokenizer();
+    let options = EncodeOptions {
+        add_special: asked.add_special,
+        parse_special: asked.parse_special,
+    };
+    let ids = tokenizer.encode(&asked.content, options)?;
+    let piece = |id: u32| {
+        let bytes = tokenizer.token_bytes(id).unwrap_or_default();
+        let text = String::from_utf8(bytes);
+        let piece = text.map_or_else(|raw| json!(raw.into_bytes()), |text| json!(text));
+        json!({"id": id, "piece": piece})
+    };
+    let tokens: Vec<Value> = if asked.with_pieces {
+        ids.into_iter().map(piece).collect()
+    } else {
+        ids.into_iter().map(Value::from).collect()
+    };
+    Ok(axum::Json(json!({"tokens": tokens})))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Detokenize {
+    model: Option<String>,
+    tokens: Vec<u32>,
+}
+
+/// Tokens to text.
+pub(crate) async fn detokenize(
+    State(app): State<App>,
+    Json(asked): Json<Detokenize>,
+) -> Result<axum::Json<Value>, ApiError> {
+    let engine = app.models.engine(asked.model.as_deref()).await?;
+    let text = engine.model.tokenizer().decode(&asked.tokens);
+    Ok(axum::Json(json!({"content": text})))
+}
+
+#[derive(Deserialize)]
+pub(crate) struct ApplyTemplate {
+    model: Option<String>,
+    messages: Vec<Message>,
+}
+
+/// A conversation as the model reads it.
+pub(crate) async fn apply_template(
+    State(app): State<App>,
+    Json(asked): Json<ApplyTemplate>,
+) -> Result<axum::Json<Value>, ApiError> {
+    let engine = app.models.engine(asked.model.as_deref()).await?;
+    let messages = asked.messages.into_iter().enumerate();
+    let messages = messages.map(|(at, message)| crate::question::normal_message(message, at));
+    let conversation = Conversation {
+        messages: messages.collect::<Result<_, _>>()?,
+        ..Conversation::default()
+    };
+    let prompt = conversation.prompt(&engine)?;
+    let tokenizer = engine.model.tokenizer();
+    let bytes = prompt
+        .ids
+        .iter()
+        .filter_map(|id| tokenizer.token_bytes(*id));
+    let bytes: Vec<u8> = bytes.flatten().collect();
+    Ok(axum::Json(json!({
+        "prompt": String::from_utf8_lossy(&bytes),
+        "tokens": prompt.ids.len(),
+    })))
+}

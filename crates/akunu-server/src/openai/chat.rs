@@ -1,0 +1,199 @@
+//! `/v1/chat/completions`
+//!
+//! A stream has, in this order: a delta with the role; deltas with reasoning, text and calls; an empty delta with
+//! `finish_reason`; for `include_usage` a chunk without choices; `[DONE]`.
+
+use akunu::Message;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tokio::time::timeout;
+
+use super::fields::{Making, StreamOptions};
+use super::{ToolField, finish_name, new_id, now, tools, usage};
+use crate::answers::{Happening, Piece, Usage, Whole};
+use crate::body::Both;
+use crate::error::ApiError;
+use crate::question::{Conversation, ask, normal_message};
+use crate::reader::ToolCall;
+use crate::router::App;
+use crate::stream::{self, Writer, event};
+
+#[derive(Deserialize)]
+pub(crate) struct Request {
+    model: Option<String>,
+    messages: Vec<Message>,
+    #[serde(default)]
+    tools: Vec<ToolField>,
+    tool_choice: Option<Value>,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+    /// What the template gets to know besides, as vLLM and llama.cpp call it.
+    #[serde(default)]
+    chat_template_kwargs: Map<String, Value>,
+}
+
+/// Answers a conversation.
+pub(crate) async fn chat(
+    State(app): State<App>,
+    Both(request, making): Both<Request, Making>,
+) -> Result<Response, ApiError> {
+    let limits = app.options.limits;
+    let wish = making.wish(&limits)?;
+    let messages = request.messages.into_iter().enumerate();
+    let messages = messages.map(|(at, message)| normal_message(message, at));
+    let conversation = Conversation {
+        messages: messages.collect::<Result<_, _>>()?,
+        tools: tools(request.tools, request.tool_choice.as_ref(), &limits)?,
+        variables: request.chat_template_kwargs,
+    };
+    let name = app.models.find(request.model.as_deref())?.name.clone();
+    let engine = app.models.engine(request.model.as_deref()).await?;
+    let n = wish.n;
+    let mut answers = ask(&engine, conversation.prompt(&engine)?, wish)?;
+    let head = Head::new("chatcmpl-", name);
+    if request.stream {
+        let with_usage = request.stream_options.unwrap_or_default().include_usage;
+        let n_calls = vec![0; n];
+        let writer = Chunks {
+            head,
+            n_calls,
+            with_usage,
+        };
+        return Ok(stream::respond(answers, writer, limits.answering));
+    }
+    let whole = timeout(limits.answering, answers.whole()).await;
+    let whole = whole.map_err(|_| stream::too_slow())??;
+    let choices: Vec<Value> = whole.iter().enumerate().map(choice).collect();
+    let mut body = head.object("chat.completion");
+    body.insert("choices".into(), choices.into());
+    body.insert("usage".into(), usage(&answers.usage));
+    Ok(axum::Json(body).into_response())
+}
+
+/// What all objects of an answer have in common.
+pub(super) struct Head {
+    id: String,
+    created: u64,
+    model: String,
+}
+
+impl Head {
+    pub fn new(prefix: &str, model: String) -> Head {
+        Head {
+            id: new_id(prefix),
+            created: now(),
+            model,
+        }
+    }
+
+    pub fn object(&self, kind: &str) -> Map<String, Value> {
+        let mut object = Map::new();
+        object.insert("id".into(), self.id.as_str().into());
+        object.insert("object".into(), kind.into());
+        object.insert("created".into(), self.created.into());
+        object.insert("model".into(), self.model.as_str().into());
+        object
+    }
+}
+
+fn choice((index, whole): (usize, &Whole)) -> Value {
+    let mut message = Map::new();
+    message.insert("role".into(), "assistant".into());
+    let is_silent = whole.text.is_empty() && !whole.calls.is_empty();
+    let content = if is_silent {
+        Value::Null
+    } else {
+        whole.text.as_str().into()
+    };
+    message.insert("content".into(), content);
+    if !whole.reasoning.is_empty() {
+        message.insert("reasoning_content".into(), whole.reasoning.as_str().into());
+    }
+    if !whole.calls.is_empty() {
+        let calls: Vec<Value> = whole.calls.iter().map(call).collect();
+        message.insert("tool_calls".into(), calls.into());
+    }
+    json!({
+        "index": index,
+        "message": message,
+        "logprobs": null,
+        "finish_reason": whole.finish.map(finish_name),
+    })
+}
+
+fn call(call: &ToolCall) -> Value {
+    json!({
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": call.arguments},
+    })
+}
+
+/// Writes a stream.
+struct Chunks {
+    head: Head,
+    /// Calls that each answer has made.
+    n_calls: Vec<usize>,
+    with_usage: bool,
+}
+
+impl Chunks {
+    fn chunk(&self, index: usize, delta: Value, finish: Option<&str>) -> String {
+        let choice = json!({
+            "index": index,
+            "delta": delta,
+            "logprobs": null,
+            "finish_reason": finish,
+        });
+        self.with_choices(vec![choice], Value::Null)
+    }
+
+    fn with_choices(&self, choices: Vec<Value>, usage: Value) -> String {
+        let mut chunk = self.head.object("chat.completion.chunk");
+        chunk.insert("choices".into(), choices.into());
+        if self.with_usage {
+            chunk.insert("usage".into(), usage);
+        }
+        event(&chunk)
+    }
+}
+
+impl Writer for Chunks {
+    fn begin(&mut self, _: &Usage) -> String {
+        let role = |index| {
+            let delta = json!({"role": "assistant", "content": ""});
+            self.chunk(index, delta, None)
+        };
+        (0..self.n_calls.len()).map(role).collect()
+    }
+
+    fn write(&mut self, Happening { choice, what }: Happening) -> String {
+        match what {
+            Piece::Text(text) => self.chunk(choice, json!({"content": text}), None),
+            Piece::Reasoning(text) => self.chunk(choice, json!({"reasoning_content": text}), None),
+            Piece::Call(made) => {
+                let mut call = call(&made);
+                call["index"] = self.n_calls[choice].into();
+                self.n_calls[choice] += 1;
+                self.chunk(choice, json!({"tool_calls": [call]}), None)
+            }
+            Piece::Ended(finish) => self.chunk(choice, json!({}), Some(finish_name(finish))),
+        }
+    }
+
+    fn end(&mut self, used: &Usage) -> String {
+        let mut text = String::new();
+        if self.with_usage {
+            text.push_str(&self.with_choices(Vec::new(), usage(used)));
+        }
+        text + "data: [DONE]\n\n"
+    }
+
+    fn fail(&mut self, error: &ApiError) -> String {
+        event(&error.openai())
+    }
+}

@@ -1,0 +1,169 @@
+//! `/v1/completions`: text that goes on, without a chat template.
+
+use akunu::EncodeOptions;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::chat::Head;
+use super::fields::{Making, StreamOptions};
+use super::{finish_name, usage};
+use crate::answers::{Happening, Piece, Usage};
+use crate::body::Both;
+use crate::engine::Engine;
+use crate::error::ApiError;
+use crate::question::{Prompt, ask};
+use crate::router::App;
+use crate::stream::{self, Writer, event};
+
+#[derive(Deserialize)]
+pub(crate) struct Request {
+    model: Option<String>,
+    prompt: Value,
+    #[serde(default)]
+    echo: bool,
+    #[serde(default)]
+    stream: bool,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+}
+
+/// OpenAI's own default.
+const MAX_TOKENS: usize = 16;
+
+/// Continues a text.
+pub(crate) async fn completions(
+    State(app): State<App>,
+    Both(request, making): Both<Request, Making>,
+) -> Result<Response, ApiError> {
+    let limits = app.options.limits;
+    let mut wish = making.wish(&limits)?;
+    wish.max_tokens = wish.max_tokens.or(Some(MAX_TOKENS));
+    let name = app.models.find(request.model.as_deref())?.name.clone();
+    let engine = app.models.engine(request.model.as_deref()).await?;
+    let ids = encode(&engine, &request.prompt)?;
+    let echo = if request.echo {
+        engine.model.tokenizer().decode(&ids)
+    } else {
+        String::new()
+    };
+    let n = wish.n;
+    let mut answers = ask(&engine, Prompt::plain(ids), wish)?;
+    let head = Head::new("cmpl-", name);
+    if request.stream {
+        let writer = Chunks {
+            head,
+            n,
+            echo,
+            with_usage: request.stream_options.unwrap_or_default().include_usage,
+        };
+        return Ok(stream::respond(answers, writer, limits.answering));
+    }
+    let whole = timeout(limits.answering, answers.whole()).await;
+    let whole = whole.map_err(|_| stream::too_slow())??;
+    let choices = whole.iter().enumerate().map(|(index, whole)| {
+        let text = format!("{echo}{}", whole.text);
+        choice(index, &text, whole.finish.map(finish_name))
+    });
+    let choices: Vec<Value> = choices.collect();
+    let mut body = head.object("text_completion");
+    body.insert("choices".into(), choices.into());
+    body.insert("usage".into(), usage(&answers.usage));
+    Ok(axum::Json(body).into_response())
+}
+
+/// A prompt is text or token ids; a list of one text is one text.
+fn encode(engine: &Engine, prompt: &Value) -> Result<Vec<u32>, ApiError> {
+    let wrong = |message: &str| Err(ApiError::bad_field("prompt", format!("prompt: {message}")));
+    let ids = match prompt {
+        Value::String(text) => {
+            let options = EncodeOptions {
+                add_special: true,
+                parse_special: true,
+            };
+            engine.model.tokenizer().encode(text, options)?
+        }
+        Value::Array(list) => match &list[..] {
+            [one @ (Value::String(_) | Value::Array(_))] => return encode(engine, one),
+            [Value::String(_) | Value::Array(_), ..] => {
+                return wrong(
+                    "one prompt a request, please; several requests are answered together",
+                );
+            }
+            ids => {
+                let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
+                match ids.iter().map(id).collect() {
+                    Some(ids) => ids,
+                    None => return wrong("a text or a list of token ids is wanted"),
+                }
+            }
+        },
+        _ => return wrong("a text or a list of token ids is wanted"),
+    };
+    let vocab_size = engine.model.config().vocab_size;
+    match ids.iter().find(|id| **id >= vocab_size) {
+        Some(id) => wrong(&format!(
+            "token {id} is beyond the vocabulary of {vocab_size}"
+        )),
+        None if ids.is_empty() => wrong("there is nothing to continue"),
+        None => Ok(ids),
+    }
+}
+
+fn choice(index: usize, text: &str, finish: Option<&str>) -> Value {
+    json!({"index": index, "text": text, "logprobs": null, "finish_reason": finish})
+}
+
+/// Writes a stream.
+struct Chunks {
+    head: Head,
+    n: usize,
+    echo: String,
+    with_usage: bool,
+}
+
+impl Chunks {
+    fn chunk(&self, choices: Vec<Value>, usage: Value) -> String {
+        let mut chunk = self.head.object("text_completion");
+        chunk.insert("choices".into(), choices.into());
+        if self.with_usage {
+            chunk.insert("usage".into(), usage);
+        }
+        event(&chunk)
+    }
+}
+
+impl Writer for Chunks {
+    fn begin(&mut self, _: &Usage) -> String {
+        if self.echo.is_empty() {
+            return String::new();
+        }
+        let echo = |index| self.chunk(vec![choice(index, &self.echo, None)], Value::Null);
+        (0..self.n).map(echo).collect()
+    }
+
+    fn write(&mut self, happening: Happening) -> String {
+        let index = happening.choice;
+        let choice = match happening.what {
+            Piece::Text(text) | Piece::Reasoning(text) => choice(index, &text, None),
+            Piece::Ended(finish) => choice(index, "", Some(finish_name(finish))),
+            // Plain text is not read as calls.
+            Piece::Call(_) => return String::new(),
+        };
+        self.chunk(vec![choice], Value::Null)
+    }
+
+    fn end(&mut self, used: &Usage) -> String {
+        let mut text = String::new();
+        if self.with_usage {
+            text.push_str(&self.chunk(Vec::new(), usage(used)));
+        }
+        text + "data: [DONE]\n\n"
+    }
+
+    fn fail(&mut self, error: &ApiError) -> String {
+        event(&error.openai())
+    }
+}

@@ -1,0 +1,92 @@
+//! How a server is set up.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How a server is set up.
+#[derive(Clone, Debug)]
+pub struct ServerOptions {
+    /// Where it listens; port 0 takes any that is free.
+    pub address: SocketAddr,
+    /// Sequences of one model that step together.
+    pub sequences: u32,
+    /// Sequences of one model that may wait for a place.
+    pub queue: usize,
+    /// Tokens of a sequence; `None` for what the model was trained for, at most 4096.
+    pub context: Option<u32>,
+    /// A model that nobody has asked for as long is unloaded; `None` keeps it.
+    pub keep: Option<Duration>,
+    /// Who may ask.
+    pub security: Security,
+    /// How much may be asked.
+    pub limits: Limits,
+}
+
+/// Who may ask.
+#[derive(Clone, Default)]
+pub struct Security {
+    /// A request must have one of these keys, where there are any.
+    pub keys: Vec<String>,
+    /// Web pages from elsewhere that may ask, as `https://host:port`.
+    pub origins: Vec<String>,
+    /// Names that this machine is called by, besides `localhost` and IP addresses.
+    pub hosts: Vec<String>,
+}
+
+/// Keys are not shown.
+impl std::fmt::Debug for Security {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.debug_struct("Security")
+            .field("n_keys", &self.keys.len())
+            .field("origins", &self.origins)
+            .field("hosts", &self.hosts)
+            .finish()
+    }
+}
+
+/// How much may be asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Bytes of a request's line and headers.
+    pub header_bytes: usize,
+    /// How long the headers of a request may take, and then its body.
+    pub reading: Duration,
+    /// How long an answer may take, from the request to its last token.
+    pub answering: Duration,
+    /// Connections at once; others wait to be accepted.
+    pub connections: usize,
+    /// Tools of a request.
+    pub tools: usize,
+    /// Texts of a request for embeddings, and stop texts.
+    pub texts: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            body_bytes: 8 << 20,
+            header_bytes: 64 << 10,
+            reading: Duration::from_secs(30),
+            answering: Duration::from_secs(3600),
+            connections: 4096,
+            tools: 128,
+            texts: 256,
+        }
+    }
+}
+
+impl Default for ServerOptions {
+    fn default() -> ServerOptions {
+        ServerOptions {
+            address: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            sequences: 8,
+            queue: 64,
+            context: None,
+            keep: None,
+            security: Security::default(),
+            limits: Limits::default(),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! What all dialects ask for: a prompt, and how its answers are made.
+
+mod messages;
+mod sampling;
+
+use std::sync::Arc;
+
+use akunu::{GenerateOptions, RenderOptions};
+use serde_json::{Map, Value};
+
+use crate::answers::Answers;
+use crate::engine::{Engine, Work};
+use crate::error::ApiError;
+use crate::reader::Reader;
+
+pub(crate) use self::messages::{Tool, normal_message};
+pub(crate) use self::sampling::Draw;
+
+/// A conversation, and how it is answered.
+#[derive(Default)]
+pub(crate) struct Conversation {
+    pub messages: Vec<akunu::Message>,
+    pub tools: Vec<Tool>,
+    /// What the template gets to know besides: `enable_thinking`.
+    pub variables: Map<String, Value>,
+}
+
+/// How answers are made.
+pub(crate) struct Wish {
+    /// How many answers.
+    pub n: usize,
+    /// At most this many tokens; `None` for what the context holds.
+    pub max_tokens: Option<usize>,
+    pub draw: Draw,
+    pub stop: Vec<String>,
+    /// Go on at the model's own end.
+    pub ignore_end: bool,
+}
+
+impl Default for Wish {
+    fn default() -> Wish {
+        Wish {
+            n: 1,
+            max_tokens: None,
+            draw: Draw::default(),
+            stop: Vec::new(),
+            ignore_end: false,
+        }
+    }
+}
+
+/// A prompt as tokens, and how its answer is read.
+pub(crate) struct Prompt {
+    pub ids: Vec<u32>,
+    /// Names of the tools that may be called.
+    pub tools: Vec<String>,
+    /// Whether the prompt ends within a thought.
+    pub thinks: bool,
+    /// Texts that end an answer, besides those that are wished for.
+    pub stop: Vec<String>,
+    /// Whether thoughts and calls are told from text.
+    pub is_read: bool,
+}
+
+impl Prompt {
+    /// Text to be continued as it is.
+    pub fn plain(ids: Vec<u32>) -> Prompt {
+        Prompt {
+            ids,
+            tools: Vec::new(),
+            thinks: false,
+            stop: Vec::new(),
+            is_read: false,
+        }
+    }
+}
+
+impl Conversation {
+    /// The conversation as tokens, up to where the answer begins.
+    pub fn prompt(&self, engine: &Engine) -> Result<Prompt, ApiError> {
+        let model = &engine.model;
+        if self.messages.is_empty() {
+            return Err(ApiError::bad_field("messages", "messages is empty"));
+        }
+        let mut options = RenderOptions {
+            add_generation_prompt: true,
+            variables: self.variables.clone(),
+            ..RenderOptions::default()
+        };
+        let mut ids = model.prompt_with(&self.messages, &options)?;
+        if !self.tools.is_empty() {
+            let tools = self.tools.iter().map(Tool::for_template).collect();
+            options
+                .variables
+                .insert("tools".into(), Value::Array(tools));
+            let with_tools = model.prompt_with(&self.messages, &options)?;
+            // A template that does not write them has never heard of tools.
+            ids = if with_tools == ids {
+                let told = messages::tell_tools(&self.messages, &self.tools);
+                model.prompt_with(&told, &options)?
+            } else {
+                with_tools
+            };
+        }
+        let names = self.tools.iter().map(|tool| tool.name.clone());
+        Ok(Prompt {
+            tools: names.collect(),
+            thinks: ends_in_thought(engine, &ids),
+            stop: model.prompt_stops(),
+            is_read: true,
+            ids,
+        })
+    }
+}
+
+/// Whether the last tokens of a prompt open a thought.
+fn ends_in_thought(engine: &Engine, ids: &[u32]) -> bool {
+    let last = &ids[ids.len().saturating_sub(8)..];
+    let tokenizer = engine.model.tokenizer();
+    let bytes = last.iter().filter_map(|id| tokenizer.token_bytes(*id));
+    let text = bytes.flatten().collect::<Vec<u8>>();
+    String::from_utf8_lossy(&text)
+        .trim_end()
+        .ends_with("<think>")
+}
+
+/// Asks an engine.
+pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<Answers, ApiError> {
+    let sampling = wish.draw.sampling(engine.model.suggested_sampling())?;
+    let stop = [wish.stop, prompt.stop].concat();
+    let choice = |n: usize| {
+        let mut sampling = sampling;
+        sampling.seed = sampling.seed.wrapping_add(n as u64);
+        GenerateOptions {
+            max_tokens: wish.max_tokens.unwrap_or(usize::MAX),
+            sampling,
+            stop: stop.clone(),
+            ignore_end: wish.ignore_end,
+            ..GenerateOptions::default()
+        }
+    };
+    let readers = (0..wish.n).map(|_| {
+        prompt
+            .is_read
+            .then(|| Reader::new(prompt.tools.clone(), prompt.thinks))
+    });
+    let readers = readers.collect();
+    let n_prompt = prompt.ids.len();
+    let events = engine.ask(Work {
+        prompt: prompt.ids,
+        choices: (0..wish.n).map(choice).collect(),
+    })?;
+    Ok(Answers::new(Arc::clone(engine), events, readers, n_prompt))
+}

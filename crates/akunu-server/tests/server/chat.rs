@@ -1,0 +1,147 @@
+//! Questions and answers.
+
+use super::client::{get, post};
+use super::{question, serve};
+use serde_json::{Value, json};
+
+/// Breaks when clients would not find the role, the text, the end, the usage or `[DONE]` where they look for them.
+#[test]
+fn a_stream_has_the_order_that_clients_depend_on() {
+    let server = serve(|_| {});
+    let mut asked = question("What is the capital of France?", 24);
+    let whole = post(server.address, "/v1/chat/completions", &asked).json();
+    assert_eq!(whole["object"], "chat.completion");
+    let choice = &whole["choices"][0];
+    let text = choice["message"]["content"].as_str().unwrap();
+    assert!(text.contains("Paris"), "{whole}");
+    assert_eq!(choice["finish_reason"], "stop");
+    assert_eq!(choice["message"]["role"], "assistant");
+
+    asked["stream"] = true.into();
+    asked["stream_options"] = json!({"include_usage": true});
+    let mut response = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(response.header("content-type"), Some("text/event-stream"));
+    assert_eq!(response.header("x-accel-buffering"), Some("no"));
+    let (chunks, is_done) = response.events();
+    assert!(is_done, "[DONE] is the last");
+    let n = chunks.len();
+    let delta = |at: usize| &chunks[at]["choices"][0]["delta"];
+    assert_eq!(delta(0), &json!({"role": "assistant", "content": ""}));
+    let streamed: Vec<&str> = (1..n - 2)
+        .map(|at| delta(at)["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(streamed.concat(), text);
+    assert_eq!(delta(n - 2), &json!({}), "an empty delta tells the end");
+    for (at, chunk) in chunks.iter().enumerate() {
+        assert_eq!(chunk["object"], "chat.completion.chunk");
+        assert_eq!(chunk["id"], chunks[0]["id"]);
+        let finish = if at == n - 2 {
+            json!("stop")
+        } else {
+            Value::Null
+        };
+        assert_eq!(chunk["choices"][0]["finish_reason"], finish, "{chunk}");
+        assert_eq!(chunk["usage"].is_null(), at != n - 1, "{chunk}");
+    }
+    let last = &chunks[n - 1];
+    assert_eq!(last["choices"], json!([]));
+    let used = &last["usage"];
+    assert_eq!(used["prompt_tokens"], whole["usage"]["prompt_tokens"]);
+    assert_eq!(
+        used["completion_tokens"],
+        whole["usage"]["completion_tokens"]
+    );
+}
+
+/// Breaks when the second of two requests reads again what the first has read: its pages have 64 positions.
+#[test]
+fn what_was_read_before_is_told_as_cached() {
+    let server = serve(|_| {});
+    let long = "The sea is blue. ".repeat(20);
+    let ask = |text: &str| {
+        let body = post(server.address, "/v1/chat/completions", &question(text, 2)).json();
+        let used = body["usage"].clone();
+        let cached = used["prompt_tokens_details"]["cached_tokens"]
+            .as_u64()
+            .unwrap();
+        (used["prompt_tokens"].as_u64().unwrap(), cached)
+    };
+    let (n, cached) = ask(&format!("{long} Why?"));
+    assert_eq!(cached, 0);
+    let (again, cached) = ask(&format!("{long} Where?"));
+    assert!(again > 100 && again.abs_diff(n) < 5);
+    assert!(cached >= 64 && cached < again, "{cached} of {again}");
+}
+
+#[test]
+fn choices_stops_and_lengths() {
+    let server = serve(|_| {});
+    let mut asked = question("Count from one to ten in words.", 5);
+    asked["n"] = 3.into();
+    asked["temperature"] = 1.5.into();
+    asked["seed"] = 7.into();
+    let body = post(server.address, "/v1/chat/completions", &asked).json();
+    let choices = body["choices"].as_array().unwrap();
+    assert_eq!(choices.len(), 3);
+    for (at, choice) in choices.iter().enumerate() {
+        assert_eq!(
+            (choice["index"].as_u64(), &choice["finish_reason"]),
+            (Some(at as u64), &json!("length"))
+        );
+    }
+    assert_eq!(body["usage"]["completion_tokens"], 15);
+    let again = post(server.address, "/v1/chat/completions", &asked).json();
+    assert_eq!(
+        again["choices"], body["choices"],
+        "the same seed, the same answers"
+    );
+    let texts: std::collections::HashSet<String> = choices
+        .iter()
+        .map(|choice| choice["message"]["content"].to_string())
+        .collect();
+    assert!(texts.len() > 1, "each choice draws for itself: {texts:?}");
+
+    let asked = json!({"prompt": "1, 2, 3, 4, 5,", "max_tokens": 20, "temperature": 0, "stop": [" 8", "zebra"]});
+    let body = post(server.address, "/v1/completions", &asked).json();
+    let choice = &body["choices"][0];
+    assert_eq!(
+        (&choice["text"], &choice["finish_reason"]),
+        (&json!(" 6, 7,"), &json!("stop"))
+    );
+    assert_eq!(body["object"], "text_completion");
+}
+
+#[test]
+fn models_tokens_and_templates() {
+    let server = serve(|_| {});
+    assert_eq!(
+        get(server.address, "/health").json(),
+        json!({"status": "ok"})
+    );
+    let list = get(server.address, "/v1/models").json();
+    assert_eq!(list["data"][0]["id"], "smollm2");
+    assert_eq!(list["data"][0]["meta"]["context"], 512);
+    assert_eq!(
+        get(server.address, "/v1/models/smollm2").json()["object"],
+        "model"
+    );
+    assert_eq!(get(server.address, "/v1/models/other").status, 404);
+
+    let asked = json!({"content": "Hello, world", "with_pieces": true});
+    let tokens = post(server.address, "/tokenize", &asked).json();
+    let ids: Vec<&Value> = tokens["tokens"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|t| &t["id"])
+        .collect();
+    assert_eq!(tokens["tokens"][0]["piece"], "Hello");
+    let text = post(server.address, "/detokenize", &json!({"tokens": ids})).json();
+    assert_eq!(text["content"], "Hello, world");
+    let asked = json!({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U<|im_end|>"}]});
+    let prompt = post(server.address, "/apply-template", &asked).json();
+    assert_eq!(
+        prompt["prompt"],
+        "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|><|im_end|>\n<|im_start|>assistant\n"
+    );
+}

@@ -1,0 +1,158 @@
+//! The other protocols, several models, and the page.
+
+use super::client::{get, post};
+use super::{question, serve};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Breaks when an event of Anthropic's protocol is missing, or comes at another place.
+#[test]
+fn anthropic_streams_blocks_with_names() {
+    let server = serve(|_| {});
+    let mut asked = question("What is the capital of France?", 24);
+    let whole = post(server.address, "/v1/messages", &asked).json();
+    let text = whole["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("Paris"), "{whole}");
+    assert_eq!(whole["stop_reason"], "end_turn");
+    asked["stream"] = true.into();
+    let (events, _) = post(server.address, "/v1/messages", &asked).events();
+    let kinds: Vec<&str> = events
+        .iter()
+        .map(|event| event["type"].as_str().unwrap())
+        .collect();
+    let n = kinds.len();
+    assert_eq!(kinds[..2], ["message_start", "content_block_start"]);
+    assert_eq!(
+        kinds[n - 3..],
+        ["content_block_stop", "message_delta", "message_stop"]
+    );
+    let deltas = events[2..n - 3]
+        .iter()
+        .map(|event| event["delta"]["text"].as_str().unwrap());
+    assert_eq!(deltas.collect::<String>(), text);
+    assert_eq!(
+        events[n - 2]["usage"]["output_tokens"],
+        whole["usage"]["output_tokens"]
+    );
+    let refused = post(server.address, "/v1/messages", &json!({"messages": []}));
+    assert_eq!(refused.status, 400);
+    let error = refused.json();
+    assert_eq!(
+        (&error["type"], &error["error"]["type"]),
+        (&json!("error"), &json!("invalid_request_error"))
+    );
+}
+
+/// Breaks when a line is no object, or when the last one does not tell the end.
+#[test]
+fn ollama_streams_lines() {
+    let server = serve(|_| {});
+    let asked = json!({
+        "model": "smollm2:latest",
+        "messages": [{"role": "user", "content": "What is the capital of France?"}],
+        "options": {"temperature": 0, "num_predict": 24},
+    });
+    let mut response = post(server.address, "/api/chat", &asked);
+    assert_eq!(
+        response.header("content-type"),
+        Some("application/x-ndjson")
+    );
+    let lines = std::iter::from_fn(|| response.line());
+    let lines: Vec<Value> = lines
+        .map(|line| serde_json::from_str(&line).unwrap())
+        .collect();
+    let said = lines
+        .iter()
+        .map(|line| line["message"]["content"].as_str().unwrap());
+    assert!(said.collect::<String>().contains("Paris"));
+    let (last, before) = lines.split_last().unwrap();
+    assert!(before.iter().all(|line| line["done"] == false));
+    assert_eq!(
+        (&last["done"], &last["done_reason"]),
+        (&json!(true), &json!("stop"))
+    );
+    assert_eq!(
+        last["eval_count"].as_u64().unwrap(),
+        before.len() as u64,
+        "{last}"
+    );
+    let unknown = post(
+        server.address,
+        "/api/chat",
+        &json!({"model": "none", "messages": []}),
+    );
+    assert_eq!(unknown.status, 404);
+    assert!(unknown.json()["error"].is_string());
+}
+
+/// Breaks when tools do not reach a model whose template knows none, or when the items of a response are lost.
+#[test]
+fn tools_embeddings_and_responses() {
+    let server = serve(|_| {});
+    let mut asked = question("Hi", 4);
+    let without = post(server.address, "/v1/chat/completions", &asked).json();
+    let function = json!({"name": "get_weather", "description": "of a city", "parameters": {"type": "object"}});
+    asked["tools"] = json!([{"type": "function", "function": function}]);
+    let with = post(server.address, "/v1/chat/completions", &asked).json();
+    let tokens = |body: &Value| body["usage"]["prompt_tokens"].as_u64().unwrap();
+    assert!(tokens(&with) > tokens(&without) + 20, "the tools are told");
+    asked["tool_choice"] = "none".into();
+    let none = post(server.address, "/v1/chat/completions", &asked).json();
+    assert_eq!(tokens(&none), tokens(&without));
+    asked["tool_choice"] = json!({"type": "function", "function": {"name": "other"}});
+    let refused = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(refused.json()["error"]["param"], "tool_choice");
+
+    let texts = json!({"input": ["the cat sleeps", "a cat is sleeping", "stock market"]});
+    let made = post(server.address, "/v1/embeddings", &texts).json();
+    let vector = |at: usize| -> Vec<f64> {
+        serde_json::from_value(made["data"][at]["embedding"].clone()).unwrap()
+    };
+    let near = |a: usize, b: usize| {
+        vector(a)
+            .iter()
+            .zip(vector(b))
+            .map(|(x, y)| x * y)
+            .sum::<f64>()
+    };
+    assert!((near(0, 0) - 1.0).abs() < 1e-4 && near(0, 1) > near(0, 2));
+
+    let asked = json!({"input": "What is the capital of France?", "temperature": 0, "max_output_tokens": 40});
+    let response = post(server.address, "/v1/responses", &asked).json();
+    let text = response["output"][0]["content"][0]["text"]
+        .as_str()
+        .unwrap();
+    assert!(
+        text.contains("Paris") && response["status"] == "completed",
+        "{response}"
+    );
+}
+
+/// Breaks when a model that is not asked for stays loaded, or does not come back.
+#[test]
+fn models_are_loaded_when_asked_for_and_unloaded_when_idle() {
+    let server = serve(|options| options.keep = Some(Duration::from_millis(300)));
+    let loaded = || {
+        let list = get(server.address, "/v1/models").json();
+        let models = list["data"].as_array().unwrap().clone();
+        models
+            .iter()
+            .map(|model| model["meta"].is_object())
+            .collect::<Vec<bool>>()
+    };
+    assert!(!loaded()[1], "nobody has asked for the second");
+    let mut asked = question("Hi", 2);
+    asked["model"] = "second".into();
+    let body = post(server.address, "/v1/chat/completions", &asked).json();
+    assert_eq!(body["model"], "second");
+    for _ in 0..500 {
+        if loaded() == [false, false] {
+            asked["model"] = "smollm2".into();
+            let again = post(server.address, "/v1/chat/completions", &asked);
+            assert_eq!(again.status, 200);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("still loaded: {:?}", loaded());
+}

@@ -1,0 +1,75 @@
+//! `cargo xtask clients`: the official clients of three protocols against our server.
+//!
+//! They are Python packages, installed into an environment of their own under `target/`. It is no part of `cargo xtask test`: what others publish may change from day to day.
+
+use crate::failure::Failure;
+use crate::process;
+use crate::workspace;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// What is installed.
+const PACKAGES: [&str; 3] = ["openai", "anthropic", "ollama"];
+
+/// Runs the command.
+pub fn run() -> Result<(), Failure> {
+    let root = workspace::root();
+    let folder = root.join("target/clients");
+    let python = folder.join("bin/python");
+    if !python.exists() {
+        process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    }
+    let install = ["-m", "pip", "install", "--quiet", "--upgrade"];
+    process::run(Command::new(&python).args(install).args(PACKAGES))?;
+    let mut build = process::cargo();
+    process::run(build.args(["build", "-p", "akunu-cli"]).current_dir(&root))?;
+    let (server, address) = start()?;
+    let tests = root.join("crates/akunu-server/tests");
+    process::run(
+        Command::new(&python)
+            .arg(tests.join("clients.py"))
+            .arg(&address),
+    )?;
+    drop(server);
+    Ok(())
+}
+
+/// A server that ends with us.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server with the default model; returns where it listens.
+fn start() -> Result<(Server, String), Failure> {
+    let mut serve = process::cargo();
+    serve.args([
+        "run",
+        "--quiet",
+        "-p",
+        "akunu-cli",
+        "--",
+        "serve",
+        "--port",
+        "0",
+    ]);
+    let silent = |_| Failure::Found("the server did not start".into());
+    let child = serve
+        .current_dir(workspace::root())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut server = Server(child.map_err(silent)?);
+    let mut line = String::new();
+    if let Some(out) = server.0.stdout.take() {
+        BufReader::new(out).read_line(&mut line).map_err(silent)?;
+    }
+    match line.trim_end().rsplit_once(" on ") {
+        Some((_, address)) => Ok((server, address.to_string())),
+        None => Err(Failure::Found("the server did not start".into())),
+    }
+}
