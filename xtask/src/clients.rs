@@ -1,15 +1,19 @@
-//! `cargo xtask clients`: the official clients of three protocols against our server.
+//! `cargo xtask clients`: the official clients of three protocols against our server, and its page in a browser.
 //!
-//! They are Python packages, installed into an environment of their own under `target/`. It is no part of `cargo xtask test`: what others publish may change from day to day.
+//! They are Python packages, installed into an environment of their own under `target/`; the browser is Debian's Chromium,
+//! and without it the page is left out. It is no part of `cargo xtask test`: what others publish may change from day to day.
 
 use crate::failure::Failure;
 use crate::process;
 use crate::workspace;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// What is installed.
-const PACKAGES: [&str; 3] = ["openai", "anthropic", "ollama"];
+const PACKAGES: [&str; 4] = ["openai", "anthropic", "ollama", "playwright"];
+/// What runs the page.
+const BROWSER: &str = "/usr/bin/chromium";
 
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
@@ -30,6 +34,15 @@ pub fn run() -> Result<(), Failure> {
             .arg(tests.join("clients.py"))
             .arg(&address),
     )?;
+    if !Path::new(BROWSER).exists() {
+        println!(
+            "there is no {BROWSER}: the page was not tried; `apt-get install chromium` gives it"
+        );
+        return Ok(());
+    }
+    let mut page = Command::new(&python);
+    page.arg(tests.join("page.py")).arg(&address);
+    process::run(page.arg(folder.join("screenshots")))?;
     drop(server);
     Ok(())
 }

@@ -48,7 +48,7 @@ enum Command {
     Assets(assets::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
     CheckMacos,
-    /// Run the official clients of OpenAI, Anthropic and Ollama against the server
+    /// Run the official clients of OpenAI, Anthropic and Ollama against the server, and its page in Chromium
     Clients,
     /// Measure Akunu and llama.cpp on the same files and cores
     Compare(compare::Args),

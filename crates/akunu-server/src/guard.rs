@@ -115,9 +115,9 @@ fn admit(
     Ok(())
 }
 
-/// What has nothing to hide: whether the server is up.
+/// What has nothing to hide: whether the server is up, and the files of the page.
 fn is_public(path: &str) -> bool {
-    path == "/health"
+    path == "/health" || crate::page::has(path)
 }
 
 /// Whether a `Host` header may stand for this machine.

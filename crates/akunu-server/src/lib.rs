@@ -29,6 +29,7 @@ mod native;
 mod ollama;
 mod openai;
 mod options;
+mod page;
 mod question;
 mod reader;
 mod router;

@@ -12,7 +12,7 @@ use axum::routing::{MethodRouter, get, post};
 use crate::error::ApiError;
 use crate::models::Models;
 use crate::options::ServerOptions;
-use crate::{anthropic, guard, metrics, native, ollama, openai};
+use crate::{anthropic, guard, metrics, native, ollama, openai, page};
 
 /// What every request can reach. Clones share it.
 #[derive(Clone)]
@@ -178,7 +178,9 @@ const ENDPOINTS: &[Endpoint] = &[
 
 /// All paths, behind the guard.
 pub(crate) fn service(app: App) -> Router {
-    let mut router = Router::new();
+    let mut router = Router::new()
+        .route("/", get(page::page))
+        .route("/page/{file}", get(page::page));
     for endpoint in ENDPOINTS {
         router = router.route(endpoint.path, (endpoint.handler)());
     }

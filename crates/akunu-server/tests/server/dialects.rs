@@ -156,3 +156,21 @@ fn models_are_loaded_when_asked_for_and_unloaded_when_idle() {
     }
     panic!("still loaded: {:?}", loaded());
 }
+
+#[test]
+fn the_page_comes_with_its_policy() {
+    let server = serve(|options| options.security.keys = vec!["secret".into()]);
+    let page = get(server.address, "/");
+    assert_eq!(page.status, 200, "the page itself needs no key");
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(
+        policy.contains("default-src 'none'") && !policy.contains("unsafe"),
+        "{policy}"
+    );
+    assert!(page.text().contains("<title>Akunu</title>"));
+    assert_eq!(
+        get(server.address, "/page/app.js").header("content-type"),
+        Some("text/javascript; charset=utf-8")
+    );
+    assert_eq!(get(server.address, "/page/../Cargo.toml").status, 401);
+}
