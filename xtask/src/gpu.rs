@@ -1,7 +1,8 @@
-//! `cargo xtask gpu`: every kernel of the table on an NVIDIA GPU, as PTX, against its twin.
+//! `cargo xtask gpu`: every kernel of the table on an NVIDIA GPU, as PTX, against its twin; then a model against
+//! the CPU device and the twins.
 //!
-//! The GPU's machine needs the CUDA driver and nothing else: PTX made elsewhere (`cargo xtask shaders
-//! --target ptx`) is taken with `--ptx`. Under NVIDIA's checkers, with allocations of the exact size:
+//! Without clang, cargo and models, PTX made elsewhere (`cargo xtask shaders --target ptx`) is taken with `--ptx`, and
+//! the kernels alone are run. Under NVIDIA's checkers, with allocations of the exact size:
 //!
 //! ```text
 //! compute-sanitizer --tool memcheck  xtask gpu --ptx FOLDER --exact
@@ -9,18 +10,18 @@
 //! ```
 
 use crate::failure::Failure;
-use crate::workspace;
-use akunu_kernels::KernelId;
-use akunu_kernels::table::KernelRow;
-use akunu_sim::cuda::{CudaError, Gpu, Guards, Program};
+use crate::{process, workspace};
+use akunu_cuda::{CudaDevice, PtxSources};
+use akunu_kernels::case::{CaseError, run_exactly_on, run_on};
+use akunu_kernels::flatten::metal_files;
+use akunu_kernels::{Device, DeviceError, KernelId};
 use akunu_sim::{Toolchain, ptx};
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Options of the command.
 #[derive(clap::Args)]
 pub struct Args {
-    /// A folder of PTX made before; without it, PTX is made here, which needs clang
+    /// A folder of PTX made before: runs the kernels alone, without clang and cargo
     #[arg(long, value_name = "FOLDER")]
     ptx: Option<PathBuf>,
     /// Only kernels whose name contains this
@@ -43,40 +44,57 @@ struct Outcome {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let gpu = Gpu::open().map_err(|error| Failure::Found(error.to_string()))?;
-    println!("{}", gpu.describe());
+    let found = |error: DeviceError| Failure::Found(error.to_string());
+    for gpu in akunu_cuda::gpus().map_err(found)? {
+        println!("{}: {}, CUDA {}", gpu.ordinal, gpu.name, gpu.driver);
+    }
     let kernels = workspace::root().join("kernels");
     let folder = match &args.ptx {
         Some(folder) => folder.clone(),
         None => compile(&kernels)?,
     };
-    let guards = if args.exact {
-        Guards::None
-    } else {
-        Guards::Bytes
-    };
-    let is_wanted = |row: &KernelRow| {
-        let part = args.filter.as_deref().unwrap_or_default();
-        row.name().contains(part)
-    };
-    let mut programs = HashMap::new();
+    let sources = sources(&kernels, &folder)?;
+    let mut device = akunu_cuda::open_with(0, sources).map_err(found)?;
+    let part = args.filter.as_deref().unwrap_or_default();
     let mut outcomes = Vec::new();
-    for row in KernelId::all().into_iter().map(KernelId::row) {
-        if !is_wanted(&row) {
+    for kernel in KernelId::all() {
+        if !kernel.row().name().contains(part) {
             continue;
         }
-        let file = row.source_path();
-        let program = programs
-            .entry(file.clone())
-            .or_insert_with(|| Program::load(&gpu, &kernels, &file, &folder));
-        let (outcome, is_lost) = outcome(&row, program.as_ref(), guards);
+        let (outcome, is_lost) = outcome(&mut device, kernel, args.exact);
         println!("{}", line(&outcome));
         outcomes.push(outcome);
         if is_lost {
             break;
         }
     }
-    summarise(&outcomes)
+    drop(device);
+    summarise(&outcomes)?;
+    if args.ptx.is_none() && args.filter.is_none() {
+        return model();
+    }
+    Ok(())
+}
+
+/// The tests of models on the GPU.
+fn model() -> Result<(), Failure> {
+    let test = ["test", "--package", "akunu-cuda", "--features", "ptx"];
+    let mut cargo = process::cargo();
+    cargo.args(test).args(["--test", "gpu", "--", "--ignored"]);
+    Ok(process::run(&mut cargo)?)
+}
+
+/// The PTX of every file, from a folder.
+fn sources(kernels: &Path, folder: &Path) -> Result<PtxSources, Failure> {
+    let files = metal_files(kernels).map_err(|error| Failure::Found(error.to_string()))?;
+    let mut texts = Vec::new();
+    for file in files {
+        let path = folder.join(ptx::file_name(&file));
+        let text = std::fs::read_to_string(&path);
+        let text = text.map_err(|error| Failure::Found(format!("{}: {error}", path.display())))?;
+        texts.push((file, text));
+    }
+    Ok(PtxSources::new(texts))
 }
 
 /// Makes the PTX of every file, with function constants left to the launch.
@@ -92,11 +110,8 @@ fn compile(kernels: &Path) -> Result<PathBuf, Failure> {
 
 /// Runs all cases of a kernel. Also tells whether the GPU is lost: after a kernel has crashed, the
 /// driver refuses all further work of this process.
-fn outcome(
-    row: &KernelRow,
-    program: Result<&Program<'_>, &CudaError>,
-    guards: Guards,
-) -> (Outcome, bool) {
+fn outcome(device: &mut CudaDevice, kernel: KernelId, exact: bool) -> (Outcome, bool) {
+    let row = kernel.row();
     let cases = (row.cases)(row.dtype);
     let mut outcome = Outcome {
         kernel: row.name(),
@@ -104,19 +119,13 @@ fn outcome(
         worst: 0.0,
         failures: Vec::new(),
     };
-    let program = match program {
-        Ok(program) => program,
-        Err(error) => {
-            outcome.failures.push(error.to_string());
-            return (outcome, false);
-        }
-    };
+    let run = if exact { run_exactly_on } else { run_on };
     for case in &cases {
-        match program.run_case(row, case, guards) {
+        match run(device as &mut dyn Device, kernel, case) {
             Ok(nmse) => outcome.worst = outcome.worst.max(nmse),
             Err(error) => {
                 outcome.failures.push(format!("{}: {error}", case.label));
-                if matches!(error, CudaError::Call { .. }) {
+                if matches!(error, CaseError::Device(DeviceError::Lost { .. })) {
                     return (outcome, true);
                 }
             }

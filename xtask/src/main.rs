@@ -52,7 +52,7 @@ enum Command {
     Clients,
     /// Measure Akunu and llama.cpp on the same files and cores
     Compare(compare::Args),
-    /// Run every kernel on an NVIDIA GPU, and print the table
+    /// Run every kernel and a model on an NVIDIA GPU, and print the table
     Gpu(gpu::Args),
     /// Write kernels/ShaderTypes.h from the Rust structs
     Header(header::Args),

@@ -4,15 +4,19 @@ use crate::failure::Failure;
 use crate::terminal::warn;
 use akunu::{CpuOptions, Isa};
 use akunu_kernels::Device;
+use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
+use std::ffi::OsStr;
 
 /// What `--device` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeviceName {
-    /// Metal where there is one, else the CPU
+    /// An NVIDIA GPU or Metal where there is one, else the CPU
     Auto,
     /// All cores of this machine
     Cpu,
+    /// An NVIDIA GPU, the first or, as cuda:1, the second: needs a build with the feature cuda
+    Cuda,
     /// The GPU of a Mac
     Metal,
     /// The Metal kernels on a CPU: for developers, needs clang
@@ -21,12 +25,48 @@ pub enum DeviceName {
     Twin,
 }
 
+/// A device, and which one of several GPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceChoice {
+    name: DeviceName,
+    ordinal: u32,
+}
+
+/// Reads a [`DeviceChoice`]: a name, and behind `cuda` the number of the GPU, as in `cuda:1`.
+#[derive(Clone)]
+struct ChoiceParser;
+
+impl TypedValueParser for ChoiceParser {
+    type Value = DeviceChoice;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<DeviceChoice, clap::Error> {
+        let numbered = value.to_str().and_then(|text| text.strip_prefix("cuda:"));
+        if let Some(ordinal) = numbered.and_then(|number| number.parse().ok()) {
+            let name = DeviceName::Cuda;
+            return Ok(DeviceChoice { name, ordinal });
+        }
+        let names = EnumValueParser::<DeviceName>::new();
+        let name = names.parse_ref(command, argument, value)?;
+        Ok(DeviceChoice { name, ordinal: 0 })
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = DeviceName::value_variants().iter();
+        Some(Box::new(names.filter_map(ValueEnum::to_possible_value)))
+    }
+}
+
 /// Which device computes, and how.
 #[derive(Args, Clone)]
 pub struct DeviceArgs {
     /// What computes
-    #[arg(long, value_enum, default_value = "auto")]
-    device: DeviceName,
+    #[arg(long, value_parser = ChoiceParser, default_value = "auto")]
+    device: DeviceChoice,
     /// Instructions that the CPU device uses, for comparisons: scalar, neon, dotprod, avx2, avx512, amx
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     isa: Option<Isa>,
@@ -39,9 +79,13 @@ impl DeviceArgs {
             let (isa, threads) = (self.isa, threads.map(usable_threads));
             akunu::Device::Cpu(CpuOptions { threads, isa }).open()
         };
-        Ok(match self.device {
-            DeviceName::Auto => akunu::Device::Metal.open().or_else(|_| cpu())?,
+        let gpu = |ordinal| akunu::Device::Cuda(ordinal).open();
+        Ok(match self.device.name {
+            DeviceName::Auto => gpu(0)
+                .or_else(|_| akunu::Device::Metal.open())
+                .or_else(|_| cpu())?,
             DeviceName::Cpu => cpu()?,
+            DeviceName::Cuda => gpu(self.device.ordinal)?,
             DeviceName::Metal => akunu::Device::Metal.open()?,
             DeviceName::Sim => simulator()?,
             DeviceName::Twin => akunu::Device::Twin.open()?,

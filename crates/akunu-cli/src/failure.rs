@@ -65,6 +65,11 @@ pub enum Failure {
     /// There is no GPU that Metal drives.
     #[error("this machine has no Metal device, which only Macs have; use --device cpu")]
     NoMetal,
+    /// The CUDA device is not part of this program.
+    #[error(
+        "this program was built without the CUDA device; build it with `--features cuda`, or use --device cpu"
+    )]
+    NoCuda,
     /// The simulator is not part of this program.
     #[cfg(not(feature = "sim"))]
     #[error("this program was built without the simulator; build it with `--features sim`")]
@@ -199,6 +204,7 @@ impl From<akunu::Error> for Failure {
             akunu::Error::Engine(error) => Failure::Engine(error),
             akunu::Error::Cpu(error) => Failure::Cpu(error),
             akunu::Error::NoMetal => Failure::NoMetal,
+            akunu::Error::NoCuda => Failure::NoCuda,
             other => Failure::Akunu(other),
         }
     }

@@ -195,11 +195,11 @@ fn devices_say_what_auto_takes() {
         .iter()
         .map(|d| d["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["metal", "cpu", "sim", "twin"]);
+    assert_eq!(names, ["cuda", "metal", "cpu", "sim", "twin"]);
     let auto: Vec<&Value> = devices.iter().filter(|d| d["auto"] == true).collect();
     assert_eq!(auto.len(), 1);
     assert_eq!(auto[0]["available"], true);
-    assert_eq!(devices[1]["isa"][0], "scalar");
+    assert_eq!(devices[2]["isa"][0], "scalar");
     let text = akunu(["devices"]).stdout;
     assert!(text.contains("* is what --device auto takes"), "{text}");
 }

@@ -111,7 +111,8 @@ fn wrong_usage_is_told_before_anything_is_loaded() {
         (["--seed", "x"], "-1 for a random one"),
         (["--seed", "-2"], "-1 for a random one"),
         (["--ctx", "0"], "--ctx"),
-        (["--device", "tpu"], "auto, cpu, metal, sim, twin"),
+        (["--device", "tpu"], "auto, cpu, cuda, metal, sim, twin"),
+        (["--device", "cuda:x"], "auto, cpu, cuda, metal, sim, twin"),
         (["--isa", "sse"], "avx512"),
     ];
     for (flags, names) in wrong {
@@ -134,6 +135,17 @@ fn what_cannot_run_is_said_in_one_sentence() {
     assert_error(
         &generate(&["-p", "x", "--device", "metal"]),
         "no Metal device",
+    );
+    #[cfg(not(feature = "cuda"))]
+    assert_error(
+        &generate(&["-p", "x", "--device", "cuda:1"]),
+        "--features cuda",
+    );
+    // No machine has a hundred GPUs; this one may have none, and no driver.
+    #[cfg(feature = "cuda")]
+    assert_error(
+        &generate(&["-p", "x", "--device", "cuda:99"]),
+        "there is no cuda device",
     );
     #[cfg(not(feature = "sim"))]
     assert_error(&generate(&["-p", "x", "--device", "sim"]), "--features sim");

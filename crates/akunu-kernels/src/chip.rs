@@ -3,20 +3,25 @@
 //! A device that can ask the system for a number (cores, threads of a threadgroup) overwrites ours: a
 //! chip is sold with fewer cores than its full version, which is what the table describes.
 
-/// Apple's GPU families, by the number in `MTLGPUFamilyApple<n>`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct GpuFamily(pub u8);
+/// What generation a GPU is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum GpuFamily {
+    /// Apple's, by the number in `MTLGPUFamilyApple<n>`: M1 is 7, M2 is 8, M3 and M4 are 9, M5 is 10.
+    Apple(u8),
+    /// NVIDIA's, by ten times the compute capability: Turing is 75, Ampere 80 and 86, Hopper 90.
+    Nvidia(u32),
+}
 
 /// One chip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChipConfig {
-    /// Marketing name, as Metal gives it.
+    /// Marketing name, as the system gives it.
     pub name: String,
-    /// GPU family: M1 is 7, M2 is 8, M3 and M4 are 9, M5 is 10.
+    /// GPU family.
     pub family: GpuFamily,
-    /// Number of GPU cores.
+    /// Number of GPU cores; NVIDIA's multiprocessors.
     pub gpu_cores: u32,
-    /// Bytes of the system-level cache, which CPU and GPU share.
+    /// Bytes of the cache before the memory: Apple's system-level cache, NVIDIA's second level.
     pub slc_bytes: u64,
     /// Bytes that the memory delivers in a second, at best.
     pub bytes_per_second: u64,
@@ -66,7 +71,7 @@ impl Published {
         let &Published(name, family, gpu_cores, slc_mib, gigabytes) = self;
         ChipConfig {
             name: name.into(),
-            family: GpuFamily(family),
+            family: GpuFamily::Apple(family),
             gpu_cores,
             slc_bytes: slc_mib << 20,
             bytes_per_second: gigabytes * 1_000_000_000,
@@ -127,7 +132,7 @@ mod tests {
     #[test]
     fn names_are_exact() {
         let chip = ChipConfig::by_name("Apple M3 Max").expect("it is in the table");
-        assert_eq!((chip.family, chip.gpu_cores), (GpuFamily(9), 40));
+        assert_eq!((chip.family, chip.gpu_cores), (GpuFamily::Apple(9), 40));
         assert_eq!(chip.bytes_per_second, 400_000_000_000);
         assert_eq!(ChipConfig::by_name("Apple M3 Max Pro"), None);
         assert_eq!(ChipConfig::by_name("M3 Max"), None);
@@ -145,7 +150,7 @@ mod tests {
         };
         for chip in ChipConfig::all() {
             let name = &chip.name;
-            assert_eq!(chip.family, GpuFamily(family(name)), "{name}");
+            assert_eq!(chip.family, GpuFamily::Apple(family(name)), "{name}");
             assert_eq!(ChipConfig::by_name(name).as_ref(), Some(&chip), "{name}");
             // All chips were built with between 6 and 16 GB/s a core.
             let per_core = chip.bytes_per_second / u64::from(chip.gpu_cores);

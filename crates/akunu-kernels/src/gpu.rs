@@ -18,6 +18,7 @@ mod dry_run;
 mod encode;
 mod flight;
 mod hazards;
+mod loaded;
 mod pace;
 mod pipelines;
 mod recorder;

@@ -70,7 +70,7 @@ impl MetalDevice {
             tracing::info!(
                 name = chip.name,
                 cores = chip.gpu_cores,
-                family = chip.family.0,
+                family = ?chip.family,
                 "Metal device"
             );
             let backend = Metal::new(gpu, order)?;

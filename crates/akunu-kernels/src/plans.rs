@@ -44,6 +44,22 @@ impl<P> Plans<P> {
             })
     }
 
+    /// A program that is loaded, to change what is kept with it.
+    pub fn get_mut(&mut self, id: PlanId) -> Result<&mut P, DeviceError> {
+        let place = self.places.get_mut(id.index as usize);
+        let plan = place.filter(|(generation, _)| *generation == id.generation);
+        plan.and_then(|(_, plan)| plan.as_mut())
+            .ok_or(DeviceError::Foreign {
+                what: "program",
+                id: id.index,
+            })
+    }
+
+    /// All programs.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut P> {
+        self.places.iter_mut().filter_map(|(_, plan)| plan.as_mut())
+    }
+
     /// Forgets a program.
     pub fn remove(&mut self, id: PlanId) -> Option<P> {
         let place = self.places.get_mut(id.index as usize)?;

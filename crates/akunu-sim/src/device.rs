@@ -40,6 +40,7 @@ pub struct SimBackend {
     memory: SharedMemory,
     n_buffers: u32,
     log: CallLog,
+    keeps_rounds: bool,
 }
 
 /// What each submission was told, for whoever keeps a copy of this.
@@ -111,12 +112,22 @@ impl SimBackend {
             memory: Arc::default(),
             n_buffers: 0,
             log,
+            keeps_rounds: false,
         }
     }
 
     /// The same with other limits of memory.
     pub fn with_limits(self, limits: Limits) -> SimBackend {
         SimBackend { limits, ..self }
+    }
+
+    /// The same with rounds that are encoded once and repeated, as on a GPU that has graphs.
+    pub fn with_kept_rounds(self) -> SimBackend {
+        let keeps_rounds = true;
+        SimBackend {
+            keeps_rounds,
+            ..self
+        }
     }
 
     /// What the submissions are told, from now on and so far.
@@ -193,6 +204,7 @@ impl Backend for SimBackend {
     type Compiler = SimCompiler;
     type Encoder<'a> = Recorder<SimMemory, SimPipeline>;
     type Submission = Vec<Step>;
+    type Round = Vec<Step>;
 
     fn name(&self) -> &'static str {
         "sim"
@@ -214,16 +226,18 @@ impl Backend for SimBackend {
         self.add(SimBuffer::from_bytes((**bytes).as_ref().get(part)?))
     }
 
-    fn write(&mut self, buffer: &SimMemory, offset: usize, bytes: &[u8]) {
+    fn write(&mut self, buffer: &SimMemory, offset: usize, bytes: &[u8]) -> Result<(), String> {
         if let Some(memory) = lock(&self.memory).get_mut(&buffer.number) {
             memory.bytes_mut()[offset..offset + bytes.len()].copy_from_slice(bytes);
         }
+        Ok(())
     }
 
-    fn read(&self, buffer: &SimMemory, offset: usize, bytes: &mut [u8]) {
+    fn read(&self, buffer: &SimMemory, offset: usize, bytes: &mut [u8]) -> Result<(), String> {
         if let Some(memory) = lock(&self.memory).get(&buffer.number) {
             bytes.copy_from_slice(&memory.bytes()[offset..offset + bytes.len()]);
         }
+        Ok(())
     }
 
     fn submit(
@@ -243,6 +257,25 @@ impl Backend for SimBackend {
         }
         drop(keys);
         lock(&self.log.submissions).push(calls);
+        Ok(steps)
+    }
+
+    fn keep(
+        &mut self,
+        encode: impl FnOnce(&mut Self::Encoder<'_>) -> Result<(), DeviceError>,
+    ) -> Result<Option<Vec<Step>>, DeviceError> {
+        if self.keeps_rounds {
+            return self.submit(encode).map(Some);
+        }
+        Ok(None)
+    }
+
+    fn repeat(&mut self, round: &Vec<Step>, times: u32) -> Result<Vec<Step>, DeviceError> {
+        let mut steps = Vec::new();
+        for _ in 0..times {
+            steps.extend_from_slice(round);
+            steps.push(Step::Barrier);
+        }
         Ok(steps)
     }
 

@@ -35,7 +35,6 @@
 //! ```
 
 mod compile;
-pub mod cuda;
 mod device;
 mod error;
 mod executor;

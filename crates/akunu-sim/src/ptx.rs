@@ -4,10 +4,15 @@
 //! pointer in the wrong one does not compile, then the code, in which `constant` buffers are global
 //! memory.
 //!
-//! An entry point takes a pointer for each `[[buffer(n)]]`, in the order of n, then a `u32` for each
-//! `[[threadgroup(n)]]`: its byte offset into the dynamic shared memory. Function constants are
-//! compiled in where a value is given; the others are read from the module's array
-//! `akunu_constants` of (bits, defined) pairs, in the order of the file's declarations.
+//! An entry point takes a pointer for each `[[buffer(n)]]` but the params, in the order of n, then the
+//! params by value in 64 bytes, then a `u32` for each `[[threadgroup(n)]]`: its byte offset into the
+//! dynamic shared memory. Function constants are compiled in where a value is given; the others are
+//! read from the module's array `akunu_constants` of (bits, defined) pairs, by their index. `akunu-cuda`
+//! replaces these reads by values when it loads a kernel, so that the driver's compiler folds them.
+//!
+//! The code is for compute capability 7.5, which later ones can run too: the driver compiles it for the
+//! GPU that is there. Everything is inlined: a pointer to a thread's array that is passed to a function
+//! would put the array into memory.
 
 use crate::compile::Build;
 use crate::error::SimError;
@@ -16,13 +21,14 @@ use crate::rewrite::{Target, rewrite};
 use crate::toolchain::Toolchain;
 use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-const FLAGS: [&str; 21] = [
+const FLAGS: [&str; 23] = [
     "-x",
     "c++",
     "-std=c++17",
     "--target=nvptx64-nvidia-cuda",
-    "-march=sm_90",
+    "-march=sm_75",
     "-Xclang",
     "-target-feature",
     "-Xclang",
@@ -30,6 +36,8 @@ const FLAGS: [&str; 21] = [
     "-Xclang",
     "-cl-single-precision-constant",
     "-O2",
+    "-mllvm",
+    "-inline-threshold=100000",
     "-D__METAL_VERSION__=310",
     "-ffp-contract=off",
     "-fno-lax-vector-conversions",
@@ -54,7 +62,7 @@ pub struct PtxFile {
     pub built: bool,
 }
 
-/// Compiles every `.metal` file under `folder` into `output`, where the inputs have changed.
+/// Compiles every `.metal` file under `folder` into `output`, where the inputs have changed, on all cores.
 ///
 /// # Errors
 /// When the folder cannot be listed. What is wrong with a single file stands in its row.
@@ -64,8 +72,22 @@ pub fn compile_folder(
     output: &Path,
 ) -> Result<Vec<PtxFile>, SimError> {
     let files = metal_files(folder)?;
-    let compile_one = |file: &String| compile_file(toolchain, folder, file, output);
-    Ok(files.iter().map(compile_one).collect())
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut made = Vec::new();
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            made.push(compile_file(toolchain, folder, file, output));
+        }
+        made
+    };
+    let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut made: Vec<PtxFile> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..n_threads).map(|_| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.flat_map(Result::unwrap_or_default).collect()
+    });
+    made.sort_by(|a, b| a.file.cmp(&b.file));
+    Ok(made)
 }
 
 /// Compiles one `.metal` file of `folder` into `output`, where its inputs have changed.
@@ -118,7 +140,8 @@ pub fn compile(
     let rewritten = rewrite(source, Target::Ptx, &values)?;
     let mut flags: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
     flags.extend(toolchain.include_flags("ptx"));
-    let n_constants = rewritten.unit.constants.len().max(1);
+    let indices = rewritten.unit.constants.iter().map(|it| it.index);
+    let n_constants = indices.max().map_or(1, |last| last + 1);
     flags.push(format!("-DAKUNU_CONSTANT_COUNT={n_constants}"));
     let key = toolchain.key(&rewritten.text, &flags);
     let path = output.join(file_name(&source.file));

@@ -60,7 +60,7 @@ pub fn rewrite(
     for instantiation in &found.instantiations {
         edits.blank(instantiation.range.clone());
     }
-    constant::rewrite(&mut edits, &unit.constants, specialisation)?;
+    constant::rewrite(&mut edits, &unit.constants, target, specialisation)?;
     let bodies: Vec<_> = found
         .functions
         .iter()

@@ -9,13 +9,15 @@ use crate::error::Error;
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// The best of this machine: Metal where there is one, else the CPU.
+    /// The best of this machine: CUDA or Metal where there is one, else the CPU.
     #[default]
     Auto,
     /// The cores of this machine.
     Cpu(CpuOptions),
     /// The GPU of a Mac.
     Metal,
+    /// An NVIDIA GPU, by its number from 0; only with the feature `cuda`.
+    Cuda(u32),
     /// The reference: plain Rust, one thread, slow and right by definition.
     Twin,
     /// Any other implementation.
@@ -26,9 +28,12 @@ impl Device {
     /// Makes it ready for one model.
     pub fn open(self) -> Result<Box<dyn akunu_kernels::Device>, Error> {
         match self {
-            Device::Auto => metal().or_else(|_| cpu(CpuOptions::default())),
+            Device::Auto => cuda(0)
+                .or_else(|_| metal())
+                .or_else(|_| cpu(CpuOptions::default())),
             Device::Cpu(options) => cpu(options),
             Device::Metal => metal(),
+            Device::Cuda(ordinal) => cuda(ordinal),
             Device::Twin => Ok(Box::new(TwinDevice::new())),
             Device::Custom(device) => Ok(device),
         }
@@ -48,6 +53,17 @@ fn metal() -> Result<Box<dyn akunu_kernels::Device>, Error> {
 #[cfg(not(target_os = "macos"))]
 fn metal() -> Result<Box<dyn akunu_kernels::Device>, Error> {
     Err(Error::NoMetal)
+}
+
+#[cfg(feature = "cuda")]
+fn cuda(ordinal: u32) -> Result<Box<dyn akunu_kernels::Device>, Error> {
+    let device = akunu_cuda::open(ordinal);
+    Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda(_: u32) -> Result<Box<dyn akunu_kernels::Device>, Error> {
+    Err(Error::NoCuda)
 }
 
 #[cfg(test)]
@@ -72,5 +88,14 @@ mod tests {
     #[test]
     fn metal_is_not_replaced_by_something_else() {
         assert!(matches!(Device::Metal.open(), Err(Error::NoMetal)));
+    }
+    /// A GPU that is not there, or not built in, is named: nothing else computes in its place.
+    #[test]
+    fn cuda_is_not_replaced_by_something_else() {
+        let Err(error) = Device::Cuda(99).open() else {
+            panic!("nobody has a hundred GPUs");
+        };
+        let words = error.to_string();
+        assert!(words.contains("CUDA") || words.contains("cuda"), "{words}");
     }
 }

@@ -17,6 +17,9 @@ pub enum Error {
     /// Metal was asked for where there is none.
     #[error("this machine has no Metal device, which only Macs have")]
     NoMetal,
+    /// CUDA was asked for, and is not part of this build.
+    #[error("this program was built without the CUDA device, which is the feature `cuda`")]
+    NoCuda,
     /// An answer is wanted, and nobody has asked anything.
     #[error("there is no question to answer")]
     NothingAsked,

@@ -12,11 +12,13 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["akunu", "akunu-server", "akunu-sim", "akunu-fetch"],
     ),
     ("akunu-server", &["akunu"]),
+    ("akunu-cuda", &["akunu-kernels", "akunu-sim"]),
     (
         "akunu",
         &[
             "akunu-engine",
             "akunu-cpu",
+            "akunu-cuda",
             "akunu-kernels",
             "akunu-tokenizer",
         ],
@@ -36,7 +38,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-fetch", &[]),
     (
         "xtask",
-        &["akunu-gguf", "akunu-kernels", "akunu-sim", "akunu-fetch"],
+        &[
+            "akunu-gguf",
+            "akunu-kernels",
+            "akunu-sim",
+            "akunu-cuda",
+            "akunu-fetch",
+        ],
     ),
 ];
 

@@ -2,8 +2,11 @@
 
 use super::tree::{TextFile, text_files};
 
-/// The one manifest that may name Apple's frameworks.
-const APPLE_MANIFEST: &str = "crates/akunu-kernels/Cargo.toml";
+/// The manifests that may name Apple's frameworks, and CUDA's driver: the owner, and for CUDA the list of versions.
+const OWNERS: [(&str, &[&str]); 2] = [
+    ("objc2", &["crates/akunu-kernels/Cargo.toml"]),
+    ("cudarc", &["crates/akunu-cuda/Cargo.toml", "Cargo.toml"]),
+];
 
 fn violations(files: &[TextFile]) -> Vec<String> {
     let manifests = || {
@@ -11,9 +14,12 @@ fn violations(files: &[TextFile]) -> Vec<String> {
             .iter()
             .filter(|file| file.path.ends_with("Cargo.toml"))
     };
-    let apple = manifests()
-        .filter(|file| file.path != APPLE_MANIFEST && lines(file).any(|l| l.contains("objc2")))
-        .map(|file| format!("{}: only {APPLE_MANIFEST} may name objc2", file.path));
+    let foreign = manifests().flat_map(|file| {
+        let named = OWNERS.iter().filter(move |(name, owners)| {
+            !owners.contains(&&*file.path) && lines(file).any(|line| line.contains(name))
+        });
+        named.map(|(name, owners)| format!("{}: only {} may name {name}", file.path, owners[0]))
+    });
     let no_lints = manifests()
         .filter(|file| lines(file).any(|line| line == "[package]") && !has_workspace_lints(file))
         .map(|file| format!("{}: `[lints] workspace = true` is missing", file.path));
@@ -21,7 +27,7 @@ fn violations(files: &[TextFile]) -> Vec<String> {
         .filter(|file| lines(file).any(|line| line == "[workspace.lints.rust]"))
         .filter(|file| !lines(file).any(|line| line.starts_with("missing_docs = ")))
         .map(|file| format!("{}: the lint table lacks missing_docs", file.path));
-    apple.chain(no_lints).chain(no_docs_lint).collect()
+    foreign.chain(no_lints).chain(no_docs_lint).collect()
 }
 
 /// The lines without comments and outer spaces.
@@ -62,7 +68,10 @@ fn planted_violations_are_found() {
         1
     );
     let metal = format!("{good}[dependencies]\nobjc2-metal = \"0.3\"\n");
-    assert!(check(APPLE_MANIFEST, &metal).is_empty());
+    assert!(check(OWNERS[0].1[0], &metal).is_empty());
+    let cuda = metal.replace("objc2", "cudarc");
+    assert!(check(OWNERS[1].1[0], &cuda).is_empty());
+    assert_eq!(check(OWNERS[0].1[0], &cuda).len(), 1);
     assert_eq!(check("crates/a/Cargo.toml", &metal).len(), 1);
     assert_eq!(
         check("Cargo.toml", "[workspace.dependencies]\nobjc2 = \"0.6\"\n").len(),

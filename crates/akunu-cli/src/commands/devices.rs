@@ -23,7 +23,7 @@ pub struct Devices {
 /// One device.
 #[derive(Serialize)]
 struct Entry {
-    name: &'static str,
+    name: String,
     /// The chip, or why the device cannot be used.
     about: String,
     available: bool,
@@ -36,6 +36,12 @@ struct Entry {
     isa: Vec<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     free_bytes: Option<u64>,
+    /// Memory of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory_bytes: Option<u64>,
+    /// The newest CUDA that the driver knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    driver: Option<String>,
 }
 
 impl Run for Devices {
@@ -58,27 +64,21 @@ fn entries() -> Vec<Entry> {
         Ok(device) => (device.description(), true),
         Err(why) => (why.to_string(), false),
     };
-    let plain = |name, (about, available): (String, bool)| Entry {
-        name,
-        about,
-        available,
-        auto: false,
-        cores: None,
-        isa: Vec::new(),
-        free_bytes: None,
-    };
+    let cuda = cuda();
+    let has_cuda = cuda.iter().any(|gpu| gpu.auto);
     let sim = match cfg!(feature = "sim") {
         true => "the Metal kernels on a CPU; needs clang",
         false => "not part of this program: build it with `--features sim`",
     };
     let twin = "the reference, one thread".to_string();
-    vec![
+    let mut entries = cuda;
+    entries.extend([
         Entry {
-            auto: metal.1,
+            auto: metal.1 && !has_cuda,
             ..plain("metal", metal.clone())
         },
         Entry {
-            auto: !metal.1,
+            auto: !metal.1 && !has_cuda,
             cores: std::thread::available_parallelism().map(usize::from).ok(),
             isa: Isa::available().iter().map(|isa| isa.name()).collect(),
             free_bytes: host_memory::available(),
@@ -86,11 +86,61 @@ fn entries() -> Vec<Entry> {
         },
         plain("sim", (sim.to_string(), cfg!(feature = "sim"))),
         plain("twin", (twin, true)),
-    ]
+    ]);
+    entries
+}
+
+fn plain(name: &str, (about, available): (String, bool)) -> Entry {
+    Entry {
+        name: name.to_owned(),
+        about,
+        available,
+        auto: false,
+        cores: None,
+        isa: Vec::new(),
+        free_bytes: None,
+        memory_bytes: None,
+        driver: None,
+    }
+}
+
+/// Each NVIDIA GPU, or why there is none.
+#[cfg(feature = "cuda")]
+fn cuda() -> Vec<Entry> {
+    let gpus = match akunu_cuda::gpus() {
+        Ok(gpus) => gpus,
+        Err(why) => return vec![plain("cuda", (why.to_string(), false))],
+    };
+    let entry = |gpu: akunu_cuda::GpuInfo| {
+        let name = match gpu.ordinal {
+            0 => "cuda".to_owned(),
+            other => format!("cuda:{other}"),
+        };
+        let usable = gpu.judge();
+        let about = usable
+            .as_ref()
+            .map_or_else(ToString::to_string, |()| gpu.name.clone());
+        Entry {
+            auto: gpu.ordinal == 0 && usable.is_ok(),
+            memory_bytes: Some(gpu.memory),
+            driver: Some(gpu.driver),
+            ..plain(&name, (about, usable.is_ok()))
+        }
+    };
+    gpus.into_iter().map(entry).collect()
+}
+
+#[cfg(not(feature = "cuda"))]
+fn cuda() -> Vec<Entry> {
+    vec![plain("cuda", (Failure::NoCuda.to_string(), false))]
 }
 
 fn describe(entry: &Entry) -> String {
     let mut parts = vec![entry.about.clone()];
+    let memory = entry.memory_bytes.map(units::bytes);
+    parts.extend(memory.map(|memory| format!("{memory} of memory")));
+    let driver = entry.driver.as_ref();
+    parts.extend(driver.map(|version| format!("driver for CUDA {version}")));
     parts.extend(entry.cores.map(|cores| format!("{cores} cores")));
     if !entry.isa.is_empty() {
         parts.push(entry.isa.join(" "));

@@ -34,9 +34,30 @@ pub enum CaseError {
 /// # Errors
 /// See [`CaseError`].
 pub fn run_on(device: &mut dyn Device, kernel: KernelId, case: &Case) -> Result<f64, CaseError> {
+    run_guarded(device, kernel, case, &GUARD)
+}
+
+/// The same in buffers that end with the bindings, for a checker that looks at every access itself.
+///
+/// # Errors
+/// See [`CaseError`].
+pub fn run_exactly_on(
+    device: &mut dyn Device,
+    kernel: KernelId,
+    case: &Case,
+) -> Result<f64, CaseError> {
+    run_guarded(device, kernel, case, &[])
+}
+
+fn run_guarded(
+    device: &mut dyn Device,
+    kernel: KernelId,
+    case: &Case,
+    guard: &[u8],
+) -> Result<f64, CaseError> {
     let mut buffers = Vec::new();
-    let ran = run(device, kernel, case, &mut buffers);
-    let checked = ran.and_then(|()| check(device, kernel, case, &buffers));
+    let ran = run(device, kernel, case, (guard, &mut buffers));
+    let checked = ran.and_then(|()| check(device, kernel, case, (guard, &buffers)));
     for buffer in buffers {
         device.release(buffer);
     }
@@ -47,7 +68,7 @@ fn run(
     device: &mut dyn Device,
     kernel: KernelId,
     case: &Case,
-    buffers: &mut Vec<Buffer>,
+    (guard, buffers): (&[u8], &mut Vec<Buffer>),
 ) -> Result<(), CaseError> {
     let row = kernel.row();
     for (data, binding) in case.data.iter().zip(row.bindings) {
@@ -55,9 +76,9 @@ fn run(
             Access::Write => vec![UNWRITTEN; data.as_ref().len()],
             Access::Read | Access::ReadWrite => data.as_ref().to_vec(),
         };
-        let buffer = device.allocate(data.len() + GUARD.len(), binding.name)?;
+        let buffer = device.allocate(data.len() + guard.len(), binding.name)?;
         buffers.push(buffer);
-        device.write(buffer, 0, &[&data[..], &GUARD].concat())?;
+        device.write(buffer, 0, &[&data[..], guard].concat())?;
     }
     let key = PipelineKey {
         kernel,
@@ -81,14 +102,14 @@ fn check(
     device: &dyn Device,
     kernel: KernelId,
     case: &Case,
-    buffers: &[Buffer],
+    (guard, buffers): (&[u8], &[Buffer]),
 ) -> Result<f64, CaseError> {
     let row = kernel.row();
     let mut found = Vec::new();
     for (buffer, binding) in buffers.iter().zip(row.bindings) {
         let mut bytes = vec![0; buffer.len];
         device.read(*buffer, 0, &mut bytes)?;
-        if !bytes.ends_with(&GUARD) {
+        if !bytes.ends_with(guard) {
             let binding = binding.name;
             return Err(CaseError::Overrun { binding });
         }

@@ -33,6 +33,8 @@ pub trait Backend: Send {
     type Encoder<'a>: Encoder<Buffer = Self::Buffer, Pipeline = Self::Pipeline>;
     /// Work that has been handed to the GPU.
     type Submission: Send;
+    /// Launches that were encoded once and can be run again and again, where the GPU has such a thing: a CUDA graph.
+    type Round: Send;
 
     /// The name that `--device` takes.
     fn name(&self) -> &'static str;
@@ -55,11 +57,11 @@ pub trait Backend: Send {
         label: &str,
     ) -> Option<Self::Buffer>;
 
-    /// Copies host bytes into a buffer.
-    fn write(&mut self, buffer: &Self::Buffer, offset: usize, bytes: &[u8]);
+    /// Copies host bytes into a buffer; says why the GPU failed.
+    fn write(&mut self, buffer: &Self::Buffer, offset: usize, bytes: &[u8]) -> Result<(), String>;
 
-    /// Copies bytes of a buffer to the host.
-    fn read(&self, buffer: &Self::Buffer, offset: usize, bytes: &mut [u8]);
+    /// Copies bytes of a buffer to the host; says why the GPU failed.
+    fn read(&self, buffer: &Self::Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), String>;
 
     /// Lets `encode` fill one encoder, ends it and hands the work to the GPU. When `encode` fails,
     /// nothing is handed over.
@@ -67,6 +69,16 @@ pub trait Backend: Send {
         &mut self,
         encode: impl FnOnce(&mut Self::Encoder<'_>) -> Result<(), DeviceError>,
     ) -> Result<Self::Submission, DeviceError>;
+
+    /// Keeps what `encode` says as a round; `None` from a backend that encodes each submission anew. The device keeps
+    /// the buffers and pipelines of a round alive as long as the round.
+    fn keep(
+        &mut self,
+        encode: impl FnOnce(&mut Self::Encoder<'_>) -> Result<(), DeviceError>,
+    ) -> Result<Option<Self::Round>, DeviceError>;
+
+    /// Hands a kept round to the GPU, as often as it is to run. Each begins when all before it has ended.
+    fn repeat(&mut self, round: &Self::Round, times: u32) -> Result<Self::Submission, DeviceError>;
 
     /// Waits until the work has ended; returns how long the GPU took, or why it failed.
     fn wait(&mut self, submission: Self::Submission) -> Result<Duration, String>;

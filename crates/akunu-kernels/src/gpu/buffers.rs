@@ -107,8 +107,8 @@ impl<B: Backend> Buffers<B> {
             return Err(DeviceError::ReadOnly { buffer: buffer.id });
         }
         memory.check_range(buffer, offset, bytes.len())?;
-        backend.write(&memory.parts[0], offset, bytes);
-        Ok(())
+        let written = backend.write(&memory.parts[0], offset, bytes);
+        written.map_err(|why| DeviceError::Lost { why })
     }
 
     pub(super) fn read(
@@ -124,10 +124,12 @@ impl<B: Backend> Buffers<B> {
             Some(shared) => {
                 let end = offset + bytes.len();
                 bytes.copy_from_slice(&(**shared).as_ref()[offset..end]);
+                Ok(())
             }
-            None => backend.read(&memory.parts[0], offset, bytes),
+            None => backend
+                .read(&memory.parts[0], offset, bytes)
+                .map_err(|why| DeviceError::Lost { why }),
         }
-        Ok(())
     }
 
     /// Where a binding of a dispatch lies.

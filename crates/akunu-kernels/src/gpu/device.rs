@@ -7,13 +7,14 @@ use crate::pipeline::{PipelineId, PipelineKey};
 use crate::plan::{self, Dispatch, Plan, Slice};
 use crate::plans::Plans;
 use crate::program::Program;
-use crate::step::Checked;
+use crate::step::{Checked, Counts};
 
 use super::backend::Backend;
 use super::buffers::Buffers;
 use super::dry_run::DryRun;
-use super::encode::{Encoder, Part, Resources, encode_part};
+use super::encode::{Encoder, Resources, encode_part};
 use super::flight::Flights;
+use super::loaded::Loaded;
 use super::pace::Pace;
 use super::pipelines::{Compiled, Compiler, Pipelines};
 
@@ -27,7 +28,7 @@ pub struct GpuDevice<B: Backend> {
     chip: ChipConfig,
     buffers: Buffers<B>,
     pipelines: Pipelines<B::Compiler>,
-    plans: Plans<Plan>,
+    plans: Plans<Loaded<B>>,
     flights: Flights<B>,
     pace: Pace,
     /// Why the GPU failed: what its memory holds is unknown from then on.
@@ -56,7 +57,7 @@ impl<B: Backend> GpuDevice<B> {
 
     /// What a program was lowered to.
     pub fn plan(&self, id: PlanId) -> Result<&Plan, DeviceError> {
-        self.plans.get(id)
+        Ok(&self.plans.get(id)?.plan)
     }
 
     fn check_alive(&self) -> Result<(), DeviceError> {
@@ -71,6 +72,52 @@ impl<B: Backend> GpuDevice<B> {
             self.wait_oldest()?;
         }
         Ok(())
+    }
+
+    /// Starts the kept round of these rows, which is encoded at the first time; `None` from a backend that keeps none.
+    fn submit_kept(
+        &mut self,
+        id: PlanId,
+        (counts, steps): (Counts, u32),
+    ) -> Result<Option<B::Submission>, DeviceError> {
+        let loaded = self.plans.get_mut(id)?;
+        if loaded.round(counts).is_none() {
+            let part = loaded.part(counts);
+            let table = Table::<B>(&self.buffers, &self.pipelines);
+            let kept = self
+                .backend
+                .keep(|encoder| encode_part(&loaded.plan, &part, &self.chip, &table, encoder))?;
+            let Some(round) = kept else { return Ok(None) };
+            if let Some(oldest) = loaded.add(counts, round) {
+                self.flights.keep_round(oldest);
+            }
+        }
+        let Some(round) = loaded.round(counts) else {
+            return Ok(None);
+        };
+        self.backend.repeat(round, steps).map(Some)
+    }
+
+    /// Encodes a step and starts it, in as many parts as the pace wants.
+    fn submit_parts(
+        &mut self,
+        id: PlanId,
+        (counts, steps): (Counts, u32),
+    ) -> Result<Ticket, DeviceError> {
+        let plan = &self.plans.get(id)?.plan;
+        let table = Table::<B>(&self.buffers, &self.pipelines);
+        let (mut parts, mut result) = (Vec::new(), Ok(()));
+        for part in self.pace.parts(plan, counts, steps) {
+            let submitted = self
+                .backend
+                .submit(|encoder| encode_part(plan, &part, &self.chip, &table, encoder));
+            result = submitted.map(|submission| parts.push((part.rounds as usize, submission)));
+            if result.is_err() {
+                break;
+            }
+        }
+        let ticket = self.flights.push(parts);
+        result.map(|()| ticket)
     }
 
     fn wait_oldest(&mut self) -> Result<(), DeviceError> {
@@ -147,9 +194,14 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.buffers.share(&mut self.backend, bytes, label)
     }
 
+    /// Kept rounds may name the buffer, and are encoded again where they are still wanted.
     fn release(&mut self, buffer: Buffer) {
-        if let Some(memory) = self.buffers.release(buffer) {
-            self.flights.keep(memory);
+        let Some(memory) = self.buffers.release(buffer) else {
+            return;
+        };
+        self.flights.keep(memory);
+        for round in self.plans.iter_mut().flat_map(Loaded::forget) {
+            self.flights.keep_round(round);
         }
     }
 
@@ -180,18 +232,18 @@ impl<B: Backend> Device for GpuDevice<B> {
         let mut making = Making(&self.chip, &mut self.pipelines);
         let plan = Plan::make(calls, program.plan_room(), &mut making)?;
         self.pipelines.wait_all()?;
-        let part = Part {
-            rounds: 1,
-            dispatches: 0..plan.dispatches().len(),
-            counts: plan.room().counts,
-        };
+        let loaded = Loaded::new(plan);
+        let part = loaded.part(loaded.plan.room().counts);
         let table = Table::<B>(&self.buffers, &self.pipelines);
-        encode_part(&plan, &part, &self.chip, &table, &mut DryRun::new())?;
-        Ok(self.plans.add(plan))
+        encode_part(&loaded.plan, &part, &self.chip, &table, &mut DryRun::new())?;
+        Ok(self.plans.add(loaded))
     }
 
     fn unload(&mut self, plan: PlanId) {
-        self.plans.remove(plan);
+        let rounds = self.plans.remove(plan).map(|mut plan| plan.forget());
+        for round in rounds.into_iter().flatten() {
+            self.flights.keep_round(round);
+        }
     }
 
     fn runs_ahead(&self) -> bool {
@@ -199,7 +251,7 @@ impl<B: Backend> Device for GpuDevice<B> {
     }
 
     fn submit(&mut self, id: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
-        let (counts, steps) = self.plans.get(id)?.admit(step)?;
+        let (counts, steps) = self.plans.get(id)?.plan.admit(step)?;
         self.check_alive()?;
         self.pipelines.wait_all()?;
         if let Some(step) = step {
@@ -208,20 +260,13 @@ impl<B: Backend> Device for GpuDevice<B> {
         while self.flights.len() >= MAX_IN_FLIGHT {
             self.wait_oldest()?;
         }
-        let plan = self.plans.get(id)?;
-        let table = Table::<B>(&self.buffers, &self.pipelines);
-        let (mut parts, mut result) = (Vec::new(), Ok(()));
-        for part in self.pace.parts(plan, counts, steps) {
-            let submitted = self
-                .backend
-                .submit(|encoder| encode_part(plan, &part, &self.chip, &table, encoder));
-            result = submitted.map(|submission| parts.push((part.rounds as usize, submission)));
-            if result.is_err() {
-                break;
-            }
+        // A prompt has another number of rows each time; the next tokens of some sequences have the same ones for long.
+        if counts.run == 0
+            && let Some(submission) = self.submit_kept(id, (counts, steps))?
+        {
+            return Ok(self.flights.push(vec![(steps as usize, submission)]));
         }
-        let ticket = self.flights.push(parts);
-        result.map(|()| ticket)
+        self.submit_parts(id, (counts, steps))
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {

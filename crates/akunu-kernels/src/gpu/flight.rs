@@ -14,6 +14,8 @@ struct Flight<B: Backend> {
     parts: Vec<(usize, B::Submission)>,
     /// Buffers that were released meanwhile.
     released: Vec<Memory<B>>,
+    /// Rounds that were given up meanwhile.
+    rounds: Vec<B::Round>,
 }
 
 /// Submissions in the order in which they were made, which is the order in which they end.
@@ -37,6 +39,7 @@ impl<B: Backend> Flights<B> {
             ticket: self.last,
             parts,
             released: Vec::new(),
+            rounds: Vec::new(),
         });
         self.last
     }
@@ -55,6 +58,13 @@ impl<B: Backend> Flights<B> {
     pub(super) fn keep(&mut self, memory: Memory<B>) {
         if let Some(last) = self.flights.back_mut() {
             last.released.push(memory);
+        }
+    }
+
+    /// Keeps a round until all that is under way has ended.
+    pub(super) fn keep_round(&mut self, round: B::Round) {
+        if let Some(last) = self.flights.back_mut() {
+            last.rounds.push(round);
         }
     }
 

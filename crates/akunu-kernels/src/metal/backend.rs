@@ -1,5 +1,6 @@
 //! Buffers, submissions, waiting.
 
+use std::convert::Infallible;
 use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -125,6 +126,7 @@ impl Backend for Metal {
     type Compiler = MetalCompiler;
     type Encoder<'a> = MetalEncoder<'a>;
     type Submission = MetalSubmission;
+    type Round = Infallible;
 
     fn name(&self) -> &'static str {
         "metal"
@@ -170,7 +172,7 @@ impl Backend for Metal {
         if !start.addr().get().is_multiple_of(PAGE) {
             tracing::debug!(label, "memory that does not begin at a page is copied");
             let buffer = self.allocate(slice.len(), label)?;
-            self.write(&buffer, 0, slice);
+            self.write(&buffer, 0, slice).ok()?;
             return Some(buffer);
         }
         // SAFETY: the memory begins at a page and is rounded up to whole pages: the last one is mapped
@@ -189,18 +191,20 @@ impl Backend for Metal {
         Some(self.adopt(raw?, Some(Arc::clone(bytes)), label))
     }
 
-    fn write(&mut self, buffer: &MetalBuffer, offset: usize, bytes: &[u8]) {
+    fn write(&mut self, buffer: &MetalBuffer, offset: usize, bytes: &[u8]) -> Result<(), String> {
         let to = buffer.address(offset, bytes.len());
         // SAFETY: the range is inside the buffer; `bytes` is memory of the host, not of a buffer. The
         // device has waited for all work, so that the GPU does not look.
         unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        Ok(())
     }
 
-    fn read(&self, buffer: &MetalBuffer, offset: usize, bytes: &mut [u8]) {
+    fn read(&self, buffer: &MetalBuffer, offset: usize, bytes: &mut [u8]) -> Result<(), String> {
         let from = buffer.address(offset, bytes.len());
         // SAFETY: the range is inside the buffer and no Rust reference points there. The GPU may be
         // writing to bytes that nobody has waited for: any value is a valid byte.
         unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
     }
 
     fn submit(
@@ -229,6 +233,18 @@ impl Backend for Metal {
             commands.commit();
             Ok(MetalSubmission(commands))
         })
+    }
+
+    /// A command buffer runs once.
+    fn keep(
+        &mut self,
+        _: impl FnOnce(&mut MetalEncoder<'_>) -> Result<(), DeviceError>,
+    ) -> Result<Option<Infallible>, DeviceError> {
+        Ok(None)
+    }
+
+    fn repeat(&mut self, round: &Infallible, _: u32) -> Result<MetalSubmission, DeviceError> {
+        match *round {}
     }
 
     fn wait(&mut self, submission: MetalSubmission) -> Result<Duration, String> {

@@ -54,7 +54,7 @@ pub(super) fn chip(gpu: &Gpu) -> ChipConfig {
     let max_threads = gpu.maxThreadsPerThreadgroup().width.min(1024) as u32;
     let threadgroup_bytes = u32::try_from(gpu.maxThreadgroupMemoryLength());
     ChipConfig {
-        family: GpuFamily(family.map_or(7, |(_, number)| *number)),
+        family: GpuFamily::Apple(family.map_or(7, |(_, number)| *number)),
         gpu_cores: gpu_cores().unwrap_or(known.gpu_cores),
         max_threads,
         threadgroup_bytes: threadgroup_bytes.unwrap_or(known.threadgroup_bytes),

@@ -1,7 +1,9 @@
 // The PTX backend: real address spaces, warp shuffles, and arithmetic without CUDA's libraries.
 //
 // AKUNU_STRICT gives `constant` an address space of its own, which the check of address spaces needs.
-// When code is made, `constant` buffers lie in global memory, where `ld.const` cannot read.
+// When code is made, `constant` is memory of any kind: params are arguments of the entry point.
+//
+// A kernel is a part of its entry point, and nothing else calls it.
 #pragma once
 
 #define AKUNU_DEVICE __attribute__((address_space(1)))
@@ -9,8 +11,9 @@
 #ifdef AKUNU_STRICT
 #define AKUNU_CONSTANT __attribute__((address_space(4))) const
 #else
-#define AKUNU_CONSTANT __attribute__((address_space(1))) const
+#define AKUNU_CONSTANT const
 #endif
+#define AKUNU_KERNEL static __attribute__((always_inline))
 
 namespace akunu {
 
@@ -19,7 +22,13 @@ struct Constant {
     ulong defined;
 };
 
-// Function constants that were not compiled in: the host writes this array before a launch.
+// A params struct of any kind, as an argument: 64 bytes, of which the kernel reads its own.
+struct __attribute__((aligned(8))) Params {
+    uint words[16];
+};
+
+// Function constants that were not compiled in, by index. Whoever loads the PTX replaces the reads of this array by
+// values.
 extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[AKUNU_CONSTANT_COUNT];
 extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[AKUNU_CONSTANT_COUNT] = {};
 static constexpr AKUNU_DEVICE Constant *constants = akunu_constants;
@@ -121,6 +130,7 @@ inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file
 
 // Where an entry point finds its bindings.
 #define AKUNU_BUFFER(INDEX) akunu_buffer_##INDEX
+#define AKUNU_PARAMS(INDEX) ((void *)&akunu_params_##INDEX)
 #define AKUNU_THREADGROUP_BUFFER(INDEX) ((void *)(akunu_dynamic + akunu_offset_##INDEX))
 
 extern "C" __attribute__((address_space(3), aligned(16))) uchar akunu_dynamic[];

@@ -5,6 +5,7 @@
 
 #define AKUNU_DEVICE
 #define AKUNU_CONSTANT const
+#define AKUNU_KERNEL
 #define AKUNU_THREADGROUP
 
 namespace akunu {

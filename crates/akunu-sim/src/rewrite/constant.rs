@@ -4,12 +4,13 @@
 //! `FC` that calls it. `constant bool WIDE = FC > 4;` would be computed once when a library is loaded,
 //! before the value is known, so it becomes a function and a macro too.
 
-use super::{Edits, Specialisation, begins_statement, statement_end};
+use super::{Edits, Specialisation, Target, begins_statement, statement_end};
 use crate::msl::{FunctionConstant, ReadError};
 
 pub fn rewrite(
     edits: &mut Edits<'_>,
     constants: &[FunctionConstant],
+    target: Target,
     specialisation: &Specialisation,
 ) -> Result<(), ReadError> {
     let tokens = edits.tokens;
@@ -28,7 +29,11 @@ pub fn rewrite(
                 .iter()
                 .enumerate()
                 .find(|(_, constant)| (at..end).any(|i| tokens.is(i, &constant.name)));
-            if let Some((slot, constant)) = declared {
+            if let Some((place, constant)) = declared {
+                let slot = match target {
+                    Target::Simulator => place,
+                    Target::Ptx => constant.index as usize,
+                };
                 edits.replace_lines(at..end + 1, &definition(slot, constant, specialisation));
             }
             continue;

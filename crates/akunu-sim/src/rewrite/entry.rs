@@ -1,11 +1,11 @@
 //! The entry points that stand behind a rewritten source.
 //!
 //! For the simulator, `akunu_entry_NAME(arguments)` calls the kernel with pointers from a table. For
-//! PTX, `NAME` takes a pointer for each buffer, in the order of their indices, then a byte offset into
-//! dynamic shared memory for each `[[threadgroup(n)]]`.
+//! PTX, `NAME` takes a pointer for each buffer, in the order of their indices, then the params by value,
+//! then a byte offset into dynamic shared memory for each `[[threadgroup(n)]]`.
 
 use super::Target;
-use crate::msl::{Builtin, Kernel, ParameterKind, ReadError, Unit};
+use crate::msl::{AddressSpace, Builtin, Kernel, ParameterKind, ReadError, Unit};
 
 pub fn entries(unit: &Unit, target: Target) -> Result<String, ReadError> {
     let mut out = String::from("\n#line 1 \"<entry points>\"\n");
@@ -24,7 +24,7 @@ pub fn entries(unit: &Unit, target: Target) -> Result<String, ReadError> {
                 ),
             });
         }
-        let call = call(kernel);
+        let call = call(kernel, target);
         out.push_str(&match target {
             Target::Simulator => format!(
                 "AKUNU_EXPORT void akunu_entry_{}(const akunu::Arguments *akunu_arguments) {{ {call} }}\n",
@@ -36,11 +36,14 @@ pub fn entries(unit: &Unit, target: Target) -> Result<String, ReadError> {
     Ok(out)
 }
 
-fn call(kernel: &Kernel) -> String {
+fn call(kernel: &Kernel, target: Target) -> String {
     let arguments: Vec<String> = kernel
         .parameters
         .iter()
         .map(|parameter| match &parameter.kind {
+            ParameterKind::Buffer { index, .. } if is_value(&parameter.kind, target) => {
+                format!("akunu::Reference{{AKUNU_PARAMS({index})}}")
+            }
             ParameterKind::Buffer {
                 index, reference, ..
             } => {
@@ -61,6 +64,19 @@ fn call(kernel: &Kernel) -> String {
     format!("{}({});", kernel.function, arguments.join(", "))
 }
 
+/// Whether a parameter is an argument itself rather than a pointer to it: for PTX, the params.
+fn is_value(kind: &ParameterKind, target: Target) -> bool {
+    target == Target::Ptx
+        && matches!(
+            kind,
+            ParameterKind::Buffer {
+                space: AddressSpace::Constant,
+                reference: true,
+                ..
+            }
+        )
+}
+
 /// Several attributes are one value: we always dispatch whole threadgroups.
 fn builtin_function(builtin: Builtin) -> &'static str {
     match builtin {
@@ -72,8 +88,15 @@ fn builtin_function(builtin: Builtin) -> &'static str {
 }
 
 fn ptx_entry(kernel: &Kernel, call: &str) -> String {
-    let mut buffers: Vec<u32> = kernel.buffers().map(|(index, ..)| index).collect();
+    let (mut buffers, mut params) = (Vec::new(), Vec::new());
+    for parameter in &kernel.parameters {
+        if let ParameterKind::Buffer { index, .. } = parameter.kind {
+            let by_value = is_value(&parameter.kind, Target::Ptx);
+            if by_value { &mut params } else { &mut buffers }.push(index);
+        }
+    }
     buffers.sort_unstable();
+    params.sort_unstable();
     let mut threadgroup: Vec<u32> = kernel
         .threadgroup_bindings()
         .map(|(index, _)| index)
@@ -82,6 +105,11 @@ fn ptx_entry(kernel: &Kernel, call: &str) -> String {
     let parameters: Vec<String> = buffers
         .iter()
         .map(|index| format!("void *akunu_buffer_{index}"))
+        .chain(
+            params
+                .iter()
+                .map(|index| format!("akunu::Params akunu_params_{index}")),
+        )
         .chain(
             threadgroup
                 .iter()

@@ -1,6 +1,7 @@
 //! The device of a GPU over the simulator: what it tells the GPU, and what it does with the answers.
 
 mod calls;
+mod kept;
 mod lifetime;
 mod limits;
 
@@ -43,7 +44,10 @@ struct Bench {
 impl Bench {
     /// A bench whose only row has made no step.
     fn new() -> Bench {
-        let backend = SimBackend::new(simulator(), Schedule::Descending);
+        Bench::over(SimBackend::new(simulator(), Schedule::Descending))
+    }
+
+    fn over(backend: SimBackend) -> Bench {
         let log = backend.log();
         let mut device = SimDevice::over(backend, ChipConfig::m1());
         let row_capacity = ROWS + 1;

@@ -1,0 +1,74 @@
+//! The NVIDIA device.
+//!
+//! It is the device of a GPU ([`GpuDevice`]) over CUDA's driver interface. The driver is looked for when the program
+//! runs: the same binary starts on a machine without one, and [`gpus`] says what is missing.
+//!
+//! The kernels are the `.metal` files, compiled to PTX ([`PtxSources`]). A pipeline is one kernel of a file with its
+//! function constants written into the text, which the driver's compiler then folds. The next token of some sequences is a
+//! CUDA graph, captured once and launched as often as a chain has tokens; what changes from token to token lies in
+//! device memory, so that nothing in the graph changes.
+//!
+//! | file | what |
+//! |---|---|
+//! | `driver.rs` | finding the driver, its errors in words |
+//! | `gpus.rs` | the GPUs of a machine, and which of them can be used |
+//! | `context.rs` | one GPU in use: context, streams, events |
+//! | `memory.rs` | buffers, and the way of weights through pinned memory |
+//! | `sources.rs` | the PTX of every file |
+//! | `specialise.rs` | one kernel of a file, with its constants |
+//! | `compiler.rs` | from a key to a pipeline |
+//! | `encoder.rs` | launches on a stream |
+//! | `backend.rs` | submissions, graphs, waiting |
+#![warn(missing_docs)]
+
+mod backend;
+mod compiler;
+mod context;
+mod driver;
+mod encoder;
+mod gpus;
+mod memory;
+mod sources;
+mod specialise;
+
+pub use backend::{Counters, Cuda, CudaRound, CudaSubmission};
+pub use compiler::{CudaCompiler, CudaPipeline};
+pub use encoder::CudaEncoder;
+pub use gpus::{GpuInfo, gpus};
+pub use memory::CudaBuffer;
+pub use sources::PtxSources;
+pub use specialise::SpecialiseError;
+
+use akunu_kernels::DeviceError;
+use akunu_kernels::gpu::GpuDevice;
+
+/// Runs programs on an NVIDIA GPU.
+pub type CudaDevice = GpuDevice<Cuda>;
+
+/// Opens GPU `ordinal` of this machine, counted from 0, with the kernels that are embedded.
+///
+/// # Errors
+/// [`DeviceError::Unavailable`] when there is no driver, no such GPU, or one that is too old, with the reason.
+#[cfg(feature = "ptx")]
+pub fn open(ordinal: u32) -> Result<CudaDevice, DeviceError> {
+    open_with(ordinal, PtxSources::embedded())
+}
+
+/// Opens GPU `ordinal` of this machine, counted from 0, with these kernels.
+///
+/// # Errors
+/// [`DeviceError::Unavailable`] when there is no driver, no such GPU, or one that is too old, with the reason.
+pub fn open_with(ordinal: u32, sources: PtxSources) -> Result<CudaDevice, DeviceError> {
+    let gpu = gpus::find(ordinal)?;
+    let chip = gpu.chip();
+    tracing::info!(name = gpu.name, driver = gpu.driver, "CUDA device");
+    Ok(CudaDevice::over(Cuda::new(gpu, sources)?, chip))
+}
+
+/// There is no CUDA device, for this reason.
+fn unavailable(why: impl Into<String>) -> DeviceError {
+    DeviceError::Unavailable {
+        device: "cuda",
+        why: why.into(),
+    }
+}
