@@ -20,25 +20,24 @@ kernel void embedding_lookup(
     }
 }
 
-typedef decltype(embedding_lookup<FormatF32, EmbeddingParams>) embedding_lookup_t;
-template [[host_name("embedding_lookup_f32")]] kernel embedding_lookup_t embedding_lookup<FormatF32, EmbeddingParams>;
-template [[host_name("embedding_lookup_f16")]] kernel embedding_lookup_t embedding_lookup<FormatF16, EmbeddingParams>;
-template [[host_name("embedding_lookup_bf16")]] kernel embedding_lookup_t embedding_lookup<FormatBF16, EmbeddingParams>;
-template [[host_name("embedding_lookup_q4_0")]] kernel embedding_lookup_t embedding_lookup<FormatQ4_0, EmbeddingParams>;
-template [[host_name("embedding_lookup_q4_1")]] kernel embedding_lookup_t embedding_lookup<FormatQ4_1, EmbeddingParams>;
-template [[host_name("embedding_lookup_q5_0")]] kernel embedding_lookup_t embedding_lookup<FormatQ5_0, EmbeddingParams>;
-template [[host_name("embedding_lookup_q5_1")]] kernel embedding_lookup_t embedding_lookup<FormatQ5_1, EmbeddingParams>;
-template [[host_name("embedding_lookup_q8_0")]] kernel embedding_lookup_t embedding_lookup<FormatQ8_0, EmbeddingParams>;
-template [[host_name("embedding_lookup_q2_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ2K, EmbeddingParams>;
-template [[host_name("embedding_lookup_q3_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ3K, EmbeddingParams>;
-template [[host_name("embedding_lookup_q4_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ4K, EmbeddingParams>;
-template [[host_name("embedding_lookup_q5_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ5K, EmbeddingParams>;
-template [[host_name("embedding_lookup_q6_k")]] kernel embedding_lookup_t embedding_lookup<FormatQ6K, EmbeddingParams>;
-
-typedef decltype(embedding_lookup<FormatMlxQ2, MLXParams>) embedding_lookup_mlx_t;
-template [[host_name("embedding_lookup_mlx_q2")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ2, MLXParams>;
-template [[host_name("embedding_lookup_mlx_q3")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ3, MLXParams>;
-template [[host_name("embedding_lookup_mlx_q4")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ4, MLXParams>;
-template [[host_name("embedding_lookup_mlx_q5")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ5, MLXParams>;
-template [[host_name("embedding_lookup_mlx_q6")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ6, MLXParams>;
-template [[host_name("embedding_lookup_mlx_q8")]] kernel embedding_lookup_mlx_t embedding_lookup<FormatMlxQ8, MLXParams>;
+// for each format: embedding_lookup_<format> is embedding_lookup<Format, EmbeddingParams>
+template [[host_name("embedding_lookup_f32")]] kernel decltype(embedding_lookup<FormatF32, EmbeddingParams>) embedding_lookup<FormatF32, EmbeddingParams>;
+template [[host_name("embedding_lookup_f16")]] kernel decltype(embedding_lookup<FormatF16, EmbeddingParams>) embedding_lookup<FormatF16, EmbeddingParams>;
+template [[host_name("embedding_lookup_q4_0")]] kernel decltype(embedding_lookup<FormatQ4_0, EmbeddingParams>) embedding_lookup<FormatQ4_0, EmbeddingParams>;
+template [[host_name("embedding_lookup_q4_1")]] kernel decltype(embedding_lookup<FormatQ4_1, EmbeddingParams>) embedding_lookup<FormatQ4_1, EmbeddingParams>;
+template [[host_name("embedding_lookup_q5_0")]] kernel decltype(embedding_lookup<FormatQ5_0, EmbeddingParams>) embedding_lookup<FormatQ5_0, EmbeddingParams>;
+template [[host_name("embedding_lookup_q5_1")]] kernel decltype(embedding_lookup<FormatQ5_1, EmbeddingParams>) embedding_lookup<FormatQ5_1, EmbeddingParams>;
+template [[host_name("embedding_lookup_q8_0")]] kernel decltype(embedding_lookup<FormatQ8_0, EmbeddingParams>) embedding_lookup<FormatQ8_0, EmbeddingParams>;
+template [[host_name("embedding_lookup_q2_k")]] kernel decltype(embedding_lookup<FormatQ2K, EmbeddingParams>) embedding_lookup<FormatQ2K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q3_k")]] kernel decltype(embedding_lookup<FormatQ3K, EmbeddingParams>) embedding_lookup<FormatQ3K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q4_k")]] kernel decltype(embedding_lookup<FormatQ4K, EmbeddingParams>) embedding_lookup<FormatQ4K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q5_k")]] kernel decltype(embedding_lookup<FormatQ5K, EmbeddingParams>) embedding_lookup<FormatQ5K, EmbeddingParams>;
+template [[host_name("embedding_lookup_q6_k")]] kernel decltype(embedding_lookup<FormatQ6K, EmbeddingParams>) embedding_lookup<FormatQ6K, EmbeddingParams>;
+template [[host_name("embedding_lookup_bf16")]] kernel decltype(embedding_lookup<FormatBF16, EmbeddingParams>) embedding_lookup<FormatBF16, EmbeddingParams>;
+template [[host_name("embedding_lookup_mlx_q2")]] kernel decltype(embedding_lookup<FormatMlxQ2, MLXParams>) embedding_lookup<FormatMlxQ2, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q3")]] kernel decltype(embedding_lookup<FormatMlxQ3, MLXParams>) embedding_lookup<FormatMlxQ3, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q4")]] kernel decltype(embedding_lookup<FormatMlxQ4, MLXParams>) embedding_lookup<FormatMlxQ4, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q5")]] kernel decltype(embedding_lookup<FormatMlxQ5, MLXParams>) embedding_lookup<FormatMlxQ5, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q6")]] kernel decltype(embedding_lookup<FormatMlxQ6, MLXParams>) embedding_lookup<FormatMlxQ6, MLXParams>;
+template [[host_name("embedding_lookup_mlx_q8")]] kernel decltype(embedding_lookup<FormatMlxQ8, MLXParams>) embedding_lookup<FormatMlxQ8, MLXParams>;
+// end of formats

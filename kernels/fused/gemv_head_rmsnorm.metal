@@ -55,23 +55,24 @@ kernel void gemv_head_rmsnorm(
     }
 }
 
-typedef decltype(gemv_head_rmsnorm<FormatF32>) gemv_head_rmsnorm_t;
-template [[host_name("gemv_f32_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatF32>;
-template [[host_name("gemv_f16_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatF16>;
-template [[host_name("gemv_bf16_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatBF16>;
-template [[host_name("gemv_q4_0_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ4_0>;
-template [[host_name("gemv_q4_1_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ4_1>;
-template [[host_name("gemv_q5_0_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ5_0>;
-template [[host_name("gemv_q5_1_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ5_1>;
-template [[host_name("gemv_q8_0_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ8_0>;
-template [[host_name("gemv_q2_k_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ2K>;
-template [[host_name("gemv_q3_k_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ3K>;
-template [[host_name("gemv_q4_k_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ4K>;
-template [[host_name("gemv_q5_k_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ5K>;
-template [[host_name("gemv_q6_k_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatQ6K>;
-template [[host_name("gemv_mlx_q2_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatMlxQ2>;
-template [[host_name("gemv_mlx_q3_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatMlxQ3>;
-template [[host_name("gemv_mlx_q4_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatMlxQ4>;
-template [[host_name("gemv_mlx_q5_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatMlxQ5>;
-template [[host_name("gemv_mlx_q6_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatMlxQ6>;
-template [[host_name("gemv_mlx_q8_head_rmsnorm")]] kernel gemv_head_rmsnorm_t gemv_head_rmsnorm<FormatMlxQ8>;
+// for each format: gemv_<format>_head_rmsnorm is gemv_head_rmsnorm<Format>
+template [[host_name("gemv_f32_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatF32>) gemv_head_rmsnorm<FormatF32>;
+template [[host_name("gemv_f16_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatF16>) gemv_head_rmsnorm<FormatF16>;
+template [[host_name("gemv_q4_0_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ4_0>) gemv_head_rmsnorm<FormatQ4_0>;
+template [[host_name("gemv_q4_1_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ4_1>) gemv_head_rmsnorm<FormatQ4_1>;
+template [[host_name("gemv_q5_0_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ5_0>) gemv_head_rmsnorm<FormatQ5_0>;
+template [[host_name("gemv_q5_1_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ5_1>) gemv_head_rmsnorm<FormatQ5_1>;
+template [[host_name("gemv_q8_0_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ8_0>) gemv_head_rmsnorm<FormatQ8_0>;
+template [[host_name("gemv_q2_k_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ2K>) gemv_head_rmsnorm<FormatQ2K>;
+template [[host_name("gemv_q3_k_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ3K>) gemv_head_rmsnorm<FormatQ3K>;
+template [[host_name("gemv_q4_k_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ4K>) gemv_head_rmsnorm<FormatQ4K>;
+template [[host_name("gemv_q5_k_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ5K>) gemv_head_rmsnorm<FormatQ5K>;
+template [[host_name("gemv_q6_k_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatQ6K>) gemv_head_rmsnorm<FormatQ6K>;
+template [[host_name("gemv_bf16_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatBF16>) gemv_head_rmsnorm<FormatBF16>;
+template [[host_name("gemv_mlx_q2_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatMlxQ2>) gemv_head_rmsnorm<FormatMlxQ2>;
+template [[host_name("gemv_mlx_q3_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatMlxQ3>) gemv_head_rmsnorm<FormatMlxQ3>;
+template [[host_name("gemv_mlx_q4_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatMlxQ4>) gemv_head_rmsnorm<FormatMlxQ4>;
+template [[host_name("gemv_mlx_q5_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatMlxQ5>) gemv_head_rmsnorm<FormatMlxQ5>;
+template [[host_name("gemv_mlx_q6_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatMlxQ6>) gemv_head_rmsnorm<FormatMlxQ6>;
+template [[host_name("gemv_mlx_q8_head_rmsnorm")]] kernel decltype(gemv_head_rmsnorm<FormatMlxQ8>) gemv_head_rmsnorm<FormatMlxQ8>;
+// end of formats

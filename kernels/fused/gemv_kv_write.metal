@@ -40,23 +40,24 @@ kernel void gemv_kv_write(
     }
 }
 
-typedef decltype(gemv_kv_write<FormatF32>) gemv_kv_write_t;
-template [[host_name("gemv_f32_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatF32>;
-template [[host_name("gemv_f16_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatF16>;
-template [[host_name("gemv_bf16_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatBF16>;
-template [[host_name("gemv_q4_0_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ4_0>;
-template [[host_name("gemv_q4_1_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ4_1>;
-template [[host_name("gemv_q5_0_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ5_0>;
-template [[host_name("gemv_q5_1_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ5_1>;
-template [[host_name("gemv_q8_0_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ8_0>;
-template [[host_name("gemv_q2_k_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ2K>;
-template [[host_name("gemv_q3_k_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ3K>;
-template [[host_name("gemv_q4_k_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ4K>;
-template [[host_name("gemv_q5_k_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ5K>;
-template [[host_name("gemv_q6_k_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatQ6K>;
-template [[host_name("gemv_mlx_q2_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatMlxQ2>;
-template [[host_name("gemv_mlx_q3_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatMlxQ3>;
-template [[host_name("gemv_mlx_q4_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatMlxQ4>;
-template [[host_name("gemv_mlx_q5_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatMlxQ5>;
-template [[host_name("gemv_mlx_q6_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatMlxQ6>;
-template [[host_name("gemv_mlx_q8_kv_write")]] kernel gemv_kv_write_t gemv_kv_write<FormatMlxQ8>;
+// for each format: gemv_<format>_kv_write is gemv_kv_write<Format>
+template [[host_name("gemv_f32_kv_write")]] kernel decltype(gemv_kv_write<FormatF32>) gemv_kv_write<FormatF32>;
+template [[host_name("gemv_f16_kv_write")]] kernel decltype(gemv_kv_write<FormatF16>) gemv_kv_write<FormatF16>;
+template [[host_name("gemv_q4_0_kv_write")]] kernel decltype(gemv_kv_write<FormatQ4_0>) gemv_kv_write<FormatQ4_0>;
+template [[host_name("gemv_q4_1_kv_write")]] kernel decltype(gemv_kv_write<FormatQ4_1>) gemv_kv_write<FormatQ4_1>;
+template [[host_name("gemv_q5_0_kv_write")]] kernel decltype(gemv_kv_write<FormatQ5_0>) gemv_kv_write<FormatQ5_0>;
+template [[host_name("gemv_q5_1_kv_write")]] kernel decltype(gemv_kv_write<FormatQ5_1>) gemv_kv_write<FormatQ5_1>;
+template [[host_name("gemv_q8_0_kv_write")]] kernel decltype(gemv_kv_write<FormatQ8_0>) gemv_kv_write<FormatQ8_0>;
+template [[host_name("gemv_q2_k_kv_write")]] kernel decltype(gemv_kv_write<FormatQ2K>) gemv_kv_write<FormatQ2K>;
+template [[host_name("gemv_q3_k_kv_write")]] kernel decltype(gemv_kv_write<FormatQ3K>) gemv_kv_write<FormatQ3K>;
+template [[host_name("gemv_q4_k_kv_write")]] kernel decltype(gemv_kv_write<FormatQ4K>) gemv_kv_write<FormatQ4K>;
+template [[host_name("gemv_q5_k_kv_write")]] kernel decltype(gemv_kv_write<FormatQ5K>) gemv_kv_write<FormatQ5K>;
+template [[host_name("gemv_q6_k_kv_write")]] kernel decltype(gemv_kv_write<FormatQ6K>) gemv_kv_write<FormatQ6K>;
+template [[host_name("gemv_bf16_kv_write")]] kernel decltype(gemv_kv_write<FormatBF16>) gemv_kv_write<FormatBF16>;
+template [[host_name("gemv_mlx_q2_kv_write")]] kernel decltype(gemv_kv_write<FormatMlxQ2>) gemv_kv_write<FormatMlxQ2>;
+template [[host_name("gemv_mlx_q3_kv_write")]] kernel decltype(gemv_kv_write<FormatMlxQ3>) gemv_kv_write<FormatMlxQ3>;
+template [[host_name("gemv_mlx_q4_kv_write")]] kernel decltype(gemv_kv_write<FormatMlxQ4>) gemv_kv_write<FormatMlxQ4>;
+template [[host_name("gemv_mlx_q5_kv_write")]] kernel decltype(gemv_kv_write<FormatMlxQ5>) gemv_kv_write<FormatMlxQ5>;
+template [[host_name("gemv_mlx_q6_kv_write")]] kernel decltype(gemv_kv_write<FormatMlxQ6>) gemv_kv_write<FormatMlxQ6>;
+template [[host_name("gemv_mlx_q8_kv_write")]] kernel decltype(gemv_kv_write<FormatMlxQ8>) gemv_kv_write<FormatMlxQ8>;
+// end of formats

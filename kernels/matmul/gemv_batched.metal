@@ -2,25 +2,24 @@
 
 #include "include/gemv_batched.h"
 
-typedef decltype(gemv_batched<FormatF32, GEMMParams>) gemv_batched_t;
-template [[host_name("gemv_batched_f32")]] kernel gemv_batched_t gemv_batched<FormatF32, GEMMParams>;
-template [[host_name("gemv_batched_f16")]] kernel gemv_batched_t gemv_batched<FormatF16, GEMMParams>;
-template [[host_name("gemv_batched_bf16")]] kernel gemv_batched_t gemv_batched<FormatBF16, GEMMParams>;
-template [[host_name("gemv_batched_q4_0")]] kernel gemv_batched_t gemv_batched<FormatQ4_0, GEMMParams>;
-template [[host_name("gemv_batched_q4_1")]] kernel gemv_batched_t gemv_batched<FormatQ4_1, GEMMParams>;
-template [[host_name("gemv_batched_q5_0")]] kernel gemv_batched_t gemv_batched<FormatQ5_0, GEMMParams>;
-template [[host_name("gemv_batched_q5_1")]] kernel gemv_batched_t gemv_batched<FormatQ5_1, GEMMParams>;
-template [[host_name("gemv_batched_q8_0")]] kernel gemv_batched_t gemv_batched<FormatQ8_0, GEMMParams>;
-template [[host_name("gemv_batched_q2_k")]] kernel gemv_batched_t gemv_batched<FormatQ2K, GEMMParams>;
-template [[host_name("gemv_batched_q3_k")]] kernel gemv_batched_t gemv_batched<FormatQ3K, GEMMParams>;
-template [[host_name("gemv_batched_q4_k")]] kernel gemv_batched_t gemv_batched<FormatQ4K, GEMMParams>;
-template [[host_name("gemv_batched_q5_k")]] kernel gemv_batched_t gemv_batched<FormatQ5K, GEMMParams>;
-template [[host_name("gemv_batched_q6_k")]] kernel gemv_batched_t gemv_batched<FormatQ6K, GEMMParams>;
-
-typedef decltype(gemv_batched<FormatMlxQ2, MLXParams>) gemv_batched_mlx_t;
-template [[host_name("gemv_batched_mlx_q2")]] kernel gemv_batched_mlx_t gemv_batched<FormatMlxQ2, MLXParams>;
-template [[host_name("gemv_batched_mlx_q3")]] kernel gemv_batched_mlx_t gemv_batched<FormatMlxQ3, MLXParams>;
-template [[host_name("gemv_batched_mlx_q4")]] kernel gemv_batched_mlx_t gemv_batched<FormatMlxQ4, MLXParams>;
-template [[host_name("gemv_batched_mlx_q5")]] kernel gemv_batched_mlx_t gemv_batched<FormatMlxQ5, MLXParams>;
-template [[host_name("gemv_batched_mlx_q6")]] kernel gemv_batched_mlx_t gemv_batched<FormatMlxQ6, MLXParams>;
-template [[host_name("gemv_batched_mlx_q8")]] kernel gemv_batched_mlx_t gemv_batched<FormatMlxQ8, MLXParams>;
+// for each format: gemv_batched_<format> is gemv_batched<Format, GEMMParams>
+template [[host_name("gemv_batched_f32")]] kernel decltype(gemv_batched<FormatF32, GEMMParams>) gemv_batched<FormatF32, GEMMParams>;
+template [[host_name("gemv_batched_f16")]] kernel decltype(gemv_batched<FormatF16, GEMMParams>) gemv_batched<FormatF16, GEMMParams>;
+template [[host_name("gemv_batched_q4_0")]] kernel decltype(gemv_batched<FormatQ4_0, GEMMParams>) gemv_batched<FormatQ4_0, GEMMParams>;
+template [[host_name("gemv_batched_q4_1")]] kernel decltype(gemv_batched<FormatQ4_1, GEMMParams>) gemv_batched<FormatQ4_1, GEMMParams>;
+template [[host_name("gemv_batched_q5_0")]] kernel decltype(gemv_batched<FormatQ5_0, GEMMParams>) gemv_batched<FormatQ5_0, GEMMParams>;
+template [[host_name("gemv_batched_q5_1")]] kernel decltype(gemv_batched<FormatQ5_1, GEMMParams>) gemv_batched<FormatQ5_1, GEMMParams>;
+template [[host_name("gemv_batched_q8_0")]] kernel decltype(gemv_batched<FormatQ8_0, GEMMParams>) gemv_batched<FormatQ8_0, GEMMParams>;
+template [[host_name("gemv_batched_q2_k")]] kernel decltype(gemv_batched<FormatQ2K, GEMMParams>) gemv_batched<FormatQ2K, GEMMParams>;
+template [[host_name("gemv_batched_q3_k")]] kernel decltype(gemv_batched<FormatQ3K, GEMMParams>) gemv_batched<FormatQ3K, GEMMParams>;
+template [[host_name("gemv_batched_q4_k")]] kernel decltype(gemv_batched<FormatQ4K, GEMMParams>) gemv_batched<FormatQ4K, GEMMParams>;
+template [[host_name("gemv_batched_q5_k")]] kernel decltype(gemv_batched<FormatQ5K, GEMMParams>) gemv_batched<FormatQ5K, GEMMParams>;
+template [[host_name("gemv_batched_q6_k")]] kernel decltype(gemv_batched<FormatQ6K, GEMMParams>) gemv_batched<FormatQ6K, GEMMParams>;
+template [[host_name("gemv_batched_bf16")]] kernel decltype(gemv_batched<FormatBF16, GEMMParams>) gemv_batched<FormatBF16, GEMMParams>;
+template [[host_name("gemv_batched_mlx_q2")]] kernel decltype(gemv_batched<FormatMlxQ2, MLXParams>) gemv_batched<FormatMlxQ2, MLXParams>;
+template [[host_name("gemv_batched_mlx_q3")]] kernel decltype(gemv_batched<FormatMlxQ3, MLXParams>) gemv_batched<FormatMlxQ3, MLXParams>;
+template [[host_name("gemv_batched_mlx_q4")]] kernel decltype(gemv_batched<FormatMlxQ4, MLXParams>) gemv_batched<FormatMlxQ4, MLXParams>;
+template [[host_name("gemv_batched_mlx_q5")]] kernel decltype(gemv_batched<FormatMlxQ5, MLXParams>) gemv_batched<FormatMlxQ5, MLXParams>;
+template [[host_name("gemv_batched_mlx_q6")]] kernel decltype(gemv_batched<FormatMlxQ6, MLXParams>) gemv_batched<FormatMlxQ6, MLXParams>;
+template [[host_name("gemv_batched_mlx_q8")]] kernel decltype(gemv_batched<FormatMlxQ8, MLXParams>) gemv_batched<FormatMlxQ8, MLXParams>;
+// end of formats

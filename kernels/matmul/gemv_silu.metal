@@ -2,25 +2,24 @@
 
 #include "include/gemv_gated.h"
 
-typedef decltype(gemv_gated<FormatF32, GEMMParams, Silu>) gemv_silu_t;
-template [[host_name("gemv_f32_silu")]] kernel gemv_silu_t gemv_gated<FormatF32, GEMMParams, Silu>;
-template [[host_name("gemv_f16_silu")]] kernel gemv_silu_t gemv_gated<FormatF16, GEMMParams, Silu>;
-template [[host_name("gemv_bf16_silu")]] kernel gemv_silu_t gemv_gated<FormatBF16, GEMMParams, Silu>;
-template [[host_name("gemv_q4_0_silu")]] kernel gemv_silu_t gemv_gated<FormatQ4_0, GEMMParams, Silu>;
-template [[host_name("gemv_q4_1_silu")]] kernel gemv_silu_t gemv_gated<FormatQ4_1, GEMMParams, Silu>;
-template [[host_name("gemv_q5_0_silu")]] kernel gemv_silu_t gemv_gated<FormatQ5_0, GEMMParams, Silu>;
-template [[host_name("gemv_q5_1_silu")]] kernel gemv_silu_t gemv_gated<FormatQ5_1, GEMMParams, Silu>;
-template [[host_name("gemv_q8_0_silu")]] kernel gemv_silu_t gemv_gated<FormatQ8_0, GEMMParams, Silu>;
-template [[host_name("gemv_q2_k_silu")]] kernel gemv_silu_t gemv_gated<FormatQ2K, GEMMParams, Silu>;
-template [[host_name("gemv_q3_k_silu")]] kernel gemv_silu_t gemv_gated<FormatQ3K, GEMMParams, Silu>;
-template [[host_name("gemv_q4_k_silu")]] kernel gemv_silu_t gemv_gated<FormatQ4K, GEMMParams, Silu>;
-template [[host_name("gemv_q5_k_silu")]] kernel gemv_silu_t gemv_gated<FormatQ5K, GEMMParams, Silu>;
-template [[host_name("gemv_q6_k_silu")]] kernel gemv_silu_t gemv_gated<FormatQ6K, GEMMParams, Silu>;
-
-typedef decltype(gemv_gated<FormatMlxQ2, MLXParams, Silu>) gemv_silu_mlx_t;
-template [[host_name("gemv_mlx_q2_silu")]] kernel gemv_silu_mlx_t gemv_gated<FormatMlxQ2, MLXParams, Silu>;
-template [[host_name("gemv_mlx_q3_silu")]] kernel gemv_silu_mlx_t gemv_gated<FormatMlxQ3, MLXParams, Silu>;
-template [[host_name("gemv_mlx_q4_silu")]] kernel gemv_silu_mlx_t gemv_gated<FormatMlxQ4, MLXParams, Silu>;
-template [[host_name("gemv_mlx_q5_silu")]] kernel gemv_silu_mlx_t gemv_gated<FormatMlxQ5, MLXParams, Silu>;
-template [[host_name("gemv_mlx_q6_silu")]] kernel gemv_silu_mlx_t gemv_gated<FormatMlxQ6, MLXParams, Silu>;
-template [[host_name("gemv_mlx_q8_silu")]] kernel gemv_silu_mlx_t gemv_gated<FormatMlxQ8, MLXParams, Silu>;
+// for each format: gemv_<format>_silu is gemv_gated<Format, GEMMParams, Silu>
+template [[host_name("gemv_f32_silu")]] kernel decltype(gemv_gated<FormatF32, GEMMParams, Silu>) gemv_gated<FormatF32, GEMMParams, Silu>;
+template [[host_name("gemv_f16_silu")]] kernel decltype(gemv_gated<FormatF16, GEMMParams, Silu>) gemv_gated<FormatF16, GEMMParams, Silu>;
+template [[host_name("gemv_q4_0_silu")]] kernel decltype(gemv_gated<FormatQ4_0, GEMMParams, Silu>) gemv_gated<FormatQ4_0, GEMMParams, Silu>;
+template [[host_name("gemv_q4_1_silu")]] kernel decltype(gemv_gated<FormatQ4_1, GEMMParams, Silu>) gemv_gated<FormatQ4_1, GEMMParams, Silu>;
+template [[host_name("gemv_q5_0_silu")]] kernel decltype(gemv_gated<FormatQ5_0, GEMMParams, Silu>) gemv_gated<FormatQ5_0, GEMMParams, Silu>;
+template [[host_name("gemv_q5_1_silu")]] kernel decltype(gemv_gated<FormatQ5_1, GEMMParams, Silu>) gemv_gated<FormatQ5_1, GEMMParams, Silu>;
+template [[host_name("gemv_q8_0_silu")]] kernel decltype(gemv_gated<FormatQ8_0, GEMMParams, Silu>) gemv_gated<FormatQ8_0, GEMMParams, Silu>;
+template [[host_name("gemv_q2_k_silu")]] kernel decltype(gemv_gated<FormatQ2K, GEMMParams, Silu>) gemv_gated<FormatQ2K, GEMMParams, Silu>;
+template [[host_name("gemv_q3_k_silu")]] kernel decltype(gemv_gated<FormatQ3K, GEMMParams, Silu>) gemv_gated<FormatQ3K, GEMMParams, Silu>;
+template [[host_name("gemv_q4_k_silu")]] kernel decltype(gemv_gated<FormatQ4K, GEMMParams, Silu>) gemv_gated<FormatQ4K, GEMMParams, Silu>;
+template [[host_name("gemv_q5_k_silu")]] kernel decltype(gemv_gated<FormatQ5K, GEMMParams, Silu>) gemv_gated<FormatQ5K, GEMMParams, Silu>;
+template [[host_name("gemv_q6_k_silu")]] kernel decltype(gemv_gated<FormatQ6K, GEMMParams, Silu>) gemv_gated<FormatQ6K, GEMMParams, Silu>;
+template [[host_name("gemv_bf16_silu")]] kernel decltype(gemv_gated<FormatBF16, GEMMParams, Silu>) gemv_gated<FormatBF16, GEMMParams, Silu>;
+template [[host_name("gemv_mlx_q2_silu")]] kernel decltype(gemv_gated<FormatMlxQ2, MLXParams, Silu>) gemv_gated<FormatMlxQ2, MLXParams, Silu>;
+template [[host_name("gemv_mlx_q3_silu")]] kernel decltype(gemv_gated<FormatMlxQ3, MLXParams, Silu>) gemv_gated<FormatMlxQ3, MLXParams, Silu>;
+template [[host_name("gemv_mlx_q4_silu")]] kernel decltype(gemv_gated<FormatMlxQ4, MLXParams, Silu>) gemv_gated<FormatMlxQ4, MLXParams, Silu>;
+template [[host_name("gemv_mlx_q5_silu")]] kernel decltype(gemv_gated<FormatMlxQ5, MLXParams, Silu>) gemv_gated<FormatMlxQ5, MLXParams, Silu>;
+template [[host_name("gemv_mlx_q6_silu")]] kernel decltype(gemv_gated<FormatMlxQ6, MLXParams, Silu>) gemv_gated<FormatMlxQ6, MLXParams, Silu>;
+template [[host_name("gemv_mlx_q8_silu")]] kernel decltype(gemv_gated<FormatMlxQ8, MLXParams, Silu>) gemv_gated<FormatMlxQ8, MLXParams, Silu>;
+// end of formats

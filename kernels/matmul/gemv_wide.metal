@@ -3,25 +3,24 @@
 
 #include "include/gemv.h"
 
-typedef decltype(gemv<FormatF32, GEMMParams, 8>) gemv_wide_t;
-template [[host_name("gemv_wide_f32")]] kernel gemv_wide_t gemv<FormatF32, GEMMParams, 8>;
-template [[host_name("gemv_wide_f16")]] kernel gemv_wide_t gemv<FormatF16, GEMMParams, 8>;
-template [[host_name("gemv_wide_bf16")]] kernel gemv_wide_t gemv<FormatBF16, GEMMParams, 8>;
-template [[host_name("gemv_wide_q4_0")]] kernel gemv_wide_t gemv<FormatQ4_0, GEMMParams, 8>;
-template [[host_name("gemv_wide_q4_1")]] kernel gemv_wide_t gemv<FormatQ4_1, GEMMParams, 8>;
-template [[host_name("gemv_wide_q5_0")]] kernel gemv_wide_t gemv<FormatQ5_0, GEMMParams, 8>;
-template [[host_name("gemv_wide_q5_1")]] kernel gemv_wide_t gemv<FormatQ5_1, GEMMParams, 8>;
-template [[host_name("gemv_wide_q8_0")]] kernel gemv_wide_t gemv<FormatQ8_0, GEMMParams, 8>;
-template [[host_name("gemv_wide_q2_k")]] kernel gemv_wide_t gemv<FormatQ2K, GEMMParams, 8>;
-template [[host_name("gemv_wide_q3_k")]] kernel gemv_wide_t gemv<FormatQ3K, GEMMParams, 8>;
-template [[host_name("gemv_wide_q4_k")]] kernel gemv_wide_t gemv<FormatQ4K, GEMMParams, 8>;
-template [[host_name("gemv_wide_q5_k")]] kernel gemv_wide_t gemv<FormatQ5K, GEMMParams, 8>;
-template [[host_name("gemv_wide_q6_k")]] kernel gemv_wide_t gemv<FormatQ6K, GEMMParams, 8>;
-
-typedef decltype(gemv<FormatMlxQ2, MLXParams, 8>) gemv_wide_mlx_t;
-template [[host_name("gemv_wide_mlx_q2")]] kernel gemv_wide_mlx_t gemv<FormatMlxQ2, MLXParams, 8>;
-template [[host_name("gemv_wide_mlx_q3")]] kernel gemv_wide_mlx_t gemv<FormatMlxQ3, MLXParams, 8>;
-template [[host_name("gemv_wide_mlx_q4")]] kernel gemv_wide_mlx_t gemv<FormatMlxQ4, MLXParams, 8>;
-template [[host_name("gemv_wide_mlx_q5")]] kernel gemv_wide_mlx_t gemv<FormatMlxQ5, MLXParams, 8>;
-template [[host_name("gemv_wide_mlx_q6")]] kernel gemv_wide_mlx_t gemv<FormatMlxQ6, MLXParams, 8>;
-template [[host_name("gemv_wide_mlx_q8")]] kernel gemv_wide_mlx_t gemv<FormatMlxQ8, MLXParams, 8>;
+// for each format: gemv_wide_<format> is gemv<Format, GEMMParams, 8>
+template [[host_name("gemv_wide_f32")]] kernel decltype(gemv<FormatF32, GEMMParams, 8>) gemv<FormatF32, GEMMParams, 8>;
+template [[host_name("gemv_wide_f16")]] kernel decltype(gemv<FormatF16, GEMMParams, 8>) gemv<FormatF16, GEMMParams, 8>;
+template [[host_name("gemv_wide_q4_0")]] kernel decltype(gemv<FormatQ4_0, GEMMParams, 8>) gemv<FormatQ4_0, GEMMParams, 8>;
+template [[host_name("gemv_wide_q4_1")]] kernel decltype(gemv<FormatQ4_1, GEMMParams, 8>) gemv<FormatQ4_1, GEMMParams, 8>;
+template [[host_name("gemv_wide_q5_0")]] kernel decltype(gemv<FormatQ5_0, GEMMParams, 8>) gemv<FormatQ5_0, GEMMParams, 8>;
+template [[host_name("gemv_wide_q5_1")]] kernel decltype(gemv<FormatQ5_1, GEMMParams, 8>) gemv<FormatQ5_1, GEMMParams, 8>;
+template [[host_name("gemv_wide_q8_0")]] kernel decltype(gemv<FormatQ8_0, GEMMParams, 8>) gemv<FormatQ8_0, GEMMParams, 8>;
+template [[host_name("gemv_wide_q2_k")]] kernel decltype(gemv<FormatQ2K, GEMMParams, 8>) gemv<FormatQ2K, GEMMParams, 8>;
+template [[host_name("gemv_wide_q3_k")]] kernel decltype(gemv<FormatQ3K, GEMMParams, 8>) gemv<FormatQ3K, GEMMParams, 8>;
+template [[host_name("gemv_wide_q4_k")]] kernel decltype(gemv<FormatQ4K, GEMMParams, 8>) gemv<FormatQ4K, GEMMParams, 8>;
+template [[host_name("gemv_wide_q5_k")]] kernel decltype(gemv<FormatQ5K, GEMMParams, 8>) gemv<FormatQ5K, GEMMParams, 8>;
+template [[host_name("gemv_wide_q6_k")]] kernel decltype(gemv<FormatQ6K, GEMMParams, 8>) gemv<FormatQ6K, GEMMParams, 8>;
+template [[host_name("gemv_wide_bf16")]] kernel decltype(gemv<FormatBF16, GEMMParams, 8>) gemv<FormatBF16, GEMMParams, 8>;
+template [[host_name("gemv_wide_mlx_q2")]] kernel decltype(gemv<FormatMlxQ2, MLXParams, 8>) gemv<FormatMlxQ2, MLXParams, 8>;
+template [[host_name("gemv_wide_mlx_q3")]] kernel decltype(gemv<FormatMlxQ3, MLXParams, 8>) gemv<FormatMlxQ3, MLXParams, 8>;
+template [[host_name("gemv_wide_mlx_q4")]] kernel decltype(gemv<FormatMlxQ4, MLXParams, 8>) gemv<FormatMlxQ4, MLXParams, 8>;
+template [[host_name("gemv_wide_mlx_q5")]] kernel decltype(gemv<FormatMlxQ5, MLXParams, 8>) gemv<FormatMlxQ5, MLXParams, 8>;
+template [[host_name("gemv_wide_mlx_q6")]] kernel decltype(gemv<FormatMlxQ6, MLXParams, 8>) gemv<FormatMlxQ6, MLXParams, 8>;
+template [[host_name("gemv_wide_mlx_q8")]] kernel decltype(gemv<FormatMlxQ8, MLXParams, 8>) gemv<FormatMlxQ8, MLXParams, 8>;
+// end of formats

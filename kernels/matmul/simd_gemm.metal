@@ -2,25 +2,24 @@
 
 #include "include/gemm.h"
 
-typedef decltype(simd_gemm<FormatF32, GEMMParams, 32>) simd_gemm_t;
-template [[host_name("simd_gemm_f32")]] kernel simd_gemm_t simd_gemm<FormatF32, GEMMParams, 32>;
-template [[host_name("simd_gemm_f16")]] kernel simd_gemm_t simd_gemm<FormatF16, GEMMParams, 32>;
-template [[host_name("simd_gemm_bf16")]] kernel simd_gemm_t simd_gemm<FormatBF16, GEMMParams, 32>;
-template [[host_name("simd_gemm_q4_0")]] kernel simd_gemm_t simd_gemm<FormatQ4_0, GEMMParams, 32>;
-template [[host_name("simd_gemm_q4_1")]] kernel simd_gemm_t simd_gemm<FormatQ4_1, GEMMParams, 32>;
-template [[host_name("simd_gemm_q5_0")]] kernel simd_gemm_t simd_gemm<FormatQ5_0, GEMMParams, 32>;
-template [[host_name("simd_gemm_q5_1")]] kernel simd_gemm_t simd_gemm<FormatQ5_1, GEMMParams, 32>;
-template [[host_name("simd_gemm_q8_0")]] kernel simd_gemm_t simd_gemm<FormatQ8_0, GEMMParams, 32>;
-template [[host_name("simd_gemm_q2_k")]] kernel simd_gemm_t simd_gemm<FormatQ2K, GEMMParams, 32>;
-template [[host_name("simd_gemm_q3_k")]] kernel simd_gemm_t simd_gemm<FormatQ3K, GEMMParams, 32>;
-template [[host_name("simd_gemm_q4_k")]] kernel simd_gemm_t simd_gemm<FormatQ4K, GEMMParams, 32>;
-template [[host_name("simd_gemm_q5_k")]] kernel simd_gemm_t simd_gemm<FormatQ5K, GEMMParams, 32>;
-template [[host_name("simd_gemm_q6_k")]] kernel simd_gemm_t simd_gemm<FormatQ6K, GEMMParams, 32>;
-
-typedef decltype(simd_gemm<FormatMlxQ2, MLXParams, 32>) simd_gemm_mlx_t;
-template [[host_name("simd_gemm_mlx_q2")]] kernel simd_gemm_mlx_t simd_gemm<FormatMlxQ2, MLXParams, 32>;
-template [[host_name("simd_gemm_mlx_q3")]] kernel simd_gemm_mlx_t simd_gemm<FormatMlxQ3, MLXParams, 32>;
-template [[host_name("simd_gemm_mlx_q4")]] kernel simd_gemm_mlx_t simd_gemm<FormatMlxQ4, MLXParams, 32>;
-template [[host_name("simd_gemm_mlx_q5")]] kernel simd_gemm_mlx_t simd_gemm<FormatMlxQ5, MLXParams, 32>;
-template [[host_name("simd_gemm_mlx_q6")]] kernel simd_gemm_mlx_t simd_gemm<FormatMlxQ6, MLXParams, 32>;
-template [[host_name("simd_gemm_mlx_q8")]] kernel simd_gemm_mlx_t simd_gemm<FormatMlxQ8, MLXParams, 32>;
+// for each format: simd_gemm_<format> is simd_gemm<Format, GEMMParams, 32>
+template [[host_name("simd_gemm_f32")]] kernel decltype(simd_gemm<FormatF32, GEMMParams, 32>) simd_gemm<FormatF32, GEMMParams, 32>;
+template [[host_name("simd_gemm_f16")]] kernel decltype(simd_gemm<FormatF16, GEMMParams, 32>) simd_gemm<FormatF16, GEMMParams, 32>;
+template [[host_name("simd_gemm_q4_0")]] kernel decltype(simd_gemm<FormatQ4_0, GEMMParams, 32>) simd_gemm<FormatQ4_0, GEMMParams, 32>;
+template [[host_name("simd_gemm_q4_1")]] kernel decltype(simd_gemm<FormatQ4_1, GEMMParams, 32>) simd_gemm<FormatQ4_1, GEMMParams, 32>;
+template [[host_name("simd_gemm_q5_0")]] kernel decltype(simd_gemm<FormatQ5_0, GEMMParams, 32>) simd_gemm<FormatQ5_0, GEMMParams, 32>;
+template [[host_name("simd_gemm_q5_1")]] kernel decltype(simd_gemm<FormatQ5_1, GEMMParams, 32>) simd_gemm<FormatQ5_1, GEMMParams, 32>;
+template [[host_name("simd_gemm_q8_0")]] kernel decltype(simd_gemm<FormatQ8_0, GEMMParams, 32>) simd_gemm<FormatQ8_0, GEMMParams, 32>;
+template [[host_name("simd_gemm_q2_k")]] kernel decltype(simd_gemm<FormatQ2K, GEMMParams, 32>) simd_gemm<FormatQ2K, GEMMParams, 32>;
+template [[host_name("simd_gemm_q3_k")]] kernel decltype(simd_gemm<FormatQ3K, GEMMParams, 32>) simd_gemm<FormatQ3K, GEMMParams, 32>;
+template [[host_name("simd_gemm_q4_k")]] kernel decltype(simd_gemm<FormatQ4K, GEMMParams, 32>) simd_gemm<FormatQ4K, GEMMParams, 32>;
+template [[host_name("simd_gemm_q5_k")]] kernel decltype(simd_gemm<FormatQ5K, GEMMParams, 32>) simd_gemm<FormatQ5K, GEMMParams, 32>;
+template [[host_name("simd_gemm_q6_k")]] kernel decltype(simd_gemm<FormatQ6K, GEMMParams, 32>) simd_gemm<FormatQ6K, GEMMParams, 32>;
+template [[host_name("simd_gemm_bf16")]] kernel decltype(simd_gemm<FormatBF16, GEMMParams, 32>) simd_gemm<FormatBF16, GEMMParams, 32>;
+template [[host_name("simd_gemm_mlx_q2")]] kernel decltype(simd_gemm<FormatMlxQ2, MLXParams, 32>) simd_gemm<FormatMlxQ2, MLXParams, 32>;
+template [[host_name("simd_gemm_mlx_q3")]] kernel decltype(simd_gemm<FormatMlxQ3, MLXParams, 32>) simd_gemm<FormatMlxQ3, MLXParams, 32>;
+template [[host_name("simd_gemm_mlx_q4")]] kernel decltype(simd_gemm<FormatMlxQ4, MLXParams, 32>) simd_gemm<FormatMlxQ4, MLXParams, 32>;
+template [[host_name("simd_gemm_mlx_q5")]] kernel decltype(simd_gemm<FormatMlxQ5, MLXParams, 32>) simd_gemm<FormatMlxQ5, MLXParams, 32>;
+template [[host_name("simd_gemm_mlx_q6")]] kernel decltype(simd_gemm<FormatMlxQ6, MLXParams, 32>) simd_gemm<FormatMlxQ6, MLXParams, 32>;
+template [[host_name("simd_gemm_mlx_q8")]] kernel decltype(simd_gemm<FormatMlxQ8, MLXParams, 32>) simd_gemm<FormatMlxQ8, MLXParams, 32>;
+// end of formats

@@ -1,13 +1,15 @@
-//! `cargo xtask header`: writes `kernels/ShaderTypes.h` from the structs of `akunu-types`.
+//! `cargo xtask header`: writes `kernels/ShaderTypes.h` from the structs of `akunu-types`, and the kernels of every weight
+//! format into the `.metal` files ([`instantiate`]).
 //!
-//! Rust owns the layouts. The header is committed, so that a kernel can be read and compiled without
-//! running anything, and `--check` (and a test) fails when it is not what the Rust structs say.
+//! Rust owns the layouts and the list of formats. What is written is committed, so that a kernel can be read and compiled
+//! without running anything, and `--check` (and tests) fail when it is not what the Rust code says.
 
 use crate::failure::Failure;
-use crate::workspace;
+use crate::{instantiate, workspace};
 use akunu_types::layout::{FieldLayout, StructLayout};
 use akunu_types::{block, params};
 use std::fmt::Write;
+use std::path::Path;
 
 /// Arguments of `cargo xtask header`.
 #[derive(clap::Args, Debug)]
@@ -19,20 +21,39 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let path = workspace::shader_types();
-    let text = generate();
-    if args.check {
-        let committed = std::fs::read_to_string(&path).map_err(|e| Failure::io(&path, e))?;
-        check(&committed, &text).map_err(Failure::Found)?;
-        println!("kernels/ShaderTypes.h is current");
-        return Ok(());
+    let header = (workspace::shader_types(), generate());
+    let mut files = vec![header];
+    for path in workspace::metal_files()? {
+        let text = read(&path)?;
+        let text = instantiate::generate(&text);
+        let text = text.map_err(|why| Failure::Found(format!("{}: {why}", name(&path))))?;
+        files.push((path, text));
     }
-    std::fs::write(&path, text).map_err(|e| Failure::io(&path, e))?;
-    println!("wrote kernels/ShaderTypes.h");
+    for (path, text) in &files {
+        let committed = read(path)?;
+        if args.check {
+            check(&committed, text)
+                .map_err(|why| Failure::Found(format!("{} {why}", name(path))))?;
+        } else if committed != *text {
+            std::fs::write(path, text).map_err(|e| Failure::io(path, e))?;
+            println!("wrote {}", name(path));
+        }
+    }
+    println!("kernels/ShaderTypes.h and the kernels of all formats are current");
     Ok(())
 }
 
-/// Compares the committed header with the generated one and names the first line that differs.
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|e| Failure::io(path, e))
+}
+
+/// A file as a person calls it who stands in the workspace.
+fn name(path: &Path) -> String {
+    let path = path.strip_prefix(workspace::root()).unwrap_or(path);
+    path.display().to_string()
+}
+
+/// Compares a committed file with the generated text and names the first line that differs.
 fn check(committed: &str, generated: &str) -> Result<(), String> {
     if committed == generated {
         return Ok(());
@@ -45,7 +66,7 @@ fn check(committed: &str, generated: &str) -> Result<(), String> {
         .count()
         + 1;
     Err(format!(
-        "kernels/ShaderTypes.h is not current from line {line}; run `cargo xtask header` and commit it"
+        "is not current from line {line}; run `cargo xtask header` and commit it"
     ))
 }
 

@@ -15,6 +15,7 @@ mod debian_rust;
 mod failure;
 mod gpu;
 mod header;
+mod instantiate;
 mod kernels;
 mod neon;
 mod parallel;

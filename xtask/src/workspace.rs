@@ -1,5 +1,6 @@
 //! Where things lie in the workspace.
 
+use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
 /// The workspace's root folder.
@@ -15,6 +16,14 @@ pub fn root() -> PathBuf {
 /// The generated header that Rust, C++ and MSL share.
 pub fn shader_types() -> PathBuf {
     root().join("kernels/ShaderTypes.h")
+}
+
+/// The files of all kernels.
+pub fn metal_files() -> Result<Vec<PathBuf>, Failure> {
+    let folder = root().join("kernels");
+    let files = akunu_kernels::flatten::metal_files(&folder);
+    let files = files.map_err(|error| Failure::Found(error.to_string()))?;
+    Ok(files.iter().map(|file| folder.join(file)).collect())
 }
 
 /// The folder of downloaded assets. It does not follow `CARGO_TARGET_DIR`: tests look for it here.

@@ -1,0 +1,109 @@
+//! The kernels of every weight format, written out in the `.metal` files.
+//!
+//! A kernel that reads weights is a template, and each format has a name of its own. Where a file says
+//!
+//! ```text
+//! // for each format: gemv_<format> is gemv<Format, GEMMParams, 4>
+//! …
+//! // end of formats
+//! ```
+//!
+//! `cargo xtask header` writes the lines between the two, one for each type that kernels can read. For MLX's types, which
+//! have params of their own, `MLXParams` takes the place of the params. So there is one list of formats, that of
+//! [`DType`], and the files are plain MSL.
+
+use akunu_types::DType;
+
+const BEGIN: &str = "// for each format: ";
+const END: &str = "// end of formats";
+
+/// Params that MLX's types have others for.
+const PARAMS: [&str; 3] = ["GEMMParams", "EmbeddingParams", "ElementwiseParams"];
+
+/// The text of a `.metal` file with its instantiations as they should be.
+pub fn generate(text: &str) -> Result<String, String> {
+    let mut out = String::with_capacity(text.len());
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        out += line;
+        out += "\n";
+        let Some(rule) = line.strip_prefix(BEGIN) else {
+            continue;
+        };
+        let (name, template) = rule
+            .split_once(" is ")
+            .ok_or_else(|| format!("`{rule}` is not `name is template`"))?;
+        for dtype in formats() {
+            out += &instantiation(name, template, dtype);
+        }
+        if !lines.any(|line| line == END) {
+            return Err(format!("`{line}` has no `{END}`"));
+        }
+        out += END;
+        out += "\n";
+    }
+    Ok(out)
+}
+
+/// The types that kernels can read.
+fn formats() -> impl Iterator<Item = DType> {
+    DType::all().filter(|dtype| dtype.is_usable())
+}
+
+fn instantiation(name: &str, template: &str, dtype: DType) -> String {
+    let name = name.replace("<format>", dtype.name());
+    let mut function = template.replacen("<Format", &format!("<{}", struct_name(dtype)), 1);
+    if dtype.is_mlx() {
+        for params in PARAMS {
+            function = function.replace(params, "MLXParams");
+        }
+    }
+    format!("template [[host_name(\"{name}\")]] kernel decltype({function}) {function};\n")
+}
+
+/// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatMlxQ4`.
+fn struct_name(dtype: DType) -> String {
+    let name = dtype.name().to_uppercase();
+    format!("Format{}", name.replace("MLX_", "Mlx").replace("_K", "K"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workspace;
+
+    /// Breaks when a format is added, or a rule changed, and the files were not written again.
+    #[test]
+    fn every_file_has_the_kernels_of_every_format() {
+        let mut n_rules = 0;
+        for file in workspace::metal_files().expect("kernels") {
+            let text = std::fs::read_to_string(&file).expect("a kernel");
+            n_rules += text.matches(BEGIN).count();
+            assert_eq!(generate(&text).as_ref(), Ok(&text), "{}", file.display());
+        }
+        assert_eq!(n_rules, 11, "files with kernels that read weights");
+    }
+
+    #[test]
+    fn rules_are_written_out() {
+        let file = "a\n// for each format: f_<format>_x is f<Format, GEMMParams, 4>\nold\n// end of formats\nb\n";
+        let text = generate(file).expect("a rule");
+        for line in [
+            "template [[host_name(\"f_q2_k_x\")]] kernel decltype(f<FormatQ2K, GEMMParams, 4>) f<FormatQ2K, GEMMParams, 4>;",
+            "template [[host_name(\"f_mlx_q4_x\")]] kernel decltype(f<FormatMlxQ4, MLXParams, 4>) f<FormatMlxQ4, MLXParams, 4>;",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!text.contains("old") && text.ends_with("// end of formats\nb\n"));
+        assert_eq!(
+            generate(&text),
+            Ok(text.clone()),
+            "once more changes nothing"
+        );
+        assert!(generate("// for each format: f\n").is_err());
+        assert!(
+            generate("// for each format: f is g\nx\n").is_err(),
+            "no end"
+        );
+    }
+}
