@@ -548,6 +548,19 @@ struct TokenSuppressParams {
 };
 static_assert(sizeof(TokenSuppressParams) == 16, "TokenSuppressParams is 16 bytes");
 
+// Forbids the tokens of some rows that a grammar does not allow.
+struct GrammarBitmaskParams {
+    // Number of rows of logits.
+    uint32_t n_rows;
+    // Logits of a row; a mask has a bit for each, in whole words of 32.
+    uint32_t vocab_size;
+    // Masks that there is room for; a row with another number has none.
+    uint32_t n_masks;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(GrammarBitmaskParams) == 16, "GrammarBitmaskParams is 16 bytes");
+
 // `x = cap * tanh(x / cap)` for each element, in place.
 struct LogitSoftcapParams {
     // The bound, above 0.
@@ -950,6 +963,10 @@ static_assert(offsetof(TokenSuppressParams, n_tokens) == 0, "TokenSuppressParams
 static_assert(offsetof(TokenSuppressParams, vocab_size) == 4, "TokenSuppressParams.vocab_size is at 4");
 static_assert(offsetof(TokenSuppressParams, _pad0) == 8, "TokenSuppressParams._pad0 is at 8");
 static_assert(offsetof(TokenSuppressParams, _pad1) == 12, "TokenSuppressParams._pad1 is at 12");
+static_assert(offsetof(GrammarBitmaskParams, n_rows) == 0, "GrammarBitmaskParams.n_rows is at 0");
+static_assert(offsetof(GrammarBitmaskParams, vocab_size) == 4, "GrammarBitmaskParams.vocab_size is at 4");
+static_assert(offsetof(GrammarBitmaskParams, n_masks) == 8, "GrammarBitmaskParams.n_masks is at 8");
+static_assert(offsetof(GrammarBitmaskParams, _pad0) == 12, "GrammarBitmaskParams._pad0 is at 12");
 static_assert(offsetof(LogitSoftcapParams, cap) == 0, "LogitSoftcapParams.cap is at 0");
 static_assert(offsetof(LogitSoftcapParams, count) == 4, "LogitSoftcapParams.count is at 4");
 static_assert(offsetof(LogitSoftcapParams, _pad0) == 8, "LogitSoftcapParams._pad0 is at 8");

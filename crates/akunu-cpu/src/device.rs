@@ -199,6 +199,10 @@ impl Device for CpuDevice {
         "cpu"
     }
 
+    fn exact_rows(&self) -> usize {
+        crate::matmul::FEW
+    }
+
     fn description(&self) -> String {
         format!("CPU, {}", self.isa)
     }

@@ -55,6 +55,9 @@ use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
 
+/// Vectors up to which every product multiplies each as it does a single one.
+pub(crate) const FEW: usize = 2 * dots::BATCH;
+
 /// The fast form of a product, where there is one.
 pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
     if isa == Isa::Scalar {

@@ -22,6 +22,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         kernel if attention::is_attention(kernel) => simd::<attention::Attention>(isa),
         KernelId::GatherRows => elementwise::gather_rows,
         KernelId::GeluGate => simd::<elementwise::Gate<true>>(isa),
+        KernelId::GrammarBitmask => sampling::grammar_bitmask,
         KernelId::GumbelTopK => sampling::gumbel_topk,
         KernelId::HeadNormRopeNeoxStore => simd::<rope::RopeStore<true, true>>(isa),
         KernelId::HeadRmsNorm => simd::<norm::HeadRmsNorm>(isa),

@@ -202,6 +202,11 @@ pub trait Device: Send {
         false
     }
 
+    /// Rows up to which a step gives each of them the very bits that it gives a single row.
+    fn exact_rows(&self) -> usize {
+        usize::MAX
+    }
+
     /// Starts a program with the rows of a step, as often as the step says; it may return before the work has ended.
     /// Submissions run one after another. Until [`Device::wait`] has returned for it, the bytes that it writes may hold
     /// anything. Programs without rows take no step.

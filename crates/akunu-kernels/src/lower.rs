@@ -13,8 +13,9 @@ mod product;
 use std::mem::offset_of;
 
 use akunu_types::params::{
-    AdvanceRowsParams, ElementwiseParams, EmbeddingParams, GatherRowsParams, KVShiftParams,
-    LogitSoftcapParams, MLXParams, RMSNormParams, RopeStoreParams, TemperatureScaleParams,
+    AdvanceRowsParams, ElementwiseParams, EmbeddingParams, GatherRowsParams, GrammarBitmaskParams,
+    KVShiftParams, LogitSoftcapParams, MLXParams, RMSNormParams, RopeStoreParams,
+    TemperatureScaleParams,
 };
 
 pub(crate) use self::choice::candidates;
@@ -23,7 +24,9 @@ use crate::constant::{Constant, Constants};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Room, RowField, Slice};
-use crate::program::{Activation, HeadNorms, Heads, LayerCache, Op, Pairing, Program, Rope, Rows};
+use crate::program::{
+    Activation, HeadNorms, Heads, LayerCache, Masks, Op, Pairing, Program, Rope, Rows,
+};
 use crate::step::{Count, StepMemory};
 use crate::table::KernelId;
 
@@ -164,6 +167,11 @@ impl<'a> Lowering<'a> {
             }
             Op::Gather { from, to, dim } => self.gather(from, to, dim),
             Op::Softcap { x, width, cap } => self.softcap(x, width, cap),
+            Op::Mask {
+                logits,
+                vocab_size,
+                masks,
+            } => self.mask(logits, vocab_size, masks),
             Op::Choose {
                 how,
                 logits,
@@ -318,6 +326,18 @@ impl<'a> Lowering<'a> {
         let field = RowField::times(count, Count::Outputs, width);
         let key = PipelineKey::plain(KernelId::LogitSoftcap);
         self.push(KernelCall::new(key, &params, vec![x], "logit cap").with_rows([field]));
+    }
+
+    fn mask(&mut self, logits: Slice, vocab_size: u32, masks: Masks) {
+        let params = GrammarBitmaskParams {
+            vocab_size,
+            n_masks: masks.capacity,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(GrammarBitmaskParams, n_rows), Count::Outputs);
+        let bindings = vec![logits, masks.bits.into(), masks.rows.into()];
+        let key = PipelineKey::plain(KernelId::GrammarBitmask);
+        self.push(KernelCall::new(key, &params, bindings, "grammar mask").with_rows([field]));
     }
 
     fn advance(&mut self) {

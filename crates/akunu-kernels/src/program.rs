@@ -120,6 +120,17 @@ pub struct Candidates {
     pub ids: [Buffer; 2],
 }
 
+/// Masks of tokens: a bit for each, 1 where it may be chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Masks {
+    /// The bits, (capacity, vocabulary / 32 rounded up) of u32.
+    pub bits: Buffer,
+    /// For each output the mask that it has; a number beyond the capacity stands for none.
+    pub rows: Buffer,
+    /// How many masks there is room for.
+    pub capacity: u32,
+}
+
 /// An operation.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -240,6 +251,15 @@ pub enum Op {
         width: u32,
         /// The cap.
         cap: f32,
+    },
+    /// Forbids the tokens that the masks of some outputs do not allow: their logits become -inf.
+    Mask {
+        /// (outputs, vocabulary).
+        logits: Slice,
+        /// Logits of a row.
+        vocab_size: u32,
+        /// The masks.
+        masks: Masks,
     },
     /// Chooses a token for each output, for the next round and the history. A penalty changes the logits.
     Choose {

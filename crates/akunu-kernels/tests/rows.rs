@@ -295,9 +295,19 @@ fn two_rows_for_one_slot_and_rows_out_of_order_are_refused() {
     let at = Row::at;
     assert_eq!(singles(&mut table, &[at(0, 0), at(0, 0)], 1), order(1, 0));
     assert_eq!(
-        singles(&mut table, &[at(0, 0), at(0, 1)], 1),
+        singles(&mut table, &[at(0, 0), at(0, 1)], 2),
         order(1, 0),
         "they move on together"
+    );
+    assert_eq!(
+        singles(&mut table, &[at(0, 0), at(0, 1), at(1, 0)], 1),
+        Ok(()),
+        "in one round a sequence may have several rows"
+    );
+    assert_eq!(
+        singles(&mut table, &[at(0, 0), at(1, 0), at(0, 1)], 1),
+        order(2, 0),
+        "but nobody else between them"
     );
     assert_eq!(run(&mut table, &[], &[at(0, 1), at(0, 1)]), order(1, 0));
     assert_eq!(

@@ -28,8 +28,8 @@ pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
 pub use sampling::{
-    ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams,
-    TemperatureScaleParams, TokenSuppressParams, TopKParams,
+    ArgmaxParams, ArgmaxPartialParams, GrammarBitmaskParams, GumbelTopKParams,
+    RepetitionPenaltyParams, TemperatureScaleParams, TokenSuppressParams, TopKParams,
 };
 
 use crate::layout::{SharedStruct, StructLayout};
@@ -63,6 +63,7 @@ pub const ALL: &[StructLayout] = &[
     TopKParams::LAYOUT,
     GumbelTopKParams::LAYOUT,
     TokenSuppressParams::LAYOUT,
+    GrammarBitmaskParams::LAYOUT,
     LogitSoftcapParams::LAYOUT,
     Row::LAYOUT,
     SamplingRule::LAYOUT,

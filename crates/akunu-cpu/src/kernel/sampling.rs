@@ -5,12 +5,14 @@
 
 mod advance;
 mod argmax;
+mod bitmask;
 mod gumbel;
 mod penalty;
 mod topk;
 
 pub(crate) use advance::advance_rows;
 pub(crate) use argmax::{Argmax, ArgmaxPartial};
+pub(crate) use bitmask::grammar_bitmask;
 pub(crate) use gumbel::gumbel_topk;
 pub(crate) use penalty::repetition_penalty;
 pub(crate) use topk::TopKSelect;

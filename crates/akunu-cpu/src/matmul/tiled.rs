@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
 
+use super::FEW;
 use super::blocked::{self, Form, blocks};
 use super::columns::{self, Columns};
 use super::dots::BATCH;
@@ -37,9 +38,9 @@ impl Layout {
     /// The layout for `m` vectors; `None` for so few that the weights are multiplied as they are.
     fn of(isa: Isa, m: usize, floats: bool) -> Option<Layout> {
         let (layout, few) = match (isa, floats) {
-            (Isa::Amx, false) => (Layout::Tiles, 2 * BATCH),
-            (Isa::Amx, true) => (Layout::FloatTiles, 2 * BATCH),
-            (Isa::Avx512 | Isa::Avx2, false) => (Layout::Pairs, 2 * BATCH),
+            (Isa::Amx, false) => (Layout::Tiles, FEW),
+            (Isa::Amx, true) => (Layout::FloatTiles, FEW),
+            (Isa::Avx512 | Isa::Avx2, false) => (Layout::Pairs, FEW),
             // Turning rows into columns costs more than widening panels.
             (Isa::Avx512 | Isa::Avx2, true) => (Layout::Columns, 6 * BATCH),
             _ => return None,

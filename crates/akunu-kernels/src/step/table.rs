@@ -137,6 +137,12 @@ impl RowTable {
         self.n_singles = self.rows.len() as u32;
     }
 
+    /// Adds a token of a sequence that is followed by further ones of the same sequence, and whose logits nobody wants.
+    pub fn push_silent(&mut self, row: Row, token: u32) {
+        self.push_run(row, token);
+        self.n_singles = self.rows.len() as u32;
+    }
+
     /// Adds a token of the run.
     pub fn push_run(&mut self, row: Row, token: u32) {
         self.rows.push(row);
@@ -223,7 +229,7 @@ impl RowTable {
         if let Some(&row) = self.outputs.iter().find(|&&row| row >= rows) {
             return Err(RowError::Output { row, rows });
         }
-        self.check_order()
+        self.check_order(steps)
     }
 
     /// Proves that these slots of a sequence are there and its own, for a program that moves them.
@@ -256,8 +262,9 @@ impl RowTable {
         })
     }
 
-    /// Every sequence has one row, or a run of rows in ascending slots.
-    fn check_order(&mut self) -> Result<(), RowError> {
+    /// Every sequence has one row, or rows in ascending slots one after another. In several rounds only the run may have
+    /// those: singles move on, and would write where the next one of their sequence has written.
+    fn check_order(&mut self, steps: u32) -> Result<(), RowError> {
         self.n_checks += 1;
         let mut last: Option<Row> = None;
         for (at, row) in self.rows.iter().enumerate() {
@@ -274,7 +281,8 @@ impl RowTable {
                 continue;
             }
             let was_seen = std::mem::replace(seen, self.n_checks) == self.n_checks;
-            let continues = at > self.n_singles
+            let may_continue = at > self.n_singles || (at < self.n_singles && steps <= 1);
+            let continues = may_continue
                 && last.is_some_and(|last| last.sequence == sequence && last.slot < row.slot);
             if was_seen && !continues {
                 return Err(RowError::Order { row: at, sequence });

@@ -16,7 +16,8 @@ shared_struct! {
         12 => length: u32,
         /// Tokens that were chosen for it since it was written; where its next one is recorded.
         16 => step: u32,
-        /// [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing.
+        /// [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing. With
+        /// [`Row::ALONE`] an active row is computed as if no other of its sequence were there.
         20 => flags: u32,
         /// The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
         24 => tree_first: u32,
@@ -28,6 +29,8 @@ shared_struct! {
 impl Row {
     /// The flag of a row that takes part.
     pub const ACTIVE: u32 = 1;
+    /// The flag of a row whose attention is rounded as that of a single row, also beside others of its sequence.
+    pub const ALONE: u32 = 2;
     /// No slot is subject to a tree mask.
     pub const NO_TREE: u32 = u32::MAX;
 
@@ -43,6 +46,19 @@ impl Row {
             tree_first: Row::NO_TREE,
             tree_mask: 0,
         }
+    }
+
+    /// The same row, computed as if it were the only one of its sequence.
+    pub const fn alone(self) -> Row {
+        Row {
+            flags: self.flags | Row::ALONE,
+            ..self
+        }
+    }
+
+    /// Whether it is computed as if it were the only one of its sequence.
+    pub const fn is_alone(&self) -> bool {
+        self.flags & Row::ALONE != 0
     }
 
     /// Whether it takes part.

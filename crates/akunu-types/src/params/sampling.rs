@@ -131,3 +131,17 @@ shared_struct! {
         12 => _pad1: u32,
     }
 }
+
+shared_struct! {
+    /// Forbids the tokens of some rows that a grammar does not allow.
+    pub struct GrammarBitmaskParams = "GrammarBitmaskParams", size = 16 {
+        /// Number of rows of logits.
+        0 => n_rows: u32,
+        /// Logits of a row; a mask has a bit for each, in whole words of 32.
+        4 => vocab_size: u32,
+        /// Masks that there is room for; a row with another number has none.
+        8 => n_masks: u32,
+        /// Unused, zero.
+        12 => _pad0: u32,
+    }
+}

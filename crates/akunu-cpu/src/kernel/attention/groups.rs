@@ -1,7 +1,8 @@
 //! Which rows of a dispatch are attended to together.
 //!
 //! A *prompt* is some neighbouring rows of one sequence, each of which sees at least what the one before sees: their
-//! queries are multiplied with the same keys. All other rows are *singles*, each with its own keys.
+//! queries are multiplied with the same keys. All other rows are *singles*, each with its own keys; so are rows that are
+//! to be rounded as if they were alone.
 //!
 //! A dispatch may have several of both, in any order.
 
@@ -28,7 +29,7 @@ impl Groups {
         let mut first = 0;
         for rows in problem.rows.chunk_by(|a, b| {
             let is_one_sequence = a.sequence == b.sequence && a.is_active() && b.is_active();
-            is_one_sequence && a.length <= b.length
+            is_one_sequence && !a.is_alone() && !b.is_alone() && a.length <= b.length
         }) {
             let end = first + rows.len();
             if rows.len() >= min_prompt {

@@ -1,7 +1,11 @@
-//! `grammar_bitmask_f32`: `logits[i] = -inf` where bit `i % 32` of `mask[i / 32]` is 0, in place.
+//! `grammar_bitmask_f32`: of the rows of logits that have a mask, those whose bit is 0 become -inf, in place.
+//!
+//! ```text
+//! logits[i][t] = -inf   if  mask_rows[i] < n_masks  and  bit t % 32 of masks[mask_rows[i]][t / 32] is 0
+//! ```
 
 use akunu_types::SharedStruct;
-use akunu_types::params::ElementwiseParams;
+use akunu_types::params::GrammarBitmaskParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -9,6 +13,9 @@ use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
+
+/// Stands in `mask_rows` where a row has no mask.
+pub const NO_MASK: u32 = u32::MAX;
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
@@ -18,10 +25,11 @@ pub const ROW: KernelRow = KernelRow {
     source: "grammar_bitmask",
     bindings: &[
         read_write(0, "logits", Element::F32),
-        read(1, "mask", Element::U32),
+        read(1, "masks", Element::U32),
+        read(2, "mask_rows", Element::U32),
     ],
-    params_index: 2,
-    params: ElementwiseParams::LAYOUT,
+    params_index: 3,
+    params: GrammarBitmaskParams::LAYOUT,
     constants: &[],
     launch,
     required,
@@ -31,38 +39,63 @@ pub const ROW: KernelRow = KernelRow {
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::elementwise(args.params::<ElementwiseParams>().count)
+    let p: GrammarBitmaskParams = args.params();
+    let Launch { grid, threads, .. } = Launch::elementwise(p.vocab_size);
+    Launch::new([grid[0], p.n_rows, 1], threads)
 }
 
 fn required(args: &Args) -> Vec<usize> {
-    let count = args.params::<ElementwiseParams>().count;
-    vec![bytes::<f32>(&[count]), bytes::<u32>(&[count.div_ceil(32)])]
+    let p: GrammarBitmaskParams = args.params();
+    vec![
+        bytes::<f32>(&[p.n_rows, p.vocab_size]),
+        bytes::<u32>(&[p.n_masks, p.vocab_size.div_ceil(32)]),
+        bytes::<u32>(&[p.n_rows]),
+    ]
 }
 
 fn twin(t: &mut Twin) {
-    let mask = t.read::<u32>(1);
-    for (i, logit) in t.write::<f32>(0).iter_mut().enumerate() {
-        if mask[i / 32] >> (i % 32) & 1 == 0 {
-            *logit = f32::NEG_INFINITY;
+    let p: GrammarBitmaskParams = t.params();
+    let (masks, mask_rows) = (t.read::<u32>(1), t.read::<u32>(2));
+    let n_words = p.vocab_size.div_ceil(32) as usize;
+    let rows = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    for (logits, &mask_row) in rows.zip(mask_rows) {
+        if mask_row >= p.n_masks {
+            continue;
+        }
+        let mask = &masks[mask_row as usize * n_words..][..n_words];
+        for (token, logit) in logits.iter_mut().enumerate() {
+            if mask[token / 32] >> (token % 32) & 1 == 0 {
+                *logit = f32::NEG_INFINITY;
+            }
         }
     }
 }
 
-/// Elements stay or become -inf: exact.
+/// Logits stay or become -inf: exact.
 fn cases() -> Vec<Case> {
-    let counts = [1u32, 31, 32, 33, 1000].into_iter();
-    counts
-        .map(|count| {
-            let mut rng = Rng::new(u64::from(count));
-            let logits = rng.floats(count as usize, 5.0);
-            let mask: Vec<u32> = (0..count.div_ceil(32)).map(|_| rng.bits() as u32).collect();
-            let params = ElementwiseParams {
-                count,
-                ..Default::default()
-            };
-            Case::new(format!("count {count}"), &params, 0.0)
-                .bind(&logits)
-                .bind(&mask)
-        })
-        .collect()
+    let case = |vocab_size: u32, mask_rows: &[u32]| {
+        let mut rng = Rng::new(u64::from(vocab_size));
+        let n_masks = 3u32;
+        let n_rows = mask_rows.len() as u32;
+        let logits = rng.floats((n_rows * vocab_size) as usize, 5.0);
+        let words = n_masks * vocab_size.div_ceil(32);
+        let masks: Vec<u32> = (0..words).map(|_| rng.bits() as u32).collect();
+        let params = GrammarBitmaskParams {
+            n_rows,
+            vocab_size,
+            n_masks,
+            ..Default::default()
+        };
+        Case::new(format!("{n_rows} rows of {vocab_size}"), &params, 0.0)
+            .bind(&logits)
+            .bind(&masks)
+            .bind(mask_rows)
+    };
+    vec![
+        case(1, &[0]),
+        case(31, &[1]),
+        case(32, &[2, 0]),
+        case(33, &[NO_MASK, 1, 1]),
+        case(1000, &[2, NO_MASK, 0, 3, 1]),
+    ]
 }
