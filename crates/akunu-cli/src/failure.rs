@@ -1,7 +1,7 @@
 //! Why a command failed, in one sentence.
 
 use crate::interrupt;
-use akunu::EngineError;
+use akunu::{EngineError, GrammarError};
 use akunu_cpu::CpuError;
 use akunu_fetch::FetchError;
 use akunu_gguf::quant::QuantError;
@@ -31,6 +31,17 @@ pub enum Failure {
     /// A model cannot be loaded or run.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// A grammar cannot be compiled.
+    #[error(transparent)]
+    Grammar(#[from] GrammarError),
+    /// The same for one that lies in a file.
+    #[error("{}: {error}", path.display())]
+    GrammarFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        error: GrammarError,
+    },
     /// A model cannot be fetched.
     #[error(transparent)]
     Fetch(#[from] FetchError),

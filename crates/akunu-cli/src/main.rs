@@ -10,6 +10,7 @@ mod commands;
 mod device;
 mod failure;
 mod floor;
+mod guided;
 mod interrupt;
 mod kv;
 mod models;

@@ -9,7 +9,7 @@ use crate::progress::ReadingBar;
 use crate::terminal::{note, shown, warn};
 use akunu::{
     EngineError, Fed, GenerateOptions, Generation, Model, Sampling, Session, SessionOptions,
-    StopReason, Watch,
+    Speculated, StopReason, Watch,
 };
 use clap::Args;
 use std::fs;
@@ -105,6 +105,8 @@ pub struct Answer {
     pub ids: Vec<u32>,
     pub text: String,
     pub stop: StopReason,
+    /// How guesses went.
+    pub speculated: Speculated,
     /// From the last token of the prompt to the first of the answer.
     pub first: Duration,
     /// From there to the end.
@@ -147,6 +149,7 @@ pub fn follow(
         ids: Vec::new(),
         text: String::new(),
         stop: StopReason::MaxTokens,
+        speculated: Speculated::default(),
         first: Duration::ZERO,
         rest: Duration::ZERO,
     };
@@ -167,6 +170,7 @@ pub fn follow(
         show(None, &tail)?;
         answer.text.push_str(&tail);
     }
+    answer.speculated = generation.speculated();
     answer.stop = generation.stop().unwrap_or(answer.stop);
     Ok(answer)
 }
@@ -175,6 +179,7 @@ pub fn follow(
 pub fn stop_name(stop: StopReason) -> &'static str {
     match stop {
         StopReason::EndToken => "end",
+        StopReason::GrammarEnd => "grammar",
         StopReason::StopText => "stop",
         StopReason::MaxTokens => "length",
         StopReason::ContextFull => "context",

@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::error::EngineError;
+use crate::grammar::{Grammar, Guide};
 use crate::model::Model;
 use crate::options::{GenerateOptions, StopReason, Token};
 use crate::session::Session;
+use crate::speculation::{Drafter, Speculated};
 use crate::text::AnswerText;
 
 /// An answer on its way.
@@ -14,8 +16,13 @@ pub(crate) struct Answer {
     text: AnswerText,
     /// What is to be in the session before the first token is chosen; empty once it has been read.
     pub prompt: Vec<u32>,
-    /// The token that the next step reads: its keys and values are not in the pages yet.
-    pub last: Option<u32>,
+    /// Tokens that the next step reads: their keys and values are not in the pages yet. The last one was chosen, or a
+    /// grammar has forced it.
+    pub pending: Vec<u32>,
+    /// Where it is in its grammar.
+    pub guide: Option<Guide>,
+    /// Guesses of what comes next.
+    pub drafter: Option<Drafter>,
     /// Chosen and not yet handed out.
     pub queue: VecDeque<u32>,
     handed_out: usize,
@@ -35,19 +42,10 @@ pub(crate) enum Next {
 impl Answer {
     /// An answer after what the session holds.
     pub fn new(session: &Session, options: GenerateOptions) -> Result<Answer, EngineError> {
-        options.sampling.check()?;
         if session.tokens().is_empty() {
             return Err(EngineError::NothingToContinue);
         }
-        Ok(Answer {
-            text: AnswerText::new(session.model().shared_tokenizer(), &options.stop),
-            options,
-            prompt: Vec::new(),
-            last: None,
-            queue: VecDeque::new(),
-            handed_out: 0,
-            stop: None,
-        })
+        Answer::begin(session, Vec::new(), options)
     }
 
     /// An answer after a prompt that is still to be read.
@@ -56,13 +54,32 @@ impl Answer {
         prompt: Vec<u32>,
         options: GenerateOptions,
     ) -> Result<Answer, EngineError> {
-        options.sampling.check()?;
         session.check_prompt(&prompt)?;
+        Answer::begin(session, prompt, options)
+    }
+
+    fn begin(
+        session: &Session,
+        prompt: Vec<u32>,
+        options: GenerateOptions,
+    ) -> Result<Answer, EngineError> {
+        options.sampling.check()?;
+        let model = session.model();
+        if options
+            .grammar
+            .as_ref()
+            .is_some_and(|grammar| !grammar.is_of(model))
+        {
+            let path = model.path().to_path_buf();
+            return Err(EngineError::GrammarModel { path });
+        }
         Ok(Answer {
-            text: AnswerText::new(session.model().shared_tokenizer(), &options.stop),
+            text: AnswerText::new(model.shared_tokenizer(), &options.stop),
+            guide: options.grammar.as_ref().map(Grammar::guide),
+            drafter: Drafter::new(&options.speculation, options.sampling, session)?,
             options,
             prompt,
-            last: None,
+            pending: Vec::new(),
             queue: VecDeque::new(),
             handed_out: 0,
             stop: None,
@@ -95,14 +112,46 @@ impl Answer {
     }
 
     /// Whether a token of this model ends it.
-    fn is_end(&self, model: &Model, id: u32) -> bool {
+    pub fn is_end(&self, model: &Model, id: u32) -> bool {
         !self.options.ignore_end && model.tokenizer().end_ids().binary_search(&id).is_ok()
     }
 
-    /// Takes note of tokens that were chosen.
-    pub fn chosen(&mut self, tokens: &[u32]) {
-        self.last = tokens.last().copied().or(self.last);
+    /// Whether the host has something to say between the logits and the choice.
+    pub fn is_hosted(&self) -> bool {
+        !self.options.rules.is_empty() || self.guide.as_ref().is_some_and(Guide::is_running)
+    }
+
+    /// Whether nothing is known of the next token but by its logits, so that several rounds can go in one submission.
+    pub fn can_chain(&self) -> bool {
+        self.pending.len() == 1 && self.guide.is_none() && self.options.rules.is_empty()
+    }
+
+    /// Takes note of tokens that were chosen, of which the last one is still to be read, and of those that the grammar
+    /// forces after them: at most `room`.
+    pub fn chosen(&mut self, tokens: &[u32], room: usize) -> Result<(), EngineError> {
+        self.pending.clear();
+        self.pending.extend(tokens.last());
         self.queue.extend(tokens);
+        let most = self.wanted().min(room);
+        if let Some(guide) = &mut self.guide {
+            guide.take(tokens)?;
+            let forced = guide.force(most)?;
+            self.pending.extend(&forced);
+            self.queue.extend(forced);
+        }
+        Ok(())
+    }
+
+    /// Where a fork with these options is in its grammar, if it has the same one.
+    pub fn guide_for(&self, options: &GenerateOptions) -> Option<Guide> {
+        let (ours, theirs) = (self.options.grammar.as_ref()?, options.grammar.as_ref()?);
+        ours.is(theirs).then(|| self.guide.clone()).flatten()
+    }
+
+    /// How guesses went.
+    pub fn speculated(&self) -> Speculated {
+        let drafter = self.drafter.as_ref();
+        drafter.map_or_else(Speculated::default, |drafter| drafter.stats)
     }
 
     /// The next token, if one has been chosen; or the end.
@@ -119,6 +168,8 @@ impl Answer {
             Some(StopReason::MaxTokens)
         } else if self.queue.front().is_some_and(|&id| self.is_end(model, id)) {
             Some(StopReason::EndToken)
+        } else if self.queue.is_empty() && self.guide.as_ref().is_some_and(Guide::has_ended) {
+            Some(StopReason::GrammarEnd)
         } else {
             None
         };
@@ -144,10 +195,9 @@ impl Answer {
         if !self.prompt.is_empty() {
             session.sequence.tokens = std::mem::take(&mut self.prompt);
         }
-        if let Some(last) = self.last.take() {
-            session.sequence.tokens.push(last);
-            let len = session.sequence.tokens.len() - self.queue.len();
-            session.truncate(len);
-        }
+        session.sequence.tokens.append(&mut self.pending);
+        let len = session.sequence.tokens.len();
+        session.truncate(len.saturating_sub(self.queue.len()));
+        self.queue.clear();
     }
 }

@@ -16,6 +16,7 @@ use crate::machine::{Machine, Outcome, Part};
 use crate::model::Model;
 use crate::options::{GenerateOptions, StopReason, Token};
 use crate::session::{Reading, Session};
+use crate::speculation::Speculated;
 
 /// Most sequences of a batch.
 pub const MAX_SEQUENCES: u32 = 256;
@@ -240,7 +241,15 @@ impl Batch {
         all.find(|member| member.id == id)
     }
 
-    /// Another sequence that goes on from where this one is, with its own sampling. It takes no part in the step that
+    /// How the guesses of a sequence went so far.
+    pub fn speculated(&self, sequence: SequenceId) -> Option<Speculated> {
+        let mut all = self.members.iter().chain(&self.waiting);
+        all.find(|member| member.id == sequence)
+            .map(|member| member.answer.speculated())
+    }
+
+    /// Another sequence that goes on from where this one is, with its own sampling. A grammar that both have goes on too;
+    /// another one begins. It takes no part in the step that
     /// comes next only if all places are taken.
     pub fn fork(
         &mut self,
@@ -251,15 +260,18 @@ impl Batch {
             return Err(EngineError::UnknownSequence);
         };
         let mut session = member.session.fork();
-        if let Some(last) = member.answer.last {
-            session.sequence.tokens.push(last);
-        }
+        session.sequence.tokens.extend(&member.answer.pending);
         let prompt = member.answer.prompt.clone();
+        let guide = member.answer.guide_for(&options);
         let joined = match prompt.is_empty() {
             true => self.join(session, options),
             false => self.join_prompt(session, &prompt, options),
         };
-        joined.map_err(EngineError::from)
+        let id = joined.map_err(EngineError::from)?;
+        if let (Some(guide), Some(member)) = (guide, self.member_mut(id)) {
+            member.answer.guide = Some(guide);
+        }
+        Ok(id)
     }
 
     /// Takes a sequence out, ended or not, in the middle of its prompt or waiting. The session holds what was read and
@@ -291,11 +303,7 @@ impl Batch {
             .members
             .iter_mut()
             .filter(|member| member.answer.is_running());
-        let parts = running.map(|member| Part {
-            session: &mut member.session,
-            answer: &mut member.answer,
-            outcome: Outcome::None,
-        });
+        let parts = running.map(|member| Part::new(&mut member.session, &mut member.answer));
         let mut parts: Vec<Part> = parts.collect();
         let stepped = self.machine.step(&mut parts);
         let outcomes: Vec<Outcome> = parts.into_iter().map(|part| part.outcome).collect();

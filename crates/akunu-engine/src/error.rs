@@ -177,6 +177,34 @@ pub enum EngineError {
         /// What is wrong.
         error: SavedSessionError,
     },
+    /// A grammar that cannot be compiled.
+    #[error(transparent)]
+    Grammar(#[from] crate::grammar::GrammarError),
+    /// A grammar that was compiled for another model.
+    #[error("the grammar was compiled for another model; compile it for {}", path.display())]
+    GrammarModel {
+        /// The model that answers.
+        path: PathBuf,
+    },
+    /// A grammar that became too large on the way.
+    #[error("the answer cannot go on by its grammar: {why}")]
+    GrammarStopped {
+        /// What the parser said.
+        why: String,
+    },
+    /// A draft model that knows other tokens.
+    #[error(
+        "{} cannot draft for {}: {why}; both must have the same vocabulary",
+        draft.display(), model.display()
+    )]
+    DraftVocabulary {
+        /// The draft model.
+        draft: PathBuf,
+        /// The model that answers.
+        model: PathBuf,
+        /// What differs.
+        why: String,
+    },
     /// A sampling option outside of its range.
     #[error("{option} is {found}, which must be {wanted}")]
     Sampling {

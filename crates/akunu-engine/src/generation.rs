@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::machine::{Machine, Outcome, Part};
 use crate::options::{GenerateOptions, Overflow, StopReason, Token};
 use crate::session::{Session, Shifted};
+use crate::speculation::Speculated;
 
 /// An iterator of tokens. It computes several in one submission; what the caller does not take is
 /// rolled back. `S` is a session, or a reference to one.
@@ -65,6 +66,11 @@ impl<S: BorrowMut<Session>> Generation<S> {
         self.answer.stop()
     }
 
+    /// How guesses went so far.
+    pub fn speculated(&self) -> Speculated {
+        self.answer.speculated()
+    }
+
     /// The session.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref().map(|session| session.borrow())
@@ -94,11 +100,7 @@ impl<S: BorrowMut<Session>> Generation<S> {
                 Next::Ended(_) => return Ok(None),
                 Next::Nothing => {}
             }
-            let mut parts = [Part {
-                session,
-                answer: &mut self.answer,
-                outcome: Outcome::None,
-            }];
+            let mut parts = [Part::new(session, &mut self.answer)];
             self.machine.step(&mut parts)?;
             let [part] = parts;
             if let Outcome::Failed(error) = part.outcome {

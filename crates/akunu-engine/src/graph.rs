@@ -14,7 +14,7 @@
 use akunu_arch::{self as arch, ModelConfig, RopePairing};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    Activation, Candidates, Choose, HeadNorms, Heads, LayerCache, Pairing, Rope, Rows,
+    Activation, Candidates, Choose, HeadNorms, Heads, LayerCache, Masks, Pairing, Rope, Rows,
 };
 use akunu_kernels::{Buffer, Op};
 
@@ -75,6 +75,8 @@ pub(crate) struct Outputs {
     pub logits: Buffer,
     /// Candidates of the choice.
     pub candidates: Candidates,
+    /// Tokens that may be chosen, for rows that have a grammar.
+    pub masks: Masks,
     /// How many there is room for.
     pub capacity: u32,
 }
@@ -144,6 +146,15 @@ impl Graph<'_> {
             });
         }
         ops
+    }
+
+    /// Takes the tokens out that the masks of some rows forbid.
+    pub fn mask(&self) -> Op {
+        Op::Mask {
+            logits: self.outputs.logits.into(),
+            vocab_size: self.config.vocab_size,
+            masks: self.outputs.masks,
+        }
     }
 
     /// The choice of a token from the logits of each row.

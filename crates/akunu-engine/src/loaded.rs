@@ -1,7 +1,7 @@
 //! What a model file holds, once it is read: all that never changes.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use akunu_arch::{ModelConfig, Role};
 use akunu_gguf::{Container, WeightStore};
@@ -11,6 +11,7 @@ use akunu_types::KvFormat;
 
 use crate::error::EngineError;
 use crate::fingerprint;
+use crate::grammar::TokenTable;
 use crate::options::ModelOptions;
 use crate::suggested::SuggestedSampling;
 use crate::weights::{Weights, read_vector};
@@ -22,6 +23,8 @@ pub(crate) struct Loaded {
     /// How keys and values are stored.
     pub kv: KvFormat,
     pub tokenizer: Arc<Tokenizer>,
+    /// The same for grammars, made when the first one is compiled.
+    pub token_table: OnceLock<Arc<TokenTable>>,
     pub template: Option<ChatTemplate>,
     pub suggested: SuggestedSampling,
     pub weights: Weights,
@@ -71,6 +74,7 @@ impl Loaded {
             path: path.to_path_buf(),
             kv,
             tokenizer: Arc::new(tokenizer),
+            token_table: OnceLock::new(),
             template,
             suggested: SuggestedSampling::of(&store),
             weights,

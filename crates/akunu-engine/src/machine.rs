@@ -13,12 +13,14 @@
 //! When the pool has no page left, the youngest sequence pauses: it gives its pages back and reads its tokens again when
 //! there is room.
 
+mod drafts;
 mod part;
 mod rows;
 mod shortage;
 
 use std::time::{Duration, Instant};
 
+use self::drafts::{Took, learn, may_propose, propose};
 pub(crate) use self::part::{Outcome, Part};
 use self::rows::{Role, how, mixed_step, push_singles};
 use self::shortage::{fail_first, pause_youngest, reserve_all};
@@ -35,6 +37,8 @@ struct Started {
     chain: ChainId,
     n: u32,
     begin: Instant,
+    /// Whether its program was loaded for it.
+    has_loaded: bool,
 }
 
 /// Steps sequences.
@@ -73,16 +77,21 @@ impl Machine {
         for part in parts.iter_mut() {
             part.prepare();
         }
+        if parts.iter().any(|part| part.answer.drafter.is_some()) {
+            let mut runtime = model.runtime();
+            let (costs, exact_rows) = (runtime.costs().clone(), runtime.exact_rows());
+            drop(runtime);
+            propose(parts, self.budget.min(exact_rows), &costs);
+        }
         // Nobody else may step before what was chosen is read: the record of choices is one for all.
         let mut runtime = model.runtime();
         let (roles, n) = self.reserve(&mut runtime, parts)?;
         if roles.iter().all(|role| *role == Role::Idle) {
             return Ok(());
         }
-        let is_reading = roles.iter().any(|role| matches!(role, Role::Reader(_)));
-        if is_reading || self.max_chain == 1 {
+        if !self.can_chain(parts, &roles) {
             self.our_step = None;
-            return mixed_step(&mut runtime, parts, &roles);
+            return timed_step(&mut runtime, parts, &roles);
         }
         let started = self.start(&mut runtime, parts, &roles, n)?;
         self.finish(&mut runtime, started, parts)
@@ -105,9 +114,18 @@ impl Machine {
     ) -> Result<(Vec<Role>, u32), EngineError> {
         loop {
             let roles = self.roles(runtime, parts);
-            let n = self.rounds(parts, &roles);
+            let n = match self.can_chain(parts, &roles) {
+                true => self.rounds(parts, &roles),
+                false => 1,
+            };
             match reserve_all(runtime, parts, &roles, n) {
                 Ok(()) => return Ok((roles, n)),
+                // Guesses are given up before anybody pauses.
+                Err(EngineError::PoolFull { .. })
+                    if parts.iter().any(|part| part.guess.is_some()) =>
+                {
+                    parts.iter_mut().for_each(|part| part.guess = None);
+                }
                 Err(EngineError::PoolFull { positions }) => {
                     if !pause_youngest(runtime, parts, &roles) {
                         let error = EngineError::PoolFull { positions };
@@ -119,14 +137,26 @@ impl Machine {
         }
     }
 
+    /// Whether several rounds can go in one submission: nobody reads a prompt, and nothing but the logits decides.
+    fn can_chain(&self, parts: &[Part], roles: &[Role]) -> bool {
+        let mut active = parts.iter().zip(roles);
+        let chains = |(part, role): (&Part, &Role)| match role {
+            Role::Idle => true,
+            Role::Single => part.guess.is_none() && part.answer.can_chain(),
+            Role::Reader(_) => false,
+        };
+        self.max_chain > 1 && active.all(chains)
+    }
+
     /// The next token of each sequence that has one, and a piece of one prompt: the one that is being read, or the
     /// first that there are pages for.
     fn roles(&self, runtime: &Runtime, parts: &[Part]) -> Vec<Role> {
-        let n_singles = parts.iter().filter(|part| part.is_single()).count();
-        let room = self.budget.saturating_sub(n_singles).max(1);
+        let singles = parts.iter().filter(|part| part.is_single());
+        let n_rows: usize = singles.map(|part| part.n_rows()).sum();
+        let room = self.budget.saturating_sub(n_rows).max(1);
         let begun = |part: &Part| part.is_reader() && part.session.sequence.cached > 0;
         let fits = |part: &Part| {
-            part.is_reader() && (n_singles == 0 || runtime.has_pages(part.answer.prompt.len()))
+            part.is_reader() && (n_rows == 0 || runtime.has_pages(part.answer.prompt.len()))
         };
         let reader = parts.iter().position(begun);
         let reader = reader.or_else(|| parts.iter().position(fits));
@@ -167,12 +197,14 @@ impl Machine {
         if self.our_step != Some(runtime.last_step()) {
             push_singles(runtime, parts, roles)?;
         }
+        let n_programs = runtime.n_programs();
         let chain = runtime.start_chain(how(parts, roles), n);
         self.our_step = chain.is_ok().then(|| runtime.last_step());
         Ok(Started {
             chain: chain?,
             n,
             begin,
+            has_loaded: runtime.n_programs() != n_programs,
         })
     }
 
@@ -183,14 +215,27 @@ impl Machine {
         started: Started,
         parts: &mut [Part],
     ) -> Result<(), EngineError> {
-        let Started { chain, n, begin } = started;
+        let Started {
+            chain,
+            n,
+            begin,
+            has_loaded,
+        } = started;
         let chosen = runtime.finish_chain(chain);
         let chosen = chosen.inspect_err(|_| self.our_step = None)?;
         let singles = parts.iter_mut().filter(|part| part.is_single());
         for ((row, part), chosen) in singles.enumerate().zip(&chosen) {
             part.take(runtime, chosen, row);
+            if let Some(drafter) = &mut part.answer.drafter {
+                drafter.plain(chosen.len());
+            }
         }
-        self.adapt(n, begin.elapsed());
+        let took = begin.elapsed();
+        if !has_loaded {
+            let seconds = took.as_secs_f64() / f64::from(n);
+            runtime.costs().record(chosen.len(), seconds);
+        }
+        self.adapt(n, took);
         self.start_ahead(runtime, parts)
     }
 
@@ -202,9 +247,13 @@ impl Machine {
     ) -> Result<(), EngineError> {
         let goes_on = |part: &Part| {
             let room = part.session.context() as usize > part.session.tokens().len();
-            room && part.answer.wanted() > 0 && !part.answer.has_end(part.session.model())
+            let can_go = part.answer.can_chain() && part.answer.wanted() > 0;
+            room && can_go && !part.answer.has_end(part.session.model())
         };
         if !runtime.runs_ahead() || !parts.iter().all(goes_on) {
+            return Ok(());
+        }
+        if may_propose(parts, runtime.costs()) {
             return Ok(());
         }
         for part in parts.iter_mut() {
@@ -224,4 +273,20 @@ impl Machine {
         let fits = (TARGET.as_secs_f64() / (took.as_secs_f64() / f64::from(n)).max(1e-6)) as u32;
         self.chain = (2 * n).min(fits).clamp(1, self.max_chain);
     }
+}
+
+/// A step of one round, and what it says about guesses.
+fn timed_step(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    roles: &[Role],
+) -> Result<(), EngineError> {
+    let (begin, n_programs) = (Instant::now(), runtime.n_programs());
+    mixed_step(runtime, parts, roles)?;
+    let took = Took {
+        seconds: begin.elapsed().as_secs_f64(),
+        has_loaded: runtime.n_programs() != n_programs,
+    };
+    learn(runtime, parts, roles, &took);
+    Ok(())
 }

@@ -9,6 +9,7 @@ use akunu_tokenizer::{ChatTemplate, Tokenizer};
 use akunu_types::KvFormat;
 
 use crate::error::EngineError;
+use crate::grammar::TokenTable;
 use crate::loaded::Loaded;
 use crate::options::ModelOptions;
 use crate::runtime::Runtime;
@@ -83,6 +84,12 @@ impl Model {
     /// Its vocabulary, for whoever keeps it.
     pub(crate) fn shared_tokenizer(&self) -> Arc<Tokenizer> {
         Arc::clone(&self.loaded.tokenizer)
+    }
+
+    /// Its vocabulary, for grammars.
+    pub(crate) fn token_table(&self) -> Arc<TokenTable> {
+        let make = || Arc::new(TokenTable::new(self.shared_tokenizer()));
+        Arc::clone(self.loaded.token_table.get_or_init(make))
     }
 
     /// How it wants conversations to be written, where it says so.

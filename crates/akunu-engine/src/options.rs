@@ -5,7 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use akunu_types::KvFormat;
 
+use crate::grammar::Grammar;
+use crate::rules::LogitRules;
 use crate::sampling::Sampling;
+use crate::speculation::Speculation;
 
 /// How a model is loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,6 +71,12 @@ pub struct GenerateOptions {
     pub ignore_end: bool,
     /// Most tokens of one submission, up to 64; in a [`Batch`](crate::Batch) it is always one of each sequence.
     pub max_chain: u32,
+    /// What the answer must look like.
+    pub grammar: Option<Grammar>,
+    /// Rules of one's own. They need the logits on the host, so that each token is a submission of its own.
+    pub rules: LogitRules,
+    /// How tokens are guessed and checked several at once. The answer is the same with and without.
+    pub speculation: Speculation,
     /// Stops it from another thread.
     pub cancel: CancelFlag,
 }
@@ -81,6 +90,9 @@ impl Default for GenerateOptions {
             overflow: Overflow::Stop,
             ignore_end: false,
             max_chain: 32,
+            grammar: None,
+            rules: LogitRules::default(),
+            speculation: Speculation::default(),
             cancel: CancelFlag::default(),
         }
     }
@@ -104,6 +116,8 @@ pub enum StopReason {
     StopText,
     /// As many tokens as were asked for.
     MaxTokens,
+    /// The grammar was fulfilled, and nothing may follow.
+    GrammarEnd,
     /// The context holds no more.
     ContextFull,
     /// Stopped from outside.

@@ -6,6 +6,7 @@
 //! else.
 
 mod chain;
+mod host;
 mod kind;
 mod memory;
 mod observe;
@@ -16,6 +17,7 @@ mod state;
 mod step;
 
 pub(crate) use self::chain::ChainId;
+pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
 pub(crate) use self::memory::scratch_bytes;
 pub use self::observe::Observed;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akunu_engine::{
-    CancelFlag, GenerateOptions, Generation, Overflow, Sampling, Session, SuggestedSampling, Watch,
+    CancelFlag, GenerateOptions, Generation, Grammar, LogitRules, Overflow, Sampling, Session,
+    Speculated, Speculation, SuggestedSampling, Watch,
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
@@ -27,6 +28,12 @@ pub struct ChatOptions {
     pub sampling: Sampling,
     /// Whether the oldest turns give way when the context is full. Otherwise the reply ends there.
     pub slides: bool,
+    /// What replies must look like.
+    pub grammar: Option<Grammar>,
+    /// Rules of one's own.
+    pub rules: LogitRules,
+    /// How tokens are guessed and checked several at once. Replies are the same with and without.
+    pub speculation: Speculation,
     /// Stops a reply from another thread. It stays set until somebody resets it.
     pub cancel: CancelFlag,
 }
@@ -39,6 +46,9 @@ impl Default for ChatOptions {
             max_tokens: 1024,
             sampling: chat_sampling(&SuggestedSampling::default()),
             slides: true,
+            grammar: None,
+            rules: LogitRules::default(),
+            speculation: Speculation::default(),
             cancel: CancelFlag::default(),
         }
     }
@@ -219,6 +229,7 @@ impl ChatOptions {
             reading: begin.elapsed(),
             first: Duration::ZERO,
             rest: Duration::ZERO,
+            speculated: Speculated::default(),
             stop: None,
         };
         let context = session.context() as usize;
@@ -231,6 +242,9 @@ impl ChatOptions {
                 true => Overflow::Shift { keep: ids.len() },
                 false => Overflow::Stop,
             },
+            grammar: self.grammar.clone(),
+            rules: self.rules.clone(),
+            speculation: self.speculation.clone(),
             cancel: self.cancel.clone(),
             ..GenerateOptions::default()
         };

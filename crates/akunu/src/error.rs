@@ -1,7 +1,7 @@
 //! Why something could not be done.
 
 use akunu_cpu::CpuError;
-use akunu_engine::EngineError;
+use akunu_engine::{EngineError, GrammarError};
 use akunu_tokenizer::TokenizerError;
 
 /// An error, in one sentence.
@@ -27,6 +27,12 @@ pub enum Error {
 
 impl From<TokenizerError> for Error {
     fn from(error: TokenizerError) -> Error {
+        Error::Engine(error.into())
+    }
+}
+
+impl From<GrammarError> for Error {
+    fn from(error: GrammarError) -> Error {
         Error::Engine(error.into())
     }
 }

@@ -14,9 +14,10 @@ mod window;
 
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::{
-    Batch, BatchEvent, CancelFlag, EngineError, Fed, GenerateOptions, Generation, JoinError,
-    KvFormat, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId,
-    Session, SessionOptions, StopReason, SuggestedSampling, Token, Watch,
+    Batch, BatchEvent, CancelFlag, DraftModel, EngineError, Fed, GenerateOptions, Generation,
+    Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules, Lookup, MAX_DRAFT,
+    MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId, Session,
+    SessionOptions, Speculated, Speculation, StopReason, SuggestedSampling, Token, Watch,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use akunu_engine::{Fed, Generation, Session, StopReason};
+use akunu_engine::{Fed, Generation, Session, Speculated, StopReason};
 use akunu_tokenizer::Message;
 
 use crate::error::Error;
@@ -39,6 +39,8 @@ pub struct ReplyStats {
     pub first: Duration,
     /// From there to the end.
     pub rest: Duration,
+    /// How guesses went.
+    pub speculated: Speculated,
     /// Why it ended; `None` when it was not taken to its end.
     pub stop: Option<StopReason>,
 }
@@ -110,6 +112,7 @@ impl<'c> Reply<'c> {
         }
         self.stats.rest = self.since.elapsed();
         self.stats.stop = self.generation.stop();
+        self.stats.speculated = self.generation.speculated();
         let answer = Message::new("assistant", self.text.trim());
         self.history.messages.push(answer);
         self.history.last = Some(self.stats);

@@ -10,6 +10,7 @@ mod slash;
 
 use super::Run;
 use crate::failure::Failure;
+use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::models;
 use crate::running::{Loaded, ModelArgs};
 use crate::sampling::SamplingArgs;
@@ -55,6 +56,10 @@ pub struct Chat {
     json: bool,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    grammar: GrammarArgs,
+    #[command(flatten)]
+    speculation: SpeculationArgs,
 }
 
 /// What happens when the context is full.
@@ -111,6 +116,8 @@ impl Chat {
             max_tokens: self.n,
             sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
             slides: self.overflow == OnOverflow::Slide,
+            grammar: self.grammar.grammar(&loaded.model)?,
+            speculation: self.speculation.speculation(&self.model, &loaded.model)?,
             ..ChatOptions::default()
         };
         Conversation::new(&loaded.model, options, self.json)

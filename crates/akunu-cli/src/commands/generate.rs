@@ -4,6 +4,7 @@ mod output;
 
 use super::Run;
 use crate::failure::Failure;
+use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{ModelArgs, options, read_prompt, read_text, warn_beyond_training};
@@ -40,6 +41,10 @@ pub struct Generate {
     stop: Vec<String>,
     #[command(flatten)]
     sampling: SamplingArgs,
+    #[command(flatten)]
+    grammar: GrammarArgs,
+    #[command(flatten)]
+    speculation: SpeculationArgs,
     /// What happens when the context is full
     #[arg(long, value_enum, default_value = "stop")]
     overflow: OnOverflow,
@@ -88,6 +93,8 @@ impl Run for Generate {
         if prompt_ids.is_empty() {
             return Err(Failure::EmptyPrompt);
         }
+        let grammar = self.grammar.grammar(&loaded.model)?;
+        let speculation = self.speculation.speculation(&self.model, &loaded.model)?;
         warn_beyond_training("the prompt", prompt_ids.len(), &loaded.model);
         let mut session = loaded.model.session(self.model.session())?;
 
@@ -98,6 +105,8 @@ impl Run for Generate {
         let sampling = self.sampling.sampling();
         let mut options = options(self.n.0, sampling, &interrupt);
         options.stop.clone_from(&self.stop);
+        options.grammar = grammar;
+        options.speculation = speculation;
         options.overflow = match self.overflow {
             OnOverflow::Stop => Overflow::Stop,
             OnOverflow::Shift => Overflow::Shift { keep: 1 },

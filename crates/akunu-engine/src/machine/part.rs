@@ -3,13 +3,23 @@
 use crate::answer::Answer;
 use crate::error::EngineError;
 use crate::options::{Overflow, StopReason};
-use crate::runtime::Runtime;
+use crate::runtime::{Runtime, StepMasks};
 use crate::session::{Session, Shifted};
+use crate::speculation::Proposal;
+
+/// Tokens that a sequence reads in a step beside others; more of them are read like a prompt.
+pub(super) const MAX_NEXT: usize = 32;
 
 /// A sequence that takes part.
 pub(crate) struct Part<'a> {
     pub session: &'a mut Session,
     pub answer: &'a mut Answer,
+    /// Guesses that this step checks.
+    pub guess: Option<Proposal>,
+    /// How many of them were right.
+    pub n_right: usize,
+    /// Tokens that it knew before and read in this step.
+    pub n_read: usize,
     /// What became of it in this step.
     pub outcome: Outcome,
 }
@@ -30,19 +40,48 @@ pub(crate) enum Outcome {
     Failed(EngineError),
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    /// A sequence at the beginning of a step.
+    pub fn new(session: &'a mut Session, answer: &'a mut Answer) -> Part<'a> {
+        Part {
+            session,
+            answer,
+            guess: None,
+            n_right: 0,
+            n_read: 0,
+            outcome: Outcome::None,
+        }
+    }
+
     pub fn is_running(&self) -> bool {
         self.answer.is_running() && !matches!(self.outcome, Outcome::Failed(_))
     }
 
-    /// Whether it has a token to go on from.
+    /// Whether it has tokens to go on from.
     pub fn is_single(&self) -> bool {
-        self.is_running() && self.answer.last.is_some() && matches!(self.outcome, Outcome::None)
+        let has_next = !self.answer.pending.is_empty();
+        self.is_running() && has_next && matches!(self.outcome, Outcome::None)
     }
 
     /// Whether it has a prompt to read.
     pub fn is_reader(&self) -> bool {
-        self.is_running() && self.answer.last.is_none() && self.unread() > 0
+        self.is_running() && self.answer.pending.is_empty() && self.unread() > 0
+    }
+
+    /// The guesses of this step.
+    pub fn guesses(&self) -> &[u32] {
+        self.guess.as_ref().map_or(&[], |guess| &guess.tokens)
+    }
+
+    /// Rows of a single.
+    pub fn n_rows(&self) -> usize {
+        self.answer.pending.len() + self.guesses().len()
+    }
+
+    /// Positions of the context that nothing is known for yet.
+    pub fn room(&self) -> usize {
+        let taken = self.session.sequence.cached + self.answer.pending.len();
+        (self.session.context() as usize).saturating_sub(taken)
     }
 
     /// Tokens of its prompt that are still to be read.
@@ -76,7 +115,7 @@ impl Part<'_> {
 
     /// The first step of an answer: what was read before gives the first token, or its last token is read again.
     fn begin(&mut self) -> Result<(), EngineError> {
-        if self.answer.last.is_some() {
+        if !self.answer.pending.is_empty() {
             return Ok(());
         }
         if !self.answer.prompt.is_empty() {
@@ -90,23 +129,34 @@ impl Part<'_> {
         let sequence = &mut self.session.sequence;
         runtime.set_rule(sequence, self.answer.options.sampling.rule())?;
         if runtime.has_logits(sequence) {
-            let token = runtime.choose(sequence, self.answer.options.sampling.choice())?;
-            self.answer.chosen(&[token]);
+            let mut masks = StepMasks::new(1, model.config().vocab_size);
+            self.put_masks(0, &mut masks)?;
+            self.apply_rules(&mut runtime, 0)?;
+            let (sequence, options) = (&mut self.session.sequence, &self.answer.options);
+            let token = runtime.choose(sequence, options.sampling.choice(), &masks)?;
             self.outcome = Outcome::Began;
-            return Ok(());
+            return self.answer.chosen(&[token], self.room().saturating_sub(1));
         }
         drop(runtime);
         match self.session.take_last() {
-            Ok(last) => self.answer.last = Some(last),
+            Ok(last) => self.answer.pending = vec![last],
             Err(tokens) => self.answer.prompt = tokens,
         }
         Ok(())
     }
 
-    /// Makes room in a full context, or ends the answer.
+    /// Makes room in a full context, or ends the answer. What a grammar has forced, and is too long for a step, becomes
+    /// a prompt.
     fn make_room(&mut self) -> Result<(), EngineError> {
-        let is_full = self.session.tokens().len() == self.session.context() as usize;
-        if self.answer.last.is_none() || !is_full {
+        let pending = &mut self.answer.pending;
+        if pending.len() > MAX_NEXT {
+            let mut tokens = self.session.sequence.tokens.clone();
+            tokens.append(pending);
+            self.answer.prompt = tokens;
+            return Ok(());
+        }
+        let needed = self.session.tokens().len() + pending.len();
+        if pending.is_empty() || needed <= self.session.context() as usize {
             return Ok(());
         }
         let shifted = match self.answer.options.overflow {
@@ -116,7 +166,7 @@ impl Part<'_> {
         match shifted {
             Shifted::Moved => {}
             Shifted::MustRead(mut tokens) => {
-                tokens.extend(self.answer.last.take());
+                tokens.append(&mut self.answer.pending);
                 self.session.reuse(&tokens);
                 self.answer.prompt = tokens;
             }
@@ -128,15 +178,92 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// Its last token was read, and these were chosen, one after another; all but the last were read too.
+    /// The masks of its outputs, from `first` on, where its grammar has begun.
+    pub fn put_masks(&mut self, first: usize, masks: &mut StepMasks) -> Result<(), EngineError> {
+        let guesses = self.guess.as_ref().map_or(&[][..], |guess| &guess.tokens);
+        let Some(guide) = self
+            .answer
+            .guide
+            .as_mut()
+            .filter(|guide| guide.is_running())
+        else {
+            return Ok(());
+        };
+        let mut output = first;
+        guide.masks(guesses, |bits| {
+            masks.put(output, bits);
+            output += 1;
+        })
+    }
+
+    /// Applies people's own rules to the logits of an output after all that is read. There are no guesses then.
+    pub fn apply_rules(&self, runtime: &mut Runtime, output: usize) -> Result<(), EngineError> {
+        let rules = &self.answer.options.rules;
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let read = match self.answer.prompt.is_empty() {
+            true => &self.session.sequence.tokens,
+            false => &self.answer.prompt,
+        };
+        let tokens = [&read[..], &self.answer.pending].concat();
+        runtime.change_logits(output, |logits| rules.apply(&tokens, logits))
+    }
+
+    /// Cuts guesses where the grammar, or the end of the answer, would not let them be chosen one after another.
+    pub fn cut_guesses(&mut self) -> Result<(), EngineError> {
+        let Some(mut guess) = self.guess.take() else {
+            return Ok(());
+        };
+        let (answer, model) = (&mut *self.answer, self.session.model());
+        let end = guess.tokens.iter().position(|&id| answer.is_end(model, id));
+        guess.tokens.truncate(end.unwrap_or(usize::MAX));
+        if let Some(guide) = answer.guide.as_mut() {
+            let n = guide.count_allowed(&guess.tokens)?;
+            guess.tokens.truncate(n);
+        }
+        self.guess = (!guess.tokens.is_empty()).then_some(guess);
+        Ok(())
+    }
+
+    /// Its pending tokens were read, and these were chosen, one after another; all but the last were read too.
     pub fn take(&mut self, runtime: &mut Runtime, chosen: &[u32], row: usize) {
         let sequence = &mut self.session.sequence;
-        if let Some(last) = self.answer.last {
-            runtime.stored(sequence, &[last]);
-        }
+        self.n_read = self.answer.pending.len();
+        runtime.stored(sequence, &self.answer.pending);
         runtime.stored(sequence, &chosen[..chosen.len() - 1]);
+        self.chose(chosen, row);
+    }
+
+    /// These were chosen after all that was read, and the last of them is not read yet.
+    pub fn chose(&mut self, chosen: &[u32], row: usize) {
+        let sequence = &mut self.session.sequence;
         sequence.known = sequence.cached + 1;
-        self.answer.chosen(chosen);
-        self.outcome = Outcome::Chosen { row };
+        let room = self.session.context() as usize - self.session.sequence.cached;
+        self.outcome = match self.answer.chosen(chosen, room.saturating_sub(1)) {
+            Ok(()) => Outcome::Chosen { row },
+            Err(error) => Outcome::Failed(error),
+        };
+    }
+}
+
+/// How many of the tokens that were chosen by the rows of some guesses count: the rows up to the first wrong guess have
+/// read what was chosen before them.
+pub(super) fn n_kept(guesses: &[u32], chosen: &[u32]) -> usize {
+    let right = guesses.iter().zip(chosen).take_while(|(a, b)| a == b);
+    (right.count() + 1).min(chosen.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::n_kept;
+
+    /// Fails when a guess is kept that was not chosen, or when what was chosen instead is lost.
+    #[test]
+    fn guesses_count_up_to_the_first_wrong_one() {
+        assert_eq!(n_kept(&[], &[5]), 1);
+        assert_eq!(n_kept(&[5, 6, 7], &[5, 6, 7, 8]), 4);
+        assert_eq!(n_kept(&[5, 6, 7], &[5, 9, 7, 8]), 2);
+        assert_eq!(n_kept(&[5, 6, 7], &[4, 6, 7, 8]), 1);
     }
 }

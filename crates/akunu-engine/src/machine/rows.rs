@@ -1,16 +1,16 @@
-//! The rows of a step: the next token of each single, and a piece of a prompt.
+//! The rows of a step: the next tokens of each single, and a piece of a prompt.
 
 use akunu_kernels::program::Choose;
 
-use super::part::{Outcome, Part};
+use super::part::{Outcome, Part, n_kept};
 use crate::error::EngineError;
-use crate::runtime::{Kind, Runtime};
+use crate::runtime::{Kind, Runtime, StepMasks};
 
 /// What a part does in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Idle,
-    /// Reads its last token and chooses the next one.
+    /// Reads what is pending, and guesses, and chooses what comes next.
     Single,
     /// Reads as many tokens of its prompt.
     Reader(usize),
@@ -29,24 +29,67 @@ pub(super) fn how(parts: &[Part], roles: &[Role]) -> Choose {
     }
 }
 
-/// Puts the rows of all singles together.
+/// The outputs of one part: those of what it has read last, and of its guesses.
+#[derive(Clone, Copy, Debug)]
+struct Outputs {
+    /// The part.
+    part: usize,
+    /// Its first output.
+    first: usize,
+    n: usize,
+}
+
+/// Puts the rows of all singles together. Returns nothing that a chain needs.
 pub(super) fn push_singles(
     runtime: &mut Runtime,
     parts: &mut [Part],
     roles: &[Role],
 ) -> Result<(), EngineError> {
+    push_all(runtime, parts, roles).map(|_| ())
+}
+
+fn push_all(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    roles: &[Role],
+) -> Result<Vec<Outputs>, EngineError> {
     let n_active = roles.iter().filter(|role| **role != Role::Idle).count();
     runtime.begin(n_active)?;
-    for (part, _) in parts
-        .iter_mut()
-        .zip(roles)
-        .filter(|(_, role)| **role == Role::Single)
-    {
+    let mut outputs = Vec::with_capacity(n_active);
+    for (at, part) in parts.iter_mut().enumerate() {
+        if roles[at] != Role::Single {
+            continue;
+        }
+        let n = part.guesses().len() + 1;
+        let tokens = [&part.answer.pending, part.guesses()].concat();
         let sequence = &mut part.session.sequence;
         runtime.set_rule(sequence, part.answer.options.sampling.rule())?;
-        if let Some(last) = part.answer.last {
-            runtime.push_single(sequence, last)?;
-        }
+        let first = runtime.push_next(sequence, &tokens, n)?;
+        outputs.push(Outputs { part: at, first, n });
+    }
+    Ok(outputs)
+}
+
+/// Adds the piece of the prompt that is read, and its output if it is the last one.
+fn push_reader(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    (at, n): (usize, usize),
+    outputs: &mut Vec<Outputs>,
+) -> Result<(), EngineError> {
+    let part = &mut parts[at];
+    let sequence = &mut part.session.sequence;
+    runtime.set_rule(sequence, part.answer.options.sampling.rule())?;
+    let piece = &part.answer.prompt[sequence.cached..][..n];
+    runtime.push_run(sequence, piece)?;
+    if sequence.cached + n == part.answer.prompt.len() {
+        let first = runtime.n_outputs();
+        runtime.want_last();
+        outputs.push(Outputs {
+            part: at,
+            first,
+            n: 1,
+        });
     }
     Ok(())
 }
@@ -57,54 +100,76 @@ pub(super) fn mixed_step(
     parts: &mut [Part],
     roles: &[Role],
 ) -> Result<(), EngineError> {
-    push_singles(runtime, parts, roles)?;
-    let mut ends_prompt = false;
-    let reader = roles
-        .iter()
-        .position(|role| matches!(role, Role::Reader(_)));
-    if let Some(at) = reader
-        && let Role::Reader(n) = roles[at]
-    {
-        let part = &mut parts[at];
-        let sequence = &mut part.session.sequence;
-        runtime.set_rule(sequence, part.answer.options.sampling.rule())?;
-        let piece = &part.answer.prompt[sequence.cached..][..n];
-        runtime.push_run(sequence, piece)?;
-        ends_prompt = sequence.cached + n == part.answer.prompt.len();
-        if ends_prompt {
-            runtime.want_last();
-        }
+    let mut outputs = push_all(runtime, parts, roles)?;
+    let mut all = roles.iter().enumerate();
+    let reader = all.find_map(|(at, role)| match role {
+        Role::Reader(n) => Some((at, *n)),
+        _ => None,
+    });
+    if let Some(reader) = reader {
+        push_reader(runtime, parts, reader, &mut outputs)?;
     }
-    let n_singles = roles.iter().filter(|role| **role == Role::Single).count();
-    let n_chosen = n_singles + usize::from(ends_prompt);
-    let kind = match n_chosen {
-        0 => Kind::Layers,
-        _ => Kind::Step(how(parts, roles)),
-    };
-    runtime.run(kind)?;
-    let mut chosen = vec![0; n_chosen];
-    runtime.read_tokens(&mut chosen)?;
-    let singles = parts
-        .iter_mut()
-        .zip(roles)
-        .filter(|(_, role)| **role == Role::Single);
-    for (row, (part, _)) in singles.enumerate() {
-        part.take(runtime, &chosen[row..=row], row);
-    }
-    if let Some(at) = reader
-        && let Role::Reader(n) = roles[at]
-    {
+    let chosen = run(runtime, parts, roles, &outputs)?;
+    if let Some((at, n)) = reader {
         let part = &mut parts[at];
         let sequence = &mut part.session.sequence;
         let piece = part.answer.prompt[sequence.cached..][..n].to_vec();
         runtime.stored(sequence, &piece);
-        part.outcome = Outcome::Read;
-        if ends_prompt {
-            sequence.known = sequence.cached + 1;
+        if part.is_running() {
+            part.outcome = Outcome::Read;
+        }
+    }
+    for &Outputs { part: at, first, n } in &outputs {
+        let part = &mut parts[at];
+        // Whoever failed between the layers and the choice keeps what it had.
+        if !part.is_running() {
+            continue;
+        }
+        let chosen = &chosen[first..first + n];
+        let kept = n_kept(part.guesses(), chosen);
+        let row = first + kept - 1;
+        if matches!(roles[at], Role::Reader(_)) {
             part.answer.prompt.clear();
-            part.answer.chosen(&chosen[n_singles..]);
-            part.outcome = Outcome::Chosen { row: n_singles };
+            part.chose(&chosen[..kept], row);
+        } else {
+            part.n_right = kept - 1;
+            part.take(runtime, &chosen[..kept], row);
         }
     }
     Ok(())
+}
+
+/// Runs the rows that are there; returns what was chosen for each output.
+fn run(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    roles: &[Role],
+    outputs: &[Outputs],
+) -> Result<Vec<u32>, EngineError> {
+    let n_outputs: usize = outputs.iter().map(|outputs| outputs.n).sum();
+    let how = how(parts, roles);
+    let is_hosted = outputs.iter().any(|of| parts[of.part].answer.is_hosted());
+    if n_outputs == 0 {
+        runtime.run(Kind::Layers)?;
+    } else if !is_hosted {
+        runtime.run(Kind::Step(how))?;
+    } else {
+        let ticket = runtime.submit(Kind::Logits, 1)?;
+        // A device that runs ahead computes the layers while the host computes the masks.
+        let mut masks = StepMasks::new(n_outputs, runtime.vocab_size());
+        for of in outputs {
+            let part = &mut parts[of.part];
+            if let Err(error) = part.put_masks(of.first, &mut masks) {
+                part.outcome = Outcome::Failed(error);
+            }
+        }
+        runtime.wait(ticket)?;
+        for of in outputs {
+            parts[of.part].apply_rules(runtime, of.first)?;
+        }
+        runtime.choose_masked(how, &masks)?;
+    }
+    let mut chosen = vec![0; n_outputs];
+    runtime.read_tokens(&mut chosen)?;
+    Ok(chosen)
 }

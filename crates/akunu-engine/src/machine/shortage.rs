@@ -13,12 +13,12 @@ pub(super) fn reserve_all(
     n: u32,
 ) -> Result<(), EngineError> {
     for (part, role) in parts.iter_mut().zip(roles) {
-        let sequence = &mut part.session.sequence;
         let more = match *role {
             Role::Idle => continue,
-            Role::Single => n as usize,
+            Role::Single => part.n_rows() - 1 + n as usize,
             Role::Reader(rows) => rows,
         };
+        let sequence = &mut part.session.sequence;
         runtime.reserve(sequence, sequence.cached + more)?;
     }
     Ok(())
@@ -38,7 +38,7 @@ pub(super) fn pause_youngest(runtime: &mut Runtime, parts: &mut [Part], roles: &
         true => part.session.sequence.tokens.clone(),
         false => std::mem::take(&mut answer.prompt),
     };
-    tokens.extend(answer.last.take());
+    tokens.append(&mut answer.pending);
     answer.prompt = tokens;
     runtime.free(&mut part.session.sequence);
     part.session.sequence.tokens.clear();

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Hidden,
     /// Chooses tokens from logits that are there.
     OnlyChoice(Choose),
+    /// The same, from the tokens that masks allow.
+    MaskedChoice(Choose),
     /// Layers, logits, choice.
     Step(Choose),
     /// The same, with all rows moved on by one at the end: a round of a chain.
@@ -47,6 +49,9 @@ impl Kind {
 
     /// Whether it looks at keys and values.
     pub fn uses_pages(self) -> bool {
-        !matches!(self, Kind::OnlyLogits | Kind::OnlyChoice(_))
+        !matches!(
+            self,
+            Kind::OnlyLogits | Kind::OnlyChoice(_) | Kind::MaskedChoice(_)
+        )
     }
 }

@@ -2,7 +2,7 @@
 
 use akunu_arch::{LayerConfig, ModelConfig, RopeConfig};
 use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Candidates, LayerCache};
+use akunu_kernels::program::{Candidates, LayerCache, Masks};
 use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
 use akunu_types::params::{Row, SamplingRule};
 
@@ -50,7 +50,8 @@ pub(crate) fn scratch_bytes(config: &ModelConfig, rows: u32) -> u64 {
         3 * u64::from(config.ffn_dim),
     ];
     let candidates = u64::from(Op::candidates(config.vocab_size));
-    let outputs = u64::from(config.vocab_size) + 2 * u64::from(config.dim) + 4 * candidates;
+    let masks = u64::from(config.vocab_size.div_ceil(32)) + 1;
+    let outputs = masks + u64::from(config.vocab_size) + 2 * u64::from(config.dim) + 4 * candidates;
     4 * (u64::from(rows) * widths.iter().sum::<u64>() + outputs)
 }
 
@@ -235,7 +236,8 @@ impl Memory {
     fn release_outputs(&self, device: &mut dyn Device) {
         let o = &self.outputs;
         let candidates = o.candidates.values.into_iter().chain(o.candidates.ids);
-        release([o.h, o.x, o.logits].into_iter().chain(candidates), device);
+        let rows = [o.h, o.x, o.logits, o.masks.bits, o.masks.rows];
+        release(rows.into_iter().chain(candidates), device);
     }
 }
 
@@ -343,6 +345,11 @@ impl Make<'_> {
             x: self.words(capacity, config.dim, "normalised outputs")?,
             logits: self.words(capacity, config.vocab_size, "logits")?,
             candidates: Candidates { values, ids },
+            masks: Masks {
+                bits: self.words(capacity, config.vocab_size.div_ceil(32), "grammar masks")?,
+                rows: self.words(capacity, 1, "grammar mask rows")?,
+                capacity,
+            },
             capacity,
         })
     }

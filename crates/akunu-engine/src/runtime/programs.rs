@@ -45,6 +45,7 @@ impl Runtime {
             Kind::OnlyLogits => graph.logits(),
             Kind::Hidden => [graph.layers(), graph.hidden()].concat(),
             Kind::OnlyChoice(how) => vec![graph.choice(how)],
+            Kind::MaskedChoice(how) => vec![graph.mask(), graph.choice(how)],
             Kind::Step(how) => [graph.layers(), graph.logits(), vec![graph.choice(how)]].concat(),
             Kind::Chain(how) => {
                 let last = vec![graph.choice(how), Op::Advance];

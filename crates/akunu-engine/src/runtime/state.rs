@@ -12,6 +12,7 @@ use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::pool::Pool;
 use crate::sequence::Sequence;
+use crate::speculation::Costs;
 
 /// Rows of a step where nobody asks for more.
 const DEFAULT_ROWS: u32 = 512;
@@ -46,6 +47,8 @@ pub(crate) struct Runtime {
     /// Chains that were read before their owners asked for them, or why they failed.
     pub(super) kept_chains: HashMap<ChainId, Result<Chosen, Arc<String>>>,
     pub(super) n_chains: u64,
+    /// Times of steps.
+    pub(super) costs: Costs,
     /// Whose logits lie in the first row: the sequence, and how many tokens it had.
     pub(super) logits_of: Option<(u64, usize)>,
 }
@@ -65,11 +68,17 @@ impl Runtime {
             chain: None,
             kept_chains: HashMap::new(),
             n_chains: 0,
+            costs: Costs::default(),
             logits_of: None,
             memory,
             model,
             device,
         })
+    }
+
+    /// Logits of a row.
+    pub fn vocab_size(&self) -> u32 {
+        self.model.config.vocab_size
     }
 
     /// The device.
@@ -80,6 +89,11 @@ impl Runtime {
     /// Whether submissions return before they have ended.
     pub fn runs_ahead(&self) -> bool {
         self.device.runs_ahead()
+    }
+
+    /// Rows up to which a step gives each of them the very bits that it gives a single row.
+    pub fn exact_rows(&self) -> usize {
+        self.device.exact_rows()
     }
 
     /// The device's name and what it runs on.
@@ -100,6 +114,16 @@ impl Runtime {
     /// Bytes of the buffers that all sessions share.
     pub fn shared_bytes(&self) -> u64 {
         self.memory.shared_bytes()
+    }
+
+    /// What steps cost by their rows.
+    pub fn costs(&mut self) -> &mut Costs {
+        &mut self.costs
+    }
+
+    /// How many programs are loaded: loading one takes time that later steps do not take.
+    pub fn n_programs(&self) -> usize {
+        self.programs.loaded.len()
     }
 
     /// A sequence without tokens.

@@ -4,6 +4,7 @@ use akunu_kernels::program::Choose;
 use akunu_kernels::{DeviceError, Op, Program, Ticket};
 use akunu_types::params::{Row, SamplingRule};
 
+use super::host::StepMasks;
 use super::kind::Kind;
 use super::memory::cache_bytes;
 use super::state::{Runtime, Seat};
@@ -120,18 +121,34 @@ impl Runtime {
         self.step
     }
 
-    /// Adds the next token of a sequence: `token`, after all that is cached.
-    pub fn push_single(&mut self, sequence: &mut Sequence, token: u32) -> Result<(), EngineError> {
+    /// Adds the next tokens of a sequence, after all that is cached; the logits of the last `n_outputs` are wanted.
+    /// Returns the first of those outputs.
+    pub fn push_next(
+        &mut self,
+        sequence: &mut Sequence,
+        tokens: &[u32],
+        n_outputs: usize,
+    ) -> Result<usize, EngineError> {
         self.sit_down(sequence)?;
-        let position = sequence.cached;
+        let first = sequence.cached;
+        let end = first + tokens.len();
         // What the device chose itself it has noted itself.
-        if sequence.known <= position {
-            self.write_history(sequence.seat, position, &[token])?;
-            sequence.known = position + 1;
+        let known = sequence.known.clamp(first, end);
+        if known < end {
+            self.write_history(sequence.seat, known, &tokens[known - first..])?;
+            // Guesses among them may be wrong.
+            sequence.known = sequence.known.max(first + 1);
         }
-        self.table
-            .push_single(Row::at(sequence.seat, position as u32), token);
-        Ok(())
+        let first_output = self.n_outputs();
+        for (at, &token) in tokens.iter().enumerate() {
+            let row = Row::at(sequence.seat, (first + at) as u32).alone();
+            if at + n_outputs < tokens.len() {
+                self.table.push_silent(row, token);
+            } else {
+                self.table.push_single(row, token);
+            }
+        }
+        Ok(first_output)
     }
 
     /// Adds tokens of a prompt, after all that is cached.
@@ -144,6 +161,11 @@ impl Runtime {
             self.table.push_run(Row::at(sequence.seat, position), token);
         }
         Ok(())
+    }
+
+    /// Outputs of the rows that are there.
+    pub fn n_outputs(&self) -> usize {
+        self.table.counts().outputs as usize
     }
 
     /// Wants the logits of the row that was added last.
@@ -227,14 +249,19 @@ impl Runtime {
         self.logits_of == Some((sequence.id, sequence.tokens.len()))
     }
 
-    /// Chooses the token after the last one from the logits that are there. A penalty changes them.
-    pub fn choose(&mut self, sequence: &mut Sequence, how: Choose) -> Result<u32, EngineError> {
+    /// Chooses the token after the last one from the logits that are there, as far as masks allow. A penalty changes them.
+    pub fn choose(
+        &mut self,
+        sequence: &mut Sequence,
+        how: Choose,
+        masks: &StepMasks,
+    ) -> Result<u32, EngineError> {
         let last = sequence.tokens[sequence.tokens.len() - 1];
         self.begin(1)?;
         self.sit_down(sequence)?;
         let row = Row::at(sequence.seat, sequence.tokens.len() as u32 - 1);
         self.table.push_single(row, last);
-        self.run(Kind::OnlyChoice(how))?;
+        self.choose_masked(how, masks)?;
         sequence.known = sequence.tokens.len() + 1;
         let mut chosen = [0];
         self.read_tokens(&mut chosen)?;

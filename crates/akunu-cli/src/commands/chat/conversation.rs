@@ -2,6 +2,7 @@
 
 use super::settings;
 use crate::failure::Failure;
+use crate::guided::speculated_json;
 use crate::interrupt::Interrupt;
 use crate::running::{rate, stop_name, watched};
 use crate::terminal::{note, shown};
@@ -185,6 +186,7 @@ fn as_json(text: &str, stats: &ReplyStats) -> Value {
         "prompt_tokens": reused + processed,
         "reused_tokens": reused,
         "seed": stats.seed,
+        "speculation": speculated_json(&stats.speculated),
         "timings": {
             "prefill_ms": milliseconds(stats.reading),
             "prefill_tok_s": rate(processed, stats.reading),

@@ -7,6 +7,7 @@
 //! ```
 
 use crate::failure::Failure;
+use crate::guided::speculated_json;
 use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
 use akunu::{Generation, Session, StopReason};
 use serde_json::{Value, json};
@@ -81,6 +82,7 @@ fn whole(asked: &Asked, answer: &Answer) -> Value {
         "text": answer.text,
         "stop": stop_name(answer.stop),
         "seed": asked.seed,
+        "speculation": speculated_json(&answer.speculated),
         "timings": timings(asked, answer),
     })
 }
@@ -94,6 +96,7 @@ fn summary(asked: &Asked, answer: &Answer) -> Value {
         "seed": asked.seed,
         "n_prompt": asked.prompt_ids.len(),
         "n": answer.ids.len(),
+        "speculation": speculated_json(&answer.speculated),
         "timings": timings(asked, answer),
     })
 }

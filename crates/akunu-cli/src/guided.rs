@@ -1,0 +1,130 @@
+//! The options that say what an answer must look like, and how tokens are guessed ahead.
+
+use crate::failure::Failure;
+use crate::models;
+use crate::running::{ModelArgs, read_text};
+use akunu::{DraftModel, Grammar, GrammarError, Lookup, Model, Speculated, Speculation};
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// What an answer must look like.
+#[derive(Args)]
+pub struct GrammarArgs {
+    /// Answer in JSON that this JSON schema allows: a file, or the schema itself; {} allows any JSON
+    #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
+    json_schema: Option<String>,
+    /// Answer by this grammar in Lark syntax: a file, or the grammar itself
+    #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
+    grammar: Option<String>,
+    /// Answer with a text that this regular expression matches as a whole
+    #[arg(long, value_name = "PATTERN", group = "grammar_kind")]
+    regex: Option<String>,
+    /// Answer with one of these texts, which commas separate
+    #[arg(
+        long,
+        value_name = "A,B,…",
+        value_delimiter = ',',
+        group = "grammar_kind"
+    )]
+    choice: Vec<String>,
+    /// Let the answer be free until this text has come, such as </think>
+    #[arg(long, value_name = "TEXT", requires = "grammar_kind")]
+    grammar_after: Option<String>,
+}
+
+impl GrammarArgs {
+    /// The grammar that was asked for.
+    pub fn grammar(&self, model: &Model) -> Result<Option<Grammar>, Failure> {
+        let grammar = if let Some(schema) = &self.json_schema {
+            let is_schema = schema.trim_start().starts_with('{') || schema == "true";
+            from_text(schema, is_schema, |text| Grammar::json_schema(model, text))?
+        } else if let Some(grammar) = &self.grammar {
+            let is_grammar = grammar.contains(':') && !Path::new(grammar).exists();
+            from_text(grammar, is_grammar, |text| Grammar::lark(model, text))?
+        } else if let Some(pattern) = &self.regex {
+            Grammar::regex(model, pattern)?
+        } else if !self.choice.is_empty() {
+            Grammar::choice(model, &self.choice)?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(match &self.grammar_after {
+            Some(text) => grammar.starting_after(text),
+            None => grammar,
+        }))
+    }
+}
+
+/// Compiles what was given, or what the file of that name holds; errors then name the file.
+fn from_text(
+    given: &str,
+    is_text: bool,
+    compile: impl Fn(&str) -> Result<Grammar, GrammarError>,
+) -> Result<Grammar, Failure> {
+    if is_text {
+        return Ok(compile(given)?);
+    }
+    let path = Path::new(given);
+    let text = read_text(path)?;
+    compile(&text).map_err(|error| Failure::GrammarFile {
+        path: path.to_path_buf(),
+        error,
+    })
+}
+
+/// What `--lookup` takes.
+#[derive(Clone, Copy, ValueEnum)]
+enum LookupName {
+    /// Whenever the text has something to guess from
+    On,
+    /// Never
+    Off,
+    /// While it makes answers faster
+    Auto,
+}
+
+/// How tokens are guessed ahead. The answer is the same with and without.
+#[derive(Args)]
+pub struct SpeculationArgs {
+    /// Guess tokens from what followed the same words before, and check several at once
+    #[arg(long, value_enum, default_value = "auto")]
+    lookup: LookupName,
+    /// Let a smaller model of the same vocabulary guess tokens: a file, or a name of `pull --list`
+    #[arg(long, value_name = "MODEL")]
+    draft: Option<String>,
+}
+
+impl SpeculationArgs {
+    /// How tokens are guessed for a model; a draft model runs on the same kind of device.
+    pub fn speculation(&self, args: &ModelArgs, model: &Model) -> Result<Speculation, Failure> {
+        let draft = match &self.draft {
+            Some(name) => {
+                let device = akunu::Device::Custom(args.device.open(args.threads)?);
+                let draft = Model::open_on(models::resolve(name)?, device)?;
+                Some(DraftModel::new(model, &draft)?)
+            }
+            None => None,
+        };
+        Ok(Speculation {
+            lookup: match self.lookup {
+                LookupName::On => Lookup::On,
+                LookupName::Off => Lookup::Off,
+                LookupName::Auto => Lookup::Auto,
+            },
+            draft,
+        })
+    }
+}
+
+/// How guesses went, as scripts read it: by place, up to the last that was used.
+pub fn speculated_json(speculated: &Speculated) -> Value {
+    let used = speculated.drafted.iter().take_while(|n| **n > 0).count();
+    json!({
+        "steps": speculated.steps,
+        "drafted": speculated.n_drafted(),
+        "accepted": speculated.n_accepted(),
+        "drafted_by_position": &speculated.drafted[..used],
+        "accepted_by_position": &speculated.accepted[..used],
+    })
+}

@@ -1,0 +1,61 @@
+//! People's own rules of choice.
+
+use std::sync::Arc;
+
+/// A rule that changes logits before a token is chosen from them.
+///
+/// It is asked for every token, before penalties, grammar and sampling. The same tokens must give the same change:
+/// a token may be asked for again, and guesses about tokens to come are asked for with the others. Functions are rules:
+///
+/// ```
+/// use akunu_engine::{GenerateOptions, LogitRules};
+///
+/// // Never token 42.
+/// let rules = LogitRules::new().with(|_: &[u32], logits: &mut [f32]| logits[42] = f32::NEG_INFINITY);
+/// let options = GenerateOptions { rules, ..GenerateOptions::default() };
+/// ```
+pub trait LogitRule: Send + Sync {
+    /// Changes the logits of the token after `tokens`: the whole prompt and the answer so far. There is one for each row
+    /// of the model's embedding.
+    fn apply(&self, tokens: &[u32], logits: &mut [f32]);
+}
+
+impl<F: Fn(&[u32], &mut [f32]) + Send + Sync> LogitRule for F {
+    fn apply(&self, tokens: &[u32], logits: &mut [f32]) {
+        self(tokens, logits);
+    }
+}
+
+/// Rules of choice, in the order in which they are applied. Clones are cheap and share them.
+#[derive(Clone, Default)]
+pub struct LogitRules(Vec<Arc<dyn LogitRule>>);
+
+impl LogitRules {
+    /// No rule.
+    pub fn new() -> LogitRules {
+        LogitRules::default()
+    }
+
+    /// The same and another rule after them.
+    pub fn with(mut self, rule: impl LogitRule + 'static) -> LogitRules {
+        self.0.push(Arc::new(rule));
+        self
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn apply(&self, tokens: &[u32], logits: &mut [f32]) {
+        for rule in &self.0 {
+            rule.apply(tokens, logits);
+        }
+    }
+}
+
+impl std::fmt::Debug for LogitRules {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "LogitRules({})", self.0.len())
+    }
+}

@@ -1,0 +1,138 @@
+//! Speculation: several tokens are guessed, and one step says how many of the guesses are right.
+//!
+//! ```text
+//! answer so far   … the cat sat on          guess   the mat .
+//! rows            on      the     mat     .
+//! chosen          the     mat     and     …           "the mat" is right, "." is not: "and" is kept
+//! ```
+//!
+//! Every row chooses as it would by itself: with the noise of its own position, and with penalties that see the guesses
+//! before it. A guess is kept only if it is what was chosen. The answer therefore has the very tokens that it has
+//! without guesses, greedy or drawn. What was computed for wrong guesses is forgotten.
+//!
+//! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat) or from a small model of the same
+//! vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
+
+mod drafter;
+mod judge;
+mod lookup;
+
+use crate::error::EngineError;
+use crate::model::Model;
+
+pub(crate) use self::drafter::{Drafter, Proposal};
+pub(crate) use self::judge::{Costs, Rest};
+
+/// Guesses that one step checks, at most.
+pub const MAX_DRAFT: usize = 31;
+
+/// How tokens are guessed. Answers do not depend on it, only their speed.
+#[derive(Clone, Debug, Default)]
+pub struct Speculation {
+    /// Guesses from the text itself.
+    pub lookup: Lookup,
+    /// Guesses of a smaller model, where the text itself has none.
+    pub draft: Option<DraftModel>,
+}
+
+impl Speculation {
+    /// One token after another.
+    pub fn off() -> Speculation {
+        Speculation {
+            lookup: Lookup::Off,
+            draft: None,
+        }
+    }
+}
+
+/// Whether tokens are guessed from what followed the same words before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lookup {
+    /// Never.
+    Off,
+    /// While it pays: by the share of guesses that were right lately, and by what rows cost on this device.
+    #[default]
+    Auto,
+    /// Whenever there is something to guess.
+    On,
+}
+
+/// A model that drafts for another one.
+#[derive(Clone)]
+pub struct DraftModel {
+    model: Model,
+}
+
+impl std::fmt::Debug for DraftModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "DraftModel({})", self.model.path().display())
+    }
+}
+
+impl DraftModel {
+    /// Lets `draft` guess for `model`, if both know the same tokens.
+    pub fn new(model: &Model, draft: &Model) -> Result<DraftModel, EngineError> {
+        let (ours, theirs) = (model.tokenizer(), draft.tokenizer());
+        let (n_ours, n_theirs) = (ours.vocab_size(), theirs.vocab_size());
+        let refuse = |why: String| {
+            Err(EngineError::DraftVocabulary {
+                draft: draft.path().to_path_buf(),
+                model: model.path().to_path_buf(),
+                why,
+            })
+        };
+        if n_ours != n_theirs {
+            return refuse(format!("it has {n_theirs} tokens, and not {n_ours}"));
+        }
+        let differs = |id: &u32| ours.token_bytes(*id) != theirs.token_bytes(*id);
+        if let Some(id) = (0..n_ours as u32).find(differs) {
+            return refuse(format!("token {id} is another one"));
+        }
+        Ok(DraftModel {
+            model: draft.clone(),
+        })
+    }
+}
+
+/// How guesses went, for each place among the guesses of a step: the first one is at 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Speculated {
+    /// Steps that had guesses.
+    pub steps: u32,
+    /// Tokens that were guessed.
+    pub drafted: [u32; MAX_DRAFT],
+    /// Of those, the ones that were right.
+    pub accepted: [u32; MAX_DRAFT],
+}
+
+impl Default for Speculated {
+    fn default() -> Speculated {
+        Speculated {
+            steps: 0,
+            drafted: [0; MAX_DRAFT],
+            accepted: [0; MAX_DRAFT],
+        }
+    }
+}
+
+impl Speculated {
+    /// All tokens that were guessed.
+    pub fn n_drafted(&self) -> u32 {
+        self.drafted.iter().sum()
+    }
+
+    /// All guesses that were right.
+    pub fn n_accepted(&self) -> u32 {
+        self.accepted.iter().sum()
+    }
+
+    fn count(&mut self, n_drafted: usize, n_accepted: usize) {
+        self.steps += 1;
+        for count in &mut self.drafted[..n_drafted] {
+            *count += 1;
+        }
+        for count in &mut self.accepted[..n_accepted] {
+            *count += 1;
+        }
+    }
+}

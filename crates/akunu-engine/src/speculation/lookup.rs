@@ -1,0 +1,145 @@
+//! What followed the same words before.
+//!
+//! ```text
+//! tokens   a b c d e … a b c          the last three came before: "d e …" is the guess
+//! last     hash(a b c) → 2            the latest place where three tokens end
+//! before   2 → none                   and the place before that one with the same hash
+//! ```
+//!
+//! Of the places with the same last three tokens the one wins whose tokens before them agree longest, up to
+//! [`LONGEST`]; of equals the latest. A look-up follows at most [`MAX_PLACES`] places, so that it takes bounded time in
+//! texts that repeat one thing.
+
+use std::collections::HashMap;
+
+/// Tokens that must agree.
+const SHORTEST: usize = 3;
+/// Agreeing beyond this says nothing more.
+const LONGEST: usize = 24;
+/// Places that are looked at.
+const MAX_PLACES: usize = 16;
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// The tokens of a sequence, by their last three.
+#[derive(Default)]
+pub(super) struct Index {
+    tokens: Vec<u32>,
+    last: HashMap<[u32; SHORTEST], u32>,
+    /// For each token the place before it with the same three.
+    before: Vec<u32>,
+}
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// What followed.
+    pub tokens: Vec<u32>,
+    /// How many tokens before it agree.
+    pub length: usize,
+}
+
+impl Index {
+    /// Takes note of the tokens; those that it knows already are not looked at again.
+    pub fn follow<'t>(&mut self, len: usize, tokens: impl Iterator<Item = &'t u32>) {
+        // A context that was shifted is another text.
+        if len < self.tokens.len() {
+            *self = Index::default();
+        }
+        for &token in tokens.skip(self.tokens.len()) {
+            self.push(token);
+        }
+    }
+
+    fn push(&mut self, token: u32) {
+        self.tokens.push(token);
+        let place = self.tokens.len() as u32 - 1;
+        let before = match self.tokens.last_chunk() {
+            Some(three) => self.last.insert(*three, place).unwrap_or(NONE),
+            None => NONE,
+        };
+        self.before.push(before);
+    }
+
+    /// At most as many tokens that followed the last ones before.
+    pub fn find(&self, most: usize) -> Option<Found> {
+        let last = self.tokens.len().checked_sub(1)?;
+        let mut place = *self.before.last()?;
+        let mut best: Option<(usize, usize)> = None;
+        for _ in 0..MAX_PLACES {
+            if place == NONE {
+                break;
+            }
+            let at = place as usize;
+            let agreeing = (0..LONGEST.min(at + 1))
+                .take_while(|n| self.tokens[at - n] == self.tokens[last - n])
+                .count();
+            if best.is_none_or(|(length, _)| agreeing > length) {
+                best = Some((agreeing, at));
+            }
+            place = self.before[at];
+        }
+        let (length, at) = best?;
+        let following = &self.tokens[at + 1..];
+        Some(Found {
+            tokens: following[..most.min(following.len())].to_vec(),
+            length,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(tokens: &[u32]) -> Index {
+        let mut index = Index::default();
+        index.follow(tokens.len(), tokens.iter());
+        index
+    }
+
+    /// Fails when fewer than three tokens count, or when the wrong continuation is taken.
+    #[test]
+    fn what_followed_the_same_three_is_found() {
+        let found = index(&[1, 2, 3, 4, 5, 9, 1, 2, 3]).find(2);
+        let wanted = Found {
+            tokens: vec![4, 5],
+            length: 3,
+        };
+        assert_eq!(found, Some(wanted));
+        assert_eq!(index(&[1, 2, 3, 4, 5, 9, 2, 3]).find(2), None);
+        assert_eq!(index(&[]).find(2), None);
+        assert_eq!(index(&[7, 7]).find(2), None);
+    }
+
+    /// Fails when only the latest place counts.
+    #[test]
+    fn the_longest_agreement_wins_and_then_the_latest() {
+        let text = [5, 1, 2, 3, 40, 6, 1, 2, 3, 50, 5, 1, 2, 3];
+        assert_eq!(
+            index(&text).find(1).map(|found| found.tokens),
+            Some(vec![40])
+        );
+        let text = [6, 1, 2, 3, 40, 6, 1, 2, 3, 50, 6, 1, 2, 3];
+        assert_eq!(
+            index(&text).find(1).map(|found| found.tokens),
+            Some(vec![50])
+        );
+    }
+
+    /// Fails when tokens of a text that is gone are still found.
+    #[test]
+    fn a_shorter_text_is_another_one() {
+        let mut index = index(&[1, 2, 3, 4, 5]);
+        let other = [8, 1, 2, 3];
+        index.follow(other.len(), other.iter());
+        assert_eq!(index.find(1), None);
+    }
+
+    /// A text of one token is its own continuation; a look-up must not walk it all.
+    #[test]
+    fn a_text_that_repeats_one_token_is_found() {
+        let found = index(&[7; 1000]).find(4);
+        assert_eq!(found.map(|found| found.length), Some(LONGEST));
+    }
+}
