@@ -89,7 +89,7 @@ pub(crate) async fn messages(
             _ => None,
         },
     };
-    let prompt = request.conversation(&limits)?.prompt(&engine)?;
+    let prompt = request.conversation(&limits)?.prompt(&engine).await?;
     let mut answers = ask(&engine, prompt, wish)?;
     if is_stream {
         return Ok(respond(answers, Blocks::new(head), limits.answering));
@@ -108,7 +108,7 @@ pub(crate) async fn count_tokens(
 ) -> Result<axum::Json<Value>, ApiError> {
     let engine = app.models.engine(request.model.as_deref()).await?;
     let conversation = request.conversation(&app.options.limits)?;
-    let prompt = conversation.prompt(&engine)?;
+    let prompt = conversation.prompt(&engine).await?;
     Ok(axum::Json(json!({"input_tokens": prompt.ids.len()})))
 }
 

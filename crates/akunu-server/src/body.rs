@@ -6,6 +6,7 @@ use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::blocking::elsewhere;
 use crate::error::ApiError;
 use crate::options::Limits;
 use crate::router::App;
@@ -13,12 +14,12 @@ use crate::router::App;
 /// A body of this shape. Fields that it does not have are ignored, as OpenAI does.
 pub(crate) struct Json<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Json<T>, ApiError> {
         let bytes = read(request, &app.options.limits).await?;
-        parse(&bytes).map(Json)
+        elsewhere(move || parse(&bytes)).await.map(Json)
     }
 }
 
@@ -26,12 +27,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Json<T> {
 /// serde's `flatten`, could not name a field that is wrong.)
 pub(crate) struct Both<A, B>(pub A, pub B);
 
-impl<A: DeserializeOwned, B: DeserializeOwned> FromRequest<App> for Both<A, B> {
+impl<A, B> FromRequest<App> for Both<A, B>
+where
+    A: DeserializeOwned + Send + 'static,
+    B: DeserializeOwned + Send + 'static,
+{
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Both<A, B>, ApiError> {
         let bytes = read(request, &app.options.limits).await?;
-        Ok(Both(parse(&bytes)?, parse(&bytes)?))
+        elsewhere(move || Ok(Both(parse(&bytes)?, parse(&bytes)?))).await
     }
 }
 

@@ -1,8 +1,11 @@
 //! Texts as vectors, for all dialects.
 
+use std::sync::Arc;
+
 use akunu::EncodeOptions;
 use serde::Deserialize;
 
+use crate::blocking::elsewhere;
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::options::Limits;
@@ -24,8 +27,13 @@ pub(crate) struct Made {
 }
 
 /// The vector of each text.
-pub(crate) async fn of(engine: &Engine, texts: Texts, limits: &Limits) -> Result<Made, ApiError> {
-    let lists = encode(engine, texts)?;
+pub(crate) async fn of(
+    engine: &Arc<Engine>,
+    texts: Texts,
+    limits: &Limits,
+) -> Result<Made, ApiError> {
+    let shared = Arc::clone(engine);
+    let lists = elsewhere(move || encode(&shared, texts)).await?;
     if lists.is_empty() || lists.len() > limits.texts {
         let message = format!(
             "input has {} texts; it must have 1 to {}",

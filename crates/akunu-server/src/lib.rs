@@ -17,6 +17,7 @@
 
 mod answers;
 mod anthropic;
+mod blocking;
 mod body;
 mod connection;
 mod embedding;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::blocking::elsewhere;
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::question::Conversation;
@@ -38,12 +39,13 @@ pub(crate) async fn tokenize(
     Json(asked): Json<Tokenize>,
 ) -> Result<axum::Json<Value>, ApiError> {
     let engine = app.models.engine(asked.model.as_deref()).await?;
-    let tokenizer = engine.model.tokenizer();
     let options = EncodeOptions {
         add_special: asked.add_special,
         parse_special: asked.parse_special,
     };
-    let ids = tokenizer.encode(&asked.content, options)?;
+    let (model, text) = (engine.model.clone(), asked.content);
+    let ids = elsewhere(move || Ok(model.tokenizer().encode(&text, options)?)).await?;
+    let tokenizer = engine.model.tokenizer();
     let piece = |id: u32| {
         let bytes = tokenizer.token_bytes(id).unwrap_or_default();
         let text = String::from_utf8(bytes);
@@ -92,7 +94,7 @@ pub(crate) async fn apply_template(
         messages: messages.collect::<Result<_, _>>()?,
         ..Conversation::default()
     };
-    let prompt = conversation.prompt(&engine)?;
+    let prompt = conversation.prompt(&engine).await?;
     let tokenizer = engine.model.tokenizer();
     let bytes = prompt
         .ids

@@ -5,10 +5,11 @@ mod sampling;
 
 use std::sync::Arc;
 
-use akunu::{GenerateOptions, RenderOptions};
+use akunu::{EncodeOptions, GenerateOptions, RenderOptions};
 use serde_json::{Map, Value};
 
 use crate::answers::Answers;
+use crate::blocking::elsewhere;
 use crate::engine::{Engine, Work};
 use crate::error::ApiError;
 use crate::reader::Reader;
@@ -63,7 +64,18 @@ pub(crate) struct Prompt {
 }
 
 impl Prompt {
-    /// Text to be continued as it is.
+    /// Text to be continued as it is. Control tokens in it are such.
+    pub async fn of_text(engine: &Arc<Engine>, text: String) -> Result<Prompt, ApiError> {
+        let engine = Arc::clone(engine);
+        let options = EncodeOptions {
+            add_special: true,
+            parse_special: true,
+        };
+        let encode = move || Ok(engine.model.tokenizer().encode(&text, options)?);
+        Ok(Prompt::plain(elsewhere(encode).await?))
+    }
+
+    /// Tokens to be continued.
     pub fn plain(ids: Vec<u32>) -> Prompt {
         Prompt {
             ids,
@@ -77,7 +89,12 @@ impl Prompt {
 
 impl Conversation {
     /// The conversation as tokens, up to where the answer begins.
-    pub fn prompt(&self, engine: &Engine) -> Result<Prompt, ApiError> {
+    pub async fn prompt(self, engine: &Arc<Engine>) -> Result<Prompt, ApiError> {
+        let engine = Arc::clone(engine);
+        elsewhere(move || self.encode(&engine)).await
+    }
+
+    fn encode(&self, engine: &Engine) -> Result<Prompt, ApiError> {
         let model = &engine.model;
         if self.messages.is_empty() {
             return Err(ApiError::bad_field("messages", "messages is empty"));

@@ -79,6 +79,8 @@ impl Server {
     pub fn run(self) -> Result<(), ServerError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
+            // They read bodies and prompts, and load models; the cores are for the models.
+            .max_blocking_threads(8)
             .build()?;
         let done = runtime.block_on(self.serve());
         // Whoever still loads a model is not waited for.

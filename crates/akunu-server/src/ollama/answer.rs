@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use akunu::{EncodeOptions, Message};
+use akunu::Message;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -61,7 +61,7 @@ pub(crate) async fn chat(
     }
     let answers = ask(
         &engine,
-        conversation.prompt(&engine)?,
+        conversation.prompt(&engine).await?,
         request.options.wish()?,
     )?;
     respond(&app, answers, shape, request.stream).await
@@ -100,11 +100,7 @@ pub(crate) async fn generate(
         return Ok(axum::Json(shape.loaded()).into_response());
     }
     let prompt = if request.raw {
-        let options = EncodeOptions {
-            add_special: true,
-            parse_special: true,
-        };
-        Prompt::plain(engine.model.tokenizer().encode(&request.prompt, options)?)
+        Prompt::of_text(&engine, request.prompt).await?
     } else {
         let system = request.system.map(|text| Message::new("system", text));
         let question = Message::new("user", request.prompt);
@@ -112,7 +108,7 @@ pub(crate) async fn generate(
             messages: system.into_iter().chain([question]).collect(),
             ..Conversation::default()
         };
-        conversation.prompt(&engine)?
+        conversation.prompt(&engine).await?
     };
     let answers = ask(&engine, prompt, request.options.wish()?)?;
     respond(&app, answers, shape, request.stream).await

@@ -53,7 +53,7 @@ pub(crate) async fn chat(
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
     let n = wish.n;
-    let mut answers = ask(&engine, conversation.prompt(&engine)?, wish)?;
+    let mut answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
     let head = Head::new("chatcmpl-", name);
     if request.stream {
         let with_usage = request.stream_options.unwrap_or_default().include_usage;

@@ -1,6 +1,7 @@
 //! `/v1/completions`: text that goes on, without a chat template.
 
-use akunu::EncodeOptions;
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -43,14 +44,14 @@ pub(crate) async fn completions(
     wish.max_tokens = wish.max_tokens.or(Some(MAX_TOKENS));
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
-    let ids = encode(&engine, &request.prompt)?;
+    let prompt = encode(&engine, request.prompt).await?;
     let echo = if request.echo {
-        engine.model.tokenizer().decode(&ids)
+        engine.model.tokenizer().decode(&prompt.ids)
     } else {
         String::new()
     };
     let n = wish.n;
-    let mut answers = ask(&engine, Prompt::plain(ids), wish)?;
+    let mut answers = ask(&engine, prompt, wish)?;
     let head = Head::new("cmpl-", name);
     if request.stream {
         let writer = Chunks {
@@ -75,32 +76,23 @@ pub(crate) async fn completions(
 }
 
 /// A prompt is text or token ids; a list of one text is one text.
-fn encode(engine: &Engine, prompt: &Value) -> Result<Vec<u32>, ApiError> {
+async fn encode(engine: &Arc<Engine>, prompt: Value) -> Result<Prompt, ApiError> {
     let wrong = |message: &str| Err(ApiError::bad_field("prompt", format!("prompt: {message}")));
+    let mut prompt = prompt;
+    if let Value::Array(list) = &mut prompt
+        && let [Value::String(_) | Value::Array(_)] = list[..]
+    {
+        prompt = list.remove(0);
+    }
     let ids = match prompt {
-        Value::String(text) => {
-            let options = EncodeOptions {
-                add_special: true,
-                parse_special: true,
-            };
-            engine.model.tokenizer().encode(text, options)?
+        Value::String(text) => Prompt::of_text(engine, text).await?.ids,
+        Value::Array(list) if matches!(list.first(), Some(Value::String(_) | Value::Array(_))) => {
+            return wrong("one prompt a request, please; several requests are answered together");
         }
-        Value::Array(list) => match &list[..] {
-            [one @ (Value::String(_) | Value::Array(_))] => return encode(engine, one),
-            [Value::String(_) | Value::Array(_), ..] => {
-                return wrong(
-                    "one prompt a request, please; several requests are answered together",
-                );
-            }
-            ids => {
-                let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
-                match ids.iter().map(id).collect() {
-                    Some(ids) => ids,
-                    None => return wrong("a text or a list of token ids is wanted"),
-                }
-            }
+        prompt => match serde_json::from_value(prompt) {
+            Ok(ids) => ids,
+            Err(_) => return wrong("a text or a list of token ids is wanted"),
         },
-        _ => return wrong("a text or a list of token ids is wanted"),
     };
     let vocab_size = engine.model.config().vocab_size;
     match ids.iter().find(|id| **id >= vocab_size) {
@@ -108,7 +100,7 @@ fn encode(engine: &Engine, prompt: &Value) -> Result<Vec<u32>, ApiError> {
             "token {id} is beyond the vocabulary of {vocab_size}"
         )),
         None if ids.is_empty() => wrong("there is nothing to continue"),
-        None => Ok(ids),
+        None => Ok(Prompt::plain(ids)),
     }
 }
 

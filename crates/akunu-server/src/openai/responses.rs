@@ -82,7 +82,7 @@ pub(crate) async fn responses(
     };
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
-    let mut answers = ask(&engine, conversation.prompt(&engine)?, wish)?;
+    let mut answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
     let head = Head {
         id: new_id("resp_"),
         created: now(),

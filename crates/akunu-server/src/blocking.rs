@@ -1,0 +1,11 @@
+//! Work that takes long enough to be noticed: the thread of HTTP writes the tokens of all clients, and must not wait.
+
+use crate::error::ApiError;
+
+/// Does some work on another thread.
+pub(crate) async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|panicked| Err(ApiError::internal(&panicked)))
+}
