@@ -17,6 +17,7 @@ mod gpu;
 mod header;
 mod instantiate;
 mod kernels;
+mod load;
 mod neon;
 mod parallel;
 mod parity;
@@ -59,6 +60,8 @@ enum Command {
     Header(header::Args),
     /// Run every kernel in the simulator, compile it to PTX, and print the table
     Kernels(kernels::Args),
+    /// Ask a server many things at once, and measure how long each client waits
+    Load(load::Args),
     /// Run the tests of the CPU device on 64-bit ARM, or on an emulator of it
     Neon,
     /// Compare the Rust structs with the header, by a C++ compiler
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),
         Command::Kernels(args) => kernels::run(&args),
+        Command::Load(args) => load::run(&args),
         Command::Neon => neon::run(),
         Command::Parity => parity::run(),
         Command::RandomModel(args) => random_model::run(&args),
