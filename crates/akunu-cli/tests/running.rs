@@ -342,3 +342,60 @@ fn files_that_are_no_models_are_named() {
     assert!(unknown.stderr.contains("llama"), "{}", unknown.stderr);
     assert!(!unknown.stderr.contains("bert"), "{}", unknown.stderr);
 }
+
+/// Fails when the grammar's options do not reach the engine, or when a file is taken for its name.
+#[test]
+fn answers_follow_a_grammar_from_the_command_line() {
+    let schema = r#"{"type": "object", "properties": {"capital": {"type": "string", "maxLength": 9}},
+        "required": ["capital"], "additionalProperties": false}"#;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("schema.json");
+    std::fs::write(&path, schema).unwrap();
+    let path = path.to_str().unwrap();
+    let asked = ["-p", "The capital of France as JSON:", "-n", "40", "--json"];
+    let with = |flags: &[&str]| report(&[&asked[..], flags].concat());
+    let by_text = with(&["--json-schema", schema]);
+    let answer: Value = serde_json::from_str(by_text["text"].as_str().unwrap()).unwrap();
+    assert!(answer["capital"].is_string(), "{by_text}");
+    assert_eq!(by_text["stop"], "grammar");
+    assert_eq!(with(&["--json-schema", path])["ids"], by_text["ids"]);
+    let date = with(&["--regex", "[0-9]{4}"]);
+    assert_eq!(date["text"].as_str().unwrap().len(), 4);
+    let choice = with(&["--choice", "Rome,Paris"]);
+    assert_eq!(choice["text"], "Paris");
+    let lark = with(&["--grammar", "start: \"x\" /[0-9]+/ \"y\""]);
+    assert!(lark["text"].as_str().unwrap().starts_with('x'));
+}
+
+/// Fails when something else than what was asked for is generated, or when nobody is told where the mistake is.
+#[test]
+fn grammars_that_cannot_be_used_are_errors() {
+    let wrong = |flags: &[&str], said: &str| {
+        let run = generate(&[&["-p", "x", "-n", "3"], flags].concat());
+        assert_error(&run, said);
+    };
+    wrong(&["--json-schema", "{\"type\": \"strin\"}"], "strin");
+    wrong(&["--json-schema", "missing.json"], "missing.json");
+    wrong(&["--grammar", "start: other"], "other");
+    wrong(&["--regex", "(a"], "unclosed group");
+    let gemma = asset("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
+    wrong(&["--draft", &gemma], "vocabulary");
+}
+
+/// Fails when guesses change an answer, or when scripts are not told of them.
+#[test]
+fn guesses_change_nothing_and_are_counted() {
+    let asked = [
+        "-p",
+        "one two three four one two three four one two",
+        "-n",
+        "20",
+        "--json",
+    ];
+    let with = |lookup: &str| report(&[&asked[..], &["--lookup", lookup]].concat());
+    let (on, off) = (with("on"), with("off"));
+    assert_eq!(on["ids"], off["ids"]);
+    assert_eq!(with("auto")["ids"], off["ids"]);
+    assert!(on["speculation"]["drafted"].as_u64().unwrap() > 0, "{on}");
+    assert_eq!(off["speculation"]["drafted"], 0);
+}

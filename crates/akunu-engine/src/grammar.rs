@@ -29,7 +29,7 @@ const MAX_PROPERTIES: [usize; 2] = [2000, 5000];
 const MAX_CHOICES: usize = 10_000;
 /// White space between the parts of JSON: enough to be read by people, and an end to it. A small model would otherwise
 /// begin line after line until nothing is left of its context.
-const JSON_SPACE: &str = r"[ \t]{1,8}|\r?\n[ \t]{0,64}";
+const JSON_SPACE: &str = r"[ \t]{1,8}|\r?\n[ \t]{0,24}";
 
 /// Why there is no grammar.
 #[derive(Debug, thiserror::Error)]

@@ -158,3 +158,59 @@ impl TokenizerEnv for Vocabulary {
         self.is_canonical
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use akunu_gguf::GgufFile;
+
+    fn vocabulary(name: &str) -> Vocabulary {
+        let name = format!("ggml-vocab-{name}.gguf");
+        let path = akunu_assets::path("llama-cpp-vocabs", &name);
+        let file = GgufFile::open(path).expect("a vocabulary");
+        let tokenizer = Tokenizer::from_gguf(file.metadata()).expect("a vocabulary");
+        Vocabulary::new(Arc::new(tokenizer))
+    }
+
+    /// Fails when a vocabulary's spelling (bytes, `▁` for spaces, words) is not undone, when a space in front is kept
+    /// that the text does not have, or when a control token has bytes that a text could have.
+    #[test]
+    fn texts_are_forced_byte_for_byte() {
+        let texts = [
+            "{\"a\": [1, 2]}",
+            " größer\n\n\t日本語 🦀",
+            "a",
+            " ",
+            "<|im_end|></s>",
+        ];
+        for name in ["gpt-2", "llama-spm", "qwen2"] {
+            let vocabulary = vocabulary(name);
+            assert!(vocabulary.is_canonical, "{name}");
+            for text in texts {
+                let ids = vocabulary.tokenize_bytes(text.as_bytes());
+                assert_eq!(
+                    vocabulary.bytes_of(&ids),
+                    text.as_bytes(),
+                    "{name}: {text:?}"
+                );
+            }
+            let special = |id: &u32| vocabulary.trie.is_special_token(*id);
+            let ids = vocabulary.tokenize_bytes(b"<|endoftext|></s><s>");
+            assert!(!ids.iter().any(special), "{name}: {ids:?}");
+            let n_tokens = vocabulary.trie.vocab_size() as u32;
+            assert!(
+                (0..n_tokens).any(|id| special(&id)),
+                "{name} has control tokens"
+            );
+        }
+    }
+
+    /// WordPiece drops capitals and spaces: nothing is forced, and masks still know the bytes of each token.
+    #[test]
+    fn words_without_capitals_are_not_forced() {
+        let vocabulary = vocabulary("bert-bge");
+        assert!(!vocabulary.is_canonical);
+        let ids = vocabulary.tokenize_bytes(b" the cat");
+        assert_eq!(vocabulary.bytes_of(&ids), b" the cat");
+    }
+}
