@@ -362,7 +362,8 @@ fn answers_follow_a_grammar_from_the_command_line() {
     let date = with(&["--regex", "[0-9]{4}"]);
     assert_eq!(date["text"].as_str().unwrap().len(), 4);
     let choice = with(&["--choice", "Rome,Paris"]);
-    assert_eq!(choice["text"], "Paris");
+    let choice = choice["text"].as_str().unwrap();
+    assert!(["Rome", "Paris"].contains(&choice), "{choice}");
     let lark = with(&["--grammar", "start: \"x\" /[0-9]+/ \"y\""]);
     assert!(lark["text"].as_str().unwrap().starts_with('x'));
 }
