@@ -19,7 +19,7 @@ use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::new_id;
 use crate::options::Limits;
-use crate::question::{Conversation, Draw, Tool, Wish, ask};
+use crate::question::{Conversation, Draw, Format, Tool, Wish, ask};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{respond, too_slow};
@@ -140,9 +140,20 @@ impl Request {
             Some("tool") => choice["name"].as_str() == Some(&tool.name),
             _ => true,
         };
+        let tools: Vec<Tool> = tools.filter(is_wanted).collect();
+        let must_call = matches!(choice["type"].as_str(), Some("any" | "tool"));
+        if must_call && tools.is_empty() {
+            let message = "tool_choice: there is no such tool";
+            return Err(ApiError::bad_field("tool_choice", message));
+        }
         Ok(Conversation {
             messages: all,
-            tools: tools.filter(is_wanted).collect(),
+            tools,
+            format: if must_call {
+                Format::Call
+            } else {
+                Format::Free
+            },
             ..Conversation::default()
         })
     }

@@ -1,11 +1,12 @@
 //! What all dialects ask for: a prompt, and how its answers are made.
 
+mod format;
 mod messages;
 mod sampling;
 
 use std::sync::Arc;
 
-use akunu::{EncodeOptions, GenerateOptions, RenderOptions};
+use akunu::{EncodeOptions, GenerateOptions, Grammar, RenderOptions};
 use serde_json::{Map, Value};
 
 use crate::answers::Answers;
@@ -14,6 +15,7 @@ use crate::engine::{Engine, Work};
 use crate::error::ApiError;
 use crate::reader::Reader;
 
+pub(crate) use self::format::Format;
 pub(crate) use self::messages::{Tool, normal_message};
 pub(crate) use self::sampling::Draw;
 
@@ -24,6 +26,8 @@ pub(crate) struct Conversation {
     pub tools: Vec<Tool>,
     /// What the template gets to know besides: `enable_thinking`.
     pub variables: Map<String, Value>,
+    /// What the answer must look like.
+    pub format: Format,
 }
 
 /// How answers are made.
@@ -61,6 +65,8 @@ pub(crate) struct Prompt {
     pub stop: Vec<String>,
     /// Whether thoughts and calls are told from text.
     pub is_read: bool,
+    /// What the answer must look like.
+    pub grammar: Option<Grammar>,
 }
 
 impl Prompt {
@@ -83,6 +89,7 @@ impl Prompt {
             thinks: false,
             stop: Vec::new(),
             is_read: false,
+            grammar: None,
         }
     }
 }
@@ -120,9 +127,11 @@ impl Conversation {
             };
         }
         let names = self.tools.iter().map(|tool| tool.name.clone());
+        let thinks = ends_in_thought(engine, &ids);
         Ok(Prompt {
             tools: names.collect(),
-            thinks: ends_in_thought(engine, &ids),
+            grammar: self.format.grammar(model, &self.tools, thinks)?,
+            thinks,
             stop: model.prompt_stops(),
             is_read: true,
             ids,
@@ -153,6 +162,7 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
             sampling,
             stop: stop.clone(),
             ignore_end: wish.ignore_end,
+            grammar: prompt.grammar.clone(),
             ..GenerateOptions::default()
         }
     };

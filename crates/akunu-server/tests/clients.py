@@ -6,14 +6,17 @@ needs the packages openai, anthropic and ollama. `cargo xtask clients` installs 
 """
 
 import base64
+import json
 import struct
 import sys
 import time
 import urllib.request
+from typing import Literal
 
 import anthropic
 import ollama
 import openai
+import pydantic
 
 BASE = sys.argv[1].rstrip("/")
 QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
@@ -89,6 +92,21 @@ def openai_tools():
     answer = gpt.chat.completions.create(model=MODEL, messages=messages, tools=tools, max_tokens=12)
     expect(answer.usage.prompt_tokens > without.usage.prompt_tokens + 20, "the tools are in the prompt")
     expect(answer.choices[0].finish_reason in ("stop", "length", "tool_calls"), answer)
+    forced = gpt.chat.completions.create(model=MODEL, messages=QUESTION, tools=tools, tool_choice="required", max_tokens=200)
+    call = forced.choices[0].message.tool_calls[0]
+    expect(call.function.name == "get_weather" and "city" in json.loads(call.function.arguments), forced)
+    expect(forced.choices[0].finish_reason == "tool_calls", forced)
+
+
+def openai_schema():
+    class City(pydantic.BaseModel):
+        name: Literal["Paris", "Rome"]
+        people: int
+    answer = gpt.chat.completions.parse(model=MODEL, messages=QUESTION, response_format=City, max_tokens=60)
+    expect(isinstance(answer.choices[0].message.parsed, City), answer)
+    free = gpt.chat.completions.create(
+        model=MODEL, messages=QUESTION, response_format={"type": "json_object"}, max_tokens=200, temperature=0)
+    expect(free.choices[0].finish_reason == "length" or isinstance(json.loads(free.choices[0].message.content), dict), free)
 
 
 def openai_embeddings():
@@ -163,6 +181,9 @@ def anthropic_tools():
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "sunny"}]}]
     answer = claude.messages.create(model=MODEL, messages=messages, tools=tools, max_tokens=12)
     expect(answer.stop_reason in ("end_turn", "max_tokens", "tool_use"), answer)
+    forced = claude.messages.create(model=MODEL, messages=QUESTION, tools=tools, max_tokens=200,
+                                    tool_choice={"type": "tool", "name": "get_weather"})
+    expect(forced.stop_reason == "tool_use" and "city" in forced.content[-1].input, forced)
 
 
 def anthropic_errors():
@@ -201,7 +222,7 @@ def ollama_rest():
         raise AssertionError("an unknown model answered")
 
 
-TESTS = [openai_chat, openai_stream, openai_completions, openai_tools, openai_embeddings, openai_responses, openai_errors,
+TESTS = [openai_chat, openai_stream, openai_completions, openai_tools, openai_schema, openai_embeddings, openai_responses, openai_errors,
          openai_cancel, anthropic_chat, anthropic_stream, anthropic_tools, anthropic_errors, ollama_chat, ollama_rest]
 
 failed = 0

@@ -14,7 +14,7 @@ use crate::answers::{Answers, Finish, Happening, Piece, Usage, Whole};
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::{self, ToolField};
-use crate::question::{Conversation, Prompt, ask, normal_message};
+use crate::question::{Conversation, Format, Prompt, ask, normal_message};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{self, Writer};
@@ -29,6 +29,7 @@ pub(crate) struct ChatRequest {
     #[serde(default)]
     options: Options,
     think: Option<bool>,
+    format: Option<Value>,
     #[serde(default = "yes")]
     stream: bool,
 }
@@ -42,7 +43,8 @@ pub(crate) async fn chat(
     let messages = messages.map(|(at, message)| normal_message(message, at));
     let mut conversation = Conversation {
         messages: messages.collect::<Result<_, _>>()?,
-        tools: openai::tools(request.tools, None, &app.options.limits)?,
+        tools: openai::tools(request.tools, None, &app.options.limits)?.0,
+        format: Format::of_ollama(request.format)?,
         variables: Map::new(),
     };
     if let Some(think) = request.think {
@@ -76,6 +78,7 @@ pub(crate) struct GenerateRequest {
     /// Take the prompt as it is, without the chat template.
     #[serde(default)]
     raw: bool,
+    format: Option<Value>,
     #[serde(default)]
     options: Options,
     #[serde(default = "yes")]
@@ -106,6 +109,7 @@ pub(crate) async fn generate(
         let question = Message::new("user", request.prompt);
         let conversation = Conversation {
             messages: system.into_iter().chain([question]).collect(),
+            format: Format::of_ollama(request.format)?,
             ..Conversation::default()
         };
         conversation.prompt(&engine).await?

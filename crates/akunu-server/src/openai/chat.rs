@@ -15,7 +15,7 @@ use super::{ToolField, finish_name, new_id, now, tools, usage};
 use crate::answers::{Happening, Piece, Usage, Whole};
 use crate::body::Both;
 use crate::error::ApiError;
-use crate::question::{Conversation, ask, normal_message};
+use crate::question::{Conversation, Format, ask, normal_message};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{self, Writer, event};
@@ -27,6 +27,7 @@ pub(crate) struct Request {
     #[serde(default)]
     tools: Vec<ToolField>,
     tool_choice: Option<Value>,
+    response_format: Option<Value>,
     #[serde(default)]
     stream: bool,
     #[serde(default)]
@@ -45,9 +46,12 @@ pub(crate) async fn chat(
     let wish = making.wish(&limits)?;
     let messages = request.messages.into_iter().enumerate();
     let messages = messages.map(|(at, message)| normal_message(message, at));
+    let (tools, must_call) = tools(request.tools, request.tool_choice.as_ref(), &limits)?;
+    let format = Format::of_openai("response_format", request.response_format)?;
     let conversation = Conversation {
         messages: messages.collect::<Result<_, _>>()?,
-        tools: tools(request.tools, request.tool_choice.as_ref(), &limits)?,
+        tools,
+        format: if must_call { Format::Call } else { format },
         variables: request.chat_template_kwargs,
     };
     let name = app.models.find(request.model.as_deref())?.name.clone();

@@ -102,12 +102,12 @@ pub(crate) struct Function {
     pub parameters: Value,
 }
 
-/// The tools that may be called: all, none, or the one that must be.
+/// The tools that may be called: all, none, or the one that must be; and whether one must be.
 pub(crate) fn tools(
     given: Vec<ToolField>,
     choice: Option<&Value>,
     limits: &Limits,
-) -> Result<Vec<Tool>, ApiError> {
+) -> Result<(Vec<Tool>, bool), ApiError> {
     if given.len() > limits.tools {
         let message = format!("there are {} tools; at most {}", given.len(), limits.tools);
         return Err(ApiError::bad_field("tools", message));
@@ -124,6 +124,10 @@ pub(crate) fn tools(
         named.and_then(Value::as_str),
     ) {
         (Some("none"), _) => tools.clear(),
+        (Some("required"), _) if tools.is_empty() => {
+            let message = "tool_choice is `required`, and there are no tools";
+            return Err(ApiError::bad_field("tool_choice", message));
+        }
         (Some("auto" | "required"), _) => {}
         (Some(other), _) => {
             let message =
@@ -139,5 +143,6 @@ pub(crate) fn tools(
         }
         (None, None) => {}
     }
-    Ok(tools)
+    let must_call = named.is_some() || choice.and_then(Value::as_str) == Some("required");
+    Ok((tools, must_call))
 }

@@ -14,7 +14,8 @@ use super::{new_id, now};
 use crate::answers::{Finish, Usage, Whole};
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::question::{Conversation, Draw, Tool, Wish, ask};
+use crate::options::Limits;
+use crate::question::{Conversation, Draw, Format, Tool, Wish, ask};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{respond, too_slow};
@@ -29,6 +30,7 @@ pub(crate) struct Request {
     top_p: Option<f32>,
     #[serde(default)]
     tools: Vec<ToolField>,
+    text: Option<Value>,
     previous_response_id: Option<String>,
     #[serde(default)]
     stream: bool,
@@ -49,28 +51,6 @@ pub(crate) async fn responses(
     Json(request): Json<Request>,
 ) -> Result<Response, ApiError> {
     let limits = app.options.limits;
-    if request.previous_response_id.is_some() {
-        let message = "previous_response_id: this server keeps no answers; send the whole conversation as input";
-        return Err(ApiError::bad_field("previous_response_id", message));
-    }
-    if request.tools.len() > limits.tools {
-        let message = format!(
-            "there are {} tools; at most {}",
-            request.tools.len(),
-            limits.tools
-        );
-        return Err(ApiError::bad_field("tools", message));
-    }
-    let tools = request.tools.into_iter().map(|tool| Tool {
-        name: tool.name,
-        description: tool.description,
-        parameters: tool.parameters,
-    });
-    let conversation = Conversation {
-        messages: input::messages(request.instructions, &request.input)?,
-        tools: tools.collect(),
-        ..Conversation::default()
-    };
     let wish = Wish {
         max_tokens: request.max_output_tokens,
         draw: Draw {
@@ -82,13 +62,15 @@ pub(crate) async fn responses(
     };
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
+    let is_stream = request.stream;
+    let conversation = request.conversation(&limits)?;
     let mut answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
     let head = Head {
         id: new_id("resp_"),
         created: now(),
         model: name,
     };
-    if request.stream {
+    if is_stream {
         return Ok(respond(answers, Items::new(head), limits.answering));
     }
     let whole = timeout(limits.answering, answers.whole()).await;
@@ -96,6 +78,35 @@ pub(crate) async fn responses(
     let whole = whole.into_iter().next().unwrap_or_default();
     let body = head.response(items(&whole), whole.finish, Some(&answers.usage));
     Ok(axum::Json(body).into_response())
+}
+
+impl Request {
+    fn conversation(self, limits: &Limits) -> Result<Conversation, ApiError> {
+        if self.previous_response_id.is_some() {
+            let message = "previous_response_id: this server keeps no answers; send the whole conversation as input";
+            return Err(ApiError::bad_field("previous_response_id", message));
+        }
+        if self.tools.len() > limits.tools {
+            let message = format!(
+                "there are {} tools; at most {}",
+                self.tools.len(),
+                limits.tools
+            );
+            return Err(ApiError::bad_field("tools", message));
+        }
+        let tools = self.tools.into_iter().map(|tool| Tool {
+            name: tool.name,
+            description: tool.description,
+            parameters: tool.parameters,
+        });
+        let format = self.text.and_then(|text| text.get("format").cloned());
+        Ok(Conversation {
+            messages: input::messages(self.instructions, &self.input)?,
+            tools: tools.collect(),
+            format: Format::of_openai("text.format", format)?,
+            ..Conversation::default()
+        })
+    }
 }
 
 /// What all events of an answer have in common.

@@ -174,3 +174,49 @@ fn the_page_comes_with_its_policy() {
     );
     assert_eq!(get(server.address, "/page/../Cargo.toml").status, 401);
 }
+
+/// Breaks when an answer does not have the form that was asked for, or when a call that must be made is not.
+#[test]
+fn answers_have_the_form_that_was_asked_for() {
+    let server = serve(|_| {});
+    let schema = json!({
+        "type": "object",
+        "properties": {"city": {"enum": ["Paris", "Rome"]}, "people": {"type": "integer", "maximum": 99}},
+        "required": ["city", "people"],
+        "additionalProperties": false,
+    });
+    let mut asked = question("Tell me about a city.", 60);
+    asked["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"name": "city", "schema": schema}});
+    let body = post(server.address, "/v1/chat/completions", &asked).json();
+    let text = body["choices"][0]["message"]["content"].as_str().unwrap();
+    let city: Value = serde_json::from_str(text).unwrap();
+    assert!(
+        city["people"].is_i64() && city.as_object().unwrap().len() == 2,
+        "{city}"
+    );
+    assert_eq!(body["choices"][0]["finish_reason"], "stop");
+
+    asked["response_format"] =
+        json!({"type": "json_schema", "json_schema": {"schema": {"type": 7}}});
+    let refused = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(refused.status, 400);
+    assert_eq!(refused.json()["error"]["param"], "response_format");
+
+    let parameters = json!({"type": "object", "properties": {"city": {"enum": ["Paris", "Rome"]}}, "required": ["city"],
+                            "additionalProperties": false});
+    let mut asked = question("What is the weather in Rome?", 60);
+    asked["tools"] = json!([{"type": "function", "function": {"name": "get_weather", "parameters": parameters}}]);
+    asked["tool_choice"] = "required".into();
+    asked["stream"] = true.into();
+    let (chunks, _) = post(server.address, "/v1/chat/completions", &asked).events();
+    let call = &chunks[1]["choices"][0]["delta"]["tool_calls"][0];
+    assert_eq!(
+        (&call["index"], &call["function"]["name"]),
+        (&json!(0), &json!("get_weather"))
+    );
+    let arguments: Value =
+        serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
+    assert!(arguments["city"].is_string(), "{arguments}");
+    assert_eq!(chunks[2]["choices"][0]["finish_reason"], "tool_calls");
+}
