@@ -6,7 +6,9 @@
 
 mod program;
 
-use program::{command, smollm2};
+use program::{akunu, assert_error, command, smollm2};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -100,4 +102,56 @@ fn perplexity_ends_at_once() {
     assert_politely(&ended_by("-TERM", &whole), 143);
     let chunks = ["perplexity", "-m", &model, "-f", &text];
     assert_politely(&ended_by("-INT", &chunks), 130);
+}
+
+/// The address that a server prints when it is ready.
+fn address_of(server: &mut Child) -> String {
+    let mut line = String::new();
+    let mut out = BufReader::new(server.stdout.as_mut().unwrap());
+    out.read_line(&mut line).unwrap();
+    let address = line.trim_end().rsplit_once("http://").unwrap().1;
+    address.to_string()
+}
+
+/// Breaks when a server does not answer at the address that it prints, cuts an answer off when it is told to end, or ends
+/// with a code that says that something went wrong.
+#[test]
+fn a_server_answers_what_was_asked_and_ends() {
+    let mut server = begin(&["serve", "-m", &smollm2(), "--port", "0", "--log", "json"]);
+    let address = address_of(&mut server);
+    let body =
+        r#"{"prompt": "My secret is", "max_tokens": 40, "ignore_eos": true, "stream": true}"#;
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v1/completions HTTP/1.1\r\nHost: {address}\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = BufReader::new(stream);
+    answer.read_line(&mut String::new()).unwrap();
+    signal(&server, "-TERM");
+    let mut rest = String::new();
+    answer.read_to_string(&mut rest).unwrap();
+    assert!(rest.contains("data: [DONE]"), "{rest}");
+    let done = server.wait_with_output().unwrap();
+    let log = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(0), "{log}");
+    assert!(log.contains("\"path\":\"/v1/completions\""), "{log}");
+    assert!(!log.contains("secret"), "the log has no prompts: {log}");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let model = smollm2();
+    let refused = akunu(["serve", "-m", &model, "--port", &port]);
+    assert_error(&refused, &format!("cannot listen on 127.0.0.1:{port}"));
+    assert_error(
+        &akunu(["serve", "-m", &model, "--api-key", ""]),
+        "--api-key",
+    );
+    let twice = akunu(["serve", "-m", &model, "-m", &model, "--port", "0"]);
+    assert_error(&twice, "two models are called");
 }

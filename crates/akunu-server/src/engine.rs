@@ -45,7 +45,7 @@ pub(crate) enum What {
 
 /// What the thread is asked for.
 enum Message {
-    Answer(Asked),
+    Answer(Box<Asked>),
     Embed {
         ids: Vec<u32>,
         reply: oneshot::Sender<Result<Vec<f32>, ApiError>>,
@@ -145,7 +145,7 @@ impl Engine {
             return Err(ApiError::bad_field("n", "n must be 1 or more"));
         };
         self.stats.asked(n_choices);
-        self.send(Message::Answer(Asked { first, siblings }))?;
+        self.send(Message::Answer(Box::new(Asked { first, siblings })))?;
         Ok(receiver)
     }
 

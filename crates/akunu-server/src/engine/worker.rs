@@ -79,7 +79,7 @@ impl Worker {
 
     fn take(&mut self, message: Message) {
         match message {
-            Message::Answer(asked) => self.queue.push_back(asked),
+            Message::Answer(asked) => self.queue.push_back(*asked),
             Message::Embed { ids, reply } => {
                 // Whoever has gone does not want it any more.
                 if !reply.is_closed() {

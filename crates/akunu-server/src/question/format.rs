@@ -1,7 +1,7 @@
 //! What an answer must look like, forced by a grammar.
 
 use akunu::{Grammar, Model};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::Tool;
 use crate::error::ApiError;
@@ -87,7 +87,7 @@ impl Format {
 fn any_call(tools: &[Tool]) -> Value {
     let call = |tool: &Tool| {
         let arguments = match &tool.parameters {
-            schema @ Value::Object(_) => schema.clone(),
+            Value::Object(schema) => closed(schema.clone()),
             _ => json!({"type": "object"}),
         };
         json!({
@@ -98,6 +98,15 @@ fn any_call(tools: &[Tool]) -> Value {
         })
     };
     json!({"anyOf": tools.iter().map(call).collect::<Vec<Value>>()})
+}
+
+/// A schema without further properties, unless it speaks of them: a small model that may add some does not come to an end.
+fn closed(mut schema: Map<String, Value>) -> Value {
+    if schema.contains_key("properties") {
+        let further = schema.entry("additionalProperties");
+        further.or_insert(Value::Bool(false));
+    }
+    Value::Object(schema)
 }
 
 #[cfg(test)]
