@@ -407,6 +407,27 @@ struct GEMVKVParams {
 };
 static_assert(sizeof(GEMVKVParams) == 32, "GEMVKVParams is 32 bytes");
 
+// A norm and up to three products of what it gives, with weights (N0, K), (N1, K) and (N2, K) of one format.
+struct NormGemvParams {
+    // Elements of x.
+    uint32_t K;
+    // Outputs of the first weight.
+    uint32_t N0;
+    // Outputs of the second weight; 0 where there is none.
+    uint32_t N1;
+    // Outputs of the third weight; 0 where there is none.
+    uint32_t N2;
+    // Added to the mean square before the root.
+    float eps;
+    // MLX weights: values that share a scale and a bias.
+    uint32_t group_size;
+    // MLX weights: bits of a value. The scales lie behind N * K of them.
+    uint32_t bits;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(NormGemvParams) == 32, "NormGemvParams is 32 bytes");
+
 // A row-major matrix.
 struct MatrixParams {
     // Number of rows.
@@ -915,6 +936,14 @@ static_assert(offsetof(GEMVKVParams, pos) == 16, "GEMVKVParams.pos is at 16");
 static_assert(offsetof(GEMVKVParams, group_size) == 20, "GEMVKVParams.group_size is at 20");
 static_assert(offsetof(GEMVKVParams, weight_bytes) == 24, "GEMVKVParams.weight_bytes is at 24");
 static_assert(offsetof(GEMVKVParams, _pad0) == 28, "GEMVKVParams._pad0 is at 28");
+static_assert(offsetof(NormGemvParams, K) == 0, "NormGemvParams.K is at 0");
+static_assert(offsetof(NormGemvParams, N0) == 4, "NormGemvParams.N0 is at 4");
+static_assert(offsetof(NormGemvParams, N1) == 8, "NormGemvParams.N1 is at 8");
+static_assert(offsetof(NormGemvParams, N2) == 12, "NormGemvParams.N2 is at 12");
+static_assert(offsetof(NormGemvParams, eps) == 16, "NormGemvParams.eps is at 16");
+static_assert(offsetof(NormGemvParams, group_size) == 20, "NormGemvParams.group_size is at 20");
+static_assert(offsetof(NormGemvParams, bits) == 24, "NormGemvParams.bits is at 24");
+static_assert(offsetof(NormGemvParams, _pad0) == 28, "NormGemvParams._pad0 is at 28");
 static_assert(offsetof(MatrixParams, rows) == 0, "MatrixParams.rows is at 0");
 static_assert(offsetof(MatrixParams, cols) == 4, "MatrixParams.cols is at 4");
 static_assert(offsetof(MatrixParams, _pad0) == 8, "MatrixParams._pad0 is at 8");

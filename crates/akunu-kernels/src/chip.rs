@@ -119,6 +119,11 @@ impl ChipConfig {
         })
     }
 
+    /// Whether it is one of NVIDIA's.
+    pub fn is_nvidia(&self) -> bool {
+        matches!(self.family, GpuFamily::Nvidia(_))
+    }
+
     /// The least seconds in which the memory delivers `bytes`.
     pub fn seconds_for(&self, bytes: u64) -> f64 {
         bytes as f64 / self.bytes_per_second as f64

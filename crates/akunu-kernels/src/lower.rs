@@ -8,6 +8,7 @@
 
 mod attention;
 mod choice;
+mod normed;
 mod product;
 
 use std::mem::offset_of;
@@ -73,6 +74,10 @@ impl<'a> Lowering<'a> {
     fn run(mut self) -> Vec<KernelCall> {
         let mut ops = self.program.ops.as_slice();
         while let Some((op, rest)) = ops.split_first() {
+            if let Some(n_ops) = self.normed_products(ops) {
+                ops = &ops[n_ops..];
+                continue;
+            }
             let fused = self.gated_product(op, rest.first());
             if !fused {
                 self.op(op);

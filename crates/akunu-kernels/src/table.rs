@@ -90,6 +90,7 @@ kernel_table! {
     grid {
         Gemv => matmul::gemv::row,
         GemvWide => matmul::gemv_wide::row,
+        GemvSplit => matmul::gemv_split::row,
         GemvBatched => matmul::gemv_batched::row,
         GemvSilu => matmul::gemv_gated::silu_row,
         GemvGelu => matmul::gemv_gated::gelu_row,
@@ -99,6 +100,7 @@ kernel_table! {
         Dequant => convert::dequant::row,
         GemvHeadRmsNorm => fused::gemv_head_rmsnorm::row,
         GemvKvWrite => fused::gemv_kv_write::row,
+        NormGemv => fused::norm_gemv::row,
     }
 }
 

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use akunu_kernels::case::Rng;
+use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::{RowField, Slice};
 use akunu_kernels::program::{
@@ -369,6 +370,48 @@ fn a_gpu_chooses_by_the_number_of_rows() {
         let expected = step_of(product, attention, &[SiluGate, product], logits);
         assert_eq!(kernels(&model.gpu(room)), expected, "{room:?}");
     }
+}
+
+/// A GPU that waits for launches gets a norm and the products that read it as one kernel, but not where something else
+/// reads the norm too, where the formats differ, or where there are several rows.
+#[test]
+fn nvidia_gets_a_norm_and_its_products_as_one() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let chip = ChipConfig {
+        family: GpuFamily::Nvidia(90),
+        ..ChipConfig::m1()
+    };
+    let lowered = |ops: &[Op], room| kernels(&lower::gpu(&model.program(ops, room), &chip));
+    let split = GemvSplit(F32);
+    let apart = step_of(split, &[FlashAttentionDecode], &[SiluGate, split], split);
+    let together: Vec<KernelId> = [&apart[..1], &[NormGemv(F32)], &apart[5..]].concat();
+    assert_eq!(lowered(&model.ops, [1, 0, 1]), together);
+    assert_eq!(lowered(&model.ops, [2, 0, 1])[1], RmsNorm);
+
+    let is_fused = |change: fn(&mut Vec<Op>)| {
+        let mut ops = model.ops.clone();
+        change(&mut ops);
+        lowered(&ops, [1, 0, 1]).contains(&NormGemv(F32))
+    };
+    assert!(is_fused(|_| {}));
+    assert!(!is_fused(|ops| {
+        let Op::Norm { to, .. } = ops[1] else {
+            panic!("{:?}", ops[1])
+        };
+        let Op::Gate { gate, .. } = &mut ops[11] else {
+            panic!("{:?}", ops[11])
+        };
+        *gate = to;
+        // Nothing overwrites it before.
+        ops.remove(7);
+    }));
+    assert!(!is_fused(|ops| {
+        let Op::Product { weight, .. } = &mut ops[3] else {
+            panic!("{:?}", ops[3])
+        };
+        weight.dtype = DType::F16;
+    }));
 }
 
 /// Which rows each kernel works on.

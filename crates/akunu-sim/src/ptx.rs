@@ -39,7 +39,7 @@ const FLAGS: [&str; 23] = [
     "-mllvm",
     "-inline-threshold=100000",
     "-D__METAL_VERSION__=310",
-    "-ffp-contract=off",
+    "-ffp-contract=fast",
     "-fno-lax-vector-conversions",
     "-fno-exceptions",
     "-fno-rtti",

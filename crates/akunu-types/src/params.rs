@@ -23,7 +23,7 @@ pub use conv::Conv1DParams;
 pub use elementwise::{ElementwiseParams, HeadRearrangeParams, MatrixParams, QKVSplitParams};
 pub use embedding::{EmbeddingParams, PosEmbedParams};
 pub use kv_cache::{KVCacheWriteParams, KVShiftParams};
-pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams};
+pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams, NormGemvParams};
 pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
@@ -54,6 +54,7 @@ pub const ALL: &[StructLayout] = &[
     MLXParams::LAYOUT,
     Conv1DParams::LAYOUT,
     GEMVKVParams::LAYOUT,
+    NormGemvParams::LAYOUT,
     MatrixParams::LAYOUT,
     HeadRearrangeParams::LAYOUT,
     QKVSplitParams::LAYOUT,
@@ -95,6 +96,7 @@ mod tests {
             ("MLXParams", 48),
             ("Conv1DParams", 32),
             ("GEMVKVParams", 32),
+            ("NormGemvParams", 32),
         ];
         for expected in reference {
             assert!(

@@ -72,6 +72,14 @@ inline uint4 byte_fields(uint bytes, uint shift, uint mask) {
     return uint4(bytes >> shift, bytes >> (shift + 8), bytes >> (shift + 16), bytes >> (shift + 24)) & mask;
 }
 
+// 1 + q / 16 for the low nibble q of each byte: the nibbles are the first bits of the fractions of floats, so that
+// nothing is converted.
+inline float4 one_and_sixteenths(uint bytes) {
+    const uint high = ((bytes << 3) & 0x78787878u) | 0x80808080u;
+    const uint4 bits = uint4(high << 16, high << 8, high, high >> 8);
+    return as_type<float4>((bits & 0x00ff0000u) | 0x3f000000u);
+}
+
 // The four lowest bits, one each.
 inline uint4 four_bits(uint bits) { return uint4(bits, bits >> 1, bits >> 2, bits >> 3) & 1u; }
 

@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use akunu_types::params::{GEMMParams, MLXParams, MatrixParams};
 
 use super::Lowering;
+use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::matmul::select::product_kernel;
 use crate::pipeline::PipelineKey;
@@ -26,7 +27,7 @@ impl Lowering<'_> {
         let n_rows = self.program.room.of(rows.count());
         let kernel = match self.chip {
             None => KernelId::Gemv(weight.dtype),
-            Some(_) => product_kernel(weight.dtype, n_rows, weight.rows),
+            Some(chip) => product_kernel(weight.dtype, (n_rows, weight.rows), x.offset, chip),
         };
         let bindings = vec![x, weight.place, to];
         self.push_product(kernel, rows.count(), weight, bindings, (add, label));
@@ -56,7 +57,9 @@ impl Lowering<'_> {
         else {
             return false;
         };
-        if x != activated || self.program.room.rows() != 1 {
+        // A GPU that splits K would compute the activation once for every few outputs, with all of its SIMD groups.
+        let splits = self.chip.is_some_and(ChipConfig::is_nvidia);
+        if x != activated || self.program.room.rows() != 1 || splits {
             return false;
         }
         let kernel = match activation {
@@ -118,7 +121,7 @@ pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {
         N: weight.rows,
         K: weight.cols,
         group_size: weight.group_size,
-        bits: (8 * weight.dtype.block_bytes() / weight.dtype.block_len()) as u32,
+        bits: bits(weight),
         weight_bytes: packed.unwrap_or(0) as u32,
         lda: weight.cols,
         ldc: weight.rows,
@@ -126,6 +129,11 @@ pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {
         beta,
         ..Default::default()
     }
+}
+
+/// MLX: bits of a value.
+pub(super) fn bits(weight: &Matrix) -> u32 {
+    (8 * weight.dtype.block_bytes() / weight.dtype.block_len()) as u32
 }
 
 pub(super) fn group_size(weight: &Matrix) -> Constants {

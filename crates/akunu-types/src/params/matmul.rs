@@ -84,6 +84,28 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// A norm and up to three products of what it gives, with weights (N0, K), (N1, K) and (N2, K) of one format.
+    pub struct NormGemvParams = "NormGemvParams", size = 32 {
+        /// Elements of x.
+        0 => K: u32,
+        /// Outputs of the first weight.
+        4 => N0: u32,
+        /// Outputs of the second weight; 0 where there is none.
+        8 => N1: u32,
+        /// Outputs of the third weight; 0 where there is none.
+        12 => N2: u32,
+        /// Added to the mean square before the root.
+        16 => eps: f32,
+        /// MLX weights: values that share a scale and a bias.
+        20 => group_size: u32,
+        /// MLX weights: bits of a value. The scales lie behind N * K of them.
+        24 => bits: u32,
+        /// Unused, zero.
+        28 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// Gemv that writes its output straight into the head-major KV cache.
     ///
     /// Row r goes to `cache[((r / head_dim) * max_seq_len + pos % max_seq_len) * head_dim + r % head_dim]`.

@@ -5,14 +5,18 @@
 //! | rows of x | kernel | because |
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
+//! | 1, NVIDIA | `gemv_split` | a GPU with 64 SIMD groups a multiprocessor waits for memory while each has four outputs |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
 //!
-//! The limits follow from the bytes each kernel moves; they are to be measured on a Mac.
+//! The limits follow from the bytes each kernel moves; they are to be measured on a Mac. `gemv_split` was measured on an
+//! H200 (docs/nvidia.md).
 
 use akunu_types::DType;
 
+use super::gemv_split::X_ALIGNMENT;
+use crate::chip::ChipConfig;
 use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
@@ -22,9 +26,10 @@ const BATCHED_M: u32 = 4;
 /// Most rows for `simd_gemm_small`: one tile.
 const SMALL_M: u32 = 8;
 
-/// The kernel for `m` rows and `n` outputs with weights of a format.
-pub fn product_kernel(dtype: DType, m: u32, n: u32) -> KernelId {
+/// The kernel for `m` rows and `n` outputs with weights of a format. `x` is where its rows begin, in bytes.
+pub fn product_kernel(dtype: DType, (m, n): (u32, u32), x: usize, chip: &ChipConfig) -> KernelId {
     match m {
+        0..=1 if chip.is_nvidia() && x.is_multiple_of(X_ALIGNMENT) => KernelId::GemvSplit(dtype),
         0..=1 if n < WIDE_N => KernelId::Gemv(dtype),
         0..=1 => KernelId::GemvWide(dtype),
         2..=BATCHED_M => KernelId::GemvBatched(dtype),
@@ -36,6 +41,7 @@ pub fn product_kernel(dtype: DType, m: u32, n: u32) -> KernelId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::GpuFamily;
 
     #[test]
     fn each_shape_has_its_kernel() {
@@ -52,7 +58,20 @@ mod tests {
             ((512, 576), KernelId::SimdGemm(d)),
         ];
         for ((m, n), kernel) in table {
-            assert_eq!(product_kernel(d, m, n), kernel, "m {m}, n {n}");
+            let m1 = ChipConfig::m1();
+            assert_eq!(product_kernel(d, (m, n), 0, &m1), kernel, "m {m}, n {n}");
+            let nvidia = ChipConfig {
+                family: GpuFamily::Nvidia(90),
+                ..m1
+            };
+            let chosen = |x| product_kernel(d, (m, n), x, &nvidia);
+            let split = if m == 1 {
+                KernelId::GemvSplit(d)
+            } else {
+                kernel
+            };
+            assert_eq!(chosen(32), split, "m {m}, n {n}");
+            assert_eq!(chosen(20), kernel, "its vector loads need 16 bytes");
         }
     }
 }

@@ -1,0 +1,171 @@
+//! `norm_gemv_<format>`: `y_i[n] = 1 / sqrt(mean(x²) + eps) * Σ_k weight_i[n][k] * gain[k] * x[k]`, for up to three weights.
+//!
+//! A norm and the products that read it: queries, keys and values, or a gate and what it lets through. A threadgroup
+//! computes four outputs of one weight, as in [`gemv_split`](crate::kernel::matmul::gemv_split); the squares of x are
+//! summed beside the products. x and gain begin at multiples of 16 bytes, and K is a multiple of 4.
+
+use akunu_types::params::NormGemvParams;
+use akunu_types::{DType, SharedStruct};
+
+use crate::case::{Case, Rng};
+use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::constant::{Constant, Constants};
+use crate::cost::Work;
+use crate::extent::bytes;
+use crate::kernel::matmul::gemv_split::{ROWS, simd_groups};
+use crate::kernel::matmul::product::Product;
+use crate::kernel::norm::rmsnorm::rmsnorm;
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::twin::Twin;
+use crate::weight::{Matrix, mlx_params};
+
+const BINDINGS: &[Binding] = &[
+    read(0, "x", Element::F32),
+    read(1, "gain", Element::F32),
+    read(2, "weight_0", Element::Weight),
+    read(3, "weight_1", Element::Weight),
+    read(4, "weight_2", Element::Weight),
+    write(5, "y_0", Element::F32),
+    write(6, "y_1", Element::F32),
+    write(7, "y_2", Element::F32),
+];
+
+/// The row of the kernel table.
+pub fn row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("norm_gemv_", ""),
+        dtype: Some(dtype),
+        family: Family::Fused,
+        source: "norm_gemv",
+        bindings: BINDINGS,
+        params_index: 8,
+        params: NormGemvParams::LAYOUT,
+        constants: if dtype.is_mlx() {
+            &[Constant::GroupSize]
+        } else {
+            &[]
+        },
+        launch,
+        required,
+        work,
+        twin,
+        cases,
+    }
+}
+
+fn outputs(p: &NormGemvParams) -> [u32; 3] {
+    [p.N0, p.N1, p.N2]
+}
+
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    let p: NormGemvParams = args.params();
+    let groups = outputs(&p).iter().map(|n| n.div_ceil(ROWS)).sum();
+    let threads = simd_groups(p.K, groups, chip) * SIMD_WIDTH;
+    Launch::new([groups, 1, 1], [threads, 1, 1])
+}
+
+/// The weights, of which those without rows are not there.
+fn matrices(args: &Args) -> [Matrix; 3] {
+    let p: NormGemvParams = args.params();
+    outputs(&p).map(|n| {
+        let scales_at = n.saturating_mul(p.K / 8 * p.bits);
+        Matrix::of(args, n, p.K, (p.group_size, scales_at))
+    })
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: NormGemvParams = args.params();
+    let vector = bytes::<f32>(&[p.K]);
+    let weights = matrices(args).map(|matrix| match matrix.rows {
+        0 => 0,
+        _ => matrix.bytes(),
+    });
+    let ys = outputs(&p).map(|n| bytes::<f32>(&[n]));
+    [&[vector, vector], &weights[..], &ys[..]].concat()
+}
+
+fn work(args: &Args, once: Work) -> Work {
+    let flops = matrices(args).map(|matrix| Product::single(matrix).flops());
+    once.with_flops(flops.iter().sum())
+}
+
+fn twin(t: &mut Twin) {
+    let p: NormGemvParams = t.params();
+    let matrices = matrices(&t.args());
+    let (x, gain) = (t.read::<f32>(0), t.read::<f32>(1));
+    let mut normed = vec![0.0; x.len()];
+    rmsnorm(x, gain, p.eps, &mut normed);
+    for (at, matrix) in (0u8..).zip(matrices).filter(|(_, it)| it.rows > 0) {
+        let weight = t.read::<u8>(2 + at);
+        Product::single(matrix).compute(&normed, weight, t.write::<f32>(5 + at));
+    }
+}
+
+/// (outputs of each weight, K): less and more than a threadgroup's, none of the last, K with a tail and of several
+/// shares.
+const SHAPES: [([u32; 3], u32); 4] = [
+    ([1, 5, 3], 4),
+    ([9, 2, 0], 300),
+    ([4, 4, 4], 576),
+    ([6, 1, 7], 2312),
+];
+
+fn cases(dtype: Option<DType>) -> Vec<Case> {
+    let each = dtype.into_iter().flat_map(|dtype| {
+        let groups = [32, 64, 128, 64];
+        SHAPES.into_iter().zip(groups).map(move |s| (dtype, s))
+    });
+    each.map(|(dtype, (shape, group_size))| case(dtype, shape, group_size))
+        .collect()
+}
+
+/// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
+/// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
+fn case(dtype: DType, (outputs, k): ([u32; 3], u32), group: u32) -> Case {
+    let block = if dtype.is_mlx() {
+        group
+    } else {
+        dtype.block_len() as u32
+    };
+    let k = k.next_multiple_of(block);
+    let [n0, n1, n2] = outputs;
+    let bits = if dtype.is_mlx() {
+        mlx_params(dtype, 1, k, group).bits
+    } else {
+        0
+    };
+    let params = NormGemvParams {
+        K: k,
+        N0: n0,
+        N1: n1,
+        N2: n2,
+        eps: 1e-5,
+        group_size: group,
+        bits,
+        ..Default::default()
+    };
+    let label = format!("outputs {n0} + {n1} + {n2}, K {k}");
+    let mut case = Case::new(label, &params, 1e-9);
+    if dtype.is_mlx() && k == 2 * group {
+        case = case.constants(Constants::none().with_u32(Constant::GroupSize, group));
+    }
+    let weights = matrices(&Args {
+        dtype: Some(dtype),
+        params: case.params.as_bytes(),
+        constants: &case.constants,
+    });
+    let mut rng = Rng::new(u64::from(n0 + n1 + k));
+    case = case
+        .bind(&rng.floats(k as usize, 3.0))
+        .bind(&rng.floats(k as usize, 1.0));
+    for weight in &weights {
+        case = case.bind(&match weight.rows {
+            0 => Vec::new(),
+            _ => weight.random(&mut rng),
+        });
+    }
+    for n in outputs {
+        case = case.bind(&vec![f32::NAN; n as usize]);
+    }
+    case
+}

@@ -1,0 +1,150 @@
+//! A norm and the products that read it as one kernel, for a single row on a GPU that waits for launches.
+
+use akunu_types::params::NormGemvParams;
+
+use super::Lowering;
+use super::product::{bits, group_size};
+use crate::chip::ChipConfig;
+use crate::constant::Constants;
+use crate::kernel::matmul::gemv_split::X_ALIGNMENT;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, Slice};
+use crate::program::{Matrix, Op, Rows};
+use crate::table::KernelId;
+
+/// Most weights of one kernel.
+const MAX_PRODUCTS: usize = 3;
+
+/// A product of the normalised row.
+struct Normed<'a> {
+    weight: &'a Matrix,
+    to: Slice,
+    bias: Option<Slice>,
+    label: &'static str,
+}
+
+impl Lowering<'_> {
+    /// Lowers a norm and the two or three products after it, if they are all that reads it; how many operations.
+    pub(super) fn normed_products(&mut self, ops: &[Op]) -> Option<usize> {
+        let &Op::Norm {
+            rows: Rows::All,
+            x,
+            weight: gain,
+            to: normed,
+            dim,
+            eps,
+        } = ops.first()?
+        else {
+            return None;
+        };
+        let suits = self.chip.is_some_and(ChipConfig::is_nvidia) && self.program.room.rows() == 1;
+        let is_aligned = |slice: Slice| slice.offset.is_multiple_of(X_ALIGNMENT);
+        if !suits || !is_aligned(x) || !is_aligned(gain) || !dim.is_multiple_of(4) {
+            return None;
+        }
+        let products: Vec<Normed> = ops[1..]
+            .iter()
+            .map_while(|op| product_of(op, normed))
+            .collect();
+        let first = products.first()?.weight;
+        let is_alike = |product: &Normed| {
+            let weight = product.weight;
+            (weight.dtype, weight.cols, weight.group_size) == (first.dtype, dim, first.group_size)
+        };
+        let n_ops = 1 + products.len();
+        if !(2..=MAX_PRODUCTS).contains(&products.len())
+            || !products.iter().all(is_alike)
+            || !is_overwritten(&ops[n_ops..], normed)
+        {
+            return None;
+        }
+        self.push_normed([x, gain], &products, eps);
+        for product in products {
+            if let Some(bias) = product.bias {
+                self.bias(Rows::All, product.to, bias, product.weight.rows);
+            }
+        }
+        Some(n_ops)
+    }
+
+    fn push_normed(&mut self, [x, gain]: [Slice; 2], products: &[Normed], eps: f32) {
+        // A weight that is not there has no rows: what is bound in its place is not touched.
+        let product = |at: usize| products.get(at).unwrap_or(&products[0]);
+        let n_rows = |at: usize| products.get(at).map_or(0, |product| product.weight.rows);
+        let weight = products[0].weight;
+        let params = NormGemvParams {
+            K: weight.cols,
+            N0: n_rows(0),
+            N1: n_rows(1),
+            N2: n_rows(2),
+            eps,
+            group_size: weight.group_size,
+            bits: if weight.dtype.is_mlx() {
+                bits(weight)
+            } else {
+                0
+            },
+            ..Default::default()
+        };
+        let mut bindings = vec![x, gain];
+        bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
+        bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));
+        let constants = if weight.dtype.is_mlx() {
+            group_size(weight)
+        } else {
+            Constants::none()
+        };
+        let kernel = KernelId::NormGemv(weight.dtype);
+        let key = PipelineKey { kernel, constants };
+        self.push(KernelCall::new(key, &params, bindings, products[0].label));
+    }
+}
+
+/// The product that `op` is, if it is one of this vector and overwrites its result.
+fn product_of(op: &Op, normed: Slice) -> Option<Normed<'_>> {
+    match op {
+        Op::Product {
+            rows: Rows::All,
+            weight,
+            x,
+            to,
+            add: false,
+            bias,
+            label,
+        } if *x == normed => Some(Normed {
+            weight,
+            to: *to,
+            bias: *bias,
+            label,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a later norm or product overwrites `slice` before anything reads it. Only operations that are known not to read
+/// it are passed over.
+fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
+    let all = (Rows::All, slice);
+    for op in ops {
+        let reads = match *op {
+            Op::Norm { rows, x, to, .. } if x != slice && (rows, to) == all => return true,
+            Op::Product {
+                rows,
+                x,
+                to,
+                add: false,
+                ..
+            } if x != slice && (rows, to) == all => return true,
+            Op::Norm { x, .. } | Op::AddNorm { x, .. } | Op::Product { x, .. } => x == slice,
+            Op::Gate { gate, up, .. } => gate == slice || up == slice,
+            Op::RopeStore { q, k, v, .. } => [q, k, v].contains(&slice),
+            Op::Attend { q, .. } => q == slice,
+            Op::Gather { from, .. } => from == slice,
+            _ => true,
+        };
+        if reads {
+            return false;
+        }
+    }
+    false
+}
