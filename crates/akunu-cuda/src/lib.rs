@@ -1,7 +1,7 @@
 //! The NVIDIA device.
 //!
 //! It is the device of a GPU ([`GpuDevice`]) over CUDA's driver interface. The driver is looked for when the program
-//! runs: the same binary starts on a machine without one, and [`gpus`] says what is missing.
+//! runs: the same binary starts on a machine without one, and [`gpus()`] says what is missing.
 //!
 //! The kernels are the `.metal` files, compiled to PTX ([`PtxSources`]). A pipeline is one kernel of a file with its
 //! function constants written into the text, which the driver's compiler then folds. The next token of some sequences is a

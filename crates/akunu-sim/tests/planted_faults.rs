@@ -45,8 +45,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a wrong nibble order",
         file: "include/format/q4.h",
-        right: "const uint shift = 4 * (r / 2);",
-        wrong: "const uint shift = 4 - 4 * (r / 2);",
+        right: ">> (4 * (r / 2))",
+        wrong: ">> (4 - 4 * (r / 2))",
         kernel: "gemv_q4_0",
     },
     Fault {
@@ -129,8 +129,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a forgotten offset",
         file: "include/format/q4.h",
-        right: "-8.0f * d",
-        wrong: "-7.0f * d",
+        right: "-24.0f * d",
+        wrong: "-23.0f * d",
         kernel: "dequant_q4_0_f16",
     },
     Fault {
