@@ -309,8 +309,8 @@ struct TemperatureScaleParams {
 };
 static_assert(sizeof(TemperatureScaleParams) == 16, "TemperatureScaleParams is 16 bytes");
 
-// For each token that came before: a positive logit is divided by the penalty, a negative one multiplied.
-struct RepetitionPenaltyParams {
+// Adds each row's biases to its logits and penalises what came before, by the rule of its sequence.
+struct PenaltiesParams {
     // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
     uint32_t n_rows;
     // Logits of a row; an id beyond it is passed over.
@@ -321,14 +321,14 @@ struct RepetitionPenaltyParams {
     uint32_t n_sequences;
     // Rows of the row table.
     uint32_t row_capacity;
+    // Biases of a sequence that there is room for.
+    uint32_t bias_stride;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
-static_assert(sizeof(RepetitionPenaltyParams) == 32, "RepetitionPenaltyParams is 32 bytes");
+static_assert(sizeof(PenaltiesParams) == 32, "PenaltiesParams is 32 bytes");
 
 // Matrix product with MLX-quantised weights, their embedding lookup and their dequantisation.
 //
@@ -514,33 +514,12 @@ struct ArgmaxParams {
 };
 static_assert(sizeof(ArgmaxParams) == 32, "ArgmaxParams is 32 bytes");
 
-// The k largest values of each part of each row, in descending order.
-struct TopKParams {
-    // Number of rows of values.
-    uint32_t n_rows;
-    // Values of a row.
-    uint32_t count;
-    // How many to keep of each part, at most 256.
-    uint32_t k;
-    // Values of a part, at most 8192; the last part may have fewer.
-    uint32_t part;
-    // 1: value i stands for token `ids[i]`; 0: for token i.
-    uint32_t indexed;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
-};
-static_assert(sizeof(TopKParams) == 32, "TopKParams is 32 bytes");
-
-// Random choice among the k best tokens of each row, by the rule of its sequence.
-struct GumbelTopKParams {
+// Draws the next token of each row, by the rule of its sequence.
+struct DrawParams {
     // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
     uint32_t n_rows;
-    // Candidates of a row, at most 256.
-    uint32_t k;
+    // Logits of a row.
+    uint32_t vocab_size;
     // Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
     uint32_t history_stride;
     // Sequences of the history and of the rules.
@@ -554,7 +533,28 @@ struct GumbelTopKParams {
     // Unused, zero.
     uint32_t _pad2;
 };
-static_assert(sizeof(GumbelTopKParams) == 32, "GumbelTopKParams is 32 bytes");
+static_assert(sizeof(DrawParams) == 32, "DrawParams is 32 bytes");
+
+// Records the log probability of each row's token and those of its best tokens.
+struct TokenScoresParams {
+    // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+    uint32_t n_rows;
+    // Logits of a row.
+    uint32_t vocab_size;
+    // Sequences of the rules.
+    uint32_t n_sequences;
+    // Rows of the row table.
+    uint32_t row_capacity;
+    // Rows of one step in the record.
+    uint32_t record_stride;
+    // Steps that the record has room for; after the last it begins again.
+    uint32_t max_steps;
+    // Best tokens of a row that the record has room for.
+    uint32_t max_best;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(TokenScoresParams) == 32, "TokenScoresParams is 32 bytes");
 
 // Forbids the listed tokens.
 struct TokenSuppressParams {
@@ -607,7 +607,8 @@ struct Row {
     uint32_t length;
     // Tokens that were chosen for it since it was written; where its next one is recorded.
     uint32_t step;
-    // [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing.
+    // [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing. With
+    // [`Row::ALONE`] an active row is computed as if no other of its sequence were there.
     uint32_t flags;
     // The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
     uint32_t tree_first;
@@ -616,34 +617,68 @@ struct Row {
 };
 static_assert(sizeof(Row) == 32, "Row is 32 bytes");
 
-// How the tokens of one sequence are chosen.
+// How the tokens of one sequence are chosen. All zero but the temperature and the two penalties that are
+// factors: nothing is cut and nothing is penalised.
 struct SamplingRule {
-    // `1 / temperature`, applied after the candidates are thinned out.
-    float inv_temperature;
-    // The best tokens are kept until their probabilities sum to this; 1 keeps all.
-    float top_p;
-    // A token is kept if it is at least this share as probable as the best one; 0 keeps all.
-    float min_p;
-    // Above 1 discourages tokens that came before; 1 does nothing.
-    float penalty;
-    // How many of the best tokens are candidates; 0 for as many as a launch keeps.
-    uint32_t top_k;
-    // How many of the last tokens are penalised; 0 for all.
-    uint32_t penalty_window;
+    // What logits are divided by before the draw; 0 takes the best token, and nothing is cut or drawn.
+    float temperature;
+    // How far the temperature moves up and down with the entropy; 0: not at all.
+    float dynamic_range;
+    // How the entropy, as a share of the largest possible, is bent: its power.
+    float dynamic_exponent;
     // Low word of the seed.
     uint32_t seed_lo;
     // High word of the seed.
     uint32_t seed_hi;
-    // 1: the best candidate is taken, and nothing is drawn.
-    uint32_t is_greedy;
+    // Tokens are kept whose logit is at most this many standard deviations below the best one; 0 keeps all.
+    float n_sigma;
+    // As many of the best tokens are kept; 0 keeps all.
+    uint32_t top_k;
+    // Tokens whose surprise is nearest to the expected one are kept until their probabilities sum to this; 0 and 1
+    // keep all.
+    float typical_p;
+    // The best tokens are kept until their probabilities sum to this; 0 and 1 keep all.
+    float top_p;
+    // A token is kept if it is at least this share as probable as the best one; 0 keeps all.
+    float min_p;
+    // How often all tokens that are probable enough are left out but the least probable of them; 0: never.
+    float xtc_probability;
+    // What is probable enough for that; above 0.5 it cannot happen.
+    float xtc_threshold;
+    // The surprise in bits that mirostat aims at, instead of all cuts; 0: no mirostat.
+    float mirostat_tau;
+    // How fast mirostat corrects itself.
+    float mirostat_eta;
+    // A positive logit of a token that came before is divided by this, a negative one multiplied; 1 does nothing.
+    float repetition;
+    // Subtracted from the logit of a token for each time that it came before.
+    float frequency;
+    // Subtracted once from the logit of a token that came before.
+    float presence;
+    // How many of the last tokens those three look at; 0 for all.
+    uint32_t penalty_window;
+    // What a token is penalised by that would make a repeated run of `dry_allowed` tokens longer; 0: nothing.
+    float dry_multiplier;
+    // The factor for each token that the repeated run is longer.
+    float dry_base;
+    // A repeated run of this many tokens, at least 1, begins to cost.
+    uint32_t dry_allowed;
+    // How many of the last tokens are looked at for repeated runs; 0 for all.
+    uint32_t dry_window;
+    // Tokens in the list of biases.
+    uint32_t n_biases;
+    // 0: log probabilities are not asked for; n + 1: those of the chosen token and of the n best.
+    uint32_t n_scores;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
     // Unused, zero.
     uint32_t _pad2;
+    // Unused, zero.
+    uint32_t _pad3;
 };
-static_assert(sizeof(SamplingRule) == 48, "SamplingRule is 48 bytes");
+static_assert(sizeof(SamplingRule) == 112, "SamplingRule is 112 bytes");
 
 // Records the token of each active row and moves the row on by one.
 struct AdvanceRowsParams {
@@ -900,14 +935,14 @@ static_assert(offsetof(TemperatureScaleParams, inv_temperature) == 0, "Temperatu
 static_assert(offsetof(TemperatureScaleParams, count) == 4, "TemperatureScaleParams.count is at 4");
 static_assert(offsetof(TemperatureScaleParams, _pad0) == 8, "TemperatureScaleParams._pad0 is at 8");
 static_assert(offsetof(TemperatureScaleParams, _pad1) == 12, "TemperatureScaleParams._pad1 is at 12");
-static_assert(offsetof(RepetitionPenaltyParams, n_rows) == 0, "RepetitionPenaltyParams.n_rows is at 0");
-static_assert(offsetof(RepetitionPenaltyParams, vocab_size) == 4, "RepetitionPenaltyParams.vocab_size is at 4");
-static_assert(offsetof(RepetitionPenaltyParams, history_stride) == 8, "RepetitionPenaltyParams.history_stride is at 8");
-static_assert(offsetof(RepetitionPenaltyParams, n_sequences) == 12, "RepetitionPenaltyParams.n_sequences is at 12");
-static_assert(offsetof(RepetitionPenaltyParams, row_capacity) == 16, "RepetitionPenaltyParams.row_capacity is at 16");
-static_assert(offsetof(RepetitionPenaltyParams, _pad0) == 20, "RepetitionPenaltyParams._pad0 is at 20");
-static_assert(offsetof(RepetitionPenaltyParams, _pad1) == 24, "RepetitionPenaltyParams._pad1 is at 24");
-static_assert(offsetof(RepetitionPenaltyParams, _pad2) == 28, "RepetitionPenaltyParams._pad2 is at 28");
+static_assert(offsetof(PenaltiesParams, n_rows) == 0, "PenaltiesParams.n_rows is at 0");
+static_assert(offsetof(PenaltiesParams, vocab_size) == 4, "PenaltiesParams.vocab_size is at 4");
+static_assert(offsetof(PenaltiesParams, history_stride) == 8, "PenaltiesParams.history_stride is at 8");
+static_assert(offsetof(PenaltiesParams, n_sequences) == 12, "PenaltiesParams.n_sequences is at 12");
+static_assert(offsetof(PenaltiesParams, row_capacity) == 16, "PenaltiesParams.row_capacity is at 16");
+static_assert(offsetof(PenaltiesParams, bias_stride) == 20, "PenaltiesParams.bias_stride is at 20");
+static_assert(offsetof(PenaltiesParams, _pad0) == 24, "PenaltiesParams._pad0 is at 24");
+static_assert(offsetof(PenaltiesParams, _pad1) == 28, "PenaltiesParams._pad1 is at 28");
 static_assert(offsetof(MLXParams, M) == 0, "MLXParams.M is at 0");
 static_assert(offsetof(MLXParams, N) == 4, "MLXParams.N is at 4");
 static_assert(offsetof(MLXParams, K) == 8, "MLXParams.K is at 8");
@@ -972,22 +1007,22 @@ static_assert(offsetof(ArgmaxParams, n_sequences) == 16, "ArgmaxParams.n_sequenc
 static_assert(offsetof(ArgmaxParams, row_capacity) == 20, "ArgmaxParams.row_capacity is at 20");
 static_assert(offsetof(ArgmaxParams, _pad0) == 24, "ArgmaxParams._pad0 is at 24");
 static_assert(offsetof(ArgmaxParams, _pad1) == 28, "ArgmaxParams._pad1 is at 28");
-static_assert(offsetof(TopKParams, n_rows) == 0, "TopKParams.n_rows is at 0");
-static_assert(offsetof(TopKParams, count) == 4, "TopKParams.count is at 4");
-static_assert(offsetof(TopKParams, k) == 8, "TopKParams.k is at 8");
-static_assert(offsetof(TopKParams, part) == 12, "TopKParams.part is at 12");
-static_assert(offsetof(TopKParams, indexed) == 16, "TopKParams.indexed is at 16");
-static_assert(offsetof(TopKParams, _pad0) == 20, "TopKParams._pad0 is at 20");
-static_assert(offsetof(TopKParams, _pad1) == 24, "TopKParams._pad1 is at 24");
-static_assert(offsetof(TopKParams, _pad2) == 28, "TopKParams._pad2 is at 28");
-static_assert(offsetof(GumbelTopKParams, n_rows) == 0, "GumbelTopKParams.n_rows is at 0");
-static_assert(offsetof(GumbelTopKParams, k) == 4, "GumbelTopKParams.k is at 4");
-static_assert(offsetof(GumbelTopKParams, history_stride) == 8, "GumbelTopKParams.history_stride is at 8");
-static_assert(offsetof(GumbelTopKParams, n_sequences) == 12, "GumbelTopKParams.n_sequences is at 12");
-static_assert(offsetof(GumbelTopKParams, row_capacity) == 16, "GumbelTopKParams.row_capacity is at 16");
-static_assert(offsetof(GumbelTopKParams, _pad0) == 20, "GumbelTopKParams._pad0 is at 20");
-static_assert(offsetof(GumbelTopKParams, _pad1) == 24, "GumbelTopKParams._pad1 is at 24");
-static_assert(offsetof(GumbelTopKParams, _pad2) == 28, "GumbelTopKParams._pad2 is at 28");
+static_assert(offsetof(DrawParams, n_rows) == 0, "DrawParams.n_rows is at 0");
+static_assert(offsetof(DrawParams, vocab_size) == 4, "DrawParams.vocab_size is at 4");
+static_assert(offsetof(DrawParams, history_stride) == 8, "DrawParams.history_stride is at 8");
+static_assert(offsetof(DrawParams, n_sequences) == 12, "DrawParams.n_sequences is at 12");
+static_assert(offsetof(DrawParams, row_capacity) == 16, "DrawParams.row_capacity is at 16");
+static_assert(offsetof(DrawParams, _pad0) == 20, "DrawParams._pad0 is at 20");
+static_assert(offsetof(DrawParams, _pad1) == 24, "DrawParams._pad1 is at 24");
+static_assert(offsetof(DrawParams, _pad2) == 28, "DrawParams._pad2 is at 28");
+static_assert(offsetof(TokenScoresParams, n_rows) == 0, "TokenScoresParams.n_rows is at 0");
+static_assert(offsetof(TokenScoresParams, vocab_size) == 4, "TokenScoresParams.vocab_size is at 4");
+static_assert(offsetof(TokenScoresParams, n_sequences) == 8, "TokenScoresParams.n_sequences is at 8");
+static_assert(offsetof(TokenScoresParams, row_capacity) == 12, "TokenScoresParams.row_capacity is at 12");
+static_assert(offsetof(TokenScoresParams, record_stride) == 16, "TokenScoresParams.record_stride is at 16");
+static_assert(offsetof(TokenScoresParams, max_steps) == 20, "TokenScoresParams.max_steps is at 20");
+static_assert(offsetof(TokenScoresParams, max_best) == 24, "TokenScoresParams.max_best is at 24");
+static_assert(offsetof(TokenScoresParams, _pad0) == 28, "TokenScoresParams._pad0 is at 28");
 static_assert(offsetof(TokenSuppressParams, n_tokens) == 0, "TokenSuppressParams.n_tokens is at 0");
 static_assert(offsetof(TokenSuppressParams, vocab_size) == 4, "TokenSuppressParams.vocab_size is at 4");
 static_assert(offsetof(TokenSuppressParams, _pad0) == 8, "TokenSuppressParams._pad0 is at 8");
@@ -1008,18 +1043,34 @@ static_assert(offsetof(Row, step) == 16, "Row.step is at 16");
 static_assert(offsetof(Row, flags) == 20, "Row.flags is at 20");
 static_assert(offsetof(Row, tree_first) == 24, "Row.tree_first is at 24");
 static_assert(offsetof(Row, tree_mask) == 28, "Row.tree_mask is at 28");
-static_assert(offsetof(SamplingRule, inv_temperature) == 0, "SamplingRule.inv_temperature is at 0");
-static_assert(offsetof(SamplingRule, top_p) == 4, "SamplingRule.top_p is at 4");
-static_assert(offsetof(SamplingRule, min_p) == 8, "SamplingRule.min_p is at 8");
-static_assert(offsetof(SamplingRule, penalty) == 12, "SamplingRule.penalty is at 12");
-static_assert(offsetof(SamplingRule, top_k) == 16, "SamplingRule.top_k is at 16");
-static_assert(offsetof(SamplingRule, penalty_window) == 20, "SamplingRule.penalty_window is at 20");
-static_assert(offsetof(SamplingRule, seed_lo) == 24, "SamplingRule.seed_lo is at 24");
-static_assert(offsetof(SamplingRule, seed_hi) == 28, "SamplingRule.seed_hi is at 28");
-static_assert(offsetof(SamplingRule, is_greedy) == 32, "SamplingRule.is_greedy is at 32");
-static_assert(offsetof(SamplingRule, _pad0) == 36, "SamplingRule._pad0 is at 36");
-static_assert(offsetof(SamplingRule, _pad1) == 40, "SamplingRule._pad1 is at 40");
-static_assert(offsetof(SamplingRule, _pad2) == 44, "SamplingRule._pad2 is at 44");
+static_assert(offsetof(SamplingRule, temperature) == 0, "SamplingRule.temperature is at 0");
+static_assert(offsetof(SamplingRule, dynamic_range) == 4, "SamplingRule.dynamic_range is at 4");
+static_assert(offsetof(SamplingRule, dynamic_exponent) == 8, "SamplingRule.dynamic_exponent is at 8");
+static_assert(offsetof(SamplingRule, seed_lo) == 12, "SamplingRule.seed_lo is at 12");
+static_assert(offsetof(SamplingRule, seed_hi) == 16, "SamplingRule.seed_hi is at 16");
+static_assert(offsetof(SamplingRule, n_sigma) == 20, "SamplingRule.n_sigma is at 20");
+static_assert(offsetof(SamplingRule, top_k) == 24, "SamplingRule.top_k is at 24");
+static_assert(offsetof(SamplingRule, typical_p) == 28, "SamplingRule.typical_p is at 28");
+static_assert(offsetof(SamplingRule, top_p) == 32, "SamplingRule.top_p is at 32");
+static_assert(offsetof(SamplingRule, min_p) == 36, "SamplingRule.min_p is at 36");
+static_assert(offsetof(SamplingRule, xtc_probability) == 40, "SamplingRule.xtc_probability is at 40");
+static_assert(offsetof(SamplingRule, xtc_threshold) == 44, "SamplingRule.xtc_threshold is at 44");
+static_assert(offsetof(SamplingRule, mirostat_tau) == 48, "SamplingRule.mirostat_tau is at 48");
+static_assert(offsetof(SamplingRule, mirostat_eta) == 52, "SamplingRule.mirostat_eta is at 52");
+static_assert(offsetof(SamplingRule, repetition) == 56, "SamplingRule.repetition is at 56");
+static_assert(offsetof(SamplingRule, frequency) == 60, "SamplingRule.frequency is at 60");
+static_assert(offsetof(SamplingRule, presence) == 64, "SamplingRule.presence is at 64");
+static_assert(offsetof(SamplingRule, penalty_window) == 68, "SamplingRule.penalty_window is at 68");
+static_assert(offsetof(SamplingRule, dry_multiplier) == 72, "SamplingRule.dry_multiplier is at 72");
+static_assert(offsetof(SamplingRule, dry_base) == 76, "SamplingRule.dry_base is at 76");
+static_assert(offsetof(SamplingRule, dry_allowed) == 80, "SamplingRule.dry_allowed is at 80");
+static_assert(offsetof(SamplingRule, dry_window) == 84, "SamplingRule.dry_window is at 84");
+static_assert(offsetof(SamplingRule, n_biases) == 88, "SamplingRule.n_biases is at 88");
+static_assert(offsetof(SamplingRule, n_scores) == 92, "SamplingRule.n_scores is at 92");
+static_assert(offsetof(SamplingRule, _pad0) == 96, "SamplingRule._pad0 is at 96");
+static_assert(offsetof(SamplingRule, _pad1) == 100, "SamplingRule._pad1 is at 100");
+static_assert(offsetof(SamplingRule, _pad2) == 104, "SamplingRule._pad2 is at 104");
+static_assert(offsetof(SamplingRule, _pad3) == 108, "SamplingRule._pad3 is at 108");
 static_assert(offsetof(AdvanceRowsParams, n_rows) == 0, "AdvanceRowsParams.n_rows is at 0");
 static_assert(offsetof(AdvanceRowsParams, chosen_stride) == 4, "AdvanceRowsParams.chosen_stride is at 4");
 static_assert(offsetof(AdvanceRowsParams, max_steps) == 8, "AdvanceRowsParams.max_steps is at 8");

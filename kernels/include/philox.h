@@ -20,7 +20,15 @@ inline uint4 philox(uint4 counter, uint2 key) {
     return counter;
 }
 
-// A float strictly between 0 and 1: 23 bits and a half, which is exact.
+// A float strictly between 0 and 1.
 inline float open_unit(uint bits) {
-    return (float(bits >> 9) + 0.5f) * 0x1p-23f;
+    return min((float(bits) + 0.5f) * 0x1p-32f, 0x1.fffffep-1f);
+}
+
+// Gumbel noise: -log(e) where e = -log(1 - u) is exponential. A logarithm near 1 would lose the digits of a small u,
+// which are those of the largest noise: there it is a series.
+inline float gumbel(uint bits) {
+    const float u = open_unit(bits);
+    const float e = u < 0x1p-8f ? u * (1.0f + u * (0.5f + u * 0x1.555556p-2f)) : -precise::log(1.0f - u);
+    return -precise::log(e);
 }

@@ -9,7 +9,7 @@ use crate::progress::ReadingBar;
 use crate::terminal::{note, shown, warn};
 use akunu::{
     EngineError, Fed, GenerateOptions, Generation, Model, Sampling, Session, SessionOptions,
-    Speculated, StopReason, Watch,
+    Speculated, StopReason, Token, Watch,
 };
 use clap::Args;
 use std::fs;
@@ -103,6 +103,8 @@ pub fn options(max_tokens: usize, sampling: Sampling, interrupt: &Interrupt) -> 
 /// What a generation gave.
 pub struct Answer {
     pub ids: Vec<u32>,
+    /// The tokens that say how likely they were.
+    pub scored: Vec<Token>,
     pub text: String,
     pub stop: StopReason,
     /// How guesses went.
@@ -139,14 +141,15 @@ pub fn collect(
     })
 }
 
-/// Takes all tokens, and calls `show` for each as it comes: with its id and the text that is complete
-/// with it. Text that was held back until the end comes last, without an id.
+/// Takes all tokens, and calls `show` for each as it comes, with the text that is complete with it. Text that was held
+/// back until the end comes last, without a token.
 pub fn follow(
     mut generation: Generation<&mut Session>,
-    mut show: impl FnMut(Option<u32>, &str) -> Result<(), Failure>,
+    mut show: impl FnMut(Option<&Token>, &str) -> Result<(), Failure>,
 ) -> Result<Answer, Failure> {
     let mut answer = Answer {
         ids: Vec::new(),
+        scored: Vec::new(),
         text: String::new(),
         stop: StopReason::MaxTokens,
         speculated: Speculated::default(),
@@ -162,7 +165,10 @@ pub fn follow(
         }
         answer.ids.push(token.id);
         answer.text.push_str(&token.text);
-        show(Some(token.id), &token.text)?;
+        show(Some(&token), &token.text)?;
+        if token.logprobs.is_some() {
+            answer.scored.push(token);
+        }
     }
     answer.rest = begin.elapsed();
     let tail = generation.tail();

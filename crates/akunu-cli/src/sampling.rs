@@ -4,38 +4,97 @@
 //! that does so soon repeats itself: `chat` draws, in the way that the model's own files suggest, with
 //! a seed that it tells.
 
-use crate::terminal::{note, warn};
+mod lists;
+mod values;
+
+pub use self::lists::{ListArgs, logprobs};
+pub use self::values::{NAMES, in_words, set};
+
+use self::values::{assign, parse};
+use crate::terminal::note;
 use akunu::{Sampling, SuggestedSampling};
-use akunu_kernels::kernel::sampling::topk_select::MAX_K;
 use clap::Args;
 
 /// How tokens are chosen.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct SamplingArgs {
     /// 0 always takes the most likely token; higher is more varied [default: 0; in chat what the model's
     /// files suggest, or 0.1]
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = temperature)]
-    temp: Option<f32>,
-    /// Choose among this many of the most likely tokens; 0 and more than 256 choose among 256
-    /// [default: 40; in chat what the model's files suggest, or 40]
-    #[arg(long, value_name = "K", allow_negative_numbers = true)]
-    top_k: Option<u32>,
-    /// Choose among the most likely tokens whose probabilities sum to this [default: 0.95; in chat what
-    /// the model's files suggest, or 0.95]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = sum_of_probabilities)]
-    top_p: Option<f32>,
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse("temp", text))]
+    temp: Option<f64>,
+    /// Choose among this many of the most likely tokens; 0 chooses among all [default: 40; in chat what the
+    /// model's files suggest, or 40]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = |text: &str| parse("top_k", text))]
+    top_k: Option<f64>,
+    /// Choose among the most likely tokens whose probabilities sum to this; 1 leaves none out [default: 0.95; in
+    /// chat what the model's files suggest, or 0.95]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("top_p", text))]
+    top_p: Option<f64>,
     /// Leave out tokens less likely than this share of the most likely one [default: 0.05; in chat what
     /// the model's files suggest, or 0.1]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = share)]
-    min_p: Option<f32>,
-    /// Above 1 makes the last 64 tokens less likely [default: 1; in chat what the model's files suggest,
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("min_p", text))]
+    min_p: Option<f64>,
+    /// Above 1 makes the last tokens less likely [default: 1; in chat what the model's files suggest,
     /// or 1.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = penalty)]
-    repeat_penalty: Option<f32>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("repeat_penalty", text))]
+    repeat_penalty: Option<f64>,
     /// The same seed gives the same answer; -1 takes another one each time, and tells it [default: 0; in
     /// chat a random one, which /stats and --json tell]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     seed: Option<Seed>,
+    #[command(flatten)]
+    more: MoreArgs,
+}
+
+/// The rarer ones.
+#[derive(Args, Default)]
+#[command(next_help_heading = "More about how tokens are chosen")]
+struct MoreArgs {
+    /// Leave out tokens whose logit is more than this many standard deviations below the best; 0: none
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("top_n_sigma", text))]
+    top_n_sigma: Option<f64>,
+    /// Choose among the tokens whose surprise is nearest to the expected one, until they sum to this; 1: all
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("typical", text))]
+    typical: Option<f64>,
+    /// How often the likely tokens are left out but the least likely of them (XTC); 0: never
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("xtc_probability", text))]
+    xtc_probability: Option<f64>,
+    /// What is likely enough for XTC [default: 0.1]
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("xtc_threshold", text))]
+    xtc_threshold: Option<f64>,
+    /// The temperature moves by as much up and down, with the entropy of the candidates
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse("dynatemp_range", text))]
+    dynatemp_range: Option<f64>,
+    /// How the entropy is bent that moves the temperature [default: 1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("dynatemp_exp", text))]
+    dynatemp_exp: Option<f64>,
+    /// Mirostat 2 instead of all cuts, aiming at a surprise of this many bits; 0: off
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = |text: &str| parse("mirostat_tau", text))]
+    mirostat_tau: Option<f64>,
+    /// How fast mirostat corrects itself [default: 0.1]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("mirostat_eta", text))]
+    mirostat_eta: Option<f64>,
+    /// Subtracted from the logit of a token for each time that it came before
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("frequency_penalty", text))]
+    frequency_penalty: Option<f64>,
+    /// Subtracted once from the logit of a token that came before
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("presence_penalty", text))]
+    presence_penalty: Option<f64>,
+    /// How many of the last tokens those three penalties look at; 0: all [default: 64]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("repeat_last_n", text))]
+    repeat_last_n: Option<f64>,
+    /// What a token costs that would make a repetition longer (DRY); 0: nothing
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_multiplier", text))]
+    dry_multiplier: Option<f64>,
+    /// How much more it costs for each token of the repetition: a factor [default: 1.75]
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_base", text))]
+    dry_base: Option<f64>,
+    /// Repetitions of this many tokens begin to cost [default: 2]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_allowed_length", text))]
+    dry_allowed_length: Option<f64>,
+    /// How many of the last tokens are searched for repetitions; 0: all [default: 0]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_last_n", text))]
+    dry_last_n: Option<f64>,
 }
 
 /// Where draws begin.
@@ -64,72 +123,48 @@ impl SamplingArgs {
         self.over(akunu::chat_sampling(suggested))
     }
 
-    /// `other`, but for the options that were given. What is not exactly as asked for is told.
-    fn over(&self, other: Sampling) -> Sampling {
-        if let Some(seed) = self.seed.filter(|seed| seed.is_random) {
-            note(&format!("seed {}", seed.value));
+    /// `other`, but for the options that were given.
+    fn over(&self, mut other: Sampling) -> Sampling {
+        if let Some(seed) = self.seed {
+            if seed.is_random {
+                note(&format!("seed {}", seed.value));
+            }
+            other.seed = seed.value;
         }
-        if let Some(top_k) = self.top_k.filter(|&top_k| top_k > MAX_K) {
-            warn(&format!(
-                "--top-k {top_k} acts as {MAX_K}, the most candidates that can be drawn from"
-            ));
+        for (name, given) in self.given() {
+            if let Some(given) = given {
+                assign(&mut other, name, given);
+            }
         }
-        Sampling {
-            temperature: self.temp.unwrap_or(other.temperature),
-            top_k: self.top_k.unwrap_or(other.top_k).min(MAX_K),
-            top_p: self.top_p.unwrap_or(other.top_p),
-            min_p: self.min_p.unwrap_or(other.min_p),
-            repetition_penalty: self.repeat_penalty.unwrap_or(other.repetition_penalty),
-            seed: self.seed.map_or(other.seed, |seed| seed.value),
-            ..other
-        }
+        other
     }
-}
 
-/// Sets one value by the name that it has in a conversation. An error says in words what is wrong.
-pub fn set(sampling: &mut Sampling, name: &str, text: &str) -> Result<(), String> {
-    match name {
-        "temp" => sampling.temperature = temperature(text)?,
-        "top_k" => sampling.top_k = candidates(text)?,
-        "top_p" => sampling.top_p = sum_of_probabilities(text)?,
-        "min_p" => sampling.min_p = share(text)?,
-        "repeat_penalty" => sampling.repetition_penalty = penalty(text)?,
-        "seed" => {
-            let whole = "it must be a whole number, 0 or more";
-            sampling.seed = text.parse().map_err(|_| whole.to_string())?;
-        }
-        _ => {
-            return Err(format!(
-                "there is no such value; there are {}",
-                NAMES.join(", ")
-            ));
-        }
+    /// The values by the names that they have in a conversation.
+    fn given(&self) -> [(&'static str, Option<f64>); 20] {
+        let more = &self.more;
+        [
+            ("temp", self.temp),
+            ("top_k", self.top_k),
+            ("top_p", self.top_p),
+            ("min_p", self.min_p),
+            ("repeat_penalty", self.repeat_penalty),
+            ("top_n_sigma", more.top_n_sigma),
+            ("typical", more.typical),
+            ("xtc_probability", more.xtc_probability),
+            ("xtc_threshold", more.xtc_threshold),
+            ("dynatemp_range", more.dynatemp_range),
+            ("dynatemp_exp", more.dynatemp_exp),
+            ("mirostat_tau", more.mirostat_tau),
+            ("mirostat_eta", more.mirostat_eta),
+            ("frequency_penalty", more.frequency_penalty),
+            ("presence_penalty", more.presence_penalty),
+            ("repeat_last_n", more.repeat_last_n),
+            ("dry_multiplier", more.dry_multiplier),
+            ("dry_base", more.dry_base),
+            ("dry_allowed_length", more.dry_allowed_length),
+            ("dry_last_n", more.dry_last_n),
+        ]
     }
-    Ok(())
-}
-
-/// The names that [`set`] knows.
-pub const NAMES: [&str; 6] = ["temp", "top_k", "top_p", "min_p", "repeat_penalty", "seed"];
-
-fn candidates(text: &str) -> Result<u32, String> {
-    let k = text.parse().ok().filter(|k: &u32| *k <= 256);
-    k.ok_or_else(|| "it must be a whole number from 0 to 256".to_string())
-}
-
-fn temperature(text: &str) -> Result<f32, String> {
-    number(text, "0 or more", |t| t >= 0.0)
-}
-
-fn sum_of_probabilities(text: &str) -> Result<f32, String> {
-    number(text, "above 0 and at most 1", |p| p > 0.0 && p <= 1.0)
-}
-
-fn share(text: &str) -> Result<f32, String> {
-    number(text, "from 0 to 1", |p| (0.0..=1.0).contains(&p))
-}
-
-fn penalty(text: &str) -> Result<f32, String> {
-    number(text, "above 0", |x| x > 0.0)
 }
 
 /// A seed as it is given, or for -1 one that nobody knows before.
@@ -144,43 +179,17 @@ fn seed(text: &str) -> Result<Seed, String> {
     Ok(Seed { value, is_random })
 }
 
-/// A finite number that keeps a rule, which `wanted` puts into words.
-fn number(text: &str, wanted: &str, holds: impl Fn(f32) -> bool) -> Result<f32, String> {
-    let found = text.parse().ok();
-    found
-        .filter(|number: &f32| number.is_finite() && holds(*number))
-        .ok_or_else(|| format!("it must be a number {wanted}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn numbers_out_of_range_are_refused() {
-        assert_eq!(sum_of_probabilities("1"), Ok(1.0));
-        for wrong in ["7", "0", "-1", "NaN", "inf", "much", ""] {
-            let said = sum_of_probabilities(wrong);
-            assert_eq!(
-                said,
-                Err("it must be a number above 0 and at most 1".into())
-            );
-        }
-        assert_eq!(share("0"), Ok(0.0));
-        assert!(temperature("-0.1").is_err() && penalty("0").is_err());
-        assert!(candidates("257").is_err() && candidates("-1").is_err());
-    }
 
     /// Options come first, then what the model suggests, then what holds for every conversation.
     #[test]
     fn a_conversation_draws_as_the_model_suggests_unless_told() {
         let told = SamplingArgs {
-            temp: None,
-            top_k: Some(7),
-            top_p: None,
-            min_p: None,
-            repeat_penalty: None,
+            top_k: Some(7.0),
             seed: Some(seed("3").unwrap()),
+            ..SamplingArgs::default()
         };
         let suggested = SuggestedSampling {
             top_k: Some(20),
@@ -197,24 +206,18 @@ mod tests {
         assert_eq!(told.sampling().temperature, 0.0);
     }
 
+    /// Fails if an option is left out of what can be said in a conversation, or the other way round.
     #[test]
-    fn every_name_can_be_set() {
-        let mut sampling = PLAIN;
-        for name in NAMES {
-            assert_eq!(set(&mut sampling, name, "1"), Ok(()), "{name}");
-            assert!(set(&mut sampling, name, "x").is_err(), "{name}");
-        }
-        let wanted = Sampling {
-            temperature: 1.0,
-            top_k: 1,
-            top_p: 1.0,
-            min_p: 1.0,
-            repetition_penalty: 1.0,
-            seed: 1,
-            ..PLAIN
-        };
-        assert_eq!(sampling, wanted);
-        let unknown = set(&mut sampling, "heat", "1").expect_err("no such name");
-        assert!(unknown.contains("repeat_penalty"), "{unknown}");
+    fn options_and_names_are_the_same() {
+        let given = SamplingArgs::default().given();
+        let mut options: Vec<&str> = given
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(["seed"])
+            .collect();
+        let mut names = NAMES.to_vec();
+        options.sort_unstable();
+        names.sort_unstable();
+        assert_eq!(options, names);
     }
 }

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
+use akunu_kernels::program::Choose;
+
 use crate::error::EngineError;
 use crate::grammar::{Grammar, Guide};
 use crate::model::Model;
-use crate::options::{GenerateOptions, StopReason, Token};
+use crate::options::{GenerateOptions, StopReason, Token, TokenLogprobs};
+use crate::rule::Rule;
 use crate::session::Session;
 use crate::speculation::{Drafter, Speculated};
 use crate::text::AnswerText;
@@ -13,6 +16,8 @@ use crate::text::AnswerText;
 /// An answer on its way.
 pub(crate) struct Answer {
     pub options: GenerateOptions,
+    /// How its tokens are chosen.
+    pub rule: Rule,
     text: AnswerText,
     /// What is to be in the session before the first token is chosen; empty once it has been read.
     pub prompt: Vec<u32>,
@@ -25,6 +30,8 @@ pub(crate) struct Answer {
     pub drafter: Option<Drafter>,
     /// Chosen and not yet handed out.
     pub queue: VecDeque<u32>,
+    /// How likely tokens were, by their number in the answer.
+    scores: VecDeque<(usize, TokenLogprobs)>,
     handed_out: usize,
     stop: Option<StopReason>,
 }
@@ -63,7 +70,6 @@ impl Answer {
         prompt: Vec<u32>,
         options: GenerateOptions,
     ) -> Result<Answer, EngineError> {
-        options.sampling.check()?;
         let model = session.model();
         if options
             .grammar
@@ -74,6 +80,7 @@ impl Answer {
             return Err(EngineError::GrammarModel { path });
         }
         Ok(Answer {
+            rule: Rule::new(&options, model.tokenizer())?,
             text: AnswerText::new(model.shared_tokenizer(), &options.stop),
             guide: options.grammar.as_ref().map(Grammar::guide),
             drafter: Drafter::new(&options.speculation, options.sampling, session)?,
@@ -81,9 +88,15 @@ impl Answer {
             prompt,
             pending: Vec::new(),
             queue: VecDeque::new(),
+            scores: VecDeque::new(),
             handed_out: 0,
             stop: None,
         })
+    }
+
+    /// Which kind of choice its tokens take.
+    pub fn choice(&self) -> Choose {
+        self.rule.choice(&self.options)
     }
 
     pub fn is_running(&self) -> bool {
@@ -124,6 +137,12 @@ impl Answer {
     /// Whether nothing is known of the next token but by its logits, so that several rounds can go in one submission.
     pub fn can_chain(&self) -> bool {
         self.pending.len() == 1 && self.guide.is_none() && self.options.rules.is_empty()
+    }
+
+    /// Takes note of how likely the next tokens were that will be [`chosen`](Answer::chosen).
+    pub fn scored(&mut self, scores: impl IntoIterator<Item = TokenLogprobs>) {
+        let first = self.handed_out + self.queue.len();
+        self.scores.extend((first..).zip(scores));
     }
 
     /// Takes note of tokens that were chosen, of which the last one is still to be read, and of those that the grammar
@@ -180,9 +199,15 @@ impl Answer {
         let Some(id) = self.queue.pop_front() else {
             return Next::Nothing;
         };
+        let scores = &mut self.scores;
+        let is_scored = scores.front().is_some_and(|(at, _)| *at == self.handed_out);
+        let logprobs = is_scored.then(|| scores.pop_front()).flatten();
         self.handed_out += 1;
-        let text = self.text.push(id);
-        Next::Token(Token { id, text })
+        Next::Token(Token {
+            id,
+            text: self.text.push(id),
+            logprobs: logprobs.map(|(_, logprobs)| logprobs),
+        })
     }
 
     /// The text that was held back: an incomplete character, or the beginning of a stop text that did not come.

@@ -39,7 +39,6 @@ impl Session {
 impl<S: BorrowMut<Session>> Generation<S> {
     fn new(mut session: S, options: GenerateOptions) -> Result<Self, EngineError> {
         let own = session.borrow_mut();
-        options.sampling.check()?;
         if let Overflow::Shift { keep } = options.overflow
             && own.tokens().len() > own.context() as usize
             && let Shifted::MustRead(tokens) = own.shift(keep)?

@@ -14,10 +14,12 @@
 use akunu_arch::{self as arch, ModelConfig, RopePairing};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    Activation, Candidates, Choose, HeadNorms, Heads, LayerCache, Masks, Pairing, Rope, Rows,
+    Activation, ChoiceMemory, Choose, HeadNorms, Heads, LayerCache, Masks, Pairing, Rope, Rows,
+    ScoreMemory,
 };
 use akunu_kernels::{Buffer, Op};
 
+use crate::rule::MAX_BIASES;
 use crate::weights::Weights;
 
 /// Scratch buffers for the rows of a step; every layer uses them again.
@@ -73,12 +75,34 @@ pub(crate) struct Outputs {
     pub x: Buffer,
     /// Their logits, (outputs, vocabulary).
     pub logits: Buffer,
-    /// Candidates of the choice.
-    pub candidates: Candidates,
+    /// The best logit of each part, (outputs, parts), and its token.
+    pub parts: [Buffer; 2],
     /// Tokens that may be chosen, for rows that have a grammar.
     pub masks: Masks,
+    /// The record of log probabilities, once somebody has asked for it.
+    pub scores: Option<ScoreMemory>,
     /// How many there is room for.
     pub capacity: u32,
+}
+
+/// What rules of choice refer to, for each seat.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lists {
+    /// Tokens with a bias, (seats, [`MAX_BIASES`]).
+    pub bias_tokens: Buffer,
+    /// The biases.
+    pub bias_values: Buffer,
+    /// Tokens at which repetitions end, (seats, vocabulary / 32).
+    pub breakers: Buffer,
+    /// Mirostat's bounds, (seats).
+    pub mu: Buffer,
+}
+
+impl Lists {
+    /// All of them.
+    pub fn buffers(&self) -> [Buffer; 4] {
+        [self.bias_tokens, self.bias_values, self.breakers, self.mu]
+    }
 }
 
 /// All that the operations of a model name.
@@ -89,6 +113,7 @@ pub(crate) struct Graph<'a> {
     pub outputs: &'a Outputs,
     pub caches: &'a [LayerCache],
     pub divisors: &'a [Slice],
+    pub lists: &'a Lists,
 }
 
 impl Graph<'_> {
@@ -148,23 +173,40 @@ impl Graph<'_> {
         ops
     }
 
-    /// Takes the tokens out that the masks of some rows forbid.
-    pub fn mask(&self) -> Op {
-        Op::Mask {
-            logits: self.outputs.logits.into(),
-            vocab_size: self.config.vocab_size,
-            masks: self.outputs.masks,
-        }
-    }
-
-    /// The choice of a token from the logits of each row.
-    pub fn choice(&self, how: Choose) -> Op {
-        Op::Choose {
+    /// The choice of a token from the logits of each row, as far as masks allow, and the record of how likely it was.
+    pub fn choice(&self, how: Choose, is_masked: bool, is_scored: bool) -> Vec<Op> {
+        let (outputs, lists) = (self.outputs, self.lists);
+        let (logits, vocab_size) = (Slice::from(outputs.logits), self.config.vocab_size);
+        let [values, ids] = outputs.parts;
+        let choose = Op::Choose {
             how,
-            logits: self.outputs.logits.into(),
-            vocab_size: self.config.vocab_size,
-            candidates: self.outputs.candidates,
-        }
+            logits,
+            vocab_size,
+            memory: ChoiceMemory {
+                values,
+                ids,
+                bias_tokens: lists.bias_tokens,
+                bias_values: lists.bias_values,
+                bias_stride: MAX_BIASES as u32,
+                breakers: lists.breakers,
+                mu: lists.mu,
+            },
+        };
+        let mask = Op::Mask {
+            logits,
+            vocab_size,
+            masks: outputs.masks,
+        };
+        let memory = outputs.scores.filter(|_| is_scored);
+        let keep = memory.map(|memory| Op::KeepLogits {
+            logits,
+            to: memory.logits.into(),
+            vocab_size,
+        });
+        let score = memory.map(|memory| Op::Score { memory, vocab_size });
+        // How likely a token was is told of the model's own logits, before anything changes them.
+        let ops = [keep, is_masked.then_some(mask), Some(choose), score];
+        ops.into_iter().flatten().collect()
     }
 
     /// Drops slots of a sequence in every layer.

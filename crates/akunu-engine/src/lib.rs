@@ -59,6 +59,7 @@ mod machine;
 mod model;
 mod options;
 mod pool;
+mod rule;
 mod rules;
 mod runtime;
 mod sampling;
@@ -75,7 +76,11 @@ pub use error::{Bytes, EngineError, SavedSessionError};
 pub use generation::Generation;
 pub use grammar::{Grammar, GrammarError};
 pub use model::Model;
-pub use options::{CancelFlag, GenerateOptions, ModelOptions, Overflow, StopReason, Token};
+pub use options::{
+    CancelFlag, DRY_BREAKERS, GenerateOptions, ModelOptions, Overflow, StopReason, Token,
+    TokenLogprobs,
+};
+pub use rule::{MAX_BIASES, MAX_LOGPROBS};
 pub use rules::{LogitRule, LogitRules};
 pub use runtime::Observed;
 pub use sampling::Sampling;

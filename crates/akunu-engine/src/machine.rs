@@ -224,16 +224,18 @@ impl Machine {
         let chosen = runtime.finish_chain(chain);
         let chosen = chosen.inspect_err(|_| self.our_step = None)?;
         let singles = parts.iter_mut().filter(|part| part.is_single());
-        for ((row, part), chosen) in singles.enumerate().zip(&chosen) {
-            part.take(runtime, chosen, row);
+        let n_singles = chosen.len();
+        for ((row, part), chosen) in singles.enumerate().zip(chosen) {
+            part.note(chosen.noted);
+            part.take(runtime, &chosen.tokens, row);
             if let Some(drafter) = &mut part.answer.drafter {
-                drafter.plain(chosen.len());
+                drafter.plain(chosen.tokens.len());
             }
         }
         let took = begin.elapsed();
         if !has_loaded {
             let seconds = took.as_secs_f64() / f64::from(n);
-            runtime.costs().record(chosen.len(), seconds);
+            runtime.costs().record(n_singles, seconds);
         }
         self.adapt(n, took);
         self.start_ahead(runtime, parts)

@@ -56,6 +56,9 @@ pub enum Overflow {
     },
 }
 
+/// The texts at which repetitions end where nobody says otherwise.
+pub const DRY_BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
+
 /// What to generate.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
@@ -63,6 +66,14 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// How a token is chosen.
     pub sampling: Sampling,
+    /// What is added to the logits of some tokens before everything else, of at most
+    /// [`MAX_BIASES`](crate::MAX_BIASES); minus infinity forbids a token.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// Texts at which a repetition ends for [`Sampling::dry_multiplier`]: tokens that have one of them in it.
+    pub dry_breakers: Vec<String>,
+    /// Log probabilities: those of the chosen tokens, and of as many of the best, up to
+    /// [`MAX_LOGPROBS`](crate::MAX_LOGPROBS).
+    pub logprobs: Option<u32>,
     /// Texts that end the answer; they are not part of it.
     pub stop: Vec<String>,
     /// What to do when the context is full.
@@ -86,6 +97,9 @@ impl Default for GenerateOptions {
         GenerateOptions {
             max_tokens: usize::MAX,
             sampling: Sampling::greedy(),
+            logit_bias: Vec::new(),
+            dry_breakers: DRY_BREAKERS.map(String::from).to_vec(),
+            logprobs: None,
             stop: Vec::new(),
             overflow: Overflow::Stop,
             ignore_end: false,
@@ -98,13 +112,25 @@ impl Default for GenerateOptions {
     }
 }
 
+/// Natural logarithms of probabilities, as the model has them: of the softmax of its logits, before penalties, cuts and
+/// temperature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenLogprobs {
+    /// That of the chosen token.
+    pub chosen: f32,
+    /// The most likely tokens and theirs, the most likely first.
+    pub top: Vec<(u32, f32)>,
+}
+
 /// A generated token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Token {
     /// Its id.
     pub id: u32,
     /// The text that is complete with it: empty in the middle of a character.
     pub text: String,
+    /// How likely it was, if [`GenerateOptions::logprobs`] asks for it.
+    pub logprobs: Option<TokenLogprobs>,
 }
 
 /// Why a generation ended.

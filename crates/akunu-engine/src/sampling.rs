@@ -1,6 +1,5 @@
 //! How the next token is chosen, on the device.
 
-use akunu_kernels::kernel::sampling::topk_select::MAX_K;
 use akunu_kernels::program::Choose;
 use akunu_types::params::SamplingRule;
 
@@ -8,22 +7,53 @@ use crate::error::EngineError;
 
 /// How a token is chosen from the logits.
 ///
-/// The order is: repetition penalty, the `top_k` best, `top_p`, `min_p`, temperature, then a draw that
-/// depends on the seed and on the position only.
+/// In the order of the steps: biases, repetition, frequency and presence penalties, DRY, `top_n_sigma`, `top_k`,
+/// `typical_p`, `top_p`, `min_p`, XTC, temperature, then a draw that depends on the seed and on the position only. Each cut
+/// sees the probabilities of what those before it have kept, and looks at the whole vocabulary. Mirostat takes the place
+/// of all cuts. `docs/sampling.md` has the formulas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// 0 takes the best token always; higher is more varied.
+    /// 0 takes the best token always, and nothing is cut; higher is more varied.
     pub temperature: f32,
-    /// Candidates, 1 to 256; 0 for as many as possible.
+    /// The temperature moves up and down by as much, with the entropy of the candidates; 0: it does not.
+    pub dynamic_range: f32,
+    /// The power of the entropy that moves it, above 0.
+    pub dynamic_exponent: f32,
+    /// Candidates have logits at most this many standard deviations below the best one; 0 keeps all.
+    pub top_n_sigma: f32,
+    /// As many of the best tokens are candidates; 0 keeps all.
     pub top_k: u32,
-    /// Candidates are kept until their probabilities sum to this, above 0 and at most 1.
+    /// Candidates are those whose surprise is nearest to the expected one, until their probabilities sum to this; above 0
+    /// and at most 1, which keeps all.
+    pub typical_p: f32,
+    /// Candidates are kept until their probabilities sum to this, above 0 and at most 1, which keeps all.
     pub top_p: f32,
     /// A candidate is at least this share as probable as the best one, 0 to 1.
     pub min_p: f32,
+    /// How often all candidates of at least `xtc_threshold` but the least probable of them are left out, 0 to 1.
+    pub xtc_probability: f32,
+    /// What is probable enough for that, 0 to 1; above 0.5 it never happens.
+    pub xtc_threshold: f32,
+    /// Mirostat 2 takes the place of all cuts if this is above 0: the surprise in bits that it aims at.
+    pub mirostat_tau: f32,
+    /// How fast mirostat corrects itself, 0 to 1.
+    pub mirostat_eta: f32,
     /// Above 1 makes tokens that came before less likely; 1 does nothing.
     pub repetition_penalty: f32,
+    /// Subtracted from the logit of a token for each time that it came before.
+    pub frequency_penalty: f32,
+    /// Subtracted once from the logit of a token that came before.
+    pub presence_penalty: f32,
     /// How many of the last tokens are penalised; 0 for all, of which the last 8192 count.
     pub penalty_window: u32,
+    /// DRY: what a token costs that would go on with a repetition of `dry_allowed_length` tokens; 0: nothing.
+    pub dry_multiplier: f32,
+    /// The factor of that for each token that the repetition is longer.
+    pub dry_base: f32,
+    /// Repetitions begin to cost at this many tokens, at least 1.
+    pub dry_allowed_length: u32,
+    /// How many of the last tokens are searched for repetitions; 0 for all, of which the last 8192 count.
+    pub dry_window: u32,
     /// The same seed gives the same tokens.
     pub seed: u64,
 }
@@ -33,45 +63,96 @@ impl Sampling {
     pub const fn greedy() -> Sampling {
         Sampling {
             temperature: 0.0,
+            dynamic_range: 0.0,
+            dynamic_exponent: 1.0,
+            top_n_sigma: 0.0,
             top_k: 0,
+            typical_p: 1.0,
             top_p: 1.0,
             min_p: 0.0,
+            xtc_probability: 0.0,
+            xtc_threshold: 0.1,
+            mirostat_tau: 0.0,
+            mirostat_eta: 0.1,
             repetition_penalty: 1.0,
+            frequency_penalty: 0.0,
+            presence_penalty: 0.0,
             penalty_window: 64,
+            dry_multiplier: 0.0,
+            dry_base: 1.75,
+            dry_allowed_length: 2,
+            dry_window: 0,
             seed: 0,
         }
     }
 
     pub(crate) fn check(&self) -> Result<(), EngineError> {
-        let rules = [
+        let not_negative = |x: f32| x >= 0.0;
+        let share = |x: f32| (0.0..=1.0).contains(&x);
+        let sum = |x: f32| x > 0.0 && x <= 1.0;
+        let positive = |x: f32| x > 0.0;
+        type Holds<'a> = &'a dyn Fn(f32) -> bool;
+        let rules: [(&'static str, f32, Holds, &'static str); 17] = [
+            ("temperature", self.temperature, &not_negative, "0 or more"),
             (
-                "temperature",
-                self.temperature,
-                self.temperature >= 0.0,
+                "dynamic temperature range",
+                self.dynamic_range,
+                &not_negative,
                 "0 or more",
             ),
-            ("top-k", self.top_k as f32, self.top_k <= MAX_K, "0 to 256"),
             (
-                "top-p",
-                self.top_p,
-                self.top_p > 0.0 && self.top_p <= 1.0,
-                "above 0, at most 1",
+                "dynamic temperature exponent",
+                self.dynamic_exponent,
+                &positive,
+                "above 0",
             ),
+            ("top-n-sigma", self.top_n_sigma, &not_negative, "0 or more"),
+            ("typical-p", self.typical_p, &sum, "above 0, at most 1"),
+            ("top-p", self.top_p, &sum, "above 0, at most 1"),
+            ("min-p", self.min_p, &share, "0 to 1"),
+            ("XTC probability", self.xtc_probability, &share, "0 to 1"),
+            ("XTC threshold", self.xtc_threshold, &share, "0 to 1"),
             (
-                "min-p",
-                self.min_p,
-                (0.0..=1.0).contains(&self.min_p),
-                "0 to 1",
+                "mirostat tau",
+                self.mirostat_tau,
+                &not_negative,
+                "0 or more",
             ),
+            ("mirostat eta", self.mirostat_eta, &share, "0 to 1"),
             (
                 "repetition penalty",
                 self.repetition_penalty,
-                self.repetition_penalty > 0.0,
+                &positive,
                 "above 0",
+            ),
+            (
+                "frequency penalty",
+                self.frequency_penalty,
+                &|_| true,
+                "a number",
+            ),
+            (
+                "presence penalty",
+                self.presence_penalty,
+                &|_| true,
+                "a number",
+            ),
+            (
+                "DRY multiplier",
+                self.dry_multiplier,
+                &not_negative,
+                "0 or more",
+            ),
+            ("DRY base", self.dry_base, &|x| x >= 1.0, "1 or more"),
+            (
+                "DRY allowed length",
+                self.dry_allowed_length as f32,
+                &|x| x >= 1.0,
+                "1 or more",
             ),
         ];
         for (option, found, holds, wanted) in rules {
-            if !(holds && found.is_finite()) {
+            if !(holds(found) && found.is_finite()) {
                 return Err(EngineError::Sampling {
                     option,
                     found,
@@ -82,9 +163,15 @@ impl Sampling {
         Ok(())
     }
 
+    /// Whether tokens that came before are less likely.
+    fn penalises(&self) -> bool {
+        let counts = self.frequency_penalty != 0.0 || self.presence_penalty != 0.0;
+        counts || self.repetition_penalty != 1.0 || self.dry_multiplier > 0.0
+    }
+
     /// Which kind of choice it takes.
     pub(crate) fn choice(&self) -> Choose {
-        if self.temperature == 0.0 && self.repetition_penalty == 1.0 {
+        if self.temperature == 0.0 && !self.penalises() {
             Choose::Best
         } else {
             Choose::ByRule
@@ -93,22 +180,76 @@ impl Sampling {
 
     /// The same for the device.
     pub(crate) fn rule(&self) -> SamplingRule {
-        let is_greedy = self.temperature == 0.0;
         SamplingRule {
-            inv_temperature: if is_greedy {
-                1.0
-            } else {
-                1.0 / self.temperature
-            },
-            top_p: self.top_p,
-            min_p: self.min_p,
-            penalty: self.repetition_penalty,
-            top_k: self.top_k,
-            penalty_window: self.penalty_window,
+            temperature: self.temperature,
+            dynamic_range: self.dynamic_range,
+            dynamic_exponent: self.dynamic_exponent,
             seed_lo: self.seed as u32,
             seed_hi: (self.seed >> 32) as u32,
-            is_greedy: is_greedy.into(),
+            n_sigma: self.top_n_sigma,
+            top_k: self.top_k,
+            typical_p: self.typical_p,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            xtc_probability: self.xtc_probability,
+            xtc_threshold: self.xtc_threshold,
+            mirostat_tau: self.mirostat_tau,
+            mirostat_eta: self.mirostat_eta,
+            repetition: self.repetition_penalty,
+            frequency: self.frequency_penalty,
+            presence: self.presence_penalty,
+            penalty_window: self.penalty_window,
+            dry_multiplier: self.dry_multiplier,
+            dry_base: self.dry_base,
+            dry_allowed: self.dry_allowed_length,
+            dry_window: self.dry_window,
             ..Default::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails if a value out of its range reaches the device.
+    #[test]
+    fn values_out_of_range_are_refused_by_name() {
+        assert!(Sampling::greedy().check().is_ok());
+        type Change = fn(&mut Sampling);
+        let changes: [(&str, Change); 8] = [
+            ("temperature", |s| s.temperature = -1.0),
+            ("top-p", |s| s.top_p = 0.0),
+            ("typical-p", |s| s.typical_p = 1.5),
+            ("XTC threshold", |s| s.xtc_threshold = -0.1),
+            ("mirostat eta", |s| s.mirostat_eta = 2.0),
+            ("presence penalty", |s| s.presence_penalty = f32::NAN),
+            ("DRY base", |s| s.dry_base = 0.5),
+            ("DRY allowed length", |s| s.dry_allowed_length = 0),
+        ];
+        for (name, change) in changes {
+            let mut sampling = Sampling::greedy();
+            change(&mut sampling);
+            let said = sampling.check().expect_err(name).to_string();
+            assert!(said.contains(name), "{said}");
+        }
+    }
+
+    /// Fails if a penalty is passed over by the greedy choice.
+    #[test]
+    fn only_what_changes_nothing_takes_the_short_way() {
+        assert_eq!(Sampling::greedy().choice(), Choose::Best);
+        let changes: [fn(&mut Sampling); 5] = [
+            |s| s.temperature = 0.1,
+            |s| s.repetition_penalty = 1.1,
+            |s| s.frequency_penalty = -1.0,
+            |s| s.presence_penalty = 0.5,
+            |s| s.dry_multiplier = 0.8,
+        ];
+        for change in changes {
+            let mut sampling = Sampling::greedy();
+            change(&mut sampling);
+            assert_eq!(sampling.choice(), Choose::ByRule);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! A sequence: its tokens, and the pages that hold their keys and values.
 
-use akunu_types::params::SamplingRule;
 use sha2::{Digest, Sha256};
 
 use crate::pool::Name;
+use crate::rule::Rule;
 
 /// Tokens and their pages. The pages are the runtime's: it gives them and takes them back.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Sequence {
     /// Tokens of the history that the device knows at that seat.
     pub known: usize,
     /// How its tokens are chosen.
-    pub rule: SamplingRule,
+    pub rule: Rule,
 }
 
 impl Sequence {
@@ -42,7 +42,7 @@ impl Sequence {
             floor: 0,
             seat: u32::MAX,
             known: 0,
-            rule: SamplingRule::default(),
+            rule: Rule::default(),
         }
     }
 

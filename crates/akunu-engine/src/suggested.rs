@@ -19,7 +19,6 @@ use std::io::Read;
 use std::path::Path;
 
 use akunu_gguf::{Container, Metadata, WeightStore};
-use akunu_kernels::kernel::sampling::topk_select::MAX_K;
 use serde_json::Value;
 
 use crate::sampling::Sampling;
@@ -32,7 +31,7 @@ const MAX_BYTES: u64 = 1 << 20;
 pub struct SuggestedSampling {
     /// [`Sampling::temperature`]
     pub temperature: Option<f32>,
-    /// [`Sampling::top_k`], at most what the engine can do
+    /// [`Sampling::top_k`]
     pub top_k: Option<u32>,
     /// [`Sampling::top_p`]
     pub top_p: Option<f32>,
@@ -62,7 +61,7 @@ impl SuggestedSampling {
             min_p: self.min_p.unwrap_or(other.min_p),
             repetition_penalty: self.repetition_penalty.unwrap_or(other.repetition_penalty),
             penalty_window: self.penalty_window.unwrap_or(other.penalty_window),
-            seed: other.seed,
+            ..other
         }
     }
 
@@ -70,7 +69,7 @@ impl SuggestedSampling {
         let share = |p: &f32| (0.0..=1.0).contains(p);
         SuggestedSampling {
             temperature: self.temperature.filter(|t| t.is_finite() && *t >= 0.0),
-            top_k: self.top_k.map(|k| k.min(MAX_K)),
+            top_k: self.top_k,
             top_p: self.top_p.filter(|p| share(p) && *p > 0.0),
             min_p: self.min_p.filter(share),
             repetition_penalty: self
@@ -111,7 +110,7 @@ fn from_folder(folder: &Path) -> SuggestedSampling {
         top_k: json
             .get("top_k")
             .and_then(Value::as_u64)
-            .map(|k| k.min(MAX_K.into()) as u32),
+            .map(|k| k.min(u32::MAX.into()) as u32),
         top_p: number("top_p"),
         min_p: number("min_p"),
         repetition_penalty: number("repetition_penalty"),
@@ -136,7 +135,7 @@ mod tests {
         );
         let wanted = SuggestedSampling {
             temperature: Some(0.6),
-            top_k: Some(MAX_K),
+            top_k: Some(1000),
             repetition_penalty: Some(1.1),
             ..SuggestedSampling::default()
         };

@@ -98,10 +98,20 @@ fn wish(dice: &mut Dice, seed: u64) -> Wish {
     Wish {
         prompt,
         max_tokens: 1 + dice.below(30),
-        sampling: if dice.below(2) == 0 {
-            Sampling::greedy()
-        } else {
-            drawn
+        sampling: match dice.below(4) {
+            0 | 1 => Sampling::greedy(),
+            2 => drawn,
+            _ => Sampling {
+                top_k: 0,
+                top_n_sigma: 3.0,
+                typical_p: 0.95,
+                xtc_probability: 0.5,
+                xtc_threshold: 0.05,
+                dynamic_range: 0.5,
+                frequency_penalty: 0.2,
+                dry_multiplier: 0.8,
+                ..drawn
+            },
         },
         overflow: if dice.below(3) == 0 {
             Overflow::Shift { keep: 3 }

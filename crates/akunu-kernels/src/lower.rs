@@ -177,14 +177,23 @@ impl<'a> Lowering<'a> {
                 vocab_size,
                 masks,
             } => self.mask(logits, vocab_size, masks),
+            Op::KeepLogits {
+                logits,
+                to,
+                vocab_size,
+            } => self.keep_logits(logits, to, vocab_size),
             Op::Choose {
                 how,
                 logits,
                 vocab_size,
-                candidates,
+                ref memory,
             } => {
-                self.choose(how, logits, vocab_size, candidates);
+                self.choose(how, logits, vocab_size, memory);
             }
+            Op::Score {
+                ref memory,
+                vocab_size,
+            } => self.score(memory, vocab_size),
             Op::Advance => self.advance(),
             Op::Shift {
                 cache,

@@ -110,14 +110,38 @@ pub enum Choose {
     ByRule,
 }
 
-/// Memory for the candidates of a choice: two sets that stages alternate between, each with room for
-/// [`Op::candidates`] values of each output.
+/// Memory of a choice.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Candidates {
-    /// Values, f32.
-    pub values: [Buffer; 2],
+pub struct ChoiceMemory {
+    /// The best logit of each part, (outputs, [`Op::candidates`]).
+    pub values: Buffer,
     /// Their tokens.
-    pub ids: [Buffer; 2],
+    pub ids: Buffer,
+    /// Tokens with a bias, (n_sequences, bias_stride), of which a rule says how many there are.
+    pub bias_tokens: Buffer,
+    /// What is added to their logits.
+    pub bias_values: Buffer,
+    /// Biases of a sequence, at most.
+    pub bias_stride: u32,
+    /// Tokens at which a repetition ends: a bit each, (n_sequences, vocabulary / 32) words.
+    pub breakers: Buffer,
+    /// Mirostat's bound of each sequence, (n_sequences).
+    pub mu: Buffer,
+}
+
+/// Where the log probabilities of chosen tokens go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScoreMemory {
+    /// The logits as the model made them, (outputs, vocabulary).
+    pub logits: Buffer,
+    /// (max_steps, record_stride, 1 + max_best): of the token, and of the best ones.
+    pub scores: Buffer,
+    /// The best tokens, (max_steps, record_stride, max_best).
+    pub best_tokens: Buffer,
+    /// Rows of one step.
+    pub record_stride: u32,
+    /// Best tokens of a row, at most.
+    pub max_best: u32,
 }
 
 /// Masks of tokens: a bit for each, 1 where it may be chosen.
@@ -261,6 +285,15 @@ pub enum Op {
         /// The masks.
         masks: Masks,
     },
+    /// Keeps the logits of the outputs as they are, for [`Op::Score`].
+    KeepLogits {
+        /// (outputs, vocabulary).
+        logits: Slice,
+        /// (outputs, vocabulary).
+        to: Slice,
+        /// Logits of a row.
+        vocab_size: u32,
+    },
     /// Chooses a token for each output, for the next round and the history. A penalty changes the logits.
     Choose {
         /// How.
@@ -269,8 +302,15 @@ pub enum Op {
         logits: Slice,
         /// Logits of a row.
         vocab_size: u32,
-        /// Memory for the candidates.
-        candidates: Candidates,
+        /// What it needs besides.
+        memory: ChoiceMemory,
+    },
+    /// Records how probable the chosen token of each output was, for rules that ask for it.
+    Score {
+        /// The kept logits and the record.
+        memory: ScoreMemory,
+        /// Logits of a row.
+        vocab_size: u32,
     },
     /// Records what was chosen and moves every single on by one.
     Advance,
@@ -296,7 +336,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Candidates that a choice from a vocabulary keeps of each output, at most, in any stage.
+    /// Parts of a vocabulary of which a greedy choice keeps the best each.
     pub fn candidates(vocab_size: u32) -> u32 {
         crate::lower::candidates(vocab_size)
     }

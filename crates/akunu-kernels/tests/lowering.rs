@@ -8,7 +8,7 @@ use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::{RowField, Slice};
 use akunu_kernels::program::{
-    Activation, Candidates, Choose, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
+    Activation, ChoiceMemory, Choose, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
 };
 use akunu_kernels::step::Count;
 use akunu_kernels::twin_device::TwinDevice;
@@ -162,9 +162,14 @@ impl Model {
         let [out, normal] = [(); 2].map(|()| m.activations(DIM));
         let logits = m.activations(VOCAB);
         let n_candidates = ROW_CAPACITY * Op::candidates(VOCAB);
-        let candidates = Candidates {
-            values: [(); 2].map(|()| m.words(n_candidates)),
-            ids: [(); 2].map(|()| m.words(n_candidates)),
+        let memory = ChoiceMemory {
+            values: m.words(n_candidates),
+            ids: m.words(n_candidates),
+            bias_tokens: m.words(N_SEQUENCES),
+            bias_values: m.words(N_SEQUENCES),
+            bias_stride: 1,
+            breakers: m.words(N_SEQUENCES * VOCAB.div_ceil(32)),
+            mu: m.words(N_SEQUENCES),
         };
         let divisors = m.filled(bytemuck::cast_slice(&[1f32; 16])).into();
         let (all, outputs) = (Rows::All, Rows::Outputs);
@@ -234,7 +239,7 @@ impl Model {
                 how: Choose::Best,
                 logits,
                 vocab_size: VOCAB,
-                candidates,
+                memory,
             },
             Op::Advance,
         ];
@@ -464,7 +469,7 @@ fn scales_biases_and_rules_are_kernels_of_their_own() {
     assert_eq!(plain(ops.remove(1)), [Gemv(F32), BiasAdd]);
     let choice = ops.iter().find(|op| matches!(op, Op::Choose { .. }));
     let choice = choice.expect("there is a choice").clone();
-    assert_eq!(plain(choice), [RepetitionPenalty, TopKSelect, GumbelTopK]);
+    assert_eq!(plain(choice), [Penalties, Draw]);
 }
 
 /// Runs parts of the operations, on a device of its own, and returns what all memory holds afterwards: two sequences go

@@ -110,7 +110,21 @@ const FAULTS: &[Fault] = &[
         file: "include/choice.h",
         right: "row.length % history_stride",
         wrong: "min(row.length, history_stride - 1)",
-        kernel: "gumbel_topk_f32",
+        kernel: "draw_f32",
+    },
+    Fault {
+        what: "a carry that is forgotten",
+        file: "include/candidates.h",
+        right: "before > KEY_MAX - of_low ? 1 : 0",
+        wrong: "0",
+        kernel: "draw_f32",
+    },
+    Fault {
+        what: "a token that is penalised twice",
+        file: "sampling/penalties.metal",
+        right: "if (recent.back(j) == id) {\n            return 0;",
+        wrong: "if (recent.back(j) == id && j + 5 < i) {\n            return 0;",
+        kernel: "penalties_f32",
     },
     Fault {
         what: "a tie won by the last",

@@ -28,8 +28,8 @@ pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
 pub use sampling::{
-    ArgmaxParams, ArgmaxPartialParams, GrammarBitmaskParams, GumbelTopKParams,
-    RepetitionPenaltyParams, TemperatureScaleParams, TokenSuppressParams, TopKParams,
+    ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
+    TemperatureScaleParams, TokenScoresParams, TokenSuppressParams,
 };
 
 use crate::layout::{SharedStruct, StructLayout};
@@ -50,7 +50,7 @@ pub const ALL: &[StructLayout] = &[
     HeadNormParams::LAYOUT,
     GEMVHeadNormParams::LAYOUT,
     TemperatureScaleParams::LAYOUT,
-    RepetitionPenaltyParams::LAYOUT,
+    PenaltiesParams::LAYOUT,
     MLXParams::LAYOUT,
     Conv1DParams::LAYOUT,
     GEMVKVParams::LAYOUT,
@@ -61,8 +61,8 @@ pub const ALL: &[StructLayout] = &[
     PosEmbedParams::LAYOUT,
     ArgmaxPartialParams::LAYOUT,
     ArgmaxParams::LAYOUT,
-    TopKParams::LAYOUT,
-    GumbelTopKParams::LAYOUT,
+    DrawParams::LAYOUT,
+    TokenScoresParams::LAYOUT,
     TokenSuppressParams::LAYOUT,
     GrammarBitmaskParams::LAYOUT,
     LogitSoftcapParams::LAYOUT,

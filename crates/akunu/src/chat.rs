@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akunu_engine::{
-    CancelFlag, GenerateOptions, Generation, Grammar, LogitRules, Overflow, Sampling, Session,
-    Speculated, Speculation, SuggestedSampling, Watch,
+    CancelFlag, DRY_BREAKERS, GenerateOptions, Generation, Grammar, LogitRules, Overflow, Sampling,
+    Session, Speculated, Speculation, SuggestedSampling, Watch,
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
@@ -26,6 +26,12 @@ pub struct ChatOptions {
     pub max_tokens: usize,
     /// How tokens are chosen.
     pub sampling: Sampling,
+    /// [`GenerateOptions::logit_bias`]
+    pub logit_bias: Vec<(u32, f32)>,
+    /// [`GenerateOptions::dry_breakers`]
+    pub dry_breakers: Vec<String>,
+    /// [`GenerateOptions::logprobs`], which [`Reply::tokens`] then has.
+    pub logprobs: Option<u32>,
     /// Whether the oldest turns give way when the context is full. Otherwise the reply ends there.
     pub slides: bool,
     /// What replies must look like.
@@ -45,6 +51,9 @@ impl Default for ChatOptions {
             context: None,
             max_tokens: 1024,
             sampling: chat_sampling(&SuggestedSampling::default()),
+            logit_bias: Vec::new(),
+            dry_breakers: DRY_BREAKERS.map(String::from).to_vec(),
+            logprobs: None,
             slides: true,
             grammar: None,
             rules: LogitRules::default(),
@@ -236,6 +245,9 @@ impl ChatOptions {
         let options = GenerateOptions {
             max_tokens: self.max_tokens,
             sampling: self.sampling,
+            logit_bias: self.logit_bias.clone(),
+            dry_breakers: self.dry_breakers.clone(),
+            logprobs: self.logprobs,
             stop: turns::stops(session.model()),
             // A reply may be longer than what the question leaves: then its own beginning gives way.
             overflow: match self.slides && ids.len() <= context / 2 {

@@ -14,10 +14,11 @@ mod window;
 
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::{
-    Batch, BatchEvent, CancelFlag, DraftModel, EngineError, Fed, GenerateOptions, Generation,
-    Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules, Lookup, MAX_DRAFT,
-    MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId, Session,
-    SessionOptions, Speculated, Speculation, StopReason, SuggestedSampling, Token, Watch,
+    Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, EngineError, Fed, GenerateOptions,
+    Generation, Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules, Lookup,
+    MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading,
+    Sampling, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,
+    SuggestedSampling, Token, TokenLogprobs, Watch,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,

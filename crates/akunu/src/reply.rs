@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use akunu_engine::{Fed, Generation, Session, Speculated, StopReason};
+use akunu_engine::{Fed, Generation, Session, Speculated, StopReason, Token};
 use akunu_tokenizer::Message;
 
 use crate::error::Error;
@@ -18,6 +18,8 @@ pub struct Reply<'c> {
     /// `None` once the reply is in the history.
     before: Option<Before>,
     text: String,
+    /// Tokens that say how likely they were.
+    tokens: Vec<Token>,
     stats: ReplyStats,
     /// When the question was read, and then when the first token came.
     since: Instant,
@@ -57,6 +59,7 @@ impl<'c> Reply<'c> {
             history,
             before: Some(before),
             text: String::new(),
+            tokens: Vec::new(),
             stats,
             since: Instant::now(),
             has_failed: false,
@@ -66,6 +69,12 @@ impl<'c> Reply<'c> {
     /// What has come so far.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The tokens that have come so far, if [`ChatOptions::logprobs`](crate::ChatOptions::logprobs) asks for their log
+    /// probabilities.
+    pub fn tokens(&self) -> &[Token] {
+        &self.tokens
     }
 
     /// Why it ended; `None` while it goes on.
@@ -87,12 +96,16 @@ impl<'c> Reply<'c> {
     /// The next piece, or `None` at the end.
     fn advance(&mut self) -> Result<Option<String>, Error> {
         for token in self.generation.by_ref() {
-            let text = token?.text;
+            let token = token?;
             if self.stats.tokens == 0 {
                 self.stats.first = self.since.elapsed();
                 self.since = Instant::now();
             }
             self.stats.tokens += 1;
+            let text = token.text.clone();
+            if token.logprobs.is_some() {
+                self.tokens.push(token);
+            }
             if !text.is_empty() {
                 return Ok(Some(text));
             }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::models;
 use crate::running::{Loaded, ModelArgs};
-use crate::sampling::SamplingArgs;
+use crate::sampling::{ListArgs, SamplingArgs, logprobs};
 use crate::terminal::note;
 use crate::typed_ahead::TypedAhead;
 use akunu::{ChatOptions, EngineError};
@@ -54,12 +54,17 @@ pub struct Chat {
     /// Print one JSON object for each answer: text, tokens, seed, timings and why it ended
     #[arg(long)]
     json: bool,
+    /// Tell the log probabilities of the tokens of an answer, and of this many of the best, in --json
+    #[arg(long, value_name = "N", value_parser = logprobs, requires = "json")]
+    logprobs: Option<u32>,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
     grammar: GrammarArgs,
     #[command(flatten)]
     speculation: SpeculationArgs,
+    #[command(flatten)]
+    lists: ListArgs,
 }
 
 /// What happens when the context is full.
@@ -115,6 +120,9 @@ impl Chat {
             context: self.model.ctx,
             max_tokens: self.n,
             sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
+            logit_bias: self.lists.logit_bias(),
+            dry_breakers: self.lists.dry_breakers(),
+            logprobs: self.logprobs,
             slides: self.overflow == OnOverflow::Slide,
             grammar: self.grammar.grammar(&loaded.model)?,
             speculation: self.speculation.speculation(&self.model, &loaded.model)?,

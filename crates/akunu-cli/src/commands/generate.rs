@@ -1,5 +1,6 @@
 //! `generate`: continues a text, without a chat template.
 
+mod choices;
 mod output;
 
 use super::Run;
@@ -8,7 +9,7 @@ use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::interrupt::Interrupt;
 use crate::progress;
 use crate::running::{ModelArgs, options, read_prompt, read_text, warn_beyond_training};
-use crate::sampling::SamplingArgs;
+use crate::sampling::{ListArgs, SamplingArgs, logprobs};
 use akunu::{Overflow, StopReason};
 use akunu_tokenizer::EncodeOptions;
 use clap::builder::NonEmptyStringValueParser;
@@ -45,14 +46,23 @@ pub struct Generate {
     grammar: GrammarArgs,
     #[command(flatten)]
     speculation: SpeculationArgs,
+    #[command(flatten)]
+    lists: ListArgs,
+    /// Tell the log probabilities of the new tokens, and of this many of the best, in --json or --json-lines
+    #[arg(long, value_name = "N", value_parser = logprobs, requires = "for_scripts")]
+    logprobs: Option<u32>,
+    /// Continue the text this many times, with seeds that follow each other, and tell which is the most likely by the
+    /// mean of its log probabilities; in --json
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_SEQUENCES as i64), requires = "json")]
+    choices: Option<u32>,
     /// What happens when the context is full
     #[arg(long, value_enum, default_value = "stop")]
     overflow: OnOverflow,
     /// Print one JSON object at the end instead of text as it comes
-    #[arg(long)]
+    #[arg(long, group = "for_scripts")]
     json: bool,
     /// Print one JSON object a line: one for each token as it comes, and one about all at the end
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, group = "for_scripts", conflicts_with = "json")]
     json_lines: bool,
 }
 
@@ -107,6 +117,9 @@ impl Run for Generate {
         options.stop.clone_from(&self.stop);
         options.grammar = grammar;
         options.speculation = speculation;
+        options.logit_bias = self.lists.logit_bias();
+        options.dry_breakers = self.lists.dry_breakers();
+        options.logprobs = self.logprobs;
         options.overflow = match self.overflow {
             OnOverflow::Stop => Overflow::Stop,
             OnOverflow::Shift => Overflow::Shift { keep: 1 },
@@ -117,6 +130,9 @@ impl Run for Generate {
             prefill,
             seed: sampling.seed,
         };
+        if let Some(n) = self.choices {
+            return choices::write(session, &options, n, &asked, out);
+        }
         match self
             .style()
             .write(session.generate(options)?, &asked, out)?

@@ -1,21 +1,23 @@
 //! From logits to a token, for some rows of logits at once.
 //!
-//! Parts share the parts of the logits of all rows; what is left after that is a few hundred values of each row, and
-//! parts share the rows.
+//! The greedy choice is shared by parts of the logits of all rows. Everything else is shared by rows, so that a row is
+//! added up in the same order however many threads there are.
 
 mod advance;
 mod argmax;
 mod bitmask;
-mod gumbel;
-mod penalty;
-mod topk;
+mod draw;
+mod field;
+mod noise;
+mod penalties;
+mod scores;
 
 pub(crate) use advance::advance_rows;
 pub(crate) use argmax::{Argmax, ArgmaxPartial};
 pub(crate) use bitmask::grammar_bitmask;
-pub(crate) use gumbel::gumbel_topk;
-pub(crate) use penalty::repetition_penalty;
-pub(crate) use topk::TopKSelect;
+pub(crate) use draw::Draw;
+pub(crate) use penalties::penalties;
+pub(crate) use scores::TokenScores;
 
 use akunu_types::params::Row;
 

@@ -1,9 +1,11 @@
 //! One sequence in a step.
 
+use std::ops::Range;
+
 use crate::answer::Answer;
 use crate::error::EngineError;
 use crate::options::{Overflow, StopReason};
-use crate::runtime::{Runtime, StepMasks};
+use crate::runtime::{Noted, Runtime, StepMasks};
 use crate::session::{Session, Shifted};
 use crate::speculation::Proposal;
 
@@ -127,13 +129,14 @@ impl<'a> Part<'a> {
         let model = self.session.model().clone();
         let mut runtime = model.runtime();
         let sequence = &mut self.session.sequence;
-        runtime.set_rule(sequence, self.answer.options.sampling.rule())?;
+        runtime.set_rule(sequence, &self.answer.rule)?;
         if runtime.has_logits(sequence) {
             let mut masks = StepMasks::new(1, model.config().vocab_size);
             self.put_masks(0, &mut masks)?;
             self.apply_rules(&mut runtime, 0)?;
-            let (sequence, options) = (&mut self.session.sequence, &self.answer.options);
-            let token = runtime.choose(sequence, options.sampling.choice(), &masks)?;
+            let how = self.answer.choice();
+            let token = runtime.choose(&mut self.session.sequence, how, &masks)?;
+            self.note_outputs(&runtime, 0..1)?;
             self.outcome = Outcome::Began;
             return self.answer.chosen(&[token], self.room().saturating_sub(1));
         }
@@ -224,6 +227,32 @@ impl<'a> Part<'a> {
         }
         self.guess = (!guess.tokens.is_empty()).then_some(guess);
         Ok(())
+    }
+
+    /// Takes note of what else the choices from outputs of the last step have left: how likely their tokens were, and
+    /// where mirostat is.
+    pub fn note_outputs(
+        &mut self,
+        runtime: &Runtime,
+        outputs: Range<usize>,
+    ) -> Result<(), EngineError> {
+        let mut all = Noted::default();
+        for output in outputs {
+            let noted = runtime.read_noted(&self.session.sequence, output)?;
+            all.scores.extend(noted.scores);
+            all.mu = noted.mu;
+        }
+        self.note(all);
+        Ok(())
+    }
+
+    /// The same of a chain.
+    pub fn note(&mut self, noted: Noted) {
+        self.answer.scored(noted.scores);
+        if let Some(mu) = noted.mu {
+            self.answer.rule.mu = mu;
+            self.session.sequence.rule.mu = mu;
+        }
     }
 
     /// Its pending tokens were read, and these were chosen, one after another; all but the last were read too.

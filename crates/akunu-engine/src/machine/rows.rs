@@ -22,7 +22,7 @@ pub(super) fn how(parts: &[Part], roles: &[Role]) -> Choose {
         .iter()
         .zip(roles)
         .filter(|(_, role)| **role != Role::Idle);
-    let mut choices = active.map(|(part, _)| part.answer.options.sampling.choice());
+    let mut choices = active.map(|(part, _)| part.answer.choice());
     match choices.all(|choice| choice == Choose::Best) {
         true => Choose::Best,
         false => Choose::ByRule,
@@ -63,7 +63,7 @@ fn push_all(
         let n = part.guesses().len() + 1;
         let tokens = [&part.answer.pending, part.guesses()].concat();
         let sequence = &mut part.session.sequence;
-        runtime.set_rule(sequence, part.answer.options.sampling.rule())?;
+        runtime.set_rule(sequence, &part.answer.rule)?;
         let first = runtime.push_next(sequence, &tokens, n)?;
         outputs.push(Outputs { part: at, first, n });
     }
@@ -79,7 +79,7 @@ fn push_reader(
 ) -> Result<(), EngineError> {
     let part = &mut parts[at];
     let sequence = &mut part.session.sequence;
-    runtime.set_rule(sequence, part.answer.options.sampling.rule())?;
+    runtime.set_rule(sequence, &part.answer.rule)?;
     let piece = &part.answer.prompt[sequence.cached..][..n];
     runtime.push_run(sequence, piece)?;
     if sequence.cached + n == part.answer.prompt.len() {
@@ -128,6 +128,7 @@ pub(super) fn mixed_step(
         let chosen = &chosen[first..first + n];
         let kept = n_kept(part.guesses(), chosen);
         let row = first + kept - 1;
+        part.note_outputs(runtime, first..first + kept)?;
         if matches!(roles[at], Role::Reader(_)) {
             part.answer.prompt.clear();
             part.chose(&chosen[..kept], row);

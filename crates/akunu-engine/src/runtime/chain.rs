@@ -9,6 +9,7 @@ use akunu_kernels::Ticket;
 use akunu_kernels::program::Choose;
 
 use super::kind::Kind;
+use super::noted::{Noted, Told};
 use super::state::Runtime;
 use crate::error::EngineError;
 
@@ -16,14 +17,24 @@ use crate::error::EngineError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ChainId(u64);
 
-/// The tokens that a chain has chosen, for each row.
-pub(super) type Chosen = Vec<Vec<u32>>;
+/// What a chain has chosen for one row.
+pub(crate) struct RowChosen {
+    /// The tokens.
+    pub tokens: Vec<u32>,
+    /// What else is told of them.
+    pub noted: Noted,
+}
+
+/// The same for each row.
+pub(super) type Chosen = Vec<RowChosen>;
 
 /// The chain that was started last and has not been read.
 pub(super) struct Chain {
     id: ChainId,
     ticket: Ticket,
     n_rows: usize,
+    /// What is told of the tokens of each row.
+    told: Vec<Told>,
     /// The place of its first round in the record.
     start: u32,
     n: u32,
@@ -34,6 +45,8 @@ impl Runtime {
     pub fn start_chain(&mut self, how: Choose, n: u32) -> Result<ChainId, EngineError> {
         let rows = self.table.rows();
         let (n_rows, start) = (rows.len(), rows.first().map_or(0, |row| row.step));
+        let seats = rows.iter().map(|row| row.sequence as usize);
+        let told = seats.map(|seat| self.seats[seat].told).collect();
         let ticket = self.submit(Kind::Chain(how), n)?;
         self.n_chains += 1;
         let id = ChainId(self.n_chains);
@@ -41,6 +54,7 @@ impl Runtime {
             id,
             ticket,
             n_rows,
+            told,
             start,
             n,
         });
@@ -73,17 +87,23 @@ impl Runtime {
     fn read_chain(&mut self, chain: &Chain) -> Result<Chosen, EngineError> {
         self.wait(chain.ticket)?;
         let step = &self.memory.step;
-        let mut chosen = vec![vec![0; chain.n as usize]; chain.n_rows];
+        let mut tokens = vec![vec![0; chain.n as usize]; chain.n_rows];
         let mut rounds = vec![0u32; chain.n_rows];
         for at in 0..chain.n {
             let round = ((chain.start + at) % step.max_steps) as usize;
             let offset = 4 * round * step.row_capacity as usize;
             let bytes = bytemuck::cast_slice_mut(&mut rounds);
             self.device.read(step.chosen, offset, bytes)?;
-            for (chosen, &token) in chosen.iter_mut().zip(&rounds) {
-                chosen[at as usize] = token;
+            for (tokens, &token) in tokens.iter_mut().zip(&rounds) {
+                tokens[at as usize] = token;
             }
         }
-        Ok(chosen)
+        let rows = chain.told.iter().zip(tokens).enumerate();
+        let rows = rows.map(|(output, (told, tokens))| {
+            let rounds = chain.start..chain.start + chain.n;
+            let noted = self.noted(told, output, rounds)?;
+            Ok(RowChosen { tokens, noted })
+        });
+        rows.collect()
     }
 }

@@ -26,10 +26,13 @@ pub(crate) enum Kind {
     Chain(Choose),
 }
 
-/// Programs by what they do and how many rows they have room for.
+/// What a program does, how many rows it has room for, and whether it records log probabilities.
+pub(super) type ProgramKey = (Kind, Counts, bool);
+
+/// Programs by what they do.
 #[derive(Default)]
 pub(super) struct Programs {
-    pub loaded: HashMap<(Kind, Counts), PlanId>,
+    pub loaded: HashMap<ProgramKey, PlanId>,
 }
 
 impl Programs {
@@ -45,6 +48,14 @@ impl Kind {
     /// Whether the rows move on by themselves.
     pub fn advances(self) -> bool {
         matches!(self, Kind::Chain(_))
+    }
+
+    /// Whether tokens are chosen.
+    pub fn chooses(self) -> bool {
+        matches!(
+            self,
+            Kind::OnlyChoice(_) | Kind::MaskedChoice(_) | Kind::Step(_) | Kind::Chain(_)
+        )
     }
 
     /// Whether it looks at keys and values.

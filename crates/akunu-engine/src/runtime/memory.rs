@@ -2,14 +2,15 @@
 
 use akunu_arch::{LayerConfig, ModelConfig, RopeConfig};
 use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Candidates, LayerCache, Masks};
+use akunu_kernels::program::{LayerCache, Masks, ScoreMemory};
 use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
 use akunu_types::params::{Row, SamplingRule};
 
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
 use crate::error::EngineError;
-use crate::graph::{Activations, Outputs};
+use crate::graph::{Activations, Lists, Outputs};
 use crate::loaded::Loaded;
+use crate::rule::{MAX_BIASES, MAX_LOGPROBS};
 
 /// Tokens of each sequence that penalties look at, at most.
 const HISTORY: u32 = 8192;
@@ -19,6 +20,8 @@ const FIRST_SLOTS: u32 = 4096;
 /// Everything that programs read and write, besides the weights.
 pub(super) struct Memory {
     pub step: StepMemory,
+    /// What rules of choice refer to.
+    pub lists: Lists,
     pub activations: Activations,
     pub outputs: Outputs,
     /// For each kind of layers, where their pages are found.
@@ -51,7 +54,7 @@ pub(crate) fn scratch_bytes(config: &ModelConfig, rows: u32) -> u64 {
     ];
     let candidates = u64::from(Op::candidates(config.vocab_size));
     let masks = u64::from(config.vocab_size.div_ceil(32)) + 1;
-    let outputs = masks + u64::from(config.vocab_size) + 2 * u64::from(config.dim) + 4 * candidates;
+    let outputs = masks + u64::from(config.vocab_size) + 2 * u64::from(config.dim) + 2 * candidates;
     4 * (u64::from(rows) * widths.iter().sum::<u64>() + outputs)
 }
 
@@ -85,8 +88,9 @@ impl Memory {
             let (divisors, divisor_buffers) = make.divisors(config, &model.rope_freqs)?;
             Ok(Memory {
                 step: make.step(seats, rows)?,
+                lists: make.lists(config, seats)?,
                 activations: make.activations(config, rows)?,
-                outputs: make.outputs(config, 1)?,
+                outputs: make.outputs(config, 1, false)?,
                 maps,
                 caches,
                 divisors,
@@ -104,7 +108,7 @@ impl Memory {
         device: &mut dyn Device,
     ) -> Result<(), EngineError> {
         let (config, old) = (&model.config, &self.maps);
-        let (step, activations, maps) = make(device, |make| {
+        let (step, lists, activations, maps) = make(device, |make| {
             let mut maps = Vec::with_capacity(old.len());
             for map in old {
                 maps.push(make.map(PageMap {
@@ -113,11 +117,13 @@ impl Memory {
                 })?);
             }
             let activations = make.activations(config, rows)?;
-            Ok((make.step(seats, rows)?, activations, maps))
+            let lists = make.lists(config, seats)?;
+            Ok((make.step(seats, rows)?, lists, activations, maps))
         })?;
         self.release_step(device);
         release(self.activations.buffers(), device);
         self.step = step;
+        self.lists = lists;
         self.activations = activations;
         self.set_maps(config, maps, device);
         Ok(())
@@ -191,11 +197,38 @@ impl Memory {
         if outputs <= self.outputs.capacity {
             return Ok(false);
         }
-        let capacity = outputs.next_power_of_two();
-        let outputs = make(device, |make| make.outputs(&model.config, capacity))?;
+        self.make_outputs(model, outputs.next_power_of_two(), device)?;
+        Ok(true)
+    }
+
+    /// A record of log probabilities; returns whether there was none.
+    pub fn want_scores(
+        &mut self,
+        model: &Loaded,
+        device: &mut dyn Device,
+    ) -> Result<bool, EngineError> {
+        let is_new = self.outputs.scores.is_none();
+        if is_new {
+            let (config, capacity) = (&model.config, self.outputs.capacity);
+            let scores = make(device, |make| make.scores(config, capacity))?;
+            self.outputs.scores = Some(scores);
+        }
+        Ok(is_new)
+    }
+
+    fn make_outputs(
+        &mut self,
+        model: &Loaded,
+        capacity: u32,
+        device: &mut dyn Device,
+    ) -> Result<(), EngineError> {
+        let is_scored = self.outputs.scores.is_some();
+        let outputs = make(device, |make| {
+            make.outputs(&model.config, capacity, is_scored)
+        })?;
         self.release_outputs(device);
         self.outputs = outputs;
-        Ok(true)
+        Ok(())
     }
 
     /// Bytes of the buffers that every session uses.
@@ -231,13 +264,16 @@ impl Memory {
         let tables = [step.rows, step.tokens, step.outputs];
         let of_sequences = [step.rules, step.history, step.chosen];
         release(tables.into_iter().chain(of_sequences), device);
+        release(self.lists.buffers(), device);
     }
 
     fn release_outputs(&self, device: &mut dyn Device) {
         let o = &self.outputs;
-        let candidates = o.candidates.values.into_iter().chain(o.candidates.ids);
         let rows = [o.h, o.x, o.logits, o.masks.bits, o.masks.rows];
-        release(rows.into_iter().chain(candidates), device);
+        release(rows.into_iter().chain(o.parts), device);
+        if let Some(scores) = o.scores {
+            release([scores.logits, scores.scores, scores.best_tokens], device);
+        }
     }
 }
 
@@ -331,25 +367,53 @@ impl Make<'_> {
         })
     }
 
-    fn outputs(&mut self, config: &ModelConfig, capacity: u32) -> Result<Outputs, EngineError> {
+    fn lists(&mut self, config: &ModelConfig, seats: u32) -> Result<Lists, EngineError> {
+        let n_biases = MAX_BIASES as u32;
+        Ok(Lists {
+            bias_tokens: self.words(seats, n_biases, "biased tokens")?,
+            bias_values: self.words(seats, n_biases, "biases")?,
+            breakers: self.words(seats, config.vocab_size.div_ceil(32), "breakers")?,
+            mu: self.words(seats, 1, "mirostat")?,
+        })
+    }
+
+    /// A record for as many rounds as the record of choices has.
+    fn scores(&mut self, config: &ModelConfig, capacity: u32) -> Result<ScoreMemory, EngineError> {
+        let places = 2 * MAX_CHAIN * capacity;
+        Ok(ScoreMemory {
+            logits: self.words(capacity, config.vocab_size, "kept logits")?,
+            scores: self.words(places, MAX_LOGPROBS + 1, "log probabilities")?,
+            best_tokens: self.words(places, MAX_LOGPROBS, "best tokens")?,
+            record_stride: capacity,
+            max_best: MAX_LOGPROBS,
+        })
+    }
+
+    fn outputs(
+        &mut self,
+        config: &ModelConfig,
+        capacity: u32,
+        is_scored: bool,
+    ) -> Result<Outputs, EngineError> {
         let n = Op::candidates(config.vocab_size);
-        let mut pair = |label| -> Result<[Buffer; 2], EngineError> {
-            Ok([
-                self.words(capacity, n, label)?,
-                self.words(capacity, n, label)?,
-            ])
+        let scores = match is_scored {
+            true => Some(self.scores(config, capacity)?),
+            false => None,
         };
-        let (values, ids) = (pair("candidates")?, pair("candidate tokens")?);
         Ok(Outputs {
             h: self.words(capacity, config.dim, "outputs")?,
             x: self.words(capacity, config.dim, "normalised outputs")?,
             logits: self.words(capacity, config.vocab_size, "logits")?,
-            candidates: Candidates { values, ids },
+            parts: [
+                self.words(capacity, n, "best of parts")?,
+                self.words(capacity, n, "their tokens")?,
+            ],
             masks: Masks {
                 bits: self.words(capacity, config.vocab_size.div_ceil(32), "grammar masks")?,
                 rows: self.words(capacity, 1, "grammar mask rows")?,
                 capacity,
             },
+            scores,
             capacity,
         })
     }

@@ -327,7 +327,7 @@ impl Runtime {
         let mut fork = self.new_sequence();
         fork.replace(sequence.tokens.clone(), sequence.cached, sequence.pure);
         fork.floor = sequence.floor;
-        fork.rule = sequence.rule;
+        fork.rule = sequence.rule.clone();
         fork.pages.clone_from(&sequence.pages);
         for (pool, pages) in self.pools.iter_mut().zip(&fork.pages) {
             pages.iter().flatten().for_each(|&page| pool.share(page));

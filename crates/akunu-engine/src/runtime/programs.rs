@@ -3,7 +3,7 @@
 use akunu_kernels::program::Choose;
 use akunu_kernels::{Counts, Op, PlanId, Program};
 
-use super::kind::Kind;
+use super::kind::{Kind, ProgramKey};
 use super::state::Runtime;
 use crate::error::EngineError;
 use crate::graph::Graph;
@@ -28,28 +28,30 @@ impl Runtime {
         };
         // A full step leaves no room for whole classes.
         let room = if counts.fit(&room) { room } else { counts };
-        if let Some(&plan) = self.programs.loaded.get(&(kind, room)) {
+        let key = (kind, room, self.is_scored && kind.chooses());
+        if let Some(&plan) = self.programs.loaded.get(&key) {
             return Ok(plan);
         }
-        let program = self.write_program(kind, room);
+        let program = self.write_program(key);
         let plan = self.device.load(&program)?;
-        self.programs.loaded.insert((kind, room), plan);
+        self.programs.loaded.insert(key, plan);
         Ok(plan)
     }
 
-    fn write_program(&self, kind: Kind, room: Counts) -> Program {
+    fn write_program(&self, (kind, room, is_scored): ProgramKey) -> Program {
         let graph = self.graph();
+        let choice = |how| graph.choice(how, false, is_scored);
         let ops = match kind {
             Kind::Layers => graph.layers(),
             Kind::Logits => [graph.layers(), graph.logits()].concat(),
             Kind::OnlyLogits => graph.logits(),
             Kind::Hidden => [graph.layers(), graph.hidden()].concat(),
-            Kind::OnlyChoice(how) => vec![graph.choice(how)],
-            Kind::MaskedChoice(how) => vec![graph.mask(), graph.choice(how)],
-            Kind::Step(how) => [graph.layers(), graph.logits(), vec![graph.choice(how)]].concat(),
+            Kind::OnlyChoice(how) => choice(how),
+            Kind::MaskedChoice(how) => graph.choice(how, true, is_scored),
+            Kind::Step(how) => [graph.layers(), graph.logits(), choice(how)].concat(),
             Kind::Chain(how) => {
-                let last = vec![graph.choice(how), Op::Advance];
-                [graph.layers(), graph.logits(), last].concat()
+                let advance = vec![Op::Advance];
+                [graph.layers(), graph.logits(), choice(how), advance].concat()
             }
         };
         Program {
@@ -66,7 +68,7 @@ impl Runtime {
             run: 0,
             outputs: n,
         };
-        self.write_program(Kind::Chain(how), room)
+        self.write_program((Kind::Chain(how), room, false))
     }
 
     pub(super) fn graph(&self) -> Graph<'_> {
@@ -77,6 +79,7 @@ impl Runtime {
             outputs: &self.memory.outputs,
             caches: &self.memory.caches,
             divisors: &self.memory.divisors,
+            lists: &self.memory.lists,
         }
     }
 }

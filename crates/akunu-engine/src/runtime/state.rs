@@ -8,6 +8,7 @@ use akunu_kernels::{Device, RowTable};
 use super::chain::{Chain, ChainId, Chosen};
 use super::kind::Programs;
 use super::memory::Memory;
+use super::noted::Told;
 use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::pool::Pool;
@@ -26,6 +27,8 @@ pub(super) struct Seat {
     pub owner: u64,
     /// The last step that it was used in.
     pub last_used: u64,
+    /// What is told of its tokens.
+    pub told: Told,
 }
 
 /// The device with all that lies on it, besides the weights.
@@ -51,6 +54,8 @@ pub(crate) struct Runtime {
     pub(super) costs: Costs,
     /// Whose logits lie in the first row: the sequence, and how many tokens it had.
     pub(super) logits_of: Option<(u64, usize)>,
+    /// Whether somebody in this step asks for log probabilities.
+    pub(super) is_scored: bool,
 }
 
 impl Runtime {
@@ -70,6 +75,7 @@ impl Runtime {
             n_chains: 0,
             costs: Costs::default(),
             logits_of: None,
+            is_scored: false,
             memory,
             model,
             device,

@@ -2,13 +2,14 @@
 
 use akunu_kernels::program::Choose;
 use akunu_kernels::{DeviceError, Op, Program, Ticket};
-use akunu_types::params::{Row, SamplingRule};
+use akunu_types::params::Row;
 
 use super::host::StepMasks;
 use super::kind::Kind;
 use super::memory::cache_bytes;
 use super::state::{Runtime, Seat};
 use crate::error::EngineError;
+use crate::rule::Rule;
 use crate::sequence::Sequence;
 
 impl Runtime {
@@ -41,6 +42,7 @@ impl Runtime {
             self.write_rule(sequence)?;
         }
         self.seats[sequence.seat as usize].last_used = self.step;
+        self.is_scored |= sequence.rule.words.n_scores > 0;
         Ok(())
     }
 
@@ -63,24 +65,14 @@ impl Runtime {
     }
 
     /// How the tokens of a sequence are chosen from now on.
-    pub fn set_rule(
-        &mut self,
-        sequence: &mut Sequence,
-        rule: SamplingRule,
-    ) -> Result<(), EngineError> {
-        if sequence.rule != rule {
-            sequence.rule = rule;
+    pub fn set_rule(&mut self, sequence: &mut Sequence, rule: &Rule) -> Result<(), EngineError> {
+        if sequence.rule != *rule {
+            sequence.rule = rule.clone();
             if self.is_seated(sequence) {
                 self.write_rule(sequence)?;
             }
         }
         Ok(())
-    }
-
-    fn write_rule(&mut self, sequence: &Sequence) -> Result<(), EngineError> {
-        let offset = sequence.seat as usize * size_of::<SamplingRule>();
-        let bytes = bytemuck::bytes_of(&sequence.rule);
-        Ok(self.device.write(self.memory.step.rules, offset, bytes)?)
     }
 
     /// Writes tokens to the history, as far as it keeps them.
@@ -112,6 +104,7 @@ impl Runtime {
             self.resize(seats, self.memory.step.row_capacity)?;
         }
         self.step += 1;
+        self.is_scored = false;
         self.table.clear_rows();
         Ok(())
     }
@@ -182,10 +175,12 @@ impl Runtime {
     /// Checks the rows and starts a program with them, `steps` times.
     pub fn submit(&mut self, kind: Kind, steps: u32) -> Result<Ticket, EngineError> {
         let counts = self.table.counts();
-        if self
+        let is_scored = self.is_scored && kind.chooses();
+        let device = self.device.as_mut();
+        let has_grown = self
             .memory
-            .grow_outputs(&self.model, counts.outputs, self.device.as_mut())?
-        {
+            .grow_outputs(&self.model, counts.outputs, device)?;
+        if has_grown | (is_scored && self.memory.want_scores(&self.model, device)?) {
             self.programs.unload_all(self.device.as_mut());
         }
         let plan = self.program(kind, counts)?;

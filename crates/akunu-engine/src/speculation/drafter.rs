@@ -47,7 +47,10 @@ impl Drafter {
         sampling: Sampling,
         session: &Session,
     ) -> Result<Option<Drafter>, EngineError> {
-        if speculation.lookup == Lookup::Off && speculation.draft.is_none() {
+        // Mirostat goes from token to token: several rows of one step would all begin with the same bound.
+        let is_stepwise = sampling.mirostat_tau > 0.0;
+        let is_off = speculation.lookup == Lookup::Off && speculation.draft.is_none();
+        if is_off || is_stepwise {
             return Ok(None);
         }
         let lookup = speculation.lookup;

@@ -1,6 +1,7 @@
-//! Small kernels that add or move elements: biases, residuals, transposes, splits.
+//! Small kernels that add or move elements: biases, residuals, copies, transposes, splits.
 
 pub mod bias_add;
+pub mod copy;
 pub mod gather_rows;
 pub mod head_rearrange;
 pub mod qkv_split;

@@ -1,26 +1,26 @@
-//! The choice of tokens: penalties, candidates in stages until they fit one threadgroup, then the best or a draw.
+//! The choice of tokens: the best of parts and then of those, or penalties and a draw; and the record of how probable
+//! the chosen ones were.
 
 use std::mem::offset_of;
 
 use akunu_types::params::{
-    ArgmaxParams, ArgmaxPartialParams, GumbelTopKParams, RepetitionPenaltyParams, TopKParams,
+    ArgmaxParams, ArgmaxPartialParams, DrawParams, ElementwiseParams, PenaltiesParams,
+    TokenScoresParams,
 };
 
 use super::Lowering;
-use crate::kernel::sampling::topk_select::{MAX_K, MAX_PART};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{Candidates, Choose};
+use crate::program::{ChoiceMemory, Choose, ScoreMemory};
 use crate::step::Count;
 use crate::table::KernelId;
 
 /// Logits of a part in the first stage of the greedy choice.
 const ARGMAX_PART: u32 = 4096;
 
-/// Candidates of one output in whichever stage has the most.
+/// Parts of the logits of one output.
 pub(crate) fn candidates(vocab_size: u32) -> u32 {
-    let parts = vocab_size.div_ceil(MAX_PART) * MAX_K;
-    parts.max(vocab_size.div_ceil(ARGMAX_PART))
+    vocab_size.div_ceil(ARGMAX_PART)
 }
 
 impl Lowering<'_> {
@@ -29,21 +29,21 @@ impl Lowering<'_> {
         how: Choose,
         logits: Slice,
         vocab_size: u32,
-        candidates: Candidates,
+        memory: &ChoiceMemory,
     ) {
         match how {
-            Choose::Best => self.choose_best(logits, vocab_size, candidates),
+            Choose::Best => self.choose_best(logits, vocab_size, memory),
             Choose::ByRule => {
-                self.penalise(logits, vocab_size);
-                self.draw(logits, vocab_size, candidates);
+                self.penalise(logits, vocab_size, memory);
+                self.draw(logits, vocab_size, memory);
             }
         }
     }
 
     /// The best of each part, then the best of those.
-    fn choose_best(&mut self, logits: Slice, count: u32, candidates: Candidates) {
+    fn choose_best(&mut self, logits: Slice, count: u32, memory: &ChoiceMemory) {
         let step = self.step();
-        let (values, ids) = (candidates.values[0].into(), candidates.ids[0].into());
+        let (values, ids) = (memory.values.into(), memory.ids.into());
         let params = ArgmaxPartialParams {
             count,
             part: ARGMAX_PART,
@@ -54,7 +54,7 @@ impl Lowering<'_> {
         let bindings = vec![logits, values, ids];
         self.push(KernelCall::new(key, &params, bindings, "argmax of parts").with_rows([field]));
         let params = ArgmaxParams {
-            count: count.div_ceil(ARGMAX_PART),
+            count: candidates(count),
             indexed: 1,
             history_stride: step.history_stride,
             n_sequences: step.n_sequences,
@@ -63,72 +63,79 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(ArgmaxParams, n_rows), Count::Outputs);
         let key = PipelineKey::plain(KernelId::Argmax);
-        let bindings = [vec![values, ids], self.chosen()].concat();
+        let chosen = [step.tokens, step.history, step.outputs, step.rows].map(Slice::from);
+        let bindings = [vec![values, ids], chosen.to_vec()].concat();
         self.push(KernelCall::new(key, &params, bindings, "argmax").with_rows([field]));
     }
 
-    fn penalise(&mut self, logits: Slice, vocab_size: u32) {
+    fn penalise(&mut self, logits: Slice, vocab_size: u32, memory: &ChoiceMemory) {
         let step = self.step();
-        let params = RepetitionPenaltyParams {
+        let params = PenaltiesParams {
+            vocab_size,
+            history_stride: step.history_stride,
+            n_sequences: step.n_sequences,
+            row_capacity: step.row_capacity,
+            bias_stride: memory.bias_stride,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(PenaltiesParams, n_rows), Count::Outputs);
+        let tables = [step.outputs, step.rows, step.rules, step.history];
+        let lists = [memory.bias_tokens, memory.bias_values, memory.breakers];
+        let tables = tables.into_iter().chain(lists).map(Slice::from);
+        let bindings = std::iter::once(logits).chain(tables).collect();
+        let key = PipelineKey::plain(KernelId::Penalties);
+        self.push(KernelCall::new(key, &params, bindings, "penalties").with_rows([field]));
+    }
+
+    fn draw(&mut self, logits: Slice, vocab_size: u32, memory: &ChoiceMemory) {
+        let step = self.step();
+        let params = DrawParams {
             vocab_size,
             history_stride: step.history_stride,
             n_sequences: step.n_sequences,
             row_capacity: step.row_capacity,
             ..Default::default()
         };
-        let field = RowField::new(offset_of!(RepetitionPenaltyParams, n_rows), Count::Outputs);
-        let tables = [step.outputs, step.rows, step.rules, step.history].map(Slice::from);
-        let bindings = [vec![logits], tables.to_vec()].concat();
-        let key = PipelineKey::plain(KernelId::RepetitionPenalty);
-        self.push(KernelCall::new(key, &params, bindings, "penalty").with_rows([field]));
-    }
-
-    /// The best candidates of each part, until there is one part; then the draw.
-    fn draw(&mut self, logits: Slice, vocab_size: u32, candidates: Candidates) {
-        let step = self.step();
-        let k = MAX_K.min(vocab_size);
-        let (mut values, mut ids) = (logits, Slice::from(candidates.ids[1]));
-        let mut count = vocab_size;
-        for stage in 0.. {
-            let params = TopKParams {
-                count,
-                k,
-                part: MAX_PART,
-                indexed: (stage > 0).into(),
-                ..Default::default()
-            };
-            let top_values = Slice::from(candidates.values[stage % 2]);
-            let top_ids = Slice::from(candidates.ids[stage % 2]);
-            let bindings = vec![values, ids, top_values, top_ids];
-            let field = RowField::new(offset_of!(TopKParams, n_rows), Count::Outputs);
-            let key = PipelineKey::plain(KernelId::TopKSelect);
-            self.push(KernelCall::new(key, &params, bindings, "top k").with_rows([field]));
-            (values, ids) = (top_values, top_ids);
-            let n_parts = count.div_ceil(MAX_PART);
-            if n_parts == 1 {
-                break;
-            }
-            count = n_parts * k;
-        }
-        let params = GumbelTopKParams {
-            k,
-            history_stride: step.history_stride,
-            n_sequences: step.n_sequences,
-            row_capacity: step.row_capacity,
-            ..Default::default()
-        };
-        let field = RowField::new(offset_of!(GumbelTopKParams, n_rows), Count::Outputs);
-        let rules = vec![step.rules.into()];
-        let bindings = [vec![values, ids], self.chosen(), rules].concat();
-        let key = PipelineKey::plain(KernelId::GumbelTopK);
+        let field = RowField::new(offset_of!(DrawParams, n_rows), Count::Outputs);
+        let chosen = [step.tokens, step.history, step.outputs, step.rows];
+        let rest = chosen.into_iter().chain([step.rules, memory.mu]);
+        let bindings = std::iter::once(logits)
+            .chain(rest.map(Slice::from))
+            .collect();
+        let key = PipelineKey::plain(KernelId::Draw);
         self.push(KernelCall::new(key, &params, bindings, "draw").with_rows([field]));
     }
 
-    /// Where a choice goes and what it belongs to.
-    fn chosen(&self) -> Vec<Slice> {
+    pub(super) fn keep_logits(&mut self, logits: Slice, to: Slice, vocab_size: u32) {
+        let count = offset_of!(ElementwiseParams, count);
+        let field = RowField::times(count, Count::Outputs, vocab_size);
+        let key = PipelineKey::plain(KernelId::Copy);
+        let params = ElementwiseParams::default();
+        let bindings = vec![logits, to];
+        self.push(KernelCall::new(key, &params, bindings, "kept logits").with_rows([field]));
+    }
+
+    pub(super) fn score(&mut self, memory: &ScoreMemory, vocab_size: u32) {
         let step = self.step();
-        [step.tokens, step.history, step.outputs, step.rows]
-            .map(Slice::from)
-            .to_vec()
+        let params = TokenScoresParams {
+            vocab_size,
+            n_sequences: step.n_sequences,
+            row_capacity: step.row_capacity,
+            record_stride: memory.record_stride,
+            max_steps: step.max_steps,
+            max_best: memory.max_best,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(TokenScoresParams, n_rows), Count::Outputs);
+        let record = [
+            memory.logits,
+            step.tokens,
+            memory.scores,
+            memory.best_tokens,
+        ];
+        let tables = [step.outputs, step.rows, step.rules];
+        let bindings = record.into_iter().chain(tables).map(Slice::from).collect();
+        let key = PipelineKey::plain(KernelId::TokenScores);
+        self.push(KernelCall::new(key, &params, bindings, "log probabilities").with_rows([field]));
     }
 }

@@ -68,33 +68,101 @@ impl Row {
 }
 
 shared_struct! {
-    /// How the tokens of one sequence are chosen.
-    pub struct SamplingRule = "SamplingRule", size = 48 {
-        /// `1 / temperature`, applied after the candidates are thinned out.
-        0 => inv_temperature: f32,
-        /// The best tokens are kept until their probabilities sum to this; 1 keeps all.
-        4 => top_p: f32,
-        /// A token is kept if it is at least this share as probable as the best one; 0 keeps all.
-        8 => min_p: f32,
-        /// Above 1 discourages tokens that came before; 1 does nothing.
-        12 => penalty: f32,
-        /// How many of the best tokens are candidates; 0 for as many as a launch keeps.
-        16 => top_k: u32,
-        /// How many of the last tokens are penalised; 0 for all.
-        20 => penalty_window: u32,
+    /// How the tokens of one sequence are chosen. All zero but the temperature and the two penalties that are
+    /// factors: nothing is cut and nothing is penalised.
+    pub struct SamplingRule = "SamplingRule", size = 112 {
+        /// What logits are divided by before the draw; 0 takes the best token, and nothing is cut or drawn.
+        0 => temperature: f32,
+        /// How far the temperature moves up and down with the entropy; 0: not at all.
+        4 => dynamic_range: f32,
+        /// How the entropy, as a share of the largest possible, is bent: its power.
+        8 => dynamic_exponent: f32,
         /// Low word of the seed.
-        24 => seed_lo: u32,
+        12 => seed_lo: u32,
         /// High word of the seed.
-        28 => seed_hi: u32,
-        /// 1: the best candidate is taken, and nothing is drawn.
-        32 => is_greedy: u32,
+        16 => seed_hi: u32,
+        /// Tokens are kept whose logit is at most this many standard deviations below the best one; 0 keeps all.
+        20 => n_sigma: f32,
+        /// As many of the best tokens are kept; 0 keeps all.
+        24 => top_k: u32,
+        /// Tokens whose surprise is nearest to the expected one are kept until their probabilities sum to this; 0 and 1
+        /// keep all.
+        28 => typical_p: f32,
+        /// The best tokens are kept until their probabilities sum to this; 0 and 1 keep all.
+        32 => top_p: f32,
+        /// A token is kept if it is at least this share as probable as the best one; 0 keeps all.
+        36 => min_p: f32,
+        /// How often all tokens that are probable enough are left out but the least probable of them; 0: never.
+        40 => xtc_probability: f32,
+        /// What is probable enough for that; above 0.5 it cannot happen.
+        44 => xtc_threshold: f32,
+        /// The surprise in bits that mirostat aims at, instead of all cuts; 0: no mirostat.
+        48 => mirostat_tau: f32,
+        /// How fast mirostat corrects itself.
+        52 => mirostat_eta: f32,
+        /// A positive logit of a token that came before is divided by this, a negative one multiplied; 1 does nothing.
+        56 => repetition: f32,
+        /// Subtracted from the logit of a token for each time that it came before.
+        60 => frequency: f32,
+        /// Subtracted once from the logit of a token that came before.
+        64 => presence: f32,
+        /// How many of the last tokens those three look at; 0 for all.
+        68 => penalty_window: u32,
+        /// What a token is penalised by that would make a repeated run of `dry_allowed` tokens longer; 0: nothing.
+        72 => dry_multiplier: f32,
+        /// The factor for each token that the repeated run is longer.
+        76 => dry_base: f32,
+        /// A repeated run of this many tokens, at least 1, begins to cost.
+        80 => dry_allowed: u32,
+        /// How many of the last tokens are looked at for repeated runs; 0 for all.
+        84 => dry_window: u32,
+        /// Tokens in the list of biases.
+        88 => n_biases: u32,
+        /// 0: log probabilities are not asked for; n + 1: those of the chosen token and of the n best.
+        92 => n_scores: u32,
         /// Unused, zero.
-        36 => _pad0: u32,
+        96 => _pad0: u32,
         /// Unused, zero.
-        40 => _pad1: u32,
+        100 => _pad1: u32,
         /// Unused, zero.
-        44 => _pad2: u32,
+        104 => _pad2: u32,
+        /// Unused, zero.
+        108 => _pad3: u32,
     }
+}
+
+impl SamplingRule {
+    /// Keeps everything, penalises nothing, and draws at temperature 1.
+    pub const PLAIN: SamplingRule = SamplingRule {
+        temperature: 1.0,
+        dynamic_range: 0.0,
+        dynamic_exponent: 1.0,
+        seed_lo: 0,
+        seed_hi: 0,
+        n_sigma: 0.0,
+        top_k: 0,
+        typical_p: 0.0,
+        top_p: 0.0,
+        min_p: 0.0,
+        xtc_probability: 0.0,
+        xtc_threshold: 0.0,
+        mirostat_tau: 0.0,
+        mirostat_eta: 0.0,
+        repetition: 1.0,
+        frequency: 0.0,
+        presence: 0.0,
+        penalty_window: 0,
+        dry_multiplier: 0.0,
+        dry_base: 0.0,
+        dry_allowed: 0,
+        dry_window: 0,
+        n_biases: 0,
+        n_scores: 0,
+        _pad0: 0,
+        _pad1: 0,
+        _pad2: 0,
+        _pad3: 0,
+    };
 }
 
 shared_struct! {

@@ -17,8 +17,8 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// For each token that came before: a positive logit is divided by the penalty, a negative one multiplied.
-    pub struct RepetitionPenaltyParams = "RepetitionPenaltyParams", size = 32 {
+    /// Adds each row's biases to its logits and penalises what came before, by the rule of its sequence.
+    pub struct PenaltiesParams = "PenaltiesParams", size = 32 {
         /// Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
         0 => n_rows: u32,
         /// Logits of a row; an id beyond it is passed over.
@@ -29,12 +29,12 @@ shared_struct! {
         12 => n_sequences: u32,
         /// Rows of the row table.
         16 => row_capacity: u32,
+        /// Biases of a sequence that there is room for.
+        20 => bias_stride: u32,
         /// Unused, zero.
-        20 => _pad0: u32,
+        24 => _pad0: u32,
         /// Unused, zero.
-        24 => _pad1: u32,
-        /// Unused, zero.
-        28 => _pad2: u32,
+        28 => _pad1: u32,
     }
 }
 
@@ -75,34 +75,12 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// The k largest values of each part of each row, in descending order.
-    pub struct TopKParams = "TopKParams", size = 32 {
-        /// Number of rows of values.
-        0 => n_rows: u32,
-        /// Values of a row.
-        4 => count: u32,
-        /// How many to keep of each part, at most 256.
-        8 => k: u32,
-        /// Values of a part, at most 8192; the last part may have fewer.
-        12 => part: u32,
-        /// 1: value i stands for token `ids[i]`; 0: for token i.
-        16 => indexed: u32,
-        /// Unused, zero.
-        20 => _pad0: u32,
-        /// Unused, zero.
-        24 => _pad1: u32,
-        /// Unused, zero.
-        28 => _pad2: u32,
-    }
-}
-
-shared_struct! {
-    /// Random choice among the k best tokens of each row, by the rule of its sequence.
-    pub struct GumbelTopKParams = "GumbelTopKParams", size = 32 {
+    /// Draws the next token of each row, by the rule of its sequence.
+    pub struct DrawParams = "DrawParams", size = 32 {
         /// Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
         0 => n_rows: u32,
-        /// Candidates of a row, at most 256.
-        4 => k: u32,
+        /// Logits of a row.
+        4 => vocab_size: u32,
         /// Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
         8 => history_stride: u32,
         /// Sequences of the history and of the rules.
@@ -115,6 +93,28 @@ shared_struct! {
         24 => _pad1: u32,
         /// Unused, zero.
         28 => _pad2: u32,
+    }
+}
+
+shared_struct! {
+    /// Records the log probability of each row's token and those of its best tokens.
+    pub struct TokenScoresParams = "TokenScoresParams", size = 32 {
+        /// Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+        0 => n_rows: u32,
+        /// Logits of a row.
+        4 => vocab_size: u32,
+        /// Sequences of the rules.
+        8 => n_sequences: u32,
+        /// Rows of the row table.
+        12 => row_capacity: u32,
+        /// Rows of one step in the record.
+        16 => record_stride: u32,
+        /// Steps that the record has room for; after the last it begins again.
+        20 => max_steps: u32,
+        /// Best tokens of a row that the record has room for.
+        24 => max_best: u32,
+        /// Unused, zero.
+        28 => _pad0: u32,
     }
 }
 

@@ -4,6 +4,7 @@ use super::settings;
 use crate::failure::Failure;
 use crate::guided::speculated_json;
 use crate::interrupt::Interrupt;
+use crate::logprobs;
 use crate::running::{rate, stop_name, watched};
 use crate::terminal::{note, shown};
 use akunu::{
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 /// A conversation with a model.
 pub struct Conversation {
+    model: Model,
     chat: Chat,
     /// Whether answers are shown as JSON objects.
     json: bool,
@@ -33,6 +35,7 @@ impl Conversation {
         let interrupt = Interrupt::listen();
         let cancel = interrupt.flag().clone();
         Ok(Conversation {
+            model: model.clone(),
             chat: model.chat_with(ChatOptions { cancel, ..options })?,
             json,
             interrupt,
@@ -123,6 +126,7 @@ struct Told {
     context: u32,
     /// Whether the model saw all that was said before.
     was_whole: bool,
+    model: Model,
 }
 
 impl Told {
@@ -131,6 +135,7 @@ impl Told {
             json: talk.json,
             context: talk.context(),
             was_whole: talk.chat.n_forgotten() == 0,
+            model: talk.model.clone(),
         }
     }
 
@@ -151,9 +156,15 @@ impl Told {
             }
         }
         let text = reply.text().trim().to_string();
+        let logprobs = (!reply.tokens().is_empty())
+            .then(|| logprobs::list(reply.tokens(), self.model.tokenizer()));
         let stats = reply.finish();
         if self.json {
-            serde_json::to_writer(&mut *out, &as_json(&text, &stats))?;
+            let mut object = as_json(&text, &stats);
+            if let Some(logprobs) = logprobs {
+                object["logprobs"] = logprobs;
+            }
+            serde_json::to_writer(&mut *out, &object)?;
         }
         writeln!(out)?;
         out.flush()?;

@@ -1,7 +1,7 @@
 //! What /set changes: how answers are made from now on.
 
 use crate::sampling;
-use akunu::{ChatOptions, Sampling};
+use akunu::ChatOptions;
 
 const MAX_TOKENS: &str = "max_tokens";
 
@@ -33,25 +33,14 @@ pub fn set(options: &mut ChatOptions, text: &str) -> Result<String, String> {
 
 /// All values.
 pub fn in_words(options: &ChatOptions) -> String {
-    let Sampling {
-        temperature,
-        top_k,
-        top_p,
-        min_p,
-        repetition_penalty,
-        seed,
-        ..
-    } = options.sampling;
-    format!(
-        "temp {temperature}, top_k {top_k}, top_p {top_p}, min_p {min_p}, repeat_penalty \
-         {repetition_penalty}, seed {seed}, {MAX_TOKENS} {}",
-        options.max_tokens
-    )
+    let values = sampling::in_words(&options.sampling);
+    format!("{values}, {MAX_TOKENS} {}", options.max_tokens)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use akunu::Sampling;
 
     #[test]
     fn values_are_set_shown_and_refused() {
@@ -72,9 +61,20 @@ mod tests {
             let said = set(&mut options, wrong).expect_err(wrong);
             assert!(said.contains(why), "{said}");
         }
-        for name in names() {
-            let shown = set(&mut options, "").expect("nothing to refuse");
+        let shown = set(&mut options, "dry-multiplier 0.8").expect("a number");
+        for name in [
+            "temp",
+            "top_k",
+            "repeat_penalty",
+            "dry_multiplier",
+            "seed",
+            "max_tokens",
+        ] {
             assert!(shown.contains(&format!("{name} ")), "{name}: {shown}");
         }
+        assert!(
+            !shown.contains("xtc"),
+            "what nobody has set is not shown: {shown}"
+        );
     }
 }

@@ -37,7 +37,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
     (
         "/set",
         "[NAME VALUE]",
-        "show or change temp, top_k, top_p, min_p, repeat_penalty, seed, max_tokens",
+        "show or change temp, top_k, top_p, min_p, repeat_penalty, seed, max_tokens and others",
     ),
     (
         "/stats",

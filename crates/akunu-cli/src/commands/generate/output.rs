@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! {"id":7042,"text":" Paris"}          for each token; the text is empty in the middle of a character
+//! {"id":7042,"text":" Paris","logprob":-0.1,"top":[…]}   the same with --logprobs
 //! {"id":null,"text":"…"}               text that was held back until the end, if there is any
 //! {"stop":"end","seed":0, …}           at the end: why it ended, numbers of tokens, timings
 //! ```
 
 use crate::failure::Failure;
 use crate::guided::speculated_json;
+use crate::logprobs;
 use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
 use akunu::{Generation, Session, StopReason};
 use serde_json::{Value, json};
@@ -54,8 +56,14 @@ impl Style {
                 answer
             }
             Style::JsonLines => {
-                let answer = follow(generation, |id, text| {
-                    line(&json!({ "id": id, "text": text }), out)
+                let tokenizer = asked.loaded.model.tokenizer();
+                let answer = follow(generation, |token, text| {
+                    let mut object = json!({ "id": token.map(|token| token.id), "text": text });
+                    if let Some(of) = token.and_then(|token| token.logprobs.as_ref()) {
+                        object["logprob"] = json!(of.chosen);
+                        object["top"] = logprobs::best(Some(of), tokenizer);
+                    }
+                    line(&object, out)
                 })?;
                 line(&summary(asked, &answer), out)?;
                 answer
@@ -66,7 +74,7 @@ impl Style {
 }
 
 /// One object on a line of its own, at once.
-fn line(object: &Value, out: &mut dyn Write) -> Result<(), Failure> {
+pub fn line(object: &Value, out: &mut dyn Write) -> Result<(), Failure> {
     serde_json::to_writer(&mut *out, object)?;
     writeln!(out)?;
     Ok(out.flush()?)
@@ -74,7 +82,7 @@ fn line(object: &Value, out: &mut dyn Write) -> Result<(), Failure> {
 
 /// What scripts read when they want everything at once.
 fn whole(asked: &Asked, answer: &Answer) -> Value {
-    json!({
+    let mut object = json!({
         "model": asked.loaded.model.path(),
         "device": asked.loaded.device,
         "prompt_ids": asked.prompt_ids,
@@ -84,7 +92,11 @@ fn whole(asked: &Asked, answer: &Answer) -> Value {
         "seed": asked.seed,
         "speculation": speculated_json(&answer.speculated),
         "timings": timings(asked, answer),
-    })
+    });
+    if !answer.scored.is_empty() {
+        object["logprobs"] = logprobs::list(&answer.scored, asked.loaded.model.tokenizer());
+    }
+    object
 }
 
 /// What scripts read after they have seen the tokens.

@@ -74,7 +74,7 @@ const BLOCK: usize = 256;
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn first_largest<L: Lanes>(values: &[f32]) -> Option<usize> {
+pub(super) unsafe fn first_largest<L: Lanes>(values: &[f32]) -> Option<usize> {
     let (mut best, mut block_of_best) = (f32::NEG_INFINITY, 0);
     for (at, block) in values.chunks(BLOCK).enumerate() {
         // SAFETY: by the caller's promise.
@@ -93,7 +93,7 @@ unsafe fn first_largest<L: Lanes>(values: &[f32]) -> Option<usize> {
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn largest<L: Lanes>(values: &[f32]) -> f32 {
+pub(super) unsafe fn largest<L: Lanes>(values: &[f32]) -> f32 {
     let whole = values.chunks_exact(L::N);
     let rest = whole.remainder().iter().copied();
     let rest = rest.fold(f32::NEG_INFINITY, f32::max);

@@ -8,9 +8,10 @@ use akunu_types::SharedStruct;
 use akunu_types::params::{ArgmaxParams, Row};
 
 use super::cases::outputs;
-use super::{choice_work, choose_all, first_largest};
+use super::{first_largest, note_token};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
 use crate::twin::Twin;
@@ -34,7 +35,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: &[],
     launch,
     required,
-    work: |args, once| choice_work(once, args.params::<ArgmaxParams>().n_rows),
+    work,
     twin,
     cases: |_| cases(),
 };
@@ -58,19 +59,34 @@ fn required(args: &Args) -> Vec<usize> {
     ]
 }
 
+/// Of the history a token a row is written, and of the row table a row each is read.
+fn work(args: &Args, once: Work) -> Work {
+    let n_rows = args.params::<ArgmaxParams>().n_rows;
+    let (history, rows) = (once.traffic[3].written, once.traffic[5].read);
+    once.with(3, Traffic::written(bytes::<u32>(&[n_rows]).min(history)))
+        .with(5, Traffic::read(bytes::<Row>(&[n_rows]).min(rows)))
+}
+
 fn twin(t: &mut Twin) {
     let p: ArgmaxParams = t.params();
     let (values, ids) = (t.read::<f32>(0), t.read::<u32>(1));
+    let (outputs, rows) = (t.read::<u32>(5), t.read::<Row>(6));
     let count = p.count as usize;
-    choose_all(t, p.history_stride, |at, _| {
-        let values = &values[at * count..][..count];
-        let place = first_largest(values.iter().copied()).unwrap_or(0);
-        if p.indexed == 0 {
-            place as u32
-        } else {
-            ids[at * count + place]
+    for (at, &output) in outputs.iter().enumerate() {
+        let row = &rows[output as usize];
+        let mut token = 0;
+        if row.is_active() {
+            let values = &values[at * count..][..count];
+            let place = first_largest(values.iter().copied()).unwrap_or(0);
+            token = if p.indexed == 0 {
+                place as u32
+            } else {
+                ids[at * count + place]
+            };
+            note_token(t.write(3), row, p.history_stride, token);
         }
-    });
+        t.write::<u32>(2)[at] = token;
+    }
 }
 
 fn cases() -> Vec<Case> {

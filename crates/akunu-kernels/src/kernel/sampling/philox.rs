@@ -22,9 +22,22 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     counter
 }
 
-/// A number strictly between 0 and 1: 23 bits and a half, which is exact.
+/// A number strictly between 0 and 1.
 pub fn open_unit(bits: u32) -> f32 {
-    ((bits >> 9) as f32 + 0.5) / (1 << 23) as f32
+    const BELOW_ONE: f32 = 1.0 - f32::EPSILON / 2.0;
+    ((bits as f32 + 0.5) / (1u64 << 32) as f32).min(BELOW_ONE)
+}
+
+/// Gumbel noise: `-ln(e)` where `e = -ln(1 - u)` is exponential. The logarithm of a number near 1 would lose the digits of
+/// a small u, which are those of the largest noise: there it is a series.
+pub fn gumbel(bits: u32) -> f32 {
+    let u = open_unit(bits);
+    let e = if u < 1.0 / 256.0 {
+        u * (1.0 + u * (0.5 + u * (1.0 / 3.0)))
+    } else {
+        -(1.0 - u).ln()
+    };
+    -e.ln()
 }
 
 #[cfg(test)]
@@ -55,5 +68,26 @@ mod tests {
     fn the_ends_of_the_interval_are_left_out() {
         assert!(open_unit(0) > 0.0);
         assert!(open_unit(u32::MAX) < 1.0);
+        assert!(gumbel(0).is_finite() && gumbel(u32::MAX).is_finite());
+    }
+
+    /// Fails if the series and the logarithm do not meet, or if large noise has lost its digits.
+    #[test]
+    fn noise_has_all_its_digits() {
+        for bits in [
+            0,
+            1,
+            77,
+            1 << 12,
+            (1 << 24) - 1,
+            1 << 24,
+            1 << 30,
+            u32::MAX - (1 << 22),
+        ] {
+            let u = (f64::from(bits) + 0.5) / (1u64 << 32) as f64;
+            let exact = -(-(-u).ln_1p()).ln();
+            let off = (f64::from(gumbel(bits)) - exact).abs();
+            assert!(off < 2e-6 * exact.abs().max(1.0), "{bits}: off by {off}");
+        }
     }
 }

@@ -1,0 +1,357 @@
+//! `penalties_f32`: adds each row's biases to its logits and penalises what came before, in place.
+//!
+//! In this order, by the rule of the row's sequence:
+//!
+//! ```text
+//! bias        logit += value, for each pair of the sequence's list
+//! repetition  for each token among the last ones, once: a positive logit is divided, a negative one multiplied
+//! frequency   logit -= frequency * occurrences
+//! presence    logit -= presence
+//! DRY         logit -= multiplier * base^(n - allowed) for a token that would go on with a repetition of n >= allowed
+//!             tokens: the last n tokens stand somewhere before, followed by that token
+//! ```
+//!
+//! The rule says how many of the last tokens count, or all, but no more than the row's length and what the history keeps;
+//! DRY looks at [`DRY_MAX`] at most. A repetition ends at a breaker, a token whose bit is set in the sequence's
+//! `(vocab_size)` bits, and a breaker is not penalised itself. An id beyond the vocabulary is passed over; no token
+//! stands twice in a list of biases. An idle row changes nothing.
+
+use std::collections::BTreeMap;
+
+use akunu_types::SharedStruct;
+use akunu_types::params::{PenaltiesParams, Row, SamplingRule};
+
+use super::cases::outputs;
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::cost::{Traffic, Work};
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("penalties_f32", ""),
+    dtype: None,
+    family: Family::Sampling,
+    source: "penalties",
+    bindings: &[
+        read_write(0, "logits", Element::F32),
+        read(2, "outputs", Element::U32),
+        read(3, "rows", Element::Row),
+        read(4, "rules", Element::Rule),
+        read(5, "history", Element::U32),
+        read(6, "bias_tokens", Element::U32),
+        read(7, "bias_values", Element::F32),
+        read(8, "breakers", Element::U32),
+    ],
+    params_index: 1,
+    params: PenaltiesParams::LAYOUT,
+    constants: &[],
+    launch,
+    required,
+    work,
+    twin,
+    cases: |_| cases(),
+};
+
+/// Most tokens that are looked at for repetitions.
+pub const DRY_MAX: u32 = 8192;
+/// The largest x for which `exp(x)` is finite.
+const LARGEST_LOG: f32 = 88.722_84;
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    let p: PenaltiesParams = args.params();
+    Launch::new([p.n_rows, 1, 1], [256, 1, 1])
+}
+
+/// Words of a sequence's bits.
+fn breaker_words(p: &PenaltiesParams) -> u32 {
+    p.vocab_size.div_ceil(32)
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: PenaltiesParams = args.params();
+    vec![
+        bytes::<f32>(&[p.n_rows, p.vocab_size]),
+        bytes::<u32>(&[p.n_rows]),
+        bytes::<Row>(&[p.row_capacity]),
+        bytes::<SamplingRule>(&[p.n_sequences]),
+        bytes::<u32>(&[p.n_sequences, p.history_stride]),
+        bytes::<u32>(&[p.n_sequences, p.bias_stride]),
+        bytes::<f32>(&[p.n_sequences, p.bias_stride]),
+        bytes::<u32>(&[p.n_sequences, breaker_words(&p)]),
+    ]
+}
+
+/// How many tokens count stands in the rows and rules, not in the params: this counts all that the history
+/// of a row keeps, and the logits that they can name. Biases and breakers are rare, and not counted.
+fn work(args: &Args, once: Work) -> Work {
+    let p: PenaltiesParams = args.params();
+    let n_sequences = p.n_rows.min(p.n_sequences);
+    let touched = bytes::<f32>(&[p.n_rows, p.history_stride.min(p.vocab_size)]);
+    let rows = bytes::<Row>(&[p.n_rows.min(p.row_capacity)]);
+    let history = bytes::<u32>(&[n_sequences, p.history_stride]);
+    once.with(0, Traffic::both(touched))
+        .with(2, Traffic::read(rows))
+        .with(3, Traffic::read(bytes::<SamplingRule>(&[n_sequences])))
+        .with(4, Traffic::read(history))
+        .with(5, Traffic::default())
+        .with(6, Traffic::default())
+        .with(7, Traffic::default())
+}
+
+fn twin(t: &mut Twin) {
+    let p: PenaltiesParams = t.params();
+    let (outputs, rows) = (t.read::<u32>(2), t.read::<Row>(3));
+    let (rules, history) = (t.read::<SamplingRule>(4), t.read::<u32>(5));
+    let (bias_tokens, bias_values) = (t.read::<u32>(6), t.read::<f32>(7));
+    let breakers = t.read::<u32>(8);
+    let of = |row: &Row, stride: u32| row.sequence as usize * stride as usize;
+    let logits = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    for (logits, &output) in logits.zip(outputs) {
+        let row = &rows[output as usize];
+        if !row.is_active() {
+            continue;
+        }
+        let rule = &rules[row.sequence as usize];
+        let n_biases = rule.n_biases.min(p.bias_stride) as usize;
+        let first = of(row, p.bias_stride);
+        let biases = bias_tokens[first..].iter().zip(&bias_values[first..]);
+        for (&id, value) in biases.take(n_biases) {
+            if let Some(logit) = logits.get_mut(id as usize) {
+                *logit += value;
+            }
+        }
+        let history = &history[of(row, p.history_stride)..][..p.history_stride as usize];
+        let recent = |window| last_tokens(history, row.length, window);
+        penalise(logits, rule, &recent(rule.penalty_window));
+        if rule.dry_multiplier > 0.0 {
+            let mut recent = recent(rule.dry_window);
+            recent.truncate(DRY_MAX as usize);
+            dry(
+                logits,
+                rule,
+                &recent,
+                &breakers[of(row, breaker_words(&p))..],
+            );
+        }
+    }
+}
+
+/// The tokens that count, from the last one backwards.
+fn last_tokens(history: &[u32], length: u32, window: u32) -> Vec<u32> {
+    let window = if window == 0 { length } else { window };
+    let n = (window.min(length) as usize).min(history.len());
+    let back = |i: usize| history[(length as usize - 1 - i) % history.len()];
+    (0..n).map(back).collect()
+}
+
+fn penalise(logits: &mut [f32], rule: &SamplingRule, recent: &[u32]) {
+    let mut counts = BTreeMap::new();
+    for &id in recent {
+        *counts.entry(id).or_insert(0u32) += 1;
+    }
+    for (id, count) in counts {
+        if let Some(logit) = logits.get_mut(id as usize) {
+            *logit = penalised(*logit, count, rule);
+        }
+    }
+}
+
+/// The logit of a token that came so many times.
+pub fn penalised(logit: f32, count: u32, rule: &SamplingRule) -> f32 {
+    let changed = if logit > 0.0 {
+        logit / rule.repetition
+    } else {
+        logit * rule.repetition
+    };
+    changed - (count as f32 * rule.frequency + rule.presence)
+}
+
+fn dry(logits: &mut [f32], rule: &SamplingRule, recent: &[u32], breakers: &[u32]) {
+    let is_breaker = |&id: &u32| (id as usize) < logits.len() && has_bit(breakers, id);
+    let limit = recent.iter().position(is_breaker).unwrap_or(recent.len());
+    let mut longest = BTreeMap::new();
+    for k in 1..recent.len() {
+        let pairs = recent.iter().zip(&recent[k..]).take(limit);
+        let length = pairs.take_while(|(a, b)| a == b).count() as u32;
+        let entry = longest.entry(recent[k - 1]).or_insert(0);
+        *entry = length.max(*entry);
+    }
+    for (id, length) in longest {
+        if length >= rule.dry_allowed.max(1)
+            && !has_bit_of(breakers, id, logits.len())
+            && let Some(logit) = logits.get_mut(id as usize)
+        {
+            *logit -= dry_penalty(rule, length);
+        }
+    }
+}
+
+/// Whether the bit of a token is set.
+pub fn has_bit(bits: &[u32], token: u32) -> bool {
+    bits[token as usize / 32] >> (token % 32) & 1 != 0
+}
+
+fn has_bit_of(bits: &[u32], token: u32, n: usize) -> bool {
+    (token as usize) < n && has_bit(bits, token)
+}
+
+/// What a token costs that would go on with a repetition of this length.
+pub fn dry_penalty(rule: &SamplingRule, length: u32) -> f32 {
+    let mut exponent = (length - rule.dry_allowed) as f32;
+    if rule.dry_base > 1.000_001 {
+        exponent = exponent.min((LARGEST_LOG / rule.dry_base.ln()).floor());
+    }
+    rule.dry_multiplier * rule.dry_base.powf(exponent)
+}
+
+/// Tokens of the vocabulary of the cases.
+const VOCABULARY: u32 = 100;
+
+fn cases() -> Vec<Case> {
+    let mut rng = Rng::new(4);
+    let many: Vec<u32> = (0..600).map(|_| rng.below(90)).collect();
+    let of = |window: u32| SamplingRule {
+        repetition: 1.5,
+        penalty_window: window,
+        ..SamplingRule::PLAIN
+    };
+    let counted = SamplingRule {
+        frequency: 0.25,
+        presence: -0.75,
+        ..of(0)
+    };
+    let biased = SamplingRule {
+        n_biases: 5,
+        ..SamplingRule::PLAIN
+    };
+    let dry = SamplingRule {
+        dry_multiplier: 0.8,
+        dry_base: 1.75,
+        dry_allowed: 2,
+        ..SamplingRule::PLAIN
+    };
+    // 7 8 9 stands before, followed by 1, and 8 9 once more, followed by 2 and by 3; 95 is a breaker.
+    let run = [4, 7, 8, 9, 1, 8, 9, 2, 5, 8, 9, 3, 95, 6, 7, 8, 9];
+    let broken = [7, 8, 9, 1, 7, 95, 8, 9, 95, 8, 9];
+    let again: Vec<u32> = (0..700).map(|i| i % 3).collect();
+    let all = SamplingRule {
+        n_biases: 3,
+        dry_multiplier: 2.0,
+        dry_base: 1.1,
+        dry_allowed: 1,
+        ..counted
+    };
+    let some = [
+        Some((2, 40)),
+        Some((0, 200)),
+        None,
+        Some((1, 70)),
+        Some((3, 5)),
+    ];
+    let one = |length: u32| [Some((0, length))];
+    vec![
+        case("one token", &[3], &[of(0)], &one(1)),
+        case(
+            "repeated, beyond the vocabulary",
+            &[5, 9, 5, 5, 1000, 9, 99],
+            &[of(0)],
+            &one(7),
+        ),
+        case("no token yet", &[7], &[of(0)], &one(0)),
+        case("many duplicates", &many, &[of(0)], &one(600)),
+        case("window of 64", &many, &[of(64)], &one(600)),
+        case(
+            "a window larger than the history",
+            &[5, 7, 5],
+            &[of(64)],
+            &one(3),
+        ),
+        case("a history that began again", &many, &[of(64)], &one(1230)),
+        case("more tokens than it keeps", &many, &[of(0)], &one(5000)),
+        case("frequency and presence", &many, &[counted], &one(600)),
+        case("biases", &[1], &[biased], &one(1)),
+        case(
+            "more biases than there is room for",
+            &[1],
+            &[SamplingRule {
+                n_biases: 99,
+                ..biased
+            }],
+            &one(1),
+        ),
+        case("DRY", &run, &[dry], &one(17)),
+        case(
+            "DRY in a window",
+            &run,
+            &[SamplingRule {
+                dry_window: 12,
+                ..dry
+            }],
+            &one(17),
+        ),
+        case("DRY ends at a breaker", &broken, &[dry], &one(11)),
+        case(
+            "DRY of one token",
+            &many,
+            &[SamplingRule {
+                dry_allowed: 1,
+                ..dry
+            }],
+            &one(600),
+        ),
+        case(
+            "DRY of a long repetition",
+            &again,
+            &[SamplingRule {
+                dry_base: 1.2,
+                ..dry
+            }],
+            &one(700),
+        ),
+        case("all at once", &many, &[all], &one(600)),
+        case(
+            "a rule each",
+            &many,
+            &[of(0), counted, SamplingRule::PLAIN, dry],
+            &some,
+        ),
+        case("only idle rows", &many, &[of(0)], &[None, None]),
+    ]
+}
+
+/// One operation each, but for powers: nearly exact.
+fn case(label: &str, history: &[u32], rules: &[SamplingRule], of: &[Option<(u32, u32)>]) -> Case {
+    let table = outputs(of);
+    let n = rules.len() as u32;
+    let history: Vec<u32> = (0..rules.len())
+        .flat_map(|_| history.iter().copied())
+        .collect();
+    let params = PenaltiesParams {
+        n_rows: of.len() as u32,
+        vocab_size: VOCABULARY,
+        history_stride: history.len() as u32 / n,
+        n_sequences: n,
+        row_capacity: table.rows.len() as u32,
+        bias_stride: 6,
+        ..Default::default()
+    };
+    let mut rng = Rng::new(5);
+    let bias_tokens = [3, 99, 100, 41, 0, 77].repeat(rules.len());
+    let words = breaker_words(&params) as usize;
+    let mut breakers = vec![0u32; words * rules.len()];
+    for own in breakers.chunks_exact_mut(words) {
+        own[95 / 32] |= 1 << (95 % 32);
+    }
+    Case::new(label, &params, 1e-13)
+        .bind(&rng.floats(of.len() * VOCABULARY as usize, 4.0))
+        .bind(&table.outputs)
+        .bind(&table.rows)
+        .bind(rules)
+        .bind(&history)
+        .bind(&bias_tokens)
+        .bind(&rng.floats(bias_tokens.len(), 5.0))
+        .bind(&breakers)
+}
