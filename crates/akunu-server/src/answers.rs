@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use akunu::StopReason;
+use akunu::{StopReason, TokenLogprobs};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::engine::{self, Engine, Event, What};
@@ -17,6 +17,23 @@ use crate::reader::{MARKS, Part, Reader, ToolCall};
 pub(crate) struct Happening {
     pub choice: usize,
     pub what: Piece,
+    /// The tokens since the last happening, if somebody asked how likely they were.
+    pub scored: Vec<Scored>,
+}
+
+/// A token and how likely it was.
+#[derive(Debug)]
+pub(crate) struct Scored {
+    pub chosen: Likely,
+    /// The most likely tokens in its place.
+    pub best: Vec<Likely>,
+}
+
+/// A token's bytes and the logarithm of its probability.
+#[derive(Debug)]
+pub(crate) struct Likely {
+    pub bytes: Vec<u8>,
+    pub logprob: f32,
 }
 
 /// What happened.
@@ -60,6 +77,7 @@ pub(crate) struct Whole {
     pub reasoning: String,
     pub calls: Vec<ToolCall>,
     pub finish: Option<Finish>,
+    pub scored: Vec<Scored>,
 }
 
 /// Answers on their way. When this is dropped, the engine stops to work on them.
@@ -72,6 +90,8 @@ pub(crate) struct Answers {
     /// Whether an answer has called a tool.
     has_called: Vec<bool>,
     n_open: usize,
+    /// Tokens of each answer that were told to nobody yet.
+    scored: Vec<Vec<Scored>>,
     pending: VecDeque<Happening>,
     pub usage: Usage,
 }
@@ -88,6 +108,7 @@ impl Answers {
             events,
             has_called: vec![false; readers.len()],
             n_open: readers.len(),
+            scored: readers.iter().map(|_| Vec::new()).collect(),
             readers,
             pending: VecDeque::new(),
             usage: Usage {
@@ -124,8 +145,13 @@ impl Answers {
     pub async fn whole(&mut self) -> Result<Vec<Whole>, ApiError> {
         let mut all: Vec<Whole> = self.readers.iter().map(|_| Whole::default()).collect();
         while let Some(happening) = std::future::poll_fn(|cx| self.poll_next(cx)).await {
-            let Happening { choice, what } = happening?;
+            let Happening {
+                choice,
+                what,
+                scored,
+            } = happening?;
             let one = &mut all[choice];
+            one.scored.extend(scored);
             match what {
                 Piece::Text(text) => one.text.push_str(&text),
                 Piece::Reasoning(text) => one.reasoning.push_str(&text),
@@ -143,7 +169,11 @@ impl Answers {
                     self.usage.cached = n_cached;
                 }
             }
-            What::Token { id, text } => {
+            What::Token { id, text, logprobs } => {
+                if let Some(logprobs) = logprobs {
+                    let scored = self.score(id, &logprobs);
+                    self.scored[choice].push(scored);
+                }
                 self.usage.completion += 1;
                 self.usage.first.get_or_insert_with(Instant::now);
                 let text = if text.is_empty() {
@@ -161,10 +191,7 @@ impl Answers {
                 }
                 let finish = self.finish(choice, reason);
                 self.n_open -= 1;
-                self.pending.push_back(Happening {
-                    choice,
-                    what: Piece::Ended(finish),
-                });
+                self.happened(choice, Piece::Ended(finish));
             }
             What::Failed(error) => return Err(error),
         }
@@ -207,7 +234,32 @@ impl Answers {
                     Piece::Call(call)
                 }
             };
-            self.pending.push_back(Happening { choice, what });
+            self.happened(choice, what);
+        }
+    }
+
+    fn happened(&mut self, choice: usize, what: Piece) {
+        let scored = std::mem::take(&mut self.scored[choice]);
+        self.pending.push_back(Happening {
+            choice,
+            what,
+            scored,
+        });
+    }
+
+    fn score(&self, id: u32, logprobs: &TokenLogprobs) -> Scored {
+        let tokenizer = self.engine.model.tokenizer();
+        let likely = |id: u32, logprob: f32| Likely {
+            bytes: tokenizer.token_bytes(id).unwrap_or_default(),
+            logprob,
+        };
+        let best = logprobs
+            .top
+            .iter()
+            .map(|&(id, logprob)| likely(id, logprob));
+        Scored {
+            chosen: likely(id, logprobs.chosen),
+            best: best.collect(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use akunu::{GenerateOptions, Model, SessionOptions, StopReason};
+use akunu::{GenerateOptions, Model, SessionOptions, StopReason, TokenLogprobs};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -36,7 +36,12 @@ pub(crate) enum What {
     /// It has a place, and this many tokens of its prompt need not be read.
     Began { n_cached: usize },
     /// It has another token: the text that is complete with it.
-    Token { id: u32, text: String },
+    Token {
+        id: u32,
+        text: String,
+        /// How likely it was, if somebody asked for that.
+        logprobs: Option<TokenLogprobs>,
+    },
     /// It ended, with the text that was held back.
     Ended { reason: StopReason, tail: String },
     /// It failed; the client is told this.

@@ -22,6 +22,8 @@ pub(crate) struct Options {
     top_k: Option<i64>,
     min_p: Option<f32>,
     repeat_penalty: Option<f32>,
+    frequency_penalty: Option<f32>,
+    presence_penalty: Option<f32>,
     seed: Option<i64>,
     #[serde(default)]
     stop: Vec<String>,
@@ -38,6 +40,8 @@ impl Options {
                 top_k: self.top_k,
                 min_p: self.min_p,
                 repetition_penalty: self.repeat_penalty,
+                frequency_penalty: self.frequency_penalty,
+                presence_penalty: self.presence_penalty,
                 seed: self.seed,
             },
             stop: self.stop,

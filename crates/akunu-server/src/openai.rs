@@ -5,6 +5,7 @@ mod completions;
 mod embeddings;
 mod fields;
 mod list;
+mod logprobs;
 mod responses;
 
 pub(crate) use self::chat::chat;

@@ -40,6 +40,10 @@ pub(crate) struct Wish {
     pub stop: Vec<String>,
     /// Go on at the model's own end.
     pub ignore_end: bool,
+    /// Tokens, and what is added to their logits.
+    pub logit_bias: Vec<(u32, f32)>,
+    /// How likely each token was, and as many of the best.
+    pub logprobs: Option<u32>,
 }
 
 impl Default for Wish {
@@ -50,6 +54,8 @@ impl Default for Wish {
             draw: Draw::default(),
             stop: Vec::new(),
             ignore_end: false,
+            logit_bias: Vec::new(),
+            logprobs: None,
         }
     }
 }
@@ -153,6 +159,11 @@ fn ends_in_thought(engine: &Engine, ids: &[u32]) -> bool {
 /// Asks an engine.
 pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<Answers, ApiError> {
     let sampling = wish.draw.sampling(engine.model.suggested_sampling())?;
+    let vocab_size = engine.model.config().vocab_size;
+    if let Some((id, _)) = wish.logit_bias.iter().find(|(id, _)| *id >= vocab_size) {
+        let message = format!("logit_bias: token {id} is beyond the vocabulary of {vocab_size}");
+        return Err(ApiError::bad_field("logit_bias", message));
+    }
     let stop = [wish.stop, prompt.stop].concat();
     let choice = |n: usize| {
         let mut sampling = sampling;
@@ -163,6 +174,8 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
             stop: stop.clone(),
             ignore_end: wish.ignore_end,
             grammar: prompt.grammar.clone(),
+            logit_bias: wish.logit_bias.clone(),
+            logprobs: wish.logprobs,
             ..GenerateOptions::default()
         }
     };

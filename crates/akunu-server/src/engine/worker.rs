@@ -163,6 +163,7 @@ impl Worker {
                 What::Token {
                     id: token.id,
                     text: token.text,
+                    logprobs: token.logprobs,
                 }
             }
             Progress::Ended { reason, tail } => What::Ended { reason, tail },

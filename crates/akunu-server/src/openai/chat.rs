@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::fields::{Making, StreamOptions};
-use super::{ToolField, finish_name, new_id, now, tools, usage};
-use crate::answers::{Happening, Piece, Usage, Whole};
+use super::{ToolField, finish_name, logprobs, new_id, now, tools, usage};
+use crate::answers::{Happening, Piece, Scored, Usage, Whole};
 use crate::body::Both;
 use crate::error::ApiError;
 use crate::question::{Conversation, Format, ask, normal_message};
@@ -124,7 +124,7 @@ fn choice((index, whole): (usize, &Whole)) -> Value {
     json!({
         "index": index,
         "message": message,
-        "logprobs": null,
+        "logprobs": logprobs::of_chat(&whole.scored),
         "finish_reason": whole.finish.map(finish_name),
     })
 }
@@ -146,11 +146,11 @@ struct Chunks {
 }
 
 impl Chunks {
-    fn chunk(&self, index: usize, delta: Value, finish: Option<&str>) -> String {
+    fn chunk(&self, index: usize, delta: Value, finish: Option<&str>, scored: &[Scored]) -> String {
         let choice = json!({
             "index": index,
             "delta": delta,
-            "logprobs": null,
+            "logprobs": logprobs::of_chat(scored),
             "finish_reason": finish,
         });
         self.with_choices(vec![choice], Value::Null)
@@ -170,23 +170,29 @@ impl Writer for Chunks {
     fn begin(&mut self, _: &Usage) -> String {
         let role = |index| {
             let delta = json!({"role": "assistant", "content": ""});
-            self.chunk(index, delta, None)
+            self.chunk(index, delta, None, &[])
         };
         (0..self.n_calls.len()).map(role).collect()
     }
 
-    fn write(&mut self, Happening { choice, what }: Happening) -> String {
-        match what {
-            Piece::Text(text) => self.chunk(choice, json!({"content": text}), None),
-            Piece::Reasoning(text) => self.chunk(choice, json!({"reasoning_content": text}), None),
+    fn write(&mut self, happening: Happening) -> String {
+        let Happening {
+            choice,
+            what,
+            scored,
+        } = happening;
+        let (delta, finish) = match what {
+            Piece::Text(text) => (json!({"content": text}), None),
+            Piece::Reasoning(text) => (json!({"reasoning_content": text}), None),
             Piece::Call(made) => {
                 let mut call = call(&made);
                 call["index"] = self.n_calls[choice].into();
                 self.n_calls[choice] += 1;
-                self.chunk(choice, json!({"tool_calls": [call]}), None)
+                (json!({"tool_calls": [call]}), None)
             }
-            Piece::Ended(finish) => self.chunk(choice, json!({}), Some(finish_name(finish))),
-        }
+            Piece::Ended(finish) => (json!({}), Some(finish_name(finish))),
+        };
+        self.chunk(choice, delta, finish, &scored)
     }
 
     fn end(&mut self, used: &Usage) -> String {

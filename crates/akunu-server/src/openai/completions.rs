@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::chat::Head;
 use super::fields::{Making, StreamOptions};
-use super::{finish_name, usage};
-use crate::answers::{Happening, Piece, Usage};
+use super::{finish_name, logprobs, usage};
+use crate::answers::{Happening, Piece, Scored, Usage};
 use crate::body::Both;
 use crate::engine::Engine;
 use crate::error::ApiError;
@@ -66,7 +66,7 @@ pub(crate) async fn completions(
     let whole = whole.map_err(|_| stream::too_slow())??;
     let choices = whole.iter().enumerate().map(|(index, whole)| {
         let text = format!("{echo}{}", whole.text);
-        choice(index, &text, whole.finish.map(finish_name))
+        choice(index, &text, whole.finish.map(finish_name), &whole.scored)
     });
     let choices: Vec<Value> = choices.collect();
     let mut body = head.object("text_completion");
@@ -104,8 +104,9 @@ async fn encode(engine: &Arc<Engine>, prompt: Value) -> Result<Prompt, ApiError>
     }
 }
 
-fn choice(index: usize, text: &str, finish: Option<&str>) -> Value {
-    json!({"index": index, "text": text, "logprobs": null, "finish_reason": finish})
+fn choice(index: usize, text: &str, finish: Option<&str>, scored: &[Scored]) -> Value {
+    let logprobs = logprobs::of_completion(scored);
+    json!({"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish})
 }
 
 /// Writes a stream.
@@ -132,15 +133,17 @@ impl Writer for Chunks {
         if self.echo.is_empty() {
             return String::new();
         }
-        let echo = |index| self.chunk(vec![choice(index, &self.echo, None)], Value::Null);
+        let echo = |index| self.chunk(vec![choice(index, &self.echo, None, &[])], Value::Null);
         (0..self.n).map(echo).collect()
     }
 
     fn write(&mut self, happening: Happening) -> String {
         let index = happening.choice;
         let choice = match happening.what {
-            Piece::Text(text) | Piece::Reasoning(text) => choice(index, &text, None),
-            Piece::Ended(finish) => choice(index, "", Some(finish_name(finish))),
+            Piece::Text(text) | Piece::Reasoning(text) => {
+                choice(index, &text, None, &happening.scored)
+            }
+            Piece::Ended(finish) => choice(index, "", Some(finish_name(finish)), &happening.scored),
             // Plain text is not read as calls.
             Piece::Call(_) => return String::new(),
         };

@@ -1,5 +1,8 @@
 //! Fields that several requests have.
 
+use std::collections::BTreeMap;
+
+use akunu::{MAX_BIASES, MAX_LOGPROBS};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -37,6 +40,13 @@ pub(crate) struct Making {
     pub repetition_penalty: Option<f32>,
     /// llama.cpp's name for it.
     pub repeat_penalty: Option<f32>,
+    pub frequency_penalty: Option<f32>,
+    pub presence_penalty: Option<f32>,
+    /// By the ids of tokens, as texts.
+    pub logit_bias: Option<BTreeMap<String, f32>>,
+    /// Whether, in a chat; how many of the best, in a completion.
+    pub logprobs: Option<Value>,
+    pub top_logprobs: Option<u32>,
     pub seed: Option<i64>,
     pub stop: Option<Texts>,
     #[serde(default)]
@@ -45,6 +55,7 @@ pub(crate) struct Making {
 
 impl Making {
     pub fn wish(self, limits: &Limits) -> Result<Wish, ApiError> {
+        let logprobs = self.logprobs()?;
         let n = self.n.unwrap_or(1);
         if !(1..=128).contains(&n) {
             return Err(ApiError::bad_field(
@@ -67,18 +78,67 @@ impl Making {
         Ok(Wish {
             n,
             max_tokens,
+            logit_bias: biases(self.logit_bias.unwrap_or_default())?,
+            logprobs,
             draw: Draw {
                 temperature: self.temperature,
                 top_p: self.top_p,
                 top_k: self.top_k,
                 min_p: self.min_p,
                 repetition_penalty: self.repetition_penalty.or(self.repeat_penalty),
+                frequency_penalty: self.frequency_penalty,
+                presence_penalty: self.presence_penalty,
                 seed: self.seed,
             },
             stop,
             ignore_end: self.ignore_eos,
         })
     }
+}
+
+impl Making {
+    /// How many of the best tokens are told, if any are.
+    fn logprobs(&self) -> Result<Option<u32>, ApiError> {
+        let n = match (&self.logprobs, self.top_logprobs) {
+            (None | Some(Value::Null | Value::Bool(false)), None | Some(0)) => return Ok(None),
+            (None | Some(Value::Null | Value::Bool(false)), Some(_)) => {
+                let message = "top_logprobs needs logprobs to be true";
+                return Err(ApiError::bad_field("top_logprobs", message));
+            }
+            (Some(Value::Bool(true)), n) => u64::from(n.unwrap_or(0)),
+            (Some(wanted), _) => wanted.as_u64().ok_or_else(|| {
+                ApiError::bad_field("logprobs", "logprobs must be true, false or a number")
+            })?,
+        };
+        match u32::try_from(n) {
+            Ok(n) if n <= MAX_LOGPROBS => Ok(Some(n)),
+            _ => {
+                let message = format!("{n} log probabilities are wanted; at most {MAX_LOGPROBS}");
+                Err(ApiError::bad_field("top_logprobs", message))
+            }
+        }
+    }
+}
+
+/// The biases of a request.
+fn biases(given: BTreeMap<String, f32>) -> Result<Vec<(u32, f32)>, ApiError> {
+    let wrong = |message: String| ApiError::bad_field("logit_bias", message);
+    if given.len() > MAX_BIASES {
+        let n = given.len();
+        return Err(wrong(format!(
+            "logit_bias has {n} tokens; at most {MAX_BIASES}"
+        )));
+    }
+    let bias = |(id, value): (String, f32)| match id.parse() {
+        Ok(id) if (-100.0..=100.0).contains(&value) => Ok((id, value)),
+        Ok(_) => Err(wrong(format!(
+            "logit_bias: {value} is not between -100 and 100"
+        ))),
+        Err(_) => Err(wrong(format!(
+            "logit_bias: `{id}` is not the id of a token"
+        ))),
+    };
+    given.into_iter().map(bias).collect()
 }
 
 /// What else goes out at the end of a stream.

@@ -12,11 +12,10 @@ pub(crate) struct Draw {
     pub top_k: Option<i64>,
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
+    pub frequency_penalty: Option<f32>,
+    pub presence_penalty: Option<f32>,
     pub seed: Option<i64>,
 }
-
-/// The most candidates that the engine draws from.
-const MAX_K: i64 = 256;
 
 impl Draw {
     /// All of it, for a model that suggests this. At temperature 0 nothing is drawn, and nothing changes the order of the
@@ -45,14 +44,20 @@ impl Draw {
         check("min_p", m, holds(m, &share), "0 to 1")?;
         let above = |x: f32| x > 0.0 && x <= 100.0;
         check("repetition_penalty", r, holds(r, &above), "above 0")?;
+        let (f, o) = (self.frequency_penalty, self.presence_penalty);
+        let small = |x: f32| (-2.0..=2.0).contains(&x);
+        check("frequency_penalty", f, holds(f, &small), "-2 to 2")?;
+        check("presence_penalty", o, holds(o, &small), "-2 to 2")?;
         Ok(Sampling {
             temperature: t.unwrap_or(unsaid.temperature),
             top_p: p.map_or(unsaid.top_p, |p| p.max(f32::MIN_POSITIVE)),
             top_k: self
                 .top_k
-                .map_or(unsaid.top_k, |k| k.clamp(0, MAX_K) as u32),
+                .map_or(unsaid.top_k, |k| k.clamp(0, i64::from(u32::MAX)) as u32),
             min_p: m.unwrap_or(unsaid.min_p),
             repetition_penalty: r.unwrap_or(unsaid.repetition_penalty),
+            frequency_penalty: f.unwrap_or(unsaid.frequency_penalty),
+            presence_penalty: o.unwrap_or(unsaid.presence_penalty),
             seed: self.seed.map_or(unsaid.seed, i64::cast_unsigned),
             ..unsaid
         })
@@ -83,6 +88,11 @@ mod tests {
             ..Draw::default()
         };
         assert_eq!(wrong(draw), "top_p is 1.5, which must be 0 to 1");
+        draw = Draw {
+            presence_penalty: Some(-3.0),
+            ..Draw::default()
+        };
+        assert_eq!(wrong(draw), "presence_penalty is -3, which must be -2 to 2");
     }
 
     #[test]

@@ -53,6 +53,61 @@ fn a_stream_has_the_order_that_clients_depend_on() {
     );
 }
 
+/// Breaks when a token has no log probability, the chosen one is not the best of a greedy answer, or a stream tells
+/// others than the whole answer.
+#[test]
+fn log_probabilities_are_told_to_who_asks() {
+    let server = serve(|_| {});
+    let mut asked = question("What is the capital of France?", 8);
+    asked["logprobs"] = true.into();
+    asked["top_logprobs"] = 2.into();
+    let whole = post(server.address, "/v1/chat/completions", &asked).json();
+    let content = whole["choices"][0]["logprobs"]["content"].clone();
+    let tokens = content.as_array().unwrap();
+    let n_tokens = whole["usage"]["completion_tokens"].as_u64().unwrap();
+    assert_eq!(tokens.len() as u64, n_tokens, "{whole}");
+    for token in tokens {
+        let best = &token["top_logprobs"];
+        assert_eq!(best.as_array().unwrap().len(), 2);
+        assert_eq!(token["token"], best[0]["token"], "greedy takes the best");
+        let logprob = token["logprob"].as_f64().unwrap();
+        assert!((-20.0..=0.0).contains(&logprob), "{token}");
+        assert!(logprob >= best[1]["logprob"].as_f64().unwrap());
+    }
+    asked["stream"] = true.into();
+    let (chunks, _) = post(server.address, "/v1/chat/completions", &asked).events();
+    let streamed = chunks.iter().flat_map(|chunk| {
+        let content = chunk["choices"][0]["logprobs"]["content"].as_array();
+        content.cloned().unwrap_or_default()
+    });
+    assert_eq!(Value::from_iter(streamed), content);
+    asked["top_logprobs"] = 21.into();
+    let refused = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(
+        (refused.status, refused.json()["error"]["param"].as_str()),
+        (400, Some("top_logprobs"))
+    );
+}
+
+/// Breaks when a bias does not reach the choice, or when one of a token that is not there is taken.
+#[test]
+fn a_bias_decides_the_answer() {
+    let server = serve(|_| {});
+    let ids = post(server.address, "/tokenize", &json!({"content": " blue"})).json();
+    let id = ids["tokens"][0].as_u64().unwrap();
+    let mut asked = question("What is the capital of France?", 3);
+    asked["logit_bias"] = json!({id.to_string(): 100});
+    let answer = post(server.address, "/v1/chat/completions", &asked).json();
+    let text = answer["choices"][0]["message"]["content"].as_str().unwrap();
+    assert_eq!(text.trim(), "blue blue blue", "{answer}");
+    asked["logit_bias"] = json!({"999999": 1});
+    let refused = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(
+        (refused.status, refused.json()["error"]["param"].as_str()),
+        (400, Some("logit_bias"))
+    );
+}
+
 /// Breaks when the second of two requests reads again what the first has read: its pages have 64 positions.
 #[test]
 fn what_was_read_before_is_told_as_cached() {
