@@ -27,7 +27,8 @@ fn an_unknown_command_gets_the_list_and_exit_2() {
     let (code, said) = run(&mut xtask(&["bogus"]));
     assert_eq!(code, 2, "{said}");
     assert!(
-        said.contains("bogus") && said.contains("assets, check-macos, compare, gpu, header"),
+        said.contains("bogus")
+            && said.contains("assets, check-macos, clients, compare, gpu, header"),
         "{said}"
     );
 }

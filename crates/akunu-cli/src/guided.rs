@@ -28,7 +28,7 @@ pub struct GrammarArgs {
         group = "grammar_kind"
     )]
     choice: Vec<String>,
-    /// Let the answer be free until this text has come, such as </think>
+    /// Let the answer be free until this text has come, such as `</think>`
     #[arg(long, value_name = "TEXT", requires = "grammar_kind")]
     grammar_after: Option<String>,
 }

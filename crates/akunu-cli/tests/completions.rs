@@ -15,7 +15,7 @@ const OFFERED: &[(&str, &str)] = &[
     ("akunu-cli ge", "generate"),
     ("akunu-cli bench --dep", "--depth"),
     ("akunu-cli chat --sys", "--system"),
-    ("akunu-cli generate --json-", "--json-lines"),
+    ("akunu-cli generate --json-l", "--json-lines"),
     ("akunu-cli inspect --tens", "--tensors"),
     ("akunu-cli perplexity --dev", "--device"),
     ("akunu-cli tokenize --par", "--parse-special"),

@@ -53,7 +53,9 @@ fn the_engine_names_no_architecture_and_no_format() {
     assert!(files.len() > 10, "{files:?}");
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a source file");
-        assert_eq!(names_in(&text), [""; 0], "{}", file.display());
+        // Tests may open a real model's files.
+        let product = text.split("#[cfg(test)]").next().unwrap_or_default();
+        assert_eq!(names_in(product), [""; 0], "{}", file.display());
     }
 }
 

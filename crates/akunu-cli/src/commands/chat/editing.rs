@@ -99,7 +99,8 @@ mod tests {
     fn tab_completes_commands_and_names_of_values() {
         let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect();
         assert_eq!(completed("/re"), (0, words(&["/regen ", "/reset "])));
-        assert_eq!(completed("/set rep"), (5, words(&["repeat_penalty "])));
+        let repeats = words(&["repeat_penalty ", "repeat_last_n "]);
+        assert_eq!(completed("/set rep"), (5, repeats));
         assert_eq!(completed("What is"), (7, Vec::new()));
     }
 
