@@ -25,8 +25,6 @@
 using namespace metal;
 
 constant constexpr uint DRY_MAX = 8192;
-// The largest x for which exp(x) is finite.
-constant constexpr float LARGEST_LOG = 88.7228391f;
 
 // The tokens of one sequence, from the last one backwards: token t lies at t % stride.
 struct Recent {
@@ -83,12 +81,22 @@ inline bool is_longest(Recent recent, uint k, uint n, threadgroup const ushort *
     return true;
 }
 
-inline float dry_penalty(device const SamplingRule &rule, uint length) {
-    float exponent = float(length - rule.dry_allowed);
-    if (rule.dry_base > 1.000001f) {
-        exponent = min(exponent, floor(LARGEST_LOG / precise::log(rule.dry_base)));
+// base^n by squaring: products alone, which every device rounds alike.
+inline float power(float base, uint n) {
+    float product = 1.0f;
+    while (n > 0) {
+        if (n % 2 == 1) {
+            product *= base;
+        }
+        base *= base;
+        n /= 2;
     }
-    return rule.dry_multiplier * precise::pow(rule.dry_base, exponent);
+    return product;
+}
+
+// Infinitely much where it is no number.
+inline float dry_penalty(device const SamplingRule &rule, uint length) {
+    return rule.dry_multiplier * power(rule.dry_base, length - rule.dry_allowed);
 }
 
 kernel void penalties_f32(

@@ -57,8 +57,6 @@ pub const ROW: KernelRow = KernelRow {
 
 /// Most tokens that are looked at for repetitions.
 pub const DRY_MAX: u32 = 8192;
-/// The largest x for which `exp(x)` is finite.
-const LARGEST_LOG: f32 = 88.722_84;
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     let p: PenaltiesParams = args.params();
@@ -198,13 +196,22 @@ fn has_bit_of(bits: &[u32], token: u32, n: usize) -> bool {
     (token as usize) < n && has_bit(bits, token)
 }
 
-/// What a token costs that would go on with a repetition of this length.
+/// What a token costs that would go on with a repetition of this length; infinitely much where that is no number.
 pub fn dry_penalty(rule: &SamplingRule, length: u32) -> f32 {
-    let mut exponent = (length - rule.dry_allowed) as f32;
-    if rule.dry_base > 1.000_001 {
-        exponent = exponent.min((LARGEST_LOG / rule.dry_base.ln()).floor());
+    rule.dry_multiplier * power(rule.dry_base, length - rule.dry_allowed)
+}
+
+/// `base^n` by squaring: products alone, which every device rounds alike.
+fn power(mut base: f32, mut n: u32) -> f32 {
+    let mut product = 1.0;
+    while n > 0 {
+        if n % 2 == 1 {
+            product *= base;
+        }
+        base *= base;
+        n /= 2;
     }
-    rule.dry_multiplier * rule.dry_base.powf(exponent)
+    product
 }
 
 /// Tokens of the vocabulary of the cases.
@@ -322,7 +329,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// One operation each, but for powers: nearly exact.
+/// A few operations each: nearly exact.
 fn case(label: &str, history: &[u32], rules: &[SamplingRule], of: &[Option<(u32, u32)>]) -> Case {
     let table = outputs(of);
     let n = rules.len() as u32;
