@@ -155,6 +155,10 @@ impl Cuda {
         let encoded = encode(&mut encoder).and_then(|()| encoder.end().map_err(lost));
         // SAFETY: the capture has begun, and ends even where encoding failed.
         let ended = unsafe { call!(cuStreamEndCapture(self.stream.raw, &raw mut graph)) };
+        if encoded.is_err() && !graph.is_null() {
+            // SAFETY: it was captured, and nobody else knows of it.
+            unsafe { sys::cuGraphDestroy(graph) };
+        }
         encoded?;
         ended.map_err(lost)?;
         Ok(graph)
