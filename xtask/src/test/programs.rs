@@ -1,4 +1,4 @@
-//! The test programs of the workspace: one for each crate and each file of its `tests/`.
+//! The test programs of the workspace: one for each crate, and for most one of the modules in its `tests/it`.
 //!
 //! `cargo test` runs them one after another, and a program whose last test is a long one leaves the other
 //! cores idle. Here cargo only builds them; as many run at once as there are cores, the longest first.
@@ -28,7 +28,7 @@ pub enum Needs {
 pub struct Program {
     /// The crate's folder, where the program is to run.
     folder: PathBuf,
-    /// `lib`, `bin`, or the name of the file in `tests/`.
+    /// `lib`, `bin`, or the name of the folder or file in `tests/`.
     name: String,
     executable: PathBuf,
 }
@@ -37,16 +37,15 @@ pub struct Program {
 const SIMULATOR: &str = "akunu-sim";
 const PTX: (&str, &str) = (SIMULATOR, "ptx");
 /// Programs of other packages that use the simulator.
-const WITH_SIMULATOR: [(&str, &str); 2] =
-    [("akunu-engine", "devices"), ("akunu-engine", "recorded")];
+const WITH_SIMULATOR: [(&str, &str); 1] = [("akunu-engine", "simulator")];
 /// These run real models or every kernel, and start first: a short program fills a gap at the end, a long one
 /// would make it.
 const LONGEST: [(&str, &str); 5] = [
     ("akunu-engine", "parity"),
-    ("akunu-engine", "real_model"),
-    ("akunu-cpu", "table"),
-    ("akunu-sim", "kernel_table"),
-    ("akunu-sim", "planted_faults"),
+    ("akunu-engine", "it"),
+    ("akunu-cli", "it"),
+    ("akunu-cpu", "it"),
+    ("akunu-sim", "it"),
 ];
 
 impl Program {
@@ -230,8 +229,8 @@ mod tests {
         for (package, name, needs) in [
             ("akunu-types", "lib", Needs::Nothing),
             ("akunu-engine", "parity", Needs::Nothing),
-            ("akunu-engine", "devices", Needs::Simulator),
-            ("akunu-sim", "kernel_table", Needs::Simulator),
+            ("akunu-engine", "simulator", Needs::Simulator),
+            ("akunu-sim", "it", Needs::Simulator),
             ("akunu-sim", "ptx", Needs::Ptx),
         ] {
             assert_eq!(program(package, name).needs(), needs, "{package} {name}");

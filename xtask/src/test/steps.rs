@@ -97,12 +97,30 @@ pub const METAL_STEPS: &[Step] = &[
     Step {
         name: "kernels",
         what: "every kernel on this Mac's GPU against its twin",
-        run: || cargo(&["test", "--package", "akunu-kernels", "--test", "metal"]),
+        run: || {
+            cargo(&[
+                "test",
+                "--package",
+                "akunu-kernels",
+                "--test",
+                "it",
+                "metal::",
+            ])
+        },
     },
     Step {
         name: "model",
         what: "a small model on this Mac's GPU gives the tokens of the twins",
-        run: || cargo(&["test", "--package", "akunu-engine", "--test", "metal"]),
+        run: || {
+            cargo(&[
+                "test",
+                "--package",
+                "akunu-engine",
+                "--test",
+                "it",
+                "metal::",
+            ])
+        },
     },
 ];
 

@@ -1,0 +1,19 @@
+//! The tests of the program, one module a command or a subject.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
+
+mod chat;
+mod cli;
+mod completions;
+#[cfg(unix)]
+mod conversation_at_a_terminal;
+#[cfg(unix)]
+mod fetching;
+mod imatrix;
+#[cfg(unix)]
+mod interrupted;
+mod measuring;
+mod program;
+mod quantize;
+mod running;
+mod tokenize;

@@ -1,0 +1,157 @@
+//! Every kernel of the table, on each level of instructions that this machine has and on one, two and
+//! three threads, against its twin.
+//!
+//! Each binding lies in a buffer of its own, with guard bytes behind it: a kernel that writes beyond
+//! what its row requires changes them. A kernel that gives the parts overlapping shares, or none, is
+
+//! found by the odd numbers of threads.
+
+use std::sync::Arc;
+
+use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_kernels::bytes::AlignedBytes;
+use akunu_kernels::case::{Case, compare};
+use akunu_kernels::plan::Slice;
+use akunu_kernels::table::{Element, Family};
+use akunu_kernels::{Buffer, Device, KernelCall, KernelId, KernelRow, PipelineKey, Program};
+use akunu_types::DType;
+
+const GUARD: [u8; 256] = [0xA5; 256];
+
+fn devices() -> Vec<CpuDevice> {
+    let mut devices = Vec::new();
+    for isa in Isa::available() {
+        for threads in [1, 2, 3] {
+            let options = CpuOptions {
+                threads: Some(threads),
+                isa: Some(isa),
+            };
+            devices.push(CpuDevice::new(options).expect("the machine has it"));
+        }
+    }
+    devices
+}
+
+/// Runs a case and returns what each binding holds afterwards, with its guard bytes.
+fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
+    let row = kernel.row();
+    let mut buffers: Vec<Buffer> = Vec::new();
+    for (data, binding) in case.data.iter().zip(row.bindings) {
+        let guarded = [data.as_ref(), &GUARD].concat();
+        if binding.element == Element::Weight {
+            // Only weights that cannot change are laid out anew.
+            let bytes = Arc::new(AlignedBytes::copy_of(&guarded));
+            buffers.push(device.share(bytes, "case").expect("memory"));
+            continue;
+        }
+        let buffer = device.allocate(guarded.len(), "case").expect("memory");
+        device.write(buffer, 0, &guarded).expect("fits");
+        buffers.push(buffer);
+    }
+    let key = PipelineKey {
+        kernel,
+        constants: case.constants.clone(),
+    };
+    let call = KernelCall {
+        key,
+        params: case.params,
+        bindings: buffers.iter().map(|&buffer| Slice::from(buffer)).collect(),
+        row_fields: Vec::new(),
+        label: "case",
+    };
+    let program = Program::of_kernels(vec![call]);
+    let plan = device.load(&program).expect("cases are sound");
+    device.run(plan, None).expect("runs");
+    device.unload(plan);
+    let mut found = Vec::new();
+    for buffer in buffers {
+        let mut bytes = vec![0; buffer.len];
+        device.read(buffer, 0, &mut bytes).expect("fits");
+        found.push(bytes);
+        device.release(buffer);
+    }
+    found
+}
+
+/// The place of each written binding, and its bytes.
+type Written = Vec<(usize, AlignedBytes)>;
+
+/// Products with quantised weights round the activations to 16 bits with a scale for each 32, which is 1e-9 of the
+/// power of random dot products, and formats that are widened to f16 round the weights, 1e-7. Tiles of bf16, which
+/// many vectors become on one level, are 5e-6. A few outputs may all be near zero. A wrong number is above 1e-3 of
+/// many, a wrong row about 2.
+fn error_of_activations(row: &KernelRow, isa: Isa, expected: &Written) -> f64 {
+    let n_outputs: usize = expected.iter().map(|(_, y)| y.as_ref().len() / 4).sum();
+    let quantised = |dtype: DType| dtype.block_len() > 1;
+    let rounds = row.family == Family::Matmul && row.dtype.is_some_and(quantised);
+    match (rounds, isa, n_outputs) {
+        (false, ..) | (_, Isa::Scalar, _) => 0.0,
+        (_, Isa::Amx, 8..) => 2e-5,
+        (_, _, 8..) => 3e-7,
+        (_, _, ..8) => 1e-5,
+    }
+}
+
+/// What is wrong with one run, if anything.
+fn fault(row: &KernelRow, case: &Case, expected: &Written, found: &[Vec<u8>]) -> Option<String> {
+    for (at, bytes) in found.iter().enumerate() {
+        let guard = &bytes[case.data[at].as_ref().len()..];
+        if guard != GUARD {
+            return Some(format!("{}: guard bytes changed", row.bindings[at].name));
+        }
+    }
+    for (at, expected) in expected {
+        let (at, expected) = (*at, expected.as_ref());
+        let (found, rest) = found[at].split_at(expected.len());
+        if let Err(mismatch) = compare(row, case, at, expected, found) {
+            return Some(mismatch.to_string());
+        }
+        let before = &case.data[at].as_ref()[expected.len()..];
+        if !rest.starts_with(before) {
+            return Some(format!("{}: more was written", row.bindings[at].name));
+        }
+    }
+    None
+}
+
+fn check(of_interest: impl Fn(Family) -> bool) {
+    let mut devices = devices();
+    let mut n_cases = 0;
+    for kernel in KernelId::all() {
+        let row = kernel.row();
+        if !of_interest(row.family) {
+            continue;
+        }
+        for case in (row.cases)(row.dtype) {
+            n_cases += 1;
+            let expected = case.expected(&row);
+            for device in &mut devices {
+                let found = run(device, kernel, &case);
+                let rounding = error_of_activations(&row, device.isa(), &expected);
+                let case = Case {
+                    nmse: case.nmse.max(rounding),
+                    ..case.clone()
+                };
+                if let Some(fault) = fault(&row, &case, &expected, &found) {
+                    let (isa, threads) = (device.isa(), device.threads());
+                    let name = row.name();
+                    panic!("{name} on {threads} × {isa}, {}: {fault}", case.label);
+                }
+            }
+        }
+    }
+    assert!(n_cases > 0, "no kernel was of interest");
+}
+
+/// The families of products.
+const PRODUCTS: [Family; 2] = [Family::Matmul, Family::Fused];
+
+#[test]
+fn products_agree_with_their_twins() {
+    check(|family| PRODUCTS.contains(&family));
+}
+
+#[test]
+fn all_other_kernels_agree_with_their_twins() {
+    check(|family| !PRODUCTS.contains(&family));
+}

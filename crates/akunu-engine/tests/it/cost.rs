@@ -1,0 +1,121 @@
+//! What a decode step costs, by the cost model of its plan.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+use crate::support::tiny_llama;
+use crate::support::watched::{Hooks, Watched};
+use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
+use akunu_gguf::{Data, WeightStore};
+use akunu_kernels::pipeline::HostPipelines;
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{Checked, ChipConfig, DeviceError, Plan, PlanId, Program, lower};
+use akunu_types::DType;
+
+/// The bytes of each weight of a file, by its offset; the embedding, which is the output as well, with
+/// the rows of so many tokens more.
+fn weights_once(store: &WeightStore, tokens: usize) -> BTreeMap<usize, usize> {
+    let mut bytes = BTreeMap::new();
+    for view in store.iter() {
+        let Data::Plain(span) = &view.data else {
+            panic!("{} is not plain", view.name);
+        };
+        let row = match view.name {
+            "token_embedding.weight" => tokens * view.size() / view.rows(),
+            _ => 0,
+        };
+        bytes.insert(span.offset, view.size() + row);
+    }
+    bytes
+}
+
+/// A plan that reads a weight twice, leaves one out or looks the whole embedding up differs here.
+#[test]
+fn a_decode_step_reads_each_weight_once() {
+    for dtype in [DType::Q8_0, DType::F16] {
+        let file = tiny_llama(dtype);
+        let store = WeightStore::open(&file.path).expect("a whole file");
+        let device = Box::new(TwinDevice::new());
+        let model = Model::load(&file.path, device).expect("a whole model");
+        let program = model.decode_program(1, Sampling::greedy());
+        assert_eq!(
+            weights_read(&plan(&program)),
+            weights_once(&store, 1),
+            "{dtype}"
+        );
+    }
+}
+
+/// The plan of a program on a GPU, whose kernels say how often they read a weight.
+fn plan(program: &Program) -> Plan {
+    let mut pipelines = HostPipelines::default();
+    let calls = lower::gpu(program, &ChipConfig::m1());
+    Plan::make(calls, program.plan_room(), &mut pipelines).expect("a plan")
+}
+
+/// The bytes of each weight that a plan reads, by its offset: of the buffers only the file is read-only.
+fn weights_read(plan: &Plan) -> BTreeMap<usize, usize> {
+    let mut read = BTreeMap::new();
+    for dispatch in plan.dispatches() {
+        let bound = dispatch.bindings.iter().zip(dispatch.work().traffic);
+        for (slice, traffic) in bound.filter(|(slice, _)| !slice.buffer.writable) {
+            *read.entry(slice.offset).or_insert(0) += traffic.read;
+        }
+    }
+    read
+}
+
+/// However many sequences step together, a step is one submission and reads each weight once. A sequence
+/// that runs its products by itself, or a kernel that reads the weights for every row, differs here.
+#[test]
+fn a_step_of_several_sequences_reads_each_weight_once() {
+    let file = tiny_llama(DType::Q8_0);
+    let store = WeightStore::open(&file.path).expect("a whole file");
+    let read = Arc::new(Mutex::new(Vec::new()));
+    let hooks = Recorder {
+        programs: HashMap::new(),
+        read: Arc::clone(&read),
+    };
+    let device = Watched::new(TwinDevice::new(), hooks);
+    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
+    for n_sequences in [2, 4, 8, 16] {
+        let mut batch = model.batch(n_sequences).expect("memory");
+        for n in 1..=n_sequences {
+            let options = SessionOptions {
+                context: Some(24),
+                ..Default::default()
+            };
+            let mut session = model.session(options).expect("memory");
+            session.feed(&vec![7; n as usize]).expect("fits");
+            let joined = batch.join(session, GenerateOptions::default());
+            joined.expect("there is room");
+        }
+        batch.step();
+        read.lock().expect("no panic").clear();
+        batch.step();
+        batch.step();
+        let wanted = weights_once(&store, n_sequences as usize);
+        let found = read.lock().expect("no panic").clone();
+        assert_eq!(found, [wanted.clone(), wanted], "{n_sequences}");
+    }
+}
+
+/// Notes what each submission reads of the weights.
+struct Recorder {
+    programs: HashMap<PlanId, Program>,
+    read: Arc<Mutex<Vec<BTreeMap<usize, usize>>>>,
+}
+
+impl Hooks for Recorder {
+    fn loaded(&mut self, id: PlanId, program: &Program) {
+        self.programs.insert(id, program.clone());
+    }
+
+    fn ran(&mut self, id: PlanId, step: Option<&Checked>) -> Result<(), DeviceError> {
+        let mut program = self.programs[&id].clone();
+        program.room = step.expect("a step").counts();
+        let mut read = self.read.lock().expect("no panic");
+        read.push(weights_read(&plan(&program)));
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! Answers that follow a grammar or people's own rules, and answers that are guessed ahead.
+
+mod grammar;
+mod hostile;
+mod rules;
+mod speculation;
+mod talk;

@@ -1,0 +1,244 @@
+//! Guessing changes nothing but the speed.
+
+use akunu_engine::{
+    DraftModel, EngineError, GenerateOptions, Grammar, Lookup, Model, Sampling, Speculation,
+};
+
+use super::talk::{alone, drawn, encode, gemma3, question, smollm2, tiny, together};
+
+/// A text that asks to be repeated.
+const TEXT: &str = "The quick brown fox jumps over the lazy dog. The five boxing wizards jump quickly. \
+    Pack my box with five dozen liquor jugs. Sphinx of black quartz, judge my vow.";
+
+fn options(sampling: Sampling, speculation: Speculation, max_tokens: usize) -> GenerateOptions {
+    GenerateOptions {
+        sampling,
+        speculation,
+        max_tokens,
+        ignore_end: true,
+        ..GenerateOptions::default()
+    }
+}
+
+fn lookup(lookup: Lookup) -> Speculation {
+    Speculation {
+        lookup,
+        draft: None,
+    }
+}
+
+/// Answers to some prompts and ways of choosing, with and without guesses, alone and eight together.
+fn check(model: &Model, prompts: &[&str], max_tokens: usize) {
+    let ways = [Sampling::greedy(), drawn(3, 1.0), drawn(4, 1.3)];
+    let mut plain = Vec::new();
+    let mut asked = Vec::new();
+    for (at, prompt) in prompts.iter().cycle().take(8).enumerate() {
+        let prompt = encode(model, prompt);
+        let mut of = options(ways[at % 3], Speculation::off(), max_tokens - at);
+        of.sampling.seed += at as u64;
+        plain.push(alone(model, &prompt, of.clone()).ids);
+        of.speculation = lookup(Lookup::On);
+        asked.push((prompt, of));
+    }
+    let (mut drafted, mut accepted) = (0, 0);
+    for ((prompt, options), plain) in asked.iter().zip(&plain) {
+        let said = alone(model, prompt, options.clone());
+        assert_eq!(said.ids, *plain, "alone: {}", said.text);
+        drafted += said.speculated.n_drafted();
+        accepted += said.speculated.n_accepted();
+    }
+    assert!(
+        drafted > accepted && accepted > 10,
+        "{accepted} of {drafted}"
+    );
+    let mut drafted_together = 0;
+    // Three leave room for guesses among the rows that are rounded alike.
+    for (said, plain) in together(model, &asked[..3]).iter().zip(&plain) {
+        assert_eq!(said.ids, *plain, "together: {}", said.text);
+        drafted_together += said.speculated.n_drafted();
+    }
+    assert!(drafted_together > 0);
+    // While it pays: which guesses are made depends on time, what is said does not.
+    let auto: Vec<_> = asked
+        .into_iter()
+        .map(|(prompt, mut options)| {
+            options.speculation = Speculation::default();
+            (prompt, options)
+        })
+        .collect();
+    for (said, plain) in together(model, &auto).iter().zip(&plain) {
+        assert_eq!(said.ids, *plain, "auto: {}", said.text);
+    }
+}
+
+/// Fails when a guess is kept that was not chosen, when a row chooses with the noise of another position, when a penalty
+/// does not see the guesses before its row, or when what was computed for a wrong guess is seen later.
+#[test]
+fn smollm2_says_the_same_with_guesses() {
+    let repeat = question(&format!("Repeat this text: {TEXT}"));
+    let prompts = [repeat.as_str(), "one two three one two three one two", TEXT];
+    check(&smollm2(), &prompts, 16);
+}
+
+/// The same with windows and other norms.
+#[test]
+fn gemma3_says_the_same_with_guesses() {
+    let twice = format!("{TEXT}\n{TEXT}\nThe quick brown");
+    let prompts = [twice.as_str(), "one two three one two three one two", TEXT];
+    check(&gemma3(), &prompts, 16);
+}
+
+/// The same on the device of twins, where a penalty of less than 1 makes a random model repeat itself.
+#[test]
+fn a_random_model_says_the_same_with_guesses() {
+    let model = tiny();
+    let prompt: Vec<u32> = [7, 8, 9, 10, 11, 12].repeat(4);
+    let repeating = |mut sampling: Sampling| {
+        sampling.repetition_penalty = 0.2;
+        sampling
+    };
+    let mut asked = Vec::new();
+    for seed in 0..8 {
+        let sampling = match seed {
+            0 => Sampling::greedy(),
+            seed => repeating(drawn(seed, 1.0)),
+        };
+        let of = options(sampling, lookup(Lookup::On), 60);
+        asked.push((prompt[seed as usize..].to_vec(), of));
+    }
+    let mut accepted = 0;
+    let all = together(&model, &asked);
+    for ((prompt, mut options), together) in asked.into_iter().zip(&all) {
+        let said = alone(&model, &prompt, options.clone());
+        accepted += said.speculated.n_accepted();
+        options.speculation = Speculation::off();
+        let plain = alone(&model, &prompt, options);
+        assert_eq!(said.ids, plain.ids);
+        assert_eq!(together.ids, plain.ids);
+    }
+    assert!(accepted > 20, "{accepted}");
+}
+
+/// Fails when the counters do not add up.
+#[test]
+fn guesses_are_counted_by_place() {
+    let model = smollm2();
+    let prompt = encode(
+        &model,
+        "one two three four one two three four one two three",
+    );
+    let of = options(Sampling::greedy(), lookup(Lookup::On), 30);
+    let counted = alone(&model, &prompt, of).speculated;
+    assert!(
+        counted.steps > 0 && counted.drafted[0] == counted.steps,
+        "{counted:?}"
+    );
+    let places = counted.drafted.iter().zip(&counted.accepted);
+    assert!(
+        places
+            .clone()
+            .all(|(drafted, accepted)| accepted <= drafted),
+        "{counted:?}"
+    );
+    assert!(counted.accepted.is_sorted_by(|a, b| a >= b), "{counted:?}");
+    assert_eq!(
+        counted.n_accepted(),
+        places.map(|(_, accepted)| accepted).sum::<u32>()
+    );
+}
+
+/// Fails when a draft draws with other noise than the model: it would then seldom guess right. The same file drafts for
+/// itself, so that every guess is right.
+#[test]
+fn a_draft_model_guesses_with_the_same_noise() {
+    let (model, draft) = (tiny(), tiny());
+    let draft = DraftModel::new(&model, &draft).expect("the same vocabulary");
+    for sampling in [Sampling::greedy(), drawn(5, 1.0), drawn(6, 1.2)] {
+        let plain = options(sampling, Speculation::off(), 60);
+        let mut drafting = plain.clone();
+        drafting.speculation.draft = Some(draft.clone());
+        let prompt = [3, 1, 4, 1, 5, 9, 2, 6];
+        let said = alone(&model, &prompt, drafting);
+        assert_eq!(said.ids, alone(&model, &prompt, plain).ids);
+        let speculated = said.speculated;
+        assert_eq!(speculated.n_drafted(), speculated.n_accepted());
+    }
+}
+
+/// Fails when a draft of other tokens is accepted.
+#[test]
+fn a_draft_model_of_other_tokens_is_refused() {
+    let error = DraftModel::new(&smollm2(), &tiny()).expect_err("other tokens");
+    assert!(matches!(error, EngineError::DraftVocabulary { .. }));
+    assert!(error.to_string().contains("256 tokens"), "{error}");
+}
+
+/// Fails when guesses are not cut where the grammar refuses them, when the grammar is not rolled back after a wrong one,
+/// or when a text that is forced comes otherwise after guesses.
+#[test]
+fn guesses_and_grammars_go_together() {
+    let model = smollm2();
+    let schema = r#"{"type": "array", "minItems": 6, "maxItems": 6, "items": {"type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 8}, "age": {"type": "integer", "maximum": 99}},
+        "required": ["name", "age"], "additionalProperties": false}}"#;
+    let grammar = Grammar::json_schema(&model, schema).expect("a schema");
+    let prompt = encode(
+        &model,
+        &question(
+            "Six people with name and age as JSON, such as [{\"name\": \"Ann\", \"age\": 7}]",
+        ),
+    );
+    for sampling in [Sampling::greedy(), drawn(1, 1.1)] {
+        let mut of = options(sampling, Speculation::off(), 250);
+        of.grammar = Some(grammar.clone());
+        let plain = alone(&model, &prompt, of.clone());
+        serde_json::from_str::<serde_json::Value>(&plain.text).expect(&plain.text);
+        of.speculation = lookup(Lookup::On);
+        let said = alone(&model, &prompt, of.clone());
+        assert_eq!(said.ids, plain.ids, "{}", said.text);
+        assert!(said.speculated.n_drafted() > 0);
+        assert_eq!(together(&model, &[(prompt.clone(), of)])[0].ids, plain.ids);
+    }
+}
+
+/// Fails when what was guessed beyond a stop text, a limit or a full context stays in the session.
+#[test]
+fn an_end_in_the_middle_of_guesses_leaves_what_was_handed_out() {
+    let model = tiny();
+    let prompt: Vec<u32> = [7, 8, 9, 10, 11, 12].repeat(4);
+    let mut sampling = drawn(2, 1.0);
+    sampling.repetition_penalty = 0.2;
+    let whole = alone(&model, &prompt, options(sampling, Speculation::off(), 240));
+    for n in [1, 2, 3, 10, 17] {
+        let mut session = model.session(Default::default()).expect("memory");
+        session.feed(&prompt).expect("fits");
+        let of = options(sampling, lookup(Lookup::On), 240);
+        let mut generation = session.generate(of).expect("fine");
+        let taken: Vec<u32> = generation
+            .by_ref()
+            .take(n)
+            .map(|token| token.expect("runs").id)
+            .collect();
+        drop(generation);
+        assert_eq!(taken, whole.ids[..n]);
+        assert_eq!(session.tokens(), [&prompt[..], &taken].concat());
+        // And it goes on from there as if nothing had been guessed.
+        let of = options(sampling, lookup(Lookup::On), 20);
+        let on: Vec<u32> = session
+            .generate(of)
+            .expect("fine")
+            .map(|token| token.expect("runs").id)
+            .collect();
+        assert_eq!(on, whole.ids[n..n + 20]);
+    }
+    assert_eq!(
+        whole.ids.len() + prompt.len(),
+        1 + TINY_CONTEXT,
+        "it went on until the context was full"
+    );
+    let of = options(sampling, lookup(Lookup::On), 240);
+    assert_eq!(alone(&model, &prompt, of).ids, whole.ids);
+}
+
+/// The context of the random model.
+const TINY_CONTEXT: usize = 256;

@@ -1,0 +1,27 @@
+//! The tests of the engine, one module a subject. What needs clang is in `simulator`, what measures the whole process
+//! in `memory_growth`, and what runs real models against llama.cpp in `parity`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod batch;
+mod cost;
+mod failures;
+mod flaky;
+mod guided;
+#[cfg(unix)]
+mod killed_saves;
+mod kv_format;
+mod memory_limit;
+#[cfg(target_os = "macos")]
+mod metal;
+mod names;
+mod overflow;
+mod pages;
+mod real_model;
+mod reference;
+mod saved_session;
+mod schedules;
+mod score;
+mod tiny_model;
+mod watched_reading;

@@ -1,0 +1,93 @@
+//! Writes a model both ways: as a GGUF file and as a folder with safetensors.
+
+use std::path::{Path, PathBuf};
+
+use akunu_gguf::GgufHeader;
+use akunu_types::DType;
+use serde_json::{Value, json};
+
+use super::fixture::Fixture;
+use crate::support::{byte_tokens, set_vocabulary};
+
+/// A GGUF file in `folder`.
+pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
+    let mut header = GgufHeader::new();
+    header.set("general.architecture", model.arch.as_str());
+    for (key, value) in &model.metadata {
+        match value {
+            Value::String(text) => header.set(key, text.as_str()),
+            Value::Number(number) if number.is_u64() => {
+                header.set(key, &(number.as_u64().expect("checked") as u32))
+            }
+            number => header.set(key, &(number.as_f64().expect("a number") as f32)),
+        };
+    }
+    set_vocabulary(&mut header);
+    let mut tensors: Vec<(&str, Vec<u64>, Vec<f32>)> = Vec::new();
+    for weight in &model.weights {
+        // GGUF counts from the innermost dimension.
+        let dims = weight.shape.iter().rev().copied().collect();
+        tensors.push((&weight.gguf, dims, weight.gguf_values()));
+    }
+    if let Some(freqs) = &model.rope_freqs {
+        let dims = vec![freqs.len() as u64];
+        tensors.push(("rope_freqs.weight", dims, freqs.clone()));
+    }
+    for (name, dims, _) in &tensors {
+        header.tensor(name, dims, DType::F32);
+    }
+    let path = folder.join("model.gguf");
+    let mut writer = header.create(&path).expect("a header");
+    for (name, _, values) in &tensors {
+        let bytes = bytemuck::cast_slice(values);
+        writer.write(name, bytes).expect("written");
+    }
+    writer.finish().expect("written");
+    path
+}
+
+/// A folder with `config.json`, `tokenizer.json` and `model.safetensors`.
+pub fn write_folder(model: &Fixture, folder: &Path) -> PathBuf {
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(folder.join(name), bytes).expect("written");
+    };
+    write("config.json", model.config.to_string().as_bytes());
+    write("tokenizer.json", tokenizer().to_string().as_bytes());
+    let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+    for weight in &model.weights {
+        let begin = data.len();
+        data.extend_from_slice(bytemuck::cast_slice(&weight.values()));
+        let entry = json!({
+            "dtype": "F32", "shape": weight.shape, "data_offsets": [begin, data.len()],
+        });
+        header.insert(weight.name.clone(), entry);
+    }
+    let header = Value::Object(header).to_string();
+    let len = (header.len() as u64).to_le_bytes();
+    write(
+        "model.safetensors",
+        &[&len, header.as_bytes(), &data].concat(),
+    );
+    folder.to_path_buf()
+}
+
+/// The byte-level vocabulary of the GGUF file.
+fn tokenizer() -> Value {
+    let byte_level = json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true,
+    });
+    let vocab: serde_json::Map<String, Value> = byte_tokens()
+        .into_iter()
+        .zip((0..).map(Value::from))
+        .collect();
+    json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": null, "post_processor": null,
+        "pre_tokenizer": byte_level, "decoder": byte_level,
+        "model": {
+            "type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false,
+            "vocab": vocab, "merges": [],
+        },
+    })
+}

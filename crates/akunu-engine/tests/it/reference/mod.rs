@@ -1,0 +1,104 @@
+//! Small models of each architecture against `transformers`, from both containers, on two devices.
+
+mod files;
+mod fixture;
+use std::path::Path;
+
+use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_engine::{Model, SessionOptions};
+use akunu_kernels::Device;
+use akunu_kernels::twin_device::TwinDevice;
+
+use self::files::{write_folder, write_gguf};
+use self::fixture::Fixture;
+
+fn devices() -> [Box<dyn Device>; 2] {
+    let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
+    [Box::new(TwinDevice::new()), Box::new(cpu)]
+}
+
+/// The largest error after any of the recorded beginnings, as a share of the logits' power.
+fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
+    let loaded = Model::load(path, device).unwrap_or_else(|error| panic!("{error}"));
+    // Windowed layers keep a ring of 8 + 7 positions, which 40 tokens fill more than twice.
+    let options = SessionOptions {
+        context: Some(64),
+        chunk: 7,
+    };
+    let mut session = loaded.session(options).expect("memory");
+    let mut worst: f64 = 0.0;
+    for (&n, wanted) in &model.logits {
+        session.feed(&model.tokens[..n]).expect("fits");
+        let found = session.logits().expect("there are some");
+        assert_eq!(found.len(), wanted.len());
+        let pairs = found.iter().zip(wanted);
+        let error: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
+        let power: f64 = wanted.iter().map(|b| f64::from(*b).powi(2)).sum();
+        worst = worst.max(error / power);
+    }
+    worst
+}
+
+/// Weights and sums are f32 on both sides, and both round keys and values to halves: without more,
+/// logits agree to a share of 1e-12. But sums in another order may put a value on the other side of
+/// such a rounding, 2^-10 of it away: 1e-6 times its share of its layer's power, some 1e-8 each. The
+/// deepest model has the most of them, 1.3e-7 together. A mistake in a formula gives 1e-4 and more.
+const BOUND: f64 = 5e-7;
+
+fn agrees(name: &str) {
+    let model = Fixture::read(name);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let paths = [
+        write_gguf(&model, folder.path()),
+        write_folder(&model, folder.path()),
+    ];
+    for path in &paths {
+        for device in devices() {
+            let what = format!("{name}, {}, {}", path.display(), device.name());
+            let error = worst_error(&model, path, device);
+            assert!(error < BOUND, "{what}: NMSE {error:e}");
+        }
+    }
+}
+
+/// RoPE with Llama 3's scaling, rows of q and k interleaved in GGUF, an output matrix of its own.
+#[test]
+fn llama3() {
+    agrees("llama3");
+}
+
+/// A window in every layer.
+#[test]
+fn mistral() {
+    agrees("mistral");
+}
+
+/// Biases on q, k and v.
+#[test]
+fn qwen2() {
+    agrees("qwen2");
+}
+
+/// QK norm.
+#[test]
+fn qwen3() {
+    agrees("qwen3");
+}
+
+/// GELU gate, scaled embeddings, norms of 1 + w.
+#[test]
+fn gemma() {
+    agrees("gemma");
+}
+
+/// Soft caps, norms after the blocks, a window in every other layer.
+#[test]
+fn gemma2() {
+    agrees("gemma2");
+}
+
+/// Two kinds of RoPE, QK norm of 1 + w, a window in five of six layers.
+#[test]
+fn gemma3() {
+    agrees("gemma3");
+}

@@ -1,0 +1,14 @@
+//! The tests of kernels, plans and lowering, one module a subject.
+
+mod cost;
+mod kv_shift;
+mod lowering;
+#[cfg(target_os = "macos")]
+mod metal;
+mod mlx;
+mod on_device;
+mod plan;
+mod rows;
+mod torch;
+mod torch_norm;
+mod watched;

@@ -1,0 +1,98 @@
+//! Every kernel on the GPU of this Mac, against its twin.
+
+use std::sync::Arc;
+
+use akunu_kernels::case::run_on;
+use akunu_kernels::device::{SharedBytes, SharedMemory};
+use akunu_kernels::metal::Order;
+use akunu_kernels::plan::Slice;
+use akunu_kernels::{Device, KernelCall, KernelId, MetalDevice, PipelineKey, Program};
+use akunu_types::params::ElementwiseParams;
+
+fn device(order: Order) -> MetalDevice {
+    MetalDevice::with_order(order).expect("a Mac with a GPU")
+}
+
+/// Metal orders the products of a sum as it likes and its SIMD matrices round halves, which the cases
+/// allow for, as they do for the simulator.
+#[test]
+fn every_kernel_gives_what_its_twin_says() {
+    let mut device = device(Order::Concurrent);
+    let mut failures = Vec::new();
+    let mut n_cases = 0;
+    for kernel in KernelId::all() {
+        let row = kernel.row();
+        for case in (row.cases)(row.dtype) {
+            n_cases += 1;
+            if let Err(error) = run_on(&mut device, kernel, &case) {
+                failures.push(format!("{}, {}: {error}", row.name(), case.label));
+            }
+        }
+    }
+    assert!(n_cases > 1000, "{n_cases} cases");
+    let shown = failures.len().min(40);
+    assert!(
+        failures.is_empty(),
+        "{} of {n_cases} cases failed:\n{}",
+        failures.len(),
+        failures[..shown].join("\n")
+    );
+}
+
+/// Memory that begins at a page, as a mapped file does, is bound where it is; other memory is copied.
+struct Floats {
+    values: Vec<f32>,
+    skipped: usize,
+}
+
+impl Floats {
+    /// `n` floats from 0 up, which begin `beyond` bytes behind a page.
+    fn new(n: usize, beyond: usize) -> Floats {
+        const PAGE: usize = 16 * 1024;
+        let mut values = vec![0f32; n + 2 * PAGE / 4];
+        let skipped = (PAGE - values.as_ptr().addr() % PAGE + beyond) / 4;
+        for (value, slot) in values[skipped..skipped + n].iter_mut().enumerate() {
+            *slot = value as f32;
+        }
+        Floats { values, skipped }
+    }
+}
+
+impl SharedMemory for Floats {}
+
+impl AsRef<[u8]> for Floats {
+    fn as_ref(&self) -> &[u8] {
+        let end = self.values.len() - 2 * 16 * 1024 / 4 + self.skipped;
+        bytemuck::cast_slice(&self.values[self.skipped..end])
+    }
+}
+
+#[test]
+fn shared_memory_is_read_wherever_it_begins() {
+    const COUNT: usize = 5000;
+    for order in [Order::Serial, Order::Concurrent] {
+        for beyond in [0, 64] {
+            let mut device = device(order);
+            let floats: SharedBytes = Arc::new(Floats::new(COUNT, beyond));
+            let x = device.share(floats, "x").expect("memory");
+            let y = device.allocate(4 * COUNT, "y").expect("memory");
+            let params = ElementwiseParams {
+                count: COUNT as u32,
+                ..Default::default()
+            };
+            let key = PipelineKey::plain(KernelId::VectorAdd);
+            let bindings: Vec<Slice> = vec![x.into(), x.into(), y.into()];
+            let double = KernelCall::new(key, &params, bindings, "double");
+            let program = Program::of_kernels(vec![double]);
+            let plan = device.load(&program).expect("it compiles and fits");
+            for _ in 0..10 {
+                device.run(plan, None).expect("runs");
+            }
+            let mut sums = vec![0f32; COUNT];
+            let bytes = bytemuck::cast_slice_mut(&mut sums);
+            device.read(y, 0, bytes).expect("fits");
+            let expected: Vec<f32> = (0..COUNT).map(|n| 2.0 * n as f32).collect();
+            assert_eq!(sums, expected, "{order:?}, {beyond} bytes behind a page");
+        }
+    }
+}

@@ -1,0 +1,682 @@
+//! The row table: what it refuses to submit, what it tells the device, and that it knows where the device's rows are.
+
+use akunu_kernels::pipeline::HostPipelines;
+use akunu_kernels::plan::Room;
+use akunu_kernels::step::SequenceSlots;
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{
+    Buffer, Counts, Device, Op, PageMap, Plan, Program, RowError, RowTable, StepMemory,
+};
+use akunu_types::params::{Row, SamplingRule};
+
+use crate::watched::{Watch, Watched};
+
+const ROW_CAPACITY: u32 = 8;
+const N_SEQUENCES: u32 = 3;
+const MAX_STEPS: u32 = 4;
+/// Pages of 4 slots, 4 of them for a sequence.
+const PAGE_SHIFT: u32 = 2;
+const TABLE_STRIDE: u32 = 4;
+const CAPACITY: u64 = 16;
+const N_PAGES: u32 = 8;
+
+fn memory(device: &mut dyn Device) -> StepMemory {
+    let mut allocate = |n: u32, bytes: usize| {
+        let buffer = device.allocate(n as usize * bytes, "test");
+        buffer.expect("host memory")
+    };
+    StepMemory {
+        rows: allocate(ROW_CAPACITY, size_of::<Row>()),
+        tokens: allocate(ROW_CAPACITY, 4),
+        outputs: allocate(ROW_CAPACITY, 4),
+        rules: allocate(N_SEQUENCES, size_of::<SamplingRule>()),
+        history: allocate(N_SEQUENCES, 4),
+        chosen: allocate(MAX_STEPS * ROW_CAPACITY, 4),
+        row_capacity: ROW_CAPACITY,
+        n_sequences: N_SEQUENCES,
+        history_stride: 1,
+        max_steps: MAX_STEPS,
+    }
+}
+
+fn page_map(device: &mut dyn Device, window: Option<u32>) -> PageMap {
+    let bytes = 4 * (N_SEQUENCES * TABLE_STRIDE) as usize;
+    PageMap {
+        table: device.allocate(bytes, "pages").expect("host memory"),
+        table_stride: TABLE_STRIDE,
+        page_shift: PAGE_SHIFT,
+        n_pages: N_PAGES,
+        n_sequences: N_SEQUENCES,
+        window,
+    }
+}
+
+/// A table of layers with this window. Sequence s has page p in place i for each `(s, i, p)`.
+fn table_with(window: Option<u32>, pages: &[(u32, u32, u32)]) -> RowTable {
+    let mut device = TwinDevice::new();
+    let map = page_map(&mut device, window);
+    let mut table = RowTable::new(memory(&mut device), &[map]);
+    for &(sequence, index, page) in pages {
+        table.set_page(0, sequence, index, Some(page));
+    }
+    table
+}
+
+fn table(pages: &[(u32, u32, u32)]) -> RowTable {
+    table_with(None, pages)
+}
+
+/// What is said of a step of this single.
+fn single(table: &mut RowTable, row: Row, steps: u32) -> Result<(), RowError> {
+    singles(table, &[row], steps)
+}
+
+fn singles(table: &mut RowTable, rows: &[Row], steps: u32) -> Result<(), RowError> {
+    table.clear_rows();
+    for &row in rows {
+        table.push_single(row, 0);
+    }
+    table.check(steps).map(|_| ())
+}
+
+/// What is said of a step of some singles and a run.
+fn run(table: &mut RowTable, before: &[Row], rows: &[Row]) -> Result<(), RowError> {
+    table.clear_rows();
+    for &row in before {
+        table.push_single(row, 0);
+    }
+    for &row in rows {
+        table.push_run(row, 0);
+    }
+    table.check(1).map(|_| ())
+}
+
+#[test]
+fn a_page_outside_of_the_pool_is_refused() {
+    let refused = |page| single(&mut table(&[(0, 0, page)]), Row::at(0, 1), 1);
+    assert_eq!(refused(N_PAGES - 1), Ok(()));
+    for page in [N_PAGES, u32::MAX - 1] {
+        let (sequence, n_pages) = (0, N_PAGES);
+        assert_eq!(
+            refused(page),
+            Err(RowError::Page {
+                sequence,
+                page,
+                n_pages
+            })
+        );
+    }
+    // Page 1 is the row's own, but it sees the other one.
+    let refused = single(&mut table(&[(0, 0, 9), (0, 1, 1)]), Row::at(0, 4), 1);
+    assert!(
+        matches!(refused, Err(RowError::Page { page: 9, .. })),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn a_slot_without_a_page_is_refused() {
+    let missing = |sequence, slot| Err(RowError::Missing { sequence, slot });
+    let mut table = table(&[(1, 0, 3), (2, 1, 4)]);
+    assert_eq!(single(&mut table, Row::at(1, 3), 1), Ok(()));
+    assert_eq!(single(&mut table, Row::at(1, 4), 1), missing(1, 4));
+    assert_eq!(
+        single(&mut table, Row::at(1, 3), 2),
+        missing(1, 4),
+        "in the second round"
+    );
+    assert_eq!(
+        single(&mut table, Row::at(2, 4), 1),
+        missing(2, 0),
+        "it sees slot 0"
+    );
+    assert_eq!(single(&mut table, Row::at(0, 0), 1), missing(0, 0));
+    let longer = Row {
+        length: 5,
+        ..Row::at(1, 0)
+    };
+    assert_eq!(
+        single(&mut table, longer, 1),
+        missing(1, 4),
+        "it sees more than itself"
+    );
+    let others = [Row::at(1, 0), Row::at(2, 4)];
+    assert_eq!(
+        singles(&mut table, &others, 1),
+        missing(2, 0),
+        "not the first row"
+    );
+    let idle = Row {
+        flags: 0,
+        ..Row::at(0, 9)
+    };
+    assert_eq!(
+        single(&mut table, idle, 1),
+        Ok(()),
+        "an idle row looks at nothing"
+    );
+}
+
+/// A window needs only the pages that it reaches.
+#[test]
+fn what_a_window_does_not_reach_needs_no_page() {
+    let mut table = table_with(Some(4), &[(0, 1, 3), (0, 2, 4)]);
+    assert_eq!(single(&mut table, Row::at(0, 7), 1), Ok(()));
+    let missing = RowError::Missing {
+        sequence: 0,
+        slot: 0,
+    };
+    assert_eq!(single(&mut table, Row::at(0, 6), 1), Err(missing));
+    assert_eq!(single(&mut table, Row::at(0, 8), 4), Ok(()));
+    table.set_page(0, 0, 1, None);
+    let missing = RowError::Missing {
+        sequence: 0,
+        slot: 4,
+    };
+    assert_eq!(single(&mut table, Row::at(0, 8), 1), Err(missing));
+    assert_eq!(single(&mut table, Row::at(0, 11), 1), Ok(()));
+}
+
+/// Of a run that leaves slots out, every row sees those between.
+#[test]
+fn a_run_with_a_gap_sees_what_lies_in_it() {
+    let missing = |slot| Err(RowError::Missing { sequence: 0, slot });
+    let mut table = table(&[(0, 0, 0), (0, 2, 2)]);
+    assert_eq!(
+        run(&mut table, &[], &[Row::at(0, 0), Row::at(0, 8)]),
+        missing(4)
+    );
+    table.set_page(0, 0, 1, Some(1));
+    assert_eq!(
+        run(&mut table, &[], &[Row::at(0, 0), Row::at(0, 8)]),
+        Ok(())
+    );
+    // A later row that sees less than the first one, but from further back.
+    let mut table = table_with(Some(4), &[(0, 1, 1), (0, 2, 2)]);
+    let back = Row {
+        length: 1,
+        ..Row::at(0, 9)
+    };
+    assert_eq!(run(&mut table, &[], &[Row::at(0, 8), back]), missing(0));
+}
+
+#[test]
+fn a_slot_beyond_the_capacity_is_refused() {
+    let pages: Vec<_> = (0..TABLE_STRIDE).map(|index| (0, index, index)).collect();
+    let mut table = table(&pages);
+    let beyond = |slot| {
+        let (sequence, capacity) = (0, CAPACITY);
+        Err(RowError::Beyond {
+            sequence,
+            slot,
+            capacity,
+        })
+    };
+    assert_eq!(single(&mut table, Row::at(0, 15), 1), Ok(()));
+    assert_eq!(single(&mut table, Row::at(0, 16), 1), beyond(16));
+    assert_eq!(single(&mut table, Row::at(0, 14), 2), Ok(()));
+    assert_eq!(
+        single(&mut table, Row::at(0, 14), 3),
+        beyond(16),
+        "in the last round"
+    );
+    let far = Row {
+        slot: u32::MAX,
+        ..Row::at(0, 1)
+    };
+    assert_eq!(single(&mut table, far, 1), beyond(u32::MAX.into()));
+    assert_eq!(single(&mut table, far, 2), beyond(1 << 32));
+    let long = Row {
+        length: u32::MAX,
+        ..Row::at(0, 1)
+    };
+    assert_eq!(single(&mut table, long, 3), beyond(1 << 32));
+    let rows: Vec<Row> = (12..17).map(|slot| Row::at(0, slot)).collect();
+    assert_eq!(run(&mut table, &[], &rows), beyond(16), "the last of a run");
+}
+
+#[test]
+fn a_page_with_two_owners_is_read_and_never_written() {
+    let shared = |sequence, page| {
+        let owners = 2;
+        Err(RowError::Shared {
+            sequence,
+            page,
+            owners,
+        })
+    };
+    // Both begin with page 5; what follows is their own.
+    let mut table = table(&[(0, 0, 5), (1, 0, 5), (0, 1, 6), (1, 1, 7)]);
+    assert_eq!(single(&mut table, Row::at(0, 3), 1), shared(0, 5));
+    let both = [Row::at(0, 4), Row::at(1, 4)];
+    assert_eq!(singles(&mut table, &both, 4), Ok(()), "they only read it");
+    let from = |first| [first, first + 1].map(|slot| Row::at(1, slot));
+    assert_eq!(run(&mut table, &[], &from(3)), shared(1, 5));
+    assert_eq!(run(&mut table, &[Row::at(0, 4)], &from(4)), Ok(()));
+    table.set_page(0, 0, 0, None);
+    assert_eq!(
+        single(&mut table, Row::at(1, 3), 1),
+        Ok(()),
+        "one owner is left"
+    );
+    // A later round comes to a page that another sequence has.
+    table.set_page(0, 2, 3, Some(7));
+    assert_eq!(single(&mut table, Row::at(1, 3), 1), Ok(()));
+    assert_eq!(single(&mut table, Row::at(1, 3), 2), shared(1, 7));
+    // A page twice in one sequence: two slots would be one.
+    table.set_page(0, 2, 0, Some(1));
+    table.set_page(0, 2, 1, Some(1));
+    assert_eq!(single(&mut table, Row::at(2, 1), 1), shared(2, 1));
+}
+
+#[test]
+fn a_sequence_that_does_not_exist_is_refused() {
+    let mut table = table(&[(0, 0, 0)]);
+    let idle = Row {
+        flags: 0,
+        ..Row::at(N_SEQUENCES, 0)
+    };
+    for row in [Row::at(N_SEQUENCES, 0), Row::at(u32::MAX, 0), idle] {
+        let refused = RowError::Sequence {
+            row: 1,
+            sequence: row.sequence,
+            n_sequences: N_SEQUENCES,
+        };
+        assert_eq!(singles(&mut table, &[Row::at(0, 0), row], 1), Err(refused));
+    }
+}
+
+#[test]
+fn two_rows_for_one_slot_and_rows_out_of_order_are_refused() {
+    let mut table = table(&[(0, 0, 0), (1, 0, 1), (2, 0, 2)]);
+    let order = |row, sequence| Err(RowError::Order { row, sequence });
+    let at = Row::at;
+    assert_eq!(singles(&mut table, &[at(0, 0), at(0, 0)], 1), order(1, 0));
+    assert_eq!(
+        singles(&mut table, &[at(0, 0), at(0, 1)], 2),
+        order(1, 0),
+        "they move on together"
+    );
+    assert_eq!(
+        singles(&mut table, &[at(0, 0), at(0, 1), at(1, 0)], 1),
+        Ok(()),
+        "in one round a sequence may have several rows"
+    );
+    assert_eq!(
+        singles(&mut table, &[at(0, 0), at(1, 0), at(0, 1)], 1),
+        order(2, 0),
+        "but nobody else between them"
+    );
+    assert_eq!(run(&mut table, &[], &[at(0, 1), at(0, 1)]), order(1, 0));
+    assert_eq!(
+        run(&mut table, &[], &[at(0, 1), at(0, 2), at(0, 0)]),
+        order(2, 0)
+    );
+    assert_eq!(
+        run(&mut table, &[at(1, 0)], &[at(1, 1), at(1, 2)]),
+        order(1, 1),
+        "of a single"
+    );
+    assert_eq!(
+        run(&mut table, &[], &[at(0, 0), at(1, 0), at(0, 1)]),
+        order(2, 0)
+    );
+    assert_eq!(
+        run(
+            &mut table,
+            &[at(1, 0), at(2, 0)],
+            &[at(0, 0), at(0, 1), at(0, 3)]
+        ),
+        Ok(())
+    );
+    // The check of one step says nothing about the next.
+    assert_eq!(single(&mut table, at(1, 0), 1), Ok(()));
+    assert_eq!(single(&mut table, at(1, 0), 1), Ok(()));
+    let idle = Row {
+        flags: 0,
+        ..at(1, 0)
+    };
+    assert_eq!(singles(&mut table, &[at(1, 0), idle], 1), Ok(()));
+}
+
+#[test]
+fn outputs_that_do_not_exist_are_refused() {
+    let mut table = table(&[(0, 0, 0)]);
+    table.push_run(Row::at(0, 0), 0);
+    table.push_run(Row::at(0, 1), 0);
+    table.push_output(1);
+    assert!(table.check(1).is_ok());
+    table.push_output(2);
+    let refused = RowError::Output { row: 2, rows: 2 };
+    assert_eq!(table.check(1).map(|_| ()), Err(refused));
+    assert_eq!(table.check_outputs().map(|_| ()), Err(refused));
+}
+
+#[test]
+fn too_many_rows_outputs_and_rounds_are_refused() {
+    let mut table = table(&[(0, 0, 0), (0, 1, 1), (0, 2, 2)]);
+    let room = |what, found, room| Err(RowError::Room { what, found, room });
+    let rows: Vec<Row> = (0..=ROW_CAPACITY).map(|slot| Row::at(0, slot)).collect();
+    assert_eq!(run(&mut table, &[], &rows[1..]), Ok(()));
+    assert_eq!(
+        run(&mut table, &[], &rows),
+        room("rows", ROW_CAPACITY + 1, ROW_CAPACITY)
+    );
+    assert_eq!(single(&mut table, rows[0], MAX_STEPS), Ok(()));
+    assert_eq!(
+        single(&mut table, rows[0], MAX_STEPS + 1),
+        room("rounds", MAX_STEPS + 1, MAX_STEPS)
+    );
+    table.set_outputs([0; ROW_CAPACITY as usize + 1]);
+    let refused = table.check(1).map(|_| ());
+    assert_eq!(refused, room("outputs", ROW_CAPACITY + 1, ROW_CAPACITY));
+}
+
+/// Slots that a program moves: all of them are written to.
+#[test]
+fn moved_slots_must_be_there_and_their_sequences_own() {
+    let mut table = table(&[(0, 0, 5), (1, 0, 5), (0, 1, 6), (0, 2, 7)]);
+    table.push_single(Row::at(0, 4), 0);
+    let mut refused = |sequence, slots| table.check_sequence(sequence, slots).map(|_| ());
+    assert_eq!(refused(0, 4..12), Ok(()));
+    let (sequence, page, owners) = (0, 5, 2);
+    assert_eq!(
+        refused(0, 3..12),
+        Err(RowError::Shared {
+            sequence,
+            page,
+            owners
+        })
+    );
+    assert_eq!(
+        refused(0, 4..13),
+        Err(RowError::Missing { sequence, slot: 12 })
+    );
+    let (slot, capacity) = (16, CAPACITY);
+    assert_eq!(
+        refused(0, 15..17),
+        Err(RowError::Missing { sequence, slot: 12 })
+    );
+    assert_eq!(
+        refused(0, 16..17),
+        Err(RowError::Beyond {
+            sequence,
+            slot,
+            capacity
+        })
+    );
+    let (row, sequence, n_sequences) = (0, N_SEQUENCES, N_SEQUENCES);
+    let unknown = RowError::Sequence {
+        row,
+        sequence,
+        n_sequences,
+    };
+    assert_eq!(refused(N_SEQUENCES, 0..1), Err(unknown));
+    // Such a program has no rows.
+    let step = table.check_sequence(0, 4..12).expect("its own");
+    assert_eq!(step.counts(), Counts::default());
+}
+
+/// A plan that does nothing, with room for two singles and a run of three.
+fn plan(step: Option<StepMemory>, pages: &[PageMap], advances: bool) -> Plan {
+    plan_that_moves(step, pages, advances, None)
+}
+
+fn plan_that_moves(
+    step: Option<StepMemory>,
+    pages: &[PageMap],
+    advances: bool,
+    moved: Option<SequenceSlots>,
+) -> Plan {
+    let room = Room {
+        step,
+        counts: Counts {
+            singles: 2,
+            run: 3,
+            outputs: 2,
+        },
+        advances,
+        pages: pages.to_vec(),
+        moved,
+    };
+    Plan::make(Vec::new(), room, &mut HostPipelines::default()).expect("nothing is wrong with it")
+}
+
+#[test]
+fn a_plan_admits_only_steps_that_were_checked_for_it() {
+    let mut table = table(&[(0, 0, 0), (1, 0, 1), (2, 0, 2)]);
+    let (memory, maps) = (*table.memory(), table.maps());
+    table.push_single(Row::at(0, 0), 0);
+    let counts = table.counts();
+    let admitted = plan(Some(memory), &maps, true).admit(Some(&table.check(3).expect("fits")));
+    assert_eq!(admitted, Ok((counts, 3)));
+
+    let one = table.check(1).expect("fits");
+    let other = StepMemory {
+        rows: Buffer {
+            generation: 1,
+            ..memory.rows
+        },
+        ..memory
+    };
+    for foreign in [Some(other), None] {
+        let refused = plan(foreign, &[], false).admit(Some(&one));
+        assert_eq!(refused, Err(RowError::Foreign));
+    }
+    assert_eq!(
+        plan(Some(memory), &[], false).admit(None),
+        Err(RowError::Foreign)
+    );
+    let room = plan(None, &[], false).room().counts;
+    assert_eq!(plan(None, &[], false).admit(None), Ok((room, 1)));
+
+    let unpaged = table.check_outputs().expect("fits");
+    assert_eq!(
+        plan(Some(memory), &maps, true).admit(Some(&unpaged)),
+        Err(RowError::Foreign)
+    );
+    assert_eq!(
+        plan(Some(memory), &[], true).admit(Some(&unpaged)),
+        Ok((counts, 1))
+    );
+
+    let still = plan(Some(memory), &maps, false);
+    assert!(still.admit(Some(&table.check(1).expect("fits"))).is_ok());
+    let chain = still.admit(Some(&table.check(2).expect("fits")));
+    assert_eq!(chain, Err(RowError::Still { steps: 2 }));
+
+    // Pages that the table has never heard of.
+    let unknown = PageMap {
+        n_pages: N_PAGES + 1,
+        ..maps[0]
+    };
+    let refused = plan(Some(memory), &[maps[0], unknown], true);
+    let refused = refused.admit(Some(&table.check(1).expect("fits")));
+    assert_eq!(refused, Err(RowError::Foreign));
+}
+
+/// A program that moves slots runs with a check of those slots, and with no other.
+#[test]
+fn a_plan_that_moves_slots_admits_only_a_check_of_them() {
+    let mut table = table(&[(0, 0, 0), (0, 1, 1), (1, 0, 2)]);
+    let (memory, maps) = (*table.memory(), table.maps());
+    let moved = |sequence, slots| SequenceSlots { sequence, slots };
+    let plan = plan_that_moves(Some(memory), &maps, false, Some(moved(0, 2..6)));
+    for (sequence, slots, admitted) in [(0, 2..6, true), (0, 0..8, true), (0, 3..6, false)] {
+        let step = table.check_sequence(sequence, slots).expect("its own");
+        assert_eq!(plan.admit(Some(&step)).is_ok(), admitted);
+    }
+    let other = table.check_sequence(1, 0..4).expect("its own");
+    assert_eq!(plan.admit(Some(&other)), Err(RowError::Foreign));
+    let rows = table.check(1).expect("none");
+    assert_eq!(plan.admit(Some(&rows)), Err(RowError::Foreign));
+}
+
+#[test]
+fn a_plan_admits_no_more_rows_than_it_has_room_for() {
+    let mut table = table(&[(0, 0, 0), (1, 0, 1), (2, 0, 2)]);
+    let plan = plan(Some(*table.memory()), &table.maps(), true);
+    let mut refused = |rows: [u32; 2], outputs: u32| {
+        table.clear_rows();
+        let [n_singles, n_run] = rows;
+        for sequence in 0..n_singles {
+            table.push_single(Row::at(sequence, 0), 0);
+        }
+        for slot in 0..n_run {
+            table.push_run(Row::at(2, slot), 0);
+        }
+        table.set_outputs(0..outputs);
+        let step = table.check(1).expect("the table has room");
+        plan.admit(Some(&step)).map(|_| ())
+    };
+    let room = |what, found, room| Err(RowError::Room { what, found, room });
+    assert_eq!(refused([2, 3], 2), Ok(()));
+    assert_eq!(refused([3, 0], 2), room("singles", 3, 2));
+    assert_eq!(refused([0, 4], 2), room("rows of a run", 4, 3));
+    assert_eq!(refused([2, 2], 3), room("outputs", 3, 2));
+}
+
+/// Writes: the buffer, the offset and how many bytes.
+#[derive(Default)]
+struct Writes(Vec<(Buffer, usize, usize)>);
+
+impl Watch for Writes {
+    fn written(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) {
+        self.0.push((buffer, offset, bytes.len()));
+    }
+}
+
+/// What a step of a table tells the device.
+fn told(device: &mut Watched<Writes>, table: &mut RowTable) -> Vec<(Buffer, usize, usize)> {
+    let step = table.check(1).expect("fits");
+    step.write(device).expect("there is room");
+    std::mem::take(&mut device.watch.0)
+}
+
+#[test]
+fn only_what_has_changed_is_written() {
+    let mut device = Watched::new(Writes::default());
+    let (all, near) = (page_map(&mut device, None), page_map(&mut device, Some(4)));
+    let memory = memory(&mut device);
+    let mut table = RowTable::new(memory, &[all, near]);
+    for index in 0..2 {
+        table.set_page(0, 1, index, Some(index));
+    }
+    table.set_page(0, 2, 3, Some(7));
+    table.set_page(1, 1, 0, Some(3));
+    table.push_single(Row::at(1, 2), 17);
+    table.push_run(Row::at(1, 3), 18);
+    table.clear_rows();
+    table.push_single(Row::at(1, 2), 19);
+    let rows = [
+        (memory.rows, 0, size_of::<Row>()),
+        (memory.tokens, 0, 4),
+        (memory.outputs, 0, 4),
+    ];
+    let pages = [
+        (all.table, 4 * 4, 8),
+        (all.table, 4 * 11, 4),
+        (near.table, 4 * 4, 4),
+    ];
+    let everything = [&pages[..], &rows].concat();
+    assert_eq!(told(&mut device, &mut table), everything);
+    assert_eq!(
+        told(&mut device, &mut table),
+        everything,
+        "it was not submitted"
+    );
+    table.submitted(1, true);
+    assert_eq!(
+        told(&mut device, &mut table),
+        [],
+        "the device has moved its row on itself"
+    );
+    table.submitted(1, true);
+    table.set_page(1, 1, 1, Some(4));
+    assert_eq!(
+        told(&mut device, &mut table),
+        [(near.table, 4 * 5, 4)],
+        "a new page"
+    );
+    table.submitted(1, true);
+    table.set_page(0, 2, 3, None);
+    assert_eq!(
+        told(&mut device, &mut table),
+        [],
+        "nobody looks where no page is"
+    );
+    table.set_outputs([0]);
+    assert_eq!(told(&mut device, &mut table), rows);
+    table.submitted(1, false);
+    table.distrust();
+    let pages = [(all.table, 4 * 4, 8), (near.table, 4 * 4, 8)];
+    assert_eq!(told(&mut device, &mut table), [&pages[..], &rows].concat());
+    let mut bytes = [0; 8];
+    device.read(near.table, 4 * 4, &mut bytes).expect("fits");
+    assert_eq!(bytemuck::pod_read_unaligned::<[u32; 2]>(&bytes), [3, 4]);
+}
+
+fn read<T: bytemuck::Pod>(device: &dyn Device, buffer: Buffer, n: usize) -> Vec<T> {
+    let mut values = vec![T::zeroed(); n];
+    let bytes = bytemuck::cast_slice_mut(&mut values);
+    device.read(buffer, 0, bytes).expect("fits");
+    values
+}
+
+/// A chain of three moves the singles on, on the device and on the host alike; an idle row and the run stay. The record
+/// begins again after its last step.
+#[test]
+fn the_host_knows_where_the_devices_rows_are() {
+    let mut device = TwinDevice::new();
+    let memory = memory(&mut device);
+    let program = Program {
+        ops: vec![Op::Advance],
+        step: Some(memory),
+        room: Counts {
+            singles: 3,
+            run: 2,
+            outputs: 3,
+        },
+    };
+    let plan = device.load(&program).expect("sizes are right");
+    let mut table = RowTable::new(memory, &[]);
+    let late = Row {
+        step: 3,
+        ..Row::at(0, 40)
+    };
+    let idle = Row {
+        flags: 0,
+        ..Row::at(0, 1)
+    };
+    for (row, token) in [(late, 11), (idle, 12), (Row::at(1, 7), 13)] {
+        table.push_single(row, token);
+    }
+    table.push_run(Row::at(2, 0), 14);
+    table.push_run(Row::at(2, 1), 15);
+    let before = table.rows().to_vec();
+    for n in [3, 1] {
+        let step = table.check(n).expect("no pages are needed");
+        device.run(plan, Some(&step)).expect("runs");
+        table.submitted(n, true);
+        assert_eq!(read::<Row>(&device, memory.rows, 5), table.rows());
+    }
+    let moved = |row: Row| Row {
+        position: row.position + 4,
+        slot: row.slot + 4,
+        length: row.length + 4,
+        step: row.step + 4,
+        ..row
+    };
+    let [late, idle, single, first, second] = before[..] else {
+        panic!("five rows")
+    };
+    assert_eq!(
+        table.rows(),
+        [moved(late), idle, moved(single), first, second]
+    );
+    let chosen: Vec<u32> = read(&device, memory.chosen, memory.chosen.len / 4);
+    for round in chosen.chunks(ROW_CAPACITY as usize) {
+        assert_eq!(round[..3], [11, 0, 13], "four steps in four places");
+        assert_eq!(round[3..], [0; 5]);
+    }
+}

@@ -1,0 +1,145 @@
+//! The twins of norms, activations and the convolution against figures of torch.
+//!
+
+//! `fixtures/make_norm_fixtures.py` computed the figures in float64; the twins compute in f32.
+
+use akunu_kernels::case::Case;
+use akunu_kernels::{Constant, Constants, KernelId};
+use akunu_types::params::{Conv1DParams, ElementwiseParams, LayerNormParams};
+use half::f16;
+use serde::Deserialize;
+
+#[derive(Deserialize)]
+struct Fixtures {
+    layer_norm: Vec<LayerNorm>,
+    activation: Vec<Activation>,
+    conv: Vec<Conv>,
+}
+
+#[derive(Deserialize)]
+struct LayerNorm {
+    rows: u32,
+    cols: u32,
+    eps: f32,
+    x: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+    y: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Activation {
+    name: String,
+    x: Vec<f32>,
+    y: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+struct Conv {
+    in_channels: u32,
+    out_channels: u32,
+    kernel_size: u32,
+    stride: u32,
+    in_length: u32,
+    out_length: u32,
+    padding: u32,
+    x: Vec<f32>,
+    weight: Vec<f32>,
+    bias: Vec<f32>,
+    y: Vec<f32>,
+}
+
+fn fixtures() -> Fixtures {
+    serde_json::from_str(include_str!("../fixtures/torch_norm.json")).expect("the fixture is JSON")
+}
+
+/// What the twin writes first.
+fn output(kernel: KernelId, case: &Case) -> Vec<f32> {
+    let written = case.expected(&kernel.row());
+    bytemuck::cast_slice(written[0].1.as_ref()).to_vec()
+}
+
+/// Values of about 1 in f32, sums of up to 64: five digits are safe, a wrong formula is far off.
+fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    for (at, (f, e)) in found.iter().zip(expected).enumerate() {
+        let allowed = tolerance * e.abs().max(1.0);
+        assert!(
+            (f - e).abs() <= allowed,
+            "{what}, element {at}: {f} instead of {e}"
+        );
+    }
+}
+
+#[test]
+fn layer_norm() {
+    for fixture in fixtures().layer_norm {
+        let params = LayerNormParams {
+            dim: fixture.cols,
+            eps: fixture.eps,
+            n_rows: fixture.rows,
+            ..Default::default()
+        };
+        let case = Case::new("torch", &params, 0.0)
+            .bind(&fixture.x)
+            .bind(&fixture.weight)
+            .bind(&fixture.bias)
+            .bind(&vec![0f32; fixture.y.len()]);
+        // A mean of 50 costs two digits.
+        assert_close(
+            "layer norm",
+            &output(KernelId::LayerNorm, &case),
+            &fixture.y,
+            2e-5,
+        );
+    }
+}
+
+#[test]
+fn activations() {
+    for fixture in fixtures().activation {
+        let params = ElementwiseParams {
+            count: fixture.x.len() as u32,
+            ..Default::default()
+        };
+        let case = Case::new("torch", &params, 0.0).bind(&fixture.x);
+        let ones = vec![1f32; fixture.x.len()];
+        let gated = case.clone().bind(&ones).bind(&ones);
+        let found = match fixture.name.as_str() {
+            "silu" => output(KernelId::SiluGate, &gated),
+            "gelu" => output(KernelId::GeluGate, &gated),
+            "gelu_erf" => output(KernelId::GeluErf, &case),
+            other => panic!("no kernel computes {other}"),
+        };
+        assert_close(&fixture.name, &found, &fixture.y, 1e-6);
+    }
+}
+
+#[test]
+fn convolution() {
+    for fixture in fixtures().conv {
+        let params = Conv1DParams {
+            in_channels: fixture.in_channels,
+            out_channels: fixture.out_channels,
+            kernel_size: fixture.kernel_size,
+            stride: fixture.stride,
+            in_length: fixture.in_length,
+            out_length: fixture.out_length,
+            padding: fixture.padding,
+            ..Default::default()
+        };
+        let weight: Vec<f16> = fixture.weight.iter().map(|&w| f16::from_f32(w)).collect();
+        let case = Case::new("torch", &params, 0.0)
+            .constants(Constants::none().with_bool(Constant::Gelu, true))
+            .bind(&fixture.x)
+            .bind(&weight)
+            .bind(&fixture.bias)
+            .bind(&vec![0f32; fixture.y.len()]);
+        assert_close(
+            "convolution",
+            &output(KernelId::Conv1D, &case),
+            &fixture.y,
+            1e-5,
+        );
+    }
+}

@@ -1,0 +1,15 @@
+//! The tests of the simulator, one module a subject. They need clang; what also needs its PTX back end is in `ptx`.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod faults;
+mod features;
+mod gpu_device;
+mod kernel_table;
+mod parallel_decode;
+mod planted_faults;
+mod real_blocks;
+mod rewriting;
+mod runs;
+mod signatures;

@@ -1,0 +1,265 @@
+//! A deliberately broken kernel of each family is caught by the harness that all kernels pass.
+//!
+//! Each fault is one edit of a copy of the real sources: what a person could get wrong, and what a C++
+
+//! compiler lets pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use akunu_kernels::KernelId;
+use akunu_kernels::table::KernelRow;
+use akunu_sim::table::{check_signature, run_case};
+use akunu_sim::{Schedule, Simulator};
+
+/// One edit, and a kernel that it breaks.
+struct Fault {
+    what: &'static str,
+    file: &'static str,
+    right: &'static str,
+    wrong: &'static str,
+    kernel: &'static str,
+}
+
+const FAULTS: &[Fault] = &[
+    Fault {
+        what: "a dropped barrier",
+        file: "include/reduce.h",
+        right: "    threadgroup_barrier(mem_flags::mem_threadgroup);\n    const float total = simd_sum(",
+        wrong: "    const float total = simd_sum(",
+        kernel: "rmsnorm_f32",
+    },
+    Fault {
+        what: "a swapped binding",
+        file: "activation/gate.metal",
+        right: "gate            [[buffer(0)]],\n    device const float *up              [[buffer(1)]]",
+        wrong: "gate            [[buffer(1)]],\n    device const float *up              [[buffer(0)]]",
+        kernel: "silu_gate_f32",
+    },
+    Fault {
+        what: "an off-by-one tail",
+        file: "include/elementwise.h",
+        right: "for (uint i = first; i < count; ++i) {\n            y[i]",
+        wrong: "for (uint i = first; i + 1 < count; ++i) {\n            y[i]",
+        kernel: "vector_add_f32",
+    },
+    Fault {
+        what: "a wrong nibble order",
+        file: "include/format/q4.h",
+        right: ">> (4 * (r / 2))",
+        wrong: ">> (4 - 4 * (r / 2))",
+        kernel: "gemv_q4_0",
+    },
+    Fault {
+        what: "a wrong lane layout",
+        file: "include/attention_tile.h",
+        right: "return value + simd_shuffle_xor(value, 8);",
+        wrong: "return value + simd_shuffle_xor(value, 2);",
+        kernel: "flash_attention_prefill_v2_f16",
+    },
+    Fault {
+        what: "a rotation in the wrong direction",
+        file: "include/rope.h",
+        right: "x.x * cosine - x.y * sine, x.x * sine + x.y * cosine",
+        wrong: "x.x * cosine + x.y * sine, x.y * cosine - x.x * sine",
+        kernel: "rope_neox_f32",
+    },
+    Fault {
+        what: "a ring that does not wrap",
+        file: "include/rope.h",
+        right: "position % n_slots",
+        wrong: "position",
+        kernel: "kv_cache_write_f16",
+    },
+    Fault {
+        what: "pages without the table",
+        file: "include/pages.h",
+        right: "ulong(pages[slot >> page_shift])",
+        wrong: "ulong(slot >> page_shift)",
+        kernel: "kv_shift_f16",
+    },
+    Fault {
+        what: "a key stored at its position",
+        file: "rope/rope_store.metal",
+        right: ".at(row.slot)",
+        wrong: ".at(row.position)",
+        kernel: "rope_store_f16",
+    },
+    Fault {
+        what: "an idle row that attends",
+        file: "include/attention_mask.h",
+        right: "is_active(row) ? row.length : 0",
+        wrong: "row.length",
+        kernel: "flash_attention_decode_f16",
+    },
+    Fault {
+        what: "a tile that reads beyond the last key",
+        file: "include/attention_tile.h",
+        right: "first.after(min(i, n_keys - 1), head_dim)",
+        wrong: "first.after(i, head_dim)",
+        kernel: "flash_attention_prefill_f16",
+    },
+    Fault {
+        what: "a window that begins a key too late",
+        file: "include/attention_mask.h",
+        right: "end > WINDOW ? end - WINDOW : 0",
+        wrong: "end >= WINDOW ? end - WINDOW + 1 : 0",
+        kernel: "flash_attention_decode_fast_f16",
+    },
+    Fault {
+        what: "a history that does not begin again",
+        file: "include/choice.h",
+        right: "row.length % history_stride",
+        wrong: "min(row.length, history_stride - 1)",
+        kernel: "draw_f32",
+    },
+    Fault {
+        what: "a carry that is forgotten",
+        file: "include/candidates.h",
+        right: "before > KEY_MAX - of_low ? 1 : 0",
+        wrong: "0",
+        kernel: "draw_f32",
+    },
+    Fault {
+        what: "a token that is penalised twice",
+        file: "sampling/penalties.metal",
+        right: "if (recent.back(j) == id) {\n            return 0;",
+        wrong: "if (recent.back(j) == id && j + 5 < i) {\n            return 0;",
+        kernel: "penalties_f32",
+    },
+    Fault {
+        what: "a tie won by the last",
+        file: "include/choice.h",
+        right: "value == best.value && place < best.place",
+        wrong: "value == best.value && place > best.place",
+        kernel: "argmax_f32",
+    },
+    Fault {
+        what: "an id beyond the table",
+        file: "embedding/embedding_lookup.metal",
+        right: "min(token[at.y], layout.n_rows - 1)",
+        wrong: "token[at.y]",
+        kernel: "embedding_lookup_q8_0",
+    },
+    Fault {
+        what: "a forgotten offset",
+        file: "include/format/q4.h",
+        right: "-24.0f * d",
+        wrong: "-23.0f * d",
+        kernel: "dequant_q4_0_f16",
+    },
+    Fault {
+        what: "a wrong slot of the cache",
+        file: "fused/gemv_kv_write.metal",
+        right: "n % head_dim] = half(value)",
+        wrong: "n % max(head_dim - 1, 1u)] = half(value)",
+        kernel: "gemv_q8_0_kv_write",
+    },
+    Fault {
+        what: "padding that is left out",
+        file: "conv/conv1d.metal",
+        right: "step * params.stride + k - params.padding",
+        wrong: "step * params.stride + k",
+        kernel: "conv1d_f16",
+    },
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A copy of the kernels with one edit.
+fn broken_copy(fault: &Fault) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    copy_folder(&root().join("kernels"), copy.path());
+    let path = copy.path().join(fault.file);
+    let source = fs::read_to_string(&path).expect("the file is there");
+    let places = source.matches(fault.right).count();
+    assert_eq!(
+        places, 1,
+        "{}: the place to break in {} is gone",
+        fault.what, fault.file
+    );
+    fs::write(&path, source.replace(fault.right, fault.wrong)).expect("written");
+    copy
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("readable") {
+        let entry = entry.expect("readable");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}
+
+fn row(name: &str) -> KernelRow {
+    let rows = KernelId::all().into_iter().map(KernelId::row);
+    rows.into_iter()
+        .find(|row| row.name() == name)
+        .expect("the kernel is in the table")
+}
+
+/// The first complaint of the harness about a kernel.
+fn complaint(simulator: &Simulator, row: &KernelRow) -> Option<String> {
+    if let Err(error) = check_signature(simulator, row) {
+        return Some(error.to_string());
+    }
+    let cases = (row.cases)(row.dtype);
+    let runs = cases
+        .iter()
+        .flat_map(|case| Schedule::EACH.map(|schedule| (case, schedule)));
+    runs.into_iter().find_map(|(case, schedule)| {
+        run_case(simulator, row, case, schedule)
+            .err()
+            .map(|error| error.to_string())
+    })
+}
+
+#[test]
+fn each_planted_fault_is_caught() {
+    let cache = root().join("target/shaders/planted");
+    for fault in FAULTS {
+        let copy = broken_copy(fault);
+        let simulator = Simulator::new(copy.path(), &cache).expect("clang is there");
+        let complaint = complaint(&simulator, &row(fault.kernel));
+        assert!(
+            complaint.is_some(),
+            "{} in {} is not seen",
+            fault.what,
+            fault.kernel
+        );
+    }
+}
+
+/// The harness is not simply always unhappy: the same kernels pass without an edit.
+#[test]
+fn the_same_kernels_pass_unbroken() {
+    let root = root();
+    let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
+    let simulator = simulator.expect("clang is there");
+    for fault in FAULTS {
+        assert_eq!(
+            complaint(&simulator, &row(fault.kernel)),
+            None,
+            "{}",
+            fault.kernel
+        );
+    }
+}
+
+/// Every family has a fault of its own.
+#[test]
+fn no_family_is_spared() {
+    let broken: Vec<_> = FAULTS
+        .iter()
+        .map(|fault| row(fault.kernel).family)
+        .collect();
+    let families = KernelId::all().into_iter().map(|id| id.row().family);
+    let spared: Vec<_> = families.filter(|family| !broken.contains(family)).collect();
+    assert!(spared.is_empty(), "{spared:?}");
+}

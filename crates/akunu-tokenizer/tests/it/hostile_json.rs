@@ -1,0 +1,123 @@
+//! Damaged and hostile `tokenizer.json` files: each is an error that names the file, none a panic.
+
+use akunu_tokenizer::{EncodeOptions, Tokenizer, TokenizerConfig};
+use proptest::prelude::*;
+use std::path::Path;
+
+/// A small byte-level BPE file that is right.
+const GOOD: &str = r#"{
+  "version": "1.0",
+  "added_tokens": [{"id": 3, "content": "<s>", "single_word": false, "lstrip": false,
+                    "rstrip": false, "normalized": false, "special": true}],
+  "normalizer": null,
+  "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+  "post_processor": null,
+  "decoder": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true},
+  "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}
+}"#;
+
+fn load(json: &str) -> Result<Tokenizer, String> {
+    let config = TokenizerConfig::default();
+    let loaded = Tokenizer::from_json(json.as_bytes(), &config, Path::new("x/tokenizer.json"));
+    loaded.map_err(|error| error.to_string())
+}
+
+#[track_caller]
+fn refused(json: &str) {
+    let error = load(json).expect_err("this file is wrong");
+    assert!(error.starts_with("x/tokenizer.json: "), "{error}");
+}
+
+#[test]
+fn the_small_file_works() {
+    let tokenizer = load(GOOD).unwrap();
+    let encode = |parse_special| {
+        let options = EncodeOptions {
+            add_special: false,
+            parse_special,
+        };
+        tokenizer.encode("ab<s>", options).unwrap()
+    };
+    assert_eq!(encode(true), [2, 3]);
+    assert_eq!(encode(false), [2], "the other characters have no tokens");
+    assert_eq!(tokenizer.decode(&[2, 3, 0]), "aba");
+}
+
+/// A byte that is no UTF-8, in a part of the file that nobody reads.
+#[test]
+fn a_byte_that_is_no_text_is_refused() {
+    let (head, tail) = GOOD.split_at(GOOD.find("1.0").unwrap());
+    let bytes = [head.as_bytes(), b"\xff", tail.as_bytes()].concat();
+    let config = TokenizerConfig::default();
+    let loaded = Tokenizer::from_json(&bytes, &config, Path::new("x/tokenizer.json"));
+    let error = loaded.expect_err("not UTF-8").to_string();
+    assert!(error.starts_with("x/tokenizer.json: "), "{error}");
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    refused("");
+    refused("{}");
+    refused("[1, 2]");
+    refused(&GOOD.replace("\"a b\"", "\"a z\""));
+    refused(&GOOD.replace("\"a b\"", "\"ab ab\""));
+    refused(&GOOD.replace("\"a b\"", "7"));
+    refused(&GOOD.replace("\"ab\": 2", "\"ab\": -2"));
+    refused(&GOOD.replace("\"ab\": 2", "\"ab\": 4294967295"));
+    refused(&GOOD.replace("\"ab\": 2", "\"ab\": 1"));
+    refused(&GOOD.replace("\"ab\": 2", "\"ab\": 16000000"));
+    refused(&GOOD.replace("\"id\": 3", "\"id\": 16000000"));
+    refused(&GOOD.replace(
+        "\"post_processor\": null",
+        r#""post_processor": {"type": "BertProcessing", "sep": ["x", 9], "cls": ["a", 0]}"#,
+    ));
+    refused(&GOOD.replace("\"type\": \"BPE\"", "\"type\": \"Martian\""));
+    refused(&GOOD.replace(
+        "\"decoder\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true}",
+        "\"decoder\": {\"type\": \"Fuse\"}",
+    ));
+    refused(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
+}
+
+#[test]
+fn files_that_are_not_there_are_named() {
+    let error = Tokenizer::from_file("no/such/tokenizer.json").unwrap_err();
+    assert!(
+        error.to_string().starts_with("no/such/tokenizer.json"),
+        "{error}"
+    );
+}
+
+#[test]
+fn configurations_are_read_from_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(
+        TokenizerConfig::from_folder(&folder).unwrap(),
+        TokenizerConfig::default()
+    );
+    let json = r#"{"bos_token": {"content": "<s>"}, "eos_token": "</s>", "chat_template":
+        [{"name": "tool_use", "template": "t"}, {"name": "default", "template": "d"}]}"#;
+    std::fs::write(folder.path().join("tokenizer_config.json"), json).unwrap();
+    let config = TokenizerConfig::from_folder(&folder).unwrap();
+    assert_eq!(config.bos_token.as_deref(), Some("<s>"));
+    assert_eq!(config.eos_token.as_deref(), Some("</s>"));
+    assert_eq!(config.chat_template.as_deref(), Some("d"));
+    std::fs::write(folder.path().join("chat_template.jinja"), "file").unwrap();
+    let config = TokenizerConfig::from_folder(&folder).unwrap();
+    assert_eq!(config.chat_template.as_deref(), Some("file"));
+    std::fs::write(folder.path().join("tokenizer_config.json"), "{").unwrap();
+    TokenizerConfig::from_folder(&folder).unwrap_err();
+}
+
+proptest! {
+    /// One byte replaced, anywhere.
+    #[test]
+    fn mutations_never_panic(at in 0..GOOD.len(), byte in 32u8..127) {
+        let mut bytes = GOOD.as_bytes().to_vec();
+        bytes[at] = byte;
+        if let Ok(tokenizer) = load(&String::from_utf8(bytes).unwrap()) {
+            let ids = tokenizer.encode("ab a<s>", EncodeOptions::default()).unwrap();
+            let _ = tokenizer.decode(&ids);
+        }
+    }
+}

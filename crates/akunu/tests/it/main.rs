@@ -1,0 +1,6 @@
+//! The tests of the front door, one module a subject, in one program: each program would link the whole engine.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
+
+mod chat;
+mod examples;

@@ -1,0 +1,11 @@
+//! The invariants of the workspace's structure, each a function over data and a test over the tree.
+//!
+
+//! Each rule is also fed a planted violation, to show that it can fail.
+
+mod arrows;
+mod manifests;
+mod paths;
+mod rust_text;
+mod tree;
+mod unsafe_code;
