@@ -1,8 +1,8 @@
 //! Products with many vectors on machines without tile instructions: what a prompt runs.
 //!
 //! Weights are widened to numbers that are multiplied fast, a piece of [`PANELS`] groups of sixteen rows and a chunk of
-//! their columns at a time, which stays in the core's cache. x is laid out once, by all threads, in blocks of
-//! [`BLOCK`] vectors, so that it is read from front to back:
+//! their columns at a time, which stays in the core's cache. x is laid out once, by all threads, in [`Blocks`] of
+//! vectors, so that it is read from front to back:
 //!
 //! ```text
 //! for each piece of groups of rows
@@ -20,23 +20,58 @@ use std::ops::Range;
 
 use super::format::ROWS;
 use super::gemm::Shape;
+use crate::isa::Isa;
 
-/// Vectors that share a reading of the weights: their sums with a pair of groups stay in registers.
-pub const BLOCK: usize = 6;
 /// Groups of sixteen rows that share a reading of x.
 pub const PANELS: usize = 4;
-/// Blocks of vectors whose sums are kept at a time.
-const BLOCKS: usize = 80;
+/// Vectors whose sums are kept at a time, about.
+const KEPT: usize = 480;
 
-/// How many blocks of vectors there are.
-pub fn blocks(m: usize) -> usize {
-    m.div_ceil(BLOCK)
+/// Vectors in blocks that share a reading of the weights. The sums of a block stay in registers: of six vectors in the
+/// 16 registers of AVX2, of twelve in the 32 of AVX-512. There must be more vectors than [`FEW`](super::FEW), so that a
+/// block has at least [`LEAST_256`] or [`LEAST_512`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Blocks {
+    m: usize,
+    most: usize,
 }
 
-/// The vectors of block `block` of `m`: at most [`BLOCK`], and about as many as all others have.
-pub fn vectors(m: usize, block: usize) -> Range<usize> {
-    let first = |block: usize| m * block / blocks(m);
-    first(block)..first(block + 1)
+/// The smallest and the largest block of AVX2.
+pub const LEAST_256: usize = 4;
+/// See [`LEAST_256`].
+pub const MOST_256: usize = 6;
+/// The smallest and the largest block of AVX-512.
+pub const LEAST_512: usize = 6;
+/// See [`LEAST_512`].
+pub const MOST_512: usize = 12;
+
+impl Blocks {
+    /// The blocks of `m` vectors.
+    pub fn of(m: usize, isa: Isa) -> Blocks {
+        let most = if isa == Isa::Avx2 { MOST_256 } else { MOST_512 };
+        Blocks { m, most }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> usize {
+        self.m.div_ceil(self.most)
+    }
+
+    /// The vectors of a block: about as many as all others have.
+    pub fn vectors(self, block: usize) -> Range<usize> {
+        let first = |block: usize| self.m * block / self.count();
+        first(block)..first(block + 1)
+    }
+
+    /// Blocks whose sums are kept at a time.
+    fn kept(self) -> usize {
+        self.count().min(KEPT / self.most)
+    }
+
+    /// Sums of a group of rows that are kept at a time.
+    fn sums(self) -> usize {
+        self.kept() * self.most * ROWS
+    }
 }
 
 /// A way to multiply.
@@ -72,6 +107,8 @@ pub struct Job<'a, F> {
     pub form: F,
     /// Sizes and factors.
     pub shape: &'a Shape,
+    /// How x is cut.
+    pub blocks: Blocks,
     /// x, laid out for the form.
     pub packed: *const u8,
     /// Memory of this thread: [`scratch_bytes`].
@@ -80,14 +117,9 @@ pub struct Job<'a, F> {
     pub y: *mut f32,
 }
 
-/// Bytes of a thread's memory for `m` vectors.
-pub fn scratch_bytes<F: Form>(m: usize) -> usize {
-    PANELS * (F::WIDE + sums_len(m) * size_of::<f32>())
-}
-
-/// Sums of a group that are kept at a time.
-fn sums_len(m: usize) -> usize {
-    BLOCKS.min(blocks(m)) * BLOCK * ROWS
+/// Bytes of a thread's memory for these vectors.
+pub fn scratch_bytes<F: Form>(blocks: Blocks) -> usize {
+    PANELS * (F::WIDE + blocks.sums() * size_of::<f32>())
 }
 
 impl<F: Form> Job<'_, F> {
@@ -98,11 +130,11 @@ impl<F: Form> Job<'_, F> {
     /// columns of y.
     #[inline(always)]
     pub unsafe fn run(&self, range: Range<usize>) {
-        let n_blocks = blocks(self.shape.m);
+        let (n_blocks, kept) = (self.blocks.count(), self.blocks.kept());
         for first in range.clone().step_by(PANELS) {
             let piece = first..range.end.min(first + PANELS);
-            for first in (0..n_blocks).step_by(BLOCKS) {
-                let blocks = first..n_blocks.min(first + BLOCKS);
+            for first in (0..n_blocks).step_by(kept) {
+                let blocks = first..n_blocks.min(first + kept);
                 // SAFETY: as the caller says.
                 unsafe {
                     self.sum(piece.clone(), blocks.clone());
@@ -120,7 +152,7 @@ impl<F: Form> Job<'_, F> {
     /// Where its sums with the `block`-th of the blocks at hand are.
     fn sums(&self, p: usize, block: usize) -> *mut f32 {
         let sums = self.scratch.wrapping_add(PANELS * F::WIDE).cast::<f32>();
-        sums.wrapping_add(p * sums_len(self.shape.m) + block * BLOCK * ROWS)
+        sums.wrapping_add(p * self.blocks.sums() + block * self.blocks.most * ROWS)
     }
 
     /// # Safety
@@ -130,14 +162,15 @@ impl<F: Form> Job<'_, F> {
         // SAFETY: as the caller says.
         unsafe {
             for p in 0..piece.len() {
-                self.sums(p, 0).write_bytes(0, blocks.len() * BLOCK * ROWS);
+                let all = blocks.len() * self.blocks.most * ROWS;
+                self.sums(p, 0).write_bytes(0, all);
             }
             for chunk in 0..self.form.chunks() {
                 for (p, at) in piece.clone().enumerate() {
                     self.form.widen(at, chunk, self.wide(p));
                 }
                 for (place, block) in blocks.clone().enumerate() {
-                    let vectors = vectors(self.shape.m, block);
+                    let vectors = self.blocks.vectors(block);
                     let x = self.packed.add(vectors.start * self.form.x_bytes());
                     let group = |p: usize| Group {
                         wide: self.wide(p),
@@ -167,7 +200,7 @@ impl<F: Form> Job<'_, F> {
             ..
         } = *self.shape;
         for (place, block) in blocks.enumerate() {
-            for (i, vector) in vectors(self.shape.m, block).enumerate() {
+            for (i, vector) in self.blocks.vectors(block).enumerate() {
                 for (p, at) in piece.clone().enumerate() {
                     let rows = ROWS.min(n - ROWS * at);
                     // SAFETY: as the caller says.
@@ -194,19 +227,26 @@ impl<F: Form> Job<'_, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::matmul::FEW;
 
-    /// Each vector is in one block, none of which is empty or too large for the loops.
+    /// Each vector is in one block, and there is a loop for as many as a block has.
     #[test]
     fn blocks_share_the_vectors_out() {
-        for m in 1..200 {
-            let mut next = 0;
-            for block in 0..blocks(m) {
-                let vectors = vectors(m, block);
-                assert_eq!(vectors.start, next);
-                assert!((1..=BLOCK).contains(&vectors.len()));
-                next = vectors.end;
+        for (isa, sizes) in [
+            (Isa::Avx2, LEAST_256..=MOST_256),
+            (Isa::Avx512, LEAST_512..=MOST_512),
+        ] {
+            for m in FEW + 1..200 {
+                let blocks = Blocks::of(m, isa);
+                let mut next = 0;
+                for block in 0..blocks.count() {
+                    let vectors = blocks.vectors(block);
+                    assert_eq!(vectors.start, next);
+                    assert!(sizes.contains(&vectors.len()), "{m} vectors, {isa}");
+                    next = vectors.end;
+                }
+                assert_eq!(next, m);
             }
-            assert_eq!(next, m);
         }
     }
 }

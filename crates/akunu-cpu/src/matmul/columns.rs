@@ -6,7 +6,7 @@
 //! y[m][n] += x[m][k] * w[k][n]
 //! ```
 //!
-//! for one column k after the other, where the n are lanes and the sums of [`BLOCK`] vectors stay in registers. In x the
+//! for one column k after the other, where the n are lanes and the sums of a block of vectors stay in registers. In x the
 //! numbers that a column wants lie side by side too.
 
 #[cfg(test)]
@@ -16,7 +16,7 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::blocked::{BLOCK, Form, Group, vectors};
+use super::blocked::{Blocks, Form, Group, LEAST_256, LEAST_512, MOST_256, MOST_512};
 use super::format::ROWS;
 use super::gemm::Shape;
 use super::rows::{Float, Number, Rows};
@@ -31,13 +31,19 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
     m * cols * size_of::<f32>()
 }
 
-/// Lays blocks `range` of vectors out at `packed`: number `k * n + i` of a block of n is column k of its vector i.
+/// Lays blocks `range` of x out at `packed`: number `k * n + i` of a block of n is column k of its vector i.
 ///
 /// # Safety
 /// `packed` has room for [`packed_bytes`], and nobody else touches these blocks.
-pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+pub unsafe fn pack_x(
+    cols: usize,
+    (shape, blocks): (&Shape, Blocks),
+    x: &[f32],
+    range: Range<usize>,
+    packed: *mut u8,
+) {
     for block in range {
-        let vectors = vectors(shape.m, block);
+        let vectors = blocks.vectors(block);
         let n = vectors.len();
         // SAFETY: the block's part of the memory, which is aligned for floats.
         let out = unsafe {
@@ -238,16 +244,20 @@ unsafe fn by_vectors<L: Lanes, const R: usize, const V: usize>(
     n_columns: usize,
     n_vectors: usize,
 ) {
-    const { assert!(BLOCK == 6) };
+    const { assert!(LEAST_256 == 4 && MOST_256 == 6 && LEAST_512 == 6 && MOST_512 == 12) };
     // SAFETY: as the caller says.
     unsafe {
-        match n_vectors {
-            1 => multiply::<L, R, V, 1>(groups, x, n_columns),
-            2 => multiply::<L, R, V, 2>(groups, x, n_columns),
-            3 => multiply::<L, R, V, 3>(groups, x, n_columns),
-            4 => multiply::<L, R, V, 4>(groups, x, n_columns),
-            5 => multiply::<L, R, V, 5>(groups, x, n_columns),
-            _ => multiply::<L, R, V, 6>(groups, x, n_columns),
+        match (L::N, n_vectors) {
+            (..16, 4) => multiply::<L, R, V, 4>(groups, x, n_columns),
+            (..16, 5) => multiply::<L, R, V, 5>(groups, x, n_columns),
+            (_, 6) => multiply::<L, R, V, 6>(groups, x, n_columns),
+            (16.., 7) => multiply::<L, R, V, 7>(groups, x, n_columns),
+            (16.., 8) => multiply::<L, R, V, 8>(groups, x, n_columns),
+            (16.., 9) => multiply::<L, R, V, 9>(groups, x, n_columns),
+            (16.., 10) => multiply::<L, R, V, 10>(groups, x, n_columns),
+            (16.., 11) => multiply::<L, R, V, 11>(groups, x, n_columns),
+            (16.., 12) => multiply::<L, R, V, 12>(groups, x, n_columns),
+            _ => unreachable!("a block of {n_vectors} vectors"),
         }
     }
 }

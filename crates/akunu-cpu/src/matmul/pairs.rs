@@ -13,7 +13,7 @@ mod tests;
 use std::ops::Range;
 
 use super::activation::Values;
-use super::blocked::{BLOCK, Form, Group, vectors};
+use super::blocked::{Blocks, Form, Group, MOST_512};
 use super::format::{CELL, ROWS, SUPER, Scales};
 use super::gemm::Shape;
 use super::matrix::Matrix;
@@ -59,15 +59,21 @@ pub fn packed_bytes(m: usize, cols: usize) -> usize {
     m * cols.div_ceil(CELL) * CELL_BYTES
 }
 
-/// Quantises blocks `range` of vectors and lays them out at `packed`.
+/// Quantises blocks `range` of x and lays them out at `packed`.
 ///
 /// # Safety
 /// The processor must have AVX2. `packed` has room for [`packed_bytes`], and nobody else touches these blocks.
 #[target_feature(enable = "avx2")]
-pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>, packed: *mut u8) {
+pub unsafe fn pack_x(
+    cols: usize,
+    (shape, blocks): (&Shape, Blocks),
+    x: &[f32],
+    range: Range<usize>,
+    packed: *mut u8,
+) {
     let cells = cols / CELL;
     for block in range {
-        let vectors = vectors(shape.m, block);
+        let vectors = blocks.vectors(block);
         // SAFETY: the block's part of the memory, which is aligned to 4 bytes.
         let out = unsafe {
             let first = packed.add(vectors.start * cells * CELL_BYTES);
@@ -76,7 +82,7 @@ pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>,
         };
         let n = vectors.len();
         for (c, out) in out.chunks_exact_mut(n * CELL_BYTES / 4).enumerate() {
-            let mut of_vectors = [[0u32; CELL_BYTES / 4]; BLOCK];
+            let mut of_vectors = [[0u32; CELL_BYTES / 4]; MOST_512];
             for (vector, cell) in vectors.clone().zip(&mut of_vectors) {
                 let from = &x[vector * shape.lda + c * CELL..];
                 if let Some(from) = from.first_chunk() {

@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::blocked::{BLOCK, Group};
+use super::blocked::{Group, LEAST_256, MOST_256};
 use super::cells256::{CellScales, Cells, LANES};
 use super::format::{Quant, ROWS};
 use super::kind::{ForCells, for_cells, has_halves};
@@ -145,16 +145,14 @@ unsafe fn by_vectors<const MINS: usize>(
     n_vectors: usize,
     n_cells: usize,
 ) {
-    const { assert!(BLOCK == 6) };
+    const { assert!(LEAST_256 == 4 && MOST_256 == 6) };
     // SAFETY: as the caller says.
     unsafe {
         match n_vectors {
-            1 => multiply::<MINS, 1>(group, x.cast(), n_cells),
-            2 => multiply::<MINS, 2>(group, x.cast(), n_cells),
-            3 => multiply::<MINS, 3>(group, x.cast(), n_cells),
             4 => multiply::<MINS, 4>(group, x.cast(), n_cells),
             5 => multiply::<MINS, 5>(group, x.cast(), n_cells),
-            _ => multiply::<MINS, 6>(group, x.cast(), n_cells),
+            6 => multiply::<MINS, 6>(group, x.cast(), n_cells),
+            _ => unreachable!("a block of {n_vectors} vectors"),
         }
     }
 }

@@ -1,9 +1,10 @@
-//! [`super::pairs`] for AVX-512 with VNNI: two panels times up to six vectors, whose sums stay in registers.
+//! [`super::pairs`] for AVX-512 with VNNI: two panels times up to twelve vectors, whose integer sums stay in
+//! registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::blocked::{BLOCK, Group};
+use super::blocked::{Group, LEAST_512, MOST_512};
 use super::cells512::Cells;
 use super::format::{Quant, ROWS};
 use super::kind::{ForCells, for_cells, has_halves};
@@ -130,21 +131,23 @@ unsafe fn by_vectors<const R: usize, const MINS: usize>(
     n_vectors: usize,
     n_cells: usize,
 ) {
-    const { assert!(BLOCK == 6) };
+    const { assert!(LEAST_512 == 6 && MOST_512 == 12) };
     // SAFETY: as the caller says.
     unsafe {
         match n_vectors {
-            1 => multiply::<R, MINS, 1>(groups, x.cast(), n_cells),
-            2 => multiply::<R, MINS, 2>(groups, x.cast(), n_cells),
-            3 => multiply::<R, MINS, 3>(groups, x.cast(), n_cells),
-            4 => multiply::<R, MINS, 4>(groups, x.cast(), n_cells),
-            5 => multiply::<R, MINS, 5>(groups, x.cast(), n_cells),
-            _ => multiply::<R, MINS, 6>(groups, x.cast(), n_cells),
+            6 => multiply::<R, MINS, 6>(groups, x.cast(), n_cells),
+            7 => multiply::<R, MINS, 7>(groups, x.cast(), n_cells),
+            8 => multiply::<R, MINS, 8>(groups, x.cast(), n_cells),
+            9 => multiply::<R, MINS, 9>(groups, x.cast(), n_cells),
+            10 => multiply::<R, MINS, 10>(groups, x.cast(), n_cells),
+            11 => multiply::<R, MINS, 11>(groups, x.cast(), n_cells),
+            12 => multiply::<R, MINS, 12>(groups, x.cast(), n_cells),
+            _ => unreachable!("a block of {n_vectors} vectors"),
         }
     }
 }
 
-/// `R` panels times `M` vectors.
+/// `R` panels times `M` vectors. There are registers for the integer sums of a cell, but not for the others beside them.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 unsafe fn multiply<const R: usize, const MINS: usize, const M: usize>(
     groups: [Group; R],
@@ -153,38 +156,30 @@ unsafe fn multiply<const R: usize, const MINS: usize, const M: usize>(
 ) {
     // SAFETY: as the caller says.
     unsafe {
-        let mut sums = [[_mm512_setzero_ps(); R]; M];
-        for (m, sums) in sums.iter_mut().enumerate() {
-            *sums = groups.map(|group| _mm512_loadu_ps(group.sums.add(ROWS * m)));
-        }
         for c in 0..n_cells {
             let wide = groups.map(|group| group.wide.cast::<Wide>().add(c));
             let x = x.add(c);
             let dots = integer_dots::<R, M>(wide, x);
-            let scales = wide.map(|wide| _mm512_loadu_ps((&raw const (*wide).scale).cast()));
-            for (m, sums) in sums.iter_mut().enumerate() {
-                let factor = _mm512_set1_ps((*x).scales[m]);
-                for ((sum, dots), scale) in sums.iter_mut().zip(dots[m]).zip(scales) {
-                    let factor = _mm512_mul_ps(scale, factor);
-                    *sum = _mm512_fmadd_ps(_mm512_cvtepi32_ps(dots), factor, *sum);
+            for (r, group) in groups.into_iter().enumerate() {
+                let scale = _mm512_loadu_ps((&raw const (*wide[r]).scale).cast());
+                let mut mins = [_mm512_setzero_ps(); MINS];
+                for (half, min) in mins.iter_mut().enumerate() {
+                    *min = _mm512_loadu_ps((&raw const (*wide[r]).mins[half]).cast());
                 }
-            }
-            for half in 0..MINS {
-                let mins = wide.map(|wide| _mm512_loadu_ps((&raw const (*wide).mins[half]).cast()));
-                for (m, sums) in sums.iter_mut().enumerate() {
-                    let weight = _mm512_set1_ps(match MINS {
-                        1 => (*x).weights_of_min[m],
-                        _ => (*x).weights_of_half_mins[half][m],
-                    });
-                    for (sum, min) in sums.iter_mut().zip(mins) {
-                        *sum = _mm512_fmadd_ps(min, weight, *sum);
+                for (m, dots) in dots.iter().enumerate() {
+                    let at = group.sums.add(ROWS * m);
+                    let factor = _mm512_mul_ps(scale, _mm512_set1_ps((*x).scales[m]));
+                    let dots = _mm512_cvtepi32_ps(dots[r]);
+                    let mut sum = _mm512_fmadd_ps(dots, factor, _mm512_loadu_ps(at));
+                    for (half, min) in mins.into_iter().enumerate() {
+                        let weight = match MINS {
+                            1 => (*x).weights_of_min[m],
+                            _ => (*x).weights_of_half_mins[half][m],
+                        };
+                        sum = _mm512_fmadd_ps(min, _mm512_set1_ps(weight), sum);
                     }
+                    _mm512_storeu_ps(at, sum);
                 }
-            }
-        }
-        for (m, sums) in sums.into_iter().enumerate() {
-            for (group, sum) in groups.iter().zip(sums) {
-                _mm512_storeu_ps(group.sums.add(ROWS * m), sum);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use akunu_kernels::kernel::matmul::product::Product;
 
 use super::FEW;
-use super::blocked::{self, Form, blocks};
+use super::blocked::{self, Blocks, Form};
 use super::columns::{self, Columns};
 use super::dots::BATCH;
 use super::format::{CELL, ROWS};
@@ -29,20 +29,21 @@ enum Layout {
     /// Tiles for floating-point weights.
     FloatTiles,
     /// 16-bit integers, for panels.
-    Pairs,
+    Pairs(Blocks),
     /// f32, for floating-point weights.
-    Columns,
+    Columns(Blocks),
 }
 
 impl Layout {
     /// The layout for `m` vectors; `None` for so few that the weights are multiplied as they are.
     fn of(isa: Isa, m: usize, floats: bool) -> Option<Layout> {
+        let blocks = Blocks::of(m, isa);
         let (layout, few) = match (isa, floats) {
             (Isa::Amx, false) => (Layout::Tiles, FEW),
             (Isa::Amx, true) => (Layout::FloatTiles, FEW),
-            (Isa::Avx512 | Isa::Avx2, false) => (Layout::Pairs, FEW),
+            (Isa::Avx512 | Isa::Avx2, false) => (Layout::Pairs(blocks), FEW),
             // Turning rows into columns costs more than widening panels.
-            (Isa::Avx512 | Isa::Avx2, true) => (Layout::Columns, 6 * BATCH),
+            (Isa::Avx512 | Isa::Avx2, true) => (Layout::Columns(blocks), 6 * BATCH),
             _ => return None,
         };
         (m > few).then_some(layout)
@@ -53,8 +54,8 @@ impl Layout {
         match self {
             Layout::Tiles => gemm::packed_bytes(m, cols.div_ceil(CELL)),
             Layout::FloatTiles => float_gemm::packed_bytes(m, cols),
-            Layout::Pairs => pairs::packed_bytes(m, cols),
-            Layout::Columns => columns::packed_bytes(m, cols),
+            Layout::Pairs(_) => pairs::packed_bytes(m, cols),
+            Layout::Columns(_) => columns::packed_bytes(m, cols),
         }
     }
 }
@@ -106,22 +107,25 @@ pub(crate) fn run(
     // SAFETY: the machine has the instructions; x is laid out, since all parts have passed the barrier; each part
     // has rows of the weight, and so columns of y, of its own.
     unsafe {
-        match weight {
-            Weight::Panels(matrix) if layout == Layout::Pairs => {
-                let isa = call.isa;
-                blocked(part, Pairs { matrix, isa }, &shape, packed, (y, outputs));
+        match (weight, layout) {
+            (Weight::Panels(matrix), Layout::Pairs(blocks)) => {
+                let pairs = Pairs {
+                    matrix,
+                    isa: call.isa,
+                };
+                blocked(part, pairs, &shape, (packed, blocks), (y, outputs));
             }
-            Weight::Rows(rows) if layout == Layout::Columns => {
+            (Weight::Rows(rows), Layout::Columns(blocks)) => {
                 let columns = Columns::of(rows, call.isa);
-                blocked(part, columns, &shape, packed, (y, outputs));
+                blocked(part, columns, &shape, (packed, blocks), (y, outputs));
             }
-            Weight::Panels(matrix) => {
+            (Weight::Panels(matrix), _) => {
                 let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
                 while let Some(range) = outputs.take(part) {
                     gemm::multiply(matrix, &shape, packed, (y, scratch), range);
                 }
             }
-            Weight::Rows(rows) => {
+            (Weight::Rows(rows), _) => {
                 let scratch = part.scratch.take::<u8>(float_gemm::SCRATCH).as_mut_ptr();
                 while let Some(range) = outputs.take(part) {
                     float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
@@ -140,13 +144,14 @@ unsafe fn blocked<F: Form>(
     part: &mut Part,
     form: F,
     shape: &Shape,
-    packed: *const u8,
+    (packed, blocks): (*const u8, Blocks),
     (y, mut outputs): (*mut f32, Outputs),
 ) {
-    let bytes = blocked::scratch_bytes::<F>(shape.m);
+    let bytes = blocked::scratch_bytes::<F>(blocks);
     let job = blocked::Job {
         form,
         shape,
+        blocks,
         packed,
         scratch: part.scratch.take::<u8>(bytes).as_mut_ptr(),
         y,
@@ -168,7 +173,7 @@ impl Outputs {
     /// As many at once as share a reading of x, if there are enough for all parts.
     fn divide(part: &mut Part, layout: Layout, shape: &Shape) -> Outputs {
         let (groups, most) = match layout {
-            Layout::Pairs | Layout::Columns => (shape.n.div_ceil(ROWS), blocked::PANELS),
+            Layout::Pairs(_) | Layout::Columns(_) => (shape.n.div_ceil(ROWS), blocked::PANELS),
             Layout::Tiles | Layout::FloatTiles => {
                 (shape.n.div_ceil(gemm::PAIR), gemm::pairs_at_once(shape))
             }
@@ -221,13 +226,13 @@ fn pack(
                 let range = part.range(shape.tile_rows());
                 float_gemm::pack_x(cols, shape, x, range, packed);
             }
-            Layout::Pairs => {
-                let range = part.range(blocks(shape.m));
-                pairs::pack_x(cols, shape, x, range, packed);
+            Layout::Pairs(blocks) => {
+                let range = part.range(blocks.count());
+                pairs::pack_x(cols, (shape, blocks), x, range, packed);
             }
-            Layout::Columns => {
-                let range = part.range(blocks(shape.m));
-                columns::pack_x(cols, shape, x, range, packed);
+            Layout::Columns(blocks) => {
+                let range = part.range(blocks.count());
+                columns::pack_x(cols, (shape, blocks), x, range, packed);
             }
         }
     }

@@ -3,7 +3,7 @@ use akunu_kernels::weight;
 use akunu_types::DType;
 
 use super::*;
-use crate::matmul::blocked::{Job, blocks, scratch_bytes};
+use crate::matmul::blocked::{Job, scratch_bytes};
 use crate::memory::Pages;
 use crate::part::{Own, Part, Team};
 
@@ -20,7 +20,7 @@ fn columns_give_the_products_of_their_rows() {
         let rows = Rows::of(&weight, &bytes).unwrap();
         let levels = Isa::available().into_iter();
         for isa in levels.filter(|isa| matches!(isa, Isa::Avx2 | Isa::Avx512)) {
-            for m in [1, 6, 9, 17] {
+            for m in [9, 12, 17, 29] {
                 let x = Rng::new(4).floats(m * COLS, 1.0);
                 let y = products(&rows, isa, &x, m);
                 let (mut error, mut power) = (0.0, 0.0);
@@ -53,17 +53,25 @@ fn products(rows: &Rows, isa: Isa, x: &[f32], m: usize) -> Vec<f32> {
         alpha: 1.0,
         beta: 0.0,
     };
+    let blocks = Blocks::of(m, isa);
     let packed = Pages::zeroed(packed_bytes(m, COLS)).unwrap();
     let (team, mut own) = (Team::new(1), Own::default());
     let part = Part::new((0, 1), &team, &mut own, 0);
-    let scratch = part.scratch.take::<u8>(scratch_bytes::<Columns>(m));
+    let scratch = part.scratch.take::<u8>(scratch_bytes::<Columns>(blocks));
     let mut y = vec![f32::NAN; m * N];
     // SAFETY: the machine has the level, and there is as much memory as the functions say.
     unsafe {
-        pack_x(COLS, &shape, x, 0..blocks(m), packed.pointer());
+        pack_x(
+            COLS,
+            (&shape, blocks),
+            x,
+            0..blocks.count(),
+            packed.pointer(),
+        );
         let job = Job {
             form: Columns::of(rows, isa),
             shape: &shape,
+            blocks,
             packed: packed.pointer(),
             scratch: scratch.as_mut_ptr(),
             y: y.as_mut_ptr(),

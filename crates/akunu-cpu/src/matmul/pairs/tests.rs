@@ -6,7 +6,7 @@ use akunu_types::DType;
 
 use super::*;
 use crate::matmul::activation::Activations;
-use crate::matmul::blocked::{Job, blocks, scratch_bytes};
+use crate::matmul::blocked::{Job, scratch_bytes};
 use crate::matmul::dots::{BATCH, Functions};
 use crate::matmul::format::Quant;
 use crate::matmul::matrix::Plan;
@@ -62,17 +62,25 @@ fn many(isa: Isa, matrix: &Matrix, x: &[f32], m: usize, share: usize) -> Vec<f32
         alpha: 1.0,
         beta: 0.0,
     };
+    let blocks = Blocks::of(m, isa);
     let packed = Pages::zeroed(packed_bytes(m, cols)).unwrap();
     let (team, mut own) = (Team::new(1), Own::default());
     let part = Part::new((0, 1), &team, &mut own, 0);
-    let scratch = part.scratch.take::<u8>(scratch_bytes::<Pairs>(m));
+    let scratch = part.scratch.take::<u8>(scratch_bytes::<Pairs>(blocks));
     let mut y = vec![f32::NAN; m * ROWS_OF_ALL];
     // SAFETY: the machine has the level, and there is as much memory as the functions say.
     unsafe {
-        pack_x(cols, &shape, x, 0..blocks(m), packed.pointer());
+        pack_x(
+            cols,
+            (&shape, blocks),
+            x,
+            0..blocks.count(),
+            packed.pointer(),
+        );
         let job = Job {
             form: Pairs { matrix, isa },
             shape: &shape,
+            blocks,
             packed: packed.pointer(),
             scratch: scratch.as_mut_ptr(),
             y: y.as_mut_ptr(),
@@ -131,7 +139,7 @@ fn error(matrix: &Matrix, x: &[f32], y: &[f32]) -> f64 {
 fn many_vectors_get_the_bits_that_few_get_on_every_level() {
     for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
         let matrix = matrix(dtype);
-        for (m, share) in [(1, 0), (2, 1), (5, 2), (13, 3)] {
+        for (m, share) in [(9, 0), (11, 1), (17, 2), (34, 3)] {
             let x = Rng::new(7).floats(m * cols(dtype), 1.0);
             let mut of_levels = Vec::new();
             for isa in levels() {
@@ -151,7 +159,7 @@ fn many_vectors_get_the_bits_that_few_get_on_every_level() {
 #[test]
 fn what_is_not_finite_stays_so() {
     let matrix = matrix(DType::Q4_0);
-    let m = 5;
+    let m = 9;
     for wrong in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut x = Rng::new(7).floats(m * matrix.plan.cols, 1.0);
         x[matrix.plan.cols / 2] = wrong;
@@ -181,7 +189,7 @@ fn the_largest_integer_sums_are_exact() {
     let blocks = vec![block; ROWS_OF_ALL * cols / 256];
     let weight = weight::Matrix::contiguous(DType::Q6_K, ROWS_OF_ALL, cols);
     let matrix = laid_out(&Source::new(weight, bytemuck::cast_slice(&blocks)));
-    let m = 5;
+    let m = 9;
     for sign in [-1.0, 1.0] {
         let exact = sign * (cols * 32 * 128) as f32;
         let x = vec![sign; m * cols];
