@@ -1,7 +1,8 @@
 //! Compiles the kernels to PTX and embeds them, deflated, where the feature `ptx` asks for it.
 //!
-//! The PTX lies in `target/shaders/ptx`, as that of `cargo xtask shaders --target ptx`, and is made anew only where a
-//! kernel has changed.
+//! In a clone of the repository the PTX lies in `target/shaders/ptx`, as that of `cargo xtask shaders --target ptx`, and
+//! is made anew only where a kernel has changed. `kernels` is a link to the repository's folder; a packaged crate has a
+//! copy of it instead, and leaves its PTX in cargo's folder for what build scripts write.
 
 use std::error::Error;
 
@@ -33,8 +34,8 @@ mod embed {
     use std::path::{Path, PathBuf};
 
     pub fn run() -> Result<(), Box<dyn Error>> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let kernels = root.join("kernels");
+        let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let kernels = package.join("kernels");
         println!("cargo::rerun-if-changed=build.rs");
         println!("cargo::rerun-if-changed={}", kernels.display());
         let toolchain = Toolchain::find()?;
@@ -43,8 +44,14 @@ mod embed {
             let advice = "on Debian: apt-get install clang-19";
             return Err(format!("{program} does not compile for NVIDIA GPUs; {advice}").into());
         }
-        let files = ptx::compile_folder(&toolchain, &kernels, &root.join("target/shaders/ptx"))?;
         let out = PathBuf::from(std::env::var("OUT_DIR")?);
+        let root = package.join("../..");
+        let made = if root.join("kernels").is_dir() {
+            root.join("target/shaders/ptx")
+        } else {
+            out.join("ptx")
+        };
+        let files = ptx::compile_folder(&toolchain, &kernels, &made)?;
         let mut table = String::from("&[\n");
         for ptx::PtxFile { file, result, .. } in files {
             let packed = out.join(ptx::file_name(&file)).with_extension("deflate");

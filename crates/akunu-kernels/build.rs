@@ -1,5 +1,7 @@
 //! Embeds the kernels: every `.metal` file made flat and, for macOS, the Metal library that
 //! `cargo xtask shaders` compiled from the same sources, where there is one.
+//!
+//! `kernels` is a link to the repository's folder; a packaged crate has a copy of it instead.
 
 #[path = "src/flatten.rs"]
 mod flatten;
@@ -9,9 +11,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
-    let kernels = root.join("kernels");
+    let kernels = package.join("kernels");
     // Cargo looks at every file below a folder.
     println!("cargo::rerun-if-changed={}", kernels.display());
     println!("cargo::rerun-if-changed=src/flatten.rs");
@@ -33,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     table.push_str("]\n");
     std::fs::write(out.join("sources.rs"), table)?;
     std::fs::write(out.join("hash.rs"), format!("{hash:#x}"))?;
-    let library = metal_library(&root, hash)?;
+    let library = metal_library(package, hash)?;
     let library = match library {
         Some(path) => format!("Some(include_bytes!({path:?}))"),
         None => "None".to_owned(),
@@ -52,9 +54,11 @@ fn plant_type_error() {
     }
 }
 
-/// The compiled library of these very sources: its name holds their hash.
-fn metal_library(root: &Path, hash: u64) -> Result<Option<PathBuf>, Box<dyn Error>> {
-    if std::env::var("CARGO_CFG_TARGET_OS")? != "macos" {
+/// The compiled library of these very sources: its name holds their hash. Only a clone of the repository has one.
+fn metal_library(package: &Path, hash: u64) -> Result<Option<PathBuf>, Box<dyn Error>> {
+    let root = package.join("../..");
+    let is_clone = root.join("kernels").is_dir();
+    if std::env::var("CARGO_CFG_TARGET_OS")? != "macos" || !is_clone {
         return Ok(None);
     }
     // The folder must exist: cargo runs this script again each time while a watched path is missing.

@@ -19,6 +19,7 @@ mod instantiate;
 mod kernels;
 mod load;
 mod neon;
+mod package;
 mod parallel;
 mod parity;
 mod process;
@@ -64,6 +65,8 @@ enum Command {
     Load(load::Args),
     /// Run the tests of the CPU device on 64-bit ARM, or on an emulator of it
     Neon,
+    /// Package every crate, and run its README's examples against the unpacked archives
+    Package(package::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
     /// Write a GGUF file of a real model's shape, with random weights
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Kernels(args) => kernels::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Neon => neon::run(),
+        Command::Package(args) => package::run(&args),
         Command::Parity => parity::run(),
         Command::RandomModel(args) => random_model::run(&args),
         Command::Shaders(args) => shaders::run(&args),

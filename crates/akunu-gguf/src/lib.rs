@@ -1,15 +1,4 @@
-//! Model files: GGUF and MLX safetensors as metadata and borrowed tensors.
-//!
-//! A model file is mapped into memory, checked once, and then read where it lies: opening takes
-//! milliseconds whatever the size, and a tensor is a slice of the file. Files are not trusted. A
-//! damaged or hostile one gives an error that says what is wrong with which field; it gives neither a
-//! panic, nor a read outside of the file, nor memory out of proportion to its size.
-//!
-//! * [`WeightStore`]: a model's weights under canonical names, from either container.
-//! * [`GgufFile`]: one GGUF file, or all parts of a split one; [`GgufHeader`] writes one.
-//! * [`ModelFolder`]: `config.json` and safetensors, plain or in MLX's quantisation.
-//! * [`ImportanceMatrix`]: how much each column of a matrix matters, from llama.cpp's files.
-//! * [`quant`]: quantised blocks to numbers and back.
+#![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
 mod dims;

@@ -54,6 +54,7 @@ use thiserror::Error;
 
 /// Why numbers could not be encoded or decoded.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum QuantError {
     /// The type has no codec here: integers, MLX's types, and ggml types that kernels cannot use.
     #[error("tensor type {dtype} cannot be converted; known are {}", known_names())]

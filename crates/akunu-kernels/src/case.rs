@@ -72,6 +72,7 @@ impl Case {
 
 /// How an executor's output differs from the twin's.
 #[derive(Debug, thiserror::Error, PartialEq)]
+#[non_exhaustive]
 pub enum Mismatch {
     /// An integer, or the place of a NaN or an infinity, differs.
     #[error("binding {binding}, element {element}: {found} instead of {expected}")]

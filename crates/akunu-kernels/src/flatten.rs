@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a source could not be flattened.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FlattenError {
     /// A file could not be read.
     #[error("cannot read {path}: {source}")]

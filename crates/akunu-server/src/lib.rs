@@ -1,18 +1,4 @@
-//! Models over HTTP.
-//!
-//! ```text
-//! openai/ anthropic/ ollama/      a dialect: JSON in, a Question; Happenings, JSON out
-//!        │ Question      ▲ Happening
-//!        ▼               │
-//! question.rs → answers.rs        tokens of the prompt; text, reasoning and tool calls of the answer
-//!        │ Work          ▲ Event
-//!        ▼               │
-//! engine/                         one thread for each loaded model, which owns its batch
-//! ```
-//!
-//! A dialect never sees the engine, and the engine has never heard of HTTP. Each choice of a request is a sequence of the
-//! batch. Nobody tells the engine that a client has gone: dropping the receiver of the events does, and the engine looks
-//! for that before every step.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod answers;

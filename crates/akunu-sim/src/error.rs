@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// An error of the simulator or of the PTX compiler.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SimError {
     /// A source could not be put together.
     #[error(transparent)]

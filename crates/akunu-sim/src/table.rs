@@ -13,6 +13,7 @@ use crate::simulator::Simulator;
 
 /// Why a kernel is not what its row says.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TableError {
     /// The simulator refused or stopped it.
     #[error(transparent)]

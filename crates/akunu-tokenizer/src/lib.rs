@@ -1,15 +1,4 @@
-//! Text to token ids and back, and chat templates.
-//!
-//! * [`Tokenizer`]: from the metadata of a GGUF file, or from a `tokenizer.json`.
-//! * [`DecodeStream`]: text from tokens as they come, in whole characters.
-//! * [`ChatTemplate`]: a conversation as the text that a model was trained on.
-//! * [`Tokenizer::render`]: the same as [`PromptPart`]s, of which only the template writes control tokens.
-//! * [`Vocabulary`]: what a GGUF file says, checked.
-//!
-//! The encoders are our own: BPE by merges and by scores, and WordPiece. The `tokenizers` crate is what they are tested
-//! against; as a dependency it would take a quarter of the time in which the whole program is built, and its tables
-//! of strings most of the time in which a model loads. Model files are not trusted: a damaged vocabulary is an error
-//! that names the entry.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod bpe;

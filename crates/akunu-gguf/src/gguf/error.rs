@@ -14,6 +14,7 @@ pub struct GgufError {
 
 /// Why a GGUF file is refused.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// The operating system would not let the file be read.
     #[error("cannot be opened: {0}")]
@@ -145,6 +146,7 @@ pub enum Problem {
 
 /// What is wrong with a value or a count.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// The file ends inside of it.
     #[error("the file ends inside of it")]
@@ -198,6 +200,7 @@ pub enum Fault {
 
 /// What is wrong with an entry of the tensor list.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TensorFault {
     /// The entry cannot be read.
     #[error("{0}")]
@@ -269,6 +272,7 @@ pub enum TensorFault {
 
 /// What is wrong with the parts of a split model.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SplitFault {
     /// The file is a part of several but is not named like one.
     #[error(
@@ -311,6 +315,7 @@ pub enum SplitFault {
 
 /// What is wrong with a file to be written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WriteFault {
     /// A tensor that a reader would refuse.
     #[error("tensor `{name}` {fault}")]

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 /// A file that cannot be read as an importance matrix.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ImatrixError {
     /// It begins as a GGUF file and is not one.
     #[error(transparent)]
@@ -23,6 +24,7 @@ pub enum ImatrixError {
 
 /// What is wrong with the file of an importance matrix.
 #[derive(Debug, Error)]
+#[non_exhaustive]
 pub enum ImatrixProblem {
     /// It cannot be read.
     #[error(transparent)]

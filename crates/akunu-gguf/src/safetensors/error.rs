@@ -15,6 +15,7 @@ pub struct FolderError {
 
 /// Why a model folder is refused.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FolderProblem {
     /// The operating system refused.
     #[error("cannot be opened: {0}")]
@@ -89,6 +90,7 @@ pub enum FolderProblem {
 
 /// What is wrong with the header of a safetensors file.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum HeaderFault {
     /// The file is shorter than the header's length, or than the header.
     #[error("the file ends inside of it: the download is incomplete")]
@@ -116,6 +118,7 @@ pub enum HeaderFault {
 
 /// What is wrong with one entry of a safetensors header.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EntryFault {
     /// An element type that we do not know.
     #[error("has the unknown type `{found}`")]
@@ -159,6 +162,7 @@ pub enum EntryFault {
 
 /// What is wrong with the description of the quantisation in `config.json`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum QuantizationFault {
     /// Something that is not an object.
     #[error("must be an object, or `false` for one layer")]
@@ -183,6 +187,7 @@ pub enum QuantizationFault {
 
 /// What is wrong with a quantised weight.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TripleFault {
     /// The config does not describe a quantisation for it.
     #[error("has scales, but `config.json` describes no quantisation for it")]

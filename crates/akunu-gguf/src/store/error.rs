@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// A model that cannot be opened, and why.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// A GGUF file is refused.
     #[error(transparent)]

@@ -14,6 +14,7 @@ const UNWRITTEN: u8 = 0xff;
 
 /// Why a case failed on a device.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum CaseError {
     /// The device refused or failed.
     #[error(transparent)]

@@ -47,6 +47,7 @@ pub enum Step {
 
 /// Calls that no encoder accepts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReplayError {
     /// A dispatch before any pipeline was set.
     #[error("call {0} dispatches without a pipeline")]

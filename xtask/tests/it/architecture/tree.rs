@@ -48,6 +48,10 @@ fn collect(folder: &Path, files: &mut Vec<TextFile>) {
         if SKIPPED.iter().any(|skipped| name == *skipped) {
             continue;
         }
+        // A crate has links to what it takes along from elsewhere in the tree.
+        if path.is_symlink() {
+            continue;
+        }
         if path.is_dir() {
             collect(&path, files);
         } else if let Ok(text) = std::fs::read_to_string(&path) {
