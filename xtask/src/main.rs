@@ -7,6 +7,7 @@
 )]
 
 mod assets;
+mod c_library;
 mod check_macos;
 mod clients;
 mod compare;
@@ -49,6 +50,8 @@ struct Cli {
 enum Command {
     /// Fetch models, tokenizers and sounds into target/assets
     Assets(assets::Args),
+    /// Build the C library, and lay it out for pkg-config
+    CLibrary(c_library::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
     CheckMacos,
     /// Run the official clients of OpenAI, Anthropic and Ollama against the server, and its page in Chromium
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|mistake| refuse(&mistake));
     let done = match cli.command {
         Command::Assets(args) => assets::run(&args),
+        Command::CLibrary(args) => c_library::run(&args),
         Command::CheckMacos => check_macos::run(),
         Command::Clients => clients::run(),
         Command::Compare(args) => compare::run(&args),

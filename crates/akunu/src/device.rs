@@ -25,6 +25,21 @@ pub enum Device {
 }
 
 impl Device {
+    /// The device that people call `name`: `auto`, `cpu`, `metal`, `cuda`, `cuda:1` for the second GPU, or `twin`. `options`
+    /// are for the CPU, where that is what computes.
+    pub fn named(name: &str, options: CpuOptions) -> Result<Device, Error> {
+        let gpu = name.strip_prefix("cuda:").map(str::parse);
+        Ok(match (name, gpu) {
+            ("auto", _) => Device::Custom(cuda(0).or_else(|_| metal()).or_else(|_| cpu(options))?),
+            ("cpu", _) => Device::Cpu(options),
+            ("metal", _) => Device::Metal,
+            ("cuda", _) => Device::Cuda(0),
+            ("twin", _) => Device::Twin,
+            (_, Some(Ok(ordinal))) => Device::Cuda(ordinal),
+            _ => return Err(Error::UnknownDevice(name.to_string())),
+        })
+    }
+
     /// Makes it ready for one model.
     pub fn open(self) -> Result<Box<dyn akunu_kernels::Device>, Error> {
         match self {
@@ -82,6 +97,22 @@ mod tests {
         let twin = Device::Twin.open().expect("a device");
         let custom = Device::Custom(twin).open().expect("the same");
         assert_eq!(custom.name(), "twin");
+    }
+
+    /// Breaks when a name is taken for another device, or a wrong one for any.
+    #[test]
+    fn devices_have_names() {
+        let named = |name: &str| Device::named(name, CpuOptions::default());
+        assert!(matches!(named("cpu"), Ok(Device::Cpu(_))));
+        assert!(matches!(named("cuda"), Ok(Device::Cuda(0))));
+        assert!(matches!(named("cuda:3"), Ok(Device::Cuda(3))));
+        assert!(matches!(named("auto"), Ok(Device::Custom(_))));
+        for wrong in ["", "CPU", "cuda:", "cuda:x", "toaster"] {
+            let Err(error) = named(wrong) else {
+                panic!("{wrong} is no device");
+            };
+            assert!(error.to_string().contains(&format!("`{wrong}`")), "{error}");
+        }
     }
 
     #[cfg(not(target_os = "macos"))]

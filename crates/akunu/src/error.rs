@@ -20,6 +20,9 @@ pub enum Error {
     /// CUDA was asked for, and is not part of this build.
     #[error("this program was built without the CUDA device, which is the feature `cuda`")]
     NoCuda,
+    /// A name that no device has.
+    #[error("there is no device `{0}`; there are auto, cpu, metal, cuda, cuda:1 and twin")]
+    UnknownDevice(String),
     /// An answer is wanted, and nobody has asked anything.
     #[error("there is no question to answer")]
     NothingAsked,

@@ -12,6 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["akunu", "akunu-server", "akunu-sim", "akunu-fetch"],
     ),
     ("akunu-server", &["akunu"]),
+    ("akunu-c", &["akunu"]),
     ("akunu-cuda", &["akunu-kernels", "akunu-sim"]),
     (
         "akunu",

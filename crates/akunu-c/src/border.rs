@@ -1,0 +1,195 @@
+//! What comes over the border and goes back: all of this crate's raw pointers are read and written here.
+//!
+//! Handles are no addresses (see [`crate::handles`]), so that only texts, lists of ids, results and callbacks are left.
+//! Each of them is checked for null. That a pointer which is not null is one, and points at as much memory as the caller
+//! says, nobody can check: it is what akunu.h asks for, and every `SAFETY` note below rests on it.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use crate::status::{AkunuStatus, Failure};
+
+/// Takes a piece of text as it comes. The text is UTF-8 in whole characters, ends with a NUL after its length bytes and is
+/// gone when the function returns. Anything but 0 ends the answer.
+pub type AkunuOnText =
+    Option<unsafe extern "C" fn(text: *const c_char, length: usize, context: *mut c_void) -> c_int>;
+
+/// Who hears of the pieces of an answer.
+#[derive(Clone, Copy)]
+pub struct Listener {
+    /// Called with each piece; nobody, if it is null.
+    pub on_text: AkunuOnText,
+    /// What the caller wants back with each call.
+    pub context: *mut c_void,
+}
+
+impl Listener {
+    /// Hands a piece over, which may have NULs in it; returns whether to go on.
+    pub fn hear(&self, piece: &str) -> bool {
+        let Some(on_text) = self.on_text else {
+            return true;
+        };
+        let mut bytes = piece.as_bytes().to_vec();
+        bytes.push(0);
+        // SAFETY: the caller gave this function to be called so; the bytes live until it returns.
+        unsafe { on_text(bytes.as_ptr().cast(), piece.len(), self.context) == 0 }
+    }
+}
+
+/// A text of the caller's, which is copied.
+pub fn text(from: *const c_char, name: &str) -> Result<String, Failure> {
+    if from.is_null() {
+        return Err(Failure::argument(format!("`{name}` is null")));
+    }
+    // SAFETY: not null, and the caller's texts end with a NUL.
+    let bytes = unsafe { CStr::from_ptr(from) };
+    match bytes.to_str() {
+        Ok(text) => Ok(text.to_string()),
+        Err(_) => Err(Failure::argument(format!("`{name}` is not UTF-8"))),
+    }
+}
+
+/// A list of the caller's, which is copied.
+pub fn ids(from: *const u32, n: usize, name: &str) -> Result<Vec<u32>, Failure> {
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    if from.is_null() || !from.is_aligned() || n > isize::MAX as usize / size_of::<u32>() {
+        let text = format!("`{name}` is null or not aligned, or has no such length");
+        return Err(Failure::argument(text));
+    }
+    // SAFETY: not null, aligned, no longer than a slice may be, and the caller has as many ids there.
+    Ok(unsafe { std::slice::from_raw_parts(from, n) }.to_vec())
+}
+
+/// Writes a result where the caller wants it.
+pub fn write<T>(to: *mut T, value: T, name: &str) -> Result<(), Failure> {
+    check(to, name)?;
+    // SAFETY: not null and aligned, and the caller has room for a value there.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Writes a result if the caller wants it.
+pub fn write_if_wanted<T>(to: *mut T, value: T, name: &str) -> Result<(), Failure> {
+    if to.is_null() {
+        return Ok(());
+    }
+    write(to, value, name)
+}
+
+/// Whether a result can be written there, for whoever has much to do before.
+pub fn check<T>(to: *mut T, name: &str) -> Result<(), Failure> {
+    if to.is_null() || !to.is_aligned() {
+        return Err(Failure::argument(format!(
+            "`{name}` is null or not aligned"
+        )));
+    }
+    Ok(())
+}
+
+/// Where the caller wants a list, and what it may hold.
+pub struct Room<T> {
+    /// The first element; null asks for the length only.
+    pub to: *mut T,
+    /// Elements that fit.
+    pub capacity: usize,
+    /// Where the length goes, which is that of the whole list even if it does not fit.
+    pub length: *mut usize,
+}
+
+impl<T: Copy> Room<T> {
+    /// Writes a list, or only its length where there is no room.
+    pub fn fill(&self, values: &[T]) -> Result<(), Failure> {
+        self.fill_with_end(values, &[])
+    }
+
+    /// The same with an end behind it that the length does not count.
+    fn fill_with_end(&self, values: &[T], end: &[T]) -> Result<(), Failure> {
+        write(self.length, values.len(), "length")?;
+        if self.to.is_null() && self.capacity == 0 {
+            return Ok(());
+        }
+        check(self.to, "to")?;
+        let needed = values.len() + end.len();
+        if needed > self.capacity {
+            let text = format!(
+                "{needed} elements are needed, there is room for {}",
+                self.capacity
+            );
+            return Err(Failure::new(AkunuStatus::Memory, text));
+        }
+        // SAFETY: not null and aligned, the caller has room for `capacity` elements, and our own memory is none of it.
+        unsafe {
+            self.to
+                .copy_from_nonoverlapping(values.as_ptr(), values.len());
+            self.to
+                .add(values.len())
+                .copy_from_nonoverlapping(end.as_ptr(), end.len());
+        }
+        Ok(())
+    }
+}
+
+impl Room<c_char> {
+    /// Writes a text and a NUL, which the length does not count.
+    pub fn fill_text(&self, text: &str) -> Result<(), Failure> {
+        let bytes: Vec<c_char> = text.bytes().map(|byte| byte as c_char).collect();
+        self.fill_with_end(&bytes, &[0])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ptr::null_mut;
+
+    /// Breaks when a byte is written behind the room, or the needed length is not told.
+    #[test]
+    fn a_list_that_does_not_fit_is_not_written() {
+        let mut memory = [9u32; 3];
+        let mut length = 0;
+        let mut room = |capacity, length| Room {
+            to: memory.as_mut_ptr(),
+            capacity,
+            length,
+        };
+        let failed = room(2, &raw mut length)
+            .fill(&[1, 2, 3])
+            .expect_err("no room");
+        assert_eq!((failed.status, length), (AkunuStatus::Memory, 3));
+        assert!(room(2, &raw mut length).fill(&[1, 2]).is_ok());
+        assert_eq!(memory, [1, 2, 9]);
+    }
+
+    #[test]
+    fn a_text_has_a_nul_behind_it_that_is_not_counted() {
+        let mut memory = [9 as c_char; 4];
+        let mut length = 0;
+        let mut room = Room {
+            to: memory.as_mut_ptr(),
+            capacity: 2,
+            length: &raw mut length,
+        };
+        assert!(room.fill_text("ab").is_err(), "no room for the NUL");
+        room.capacity = 3;
+        assert!(room.fill_text("ab").is_ok());
+        assert_eq!((memory, length), ([97, 98, 0, 9], 2));
+        let asked = Room::<c_char> {
+            to: null_mut(),
+            capacity: 0,
+            length: &raw mut length,
+        };
+        assert!(asked.fill_text("abc").is_ok());
+        assert_eq!(length, 3);
+    }
+
+    #[test]
+    fn null_is_named() {
+        let failed = text(std::ptr::null(), "path").expect_err("null");
+        assert_eq!(failed.text, "`path` is null");
+        assert!(text(c"\xff".as_ptr(), "path").is_err());
+        assert!(ids(std::ptr::null(), 1, "ids").is_err());
+        assert!(ids(std::ptr::null(), 0, "ids").is_ok_and(|ids| ids.is_empty()));
+        assert!(write(null_mut::<u8>(), 1, "out").is_err());
+    }
+}

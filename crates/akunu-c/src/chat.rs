@@ -1,0 +1,154 @@
+//! A conversation: messages in, answers out.
+
+use std::ffi::{c_char, c_void};
+use std::sync::Mutex;
+
+use akunu::{CancelFlag, ChatOptions, Message, Model, Reply};
+
+use crate::border::{self, AkunuOnText, Listener};
+use crate::handles::{self, Thing};
+use crate::model::AkunuModel;
+use crate::options::{self, AkunuOptions, Values};
+use crate::status::{AkunuStatus, Failure, call};
+use crate::stream::{AkunuStop, only, stop_of};
+
+/// A conversation with a model. One call at a time uses it; only akunu_chat_cancel may come from another thread.
+pub struct AkunuChat(());
+
+struct Chat {
+    own: Mutex<akunu::Chat>,
+    cancel: CancelFlag,
+}
+
+impl Thing for Chat {
+    type Opaque = AkunuChat;
+    const NAME: &'static str = "chat";
+}
+
+impl Chat {
+    fn new(model: &Model, values: Values) -> Result<Chat, akunu::Error> {
+        let default = model.chat_options();
+        let cancel = CancelFlag::default();
+        let chat = model.chat_with(ChatOptions {
+            sampling: values.sampling(default.sampling),
+            system: values.system,
+            context: values.context,
+            max_tokens: values.max_tokens.unwrap_or(default.max_tokens),
+            cancel: cancel.clone(),
+            ..default
+        })?;
+        Ok(Chat {
+            own: Mutex::new(chat),
+            cancel,
+        })
+    }
+
+    fn hear(
+        &self,
+        begin: impl FnOnce(&mut akunu::Chat) -> Result<Reply<'_>, akunu::Error>,
+        listener: &Listener,
+    ) -> Result<AkunuStop, Failure> {
+        let mut chat = only(&self.own, Chat::NAME)?;
+        self.cancel.reset();
+        let mut reply = begin(&mut chat)?;
+        for piece in &mut reply {
+            if !listener.hear(&piece?) {
+                return Ok(AkunuStop::Cancelled);
+            }
+        }
+        Ok(stop_of(reply.stop()))
+    }
+}
+
+/// Begins a conversation; akunu_chat_free ends it. Of the options, which may be null, system, context, max_tokens and how
+/// tokens are chosen count; what is not set is as the model's file suggests, with a new seed.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_new(
+    model: *const AkunuModel,
+    options: *const AkunuOptions,
+    out: *mut *mut AkunuChat,
+) -> AkunuStatus {
+    call(|| {
+        border::check(out, "out")?;
+        let model = handles::get::<Model>(model)?;
+        let chat = Chat::new(&model, options::read(options)?)?;
+        border::write(out, handles::give(chat), "out")
+    })
+}
+
+/// Ends a conversation, once the call under way has ended. Null is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_free(chat: *mut AkunuChat) -> AkunuStatus {
+    call(|| handles::take::<Chat>(chat))
+}
+
+/// Adds a message without an answer: what was said elsewhere. `role` is system, user, assistant, or what else the model's
+/// template knows.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_say(
+    chat: *mut AkunuChat,
+    role: *const c_char,
+    text: *const c_char,
+) -> AkunuStatus {
+    call(|| {
+        let chat = handles::get::<Chat>(chat)?;
+        let message = Message::new(border::text(role, "role")?, border::text(text, "text")?);
+        only(&chat.own, Chat::NAME)?.say(message);
+        Ok(())
+    })
+}
+
+/// Asks, and hands the answer to `on_text` piece by piece, in this thread; `context` comes back with each. What was handed
+/// out is the answer that the conversation remembers; after an error it is as it was before the question. Why the answer
+/// ended is written to `stop`, unless that is null.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_ask(
+    chat: *mut AkunuChat,
+    question: *const c_char,
+    on_text: AkunuOnText,
+    context: *mut c_void,
+    stop: *mut AkunuStop,
+) -> AkunuStatus {
+    let listener = Listener { on_text, context };
+    call(|| {
+        let chat = handles::get::<Chat>(chat)?;
+        let question = border::text(question, "question")?;
+        let ended = chat.hear(|own| own.ask(question), &listener)?;
+        border::write_if_wanted(stop, ended, "stop")
+    })
+}
+
+/// Answers what was said last, with akunu_chat_say for example; otherwise like akunu_chat_ask.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_answer(
+    chat: *mut AkunuChat,
+    on_text: AkunuOnText,
+    context: *mut c_void,
+    stop: *mut AkunuStop,
+) -> AkunuStatus {
+    let listener = Listener { on_text, context };
+    call(|| {
+        let chat = handles::get::<Chat>(chat)?;
+        let ended = chat.hear(akunu::Chat::answer, &listener)?;
+        border::write_if_wanted(stop, ended, "stop")
+    })
+}
+
+/// Forgets what was said, but not what the model was told before.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_reset(chat: *mut AkunuChat) -> AkunuStatus {
+    call(|| {
+        let chat = handles::get::<Chat>(chat)?;
+        only(&chat.own, Chat::NAME)?.reset();
+        Ok(())
+    })
+}
+
+/// Ends the answer that is under way, from any thread, the callback's among them. Without one it does nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_chat_cancel(chat: *mut AkunuChat) -> AkunuStatus {
+    call(|| {
+        handles::get::<Chat>(chat)?.cancel.cancel();
+        Ok(())
+    })
+}

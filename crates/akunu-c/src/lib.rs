@@ -1,0 +1,11 @@
+#![doc = include_str!("../README.md")]
+
+mod border;
+mod chat;
+mod handles;
+mod model;
+mod options;
+mod session;
+mod status;
+mod stream;
+mod version;

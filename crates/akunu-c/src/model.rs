@@ -1,0 +1,115 @@
+//! A model: opened once, used from any thread.
+
+use std::ffi::c_char;
+
+use akunu::{EncodeOptions, Model};
+
+use crate::border::{self, Room};
+use crate::handles::{self, Thing};
+use crate::options::{self, AkunuOptions};
+use crate::status::{AkunuStatus, Failure, call};
+
+/// A model on a device. It can be used from several threads at once.
+pub struct AkunuModel(());
+
+impl Thing for Model {
+    type Opaque = AkunuModel;
+    const NAME: &'static str = "model";
+}
+
+/// Opens a GGUF file, or a folder with config.json and safetensors; akunu_model_free ends it. Of the options, which may be
+/// null, device, threads and kv count.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_model_open(
+    path: *const c_char,
+    options: *const AkunuOptions,
+    out: *mut *mut AkunuModel,
+) -> AkunuStatus {
+    call(|| {
+        border::check(out, "out")?;
+        let path = border::text(path, "path")?;
+        let values = options::read(options)?;
+        let device = values.device();
+        let opened = device.and_then(|device| Model::open_with(&path, device, values.model()));
+        let model = opened.map_err(|e| Failure::new(AkunuStatus::Open, e.to_string()))?;
+        border::write(out, handles::give(model), "out")
+    })
+}
+
+/// Ends a model. Sessions and chats that were made of it go on, and keep its memory as long as they live. Null is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_model_free(model: *mut AkunuModel) -> AkunuStatus {
+    call(|| handles::take::<Model>(model))
+}
+
+/// Writes what the model runs on, and a NUL: "cpu: 8 threads, avx512". The length without the NUL is written in any case;
+/// with `to` null and `capacity` 0 nothing else is.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_model_device(
+    model: *const AkunuModel,
+    to: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> AkunuStatus {
+    let room = Room {
+        to,
+        capacity,
+        length,
+    };
+    call(|| {
+        let (name, description) = handles::get::<Model>(model)?.device();
+        room.fill_text(&format!("{name}: {description}"))
+    })
+}
+
+/// Writes the token ids of a text. `add_special` puts around it what the model expects, such as a token for the beginning.
+/// Text such as "<|im_end|>" is read as the characters that it has, never as a control token. The number of ids is written
+/// in any case; with `to` null and `capacity` 0 nothing else is.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_tokenize(
+    model: *const AkunuModel,
+    text: *const c_char,
+    add_special: bool,
+    to: *mut u32,
+    capacity: usize,
+    length: *mut usize,
+) -> AkunuStatus {
+    let room = Room {
+        to,
+        capacity,
+        length,
+    };
+    call(|| {
+        let model = handles::get::<Model>(model)?;
+        let text = border::text(text, "text")?;
+        let options = EncodeOptions {
+            add_special,
+            parse_special: false,
+        };
+        let ids = model.tokenizer().encode(&text, options);
+        room.fill(&ids.map_err(akunu::Error::from)?)
+    })
+}
+
+/// Writes the text of some token ids, without control tokens, and a NUL. The length without the NUL is written in any case;
+/// with `to` null and `capacity` 0 nothing else is.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_detokenize(
+    model: *const AkunuModel,
+    ids: *const u32,
+    n_ids: usize,
+    to: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> AkunuStatus {
+    let room = Room {
+        to,
+        capacity,
+        length,
+    };
+    call(|| {
+        let model = handles::get::<Model>(model)?;
+        let ids = border::ids(ids, n_ids, "ids")?;
+        room.fill_text(&model.tokenizer().decode(&ids))
+    })
+}

@@ -1,0 +1,223 @@
+//! Options, set by name: new ones do not change the interface.
+//!
+//! | number | text |
+//! |---|---|
+//! | `threads` | `device` |
+//! | `context`, `max_tokens` | `kv` |
+//! | `temperature`, `top_k`, `top_p`, `min_p`, `repetition_penalty`, `seed` | `system`, `stop` |
+
+use std::ffi::c_char;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use akunu::{CpuOptions, Device, KvFormat, Sampling};
+
+use crate::border;
+use crate::handles::{self, Thing};
+use crate::status::{AkunuStatus, Failure, call};
+
+/// Options of a model, a session or a chat.
+pub struct AkunuOptions(());
+
+/// What was set.
+#[derive(Clone, Default)]
+pub struct Values {
+    device: Option<String>,
+    threads: Option<usize>,
+    kv: KvFormat,
+    pub system: Option<String>,
+    pub context: Option<u32>,
+    pub max_tokens: Option<usize>,
+    pub stop: Vec<String>,
+    temperature: Option<f32>,
+    top_k: Option<u32>,
+    top_p: Option<f32>,
+    min_p: Option<f32>,
+    repetition_penalty: Option<f32>,
+    seed: Option<u64>,
+}
+
+#[derive(Default)]
+struct Options(Mutex<Values>);
+
+impl Thing for Options {
+    type Opaque = AkunuOptions;
+    const NAME: &'static str = "options";
+}
+
+impl Options {
+    fn values(&self) -> MutexGuard<'_, Values> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a handle of options says; null says nothing.
+pub fn read(options: *const AkunuOptions) -> Result<Values, Failure> {
+    if options.is_null() {
+        return Ok(Values::default());
+    }
+    Ok(handles::get::<Options>(options)?.values().clone())
+}
+
+impl Values {
+    /// What computes.
+    pub fn device(&self) -> Result<Device, akunu::Error> {
+        let cpu = CpuOptions {
+            threads: self.threads,
+            isa: None,
+        };
+        Device::named(self.device.as_deref().unwrap_or("auto"), cpu)
+    }
+
+    /// How the model is loaded.
+    pub fn model(&self) -> akunu::ModelOptions {
+        akunu::ModelOptions { kv: self.kv }
+    }
+
+    /// How tokens are chosen, where it would be `sampling` without options.
+    pub fn sampling(&self, sampling: Sampling) -> Sampling {
+        Sampling {
+            temperature: self.temperature.unwrap_or(sampling.temperature),
+            top_k: self.top_k.unwrap_or(sampling.top_k),
+            top_p: self.top_p.unwrap_or(sampling.top_p),
+            min_p: self.min_p.unwrap_or(sampling.min_p),
+            repetition_penalty: self
+                .repetition_penalty
+                .unwrap_or(sampling.repetition_penalty),
+            seed: self.seed.unwrap_or(sampling.seed),
+            ..sampling
+        }
+    }
+
+    fn set_number(&mut self, name: &str, value: f64) -> Result<(), Failure> {
+        let share = value as f32;
+        match name {
+            "threads" => self.threads = Some(count(name, value)? as usize),
+            "context" => self.context = Some(small_count(name, value)?),
+            "max_tokens" => self.max_tokens = Some(count(name, value)? as usize),
+            "temperature" => self.temperature = Some(share),
+            "top_k" => self.top_k = Some(small_count(name, value)?),
+            "top_p" => self.top_p = Some(share),
+            "min_p" => self.min_p = Some(share),
+            "repetition_penalty" => self.repetition_penalty = Some(share),
+            "seed" => self.seed = Some(count(name, value)?),
+            _ => {
+                return Err(Failure::argument(format!(
+                    "there is no number `{name}` to set; there are threads, context, max_tokens, temperature, top_k, \
+                     top_p, min_p, repetition_penalty and seed"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn set_text(&mut self, name: &str, value: String) -> Result<(), Failure> {
+        match name {
+            "device" => self.device = Some(value),
+            "system" => self.system = Some(value),
+            "stop" => self.stop.push(value),
+            "kv" => {
+                self.kv = match value.as_str() {
+                    "f16" => KvFormat::F16,
+                    "q8" => KvFormat::Q8,
+                    _ => return Err(Failure::argument("`kv` is f16 or q8")),
+                }
+            }
+            _ => {
+                return Err(Failure::argument(format!(
+                    "there is no text `{name}` to set; there are device, kv, system and stop"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number that counts something, as far as a double is exact.
+fn count(name: &str, value: f64) -> Result<u64, Failure> {
+    if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&value) {
+        return Ok(value as u64);
+    }
+    let text = format!("`{name}` is {value}, and must be a whole number from 0 to 2^53");
+    Err(Failure::argument(text))
+}
+
+fn small_count(name: &str, value: f64) -> Result<u32, Failure> {
+    u32::try_from(count(name, value)?)
+        .map_err(|_| Failure::argument(format!("`{name}` is {value}, which is too large")))
+}
+
+/// Makes options, in which nothing is set; akunu_options_free ends them.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus {
+    call(|| {
+        border::check(out, "out")?;
+        border::write(out, handles::give(Options::default()), "out")
+    })
+}
+
+/// Sets a number: threads (of the CPU device), context (tokens that a session or chat can look back at), max_tokens (of an
+/// answer), temperature (0 takes the best token always), top_k, top_p, min_p, repetition_penalty, seed.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_options_set_number(
+    options: *mut AkunuOptions,
+    name: *const c_char,
+    value: f64,
+) -> AkunuStatus {
+    call(|| {
+        let name = border::text(name, "name")?;
+        handles::get::<Options>(options)?
+            .values()
+            .set_number(&name, value)
+    })
+}
+
+/// Sets a text: device (auto, cpu, metal, cuda, cuda:1 for the second GPU, or twin), kv (f16 or q8: how keys and values are
+/// stored), system (what a chat is told before), stop (a text that ends what a session generates; it can be set several
+/// times).
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_options_set_text(
+    options: *mut AkunuOptions,
+    name: *const c_char,
+    value: *const c_char,
+) -> AkunuStatus {
+    call(|| {
+        let name = border::text(name, "name")?;
+        let value = border::text(value, "value")?;
+        handles::get::<Options>(options)?
+            .values()
+            .set_text(&name, value)
+    })
+}
+
+/// Ends options; what was made with them is not touched. Null is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_options_free(options: *mut AkunuOptions) -> AkunuStatus {
+    call(|| handles::take::<Options>(options))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks when a wrong value is rounded or cut instead of refused.
+    #[test]
+    fn values_are_checked_and_unknown_names_are_told() {
+        let mut values = Values::default();
+        assert!(values.set_number("top_k", 40.0).is_ok());
+        for (name, value) in [
+            ("top_k", 0.5),
+            ("top_k", 5e9),
+            ("seed", -1.0),
+            ("max_tokens", f64::NAN),
+            ("top_x", 1.0),
+        ] {
+            let failed = values.set_number(name, value).expect_err("refused");
+            assert!(failed.text.contains(name), "{}", failed.text);
+        }
+        assert!(values.set_text("kv", "q4".into()).is_err());
+        assert!(values.set_text("devise", "cpu".into()).is_err());
+        assert!(values.set_text("device", "toaster".into()).is_ok());
+        assert!(values.device().is_err(), "the device is looked for later");
+        assert_eq!(values.sampling(Sampling::greedy()).top_k, 40);
+    }
+}

@@ -1,0 +1,47 @@
+//! An answer as it comes, and why it ended.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use akunu::StopReason;
+
+use crate::status::{AkunuStatus, Failure};
+
+/// Why an answer ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+pub enum AkunuStop {
+    /// The model has said all that it wanted to.
+    End = 0,
+    /// A stop text came.
+    Text = 1,
+    /// It has as many tokens as were asked for.
+    MaxTokens = 2,
+    /// The context holds no more.
+    ContextFull = 3,
+    /// The callback or another thread ended it.
+    Cancelled = 4,
+}
+
+/// Why an answer ended that the caller heard to its end, or did not.
+pub fn stop_of(reason: Option<StopReason>) -> AkunuStop {
+    match reason {
+        Some(StopReason::EndToken | StopReason::GrammarEnd) => AkunuStop::End,
+        Some(StopReason::StopText) => AkunuStop::Text,
+        Some(StopReason::MaxTokens) => AkunuStop::MaxTokens,
+        Some(StopReason::ContextFull) => AkunuStop::ContextFull,
+        // `None`: the callback has ended it. A failure is an error, and never comes here.
+        None | Some(StopReason::Cancelled | StopReason::Failed) => AkunuStop::Cancelled,
+    }
+}
+
+/// What a session or chat is, for one call at a time: also a callback that calls again is told that it is busy.
+pub fn only<'a, T>(own: &'a Mutex<T>, name: &str) -> Result<MutexGuard<'a, T>, Failure> {
+    match own.try_lock() {
+        Ok(guard) => Ok(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => {
+            let text = format!("another call with this {name} has not ended yet");
+            Err(Failure::new(AkunuStatus::Busy, text))
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! C programs against the library, compiled with gcc and clang and watched by the address and undefined behaviour
+//! sanitizers: an access outside of memory, a leak or a race of frees ends them with an error.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const FLAGS: [&str; 8] = [
+    "-std=c11",
+    "-Wall",
+    "-Wextra",
+    "-Wpedantic",
+    "-Werror",
+    "-g",
+    "-fsanitize=address,undefined",
+    "-fno-sanitize-recover=all",
+];
+
+/// The compilers of this machine, by family: names of the same one, best first.
+fn compilers() -> Vec<&'static str> {
+    let families: [&[&str]; 2] = [&["gcc"], &["clang", "clang-21", "clang-20", "clang-19"]];
+    let runs = |name: &&&str| Command::new(name).arg("--version").output().is_ok();
+    let found: Vec<&str> = families
+        .iter()
+        .filter_map(|names| names.iter().find(runs).copied())
+        .collect();
+    let n_wanted = if std::env::var_os("CI").is_some() {
+        2
+    } else {
+        1
+    };
+    assert!(
+        found.len() >= n_wanted,
+        "a C compiler is wanted, gcc or clang, and in CI both; on Debian: apt-get install gcc clang-19"
+    );
+    found
+}
+
+/// The folder of the library that cargo has built for this test: beside it, or one above.
+fn library_folder() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let mut folders = test.ancestors().skip(1).take(2);
+    let name = format!(
+        "{}akunu_c{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    );
+    let found = folders.find(|folder| folder.join(&name).is_file());
+    found
+        .expect("cargo builds the library with its tests")
+        .to_path_buf()
+}
+
+/// Compiles a program of this crate.
+fn compile(compiler: &str, source: &str, folder: &Path) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = folder.join(format!("{compiler}-program"));
+    let library = library_folder();
+    let output = Command::new(compiler)
+        .args(FLAGS)
+        .arg("-I")
+        .arg(package.join("include"))
+        .arg(package.join(source))
+        .arg("-L")
+        .arg(&library)
+        .args(["-lakunu_c", "-lpthread"])
+        .arg(format!("-Wl,-rpath,{}", library.display()))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{compiler} {source}: {}",
+        said(&output)
+    );
+    program
+}
+
+fn said(output: &Output) -> String {
+    let both = [&output.stdout[..], &output.stderr].concat();
+    String::from_utf8_lossy(&both).into_owned()
+}
+
+fn model() -> PathBuf {
+    akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")
+}
+
+/// The second question makes sense only with the first. Breaks when the header does not fit the library, text is lost on
+/// the way, or memory is mishandled on either side.
+#[test]
+fn the_example_holds_a_conversation_with_every_compiler() {
+    for compiler in compilers() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile(compiler, "examples/chat.c", folder.path());
+        let output = Command::new(&program)
+            .arg(model())
+            .args(["What is the capital of France?", "And of Italy?"])
+            .output()
+            .unwrap();
+        let said = said(&output);
+        assert!(output.status.success(), "{compiler}: {said}");
+        assert!(
+            said.contains("Paris") && said.contains("Rome"),
+            "{compiler}: {said}"
+        );
+
+        let missing = Command::new(&program)
+            .arg("no-such-model.gguf")
+            .output()
+            .unwrap();
+        assert_eq!(missing.status.code(), Some(1));
+        let complaint = String::from_utf8_lossy(&missing.stderr);
+        assert!(
+            complaint.contains("no-such-model.gguf"),
+            "{compiler}: {complaint}"
+        );
+    }
+}
+
+/// `misuse.c` says what it expects. Breaks when a mistake of the caller's is a crash, or is not told.
+#[test]
+fn misuse_is_answered_by_a_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(compilers()[0], "tests/it/misuse.c", folder.path());
+    let output = Command::new(&program).arg(model()).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
