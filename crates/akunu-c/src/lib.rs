@@ -2,6 +2,7 @@
 
 mod border;
 mod chat;
+mod fetch;
 mod handles;
 mod model;
 mod options;

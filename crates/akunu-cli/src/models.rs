@@ -1,11 +1,9 @@
-//! From what stands after `-m` to a file: a path, a name of the catalogue, or a file of a hub.
+//! Resolves the argument of `-m` to a file: it is a path, a name of the catalogue, or a file of a hub.
 
 use crate::cache;
 use crate::failure::Failure;
 use crate::progress;
-use akunu_fetch::{
-    Asset, Catalogue, DEFAULT_ENDPOINT, FetchError, Hub, Order, Sources, Stored, install,
-};
+use akunu_fetch::{DEFAULT_ENDPOINT, FetchError, Hub, ModelName, Stored};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -37,29 +35,12 @@ pub fn resolve(name: &str) -> Result<PathBuf, Failure> {
 
 /// The file of a name of the catalogue or of a hub, fetched if it is not here yet.
 pub fn fetch(name: &str) -> Result<PathBuf, Failure> {
-    if name.starts_with("hf:") {
-        let watch = progress::download();
-        return Ok(hub().install(&name.parse()?, &root()?, &watch)?);
-    }
-    let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
-    match catalogue.get(name) {
-        Some(asset) => from_catalogue(asset),
-        None => Err(Failure::UnknownModel {
-            name: name.to_string(),
-            known: named(&catalogue)
-                .map(|asset| asset.name.as_str())
-                .collect::<Vec<_>>()
-                .join(", "),
-        }),
-    }
-}
-
-/// The models that have a name.
-pub fn named(catalogue: &Catalogue) -> impl Iterator<Item = &Asset> {
-    catalogue
-        .assets
-        .iter()
-        .filter(|asset| asset.model().is_some())
+    let name: ModelName = name.parse().map_err(|error| match error {
+        FetchError::UnknownModel { name, known } => Failure::UnknownModel { name, known },
+        FetchError::NotAModel(name) => Failure::NotAModel(name),
+        error => error.into(),
+    })?;
+    Ok(name.install(&root()?, hub(), &progress::download())?)
 }
 
 /// What lies in the cache, by name.
@@ -70,21 +51,6 @@ pub fn stored() -> Result<Vec<Stored>, Failure> {
 /// Removes what has this name from the cache, and returns the bytes that this frees.
 pub fn remove(name: &str) -> Result<u64, Failure> {
     Ok(akunu_fetch::remove(name, &root()?)?)
-}
-
-fn from_catalogue(asset: &Asset) -> Result<PathBuf, Failure> {
-    let Some(file) = asset.model() else {
-        return Err(Failure::NotAModel(asset.name.clone()));
-    };
-    let root = root()?;
-    let sources = Sources { hub: Some(hub()) };
-    let order = Order {
-        source: &sources,
-        watch: &progress::download(),
-        force: false,
-    };
-    install(asset, &root, &order)?;
-    Ok(root.join(&asset.name).join(&file.path))
 }
 
 /// Hugging Face, or what `HF_ENDPOINT` names instead: its own programs read the same variable.

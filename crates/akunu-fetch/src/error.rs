@@ -10,6 +10,20 @@ pub enum FetchError {
     /// The catalogue in the source tree does not have the right shape.
     #[error("assets/catalogue.json: {0}")]
     Catalogue(#[from] serde_json::Error),
+    /// A name that the catalogue does not have.
+    #[error(
+        "there is no model `{name}`; the known names are {known}, and hf:owner/repository/file.gguf takes a file from \
+         Hugging Face"
+    )]
+    UnknownModel {
+        /// What was asked for.
+        name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// A name of the catalogue that is no model.
+    #[error("`{0}` is for tests and cannot be run as a model")]
+    NotAModel(String),
     /// A program that downloads is missing.
     #[error(
         "{program} was not found; install Python 3 with pip (for the tokenizer-* assets: npm; for hf: \
@@ -68,7 +82,7 @@ pub enum FetchError {
         endpoint: String,
         /// The file.
         file: String,
-        /// Why not.
+        /// What the hub answered instead.
         why: String,
     },
     /// A download from a hub ended too early.

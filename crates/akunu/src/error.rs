@@ -23,6 +23,10 @@ pub enum Error {
     /// A name that no device has.
     #[error("there is no device `{0}`; there are auto, cpu, metal, cuda, cuda:1 and twin")]
     UnknownDevice(String),
+    /// A model cannot be fetched.
+    #[cfg(feature = "fetch")]
+    #[error(transparent)]
+    Fetch(#[from] akunu_fetch::FetchError),
     /// An answer is wanted, and nobody has asked anything.
     #[error("there is no question to answer")]
     NothingAsked,

@@ -6,6 +6,8 @@ mod chat;
 mod device;
 mod embed;
 mod error;
+#[cfg(feature = "fetch")]
+mod fetch;
 mod history;
 mod model;
 mod reply;
@@ -26,5 +28,7 @@ pub use akunu_tokenizer::{
 pub use chat::{Chat, ChatOptions, chat_sampling, random_seed};
 pub use device::Device;
 pub use error::Error;
+#[cfg(feature = "fetch")]
+pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};

@@ -122,6 +122,11 @@ fn the_example_holds_a_conversation_with_every_compiler() {
 fn misuse_is_answered_by_a_status() {
     let folder = tempfile::tempdir().unwrap();
     let program = compile(compilers()[0], "tests/it/misuse.c", folder.path());
-    let output = Command::new(&program).arg(model()).output().unwrap();
+    let mut misuse = Command::new(&program);
+    let output = misuse
+        .arg(model())
+        .arg(akunu_assets::folder())
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", said(&output));
 }

@@ -1,4 +1,4 @@
-/* Mistakes of a caller, and what each of them is answered: misuse MODEL */
+/* Mistakes of a caller, and what each of them is answered: misuse MODEL FOLDER_OF_MODELS */
 #include <akunu.h>
 
 #include <pthread.h>
@@ -39,6 +39,18 @@ static void options_are_checked(const char *path) {
     CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
     CHECK(akunu_model_open(path, options, &model) == AKUNU_STATUS_HANDLE);
     CHECK(akunu_model_free((akunu_model *)options) == AKUNU_STATUS_HANDLE);
+}
+
+static void names_are_looked_up(const char *folder) {
+    char path[4096];
+    size_t length = 0;
+    CHECK(akunu_fetch("smollm3", folder, path, sizeof path, &length) == AKUNU_STATUS_OPEN);
+    CHECK(strstr(akunu_last_error(), "smollm2") != NULL);
+    CHECK(akunu_fetch(NULL, folder, path, sizeof path, &length) == AKUNU_STATUS_ARGUMENT);
+    CHECK(akunu_fetch("smollm2", folder, path, sizeof path, NULL) == AKUNU_STATUS_ARGUMENT);
+    CHECK(akunu_fetch("smollm2", folder, path, 8, &length) == AKUNU_STATUS_MEMORY);
+    CHECK(akunu_fetch("smollm2", folder, path, length + 1, &length) == AKUNU_STATUS_OK);
+    CHECK(strcmp(path + length - 5, ".gguf") == 0);
 }
 
 static void tokens_go_there_and_back(akunu_model *model) {
@@ -154,10 +166,11 @@ static void another_thread_cancels(akunu_chat *chat) {
 int main(int n_arguments, char **arguments) {
     akunu_model *model = NULL;
     akunu_chat *chat = NULL;
-    CHECK(n_arguments == 2);
+    CHECK(n_arguments == 3);
     CHECK(strlen(akunu_version()) > 0 && strcmp(akunu_last_error(), "") == 0);
     null_is_an_argument(arguments[1]);
     options_are_checked(arguments[1]);
+    names_are_looked_up(arguments[2]);
     CHECK(akunu_model_open(arguments[1], NULL, &model) == AKUNU_STATUS_OK);
     tokens_go_there_and_back(model);
     a_session_goes_on(model);

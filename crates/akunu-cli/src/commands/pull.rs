@@ -32,9 +32,9 @@ impl Run for Pull {
 
 fn list(out: &mut dyn Write) -> Result<(), Failure> {
     let catalogue = Catalogue::embedded().map_err(FetchError::from)?;
-    let names = models::named(&catalogue).map(|asset| asset.name.len());
+    let names = catalogue.models().map(|asset| asset.name.len());
     let width = names.max().unwrap_or(0);
-    for asset in models::named(&catalogue) {
+    for asset in catalogue.models() {
         writeln!(
             out,
             "{:<width$} {:>10}  {} [{}]",

@@ -20,6 +20,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "akunu-engine",
             "akunu-cpu",
             "akunu-cuda",
+            "akunu-fetch",
             "akunu-kernels",
             "akunu-tokenizer",
         ],

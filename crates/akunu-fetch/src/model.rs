@@ -1,0 +1,86 @@
+//! Models by their names.
+
+use crate::catalogue::{Asset, Catalogue};
+use crate::error::FetchError;
+use crate::hub::{Hub, HubFile};
+use crate::install::{Order, install};
+use crate::registry::Sources;
+use crate::watch::Watch;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+impl Catalogue {
+    /// The models that can be run.
+    pub fn models(&self) -> impl Iterator<Item = &Asset> {
+        self.assets.iter().filter(|asset| asset.model().is_some())
+    }
+}
+
+/// A model that can be fetched: one of the [`Catalogue`] by its name, or a file of a hub as `hf:owner/repository/file.gguf`.
+#[derive(Clone, Debug)]
+pub enum ModelName {
+    /// One of the catalogue, which is a single file.
+    Catalogue(Asset),
+    /// A file of a hub.
+    Hub(HubFile),
+}
+
+impl FromStr for ModelName {
+    type Err = FetchError;
+
+    fn from_str(name: &str) -> Result<ModelName, FetchError> {
+        if name.starts_with("hf:") {
+            return name.parse().map(ModelName::Hub);
+        }
+        let catalogue = Catalogue::embedded()?;
+        match catalogue.get(name) {
+            Some(asset) if asset.model().is_some() => Ok(ModelName::Catalogue(asset.clone())),
+            Some(_) => Err(FetchError::NotAModel(name.to_owned())),
+            None => Err(FetchError::UnknownModel {
+                name: name.to_owned(),
+                known: catalogue
+                    .models()
+                    .map(|asset| &*asset.name)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
+        }
+    }
+}
+
+impl ModelName {
+    /// Makes sure that the model lies below `root`, and returns its file.
+    pub fn install(&self, root: &Path, hub: Hub, watch: &dyn Watch) -> Result<PathBuf, FetchError> {
+        let asset = match self {
+            ModelName::Hub(file) => return hub.install(file, root, watch),
+            ModelName::Catalogue(asset) => asset,
+        };
+        let order = Order {
+            source: &Sources { hub: Some(hub) },
+            watch,
+            force: false,
+        };
+        install(asset, root, &order)?;
+        let folder = root.join(&asset.name);
+        Ok(asset
+            .model()
+            .map_or(folder.clone(), |file| folder.join(&file.path)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks when a wrong name is taken for a model, or the error does not say which names there are.
+    #[test]
+    fn a_name_that_is_no_model_is_told() {
+        let parse = |name: &str| name.parse::<ModelName>();
+        let unknown = parse("smollm3").expect_err("no such name").to_string();
+        assert!(unknown.contains("`smollm3`") && unknown.contains("smollm2"));
+        let tokenizer = parse("tokenizer-qwen3").expect_err("not a model");
+        assert!(matches!(tokenizer, FetchError::NotAModel(name) if name == "tokenizer-qwen3"));
+        assert!(matches!(parse("smollm2"), Ok(ModelName::Catalogue(_))));
+        assert!(matches!(parse("hf:a/b/c.gguf"), Ok(ModelName::Hub(_))));
+    }
+}
