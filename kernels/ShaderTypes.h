@@ -91,6 +91,30 @@ struct AttentionParams {
 };
 static_assert(sizeof(AttentionParams) == 48, "AttentionParams is 48 bytes");
 
+// Attention of some rows over the rows of two matrices: those of their own text, or those of an encoder.
+//
+// Q and the output are (n_rows, n_heads, head_dim). Query head h reads KV head `h / (n_heads / n_kv_heads)`.
+struct RowAttentionParams {
+    // Number of rows that ask.
+    uint32_t n_rows;
+    // Number of query heads, a multiple of `n_kv_heads`.
+    uint32_t n_heads;
+    // Number of key and value heads.
+    uint32_t n_kv_heads;
+    // Elements of a head.
+    uint32_t head_dim;
+    // 0: K and V have a row for each row that asks, and a row sees those of its own text. Otherwise K and V are
+    // (n_sequences, n_keys, …), and a row sees all `n_keys` of its sequence.
+    uint32_t n_keys;
+    // Sequences that K and V have keys of, where `n_keys` is not 0.
+    uint32_t n_sequences;
+    // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
+    float scale;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(RowAttentionParams) == 32, "RowAttentionParams is 32 bytes");
+
 // `y = x / sqrt(mean(x²) + eps) * weight`, one row a threadgroup.
 struct RMSNormParams {
     // Elements of a row.
@@ -130,16 +154,16 @@ struct SoftmaxParams {
 };
 static_assert(sizeof(SoftmaxParams) == 16, "SoftmaxParams is 16 bytes");
 
-// RoPE alone, in place over (seq_len, n_heads, head_dim).
+// RoPE alone, in place over (n_rows, n_heads, head_dim): each row turns by its own position.
 struct RoPEParams {
     // Number of rows (tokens).
-    uint32_t seq_len;
+    uint32_t n_rows;
     // Elements of a head; half as many pairs are rotated.
     uint32_t head_dim;
     // Number of heads of a row.
     uint32_t n_heads;
-    // Position of the first row. Patched per token.
-    uint32_t pos_offset;
+    // Unused, zero.
+    uint32_t _pad0;
     // Base of the frequencies.
     float theta;
     // Elements between rows; 0 means `n_heads * head_dim`.
@@ -147,7 +171,7 @@ struct RoPEParams {
     // Linear scaling of positions, `1 / factor`; 1 for none. Padding in the reference.
     float freq_scale;
     // Unused, zero.
-    uint32_t _pad0;
+    uint32_t _pad1;
 };
 static_assert(sizeof(RoPEParams) == 32, "RoPEParams is 32 bytes");
 
@@ -467,16 +491,17 @@ struct QKVSplitParams {
 };
 static_assert(sizeof(QKVSplitParams) == 16, "QKVSplitParams is 16 bytes");
 
-// Adds the learned embedding of positions `pos ..` to `seq_len` rows.
+// Adds a row of a learned table to each row: the one of its position, or the one of its kind.
 struct PosEmbedParams {
     // Number of rows (tokens).
-    uint32_t seq_len;
+    uint32_t n_rows;
     // Elements of a row.
     uint32_t dim;
-    // Position of the first row. Patched per token.
-    uint32_t pos;
     // Rows of the table; a position beyond it reads the last row.
     uint32_t n_positions;
+    // 0: a row's position chooses. 1: whether it is of the second text of a pair
+    // ([`Row::SECOND`](super::Row::SECOND)).
+    uint32_t by_kind;
 };
 static_assert(sizeof(PosEmbedParams) == 16, "PosEmbedParams is 16 bytes");
 
@@ -608,7 +633,8 @@ struct Row {
     // Tokens that were chosen for it since it was written; where its next one is recorded.
     uint32_t step;
     // [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing. With
-    // [`Row::ALONE`] an active row is computed as if no other of its sequence were there.
+    // [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
+    // of the second text of a pair.
     uint32_t flags;
     // The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
     uint32_t tree_first;
@@ -855,6 +881,14 @@ static_assert(offsetof(AttentionParams, n_pages) == 32, "AttentionParams.n_pages
 static_assert(offsetof(AttentionParams, n_sequences) == 36, "AttentionParams.n_sequences is at 36");
 static_assert(offsetof(AttentionParams, scale) == 40, "AttentionParams.scale is at 40");
 static_assert(offsetof(AttentionParams, _pad0) == 44, "AttentionParams._pad0 is at 44");
+static_assert(offsetof(RowAttentionParams, n_rows) == 0, "RowAttentionParams.n_rows is at 0");
+static_assert(offsetof(RowAttentionParams, n_heads) == 4, "RowAttentionParams.n_heads is at 4");
+static_assert(offsetof(RowAttentionParams, n_kv_heads) == 8, "RowAttentionParams.n_kv_heads is at 8");
+static_assert(offsetof(RowAttentionParams, head_dim) == 12, "RowAttentionParams.head_dim is at 12");
+static_assert(offsetof(RowAttentionParams, n_keys) == 16, "RowAttentionParams.n_keys is at 16");
+static_assert(offsetof(RowAttentionParams, n_sequences) == 20, "RowAttentionParams.n_sequences is at 20");
+static_assert(offsetof(RowAttentionParams, scale) == 24, "RowAttentionParams.scale is at 24");
+static_assert(offsetof(RowAttentionParams, _pad0) == 28, "RowAttentionParams._pad0 is at 28");
 static_assert(offsetof(RMSNormParams, dim) == 0, "RMSNormParams.dim is at 0");
 static_assert(offsetof(RMSNormParams, eps) == 4, "RMSNormParams.eps is at 4");
 static_assert(offsetof(RMSNormParams, n_rows) == 8, "RMSNormParams.n_rows is at 8");
@@ -867,14 +901,14 @@ static_assert(offsetof(SoftmaxParams, rows) == 0, "SoftmaxParams.rows is at 0");
 static_assert(offsetof(SoftmaxParams, cols) == 4, "SoftmaxParams.cols is at 4");
 static_assert(offsetof(SoftmaxParams, _pad0) == 8, "SoftmaxParams._pad0 is at 8");
 static_assert(offsetof(SoftmaxParams, _pad1) == 12, "SoftmaxParams._pad1 is at 12");
-static_assert(offsetof(RoPEParams, seq_len) == 0, "RoPEParams.seq_len is at 0");
+static_assert(offsetof(RoPEParams, n_rows) == 0, "RoPEParams.n_rows is at 0");
 static_assert(offsetof(RoPEParams, head_dim) == 4, "RoPEParams.head_dim is at 4");
 static_assert(offsetof(RoPEParams, n_heads) == 8, "RoPEParams.n_heads is at 8");
-static_assert(offsetof(RoPEParams, pos_offset) == 12, "RoPEParams.pos_offset is at 12");
+static_assert(offsetof(RoPEParams, _pad0) == 12, "RoPEParams._pad0 is at 12");
 static_assert(offsetof(RoPEParams, theta) == 16, "RoPEParams.theta is at 16");
 static_assert(offsetof(RoPEParams, row_stride) == 20, "RoPEParams.row_stride is at 20");
 static_assert(offsetof(RoPEParams, freq_scale) == 24, "RoPEParams.freq_scale is at 24");
-static_assert(offsetof(RoPEParams, _pad0) == 28, "RoPEParams._pad0 is at 28");
+static_assert(offsetof(RoPEParams, _pad1) == 28, "RoPEParams._pad1 is at 28");
 static_assert(offsetof(EmbeddingParams, num_tokens) == 0, "EmbeddingParams.num_tokens is at 0");
 static_assert(offsetof(EmbeddingParams, dim) == 4, "EmbeddingParams.dim is at 4");
 static_assert(offsetof(EmbeddingParams, vocab_size) == 8, "EmbeddingParams.vocab_size is at 8");
@@ -991,10 +1025,10 @@ static_assert(offsetof(QKVSplitParams, seq_len) == 0, "QKVSplitParams.seq_len is
 static_assert(offsetof(QKVSplitParams, q_dim) == 4, "QKVSplitParams.q_dim is at 4");
 static_assert(offsetof(QKVSplitParams, kv_dim) == 8, "QKVSplitParams.kv_dim is at 8");
 static_assert(offsetof(QKVSplitParams, _pad0) == 12, "QKVSplitParams._pad0 is at 12");
-static_assert(offsetof(PosEmbedParams, seq_len) == 0, "PosEmbedParams.seq_len is at 0");
+static_assert(offsetof(PosEmbedParams, n_rows) == 0, "PosEmbedParams.n_rows is at 0");
 static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
-static_assert(offsetof(PosEmbedParams, pos) == 8, "PosEmbedParams.pos is at 8");
-static_assert(offsetof(PosEmbedParams, n_positions) == 12, "PosEmbedParams.n_positions is at 12");
+static_assert(offsetof(PosEmbedParams, n_positions) == 8, "PosEmbedParams.n_positions is at 8");
+static_assert(offsetof(PosEmbedParams, by_kind) == 12, "PosEmbedParams.by_kind is at 12");
 static_assert(offsetof(ArgmaxPartialParams, n_rows) == 0, "ArgmaxPartialParams.n_rows is at 0");
 static_assert(offsetof(ArgmaxPartialParams, count) == 4, "ArgmaxPartialParams.count is at 4");
 static_assert(offsetof(ArgmaxPartialParams, part) == 8, "ArgmaxPartialParams.part is at 8");

@@ -6,7 +6,5 @@
 using namespace metal;
 
 constant bool FC_FREQ_TABLE [[function_constant(40)]];
-constant bool FC_POSITION_IDS [[function_constant(41)]];
 
 constant bool HAS_FREQ_TABLE = is_function_constant_defined(FC_FREQ_TABLE) && FC_FREQ_TABLE;
-constant bool HAS_POSITION_IDS = is_function_constant_defined(FC_POSITION_IDS) && FC_POSITION_IDS;

@@ -9,6 +9,8 @@ using namespace metal;
 
 // The flag of a row that takes part. An idle row names nothing that may be looked at.
 constant constexpr uint ROW_ACTIVE = 1;
+// The flag of a row that is of the second text of a pair.
+constant constexpr uint ROW_SECOND = 4;
 
 inline bool is_active(device const Row &row) {
     return (row.flags & ROW_ACTIVE) != 0;

@@ -1,8 +1,8 @@
-// rope_f32, rope_neox_f32: turns the heads of a (seq_len, n_heads, head_dim) matrix in place.
+// rope_f32, rope_neox_f32: turns the heads of a (n_rows, n_heads, head_dim) matrix in place.
 //
 //     (x[a], x[b]) = (x[a] cos - x[b] sin, x[a] sin + x[b] cos),   angle as in include/rope.h
 //
-// Pairs (a, b) are (2d, 2d + 1), or (d, d + head_dim / 2) in the NeoX style.
+// Pairs (a, b) are (2d, 2d + 1), or (d, d + head_dim / 2) in the NeoX style. Each row has a position of its own.
 //
 // Launch:  one thread a pair, 256 a threadgroup; x walks the pairs of a row, y the rows.
 // Memory:  each element is read and written once, by one thread.
@@ -11,6 +11,7 @@
 
 #include "ShaderTypes.h"
 #include "include/rope.h"
+#include "include/row_table.h"
 
 using namespace metal;
 
@@ -18,7 +19,7 @@ template <typename Style>
 kernel void rope(
     device float *x                   [[buffer(0)]],
     constant RoPEParams &params       [[buffer(1)]],
-    device const uint *position_ids   [[buffer(2)]],
+    device const Row *rows            [[buffer(2)]],
     device const float *freqs         [[buffer(3)]],
     uint2 at                          [[thread_position_in_grid]]
 ) {
@@ -27,12 +28,11 @@ kernel void rope(
     const uint row = at.y;
     const uint head = at.x / half_dim;
     const uint pair = at.x % half_dim;
-    if (head >= params.n_heads || row >= params.seq_len) {
+    if (head >= params.n_heads || row >= params.n_rows) {
         return;
     }
-    const uint position = HAS_POSITION_IDS ? position_ids[row] : params.pos_offset + row;
     const Frequencies frequencies = { freqs, params.theta, params.freq_scale, head_dim };
-    const Rotation rotation = frequencies.at(float(position), pair);
+    const Rotation rotation = frequencies.at(float(rows[row].position), pair);
 
     const uint stride = params.row_stride == 0 ? params.n_heads * head_dim : params.row_stride;
     device float *values = x + ulong(row) * stride + head * head_dim;

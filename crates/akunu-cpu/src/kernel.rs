@@ -9,3 +9,4 @@ pub(crate) mod rope;
 pub(crate) mod rotation;
 pub(crate) mod sampling;
 mod stored;
+pub(crate) mod texts;

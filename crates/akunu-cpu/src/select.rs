@@ -5,7 +5,7 @@ use akunu_kernels::KernelId;
 use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
-use crate::kernel::{attention, elementwise, embedding, kv_cache, norm, rope, sampling};
+use crate::kernel::{attention, elementwise, embedding, kv_cache, norm, rope, sampling, texts};
 use crate::{matmul, twin};
 
 /// The kernel to run; the twin where there is no fast one.
@@ -23,20 +23,27 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::EmbeddingLookup(_) => embedding::lookup,
         kernel if attention::is_attention(kernel) => simd::<attention::Attention>(isa),
         KernelId::GatherRows => elementwise::gather_rows,
+        KernelId::GeluErf => simd::<elementwise::GeluErf>(isa),
         KernelId::GeluGate => simd::<elementwise::Gate<true>>(isa),
         KernelId::GrammarBitmask => sampling::grammar_bitmask,
         KernelId::HeadNormRopeNeoxStore => simd::<rope::RopeStore<true, true>>(isa),
         KernelId::HeadRmsNorm => simd::<norm::HeadRmsNorm>(isa),
         KernelId::KvShift => simd::<kv_cache::Shift<false>>(isa),
         KernelId::KvShiftNeox => simd::<kv_cache::Shift<true>>(isa),
+        KernelId::LayerNorm => simd::<norm::LayerNorm>(isa),
         KernelId::LogitSoftcap => simd::<elementwise::Softcap>(isa),
+        KernelId::MeanRows => simd::<texts::MeanRows>(isa),
         KernelId::Penalties => sampling::penalties,
+        KernelId::PosEmbedAdd => simd::<texts::AddLearned>(isa),
         KernelId::ResidualAdd => simd::<elementwise::ResidualAdd>(isa),
         KernelId::ResidualRmsNorm => simd::<norm::ResidualRmsNorm>(isa),
         KernelId::RmsNorm => simd::<norm::RmsNorm>(isa),
         KernelId::RmsNormResidual => simd::<norm::RmsNormResidual>(isa),
+        KernelId::Rope => simd::<texts::Rope<false>>(isa),
+        KernelId::RopeNeox => simd::<texts::Rope<true>>(isa),
         KernelId::RopeNeoxStore => simd::<rope::RopeStore<true, false>>(isa),
         KernelId::RopeStore => simd::<rope::RopeStore<false, false>>(isa),
+        KernelId::RowAttention => simd::<attention::RowAttention>(isa),
         KernelId::SiluGate => simd::<elementwise::Gate<false>>(isa),
         KernelId::TemperatureScale => simd::<elementwise::Scale>(isa),
         KernelId::TokenScores => simd::<sampling::TokenScores>(isa),

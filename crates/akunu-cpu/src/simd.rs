@@ -18,7 +18,7 @@ pub(crate) mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod transpose;
 
-pub(crate) use math::{exp, gelu, silu, tanh};
+pub(crate) use math::{exp, gelu, gelu_erf, silu, tanh};
 
 /// A vector register of `N` floats.
 ///

@@ -51,8 +51,6 @@ pub enum Constant {
     GroupSize,
     /// RoPE: a frequency table is bound.
     FreqTable,
-    /// RoPE: position ids are bound.
-    PositionIds,
     /// Pages: keys and values are stored in 8 bits.
     KvQ8,
     /// Audio: the exact GELU is applied to the result.
@@ -125,13 +123,6 @@ pub const REGISTRY: &[ConstantSpec] = &[
         40,
         ConstantType::Bool,
         "A table of frequency divisors is bound; unset: computed from theta.",
-    ),
-    spec(
-        Constant::PositionIds,
-        "FC_POSITION_IDS",
-        41,
-        ConstantType::Bool,
-        "A position id a row is bound; unset: consecutive positions.",
     ),
     spec(
         Constant::KvQ8,

@@ -8,6 +8,7 @@
 
 mod attention;
 mod choice;
+mod encoder;
 mod normed;
 mod product;
 
@@ -50,6 +51,7 @@ impl Program {
             advances: self.advances(),
             pages: self.pages(),
             moved: self.moved_slots(),
+            reads_texts: self.reads_texts(),
         }
     }
 }
@@ -126,6 +128,46 @@ impl<'a> Lowering<'a> {
                     (dim, eps),
                 );
             }
+            Op::LayerNorm {
+                rows,
+                x,
+                weight,
+                bias,
+                to,
+                dim,
+                eps,
+            } => self.layer_norm(rows, [x, weight, bias, to], (dim, eps)),
+            Op::AddLearned {
+                by,
+                table,
+                n_entries,
+                x,
+                dim,
+            } => self.add_learned(by, [x, table], n_entries, dim),
+            Op::Gelu { rows, x, width } => self.gelu(rows, x, width),
+            Op::Convolve {
+                ref weight,
+                bias,
+                x,
+                windows,
+                to,
+            } => self.convolve(weight, [x, bias, to], windows),
+            Op::Rope {
+                x,
+                n_heads,
+                head_dim,
+                rope,
+            } => self.rope(x, n_heads, head_dim, rope),
+            Op::AttendRows {
+                q,
+                k,
+                v,
+                to,
+                heads,
+                keys,
+                scale,
+            } => self.attend_rows([q, k, v, to], heads, keys, scale),
+            Op::Mean { from, to, dim } => self.mean(from, to, dim),
             Op::Product {
                 rows,
                 ref weight,

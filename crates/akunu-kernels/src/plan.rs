@@ -257,6 +257,8 @@ pub struct Room {
     pub pages: Vec<PageMap>,
     /// The slots of a sequence that it moves, if it does.
     pub moved: Option<SequenceSlots>,
+    /// Whether its rows look at the other rows of their texts.
+    pub reads_texts: bool,
 }
 
 /// A list of dispatches that was checked: no dispatch can read or write out of bounds, whatever checked rows it runs
@@ -325,7 +327,7 @@ impl Plan {
                 _ => Err(RowError::Foreign),
             };
         };
-        let covered = step.covers(&self.room.pages, self.room.moved.as_ref());
+        let covered = step.covers(&self.room);
         if step.memory() != memory || !covered {
             return Err(RowError::Foreign);
         }

@@ -4,6 +4,25 @@
 //! An operation works on every row of a step, or on the rows whose logits are wanted ([`Op::Gather`] brings them
 //! together). It names buffers and shapes, never a kernel. What differs from step to step (which rows there are, where
 //! they stand, where their keys lie) is not in the program: it lies in [`StepMemory`].
+//!
+//! # Decoders and encoders
+//!
+//! The rows of a *decoder* are tokens of sequences that grow: their keys and values are kept in pages ([`Op::RopeStore`])
+//! and seen by the rows after them ([`Op::Attend`]). The rows of an *encoder* are whole texts, one after the other
+//! without a gap, each row of which sees all rows of its own text ([`Op::AttendRows`]): keys and values are rows of
+//! matrices like everything else, and nothing is kept. `Row::position` and `Row::length` say which number of its text
+//! a row is, and of how many.
+//!
+//! | | norm | positions | attention | feed-forward | at the end |
+//! |---|---|---|---|---|---|
+//! | Llama and its like | `Norm`, `AddNorm` | `RopeStore` | `Attend` | `Product`, `Gate` | `Gather`, logits |
+//! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Gelu` | `Mean` or `Gather` |
+//! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
+//! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product` of keys and values |
+//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits |
+//!
+//! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
+//! infinite: a turn by no angle leaves every number as it is.
 
 use akunu_types::{DType, KvFormat};
 
@@ -90,6 +109,41 @@ pub enum Activation {
     Silu,
     /// GELU by its tanh form.
     Gelu,
+}
+
+/// What chooses the entry of a learned table that a row takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LearnedBy {
+    /// Its position; one beyond the table takes the last entry.
+    Position,
+    /// Whether it is of the second text of a pair: entry 0 or 1.
+    Kind,
+}
+
+/// The keys that rows look at in [`Op::AttendRows`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowKeys {
+    /// All rows of the row's own text: keys and values are (rows, n_kv_heads, head_dim).
+    OwnText,
+    /// All positions of an encoder: keys and values are (n_sequences, n_keys, n_kv_heads, head_dim), and a row sees those
+    /// of its sequence.
+    Across {
+        /// Positions of a sequence.
+        n_keys: u32,
+    },
+}
+
+/// Windows of a signal that a convolution looks at: numbers that overlap where `stride` is less than a window.
+///
+/// With time-major input (time, channels), a window of `k` steps is `k * channels` numbers that lie side by side, and
+/// the next one begins `step * channels` further on. So a convolution is a product, with weights
+/// (outputs, k, channels). What lies beyond both ends of the signal is zeros that the host has put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// How many.
+    pub count: u32,
+    /// Numbers between the beginnings of two of them.
+    pub stride: u32,
 }
 
 /// Which rows an operation works on.
@@ -196,6 +250,36 @@ pub enum Op {
         /// Added under the root.
         eps: f32,
     },
+    /// `to = weight * (x - mean(x)) / deviation(x) + bias`.
+    LayerNorm {
+        /// Which rows.
+        rows: Rows,
+        /// (rows, dim).
+        x: Slice,
+        /// (dim).
+        weight: Slice,
+        /// (dim).
+        bias: Slice,
+        /// (rows, dim).
+        to: Slice,
+        /// Elements of a row.
+        dim: u32,
+        /// Added under the root.
+        eps: f32,
+    },
+    /// `x += table[entry]`: learned positions, or token types.
+    AddLearned {
+        /// What chooses the entry.
+        by: LearnedBy,
+        /// (n_entries, dim), in f32.
+        table: Slice,
+        /// Entries of the table.
+        n_entries: u32,
+        /// (rows, dim).
+        x: Slice,
+        /// Elements of a row.
+        dim: u32,
+    },
     /// `to = x · weightᵀ + bias`, or `to += …`.
     Product {
         /// Which rows.
@@ -225,6 +309,39 @@ pub enum Op {
         to: Slice,
         /// Elements of a row.
         width: u32,
+    },
+    /// `x = gelu(x)`, exactly (by the error function).
+    Gelu {
+        /// Which rows.
+        rows: Rows,
+        /// (rows, width).
+        x: Slice,
+        /// Elements of a row.
+        width: u32,
+    },
+    /// `to[i] = weight · window i of x + bias`: see [`Windows`].
+    Convolve {
+        /// The weight, (outputs, numbers of a window).
+        weight: Matrix,
+        /// (outputs).
+        bias: Slice,
+        /// The signal.
+        x: Slice,
+        /// Its windows.
+        windows: Windows,
+        /// (windows, outputs).
+        to: Slice,
+    },
+    /// Turns every head of x to its row's position, in place.
+    Rope {
+        /// (rows, n_heads, head_dim).
+        x: Slice,
+        /// Heads of a row.
+        n_heads: u32,
+        /// Elements of a head.
+        head_dim: u32,
+        /// Rotary positions.
+        rope: Rope,
     },
     /// Normalises (where the model does so) and turns q and k, and stores k and v in the row's slot.
     RopeStore {
@@ -257,6 +374,32 @@ pub enum Op {
         scale: f32,
         /// Cap of the scores.
         softcap: Option<f32>,
+    },
+    /// Attention of each row over rows of two matrices.
+    AttendRows {
+        /// Queries, (rows, n_heads, head_dim).
+        q: Slice,
+        /// Keys, as [`RowKeys`] says.
+        k: Slice,
+        /// Values, likewise.
+        v: Slice,
+        /// (rows, n_heads, head_dim).
+        to: Slice,
+        /// The heads.
+        heads: Heads,
+        /// Which keys a row sees.
+        keys: RowKeys,
+        /// Factor of the scores.
+        scale: f32,
+    },
+    /// `to[i] = mean of the rows of the text that row outputs[i] is of`.
+    Mean {
+        /// (rows, dim).
+        from: Slice,
+        /// (outputs, dim).
+        to: Slice,
+        /// Elements of a row.
+        dim: u32,
     },
     /// `to[i] = from[outputs[i]]`.
     Gather {
@@ -390,6 +533,15 @@ impl Program {
                 slots: keep..keep.saturating_add(shift).saturating_add(len),
             }),
             _ => None,
+        })
+    }
+
+    /// Whether its rows look at the other rows of their texts.
+    pub fn reads_texts(&self) -> bool {
+        self.ops.iter().any(|op| match op {
+            Op::AttendRows { keys, .. } => *keys == RowKeys::OwnText,
+            Op::Mean { .. } => true,
+            _ => false,
         })
     }
 

@@ -18,7 +18,7 @@ mod rope;
 mod rows;
 mod sampling;
 
-pub use attention::{AttentionParams, LogitSoftcapParams, SoftmaxParams};
+pub use attention::{AttentionParams, LogitSoftcapParams, RowAttentionParams, SoftmaxParams};
 pub use conv::Conv1DParams;
 pub use elementwise::{ElementwiseParams, HeadRearrangeParams, MatrixParams, QKVSplitParams};
 pub use embedding::{EmbeddingParams, PosEmbedParams};
@@ -39,6 +39,7 @@ pub const ALL: &[StructLayout] = &[
     GEMMParams::LAYOUT,
     ElementwiseParams::LAYOUT,
     AttentionParams::LAYOUT,
+    RowAttentionParams::LAYOUT,
     RMSNormParams::LAYOUT,
     LayerNormParams::LAYOUT,
     SoftmaxParams::LAYOUT,

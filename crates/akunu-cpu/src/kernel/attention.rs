@@ -11,6 +11,7 @@ mod few;
 mod groups;
 mod many;
 mod product;
+mod rows;
 
 use std::ops::Range;
 
@@ -30,6 +31,8 @@ use crate::place::Place;
 use crate::simd::{Lanes, tanh};
 
 use groups::Groups;
+
+pub(crate) use rows::RowAttention;
 
 /// The kernel.
 pub(crate) struct Attention;

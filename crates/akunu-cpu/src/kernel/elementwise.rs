@@ -8,7 +8,7 @@ use super::norm::add;
 use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Lanes, gelu, silu, tanh};
+use crate::simd::{Lanes, gelu, gelu_erf, silu, tanh};
 
 /// Elements that are not worth sharing: a kilobyte or four.
 const SHARE: usize = 1024;
@@ -48,6 +48,29 @@ pub(crate) unsafe fn gated<L: Lanes, const GELU: bool>(gate: &[f32], up: &[f32],
         let up = L::load_part(up.as_ptr().add(whole), rest);
         let act = if GELU { gelu(gate) } else { silu(gate) };
         act.mul(up).store_part(y.as_mut_ptr().add(whole), rest);
+    }
+}
+
+/// `x = gelu(x)`, the exact form.
+pub(crate) struct GeluErf;
+
+impl Body for GeluErf {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let n = call.params::<ElementwiseParams>().count as usize;
+        let [x] = call.bindings();
+        let range = part.range_in_blocks(n, SHARE);
+        // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
+        unsafe {
+            let x = x.write::<f32>(range.start, range.len());
+            let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
+            for at in (0..whole).step_by(L::N) {
+                let x = x.as_mut_ptr().add(at);
+                gelu_erf(L::load(x)).store(x);
+            }
+            let x = x.as_mut_ptr().add(whole);
+            gelu_erf(L::load_part(x, rest)).store_part(x, rest);
+        }
     }
 }
 

@@ -1,9 +1,10 @@
-//! RMS norms: `y = x / sqrt(mean(x²) + eps) * weight`, and the residual connection before or after.
+//! RMS norms: `y = x / sqrt(mean(x²) + eps) * weight`, and the residual connection before or after; and layer norms,
+//! `y = (x - mean(x)) / sqrt(mean((x - mean(x))²) + eps) * weight + bias`.
 //!
 //! Parts share the rows. A single row is too short to be worth sharing.
 
 use akunu_kernels::plan::Slice;
-use akunu_types::params::{HeadNormParams, RMSNormParams};
+use akunu_types::params::{HeadNormParams, LayerNormParams, RMSNormParams};
 
 use crate::body::Body;
 use crate::call::Call;
@@ -121,6 +122,60 @@ impl Body for ResidualRmsNorm {
                 normalise::<L>(y, weight, p.eps);
             }
         }
+    }
+}
+
+/// `y = layer_norm(x)`.
+pub(crate) struct LayerNorm;
+
+impl Body for LayerNorm {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: LayerNormParams = call.params();
+        let [x, weight, bias, y] = call.bindings();
+        let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
+        let x = x.read::<f32>(n_rows * dim);
+        let (weight, bias) = (weight.read::<f32>(dim), bias.read::<f32>(dim));
+        for row in part.range(n_rows) {
+            let x = &x[row * dim..][..dim];
+            // SAFETY: each row of y belongs to one part; the CPU has the instructions.
+            unsafe { layer_norm::<L>(x, [weight, bias], p.eps, y.write::<f32>(row * dim, dim)) };
+        }
+    }
+}
+
+/// `y = layer_norm(x)`, with weight and bias.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32, y: &mut [f32]) {
+    let n = y.len();
+    assert!(x.len() == n && weight.len() == n && bias.len() == n);
+    let (whole, rest) = (n / L::N * L::N, n % L::N);
+    // SAFETY: all accesses are below `n`; the CPU has the instructions.
+    unsafe {
+        let mut sum = L::splat(0.0);
+        for at in (0..whole).step_by(L::N) {
+            sum = sum.add(L::load(x.as_ptr().add(at)));
+        }
+        let last = L::load_part(x.as_ptr().add(whole), rest);
+        let mean = sum.add(last).sum() / n as f32;
+        let (mean_lanes, mut squares) = (L::splat(mean), L::splat(0.0));
+        for at in (0..whole).step_by(L::N) {
+            let deviation = L::load(x.as_ptr().add(at)).sub(mean_lanes);
+            squares = deviation.fma(deviation, squares);
+        }
+        let of_rest = x[whole..].iter().map(|x| (x - mean) * (x - mean));
+        let variance = (squares.sum() + of_rest.sum::<f32>()) / n as f32;
+        let inverse = L::splat(1.0 / (variance + eps).sqrt());
+        let normal = |x: L, weight: L, bias: L| x.sub(mean_lanes).mul(inverse).fma(weight, bias);
+        for at in (0..whole).step_by(L::N) {
+            let load = |from: &[f32]| L::load(from.as_ptr().add(at));
+            normal(load(x), load(weight), load(bias)).store(y.as_mut_ptr().add(at));
+        }
+        let load = |from: &[f32]| L::load_part(from.as_ptr().add(whole), rest);
+        normal(last, load(weight), load(bias)).store_part(y.as_mut_ptr().add(whole), rest);
     }
 }
 

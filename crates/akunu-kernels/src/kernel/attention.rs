@@ -1,4 +1,5 @@
-//! Attention: five kernels of one formula, the softmax alone, and the soft cap of logits.
+//! Attention: five kernels of one formula over pages, one over the rows of matrices ([`row_attention`]), the softmax
+//! alone, and the soft cap of logits.
 //!
 //! `O[r][h] = Σ_s softmax_s(score(Q[r][h] · K[h / group][s])) V[h / group][s]` over the slots s that row r
 //! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A row that sees no slot
@@ -17,6 +18,7 @@ pub mod flash_attention_prefill_v2;
 pub mod formula;
 pub mod logit_softcap;
 pub mod mask;
+pub mod row_attention;
 pub mod selection;
 pub mod softmax;
 

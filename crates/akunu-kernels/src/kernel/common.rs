@@ -1,9 +1,10 @@
-//! Small kernels that add or move elements: biases, residuals, copies, transposes, splits.
+//! Small kernels that add or move elements: biases, residuals, copies, means, transposes, splits.
 
 pub mod bias_add;
 pub mod copy;
 pub mod gather_rows;
 pub mod head_rearrange;
+pub mod mean_rows;
 pub mod qkv_split;
 pub mod residual_add;
 pub mod transpose;

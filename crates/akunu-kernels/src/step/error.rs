@@ -60,6 +60,12 @@ pub enum RowError {
         /// Its sequence.
         sequence: u32,
     },
+    /// Rows of a text that do not follow each other from its first token to its last.
+    #[error("row {row} is not the one of its text that must stand there")]
+    Text {
+        /// The row.
+        row: u32,
+    },
     /// More rows, outputs or rounds than there is room for.
     #[error("{found} {what} are more than the {room} that there is room for")]
     Room {

@@ -6,7 +6,7 @@ use akunu_types::params::Row;
 
 use super::{Counts, PageMap, RowError, StepMemory};
 use crate::device::{Device, DeviceError};
-use crate::plan::Slice;
+use crate::plan::{Room, Slice};
 
 /// Stands where a sequence has no page.
 const NO_PAGE: u32 = u32::MAX;
@@ -43,6 +43,8 @@ pub struct Checked<'a> {
     steps: u32,
     /// Whether the pages of the rows were looked at.
     has_pages: bool,
+    /// Whether the texts of the rows were looked at.
+    has_texts: bool,
     /// The slots of a sequence that were looked at instead, for a program that moves them.
     slots: Option<SequenceSlots>,
 }
@@ -198,6 +200,7 @@ impl RowTable {
             table: self,
             steps,
             has_pages: true,
+            has_texts: false,
             slots: None,
         })
     }
@@ -209,6 +212,37 @@ impl RowTable {
             table: self,
             steps: 1,
             has_pages: false,
+            has_texts: false,
+            slots: None,
+        })
+    }
+
+    /// Proves that the rows are whole texts, one after the other: for a program whose rows look at all others of their
+    /// text, and at no pages.
+    pub fn check_texts(&mut self) -> Result<Checked<'_>, RowError> {
+        self.check_counts(1)?;
+        let mut rest = &self.rows[..];
+        while let Some(&first) = rest.first() {
+            let at = (self.rows.len() - rest.len()) as u32;
+            let length = first.length as usize;
+            let Some((text, after)) = rest.split_at_checked(length).filter(|_| length > 0) else {
+                return Err(RowError::Text { row: at });
+            };
+            let is_number = |(row, position): (&Row, u32)| {
+                let whole = (row.sequence, row.length) == (first.sequence, first.length);
+                row.is_active() && whole && row.position == position
+            };
+            if let Some(wrong) = text.iter().zip(0..).position(|row| !is_number(row)) {
+                let row = at + wrong as u32;
+                return Err(RowError::Text { row });
+            }
+            rest = after;
+        }
+        Ok(Checked {
+            table: self,
+            steps: 1,
+            has_pages: false,
+            has_texts: true,
             slots: None,
         })
     }
@@ -258,6 +292,7 @@ impl RowTable {
             table: self,
             steps: 1,
             has_pages: false,
+            has_texts: false,
             slots: Some(SequenceSlots { sequence, slots }),
         })
     }
@@ -412,10 +447,11 @@ impl Checked<'_> {
         self.table.counts()
     }
 
-    /// Whether it was checked for a program that looks at these pages and moves these slots.
-    pub(crate) fn covers(&self, pages: &[PageMap], moved: Option<&SequenceSlots>) -> bool {
+    /// Whether it was checked for a plan that looks at these pages or texts and moves these slots.
+    pub(crate) fn covers(&self, room: &Room) -> bool {
+        let pages = &room.pages;
         let knows = |map: &PageMap| self.table.tables.iter().any(|tables| tables.map == *map);
-        let is_checked = match (moved, &self.slots) {
+        let is_checked = match (&room.moved, &self.slots) {
             (None, _) => pages.is_empty() || self.has_pages,
             (Some(moved), Some(checked)) => {
                 moved.sequence == checked.sequence
@@ -424,7 +460,8 @@ impl Checked<'_> {
             }
             (Some(_), None) => false,
         };
-        is_checked && pages.iter().all(knows)
+        let texts_checked = self.has_texts || !room.reads_texts;
+        is_checked && texts_checked && pages.iter().all(knows)
     }
 
     /// How often the program runs.

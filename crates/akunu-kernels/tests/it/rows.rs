@@ -418,6 +418,62 @@ fn moved_slots_must_be_there_and_their_sequences_own() {
 }
 
 /// A plan that does nothing, with room for two singles and a run of three.
+/// What is said of these rows as texts.
+fn texts(rows: &[Row]) -> Result<(), RowError> {
+    let mut table = table(&[]);
+    rows.iter().for_each(|&row| table.push_silent(row, 7));
+    table.check_texts().map(drop)
+}
+
+/// The attention of an encoder reads `length` rows from `position` rows before a row on: each of these would read rows
+/// that are not there, or those of somebody else.
+#[test]
+fn rows_that_are_no_whole_texts_are_refused() {
+    let text = |sequence, length| (0..length).map(move |at| Row::of_text(sequence, at, length));
+    let good: Vec<Row> = text(0, 3).chain(text(2, 1)).chain(text(1, 2)).collect();
+    assert_eq!(texts(&good), Ok(()));
+    assert_eq!(texts(&[]), Ok(()));
+    let wrong = |at: usize, change: fn(&mut Row)| {
+        let mut rows = good.clone();
+        change(&mut rows[at]);
+        texts(&rows)
+    };
+    let refused = |row| Err(RowError::Text { row });
+    assert_eq!(wrong(0, |row| row.position = 1), refused(0));
+    assert_eq!(wrong(3, |row| row.length = 4), refused(3));
+    assert_eq!(wrong(3, |row| row.length = 0), refused(3));
+    assert_eq!(wrong(1, |row| row.flags = 0), refused(1));
+    assert_eq!(wrong(2, |row| row.length = 2), refused(2));
+    assert_eq!(wrong(5, |row| row.position = 0), refused(5));
+    assert_eq!(texts(&good[..2]), refused(0));
+}
+
+/// A plan whose rows look at their texts takes no step in which nobody has looked at those.
+#[test]
+fn a_plan_that_reads_texts_admits_only_a_check_of_them() {
+    let mut device = TwinDevice::new();
+    let step = memory(&mut device);
+    let room = Room {
+        step: Some(step),
+        counts: Counts {
+            singles: 2,
+            run: 0,
+            outputs: 1,
+        },
+        reads_texts: true,
+        ..Room::default()
+    };
+    let plan = Plan::make(Vec::new(), room, &mut HostPipelines::default()).expect("is sound");
+    let mut table = RowTable::new(step, &[]);
+    table.push_silent(Row::of_text(0, 0, 2), 7);
+    table.push_silent(Row::of_text(0, 1, 2), 7);
+    let outputs = table.check_outputs().expect("nothing is wrong");
+    assert_eq!(plan.admit(Some(&outputs)), Err(RowError::Foreign));
+    let counts = table.counts();
+    let checked = table.check_texts().expect("a whole text");
+    assert_eq!(plan.admit(Some(&checked)), Ok((counts, 1)));
+}
+
 fn plan(step: Option<StepMemory>, pages: &[PageMap], advances: bool) -> Plan {
     plan_that_moves(step, pages, advances, None)
 }
@@ -438,6 +494,7 @@ fn plan_that_moves(
         advances,
         pages: pages.to_vec(),
         moved,
+        reads_texts: false,
     };
     Plan::make(Vec::new(), room, &mut HostPipelines::default()).expect("nothing is wrong with it")
 }

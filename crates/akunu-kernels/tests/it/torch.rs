@@ -140,10 +140,9 @@ struct Rope {
 fn rope_is_rotate_half_or_a_complex_product() {
     for f in fixtures::<Rope>("rope") {
         let params = RoPEParams {
-            seq_len: f.n_rows,
+            n_rows: f.n_rows,
             head_dim: f.head_dim,
             n_heads: f.n_heads,
-            pos_offset: f.position,
             theta: f.theta,
             freq_scale: f.scale,
             ..Default::default()
@@ -152,9 +151,11 @@ fn rope_is_rotate_half_or_a_complex_product() {
             "split" => KernelId::RopeNeox,
             _ => KernelId::Rope,
         };
+        let positions = f.position..f.position + f.n_rows;
+        let rows: Vec<Row> = positions.map(|position| Row::at(0, position)).collect();
         let case = Case::new(&f.name, &params, 0.0)
             .bind(&f.x)
-            .bind(&[0u32])
+            .bind(&rows)
             .bind(&[0f32]);
         // The angle of position p is exact to p * 2^-23 radians, twice.
         let tolerance = TOLERANCE + f.position as f32 * f.scale * 2.4e-7;

@@ -35,6 +35,31 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// Attention of some rows over the rows of two matrices: those of their own text, or those of an encoder.
+    ///
+    /// Q and the output are (n_rows, n_heads, head_dim). Query head h reads KV head `h / (n_heads / n_kv_heads)`.
+    pub struct RowAttentionParams = "RowAttentionParams", size = 32 {
+        /// Number of rows that ask.
+        0 => n_rows: u32,
+        /// Number of query heads, a multiple of `n_kv_heads`.
+        4 => n_heads: u32,
+        /// Number of key and value heads.
+        8 => n_kv_heads: u32,
+        /// Elements of a head.
+        12 => head_dim: u32,
+        /// 0: K and V have a row for each row that asks, and a row sees those of its own text. Otherwise K and V are
+        /// (n_sequences, n_keys, …), and a row sees all `n_keys` of its sequence.
+        16 => n_keys: u32,
+        /// Sequences that K and V have keys of, where `n_keys` is not 0.
+        20 => n_sequences: u32,
+        /// Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
+        24 => scale: f32,
+        /// Unused, zero.
+        28 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// Softmax of each row of a matrix, in place.
     pub struct SoftmaxParams = "SoftmaxParams", size = 16 {
         /// Number of rows, each with a softmax of its own.

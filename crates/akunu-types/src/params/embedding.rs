@@ -17,15 +17,16 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Adds the learned embedding of positions `pos ..` to `seq_len` rows.
+    /// Adds a row of a learned table to each row: the one of its position, or the one of its kind.
     pub struct PosEmbedParams = "PosEmbedParams", size = 16 {
         /// Number of rows (tokens).
-        0 => seq_len: u32,
+        0 => n_rows: u32,
         /// Elements of a row.
         4 => dim: u32,
-        /// Position of the first row. Patched per token.
-        8 => pos: u32,
         /// Rows of the table; a position beyond it reads the last row.
-        12 => n_positions: u32,
+        8 => n_positions: u32,
+        /// 0: a row's position chooses. 1: whether it is of the second text of a pair
+        /// ([`Row::SECOND`](super::Row::SECOND)).
+        12 => by_kind: u32,
     }
 }

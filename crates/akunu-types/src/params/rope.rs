@@ -6,16 +6,16 @@
 use crate::layout::shared_struct;
 
 shared_struct! {
-    /// RoPE alone, in place over (seq_len, n_heads, head_dim).
+    /// RoPE alone, in place over (n_rows, n_heads, head_dim): each row turns by its own position.
     pub struct RoPEParams = "RoPEParams", size = 32 {
         /// Number of rows (tokens).
-        0 => seq_len: u32,
+        0 => n_rows: u32,
         /// Elements of a head; half as many pairs are rotated.
         4 => head_dim: u32,
         /// Number of heads of a row.
         8 => n_heads: u32,
-        /// Position of the first row. Patched per token.
-        12 => pos_offset: u32,
+        /// Unused, zero.
+        12 => _pad0: u32,
         /// Base of the frequencies.
         16 => theta: f32,
         /// Elements between rows; 0 means `n_heads * head_dim`.
@@ -23,7 +23,7 @@ shared_struct! {
         /// Linear scaling of positions, `1 / factor`; 1 for none. Padding in the reference.
         24 => freq_scale: f32,
         /// Unused, zero.
-        28 => _pad0: u32,
+        28 => _pad1: u32,
     }
 }
 

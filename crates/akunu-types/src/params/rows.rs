@@ -17,7 +17,8 @@ shared_struct! {
         /// Tokens that were chosen for it since it was written; where its next one is recorded.
         16 => step: u32,
         /// [`Row::ACTIVE`], or 0: an idle row stores nothing, attends to nothing and chooses nothing. With
-        /// [`Row::ALONE`] an active row is computed as if no other of its sequence were there.
+        /// [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
+        /// of the second text of a pair.
         20 => flags: u32,
         /// The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
         24 => tree_first: u32,
@@ -31,6 +32,8 @@ impl Row {
     pub const ACTIVE: u32 = 1;
     /// The flag of a row whose attention is rounded as that of a single row, also beside others of its sequence.
     pub const ALONE: u32 = 2;
+    /// The flag of a row that is of the second text of a pair, for models that tell the two apart.
+    pub const SECOND: u32 = 4;
     /// No slot is subject to a tree mask.
     pub const NO_TREE: u32 = u32::MAX;
 
@@ -46,6 +49,27 @@ impl Row {
             tree_first: Row::NO_TREE,
             tree_mask: 0,
         }
+    }
+
+    /// The row of token `position` of a text of `length` tokens, all of which it sees.
+    pub const fn of_text(sequence: u32, position: u32, length: u32) -> Row {
+        Row {
+            length,
+            ..Row::at(sequence, position)
+        }
+    }
+
+    /// The same row, of the second text of a pair.
+    pub const fn second(self) -> Row {
+        Row {
+            flags: self.flags | Row::SECOND,
+            ..self
+        }
+    }
+
+    /// Whether it is of the second text of a pair.
+    pub const fn is_second(&self) -> bool {
+        self.flags & Row::SECOND != 0
     }
 
     /// The same row, computed as if it were the only one of its sequence.

@@ -336,7 +336,12 @@ impl Job<'_> {
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(s: &mut [f32], of_rows: [&mut [f32]; 3], n: usize, rows: usize) {
+pub(super) unsafe fn weigh<L: Lanes>(
+    s: &mut [f32],
+    of_rows: [&mut [f32]; 3],
+    n: usize,
+    rows: usize,
+) {
     assert!(s.len() >= n * rows && rows.is_multiple_of(L::N));
     assert!(of_rows.iter().all(|of_rows| of_rows.len() == rows));
     let [peaks, sums, factors] = of_rows.map(<[f32]>::as_mut_ptr);
@@ -395,7 +400,7 @@ unsafe fn shrink_columns<L: Lanes>(o: &mut [f32], factors: &[f32]) {
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn shrink<L: Lanes>(o: &mut [f32], factors: &[f32], columns: usize) {
+pub(super) unsafe fn shrink<L: Lanes>(o: &mut [f32], factors: &[f32], columns: usize) {
     for (o, &factor) in o.chunks_exact_mut(columns).zip(factors) {
         if factor == 1.0 {
             continue;

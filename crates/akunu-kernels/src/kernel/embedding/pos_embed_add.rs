@@ -1,9 +1,10 @@
-//! `pos_embed_add_f32`: `x[t][i] += table[pos + t][i]`, in place.
+//! `pos_embed_add_f32`: `x[r][i] += table[p][i]`, in place.
 //!
-//! Learned positions (Whisper, BERT). A position beyond the table takes its last row.
+//! Learned positions (Whisper, BERT): p is the row's position; one beyond the table takes its last row. Or, by kind, p is
+//! 1 for rows of the second text of a pair and 0 for all others: BERT's token types.
 
 use akunu_types::SharedStruct;
-use akunu_types::params::PosEmbedParams;
+use akunu_types::params::{PosEmbedParams, Row};
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -21,6 +22,7 @@ pub const ROW: KernelRow = KernelRow {
     bindings: &[
         read_write(0, "x", Element::F32),
         read(1, "table", Element::F32),
+        read(3, "rows", Element::Row),
     ],
     params_index: 2,
     params: PosEmbedParams::LAYOUT,
@@ -32,65 +34,90 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases(),
 };
 
-/// One thread for four elements of each token; an empty table gives an empty grid, which the plan
+/// One thread for four elements of each row; an empty table gives an empty grid, which the plan
 /// check refuses.
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     let p: PosEmbedParams = args.params();
     let Launch { grid, threads, .. } = Launch::elementwise4(p.dim);
-    let n_tokens = if p.n_positions == 0 { 0 } else { p.seq_len };
-    Launch::new([grid[0], n_tokens, 1], threads)
+    let n_rows = if p.n_positions == 0 { 0 } else { p.n_rows };
+    Launch::new([grid[0], n_rows, 1], threads)
 }
 
 fn required(args: &Args) -> Vec<usize> {
     let p: PosEmbedParams = args.params();
     vec![
-        bytes::<f32>(&[p.seq_len, p.dim]),
+        bytes::<f32>(&[p.n_rows, p.dim]),
         bytes::<f32>(&[p.n_positions, p.dim]),
+        bytes::<Row>(&[p.n_rows]),
     ]
 }
 
-/// Of the table one row a token is read; beyond its end that is the last row again.
+/// Of the table at most one row for each row is read.
 fn work(args: &Args, once: Work) -> Work {
     let p: PosEmbedParams = args.params();
-    let rows = p.seq_len.min(p.n_positions);
+    let rows = p.n_rows.min(p.n_positions);
     once.with(1, Traffic::read(bytes::<f32>(&[rows, p.dim])))
+}
+
+/// The row of the table that a row takes.
+pub fn place(p: &PosEmbedParams, row: &Row) -> usize {
+    let wanted = match p.by_kind {
+        0 => row.position,
+        _ => u32::from(row.is_second()),
+    };
+    wanted.min(p.n_positions - 1) as usize
 }
 
 fn twin(t: &mut Twin) {
     let p: PosEmbedParams = t.params();
-    let (dim, last) = (p.dim as usize, p.n_positions as usize - 1);
-    let table = t.read::<f32>(1);
-    for (token, row) in t.write::<f32>(0).chunks_exact_mut(dim).enumerate() {
-        let position = (p.pos as usize + token).min(last);
-        for (x, e) in row.iter_mut().zip(&table[position * dim..]) {
+    let dim = p.dim as usize;
+    let (table, rows) = (t.read::<f32>(1), t.read::<Row>(3));
+    for (x, row) in t.write::<f32>(0).chunks_exact_mut(dim).zip(rows) {
+        for (x, e) in x.iter_mut().zip(&table[place(&p, row) * dim..]) {
             *x += e;
         }
     }
 }
 
 fn cases() -> Vec<Case> {
-    // [tokens, dim, position, positions]
-    let shapes = [
-        [1, 1, 0, 1],
-        [5, 384, 0, 8],
-        [1, 384, 7, 8],
-        [4, 1030, 2, 4],
-        [3, 6, u32::MAX, 2],
+    // [dim, positions, by kind], and the rows' positions: an odd one is of a second text
+    let cases: [([u32; 3], &[u32]); 6] = [
+        ([1, 1, 0], &[0]),
+        ([384, 8, 0], &[0, 1, 2, 0, 1]),
+        ([384, 8, 0], &[7]),
+        ([1030, 4, 0], &[2, 3, 4, 5]),
+        ([6, 2, 0], &[u32::MAX, 0, u32::MAX]),
+        ([68, 2, 1], &[0, 1, 2, 3, 4]),
     ];
-    shapes.into_iter().map(case).collect()
+    cases
+        .into_iter()
+        .map(|(shape, rows)| case(shape, rows))
+        .collect()
 }
 
 /// One addition each: exact.
-fn case([seq_len, dim, pos, n_positions]: [u32; 4]) -> Case {
+fn case([dim, n_positions, by_kind]: [u32; 3], positions: &[u32]) -> Case {
     let mut rng = Rng::new(u64::from(dim));
+    let n_rows = positions.len() as u32;
     let params = PosEmbedParams {
-        seq_len,
+        n_rows,
         dim,
-        pos,
         n_positions,
+        by_kind,
     };
-    let label = format!("tokens {seq_len}, dim {dim}, position {pos} of {n_positions}");
+    let rows: Vec<Row> = positions
+        .iter()
+        .map(|&position| {
+            let row = Row {
+                position,
+                ..Row::at(0, 0)
+            };
+            if position % 2 == 1 { row.second() } else { row }
+        })
+        .collect();
+    let label = format!("positions {positions:?} of {n_positions}, dim {dim}, by kind {by_kind}");
     Case::new(label, &params, 0.0)
-        .bind(&rng.floats((seq_len * dim) as usize, 1.0))
+        .bind(&rng.floats((n_rows * dim) as usize, 1.0))
         .bind(&rng.floats((n_positions * dim) as usize, 1.0))
+        .bind(&rows)
 }

@@ -1,15 +1,13 @@
-//! `rope_f32`, `rope_neox_f32`: turns every head of (seq_len, n_heads, head_dim) in place.
-//!
-//! Row r has position `pos_offset + r`, or `position_ids[r]` where ids are bound.
+//! `rope_f32`, `rope_neox_f32`: turns every head of (n_rows, n_heads, head_dim) in place, each row by its own position.
 
 use akunu_types::SharedStruct;
-use akunu_types::params::RoPEParams;
+use akunu_types::params::{RoPEParams, Row};
 
 use super::{Frequencies, Style, case_table, pair_launch, table_bytes, tolerance};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::cost::once;
-use crate::extent::strided;
+use crate::extent::{bytes, strided};
 use crate::table::{Args, Element, Family, KernelRow, read, read_write};
 use crate::twin::Twin;
 
@@ -21,15 +19,15 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     source: "rope",
     bindings: &[
         read_write(0, "x", Element::F32),
-        read(2, "position_ids", Element::U32),
+        read(2, "rows", Element::Row),
         read(3, "freqs", Element::F32),
     ],
     params_index: 1,
     params: RoPEParams::LAYOUT,
-    constants: &[Constant::FreqTable, Constant::PositionIds],
+    constants: &[Constant::FreqTable],
     launch: |args, _| {
         let p: RoPEParams = args.params();
-        pair_launch(p.n_heads, p.head_dim, p.seq_len)
+        pair_launch(p.n_heads, p.head_dim, p.n_rows)
     },
     required,
     work: once,
@@ -57,17 +55,16 @@ fn stride(p: &RoPEParams) -> u32 {
 
 fn required(args: &Args) -> Vec<usize> {
     let p: RoPEParams = args.params();
-    let ids = args.constants.bool(Constant::PositionIds);
     vec![
-        strided::<f32>(p.seq_len, stride(&p), row_elements(&p)),
-        if ids { p.seq_len as usize * 4 } else { 0 },
+        strided::<f32>(p.n_rows, stride(&p), row_elements(&p)),
+        bytes::<Row>(&[p.n_rows]),
         table_bytes(args, p.head_dim),
     ]
 }
 
 fn twin(t: &mut Twin, style: Style) {
     let p: RoPEParams = t.params();
-    let (ids, freqs) = (t.read::<u32>(2), t.read::<f32>(3));
+    let (rows, freqs) = (t.read::<Row>(2), t.read::<f32>(3));
     let frequencies = Frequencies {
         table: t.constants().bool(Constant::FreqTable).then_some(freqs),
         theta: p.theta,
@@ -75,48 +72,46 @@ fn twin(t: &mut Twin, style: Style) {
         head_dim: p.head_dim as usize,
     };
     let x = t.write::<f32>(0);
-    for row in 0..p.seq_len as usize {
-        let position = ids.get(row).copied().unwrap_or(p.pos_offset + row as u32);
-        let start = row * stride(&p) as usize;
+    for (at, row) in rows.iter().enumerate() {
+        let start = at * stride(&p) as usize;
         let heads = x[start..][..row_elements(&p) as usize].chunks_exact_mut(p.head_dim as usize);
         for head in heads {
-            let turned = frequencies.turn(head, position as f32, style);
+            let turned = frequencies.turn(head, row.position as f32, style);
             head.copy_from_slice(&turned);
         }
     }
 }
 
-/// Shape, position and what is bound.
+/// Shape, first position and what is bound.
 struct Setting {
     head_dim: u32,
     n_heads: u32,
-    seq_len: u32,
+    n_rows: u32,
     pos: u32,
     gap: u32,
     has_table: bool,
-    has_ids: bool,
 }
 
 #[rustfmt::skip]
 fn cases() -> Vec<Case> {
     let settings = [
-        Setting { head_dim: 64, n_heads: 9, seq_len: 1, pos: 0, gap: 0, has_table: false, has_ids: false },
-        Setting { head_dim: 80, n_heads: 3, seq_len: 3, pos: 1000, gap: 16, has_table: false, has_ids: false },
-        Setting { head_dim: 96, n_heads: 1, seq_len: 5, pos: 31, gap: 0, has_table: true, has_ids: true },
-        Setting { head_dim: 128, n_heads: 4, seq_len: 2, pos: 131_070, gap: 0, has_table: true, has_ids: false },
-        Setting { head_dim: 256, n_heads: 2, seq_len: 1, pos: 32_767, gap: 4, has_table: true, has_ids: false },
-        Setting { head_dim: 2, n_heads: 5, seq_len: 7, pos: 3, gap: 1, has_table: false, has_ids: true },
+        Setting { head_dim: 64, n_heads: 9, n_rows: 1, pos: 0, gap: 0, has_table: false },
+        Setting { head_dim: 80, n_heads: 3, n_rows: 3, pos: 1000, gap: 16, has_table: false },
+        Setting { head_dim: 96, n_heads: 1, n_rows: 5, pos: 31, gap: 0, has_table: true },
+        Setting { head_dim: 128, n_heads: 4, n_rows: 2, pos: 131_070, gap: 0, has_table: true },
+        Setting { head_dim: 256, n_heads: 2, n_rows: 1, pos: 32_767, gap: 4, has_table: true },
+        Setting { head_dim: 2, n_heads: 5, n_rows: 7, pos: 3, gap: 1, has_table: false },
     ];
     settings.iter().map(case).collect()
 }
 
+/// Rows of two texts: the second begins at position 0 again.
 fn case(s: &Setting) -> Case {
     let mut rng = Rng::new(u64::from(s.head_dim + s.pos));
     let params = RoPEParams {
-        seq_len: s.seq_len,
+        n_rows: s.n_rows,
         head_dim: s.head_dim,
         n_heads: s.n_heads,
-        pos_offset: s.pos,
         theta: 10000.0,
         row_stride: if s.gap == 0 {
             0
@@ -126,25 +121,24 @@ fn case(s: &Setting) -> Case {
         freq_scale: if s.pos == 1000 { 0.25 } else { 1.0 },
         ..Default::default()
     };
-    let ids: Vec<u32> = match s.has_ids {
-        true => (0..s.seq_len).map(|_| rng.below(100)).collect(),
-        false => vec![u32::MAX],
-    };
-    let elements = (s.seq_len * stride(&params)) as usize;
+    let n_first = s.n_rows.div_ceil(2);
+    let rows: Vec<Row> = (0..s.n_rows)
+        .map(|at| match at.checked_sub(n_first) {
+            None => Row::at(0, s.pos + at),
+            Some(position) => Row::at(1, position),
+        })
+        .collect();
+    let elements = (s.n_rows * stride(&params)) as usize;
     Case::new(
         format!(
-            "head_dim {}, heads {}, rows {}, position {}, table {}, ids {}",
-            s.head_dim, s.n_heads, s.seq_len, s.pos, s.has_table, s.has_ids
+            "head_dim {}, heads {}, rows {}, position {}, table {}",
+            s.head_dim, s.n_heads, s.n_rows, s.pos, s.has_table
         ),
         &params,
         tolerance(s.pos.max(100), s.has_table),
     )
-    .constants(
-        Constants::none()
-            .with_bool(Constant::FreqTable, s.has_table)
-            .with_bool(Constant::PositionIds, s.has_ids),
-    )
+    .constants(Constants::none().with_bool(Constant::FreqTable, s.has_table))
     .bind(&rng.floats(elements, 1.0))
-    .bind(&ids)
+    .bind(&rows)
     .bind(&case_table(s.has_table, s.head_dim))
 }

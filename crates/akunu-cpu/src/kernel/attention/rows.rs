@@ -1,0 +1,365 @@
+//! Attention of rows over rows of two matrices of f32: encoders, and decoders that look at an encoder.
+//!
+//! Neighbouring rows that see the same keys, the rows of a text, are a *group*. A job is a block of queries of a group
+//! with all heads of one KV head, computed as [`super::many`] does it: scores, weights and sums are products of small
+//! matrices. Keys are read where they lie; values are laid out in panels.
+//!
+//! A group of fewer than [`MIN_GROUP`] rows is done row by row ([`single`]): what a decoder asks of its encoder for its
+//! next token is one row, and a product would fill its lanes with nothing.
+
+mod single;
+
+use std::ops::Range;
+
+use akunu_kernels::kernel::attention::row_attention::seen;
+use akunu_types::params::{Row, RowAttentionParams};
+
+use super::many::{shrink, weigh};
+use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
+use super::{BLOCK, LOWEST};
+use crate::body::Body;
+use crate::call::Call;
+use crate::part::Part;
+use crate::place::Place;
+use crate::simd::Lanes;
+
+/// From as many rows on that see the same keys they are multiplied together.
+const MIN_GROUP: usize = 4;
+/// Queries of a job, at most: what fits the second cache.
+const MAX_QUERIES: usize = 64;
+
+/// The kernel.
+pub(crate) struct RowAttention;
+
+impl Body for RowAttention {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let problem = Problem::of(call);
+        let mut groups = std::mem::take(part.kept.get::<Groups>());
+        groups.fill(&problem);
+        let n_jobs = groups.0.last().map_or(0, |group| group.jobs.end);
+        let mut jobs = part.divide(n_jobs);
+        while let Some(piece) = part.take(&mut jobs) {
+            for at in piece {
+                let group = groups.0.partition_point(|group| group.jobs.end <= at);
+                let job = groups.0[group].job(at, &problem);
+                // SAFETY: each job has its own rows and heads of the output; the CPU has the instructions.
+                unsafe {
+                    if job.n_queries < MIN_GROUP {
+                        job.run_singly::<L>(part.scratch);
+                    } else {
+                        job.run::<L>(part.scratch.take(job.room::<L>()));
+                    }
+                }
+            }
+        }
+        *part.kept.get() = groups;
+    }
+}
+
+/// What is to be computed.
+struct Problem<'a> {
+    params: RowAttentionParams,
+    /// Query heads that share a KV head.
+    group: usize,
+    head_dim: usize,
+    /// Numbers of a row of k and of v.
+    stride: usize,
+    /// Rows of k and v.
+    n_keys: usize,
+    rows: &'a [Row],
+    q: &'a [f32],
+    k: &'a [f32],
+    v: &'a [f32],
+    o: Place<'a>,
+}
+
+impl<'a> Problem<'a> {
+    fn of(call: &Call<'a>) -> Problem<'a> {
+        let p: RowAttentionParams = call.params();
+        let [q, k, v, o, rows] = call.bindings();
+        let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
+        let stride = p.n_kv_heads as usize * head_dim;
+        let n_keys = match p.n_keys {
+            0 => n_rows,
+            n => p.n_sequences as usize * n as usize,
+        };
+        Problem {
+            group: (p.n_heads / p.n_kv_heads) as usize,
+            head_dim,
+            stride,
+            n_keys,
+            rows: rows.read(n_rows),
+            q: q.read(n_rows * p.n_heads as usize * head_dim),
+            k: k.read(n_keys * stride),
+            v: v.read(n_keys * stride),
+            o,
+            params: p,
+        }
+    }
+
+    /// Where a query of a head begins, and its output.
+    fn query_at(&self, row: usize, head: usize) -> usize {
+        (row * self.params.n_heads as usize + head) * self.head_dim
+    }
+
+    /// The output of a head of a row.
+    ///
+    /// # Safety
+    /// It belongs to this part.
+    unsafe fn output(&self, row: usize, head: usize) -> &'a mut [f32] {
+        // SAFETY: by the caller's promise.
+        unsafe { self.o.write(self.query_at(row, head), self.head_dim) }
+    }
+}
+
+/// Neighbouring rows that see the same keys.
+struct Group {
+    rows: Range<usize>,
+    keys: Range<usize>,
+    queries_per_job: usize,
+    /// Its jobs among those of all groups.
+    jobs: Range<usize>,
+}
+
+/// All groups of a dispatch. Their memory is used again for the next one.
+#[derive(Default)]
+struct Groups(Vec<Group>);
+
+impl Groups {
+    fn fill(&mut self, problem: &Problem) {
+        self.0.clear();
+        let mut first = 0;
+        while first < problem.rows.len() {
+            let keys_of = |at: usize| seen(&problem.params, &problem.rows[at], at);
+            let keys = keys_of(first);
+            let mut end = first + 1;
+            while end < problem.rows.len() && keys_of(end) == keys {
+                end += 1;
+            }
+            let queries_per_job = match end - first {
+                ..MIN_GROUP => 1,
+                n => n.div_ceil(n.div_ceil(MAX_QUERIES)).max(MIN_GROUP),
+            };
+            let n_jobs = (end - first).div_ceil(queries_per_job);
+            let job = self.0.last().map_or(0, |group| group.jobs.end);
+            self.0.push(Group {
+                rows: first..end,
+                keys,
+                queries_per_job,
+                jobs: job..job + n_jobs * problem.params.n_kv_heads as usize,
+            });
+            first = end;
+        }
+    }
+}
+
+impl Group {
+    fn job<'a>(&self, at: usize, problem: &'a Problem) -> Job<'a> {
+        let (at, n_kv_heads) = (at - self.jobs.start, problem.params.n_kv_heads as usize);
+        let first = self.rows.start + at / n_kv_heads * self.queries_per_job;
+        Job {
+            problem,
+            kv_head: at % n_kv_heads,
+            first,
+            n_queries: self.queries_per_job.min(self.rows.end - first),
+            keys: self.keys.clone(),
+        }
+    }
+}
+
+/// A block of queries of the heads that share one KV head.
+struct Job<'a> {
+    problem: &'a Problem<'a>,
+    kv_head: usize,
+    /// The first row.
+    first: usize,
+    n_queries: usize,
+    keys: Range<usize>,
+}
+
+/// The matrices of a job; its rows are (query, head).
+struct Work<'a> {
+    /// Queries, scaled, in panels (rows / width, head_dim, width).
+    q: &'a mut [f32],
+    /// Keys, (BLOCK, head_dim), where they cannot be read in their place.
+    k: &'a mut [f32],
+    /// Values, in panels (columns / width, BLOCK, width).
+    v: &'a mut [f32],
+    /// Scores, then weights, (BLOCK, rows).
+    s: &'a mut [f32],
+    /// Sums of values, (rows, columns).
+    o: &'a mut [f32],
+    /// The largest score of each row, the sum of its weights, and by what its sums shrink with this block.
+    peaks: &'a mut [f32],
+    weights: &'a mut [f32],
+    factors: &'a mut [f32],
+}
+
+impl Job<'_> {
+    /// Rows, rounded up to whole vectors of tiles.
+    fn rows<L: Lanes>(&self) -> usize {
+        let rows = self.n_queries * self.problem.group;
+        rows.next_multiple_of(tile_columns::<L>().max(MAX_TILE_ROWS))
+    }
+
+    /// Elements of a head, rounded up likewise.
+    fn columns<L: Lanes>(&self) -> usize {
+        self.problem.head_dim.next_multiple_of(tile_columns::<L>())
+    }
+
+    /// Floats that the matrices take.
+    fn room<L: Lanes>(&self) -> usize {
+        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
+        let head_dim = self.problem.head_dim;
+        head_dim * rows + BLOCK * (head_dim + columns + rows) + rows * (columns + 3)
+    }
+
+    fn work<'m, L: Lanes>(&self, memory: &'m mut [f32]) -> Work<'m> {
+        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
+        let head_dim = self.problem.head_dim;
+        let (q, rest) = memory.split_at_mut(head_dim * rows);
+        let (k, rest) = rest.split_at_mut(BLOCK * head_dim);
+        let (v, rest) = rest.split_at_mut(BLOCK * columns);
+        let (s, rest) = rest.split_at_mut(BLOCK * rows);
+        let (o, rest) = rest.split_at_mut(rows * columns);
+        let (peaks, rest) = rest.split_at_mut(rows);
+        let (weights, rest) = rest.split_at_mut(rows);
+        let factors = &mut rest[..rows];
+        Work {
+            q,
+            k,
+            v,
+            s,
+            o,
+            peaks,
+            weights,
+            factors,
+        }
+    }
+
+    /// # Safety
+    /// The rows of the output belong to this part; the CPU has the instructions.
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
+        let problem = self.problem;
+        let mut work = self.work::<L>(memory);
+        self.start::<L>(&mut work);
+        for first in self.keys.clone().step_by(BLOCK) {
+            let keys = first..self.keys.end.min(first + BLOCK);
+            // SAFETY: the CPU has the instructions.
+            unsafe { self.attend::<L>(&mut work, keys) };
+        }
+        for row in 0..self.n_queries * problem.group {
+            let (query, head) = self.query_of(row);
+            let weight = work.weights[row];
+            let inverse = if weight > 0.0 { 1.0 / weight } else { 0.0 };
+            let sum = &work.o[row * self.columns::<L>()..];
+            // SAFETY: by the caller's promise.
+            let out = unsafe { problem.output(query, head) };
+            for (out, sum) in out.iter_mut().zip(sum) {
+                *out = sum * inverse;
+            }
+        }
+    }
+
+    /// The row of the dispatch and the head that a row of the matrices is.
+    fn query_of(&self, row: usize) -> (usize, usize) {
+        let group = self.problem.group;
+        (self.first + row / group, self.kv_head * group + row % group)
+    }
+
+    /// Scales and turns the queries round, and clears the sums.
+    fn start<L: Lanes>(&self, work: &mut Work) {
+        let (problem, width) = (self.problem, tile_columns::<L>());
+        work.q.fill(0.0);
+        for row in 0..self.n_queries * problem.group {
+            let (query, head) = self.query_of(row);
+            let at = problem.query_at(query, head);
+            let panel = &mut work.q[row / width * width * problem.head_dim..];
+            let column = panel[row % width..].iter_mut().step_by(width);
+            for (q, x) in column.zip(&problem.q[at..][..problem.head_dim]) {
+                *q = x * problem.params.scale;
+            }
+        }
+        work.o.fill(0.0);
+        work.peaks.fill(LOWEST);
+        work.weights.fill(0.0);
+    }
+
+    /// Attends to a block of keys.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
+        let n = keys.len();
+        let (problem, rows, columns) = (self.problem, self.rows::<L>(), self.columns::<L>());
+        let scores = Sizes {
+            m: n,
+            n: rows,
+            k: problem.head_dim,
+            panel_rows: problem.head_dim,
+        };
+        let sums = Sizes {
+            m: self.n_queries * problem.group,
+            n: columns,
+            k: n,
+            panel_rows: BLOCK,
+        };
+        self.load_values::<L>(work.v, &keys);
+        let k = self.keys_of(work.k, &keys);
+        // SAFETY: by the caller's promise.
+        unsafe {
+            product::<L, false>(k, work.q, work.s, scores);
+            let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
+            weigh::<L>(work.s, [peaks, weights, work.factors], n, rows);
+            shrink::<L>(work.o, work.factors, columns);
+            let weights = Strided {
+                elements: work.s,
+                row: 1,
+                col: rows,
+            };
+            product::<L, true>(weights, work.v, work.o, sums);
+        }
+    }
+
+    /// The keys of a block: where they lie, unless whole tiles of them would reach beyond the last key there is.
+    fn keys_of<'m>(&self, copy: &'m mut [f32], keys: &Range<usize>) -> Strided<'m>
+    where
+        Self: 'm,
+    {
+        let (problem, head_dim) = (self.problem, self.problem.head_dim);
+        let first = keys.start * problem.stride + self.kv_head * head_dim;
+        if keys.start + keys.len().next_multiple_of(MAX_TILE_ROWS) <= problem.n_keys {
+            return Strided {
+                elements: &problem.k[first..],
+                row: problem.stride,
+                col: 1,
+            };
+        }
+        for (i, to) in copy.chunks_exact_mut(head_dim).take(keys.len()).enumerate() {
+            to.copy_from_slice(&problem.k[first + i * problem.stride..][..head_dim]);
+        }
+        Strided {
+            elements: copy,
+            row: head_dim,
+            col: 1,
+        }
+    }
+
+    /// Lays the values of a block out in panels. The columns behind the head are 0.
+    fn load_values<L: Lanes>(&self, panels: &mut [f32], keys: &Range<usize>) {
+        let (problem, width) = (self.problem, tile_columns::<L>());
+        let head_dim = problem.head_dim;
+        for (i, key) in keys.clone().enumerate() {
+            let at = key * problem.stride + self.kv_head * head_dim;
+            let values = problem.v[at..][..head_dim].chunks(width);
+            for (panel, values) in panels.chunks_exact_mut(BLOCK * width).zip(values) {
+                let (row, rest) = panel[i * width..][..width].split_at_mut(values.len());
+                row.copy_from_slice(values);
+                rest.fill(0.0);
+            }
+        }
+    }
+}

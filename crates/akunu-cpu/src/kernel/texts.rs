@@ -1,0 +1,92 @@
+//! What the rows of texts have to themselves: learned positions, turns in place, and the mean of a text.
+
+use akunu_kernels::kernel::embedding::pos_embed_add;
+use akunu_types::params::{GatherRowsParams, PosEmbedParams, RoPEParams, Row};
+
+use super::norm::add;
+use super::rope::{frequencies, rotate, style};
+use super::rotation::Rotations;
+use crate::body::Body;
+use crate::call::Call;
+use crate::part::Part;
+use crate::simd::Lanes;
+
+/// `x[row] += table[entry of the row]`. Parts share the rows.
+pub(crate) struct AddLearned;
+
+impl Body for AddLearned {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: PosEmbedParams = call.params();
+        let [x, table, rows] = call.bindings();
+        let dim = p.dim as usize;
+        let table = table.read::<f32>(p.n_positions as usize * dim);
+        let rows = rows.read::<Row>(p.n_rows as usize);
+        for at in part.range(rows.len()) {
+            let entry = &table[pos_embed_add::place(&p, &rows[at]) * dim..][..dim];
+            // SAFETY: parts have different rows; the CPU has the instructions.
+            unsafe { add::<L>(x.write::<f32>(at * dim, dim), entry) };
+        }
+    }
+}
+
+/// `x[row][head] = turn(x[row][head], position of the row)`. Parts share the rows. `NEOX` pairs the halves of a head.
+pub(crate) struct Rope<const NEOX: bool>;
+
+impl<const NEOX: bool> Body for Rope<NEOX> {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: RoPEParams = call.params();
+        let [x, rows, freqs] = call.bindings();
+        let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
+        let stride = match p.row_stride {
+            0 => n_heads * head_dim,
+            stride => stride as usize,
+        };
+        let frequencies = frequencies(call, freqs, head_dim, (p.theta, p.freq_scale));
+        let range = part.range(p.n_rows as usize);
+        let rows = &rows.read::<Row>(p.n_rows as usize)[range.clone()];
+        let positions = rows.iter().map(|row| i64::from(row.position));
+        let rotations: &mut Rotations = part.kept.get();
+        let turns = rotations.of(&frequencies, positions, style(NEOX));
+        for (place, row) in range.enumerate() {
+            for head in 0..n_heads {
+                let at = row * stride + head * head_dim;
+                // SAFETY: parts have different rows; the CPU has the instructions.
+                unsafe { rotate::<L>(x.write::<f32>(at, head_dim), turns.at(place)) };
+            }
+        }
+    }
+}
+
+/// `to[i] = mean of the rows of a text`. Parts share the texts.
+pub(crate) struct MeanRows;
+
+impl Body for MeanRows {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let p: GatherRowsParams = call.params();
+        let [from, outputs, to, rows] = call.bindings();
+        let (dim, capacity) = (p.dim as usize, p.row_capacity as usize);
+        let (from, rows) = (from.read::<f32>(capacity * dim), rows.read::<Row>(capacity));
+        let outputs = outputs.read::<u32>(p.n_rows as usize);
+        for at in part.range(outputs.len()) {
+            let (output, row) = (outputs[at] as usize, rows[outputs[at] as usize]);
+            let first = output - row.position as usize;
+            // SAFETY: parts have different rows; the CPU has the instructions.
+            unsafe {
+                let to = to.write::<f32>(at * dim, dim);
+                to.fill(0.0);
+                for text_row in from[first * dim..]
+                    .chunks_exact(dim)
+                    .take(row.length as usize)
+                {
+                    add::<L>(to, text_row);
+                }
+                for to in to {
+                    *to /= row.length as f32;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! `row_attention_f32`: attention of rows over rows of two matrices, as encoders have it.
+//!
+//! `O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group]) V[k][h / group]`, where k runs over
+//!
+//! * the rows of the text that r is of: row r is number `position` of `length` rows, so these are the rows
+//!   `r - position .. r - position + length`. Texts lie one after the other, without a gap: nothing is padded, and
+//!   every row sees all of its own text and nothing else;
+//! * or, with `n_keys`, the rows `sequence * n_keys .. (sequence + 1) * n_keys`: the positions of an encoder, which
+//!   the rows of a decoder look at.
+//!
+//! Keys and values are f32, as the products made them. An idle row gives zeros. The host has proven that the rows
+//! of every text are there ([`RowTable::check_texts`](crate::step::RowTable::check_texts)).
+
+use std::ops::Range;
+
+use akunu_types::SharedStruct;
+use akunu_types::params::{Row, RowAttentionParams};
+
+use super::MAX_HEAD_DIM;
+use crate::case::{Case, Rng};
+use crate::chip::SIMD_WIDTH;
+use crate::cost::{Work, multiply_adds};
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("row_attention_f32", ""),
+    dtype: None,
+    family: Family::Attention,
+    source: "row_attention",
+    bindings: &[
+        read(0, "Q", Element::F32),
+        read(1, "K", Element::F32),
+        read(2, "V", Element::F32),
+        write(3, "O", Element::F32),
+        read(5, "rows", Element::Row),
+    ],
+    params_index: 4,
+    params: RowAttentionParams::LAYOUT,
+    constants: &[],
+    launch: |args, _| launch(args),
+    required,
+    work,
+    twin,
+    cases: |_| cases(),
+};
+
+/// The rows of K and V that row number `at` sees.
+pub fn seen(p: &RowAttentionParams, row: &Row, at: usize) -> Range<usize> {
+    if !row.is_active() {
+        return 0..0;
+    }
+    let (first, n) = match p.n_keys {
+        0 => (at - row.position as usize, row.length as usize),
+        n => (row.sequence as usize * n as usize, n as usize),
+    };
+    first..first + n
+}
+
+/// Rows that K and V have.
+fn n_key_rows(p: &RowAttentionParams) -> [u32; 2] {
+    match p.n_keys {
+        0 => [1, p.n_rows],
+        n => [p.n_sequences, n],
+    }
+}
+
+/// Heads that are no whole vectors of 4, or too large, get an empty grid, which the plan check refuses.
+fn launch(args: &Args) -> Launch {
+    let p: RowAttentionParams = args.params();
+    let is_supported = (4..=MAX_HEAD_DIM).contains(&p.head_dim)
+        && p.head_dim.is_multiple_of(4)
+        && p.n_kv_heads != 0
+        && p.n_heads.is_multiple_of(p.n_kv_heads);
+    let n_heads = if is_supported { p.n_heads } else { 0 };
+    Launch::new([p.n_rows, n_heads, 1], [SIMD_WIDTH, 1, 1])
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: RowAttentionParams = args.params();
+    let queries = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
+    let [texts, rows] = n_key_rows(&p);
+    let keys = bytes::<f32>(&[texts, rows, p.n_kv_heads, p.head_dim]);
+    vec![queries, keys, keys, queries, bytes::<Row>(&[p.n_rows])]
+}
+
+/// Two products of a head's length for each key that a row sees: at most all rows, which is one long text.
+fn work(args: &Args, once: Work) -> Work {
+    let p: RowAttentionParams = args.params();
+    let n_keys = n_key_rows(&p)[1];
+    once.with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
+}
+
+fn twin(t: &mut Twin) {
+    let p: RowAttentionParams = t.params();
+    let (q, k, v) = (t.read::<f32>(0), t.read::<f32>(1), t.read::<f32>(2));
+    let rows = t.read::<Row>(5);
+    let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
+    let (group, stride) = (
+        (p.n_heads / p.n_kv_heads) as usize,
+        p.n_kv_heads as usize * head_dim,
+    );
+    let out = t.write::<f32>(3).chunks_exact_mut(head_dim);
+    for ((at, out), q) in out.enumerate().zip(q.chunks_exact(head_dim)) {
+        let (row, head) = (at / n_heads, at % n_heads);
+        let of_key = |key: usize| key * stride + head / group * head_dim;
+        let keys = seen(&p, &rows[row], row);
+        let score = |key: usize| p.scale * dot(q, &k[of_key(key)..][..head_dim]);
+        let scores: Vec<f32> = keys.clone().map(score).collect();
+        let peak = scores.iter().copied().fold(f32::MIN, f32::max);
+        let sum: f32 = scores.iter().map(|score| (score - peak).exp()).sum();
+        out.fill(0.0);
+        for (key, score) in keys.zip(scores) {
+            let weight = (score - peak).exp() / sum;
+            for (out, v) in out.iter_mut().zip(&v[of_key(key)..][..head_dim]) {
+                *out += weight * v;
+            }
+        }
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Heads, their size, and what the rows are.
+struct Setting<'a> {
+    label: &'a str,
+    heads: (u32, u32),
+    head_dim: u32,
+    keys: Keys<'a>,
+}
+
+enum Keys<'a> {
+    /// Texts of these lengths.
+    Texts(&'a [u32]),
+    /// As many rows of each of these sequences, and the keys of a sequence.
+    Across(&'a [u32], u32),
+}
+
+#[rustfmt::skip]
+fn cases() -> Vec<Case> {
+    use Keys::{Across, Texts};
+    let settings = [
+        Setting { label: "one token", heads: (1, 1), head_dim: 4, keys: Texts(&[1]) },
+        Setting { label: "short and long texts", heads: (2, 2), head_dim: 32, keys: Texts(&[3, 1, 70, 5]) },
+        Setting { label: "an odd head", heads: (3, 3), head_dim: 20, keys: Texts(&[33, 32]) },
+        Setting { label: "shared keys", heads: (6, 2), head_dim: 64, keys: Texts(&[40, 9]) },
+        Setting { label: "the largest head", heads: (1, 1), head_dim: 256, keys: Texts(&[37]) },
+        Setting { label: "across, single rows", heads: (2, 2), head_dim: 64, keys: Across(&[1, 1, 1], 75) },
+        Setting { label: "across, a prompt and others", heads: (4, 2), head_dim: 36, keys: Across(&[1, 9, 0, 2], 41) },
+    ];
+    settings.iter().map(case).collect()
+}
+
+/// Sums of at most 75 weights and values in another order, about 1e-6 relative, and exponentials good to 1e-6. The last
+/// row is idle and names what there is not.
+fn case(s: &Setting) -> Case {
+    let mut rows = Vec::new();
+    let (n_sequences, n_keys) = match s.keys {
+        Keys::Texts(lengths) => {
+            for (&length, text) in lengths.iter().zip(0..) {
+                rows.extend((0..length).map(|at| Row::of_text(text, at, length)));
+            }
+            (0, 0)
+        }
+        Keys::Across(counts, n_keys) => {
+            for (&count, sequence) in counts.iter().zip(0..) {
+                rows.extend((0..count).map(|at| Row::at(sequence, 7 + at)));
+            }
+            (counts.len() as u32, n_keys)
+        }
+    };
+    rows.push(Row {
+        flags: 0,
+        ..Row::at(u32::MAX, u32::MAX - 1)
+    });
+    let params = RowAttentionParams {
+        n_rows: rows.len() as u32,
+        n_heads: s.heads.0,
+        n_kv_heads: s.heads.1,
+        head_dim: s.head_dim,
+        n_keys,
+        n_sequences,
+        scale: 1.0 / (s.head_dim as f32).sqrt(),
+        ..Default::default()
+    };
+    let mut rng = Rng::new(u64::from(s.head_dim));
+    let n_queries = rows.len() * (s.heads.0 * s.head_dim) as usize;
+    let [texts, key_rows] = n_key_rows(&params);
+    let n_numbers = (texts * key_rows * s.heads.1 * s.head_dim) as usize;
+    Case::new(s.label, &params, 1e-11)
+        .bind(&rng.floats(n_queries, 3.0))
+        .bind(&rng.floats(n_numbers, 3.0))
+        .bind(&rng.floats(n_numbers, 1.0))
+        .bind(&vec![f32::NAN; n_queries])
+        .bind(&rows)
+}

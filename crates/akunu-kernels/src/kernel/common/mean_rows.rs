@@ -1,0 +1,96 @@
+//! `mean_rows_f32`: `to[i]` is the mean of the rows of one text, the one that row `outputs[i]` is of.
+//!
+//! A row says which number of its text it is (`position`) and how many there are (`length`).
+
+use akunu_types::SharedStruct;
+use akunu_types::params::{GatherRowsParams, Row};
+
+use super::launch_matrix;
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::cost::once;
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("mean_rows_f32", ""),
+    dtype: None,
+    family: Family::Common,
+    source: "mean_rows",
+    bindings: &[
+        read(0, "from", Element::F32),
+        read(1, "outputs", Element::U32),
+        write(2, "to", Element::F32),
+        read(4, "rows", Element::Row),
+    ],
+    params_index: 3,
+    params: GatherRowsParams::LAYOUT,
+    constants: &[],
+    launch,
+    required,
+    work: once,
+    twin,
+    cases: |_| cases(),
+};
+
+fn launch(args: &Args, _: &ChipConfig) -> Launch {
+    let p: GatherRowsParams = args.params();
+    launch_matrix(p.n_rows, p.dim)
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: GatherRowsParams = args.params();
+    vec![
+        bytes::<f32>(&[p.row_capacity, p.dim]),
+        bytes::<u32>(&[p.n_rows]),
+        bytes::<f32>(&[p.n_rows, p.dim]),
+        bytes::<Row>(&[p.row_capacity]),
+    ]
+}
+
+fn twin(t: &mut Twin) {
+    let p: GatherRowsParams = t.params();
+    let (from, outputs, rows) = (t.read::<f32>(0), t.read::<u32>(1), t.read::<Row>(4));
+    let dim = p.dim as usize;
+    for (to, &output) in t.write::<f32>(2).chunks_exact_mut(dim).zip(outputs) {
+        let row = rows[output as usize];
+        let text = &from[(output - row.position) as usize * dim..][..row.length as usize * dim];
+        for (i, to) in to.iter_mut().enumerate() {
+            let sum: f32 = text[i..].iter().step_by(dim).sum();
+            *to = sum / row.length as f32;
+        }
+    }
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        case(1, &[1], &[0]),
+        case(7, &[2, 3], &[4, 0]),
+        case(384, &[5, 1, 9], &[0, 5, 14]),
+        case(1030, &[3], &[1]),
+    ]
+}
+
+/// Texts of some lengths, and one row of each that is wanted. Sums in the same order, and one division: f32 exactly,
+/// but for executors that divide by multiplying.
+fn case(dim: u32, lengths: &[u32], outputs: &[u32]) -> Case {
+    let row_capacity = lengths.iter().sum();
+    let params = GatherRowsParams {
+        n_rows: outputs.len() as u32,
+        dim,
+        row_capacity,
+        ..Default::default()
+    };
+    let texts = lengths.iter().zip(0..);
+    let rows: Vec<Row> = texts
+        .flat_map(|(&length, text)| (0..length).map(move |at| Row::of_text(text, at, length)))
+        .collect();
+    let label = format!("texts of {lengths:?} rows x {dim}");
+    Case::new(label, &params, 1e-13)
+        .bind(&Rng::new(u64::from(dim)).floats((row_capacity * dim) as usize, 1.0))
+        .bind(outputs)
+        .bind(&vec![f32::NAN; outputs.len() * dim as usize])
+        .bind(&rows)
+}

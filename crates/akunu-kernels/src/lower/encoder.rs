@@ -1,0 +1,152 @@
+//! What encoders have besides: layer norms, learned positions, attention over rows, convolutions, means.
+
+use std::mem::offset_of;
+
+use akunu_types::params::{
+    ElementwiseParams, GEMMParams, GatherRowsParams, LayerNormParams, MatrixParams, PosEmbedParams,
+    RoPEParams, RowAttentionParams,
+};
+
+use super::{Lowering, freq_table};
+use crate::kernel::matmul::select::product_kernel;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, RowField, Slice};
+use crate::program::{Heads, LearnedBy, Matrix, Pairing, Rope, RowKeys, Rows, Windows};
+use crate::step::Count;
+use crate::table::KernelId;
+
+impl Lowering<'_> {
+    pub(super) fn layer_norm(&mut self, rows: Rows, bindings: [Slice; 4], (dim, eps): (u32, f32)) {
+        let params = LayerNormParams {
+            dim,
+            eps,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(LayerNormParams, n_rows), rows.count());
+        let key = PipelineKey::plain(KernelId::LayerNorm);
+        self.push(KernelCall::new(key, &params, bindings.to_vec(), "norm").with_rows([field]));
+    }
+
+    pub(super) fn add_learned(
+        &mut self,
+        by: LearnedBy,
+        [x, table]: [Slice; 2],
+        n_positions: u32,
+        dim: u32,
+    ) {
+        let params = PosEmbedParams {
+            dim,
+            n_positions,
+            by_kind: u32::from(by == LearnedBy::Kind),
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(PosEmbedParams, n_rows), Count::Rows);
+        let bindings = vec![x, table, self.step().rows.into()];
+        let key = PipelineKey::plain(KernelId::PosEmbedAdd);
+        self.push(KernelCall::new(key, &params, bindings, "positions").with_rows([field]));
+    }
+
+    pub(super) fn gelu(&mut self, rows: Rows, x: Slice, width: u32) {
+        let count = offset_of!(ElementwiseParams, count);
+        let field = RowField::times(count, rows.count(), width);
+        let params = ElementwiseParams::default();
+        let key = PipelineKey::plain(KernelId::GeluErf);
+        self.push(KernelCall::new(key, &params, vec![x], "activation").with_rows([field]));
+    }
+
+    /// A product whose vectors are windows of one signal, and overlap.
+    pub(super) fn convolve(
+        &mut self,
+        weight: &Matrix,
+        [x, bias, to]: [Slice; 3],
+        windows: Windows,
+    ) {
+        let kernel = match self.chip {
+            None => KernelId::Gemv(weight.dtype),
+            Some(chip) => {
+                product_kernel(weight.dtype, (windows.count, weight.rows), x.offset, chip)
+            }
+        };
+        let params = GEMMParams {
+            M: windows.count,
+            N: weight.rows,
+            K: weight.cols,
+            lda: windows.stride,
+            ldb: weight.cols,
+            ldc: weight.rows,
+            alpha: 1.0,
+            beta: 0.0,
+        };
+        let key = PipelineKey::plain(kernel);
+        let bindings = vec![x, weight.place, to];
+        self.push(KernelCall::new(key, &params, bindings, "convolution"));
+        let params = MatrixParams {
+            rows: windows.count,
+            cols: weight.rows,
+            ..Default::default()
+        };
+        let key = PipelineKey::plain(KernelId::BiasAdd);
+        self.push(KernelCall::new(key, &params, vec![to, bias], "bias"));
+    }
+
+    pub(super) fn rope(&mut self, x: Slice, n_heads: u32, head_dim: u32, rope: Rope) {
+        let params = RoPEParams {
+            n_heads,
+            head_dim,
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+            ..Default::default()
+        };
+        let kernel = match rope.pairing {
+            Pairing::Interleaved => KernelId::Rope,
+            Pairing::Halves => KernelId::RopeNeox,
+        };
+        let key = PipelineKey {
+            kernel,
+            constants: freq_table(),
+        };
+        let field = RowField::new(offset_of!(RoPEParams, n_rows), Count::Rows);
+        let bindings = vec![x, self.step().rows.into(), rope.divisors];
+        self.push(KernelCall::new(key, &params, bindings, "rope").with_rows([field]));
+    }
+
+    pub(super) fn attend_rows(
+        &mut self,
+        [q, k, v, to]: [Slice; 4],
+        heads: Heads,
+        keys: RowKeys,
+        scale: f32,
+    ) {
+        let step = self.step();
+        let (n_keys, n_sequences) = match keys {
+            RowKeys::OwnText => (0, 0),
+            RowKeys::Across { n_keys } => (n_keys, step.n_sequences),
+        };
+        let params = RowAttentionParams {
+            n_heads: heads.n_heads,
+            n_kv_heads: heads.n_kv_heads,
+            head_dim: heads.head_dim,
+            n_keys,
+            n_sequences,
+            scale,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(RowAttentionParams, n_rows), Count::Rows);
+        let bindings = vec![q, k, v, to, step.rows.into()];
+        let key = PipelineKey::plain(KernelId::RowAttention);
+        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+    }
+
+    pub(super) fn mean(&mut self, from: Slice, to: Slice, dim: u32) {
+        let step = self.step();
+        let params = GatherRowsParams {
+            dim,
+            row_capacity: self.program.room.rows(),
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(GatherRowsParams, n_rows), Count::Outputs);
+        let bindings = vec![from, step.outputs.into(), to, step.rows.into()];
+        let key = PipelineKey::plain(KernelId::MeanRows);
+        self.push(KernelCall::new(key, &params, bindings, "mean of texts").with_rows([field]));
+    }
+}
