@@ -212,13 +212,32 @@ impl<F: Form> Job<'_, F> {
                             std::slice::from_raw_parts(sums, rows),
                         )
                     };
-                    for (y, sum) in y.iter_mut().zip(sums) {
-                        *y = match beta {
-                            0.0 => alpha * sum,
-                            beta => alpha * sum + beta * *y,
-                        };
-                    }
+                    put(y, sums, alpha, beta);
                 }
+            }
+        }
+    }
+}
+
+/// `y = alpha sums + beta y`. Whole groups, which are replaced or added to, are what there is most of.
+#[inline(always)]
+fn put(y: &mut [f32], sums: &[f32], alpha: f32, beta: f32) {
+    match (
+        <&mut [f32; ROWS]>::try_from(&mut *y),
+        <&[f32; ROWS]>::try_from(sums),
+    ) {
+        (Ok(y), Ok(sums)) if (alpha, beta) == (1.0, 0.0) => *y = *sums,
+        (Ok(y), Ok(sums)) if (alpha, beta) == (1.0, 1.0) => {
+            for (y, sum) in y.iter_mut().zip(sums) {
+                *y += sum;
+            }
+        }
+        _ => {
+            for (y, sum) in y.iter_mut().zip(sums) {
+                *y = match beta {
+                    0.0 => alpha * sum,
+                    beta => alpha * sum + beta * *y,
+                };
             }
         }
     }
