@@ -8,7 +8,7 @@ use std::path::Path;
 
 use akunu_gguf::{Container, WeightStore};
 
-use crate::descriptor::ArchDescriptor;
+use crate::descriptor::{ArchDescriptor, Role};
 use crate::error::ArchError;
 use crate::rope::RopeConfig;
 
@@ -52,8 +52,20 @@ pub struct ModelConfig {
     pub embedding_scale: Option<f32>,
     /// Whether the logits come from the token embedding.
     pub tied_embeddings: bool,
+    /// Learned positions, 0 for none.
+    pub n_positions: u32,
+    /// Kinds of tokens with a learned vector each (BERT's token types), 0 for none.
+    pub n_token_types: u32,
+    /// Scores that the head of a classifier gives, 0 for a model without one.
+    pub n_labels: u32,
     /// The layers.
     pub layers: Vec<LayerConfig>,
+}
+
+/// Rows of a table that a model may do without.
+fn n_rows(store: &WeightStore, name: &str) -> u32 {
+    let rows = store.tensor(name).map_or(0, |table| table.rows());
+    u32::try_from(rows).unwrap_or(u32::MAX)
 }
 
 impl ModelConfig {
@@ -120,6 +132,14 @@ impl ModelConfig {
                     found.to_string(),
                     "a size that a model can have",
                 ));
+            }
+        }
+        if self.arch.role == Role::Encoder && self.arch.rope.is_none() {
+            // Positions beyond the table would all look alike.
+            let (found, needed) = (self.n_positions, self.context_length);
+            if found < needed {
+                let found = format!("{needed}, and there are {found} learned positions");
+                return Err(invalid("context length", found, "at most as many"));
             }
         }
         if !self.n_heads.is_multiple_of(self.n_kv_heads) {

@@ -1,10 +1,13 @@
-//! The weights that a decoder needs, with their shapes.
+//! The weights that a decoder or an encoder needs, with their shapes.
+
+mod encoder;
 
 use std::path::Path;
 
 use akunu_gguf::WeightStore;
 
 use crate::config::ModelConfig;
+use crate::descriptor::Role;
 use crate::error::ArchError;
 
 /// A weight by its canonical name.
@@ -16,12 +19,33 @@ pub struct WeightShape {
     pub rows: u32,
     /// Columns: the input width, or the length of a vector.
     pub cols: u32,
+    /// Whether it is added or multiplied number by number, and is no factor of a matrix product: norms, biases, and
+    /// learned positions.
+    pub is_elementwise: bool,
+}
+
+impl WeightShape {
+    fn matrix(name: String, rows: u32, cols: u32) -> WeightShape {
+        WeightShape {
+            name,
+            rows,
+            cols,
+            is_elementwise: rows == 1,
+        }
+    }
 }
 
 /// Every weight that the layers of this model read, in the order of use.
 pub fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
+    match config.arch.role {
+        Role::Encoder => encoder::weight_shapes(config),
+        Role::Decoder | Role::EncoderDecoder => decoder_shapes(config),
+    }
+}
+
+fn decoder_shapes(config: &ModelConfig) -> Vec<WeightShape> {
     let mut all = Vec::new();
-    let mut add = |name: String, rows, cols| all.push(WeightShape { name, rows, cols });
+    let mut add = |name, rows, cols| all.push(WeightShape::matrix(name, rows, cols));
     let (dim, ffn, q, kv) = (config.dim, config.ffn_dim, config.q_dim(), config.kv_dim());
     let arch = &config.arch;
     add("token_embedding.weight".into(), config.vocab_size, dim);
@@ -60,8 +84,8 @@ pub fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
 }
 
 impl ModelConfig {
-    /// Checks that the file has every weight that a decoder of this shape reads, in that shape, and
-    /// no bias that it would leave out.
+    /// Checks that the file has every weight that a model of this shape reads, in that shape, and that no layer has a bias
+    /// that it would leave out.
     pub fn check_weights(&self, store: &WeightStore, path: &Path) -> Result<(), ArchError> {
         let shapes = weight_shapes(self);
         for shape in &shapes {
@@ -83,10 +107,11 @@ impl ModelConfig {
             }
         }
         let known = |name: &str| shapes.iter().any(|shape| shape.name == name);
-        match store
-            .iter()
-            .find(|weight| weight.name.ends_with(".bias") && !known(weight.name))
-        {
+        // An encoder's file may have heads for tasks that nobody asks for.
+        let is_used = |name: &str| self.arch.role == Role::Decoder || name.starts_with("layers.");
+        match store.iter().find(|weight| {
+            weight.name.ends_with(".bias") && is_used(weight.name) && !known(weight.name)
+        }) {
             None => Ok(()),
             Some(bias) => Err(ArchError::Unsupported {
                 path: path.to_path_buf(),

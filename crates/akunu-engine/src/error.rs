@@ -49,6 +49,45 @@ pub enum EngineError {
         /// Its architecture.
         arch: &'static str,
     },
+    /// A kind of model that does not turn texts into vectors by itself.
+    #[error("{}: `{arch}` models are no encoders: they generate text", path.display())]
+    NotAnEncoder {
+        /// The file.
+        path: PathBuf,
+        /// Its architecture.
+        arch: &'static str,
+    },
+    /// Scores of an encoder that gives none.
+    #[error(
+        "{}: has no classifier, so that it cannot score pairs of texts: take a reranker (a cross-encoder), such as \
+         ms-marco-MiniLM-L6-v2",
+        path.display()
+    )]
+    NoClassifier {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A text without a single token.
+    #[error("the text is empty: there is nothing to turn into a vector")]
+    EmptyText,
+    /// A text with more tokens than the model looks at.
+    #[error(
+        "the text has {found} tokens, and the model looks at {max}: shorten it, or let it be cut"
+    )]
+    TextTooLong {
+        /// Its tokens.
+        found: usize,
+        /// Tokens that are possible.
+        max: usize,
+    },
+    /// A file of a model folder that is not what its name says.
+    #[error("{}: {why}", path.display())]
+    ModelFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
     /// A model whose heads do not fit the format of keys and values.
     #[error(
         "{}: the heads of this model have {head_dim} elements, which keys and values in {} cannot hold: a multiple \

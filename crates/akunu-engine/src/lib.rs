@@ -3,6 +3,7 @@
 
 mod answer;
 mod batch;
+mod encoder;
 mod error;
 mod fingerprint;
 mod generation;
@@ -26,6 +27,7 @@ mod weights;
 
 pub use akunu_types::KvFormat;
 pub use batch::{Batch, BatchEvent, JoinError, MAX_SEQUENCES, Progress, SequenceId};
+pub use encoder::{CutText, Encoder, EncoderText, EncoderUse, Pooling, is_encoder};
 pub use error::{Bytes, EngineError, SavedSessionError};
 pub use generation::Generation;
 pub use grammar::{Grammar, GrammarError};

@@ -100,7 +100,9 @@ fn is_vocabulary(store: &WeightStore) -> bool {
 }
 
 /// The vocabulary and the chat template, from wherever the container keeps them.
-fn read_text(store: &WeightStore) -> Result<(Tokenizer, Option<ChatTemplate>), EngineError> {
+pub(crate) fn read_text(
+    store: &WeightStore,
+) -> Result<(Tokenizer, Option<ChatTemplate>), EngineError> {
     match store.container() {
         Container::Gguf(file) => {
             let metadata = file.metadata();

@@ -63,8 +63,7 @@ impl Weights {
             let Some(view) = store.tensor(&shape.name) else {
                 continue;
             };
-            let is_vector = shape.rows == 1 && view.dims.as_slice().len() == 1;
-            if is_vector {
+            if shape.is_elementwise {
                 let offset = norm_offset(config, &shape.name);
                 let vector = bind_vector(&view, offset, path, &parts, device)?;
                 weights.vectors.insert(shape.name, vector);
@@ -73,7 +72,37 @@ impl Weights {
                 weights.matrices.insert(shape.name, matrix);
             }
         }
+        weights.split_qkv(config);
         Ok(weights)
+    }
+
+    /// Where q, k and v are one matrix, each is some rows of it.
+    fn split_qkv(&mut self, config: &ModelConfig) {
+        for layer in 0..config.layers.len() {
+            let name = |part: &str| format!("layers.{layer}.attention.{part}.weight");
+            let Some(&whole) = self.matrices.get(&name("qkv")) else {
+                continue;
+            };
+            let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0);
+            let mut first = 0;
+            for (part, rows) in [
+                ("q", config.q_dim()),
+                ("k", config.kv_dim()),
+                ("v", config.kv_dim()),
+            ] {
+                let place = Slice {
+                    offset: whole.place.offset + first as usize * row_bytes,
+                    ..whole.place
+                };
+                let matrix = Matrix {
+                    place,
+                    rows,
+                    ..whole
+                };
+                self.matrices.insert(name(part), matrix);
+                first += rows;
+            }
+        }
     }
 
     /// A matrix that the model has.
@@ -93,10 +122,15 @@ impl Weights {
 
     /// A vector that the model has.
     pub fn vector(&self, name: &str) -> Slice {
-        match self.vectors.get(name) {
-            Some(place) => *place,
+        match self.find_vector(name) {
+            Some(place) => place,
             None => unreachable!("{name} was bound with the others"),
         }
+    }
+
+    /// A vector that the model may have.
+    pub fn find_vector(&self, name: &str) -> Option<Slice> {
+        self.vectors.get(name).copied()
     }
 }
 

@@ -76,7 +76,10 @@ impl<'a> Lowering<'a> {
     fn run(mut self) -> Vec<KernelCall> {
         let mut ops = self.program.ops.as_slice();
         while let Some((op, rest)) = ops.split_first() {
-            if let Some(n_ops) = self.normed_products(ops) {
+            if let Some(n_ops) = self
+                .normed_products(ops)
+                .or_else(|| self.biased_products(ops))
+            {
                 ops = &ops[n_ops..];
                 continue;
             }
@@ -168,20 +171,7 @@ impl<'a> Lowering<'a> {
                 scale,
             } => self.attend_rows([q, k, v, to], heads, keys, scale),
             Op::Mean { from, to, dim } => self.mean(from, to, dim),
-            Op::Product {
-                rows,
-                ref weight,
-                x,
-                to,
-                add,
-                bias,
-                label,
-            } => {
-                self.product(rows, weight, x, (to, add), label);
-                if let Some(bias) = bias {
-                    self.bias(rows, to, bias, weight.rows);
-                }
-            }
+            Op::Product { .. } => unreachable!("products are lowered with those after them"),
             Op::Gate {
                 activation,
                 gate,

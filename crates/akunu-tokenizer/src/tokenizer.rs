@@ -126,6 +126,17 @@ impl Tokenizer {
         }
     }
 
+    /// The ids that [`EncodeOptions::add_special`] puts before and after a text.
+    pub fn around(&self) -> (Vec<u32>, Vec<u32>) {
+        match &self.encoder {
+            Encoder::Gguf(encoder) => (
+                encoder.prefix.into_iter().collect(),
+                encoder.suffix.into_iter().collect(),
+            ),
+            Encoder::Json(encoder) => encoder.around(),
+        }
+    }
+
     /// The text of some ids, without control tokens. Bytes that are not UTF-8 become U+FFFD; ids beyond
     /// the vocabulary are no text.
     ///

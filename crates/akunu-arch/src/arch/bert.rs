@@ -3,12 +3,10 @@
 use super::whisper;
 use crate::descriptor::{ArchDescriptor, Role};
 
-/// MiniLM and its family.
+/// BERT itself, MiniLM, BGE, E5, GTE.
 pub const ARCH: ArchDescriptor = ArchDescriptor {
     name: "bert",
     model_types: &["bert"],
     role: Role::Encoder,
-    has_post_attention_norm: true,
-    has_post_ffn_norm: true,
     ..whisper::ARCH
 };

@@ -2,7 +2,7 @@
 
 use akunu_gguf::{GgufFile, Metadata, WeightStore};
 
-use super::{LayerConfig, ModelConfig};
+use super::{LayerConfig, ModelConfig, n_rows};
 use crate::arch;
 use crate::descriptor::{ArchDescriptor, WindowPattern};
 use crate::error::ArchError;
@@ -87,6 +87,9 @@ pub(super) fn read(file: &GgufFile, store: &WeightStore) -> Result<ModelConfig, 
         final_softcap: softcap("final_logit_softcapping")?,
         embedding_scale: arch.scales_embedding.then(|| (dim as f32).sqrt()),
         tied_embeddings: store.has_tied_embeddings(),
+        n_positions: n_rows(store, "position_embedding.weight"),
+        n_token_types: n_rows(store, "token_types.weight"),
+        n_labels: n_rows(store, "classifier.weight"),
         layers: layers(&keys, &arch, file, store)?,
     })
 }

@@ -4,9 +4,9 @@ use akunu_gguf::{ModelFolder, WeightStore};
 use serde_json::Value;
 
 use super::section::Section;
-use super::{LayerConfig, ModelConfig};
+use super::{LayerConfig, ModelConfig, n_rows};
 use crate::arch;
-use crate::descriptor::{ArchDescriptor, RopePairing, WindowPattern};
+use crate::descriptor::{ArchDescriptor, Role, RopePairing, WindowPattern};
 use crate::error::ArchError;
 use crate::rope::{RopeConfig, RopeFactors};
 
@@ -28,13 +28,17 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
     };
     let text = whole.section("text_config").unwrap_or(whole);
 
-    let dim = text.required_u32("hidden_size")?;
-    let n_heads = text.required_u32("num_attention_heads")?;
+    if arch.role == Role::Encoder {
+        check_encoder(&text, &arch)?;
+    }
+    let dim = text.first_u32(["hidden_size", "n_embd"])?;
+    let n_heads = text.first_u32(["num_attention_heads", "n_head"])?;
     let head_dim = text
         .u32("head_dim")?
         .or_else(|| dim.checked_div(n_heads))
         .unwrap_or(0);
     let eps = text.f32("rms_norm_eps")?.or(text.f32("layer_norm_eps")?);
+    let eps = eps.or(text.f32("layer_norm_epsilon")?);
     let vocab = store
         .tensor("token_embedding.weight")
         .map(|table| table.rows() as u32);
@@ -51,24 +55,58 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
     Ok(ModelConfig {
         arch,
         dim,
-        ffn_dim: text.required_u32("intermediate_size")?,
+        ffn_dim: text.first_u32(["intermediate_size", "n_inner"])?,
         n_heads,
         n_kv_heads: text.u32("num_key_value_heads")?.unwrap_or(n_heads),
         head_dim,
         vocab_size: vocab.unwrap_or(0),
-        context_length: text.required_u32("max_position_embeddings")?,
+        context_length: text.first_u32(["max_position_embeddings", "n_positions"])?,
         norm_eps: eps.unwrap_or(1e-6),
         attention_scale: 1.0 / scalar.sqrt(),
         attention_softcap: softcap("attn_logit_softcapping")?,
         final_softcap: softcap("final_logit_softcapping")?,
         embedding_scale: arch.scales_embedding.then(|| (dim as f32).sqrt()),
         tied_embeddings: store.has_tied_embeddings(),
+        n_positions: n_rows(store, "position_embedding.weight"),
+        n_token_types: n_rows(store, "token_types.weight"),
+        n_labels: n_rows(store, "classifier.weight"),
         layers: layers(&text, &arch)?,
     })
 }
 
+/// Refuses what an encoder's config can say and we do not have. What is not said is as usual.
+fn check_encoder(text: &Section, arch: &ArchDescriptor) -> Result<(), ArchError> {
+    let activation = if arch.activation.is_gated() {
+        ("activation_function", "swiglu")
+    } else {
+        ("hidden_act", "gelu")
+    };
+    for (key, usual) in [activation, ("position_embedding_type", "absolute")] {
+        if let Some(found) = text.string(key)?.filter(|found| *found != usual) {
+            let what = format!("`{key}` = `{found}` in the architecture `{}`", arch.name);
+            let path = text.file();
+            return Err(ArchError::Unsupported { path, what });
+        }
+    }
+    for key in ["prenorm", "use_rms_norm", "rotary_emb_interleaved"] {
+        if text.get(key) == Some(&Value::Bool(true)) {
+            let what = format!("`{key}` in the architecture `{}`", arch.name);
+            let path = text.file();
+            return Err(ArchError::Unsupported { path, what });
+        }
+    }
+    let turned = text.f32("rotary_emb_fraction")?.unwrap_or(1.0);
+    if arch.rope.is_some() && turned != 1.0 {
+        let what = format!("`rotary_emb_fraction` = {turned}");
+        let path = text.file();
+        return Err(ArchError::Unsupported { path, what });
+    }
+    Ok(())
+}
+
 fn layers(text: &Section, arch: &ArchDescriptor) -> Result<Vec<LayerConfig>, ArchError> {
-    let n_layers = text.required_u32("num_hidden_layers")?.min(1 << 13);
+    let n_layers = text.first_u32(["num_hidden_layers", "n_layer"])?;
+    let n_layers = n_layers.min(1 << 13);
     let window = text.u32("sliding_window")?.filter(|&window| window > 0);
     let pattern = match text
         .u32("sliding_window_pattern")?
@@ -125,7 +163,7 @@ fn rope(text: &Section, kind: &str) -> Result<RopeConfig, ArchError> {
     let scaling = parameters.or_else(|| text.section("rope_scaling"));
     let theta = match parameters {
         Some(parameters) => parameters.f32("rope_theta")?,
-        None => text.f32("rope_theta")?,
+        None => text.f32("rope_theta")?.or(text.f32("rotary_emb_base")?),
     };
     let mut rope = RopeConfig {
         theta: theta.unwrap_or(10_000.0),

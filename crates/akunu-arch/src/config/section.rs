@@ -45,6 +45,12 @@ impl<'a> Section<'a> {
         self.u32(key)?.ok_or_else(|| self.missing(key))
     }
 
+    /// A number that configs have under one of two names.
+    pub fn first_u32(&self, [usual, other]: [&str; 2]) -> Result<u32, ArchError> {
+        let found = self.u32(usual)?.or(self.u32(other)?);
+        found.ok_or_else(|| self.missing(usual))
+    }
+
     pub fn missing(&self, key: &str) -> ArchError {
         ArchError::Missing {
             path: self.file(),

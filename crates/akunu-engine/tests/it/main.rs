@@ -6,6 +6,7 @@ mod support;
 
 mod batch;
 mod cost;
+mod encoders;
 mod failures;
 mod flaky;
 mod guided;

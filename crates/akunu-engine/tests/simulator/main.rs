@@ -5,4 +5,5 @@ mod support;
 
 mod choice;
 mod devices;
+mod encoders;
 mod recorded;

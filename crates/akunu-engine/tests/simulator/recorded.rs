@@ -19,15 +19,15 @@ use akunu_types::params::Row;
 
 /// What was submitted: a program, its rows, and how often it ran.
 #[derive(Clone)]
-struct Submitted {
-    program: Program,
-    counts: Counts,
-    steps: u32,
+pub struct Submitted {
+    pub program: Program,
+    pub counts: Counts,
+    pub steps: u32,
 }
 
 /// Notes what is submitted.
 #[derive(Clone, Default)]
-struct Notes {
+pub struct Notes {
     programs: HashMap<PlanId, Program>,
     submitted: Arc<Mutex<Vec<Submitted>>>,
 }
@@ -49,13 +49,13 @@ impl Hooks for Notes {
 }
 
 impl Notes {
-    fn last(&self) -> Submitted {
+    pub fn last(&self) -> Submitted {
         let submitted = self.submitted.lock().expect("no panic");
         submitted.last().expect("something was submitted").clone()
     }
 }
 
-fn device() -> (Watched<SimDevice, Notes>, Notes, CallLog) {
+pub fn device() -> (Watched<SimDevice, Notes>, Notes, CallLog) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there: `apt-get install clang-19`");
@@ -82,7 +82,7 @@ fn generate(session: &mut Session, n: usize) -> Vec<u32> {
 }
 
 /// The calls of a submission, written down from its dispatches one by one.
-fn expected(submitted: &Submitted, log: &CallLog) -> Vec<Call> {
+pub fn expected(submitted: &Submitted, log: &CallLog) -> Vec<Call> {
     let Submitted {
         program,
         counts,
@@ -132,7 +132,7 @@ fn calls_of(dispatch: &Dispatch, counts: &Counts, pipelines: &[PipelineKey]) -> 
 
 /// Asserts that no barrier is missing and that each one is needed: without it, a pair of launches
 /// would race. Only between two rounds there is one whatever the program.
-fn assert_barriers_are_exact(calls: &[Call], steps: usize, log: &CallLog) {
+pub fn assert_barriers_are_exact(calls: &[Call], steps: usize, log: &CallLog) {
     let pipelines = log.pipelines();
     let races = |calls: &[Call]| {
         let steps = replay(calls).expect("an encoder accepts them");

@@ -1,6 +1,8 @@
 //! A small model with random weights, written as a GGUF file.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod files;
+pub mod fixture;
 pub mod watched;
 
 use std::path::PathBuf;

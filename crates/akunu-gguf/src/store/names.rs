@@ -58,6 +58,8 @@ const MODULES: &[Module] = &[
         "token_embd_norm",
         &[Always("embeddings.LayerNorm"), Always("emb_ln")],
     ),
+    module("pooler", "cls", &[Always("pooler.dense")]),
+    module("classifier", "cls.output", &[Always("classifier")]),
     module("output_norm", "output_norm", &[Always("norm")]),
     module("output", "output", &[Always("lm_head")]),
     module(

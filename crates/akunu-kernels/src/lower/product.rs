@@ -33,6 +33,42 @@ impl Lowering<'_> {
         self.push_product(kernel, rows.count(), weight, bindings, (add, label));
     }
 
+    /// Lowers products of one vector that follow each other, q, k and v for example: their biases come after the last of
+    /// them, so that nothing stands between the products; how many operations.
+    pub(super) fn biased_products(&mut self, ops: &[Op]) -> Option<usize> {
+        let &Op::Product { rows, x, .. } = ops.first()? else {
+            return None;
+        };
+        let is_like_the_first = |op: &&Op| match **op {
+            Op::Product {
+                rows: other_rows,
+                x: other_x,
+                ..
+            } => (other_rows, other_x) == (rows, x),
+            _ => false,
+        };
+        let n_ops = ops.iter().take_while(is_like_the_first).count();
+        let mut biases = Vec::with_capacity(n_ops);
+        for op in &ops[..n_ops] {
+            if let Op::Product {
+                weight,
+                to,
+                add,
+                bias,
+                label,
+                ..
+            } = op
+            {
+                self.product(rows, weight, x, (*to, *add), label);
+                biases.extend(bias.map(|bias| (*to, bias, weight.rows)));
+            }
+        }
+        for (to, bias, width) in biases {
+            self.bias(rows, to, bias, width);
+        }
+        Some(n_ops)
+    }
+
     /// An activation and the product after it in one kernel, where a program has a single row.
     pub(super) fn gated_product(&mut self, op: &Op, next: Option<&Op>) -> bool {
         let &Op::Gate {

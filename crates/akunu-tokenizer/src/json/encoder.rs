@@ -53,6 +53,11 @@ impl JsonEncoder {
         }
     }
 
+    /// The ids before and after a text.
+    pub fn around(&self) -> (Vec<u32>, Vec<u32>) {
+        (self.around.before.clone(), self.around.after.clone())
+    }
+
     pub fn encode(&self, text: &str, options: EncodeOptions) -> Vec<u32> {
         let mut ids = Vec::with_capacity(text.len() / 3 + 2);
         if options.add_special {

@@ -1,7 +1,5 @@
 //! Small models of each architecture against `transformers`, from both containers, on two devices.
 
-mod files;
-mod fixture;
 use std::path::Path;
 
 use akunu_cpu::{CpuDevice, CpuOptions};
@@ -9,8 +7,8 @@ use akunu_engine::{Model, SessionOptions};
 use akunu_kernels::Device;
 use akunu_kernels::twin_device::TwinDevice;
 
-use self::files::{write_folder, write_gguf};
-use self::fixture::Fixture;
+use crate::support::files::{write_folder, write_gguf};
+use crate::support::fixture::Fixture;
 
 fn devices() -> [Box<dyn Device>; 2] {
     let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
@@ -46,7 +44,7 @@ fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
 const BOUND: f64 = 5e-7;
 
 fn agrees(name: &str) {
-    let model = Fixture::read(name);
+    let model = Fixture::read("transformers", name);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let paths = [
         write_gguf(&model, folder.path()),

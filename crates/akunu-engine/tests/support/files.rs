@@ -7,7 +7,7 @@ use akunu_types::DType;
 use serde_json::{Value, json};
 
 use super::fixture::Fixture;
-use crate::support::{byte_tokens, set_vocabulary};
+use super::{byte_tokens, set_vocabulary};
 
 /// A GGUF file in `folder`.
 pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {

@@ -1,4 +1,5 @@
-//! What `fixtures/make_model_fixtures.py` recorded of a model, and the formula of its weights.
+//! What `fixtures/make_model_fixtures.py` and `make_encoder_fixtures.py` recorded of a model, and the formula of its
+//! weights.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +18,32 @@ pub struct Fixture {
     pub weights: Vec<Weight>,
     /// The weight of that name in a GGUF file.
     pub rope_freqs: Option<Vec<f32>>,
+    #[serde(default)]
     pub tokens: Vec<u32>,
     /// The logits after so many tokens.
+    #[serde(default)]
     pub logits: BTreeMap<usize, Vec<f32>>,
+    /// What an encoder makes of some texts.
+    #[serde(default)]
+    pub texts: Vec<Text>,
+}
+
+/// A text, and what an encoder makes of it.
+#[derive(Deserialize)]
+pub struct Text {
+    pub tokens: Vec<u32>,
+    /// Tokens of the first text of a pair.
+    pub n_first: usize,
+    /// The mean of the vectors of all tokens, and those of the first and the last one.
+    #[serde(default)]
+    pub mean: Vec<f32>,
+    #[serde(default)]
+    pub first: Vec<f32>,
+    #[serde(default)]
+    pub last: Vec<f32>,
+    /// The scores of a classifier.
+    #[serde(default)]
+    pub scores: Vec<f32>,
 }
 
 /// How a weight is computed, and what a conversion to GGUF does to it.
@@ -39,9 +63,11 @@ pub struct Weight {
 }
 
 impl Fixture {
-    pub fn read(name: &str) -> Fixture {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/transformers");
-        let text = std::fs::read_to_string(format!("{folder}/{name}.json")).expect("a fixture");
+    /// The model of this name in a folder of `fixtures`.
+    pub fn read(folder: &str, name: &str) -> Fixture {
+        let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures");
+        let path = format!("{fixtures}/{folder}/{name}.json");
+        let text = std::fs::read_to_string(path).expect("a fixture");
         serde_json::from_str(&text).expect("a whole fixture")
     }
 }

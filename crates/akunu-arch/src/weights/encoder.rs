@@ -1,0 +1,104 @@
+//! The weights of an encoder of BERT's kind.
+//!
+//! ```text
+//! x = norm(tokens + types + positions)
+//! for each layer:  x = norm(x + Wo attention(Wq x, Wk x, Wv x));  x = norm(x + Wdown act(Wup x))
+//! ```
+//!
+//! A classifier adds `scores = Wc tanh(Wp x[0])`.
+
+use super::WeightShape;
+use crate::config::ModelConfig;
+
+pub(super) fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
+    let mut all = Shapes {
+        config,
+        shapes: Vec::new(),
+    };
+    let dim = config.dim;
+    all.matrix("token_embedding.weight", config.vocab_size, dim);
+    all.table("token_types.weight", config.n_token_types);
+    all.table("position_embedding.weight", config.n_positions);
+    all.norm("token_embedding_norm");
+    for layer in 0..config.layers.len() {
+        all.layer(&format!("layers.{layer}"));
+    }
+    if config.n_labels > 0 {
+        all.matrix("pooler.weight", dim, dim);
+        all.vector("pooler.bias", dim);
+        all.matrix("classifier.weight", config.n_labels, dim);
+        all.vector("classifier.bias", config.n_labels);
+    }
+    all.shapes
+}
+
+struct Shapes<'a> {
+    config: &'a ModelConfig,
+    shapes: Vec<WeightShape>,
+}
+
+impl Shapes<'_> {
+    fn layer(&mut self, name: &str) {
+        let (dim, ffn) = (self.config.dim, self.config.ffn_dim);
+        let (q, kv) = (self.config.q_dim(), self.config.kv_dim());
+        let arch = &self.config.arch;
+        if arch.has_qkv_bias {
+            for (part, rows) in [("q", q), ("k", kv), ("v", kv)] {
+                self.linear(&format!("{name}.attention.{part}"), rows, dim, true);
+            }
+        } else {
+            self.linear(&format!("{name}.attention.qkv"), q + 2 * kv, dim, false);
+        }
+        let has_bias = arch.has_linear_bias;
+        self.linear(&format!("{name}.attention.output"), dim, q, has_bias);
+        self.norm(&format!("{name}.attention_output_norm"));
+        if arch.activation.is_gated() {
+            self.linear(&format!("{name}.ffn.gate"), ffn, dim, has_bias);
+        }
+        self.linear(&format!("{name}.ffn.up"), ffn, dim, has_bias);
+        self.linear(&format!("{name}.ffn.down"), dim, ffn, has_bias);
+        self.norm(&format!("{name}.layer_output_norm"));
+    }
+
+    fn linear(&mut self, name: &str, rows: u32, cols: u32, has_bias: bool) {
+        self.matrix(&format!("{name}.weight"), rows, cols);
+        if has_bias {
+            self.vector(&format!("{name}.bias"), rows);
+        }
+    }
+
+    fn norm(&mut self, name: &str) {
+        self.vector(&format!("{name}.weight"), self.config.dim);
+        self.vector(&format!("{name}.bias"), self.config.dim);
+    }
+
+    fn matrix(&mut self, name: &str, rows: u32, cols: u32) {
+        self.shapes.push(WeightShape {
+            name: name.into(),
+            rows,
+            cols,
+            is_elementwise: false,
+        });
+    }
+
+    fn vector(&mut self, name: &str, len: u32) {
+        self.shapes.push(WeightShape {
+            name: name.into(),
+            rows: 1,
+            cols: len,
+            is_elementwise: true,
+        });
+    }
+
+    /// Learned vectors, where the model has them.
+    fn table(&mut self, name: &str, rows: u32) {
+        if rows > 0 {
+            self.shapes.push(WeightShape {
+                name: name.into(),
+                rows,
+                cols: self.config.dim,
+                is_elementwise: true,
+            });
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Encoders: models that turn whole texts into vectors, or pairs of texts into scores.
+//!
+//! The rows of a step are the tokens of as many texts as fit, one after the other, of whatever lengths: nothing is
+//! padded. A text sees only itself, so that it gives the same vector in every company.
+//!
+//! ```no_run
+//! use akunu_engine::{Encoder, EncoderText};
+//! use akunu_kernels::twin_device::TwinDevice;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let encoder = Encoder::load("all-MiniLM-L6-v2", Box::new(TwinDevice::new()))?;
+//! let cut = encoder.text("The weather is lovely today.")?;
+//! let vectors = encoder.encode(&[cut.text])?;
+//! assert_eq!(vectors[0].len(), encoder.config().dim as usize);
+//! # Ok(())
+//! # }
+//! ```
+
+mod graph;
+mod memory;
+mod pooling;
+mod runtime;
+mod text;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use akunu_arch::{ModelConfig, Role};
+use akunu_gguf::WeightStore;
+use akunu_kernels::{Device, Program};
+use akunu_tokenizer::Tokenizer;
+
+use self::runtime::Runtime;
+use crate::error::EngineError;
+use crate::loaded::read_text;
+use crate::weights::Weights;
+
+pub use self::pooling::Pooling;
+pub use self::text::{CutText, EncoderText};
+
+/// An encoder whose weights are bound to a device. Clones are cheap and share everything.
+#[derive(Clone)]
+pub struct Encoder {
+    file: Arc<EncoderFile>,
+    runtime: Arc<Mutex<Runtime>>,
+}
+
+/// What a model file holds, once it is read: all that never changes.
+struct EncoderFile {
+    path: PathBuf,
+    config: ModelConfig,
+    tokenizer: Tokenizer,
+    pooling: Pooling,
+    max_tokens: usize,
+    weights: Weights,
+    weight_bytes: u64,
+}
+
+/// How an encoder is used, as its files say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncoderUse {
+    /// How the vectors of a text's tokens become one.
+    pub pooling: Pooling,
+    /// Tokens of a text that are looked at.
+    pub max_tokens: usize,
+    /// Scores that it gives for a pair of texts; 0 for a model that gives none.
+    pub n_labels: u32,
+}
+
+impl EncoderUse {
+    /// What an open model says; `None` where it is no encoder.
+    pub fn of(store: &WeightStore) -> Result<Option<EncoderUse>, EngineError> {
+        let config = ModelConfig::from_store(store)?;
+        if config.arch.role != Role::Encoder {
+            return Ok(None);
+        }
+        let files = pooling::read(store)?;
+        Ok(Some(EncoderUse {
+            pooling: files.pooling,
+            max_tokens: files.max_tokens(&config),
+            n_labels: config.n_labels,
+        }))
+    }
+}
+
+/// Whether a model is an encoder, from its description alone.
+pub fn is_encoder(path: impl AsRef<Path>) -> Result<bool, EngineError> {
+    let store = WeightStore::open(path.as_ref())?;
+    Ok(ModelConfig::from_store(&store)?.arch.role == Role::Encoder)
+}
+
+impl Encoder {
+    /// Opens a GGUF file or a folder with safetensors and binds its weights to `device`.
+    pub fn load(
+        path: impl AsRef<Path>,
+        mut device: Box<dyn Device>,
+    ) -> Result<Encoder, EngineError> {
+        let path = path.as_ref();
+        let store = WeightStore::open(path)?;
+        let config = ModelConfig::from_store(&store)?;
+        if config.arch.role != Role::Encoder {
+            let arch = config.arch.name;
+            let path = path.to_path_buf();
+            return Err(EngineError::NotAnEncoder { path, arch });
+        }
+        config.check_weights(&store, path)?;
+        let (tokenizer, _) = read_text(&store)?;
+        tokenizer.check_embedding_rows(config.vocab_size as usize)?;
+        let files = pooling::read(&store)?;
+        let weights = Weights::bind(&store, &config, path, device.as_mut())?;
+        let file = Arc::new(EncoderFile {
+            path: path.to_path_buf(),
+            tokenizer,
+            pooling: files.pooling,
+            max_tokens: files.max_tokens(&config),
+            weights,
+            weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
+            config,
+        });
+        let runtime = Runtime::new(Arc::clone(&file), device)?;
+        Ok(Encoder {
+            file,
+            runtime: Arc::new(Mutex::new(runtime)),
+        })
+    }
+
+    /// Where the model came from.
+    pub fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    /// Its shape.
+    pub fn config(&self) -> &ModelConfig {
+        &self.file.config
+    }
+
+    /// Its vocabulary.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.file.tokenizer
+    }
+
+    /// How the vectors of a text's tokens become one, as the model's own files say.
+    pub fn pooling(&self) -> Pooling {
+        self.file.pooling
+    }
+
+    /// Tokens of a text that are looked at, those around it included.
+    pub fn max_tokens(&self) -> usize {
+        self.file.max_tokens
+    }
+
+    /// Bytes of all weights.
+    pub fn weight_bytes(&self) -> u64 {
+        self.file.weight_bytes
+    }
+
+    /// The device's name, and what it runs on.
+    pub fn device(&self) -> (&'static str, String) {
+        self.with_runtime(|runtime| runtime.describe())
+    }
+
+    /// The vector of each text, pooled and of any length.
+    pub fn encode(&self, texts: &[EncoderText]) -> Result<Vec<Vec<f32>>, EngineError> {
+        self.with_runtime(|runtime| runtime.run(texts, graph::Wanted::Vector))
+    }
+
+    /// The scores of each pair of texts, as the model's classifier gives them.
+    pub fn score(&self, pairs: &[EncoderText]) -> Result<Vec<Vec<f32>>, EngineError> {
+        if self.file.config.n_labels == 0 {
+            let path = self.file.path.clone();
+            return Err(EngineError::NoClassifier { path });
+        }
+        self.with_runtime(|runtime| runtime.run(pairs, graph::Wanted::Scores))
+    }
+
+    /// What a step of as many rows of as many texts does.
+    pub fn program(&self, rows: u32, texts: u32) -> Result<Program, EngineError> {
+        self.with_runtime(|runtime| runtime.program(rows, texts))
+    }
+
+    fn with_runtime<T>(&self, work: impl FnOnce(&mut Runtime) -> T) -> T {
+        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&mut runtime)
+    }
+}

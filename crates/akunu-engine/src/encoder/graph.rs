@@ -1,0 +1,232 @@
+//! An encoder as a program.
+//!
+//! ```text
+//! x = norm(tokens + types + positions)
+//! for each layer
+//!     q, k, v = Wq x, Wk x, Wv x;  turn q and k, where the model does so
+//!     x += Wo attention(q, k, v);  h = norm(x)
+//!     h += Wdown act(Wup h), or h += Wdown (act(Wgate h) * Wup h);  x = norm(h)
+//! ```
+//!
+//! Every product may have a bias. What differs between models comes from fields of the config.
+
+use akunu_arch::{ModelConfig, RopePairing};
+use akunu_kernels::Op;
+use akunu_kernels::plan::Slice;
+use akunu_kernels::program::{Activation, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows};
+
+use super::memory::Memory;
+use super::pooling::Pooling;
+use crate::weights::Weights;
+
+/// What comes of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    /// Its vector.
+    Vector,
+    /// The scores of the classifier.
+    Scores,
+}
+
+/// All that the operations of an encoder name.
+pub(super) struct Graph<'a> {
+    pub config: &'a ModelConfig,
+    pub weights: &'a Weights,
+    pub memory: &'a Memory,
+    pub pooling: Pooling,
+}
+
+impl Graph<'_> {
+    pub fn ops(&self, wanted: Wanted) -> Vec<Op> {
+        let mut ops = self.embedding();
+        for layer in 0..self.config.layers.len() {
+            self.attention_block(layer, &mut ops);
+            self.ffn_block(layer, &mut ops);
+        }
+        match wanted {
+            Wanted::Vector => ops.push(self.pooled()),
+            Wanted::Scores => ops.extend(self.scores()),
+        }
+        ops
+    }
+
+    /// The first vectors of all tokens, in x.
+    fn embedding(&self) -> Vec<Op> {
+        let (config, h) = (self.config, Slice::from(self.memory.h));
+        let mut ops = vec![Op::Embed {
+            table: self.weights.matrix("token_embedding.weight"),
+            scale: config.embedding_scale,
+            to: h,
+        }];
+        let tables = [
+            (LearnedBy::Kind, "token_types.weight", config.n_token_types),
+            (
+                LearnedBy::Position,
+                "position_embedding.weight",
+                config.n_positions,
+            ),
+        ];
+        for (by, name, n_entries) in tables {
+            if n_entries > 0 {
+                ops.push(Op::AddLearned {
+                    by,
+                    table: self.weights.vector(name),
+                    n_entries,
+                    x: h,
+                    dim: config.dim,
+                });
+            }
+        }
+        ops.push(self.norm("token_embedding_norm", h, self.memory.x.into()));
+        ops
+    }
+
+    /// From x to h.
+    fn attention_block(&self, layer: usize, ops: &mut Vec<Op>) {
+        let name = |part: &str| format!("layers.{layer}.{part}");
+        let (config, m) = (self.config, self.memory);
+        let [h, x, q, k, v, attention] = [m.h, m.x, m.q, m.k, m.v, m.attention].map(Slice::from);
+        for (part, to) in [("q", q), ("k", k), ("v", v)] {
+            let product = self.product(&name(&format!("attention.{part}")), x, to, "q, k, v");
+            ops.push(product);
+        }
+        if let Some(pairing) = config.arch.rope {
+            for (x, n_heads) in [(q, config.n_heads), (k, config.n_kv_heads)] {
+                ops.push(Op::Rope {
+                    x,
+                    n_heads,
+                    head_dim: config.head_dim,
+                    rope: self.rope(layer, pairing),
+                });
+            }
+        }
+        ops.push(Op::AttendRows {
+            q,
+            k,
+            v,
+            to: attention,
+            heads: Heads {
+                n_heads: config.n_heads,
+                n_kv_heads: config.n_kv_heads,
+                head_dim: config.head_dim,
+            },
+            keys: RowKeys::OwnText,
+            scale: config.attention_scale,
+        });
+        let output = self.product(&name("attention.output"), attention, x, "attention output");
+        ops.push(added(output));
+        ops.push(self.norm(&name("attention_output_norm"), x, h));
+    }
+
+    /// From h to x.
+    fn ffn_block(&self, layer: usize, ops: &mut Vec<Op>) {
+        let name = |part: &str| format!("layers.{layer}.{part}");
+        let (config, m) = (self.config, self.memory);
+        let [h, x, gate, up] = [m.h, m.x, m.gate, m.up].map(Slice::from);
+        let width = config.ffn_dim;
+        ops.push(self.product(&name("ffn.up"), h, up, "up"));
+        let activated = if config.arch.activation.is_gated() {
+            let activated = Slice::from(m.activated);
+            ops.push(self.product(&name("ffn.gate"), h, gate, "gate"));
+            ops.push(Op::Gate {
+                activation: Activation::Silu,
+                gate,
+                up,
+                to: activated,
+                width,
+            });
+            activated
+        } else {
+            let rows = Rows::All;
+            ops.push(Op::Gelu { rows, x: up, width });
+            up
+        };
+        ops.push(added(self.product(&name("ffn.down"), activated, h, "down")));
+        ops.push(self.norm(&name("layer_output_norm"), h, x));
+    }
+
+    /// One vector for each text.
+    fn pooled(&self) -> Op {
+        let (from, to) = (self.memory.x.into(), self.memory.pooled.into());
+        let dim = self.config.dim;
+        match self.pooling {
+            Pooling::Mean => Op::Mean { from, to, dim },
+            Pooling::First | Pooling::Last => Op::Gather { from, to, dim },
+        }
+    }
+
+    /// `scores = Wc tanh(Wp first)`.
+    fn scores(&self) -> Vec<Op> {
+        let m = self.memory;
+        let [first, hidden, scores] = [m.pooled, m.hidden, m.scores].map(Slice::from);
+        let dim = self.config.dim;
+        vec![
+            Op::Gather {
+                from: m.x.into(),
+                to: first,
+                dim,
+            },
+            of_outputs(self.product("pooler", first, hidden, "pooler")),
+            // A cap of 1 is the hyperbolic tangent itself.
+            Op::Softcap {
+                x: hidden,
+                width: dim,
+                cap: 1.0,
+            },
+            of_outputs(self.product("classifier", hidden, scores, "classifier")),
+        ]
+    }
+
+    fn product(&self, name: &str, x: Slice, to: Slice, label: &'static str) -> Op {
+        Op::Product {
+            rows: Rows::All,
+            weight: self.weights.matrix(&format!("{name}.weight")),
+            x,
+            to,
+            add: false,
+            bias: self.weights.find_vector(&format!("{name}.bias")),
+            label,
+        }
+    }
+
+    fn norm(&self, name: &str, x: Slice, to: Slice) -> Op {
+        Op::LayerNorm {
+            rows: Rows::All,
+            x,
+            weight: self.weights.vector(&format!("{name}.weight")),
+            bias: self.weights.vector(&format!("{name}.bias")),
+            to,
+            dim: self.config.dim,
+            eps: self.config.norm_eps,
+        }
+    }
+
+    fn rope(&self, layer: usize, pairing: RopePairing) -> Rope {
+        let rope = self.config.layers[layer].rope;
+        Rope {
+            pairing: match pairing {
+                RopePairing::Interleaved => Pairing::Interleaved,
+                RopePairing::SplitHalves => Pairing::Halves,
+            },
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+            divisors: self.memory.divisors.into(),
+        }
+    }
+}
+
+/// The same product, added to what is there.
+fn added(mut product: Op) -> Op {
+    if let Op::Product { add, .. } = &mut product {
+        *add = true;
+    }
+    product
+}
+
+/// The same product of the outputs alone.
+fn of_outputs(mut product: Op) -> Op {
+    if let Op::Product { rows, .. } = &mut product {
+        *rows = Rows::Outputs;
+    }
+    product
+}

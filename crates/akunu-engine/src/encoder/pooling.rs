@@ -1,0 +1,229 @@
+//! How the vectors of a text's tokens become one, and how long a text may be: what the model's own files say.
+//!
+//! ```text
+//! GGUF       {arch}.pooling_type: 1 mean, 2 first token, 3 last token, 4 a classifier's (the first token)
+//! folder     modules.json names the folder of the module `Pooling`, whose config.json has
+//!            pooling_mode_mean_tokens, pooling_mode_cls_token, pooling_mode_lasttoken (or pooling_mode);
+//!            sentence_bert_config.json has max_seq_length
+//! ```
+//!
+//! Without any of it, the mean is taken.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use akunu_arch::{ArchError, ModelConfig};
+use akunu_gguf::{Container, GgufFile, WeightStore};
+use serde_json::Value;
+
+use crate::error::EngineError;
+
+/// These files have a few hundred bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// How the vectors of a text's tokens become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pooling {
+    /// The mean of all of them.
+    #[default]
+    Mean,
+    /// That of the first token.
+    First,
+    /// That of the last token.
+    Last,
+}
+
+impl Pooling {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pooling::Mean => "mean",
+            Pooling::First => "cls",
+            Pooling::Last => "last",
+        }
+    }
+}
+
+/// What the files say besides the model's shape.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Described {
+    pub pooling: Pooling,
+    max_length: Option<usize>,
+}
+
+impl Described {
+    /// Tokens of a text: as many as the model has positions for, or as its makers have set.
+    pub fn max_tokens(&self, config: &ModelConfig) -> usize {
+        let positions = config.context_length as usize;
+        self.max_length.map_or(positions, |max| max.min(positions))
+    }
+}
+
+pub(super) fn read(store: &WeightStore) -> Result<Described, EngineError> {
+    match store.container() {
+        Container::Gguf(file) => Ok(Described {
+            pooling: of_metadata(file)?,
+            max_length: None,
+        }),
+        Container::Folder(folder) => of_folder(folder.path()),
+    }
+}
+
+fn of_metadata(file: &GgufFile) -> Result<Pooling, EngineError> {
+    let metadata = file.metadata();
+    let of = |error: akunu_gguf::GgufError| ArchError::from(error);
+    let arch = metadata.string("general.architecture").map_err(of)?;
+    let key = format!("{}.pooling_type", arch.unwrap_or_default());
+    match metadata.u32(&key).map_err(of)? {
+        None | Some(0 | 1) => Ok(Pooling::Mean),
+        Some(2 | 4) => Ok(Pooling::First),
+        Some(3) => Ok(Pooling::Last),
+        Some(other) => Err(unsupported(file.path(), format!("`{key}` = {other}"))),
+    }
+}
+
+fn of_folder(folder: &Path) -> Result<Described, EngineError> {
+    let sentence = read_json(&folder.join("sentence_bert_config.json"))?;
+    let max_length = sentence
+        .as_ref()
+        .and_then(|config| config.get("max_seq_length")?.as_u64());
+    Ok(Described {
+        pooling: pooling_of_modules(folder)?,
+        max_length: max_length.and_then(|n| usize::try_from(n).ok().filter(|&n| n > 2)),
+    })
+}
+
+/// The modules after the transformer: pooling, and what does not change a direction.
+fn pooling_of_modules(folder: &Path) -> Result<Pooling, EngineError> {
+    let path = folder.join("modules.json");
+    let Some(modules) = read_json(&path)? else {
+        return Ok(Pooling::default());
+    };
+    let mut pooling = Pooling::default();
+    for module in modules.as_array().into_iter().flatten() {
+        let text = |key: &str| module.get(key).and_then(Value::as_str).unwrap_or_default();
+        match text("type").rsplit('.').next().unwrap_or_default() {
+            "Transformer" | "Normalize" | "Dropout" => {}
+            "Pooling" => {
+                let name = text("path");
+                let is_plain = !name.contains(['/', '\\', ':']) && name != "..";
+                if !is_plain {
+                    return Err(unsupported(&path, format!("the path `{name}` of a module")));
+                }
+                pooling = pooling_of(&folder.join(name).join("config.json"))?;
+            }
+            other => return Err(unsupported(&path, format!("the module `{other}`"))),
+        }
+    }
+    Ok(pooling)
+}
+
+fn pooling_of(path: &Path) -> Result<Pooling, EngineError> {
+    let Some(config) = read_json(path)? else {
+        return Ok(Pooling::default());
+    };
+    let is_set = |key: &str| config.get(key).and_then(Value::as_bool) == Some(true);
+    let modes = [
+        ("mean", "pooling_mode_mean_tokens", Some(Pooling::Mean)),
+        ("cls", "pooling_mode_cls_token", Some(Pooling::First)),
+        ("lasttoken", "pooling_mode_lasttoken", Some(Pooling::Last)),
+        ("max", "pooling_mode_max_tokens", None),
+        (
+            "mean_sqrt_len_tokens",
+            "pooling_mode_mean_sqrt_len_tokens",
+            None,
+        ),
+        ("weightedmean", "pooling_mode_weightedmean_tokens", None),
+    ];
+    let named = config.get("pooling_mode").and_then(Value::as_str);
+    let mut found = modes
+        .iter()
+        .filter(|(name, key, _)| named == Some(name) || is_set(key));
+    match (found.next(), found.next()) {
+        (None, _) if named.is_none() => Ok(Pooling::default()),
+        (Some(&(_, _, Some(pooling))), None) => Ok(pooling),
+        (Some((name, ..)), None) => Err(unsupported(path, format!("the pooling mode `{name}`"))),
+        (None, _) => {
+            let mode = named.unwrap_or_default();
+            Err(unsupported(path, format!("the pooling mode `{mode}`")))
+        }
+        (Some(_), Some(_)) => Err(unsupported(path, "a mixture of pooling modes".into())),
+    }
+}
+
+fn unsupported(path: &Path, what: String) -> EngineError {
+    let path = path.to_path_buf();
+    ArchError::Unsupported { path, what }.into()
+}
+
+/// A file that need not be there.
+fn read_json(path: &Path) -> Result<Option<Value>, EngineError> {
+    let Ok(file) = File::open(path) else {
+        return Ok(None);
+    };
+    let unreadable = |why: String| EngineError::ModelFile {
+        path: PathBuf::from(path),
+        why,
+    };
+    let mut text = String::new();
+    let mut limited = file.take(MAX_BYTES);
+    limited
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable(error.to_string()))?;
+    let value = serde_json::from_str(&text).map_err(|error| unreadable(error.to_string()))?;
+    Ok(Some(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const MODULES: &str = r#"[
+        {"path": "", "type": "sentence_transformers.models.Transformer"},
+        {"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"},
+        {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]"#;
+
+    /// A folder with these modules and this config of the pooling.
+    fn described(modules: &str, pooling: &str) -> Result<Described, String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        fs::write(folder.path().join("modules.json"), modules).expect("written");
+        fs::create_dir(folder.path().join("1_Pooling")).expect("made");
+        fs::write(folder.path().join("1_Pooling/config.json"), pooling).expect("written");
+        of_folder(folder.path()).map_err(|error| error.to_string())
+    }
+
+    /// A model that is pooled otherwise than it was trained gives vectors that look fine and find nothing.
+    #[test]
+    fn the_models_own_pooling_is_taken() {
+        let pooling = |config| described(MODULES, config).map(|found| found.pooling);
+        let cls = r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#;
+        assert_eq!(pooling(cls), Ok(Pooling::First));
+        let mean = r#"{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}"#;
+        assert_eq!(pooling(mean), Ok(Pooling::Mean));
+        assert_eq!(
+            pooling(r#"{"pooling_mode_lasttoken": true}"#),
+            Ok(Pooling::Last)
+        );
+        assert_eq!(pooling(r#"{"pooling_mode": "cls"}"#), Ok(Pooling::First));
+        assert_eq!(pooling("{}"), Ok(Pooling::Mean));
+    }
+
+    /// What cannot be done is said, and not done otherwise.
+    #[test]
+    fn other_poolings_and_modules_are_refused_by_name() {
+        let refused = |modules: &str, pooling: &str, name: &str| {
+            let error = described(modules, pooling).expect_err("not possible");
+            assert!(error.contains(name), "{error}");
+        };
+        refused(MODULES, r#"{"pooling_mode_max_tokens": true}"#, "`max`");
+        let both = r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": true}"#;
+        refused(MODULES, both, "mixture");
+        refused(MODULES, "{", "config.json");
+        let dense = r#"[{"path": "2_Dense", "type": "sentence_transformers.models.Dense"}]"#;
+        refused(dense, "{}", "`Dense`");
+        let outside = r#"[{"path": "../x", "type": "a.Pooling"}]"#;
+        refused(outside, "{}", "`../x`");
+    }
+}

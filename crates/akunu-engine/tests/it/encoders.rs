@@ -1,0 +1,177 @@
+//! Small encoders of each architecture against `transformers`, from both containers, on two devices.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::files::{write_folder, write_gguf};
+use crate::support::fixture::Fixture;
+use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_engine::{Encoder, EncoderText, EngineError, Model, Pooling, is_encoder};
+use akunu_kernels::Device;
+use akunu_kernels::twin_device::TwinDevice;
+
+fn devices() -> [Box<dyn Device>; 2] {
+    let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
+    [Box::new(TwinDevice::new()), Box::new(cpu)]
+}
+
+fn texts(model: &Fixture) -> Vec<EncoderText> {
+    let text = |text: &crate::support::fixture::Text| EncoderText {
+        tokens: text.tokens.clone(),
+        n_first: text.n_first,
+    };
+    model.texts.iter().map(text).collect()
+}
+
+/// How far vectors are from the wanted ones, as a share of their length.
+fn error(found: &[f32], wanted: &[f32]) -> f64 {
+    assert_eq!(found.len(), wanted.len());
+    let pairs = found.iter().zip(wanted);
+    let error: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
+    let power: f64 = wanted.iter().map(|b| f64::from(*b).powi(2)).sum();
+    (error / power).sqrt()
+}
+
+/// Both sides compute in f32: two layers of sums in another order are some 1e-7. The fixtures have eight digits.
+const BOUND: f64 = 1e-6;
+
+/// A fixture as a GGUF file and as a folder.
+fn both(model: &Fixture, folder: &Path) -> [PathBuf; 2] {
+    [write_gguf(model, folder), write_folder(model, folder)]
+}
+
+fn agrees(name: &str) {
+    let model = Fixture::read("encoders", name);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for path in both(&model, folder.path()) {
+        for device in devices() {
+            let what = format!("{name}, {}, {}", path.display(), device.name());
+            let encoder = Encoder::load(&path, device).unwrap_or_else(|error| panic!("{error}"));
+            if encoder.config().n_labels > 0 {
+                // A score may be near zero, so all of them are compared together.
+                let wanted: Vec<f32> = model.texts.iter().flat_map(|t| t.scores.clone()).collect();
+                let found = encoder.score(&texts(&model)).expect("runs").concat();
+                let error = error(&found, &wanted);
+                assert!(error < BOUND, "{what}: {error:e}");
+                continue;
+            }
+            let found = encoder.encode(&texts(&model)).expect("runs");
+            for (found, text) in found.iter().zip(&model.texts) {
+                let error = error(found, &text.mean);
+                let n_tokens = text.tokens.len();
+                assert!(error < BOUND, "{what}, {n_tokens} tokens: {error:e}");
+            }
+        }
+    }
+}
+
+/// Learned positions, token types, biases everywhere, GELU without a gate.
+#[test]
+fn bert_agrees_with_transformers() {
+    agrees("bert");
+}
+
+/// Rotary positions, a gate, q, k and v in one matrix, no biases.
+#[test]
+fn nomic_bert_agrees_with_transformers() {
+    agrees("nomic-bert");
+}
+
+/// A score of the first token, through a dense layer and tanh; the texts of a pair are told apart.
+#[test]
+fn a_reranker_agrees_with_transformers() {
+    agrees("reranker");
+}
+
+/// The model's own files decide which token stands for a text.
+#[test]
+fn the_first_and_the_last_token_stand_for_a_text_where_the_files_say_so() {
+    let model = Fixture::read("encoders", "bert");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_folder(&model, folder.path());
+    let modules = r#"[{"path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}]"#;
+    std::fs::write(path.join("modules.json"), modules).expect("written");
+    std::fs::create_dir(path.join("1_Pooling")).expect("made");
+    for (mode, pooling) in [("cls", Pooling::First), ("lasttoken", Pooling::Last)] {
+        let config = format!(r#"{{"pooling_mode": "{mode}"}}"#);
+        std::fs::write(path.join("1_Pooling/config.json"), config).expect("written");
+        let encoder = Encoder::load(&path, Box::new(TwinDevice::new())).expect("a whole model");
+        assert_eq!(encoder.pooling(), pooling);
+        let found = encoder.encode(&texts(&model)).expect("runs");
+        for (found, text) in found.iter().zip(&model.texts) {
+            let wanted = if mode == "cls" {
+                &text.first
+            } else {
+                &text.last
+            };
+            assert!(error(found, wanted) < BOUND, "{mode}");
+        }
+    }
+}
+
+/// What a text gives does not depend on its company: fails if a row sees the rows of its neighbours, or if a step
+/// mixes texts up. 40 texts of up to 64 tokens are several steps.
+#[test]
+fn a_text_gives_the_same_vector_alone_and_in_a_batch() {
+    let model = Fixture::read("encoders", "bert");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_gguf(&model, folder.path());
+    let [_, cpu] = devices();
+    let encoder = Encoder::load(&path, cpu).expect("a whole model");
+    let text = |n: usize| EncoderText {
+        tokens: (0..1 + n * 13 % 64)
+            .map(|i| (i * 29 + n) as u32 % 256)
+            .collect(),
+        n_first: 64,
+    };
+    let texts: Vec<EncoderText> = (0..40).map(text).collect();
+    let together = encoder.encode(&texts).expect("runs");
+    for (text, found) in texts.iter().zip(&together) {
+        let alone = encoder.encode(std::slice::from_ref(text)).expect("runs");
+        // Products of few rows are summed in another order than those of many.
+        let error = error(found, &alone[0]);
+        assert!(error < BOUND, "{} tokens: {error:e}", text.tokens.len());
+    }
+}
+
+/// What is wrong is named, before anything runs.
+#[test]
+fn what_an_encoder_cannot_do_is_said() {
+    let model = Fixture::read("encoders", "bert");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_gguf(&model, folder.path());
+    assert!(is_encoder(&path).expect("a whole model"));
+    let twin = || Box::new(TwinDevice::new());
+    let encoder = Encoder::load(&path, twin()).expect("a whole model");
+    let with = |tokens: Vec<u32>| {
+        let n_first = tokens.len();
+        encoder.encode(&[EncoderText { tokens, n_first }])
+    };
+    assert!(matches!(with(vec![]), Err(EngineError::EmptyText)));
+    let long = with(vec![1; 65]);
+    assert!(matches!(
+        long,
+        Err(EngineError::TextTooLong { found: 65, max: 64 })
+    ));
+    assert!(matches!(
+        with(vec![256]),
+        Err(EngineError::UnknownToken { id: 256, .. })
+    ));
+    assert!(matches!(
+        encoder.score(&texts(&model)),
+        Err(EngineError::NoClassifier { .. })
+    ));
+    assert!(matches!(encoder.text(""), Err(EngineError::EmptyText)));
+    let cut = encoder.text(&"x".repeat(100)).expect("it is cut");
+    assert_eq!((cut.text.tokens.len(), cut.n_cut), (64, 36));
+    let pair = encoder
+        .pair(&"x".repeat(10), &"y".repeat(100))
+        .expect("it is cut");
+    assert_eq!(
+        (pair.text.tokens.len(), pair.text.n_first, pair.n_cut),
+        (64, 10, 46)
+    );
+    let Err(error) = Model::load(&path, twin()) else {
+        panic!("an encoder generates nothing");
+    };
+    assert!(matches!(error, EngineError::NotADecoder { .. }), "{error}");
+}
