@@ -4,6 +4,7 @@ mod bench;
 mod chat;
 mod completions;
 mod devices;
+mod embed;
 mod generate;
 mod imatrix;
 mod inspect;
@@ -11,6 +12,7 @@ mod list;
 mod perplexity;
 mod pull;
 mod quantize;
+mod rerank;
 mod rm;
 mod serve;
 mod tokenize;
@@ -46,6 +48,8 @@ const COMMANDS: &[Row] = &[
     row::<chat::Chat>(),
     row::<generate::Generate>(),
     row::<serve::Serve>(),
+    row::<embed::Embed>(),
+    row::<rerank::Rerank>(),
     row::<perplexity::Perplexity>(),
     row::<bench::BenchCommand>(),
     row::<devices::Devices>(),

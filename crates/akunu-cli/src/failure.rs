@@ -124,6 +124,30 @@ pub enum Failure {
         /// The first byte that is wrong.
         at: usize,
     },
+    /// A text of several, or a line of a file, that is empty.
+    #[error("text {number} is empty: nothing can be made of it; remove it")]
+    EmptyText {
+        /// Which one, from 1.
+        number: usize,
+    },
+    /// No texts at all.
+    #[error(
+        "there are no texts: give some as arguments, or one in each line of a file or of standard input"
+    )]
+    NoTexts,
+    /// A text that must not be cut and would be.
+    #[error(
+        "text {number} has {found} tokens, and the model looks at {max}: shorten it, or let it be cut by leaving out \
+         --strict"
+    )]
+    LongText {
+        /// Which one, from 1.
+        number: usize,
+        /// Its tokens.
+        found: usize,
+        /// Tokens that are possible.
+        max: usize,
+    },
     /// A prompt of no tokens.
     #[error("the prompt is empty: there is nothing to go on from")]
     EmptyPrompt,

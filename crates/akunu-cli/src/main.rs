@@ -13,6 +13,7 @@ mod floor;
 mod guided;
 mod interrupt;
 mod kv;
+mod lines;
 mod logprobs;
 mod models;
 mod progress;

@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// The model of those who name none.
 pub const DEFAULT: &str = "smollm2";
 
+/// The model for vectors of those who name none.
+pub const DEFAULT_EMBEDDER: &str = "minilm";
+
 /// What they are told.
 pub const LARGER: &str = "this is the smallest model; `akunu-cli pull qwen2.5-coder-1.5b` fetches a \
                           larger one that answers better, for `chat -m qwen2.5-coder-1.5b`";

@@ -113,10 +113,13 @@ impl Asset {
         files + trees
     }
 
-    /// The file to run, when this asset is a model that is one GGUF file.
-    pub fn model(&self) -> Option<&File> {
+    /// What to run within the asset's folder, when this asset is a model: its one GGUF file, or nothing for the folder
+    /// itself, which has safetensors.
+    pub fn model_path(&self) -> Option<&str> {
+        let has = |name: &str| self.files.iter().any(|file| file.path == name);
         match &self.files[..] {
-            [file] if file.path.ends_with(".gguf") => Some(file),
+            [file] if file.path.ends_with(".gguf") => Some(&file.path),
+            _ if has("config.json") && has("model.safetensors") => Some(""),
             _ => None,
         }
     }
@@ -136,11 +139,13 @@ mod tests {
 
     /// The names that people may type after `-m`.
     #[test]
-    fn the_models_are_those_of_one_gguf_file() {
+    fn the_models_are_gguf_files_and_folders_with_safetensors() {
         let catalogue = Catalogue::embedded().expect("the catalogue is valid");
-        let models = catalogue.assets.iter().filter(|a| a.model().is_some());
-        let names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
-        assert_eq!(names, ["smollm2", "gemma3-270m", "qwen2.5-coder-1.5b"]);
+        let models = catalogue.assets.iter().filter(|a| a.model_path().is_some());
+        let mut names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
+        names.sort_unstable();
+        let known = ["gemma3-270m", "minilm", "qwen2.5-coder-1.5b", "smollm2"];
+        assert_eq!(names, known);
     }
 
     /// Fails on a hash with a typing error, a name used twice, or a path that leaves its folder.

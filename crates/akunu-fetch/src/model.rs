@@ -12,14 +12,16 @@ use std::str::FromStr;
 impl Catalogue {
     /// The models that can be run.
     pub fn models(&self) -> impl Iterator<Item = &Asset> {
-        self.assets.iter().filter(|asset| asset.model().is_some())
+        self.assets
+            .iter()
+            .filter(|asset| asset.model_path().is_some())
     }
 }
 
 /// A model that can be fetched: one of the [`Catalogue`] by its name, or a file of a hub as `hf:owner/repository/file.gguf`.
 #[derive(Clone, Debug)]
 pub enum ModelName {
-    /// One of the catalogue, which is a single file.
+    /// One of the catalogue: a single file, or a folder with safetensors.
     Catalogue(Asset),
     /// A file of a hub.
     Hub(HubFile),
@@ -34,7 +36,7 @@ impl FromStr for ModelName {
         }
         let catalogue = Catalogue::embedded()?;
         match catalogue.get(name) {
-            Some(asset) if asset.model().is_some() => Ok(ModelName::Catalogue(asset.clone())),
+            Some(asset) if asset.model_path().is_some() => Ok(ModelName::Catalogue(asset.clone())),
             Some(_) => Err(FetchError::NotAModel(name.to_owned())),
             None => Err(FetchError::UnknownModel {
                 name: name.to_owned(),
@@ -49,7 +51,7 @@ impl FromStr for ModelName {
 }
 
 impl ModelName {
-    /// Makes sure that the model lies below `root`, and returns its file.
+    /// Makes sure that the model lies below `root`, and returns its file or folder.
     pub fn install(&self, root: &Path, hub: Hub, watch: &dyn Watch) -> Result<PathBuf, FetchError> {
         let asset = match self {
             ModelName::Hub(file) => return hub.install(file, root, watch),
@@ -62,9 +64,10 @@ impl ModelName {
         };
         install(asset, root, &order)?;
         let folder = root.join(&asset.name);
-        Ok(asset
-            .model()
-            .map_or(folder.clone(), |file| folder.join(&file.path)))
+        Ok(match asset.model_path() {
+            None | Some("") => folder,
+            Some(file) => folder.join(file),
+        })
     }
 }
 

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use akunu::EncodeOptions;
+use akunu::{EmbedOptions, Embedder, EncodeOptions};
 use serde::Deserialize;
 
 use crate::blocking::elsewhere;
 use crate::engine::Engine;
 use crate::error::ApiError;
+use crate::models::Loaded;
 use crate::options::Limits;
 
 /// One text or several, as text or as token ids.
@@ -20,6 +21,16 @@ pub(crate) enum Texts {
     ManyIds(Vec<Vec<u32>>),
 }
 
+impl Texts {
+    fn len(&self) -> usize {
+        match self {
+            Texts::One(_) | Texts::Ids(_) => 1,
+            Texts::Many(texts) => texts.len(),
+            Texts::ManyIds(lists) => lists.len(),
+        }
+    }
+}
+
 /// Vectors of length 1.
 pub(crate) struct Made {
     pub vectors: Vec<Vec<f32>>,
@@ -28,20 +39,80 @@ pub(crate) struct Made {
 
 /// The vector of each text.
 pub(crate) async fn of(
-    engine: &Arc<Engine>,
+    model: &Loaded,
     texts: Texts,
+    options: EmbedOptions,
     limits: &Limits,
 ) -> Result<Made, ApiError> {
-    let shared = Arc::clone(engine);
-    let lists = elsewhere(move || encode(&shared, texts)).await?;
-    if lists.is_empty() || lists.len() > limits.texts {
-        let message = format!(
-            "input has {} texts; it must have 1 to {}",
-            lists.len(),
-            limits.texts
-        );
+    let n_texts = texts.len();
+    if n_texts == 0 || n_texts > limits.texts {
+        let max = limits.texts;
+        let message = format!("input has {n_texts} texts; it must have 1 to {max}");
         return Err(ApiError::bad_field("input", message));
     }
+    match model {
+        Loaded::Engine(engine) => hidden_states(engine, texts, options).await,
+        Loaded::Embedder(embedder) => encoded(embedder.clone(), texts, options).await,
+        Loaded::Reranker(_) => Err(ApiError::bad_field(
+            "model",
+            "this model ranks documents and gives no embeddings",
+        )),
+    }
+}
+
+/// The vectors of an encoder.
+async fn encoded(
+    embedder: Embedder,
+    texts: Texts,
+    options: EmbedOptions,
+) -> Result<Made, ApiError> {
+    let texts = match texts {
+        Texts::One(text) => vec![text],
+        Texts::Many(texts) => texts,
+        Texts::Ids(_) | Texts::ManyIds(_) => {
+            let message = "this model takes texts, and no token ids";
+            return Err(ApiError::bad_field("input", message));
+        }
+    };
+    elsewhere(move || {
+        let made = embedder.embed_with(&texts, options);
+        let made = made.map_err(of_embedder)?;
+        Ok(Made {
+            n_tokens: made.iter().map(|made| made.n_tokens).sum(),
+            vectors: made.into_iter().map(|made| made.vector).collect(),
+        })
+    })
+    .await
+}
+
+/// What is wrong with the texts is told to the client.
+fn of_embedder(error: akunu::Error) -> ApiError {
+    use akunu::EngineError::EmptyText;
+    match error {
+        akunu::Error::Dimensions { .. } => ApiError::bad_field("dimensions", error.to_string()),
+        akunu::Error::TextTooLong { .. } => ApiError {
+            code: Some("context_length_exceeded"),
+            ..ApiError::bad_field("input", error.to_string())
+        },
+        akunu::Error::Engine(EmptyText) => ApiError::bad_field("input", EmptyText.to_string()),
+        other => other.into(),
+    }
+}
+
+/// The hidden states of a model that generates text.
+async fn hidden_states(
+    engine: &Arc<Engine>,
+    texts: Texts,
+    options: EmbedOptions,
+) -> Result<Made, ApiError> {
+    let max = engine.model.config().dim as usize;
+    let kept = options.dimensions.unwrap_or(max);
+    if !(1..=max).contains(&kept) {
+        let error = akunu::Error::Dimensions { found: kept, max };
+        return Err(of_embedder(error));
+    }
+    let shared = Arc::clone(engine);
+    let lists = elsewhere(move || encode(&shared, texts)).await?;
     // All are looked at before the first is computed.
     let vocab_size = engine.model.config().vocab_size;
     for ids in &lists {
@@ -61,6 +132,7 @@ pub(crate) async fn of(
     let mut vectors = Vec::with_capacity(lists.len());
     for ids in lists {
         let mut vector = engine.embed(ids).await?;
+        vector.truncate(kept);
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         if length > 0.0 {
             vector.iter_mut().for_each(|x| *x /= length);

@@ -19,11 +19,12 @@ mod options;
 mod page;
 mod question;
 mod reader;
+mod rerank;
 mod router;
 mod server;
 mod stream;
 
 pub use error::ServerError;
-pub use models::{OpenError, Source};
+pub use models::{OpenError, Served, Source};
 pub use options::{Limits, Security, ServerOptions};
 pub use server::{Handle, Server};

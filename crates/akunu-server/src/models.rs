@@ -1,9 +1,10 @@
 //! The models of a server: known by name, loaded when somebody asks for one, unloaded when nobody does.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use akunu::Model;
+use akunu::{Device, Embedder, Encoder, Model, ModelOptions, Reranker};
 
 use crate::engine::Engine;
 use crate::error::{ApiError, ServerError};
@@ -14,7 +15,69 @@ pub struct Source {
     /// What clients call it.
     pub name: String,
     /// Opens it. It is called whenever the model is asked for and not loaded.
-    pub open: Box<dyn Fn() -> Result<Model, OpenError> + Send + Sync>,
+    pub open: Box<dyn Fn() -> Result<Served, OpenError> + Send + Sync>,
+}
+
+/// A model, by what it can be asked for.
+#[derive(Clone)]
+#[non_exhaustive]
+pub enum Served {
+    /// Answers, and vectors of texts.
+    Model(Model),
+    /// Vectors of texts.
+    Embedder(Embedder),
+    /// How well documents answer a question.
+    Reranker(Reranker),
+}
+
+impl Served {
+    /// Opens a model as what it is.
+    pub fn open(
+        path: &Path,
+        device: Device,
+        options: ModelOptions,
+    ) -> Result<Served, akunu::Error> {
+        if !akunu::is_encoder(path)? {
+            return Ok(Model::open_with(path, device, options)?.into());
+        }
+        let encoder = Encoder::load(path, device.open()?)?;
+        Ok(match encoder.config().n_labels {
+            0 => Served::Embedder(encoder.into()),
+            _ => Served::Reranker(encoder.try_into()?),
+        })
+    }
+}
+
+impl From<Model> for Served {
+    fn from(model: Model) -> Served {
+        Served::Model(model)
+    }
+}
+
+/// A model that is loaded.
+#[derive(Clone)]
+pub(crate) enum Loaded {
+    Engine(Arc<Engine>),
+    Embedder(Embedder),
+    Reranker(Reranker),
+}
+
+impl Loaded {
+    /// Whether it can still be asked.
+    fn is_alive(&self) -> bool {
+        match self {
+            Loaded::Engine(engine) => engine.is_alive(),
+            Loaded::Embedder(_) | Loaded::Reranker(_) => true,
+        }
+    }
+
+    /// Whether it has nothing to do.
+    fn is_idle(&self) -> bool {
+        match self {
+            Loaded::Engine(engine) => engine.is_idle(),
+            Loaded::Embedder(_) | Loaded::Reranker(_) => true,
+        }
+    }
 }
 
 /// Why a model cannot be opened.
@@ -25,7 +88,7 @@ pub(crate) struct Entry {
     pub name: String,
     source: Source,
     /// Held while it is loaded, so that it is loaded once.
-    loaded: tokio::sync::Mutex<Option<Arc<Engine>>>,
+    loaded: tokio::sync::Mutex<Option<Loaded>>,
     last_used: std::sync::Mutex<Instant>,
 }
 
@@ -85,22 +148,33 @@ impl Models {
         })
     }
 
-    /// The engine of a model, which is loaded first if need be.
+    /// The engine of a model that generates text, which is loaded first if need be.
     pub async fn engine(&self, name: Option<&str>) -> Result<Arc<Engine>, ApiError> {
+        match self.load(name).await? {
+            Loaded::Engine(engine) => Ok(engine),
+            Loaded::Embedder(_) | Loaded::Reranker(_) => Err(ApiError::bad_field(
+                "model",
+                "this model does not generate text; ask it for embeddings or rankings",
+            )),
+        }
+    }
+
+    /// A model, which is loaded first if need be.
+    pub async fn load(&self, name: Option<&str>) -> Result<Loaded, ApiError> {
         let entry = Arc::clone(self.find(name)?);
         entry.touch();
         let mut loaded = entry.loaded.lock().await;
-        if let Some(engine) = loaded.as_ref().filter(|engine| engine.is_alive()) {
-            return Ok(Arc::clone(engine));
+        if let Some(loaded) = loaded.as_ref().filter(|loaded| loaded.is_alive()) {
+            return Ok(loaded.clone());
         }
         let options = self.options.clone();
         let opened = Arc::clone(&entry);
         let opening = tokio::task::spawn_blocking(move || opened.open(&options));
-        let engine = opening.await.map_err(|error| ApiError::internal(&error))?;
-        let engine = Arc::new(engine.map_err(|error| ApiError::internal(&error))?);
-        *loaded = Some(Arc::clone(&engine));
+        let opened = opening.await.map_err(|error| ApiError::internal(&error))?;
+        let opened = opened.map_err(|error| ApiError::internal(&error))?;
+        *loaded = Some(opened.clone());
         tracing::info!(model = entry.name, "loaded");
-        Ok(engine)
+        Ok(opened)
     }
 
     /// Loads the first model: what is wrong with it is told before anybody asks.
@@ -108,9 +182,9 @@ impl Models {
         let Some(first) = self.entries.first() else {
             return Err(ServerError::NoModel);
         };
-        let engine = first.open(&self.options)?;
+        let opened = first.open(&self.options)?;
         if let Ok(mut loaded) = first.loaded.try_lock() {
-            *loaded = Some(Arc::new(engine));
+            *loaded = Some(opened);
         }
         Ok(())
     }
@@ -122,7 +196,7 @@ impl Models {
             let Ok(mut loaded) = entry.loaded.try_lock() else {
                 continue;
             };
-            let is_idle = loaded.as_ref().is_some_and(|engine| engine.is_idle());
+            let is_idle = loaded.as_ref().is_some_and(Loaded::is_idle);
             if !is_idle {
                 entry.touch();
             } else if entry.unused_for() > keep {
@@ -134,14 +208,20 @@ impl Models {
 }
 
 impl Entry {
-    fn open(&self, options: &ServerOptions) -> Result<Engine, ServerError> {
-        let model = (self.source.open)().map_err(ServerError::Open)?;
-        Engine::start(model, options)
+    fn open(&self, options: &ServerOptions) -> Result<Loaded, ServerError> {
+        Ok(match (self.source.open)().map_err(ServerError::Open)? {
+            Served::Model(model) => Loaded::Engine(Arc::new(Engine::start(model, options)?)),
+            Served::Embedder(embedder) => Loaded::Embedder(embedder),
+            Served::Reranker(reranker) => Loaded::Reranker(reranker),
+        })
     }
 
-    /// The engine, if the model is loaded now.
+    /// The engine, if the model is loaded now and generates text.
     pub fn loaded(&self) -> Option<Arc<Engine>> {
-        self.loaded.try_lock().ok()?.clone()
+        match self.loaded.try_lock().ok()?.as_ref()? {
+            Loaded::Engine(engine) => Some(Arc::clone(engine)),
+            Loaded::Embedder(_) | Loaded::Reranker(_) => None,
+        }
     }
 
     fn touch(&self) {

@@ -12,7 +12,7 @@ use axum::routing::{MethodRouter, get, post};
 use crate::error::ApiError;
 use crate::models::Models;
 use crate::options::ServerOptions;
-use crate::{anthropic, guard, metrics, native, ollama, openai, page};
+use crate::{anthropic, guard, metrics, native, ollama, openai, page, rerank};
 
 /// What every request can reach. Clones share it.
 #[derive(Clone)]
@@ -102,6 +102,12 @@ const ENDPOINTS: &[Endpoint] = &[
         "Texts as vectors (OpenAI)",
         || post(openai::embeddings),
         &[("input", "")],
+    ),
+    ask(
+        "/v1/rerank",
+        "Documents by how well they answer a question",
+        || post(rerank::rerank),
+        &[("query", "string"), ("documents", "")],
     ),
     look("/v1/models", "The models (OpenAI)", || get(openai::models)),
     look("/v1/models/{name}", "One model (OpenAI)", || {

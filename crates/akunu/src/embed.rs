@@ -24,17 +24,22 @@ impl Model {
             parse_special: false,
         };
         let ids = self.tokenizer().encode(text, options)?;
+        self.hidden_state_of(&ids)
+    }
+
+    /// The same of some tokens.
+    pub(crate) fn hidden_state_of(&self, ids: &[u32]) -> Result<Vec<f32>, Error> {
         let context = u32::try_from(ids.len().max(1)).unwrap_or(u32::MAX);
         let mut session = self.session(SessionOptions {
             context: Some(context),
             ..SessionOptions::default()
         })?;
-        Ok(session.embed(&ids)?)
+        Ok(session.embed(ids)?)
     }
 }
 
 /// Zero stays zero.
-fn to_unit_length(vector: &mut [f32]) {
+pub(crate) fn to_unit_length(vector: &mut [f32]) {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length > 0.0 {
         vector.iter_mut().for_each(|x| *x /= length);

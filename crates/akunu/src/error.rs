@@ -27,6 +27,32 @@ pub enum Error {
     #[cfg(feature = "fetch")]
     #[error(transparent)]
     Fetch(#[from] akunu_fetch::FetchError),
+    /// A text that must not be cut and would be.
+    #[error("text {} has {found} tokens, and the model looks at {max}: shorten it", index + 1)]
+    TextTooLong {
+        /// Which of the texts, from 0.
+        index: usize,
+        /// Its tokens.
+        found: usize,
+        /// Tokens that are possible.
+        max: usize,
+    },
+    /// A vector shortened to nothing, or to more than it has.
+    #[error("vectors of {found} dimensions are not possible: this model has {max}")]
+    Dimensions {
+        /// What was asked for.
+        found: usize,
+        /// What the model has.
+        max: usize,
+    },
+    /// A classifier of more than one class.
+    #[error("{}: gives {n_labels} scores for a pair of texts; a reranker gives one", path.display())]
+    ManyLabels {
+        /// The model.
+        path: std::path::PathBuf,
+        /// Its scores.
+        n_labels: u32,
+    },
     /// An answer is wanted, and nobody has asked anything.
     #[error("there is no question to answer")]
     NothingAsked,

@@ -5,30 +5,34 @@
 mod chat;
 mod device;
 mod embed;
+mod embedder;
 mod error;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod history;
 mod model;
 mod reply;
+mod reranker;
 mod turns;
 mod window;
 
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::{
-    Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, EngineError, Fed, GenerateOptions,
-    Generation, Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules, Lookup,
-    MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading,
-    Sampling, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,
-    SuggestedSampling, Token, TokenLogprobs, Watch,
+    Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder, EncoderUse, EngineError, Fed,
+    GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules,
+    Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress,
+    Reading, Sampling, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,
+    SuggestedSampling, Token, TokenLogprobs, Watch, is_encoder,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,
 };
 pub use chat::{Chat, ChatOptions, chat_sampling, random_seed};
 pub use device::Device;
+pub use embedder::{EmbedOptions, Embedder, Embedding};
 pub use error::Error;
 #[cfg(feature = "fetch")]
 pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
+pub use reranker::{Ranking, Reranker};

@@ -10,8 +10,8 @@ use crate::kv::KvArgs;
 use crate::models;
 use crate::running::read_text;
 use crate::terminal::{note, warn};
-use akunu::{MAX_SEQUENCES, Model};
-use akunu_server::{Handle, Security, Server, ServerOptions, Source};
+use akunu::MAX_SEQUENCES;
+use akunu_server::{Handle, Security, Served, Server, ServerOptions, Source};
 use clap::Parser;
 use log::LogFormat;
 use std::io::Write;
@@ -158,7 +158,7 @@ impl Serve {
             let (device, kv, threads) = (self.device.clone(), self.kv.options(), self.threads);
             let open = move || {
                 let device = akunu::Device::Custom(device.open(threads)?);
-                Ok(Model::open_with(&path, device, kv)?)
+                Ok(Served::open(&path, device, kv)?)
             };
             Ok(Source {
                 name,

@@ -11,6 +11,8 @@ fn help_lists_every_command_and_no_command_is_wrong_usage() {
     for command in [
         "chat",
         "generate",
+        "embed",
+        "rerank",
         "perplexity",
         "bench",
         "devices",
@@ -100,6 +102,8 @@ fn inspect_reads_a_folder_of_safetensors() {
         !done.stdout.contains("KV cache"),
         "an encoder keeps nothing"
     );
+    let gives = "gives           a vector for each text, by mean pooling; looks at 256 tokens";
+    assert!(done.stdout.contains(gives), "{}", done.stdout);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod cli;
 mod completions;
 #[cfg(unix)]
 mod conversation_at_a_terminal;
+mod embed;
 #[cfg(unix)]
 mod fetching;
 mod imatrix;

@@ -1,5 +1,6 @@
 //! `/api/embed`
 
+use akunu::EmbedOptions;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,6 +14,14 @@ use crate::router::App;
 pub(crate) struct Request {
     model: String,
     input: Texts,
+    /// Whether a text that is too long is cut. A model that generates text refuses it in any case.
+    #[serde(default = "yes")]
+    truncate: bool,
+    dimensions: Option<usize>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Texts as vectors.
@@ -20,8 +29,12 @@ pub(crate) async fn embed(
     State(app): State<App>,
     Json(request): Json<Request>,
 ) -> Result<axum::Json<Value>, ApiError> {
-    let engine = app.models.engine(Some(&request.model)).await?;
-    let made = embedding::of(&engine, request.input, &app.options.limits).await?;
+    let model = app.models.load(Some(&request.model)).await?;
+    let options = EmbedOptions {
+        dimensions: request.dimensions,
+        strict: !request.truncate,
+    };
+    let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
     Ok(axum::Json(json!({
         "model": request.model,
         "embeddings": made.vectors,

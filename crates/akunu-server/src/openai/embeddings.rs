@@ -1,5 +1,6 @@
 //! `/v1/embeddings`
 
+use akunu::EmbedOptions;
 use axum::extract::State;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -15,6 +16,7 @@ pub(crate) struct Request {
     input: Texts,
     #[serde(default)]
     encoding_format: Format,
+    dimensions: Option<usize>,
 }
 
 /// How vectors are written. OpenAI's own client asks for base64.
@@ -32,8 +34,13 @@ pub(crate) async fn embeddings(
     Json(request): Json<Request>,
 ) -> Result<axum::Json<Value>, ApiError> {
     let name = app.models.find(request.model.as_deref())?.name.clone();
-    let engine = app.models.engine(request.model.as_deref()).await?;
-    let made = embedding::of(&engine, request.input, &app.options.limits).await?;
+    let model = app.models.load(request.model.as_deref()).await?;
+    // A text that is too long is an error in this protocol.
+    let options = EmbedOptions {
+        dimensions: request.dimensions,
+        strict: true,
+    };
+    let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
     let vectors = made.vectors.iter().enumerate();
     let data: Vec<Value> = vectors
         .map(|(index, vector)| {

@@ -5,6 +5,7 @@ mod cancelled;
 mod chat;
 mod client;
 mod dialects;
+mod embeddings;
 mod hostile;
 mod together;
 
@@ -12,8 +13,8 @@ use std::net::SocketAddr;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-use akunu::Model;
-use akunu_server::{Handle, Server, ServerError, ServerOptions, Source};
+use akunu::{Device, Model, ModelOptions};
+use akunu_server::{Handle, Served, Server, ServerError, ServerOptions, Source};
 use serde_json::{Value, json};
 
 /// A server that runs until it is dropped.
@@ -47,9 +48,32 @@ fn serve(change: impl FnOnce(&mut ServerOptions)) -> Running {
     change(&mut options);
     let sources = ["smollm2", "second"].map(|name| Source {
         name: name.into(),
-        open: Box::new(|| Ok(smollm2())),
+        open: Box::new(|| Ok(smollm2().into())),
     });
-    let server = Server::bind(options, sources.into()).unwrap();
+    start(options, sources.into(), alone)
+}
+
+/// A server with all-MiniLM-L6-v2, which turns texts into vectors.
+fn serve_minilm() -> Running {
+    let alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    let options = ServerOptions {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        ..ServerOptions::default()
+    };
+    let open = || {
+        let config = akunu_assets::path("minilm", "config.json");
+        let folder = config.parent().unwrap();
+        Ok(Served::open(folder, Device::Auto, ModelOptions::default())?)
+    };
+    let source = Source {
+        name: "minilm".into(),
+        open: Box::new(open),
+    };
+    start(options, vec![source], alone)
+}
+
+fn start(options: ServerOptions, sources: Vec<Source>, alone: MutexGuard<'static, ()>) -> Running {
+    let server = Server::bind(options, sources).unwrap();
     Running {
         address: server.address().unwrap(),
         handle: server.handle(),

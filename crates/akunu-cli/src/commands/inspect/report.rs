@@ -4,6 +4,7 @@ use super::attention::Attention;
 use super::{folder, gguf};
 use crate::failure::Failure;
 use crate::floor;
+use akunu::EncoderUse;
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
 use akunu_types::DType;
@@ -20,6 +21,9 @@ pub struct Report {
     pub description: Description,
     pub parameters: u64,
     pub tied_embeddings: bool,
+    /// What an encoder gives.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<Encoder>,
     pub weights: Weights,
     /// Absent for a model that keeps no keys and values, or does not say how many.
     pub kv_cache: Option<KvCache>,
@@ -114,6 +118,29 @@ pub struct Tensor {
     pub bytes: u64,
 }
 
+/// What an encoder gives, where we can run it.
+#[derive(Serialize)]
+pub struct Encoder {
+    /// How the vectors of a text's tokens become one.
+    pub pooling: &'static str,
+    /// Tokens of a text that it looks at.
+    pub max_tokens: usize,
+    /// Scores for a pair of texts; 0 for none.
+    pub scores: u32,
+}
+
+impl Encoder {
+    fn of(store: &WeightStore) -> Option<Encoder> {
+        // What cannot be run can still be looked at.
+        let usage = EncoderUse::of(store).ok().flatten()?;
+        Some(Encoder {
+            pooling: usage.pooling.name(),
+            max_tokens: usage.max_tokens,
+            scores: usage.n_labels,
+        })
+    }
+}
+
 impl Report {
     /// Reads the descriptions and adds up the tensors; touches no weight.
     pub fn new(store: &WeightStore, context: Option<u64>) -> Result<Report, Failure> {
@@ -140,6 +167,7 @@ impl Report {
             tied_embeddings: store.has_tied_embeddings(),
             weights: Weights::of(store),
             kv_cache: kv_cache(description.attention.as_ref(), context),
+            encoder: Encoder::of(store),
             description,
             floor: None,
             tensors: None,

@@ -1,7 +1,7 @@
 //! The report as text: one fact a line, then the tables.
 
 use super::attention::Attention;
-use super::report::{Report, Tensor, Tokenizer, TypeShare};
+use super::report::{Encoder, Report, Tensor, Tokenizer, TypeShare};
 use crate::units::{bytes, count};
 use std::io::{self, Write};
 
@@ -23,12 +23,11 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(attention) = &about.attention {
         fact("attention", &attention_line(attention))?;
     }
-    let output = if report.tied_embeddings {
-        "the token embedding"
-    } else {
-        "its own weights"
-    };
-    fact("output layer", output)?;
+    match &report.encoder {
+        Some(encoder) => fact("gives", &encoder_line(encoder))?,
+        None if report.tied_embeddings => fact("output layer", "the token embedding")?,
+        None => fact("output layer", "its own weights")?,
+    }
     fact(
         "tokenizer",
         &about
@@ -82,6 +81,15 @@ fn format_line(report: &Report) -> String {
         n => format!("{n} files"),
     };
     format!("{}, {}, {files}", report.format, bytes(report.file_bytes))
+}
+
+fn encoder_line(encoder: &Encoder) -> String {
+    let what = match encoder.scores {
+        0 => format!("a vector for each text, by {} pooling", encoder.pooling),
+        1 => "a score for a question and a document".to_string(),
+        n => format!("{n} scores for a pair of texts"),
+    };
+    format!("{what}; looks at {} tokens", encoder.max_tokens)
 }
 
 fn attention_line(attention: &Attention) -> String {

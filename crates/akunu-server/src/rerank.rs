@@ -1,0 +1,90 @@
+//! `/v1/rerank`: documents by how well they answer a question, as Jina and Cohere have it.
+
+use axum::extract::State;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::blocking::elsewhere;
+use crate::body::Json;
+use crate::error::ApiError;
+use crate::models::Loaded;
+use crate::router::App;
+
+#[derive(Deserialize)]
+pub(crate) struct Request {
+    model: Option<String>,
+    query: String,
+    documents: Vec<Document>,
+    /// Only so many of the best.
+    top_n: Option<usize>,
+    #[serde(default)]
+    return_documents: bool,
+}
+
+/// A document, as a text or in an object.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Document {
+    Text(String),
+    Object { text: String },
+}
+
+/// The best documents first.
+pub(crate) async fn rerank(
+    State(app): State<App>,
+    Json(request): Json<Request>,
+) -> Result<axum::Json<Value>, ApiError> {
+    let name = app.models.find(request.model.as_deref())?.name.clone();
+    let Loaded::Reranker(reranker) = app.models.load(request.model.as_deref()).await? else {
+        let message = "this model ranks nothing; a reranker (a cross-encoder) does";
+        return Err(ApiError::bad_field("model", message));
+    };
+    let (n_documents, max) = (request.documents.len(), app.options.limits.texts);
+    if n_documents == 0 || n_documents > max {
+        let message = format!("there are {n_documents} documents; there must be 1 to {max}");
+        return Err(ApiError::bad_field("documents", message));
+    }
+    let documents: Vec<String> = request.documents.into_iter().map(Document::text).collect();
+    let query = request.query;
+    let (rankings, documents) = elsewhere(move || {
+        let rankings = reranker.rank(&query, &documents, false);
+        let rankings = rankings.map_err(|error| match error {
+            akunu::Error::Engine(akunu::EngineError::EmptyText) => {
+                ApiError::bad_field("documents", "the query or a document is empty")
+            }
+            other => other.into(),
+        });
+        Ok((rankings?, documents))
+    })
+    .await?;
+    let mut order: Vec<usize> = (0..documents.len()).collect();
+    order.sort_by(|&a, &b| rankings[b].score.total_cmp(&rankings[a].score));
+    order.truncate(request.top_n.unwrap_or(usize::MAX));
+    let result = |at: usize| {
+        let mut result = json!({"index": at, "relevance_score": relevance(rankings[at].score)});
+        if request.return_documents {
+            result["document"] = json!({"text": documents[at]});
+        }
+        result
+    };
+    let results: Vec<Value> = order.into_iter().map(result).collect();
+    let n_tokens: usize = rankings.iter().map(|ranking| ranking.n_tokens).sum();
+    Ok(axum::Json(json!({
+        "model": name,
+        "results": results,
+        "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
+    })))
+}
+
+impl Document {
+    fn text(self) -> String {
+        match self {
+            Document::Text(text) | Document::Object { text } => text,
+        }
+    }
+}
+
+/// The model's own number as a share from 0 to 1.
+fn relevance(score: f32) -> f32 {
+    1.0 / (1.0 + (-score).exp())
+}

@@ -1,0 +1,230 @@
+//! Texts as vectors, many at a time.
+
+use std::path::Path;
+
+use akunu_engine::{CutText, Encoder, EncoderText, ModelOptions, is_encoder};
+use akunu_tokenizer::{EncodeOptions, Tokenizer};
+
+use crate::device::Device;
+use crate::embed::to_unit_length;
+use crate::error::Error;
+use crate::model::Model;
+
+/// A model that turns texts into vectors: texts that mean similar things have a dot product near 1.
+///
+/// ```no_run
+/// let embedder = akunu::Embedder::open("all-MiniLM-L6-v2")?;
+/// let vectors = embedder.embed_all(&["a cat", "a kitten", "a bridge"])?;
+/// let similarity = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+/// assert!(similarity(&vectors[0], &vectors[1]) > similarity(&vectors[0], &vectors[2]));
+/// # Ok::<(), akunu::Error>(())
+/// ```
+///
+/// Encoders (BERT and its like) pool the vectors of a text's tokens as their own files say. A model that generates text
+/// gives the hidden state of the last token.
+#[derive(Clone)]
+pub struct Embedder {
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Encoder(Encoder),
+    Decoder(Model),
+}
+
+/// How texts become vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EmbedOptions {
+    /// Keep as many numbers of each vector, the first ones: for models that were trained so that these say most.
+    pub dimensions: Option<usize>,
+    /// Refuse a text that is longer than the model can look at, instead of cutting it.
+    pub strict: bool,
+}
+
+/// The vector of a text.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Embedding {
+    /// Its numbers; the vector has length 1.
+    pub vector: Vec<f32>,
+    /// Tokens that the model has looked at.
+    pub n_tokens: usize,
+    /// Tokens at the end of the text that it has not looked at, because there were too many.
+    pub n_cut: usize,
+}
+
+impl Embedder {
+    /// Opens a GGUF file, or a folder with safetensors, on the best device of this machine.
+    pub fn open(path: impl AsRef<Path>) -> Result<Embedder, Error> {
+        Embedder::open_on(path, Device::Auto)
+    }
+
+    /// The same on a device of choice.
+    pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Embedder, Error> {
+        let path = path.as_ref();
+        let kind = if is_encoder(path)? {
+            Kind::Encoder(Encoder::load(path, device.open()?)?)
+        } else {
+            Kind::Decoder(Model::open_with(path, device, ModelOptions::default())?)
+        };
+        Ok(Embedder { kind })
+    }
+
+    /// The vector of a text, of length 1. A text that is too long is cut.
+    pub fn embed(&self, text: &str) -> Result<Vec<f32>, Error> {
+        let mut vectors = self.embed_all(&[text])?;
+        Ok(vectors.pop().unwrap_or_default())
+    }
+
+    /// The vector of each text, of length 1. A text that is too long is cut.
+    pub fn embed_all<T: AsRef<str>>(&self, texts: &[T]) -> Result<Vec<Vec<f32>>, Error> {
+        let embeddings = self.embed_with(texts, EmbedOptions::default())?;
+        Ok(embeddings.into_iter().map(|made| made.vector).collect())
+    }
+
+    /// The same with options of choice, and what was done.
+    pub fn embed_with<T: AsRef<str>>(
+        &self,
+        texts: &[T],
+        options: EmbedOptions,
+    ) -> Result<Vec<Embedding>, Error> {
+        self.check_dimensions(options)?;
+        let mut embeddings = match &self.kind {
+            Kind::Encoder(encoder) => encode(encoder, texts, options)?,
+            Kind::Decoder(model) => hidden_states(model, texts, options)?,
+        };
+        for embedding in &mut embeddings {
+            let kept = options.dimensions.unwrap_or(embedding.vector.len());
+            embedding.vector.truncate(kept);
+            to_unit_length(&mut embedding.vector);
+        }
+        Ok(embeddings)
+    }
+
+    /// Numbers of a vector.
+    pub fn dimensions(&self) -> usize {
+        let config = match &self.kind {
+            Kind::Encoder(encoder) => encoder.config(),
+            Kind::Decoder(model) => model.config(),
+        };
+        config.dim as usize
+    }
+
+    /// Tokens of a text that the model looks at.
+    pub fn max_tokens(&self) -> usize {
+        match &self.kind {
+            Kind::Encoder(encoder) => encoder.max_tokens(),
+            Kind::Decoder(model) => model.config().context_length as usize,
+        }
+    }
+
+    /// Its vocabulary.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        match &self.kind {
+            Kind::Encoder(encoder) => encoder.tokenizer(),
+            Kind::Decoder(model) => model.tokenizer(),
+        }
+    }
+
+    /// Where the model came from.
+    pub fn path(&self) -> &Path {
+        match &self.kind {
+            Kind::Encoder(encoder) => encoder.path(),
+            Kind::Decoder(model) => model.path(),
+        }
+    }
+
+    /// How the vectors of a text's tokens become one: `mean`, `cls` or `last`.
+    pub fn pooling(&self) -> &'static str {
+        match &self.kind {
+            Kind::Encoder(encoder) => encoder.pooling().name(),
+            Kind::Decoder(_) => "last",
+        }
+    }
+
+    /// Refuses a number of dimensions that there cannot be.
+    fn check_dimensions(&self, options: EmbedOptions) -> Result<(), Error> {
+        match options.dimensions {
+            Some(found) if !(1..=self.dimensions()).contains(&found) => Err(Error::Dimensions {
+                found,
+                max: self.dimensions(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<Encoder> for Embedder {
+    fn from(encoder: Encoder) -> Embedder {
+        let kind = Kind::Encoder(encoder);
+        Embedder { kind }
+    }
+}
+
+/// Refuses a text that was cut.
+pub(crate) fn refuse_cut(index: usize, cut: &CutText) -> Result<(), Error> {
+    let max = cut.text.tokens.len();
+    match cut.n_cut {
+        0 => Ok(()),
+        n_cut => Err(Error::TextTooLong {
+            index,
+            found: max + n_cut,
+            max,
+        }),
+    }
+}
+
+fn encode<T: AsRef<str>>(
+    encoder: &Encoder,
+    texts: &[T],
+    options: EmbedOptions,
+) -> Result<Vec<Embedding>, Error> {
+    let mut cuts = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let cut = encoder.text(text.as_ref())?;
+        if options.strict {
+            refuse_cut(index, &cut)?;
+        }
+        cuts.push(cut);
+    }
+    let counts: Vec<(usize, usize)> = cuts
+        .iter()
+        .map(|cut| (cut.text.tokens.len(), cut.n_cut))
+        .collect();
+    let texts: Vec<EncoderText> = cuts.into_iter().map(|cut| cut.text).collect();
+    let vectors = encoder.encode(&texts)?.into_iter();
+    let embedding = |(vector, (n_tokens, n_cut))| Embedding {
+        vector,
+        n_tokens,
+        n_cut,
+    };
+    Ok(vectors.zip(counts).map(embedding).collect())
+}
+
+fn hidden_states<T: AsRef<str>>(
+    model: &Model,
+    texts: &[T],
+    options: EmbedOptions,
+) -> Result<Vec<Embedding>, Error> {
+    let max = model.config().context_length as usize;
+    let add_special = EncodeOptions {
+        add_special: true,
+        parse_special: false,
+    };
+    let mut embeddings = Vec::with_capacity(texts.len());
+    for (index, text) in texts.iter().enumerate() {
+        let mut ids = model.tokenizer().encode(text.as_ref(), add_special)?;
+        let n_cut = ids.len().saturating_sub(max);
+        if options.strict && n_cut > 0 {
+            let found = ids.len();
+            return Err(Error::TextTooLong { index, found, max });
+        }
+        ids.truncate(max);
+        embeddings.push(Embedding {
+            vector: model.hidden_state_of(&ids)?,
+            n_tokens: ids.len(),
+            n_cut,
+        });
+    }
+    Ok(embeddings)
+}

@@ -1,0 +1,97 @@
+//! How well documents answer a question.
+
+use std::path::Path;
+
+use akunu_engine::{Encoder, EngineError};
+
+use crate::device::Device;
+use crate::embedder::refuse_cut;
+use crate::error::Error;
+
+/// A cross-encoder: a model that reads a question and a document together and says how well they go together.
+///
+/// ```no_run
+/// let reranker = akunu::Reranker::open("ms-marco-MiniLM-L6-v2")?;
+/// let scores = reranker.scores("What is the capital of France?", &["Paris is.", "A cat."])?;
+/// assert!(scores[0] > scores[1]);
+/// # Ok::<(), akunu::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Reranker {
+    encoder: Encoder,
+}
+
+/// How well a document answers a question.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ranking {
+    /// The model's own number: larger is better, and any number is possible.
+    pub score: f32,
+    /// Tokens that the model has looked at.
+    pub n_tokens: usize,
+    /// Tokens that it has not looked at, because there were too many.
+    pub n_cut: usize,
+}
+
+impl Reranker {
+    /// Opens a GGUF file, or a folder with safetensors, on the best device of this machine.
+    pub fn open(path: impl AsRef<Path>) -> Result<Reranker, Error> {
+        Reranker::open_on(path, Device::Auto)
+    }
+
+    /// The same on a device of choice.
+    pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Reranker, Error> {
+        Encoder::load(path, device.open()?)?.try_into()
+    }
+
+    /// The score of each document. A document that is too long is cut.
+    pub fn scores<T: AsRef<str>>(&self, query: &str, documents: &[T]) -> Result<Vec<f32>, Error> {
+        let rankings = self.rank(query, documents, false)?;
+        Ok(rankings.into_iter().map(|ranking| ranking.score).collect())
+    }
+
+    /// The same, and what was done. `strict` refuses a document that is too long instead of cutting it.
+    pub fn rank<T: AsRef<str>>(
+        &self,
+        query: &str,
+        documents: &[T],
+        strict: bool,
+    ) -> Result<Vec<Ranking>, Error> {
+        let mut pairs = Vec::with_capacity(documents.len());
+        let mut rankings = Vec::with_capacity(documents.len());
+        for (index, document) in documents.iter().enumerate() {
+            let cut = self.encoder.pair(query, document.as_ref())?;
+            if strict {
+                refuse_cut(index, &cut)?;
+            }
+            rankings.push(Ranking {
+                score: 0.0,
+                n_tokens: cut.text.tokens.len(),
+                n_cut: cut.n_cut,
+            });
+            pairs.push(cut.text);
+        }
+        let scores = self.encoder.score(&pairs)?;
+        for (ranking, scores) in rankings.iter_mut().zip(scores) {
+            ranking.score = scores.first().copied().unwrap_or_default();
+        }
+        Ok(rankings)
+    }
+
+    /// Tokens of a question and a document together that the model looks at.
+    pub fn max_tokens(&self) -> usize {
+        self.encoder.max_tokens()
+    }
+}
+
+impl TryFrom<Encoder> for Reranker {
+    type Error = Error;
+
+    fn try_from(encoder: Encoder) -> Result<Reranker, Error> {
+        let path = encoder.path().to_path_buf();
+        match encoder.config().n_labels {
+            0 => Err(EngineError::NoClassifier { path }.into()),
+            1 => Ok(Reranker { encoder }),
+            n_labels => Err(Error::ManyLabels { path, n_labels }),
+        }
+    }
+}
