@@ -67,7 +67,7 @@ pub struct DeviceArgs {
     /// What computes
     #[arg(long, value_parser = ChoiceParser, default_value = "auto")]
     device: DeviceChoice,
-    /// Instructions that the CPU device uses, for comparisons: scalar, neon, dotprod, avx2, avx512, amx
+    /// Instructions that the CPU device uses, for comparisons: scalar, neon, dotprod, avx2, avxvnni, avx512, amx
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     isa: Option<Isa>,
 }

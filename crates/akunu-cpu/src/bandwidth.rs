@@ -49,7 +49,7 @@ fn sum(numbers: &[f32]) -> f32 {
         Isa::Amx | Isa::Avx512 => unsafe { simd::avx512::run(Sum(numbers)) },
         // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => unsafe { simd::avx2::run(Sum(numbers)) },
+        Isa::AvxVnni | Isa::Avx2 => unsafe { simd::avx2::run(Sum(numbers)) },
         // SAFETY: as above.
         #[cfg(target_arch = "aarch64")]
         Isa::Neon => unsafe { simd::neon::run(Sum(numbers)) },

@@ -53,7 +53,7 @@ pub(crate) fn kernel<B: Body>(isa: Isa) -> Kernel {
             unsafe { simd::avx512::run(Share::<B>::new(call, part)) }
         },
         #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => |call, part| {
+        Isa::AvxVnni | Isa::Avx2 => |call, part| {
             // SAFETY: as above.
             unsafe { simd::avx2::run(Share::<B>::new(call, part)) }
         },

@@ -10,6 +10,8 @@ pub enum Isa {
     Scalar,
     /// x86-64 with AVX2, FMA and F16C.
     Avx2,
+    /// The same with AVX-VNNI: Intel's processors since 2021 that have no AVX-512, most laptops among them.
+    AvxVnni,
     /// x86-64 with AVX-512 F, BW, DQ, VL and VNNI.
     Avx512,
     /// The same with BF16, and AMX tiles of bytes and of BF16.
@@ -22,16 +24,17 @@ pub enum Isa {
 
 /// A name that is no level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown instructions `{0}`: one of scalar, avx2, avx512, amx, neon, dotprod")]
+#[error("unknown instructions `{0}`: one of scalar, avx2, avxvnni, avx512, amx, neon, dotprod")]
 pub struct UnknownIsa(pub String);
 
 impl Isa {
     /// Every level, the slower ones first.
-    pub const ALL: [Isa; 6] = [
+    pub const ALL: [Isa; 7] = [
         Isa::Scalar,
         Isa::Neon,
         Isa::Dotprod,
         Isa::Avx2,
+        Isa::AvxVnni,
         Isa::Avx512,
         Isa::Amx,
     ];
@@ -61,11 +64,13 @@ impl Isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => x86::has_avx2(),
             #[cfg(target_arch = "x86_64")]
+            Isa::AvxVnni => x86::has_avx_vnni(),
+            #[cfg(target_arch = "x86_64")]
             Isa::Avx512 => x86::has_avx512(),
             #[cfg(target_arch = "x86_64")]
             Isa::Amx => x86::has_amx(),
             #[cfg(not(target_arch = "x86_64"))]
-            Isa::Avx2 | Isa::Avx512 | Isa::Amx => false,
+            Isa::Avx2 | Isa::AvxVnni | Isa::Avx512 | Isa::Amx => false,
         }
     }
 
@@ -74,6 +79,7 @@ impl Isa {
         match self {
             Isa::Scalar => "scalar",
             Isa::Avx2 => "avx2",
+            Isa::AvxVnni => "avxvnni",
             Isa::Avx512 => "avx512",
             Isa::Amx => "amx",
             Isa::Neon => "neon",
@@ -104,6 +110,10 @@ mod x86 {
 
     pub fn has_avx2() -> bool {
         has!("avx2") && has!("fma") && has!("f16c")
+    }
+
+    pub fn has_avx_vnni() -> bool {
+        has_avx2() && has!("avxvnni")
     }
 
     pub fn has_avx512() -> bool {
@@ -167,6 +177,7 @@ mod tests {
         let has = |isa| available.contains(&isa);
         assert!(!has(Isa::Amx) || has(Isa::Avx512));
         assert!(!has(Isa::Avx512) || has(Isa::Avx2));
+        assert!(!has(Isa::AvxVnni) || has(Isa::Avx2));
         assert!(!has(Isa::Dotprod) || has(Isa::Neon));
         assert!(!(has(Isa::Neon) && has(Isa::Avx2)));
     }

@@ -48,7 +48,10 @@ pub const MOST_512: usize = 12;
 impl Blocks {
     /// The blocks of `m` vectors.
     pub fn of(m: usize, isa: Isa) -> Blocks {
-        let most = if isa == Isa::Avx2 { MOST_256 } else { MOST_512 };
+        let most = match isa {
+            Isa::Avx2 | Isa::AvxVnni => MOST_256,
+            _ => MOST_512,
+        };
         Blocks { m, most }
     }
 

@@ -101,7 +101,7 @@ impl<'a> Columns<'a> {
     /// The weights, with the functions of a level.
     pub fn of(rows: &'a Rows<'a>, isa: Isa) -> Columns<'a> {
         let (widen, add): (Widen, Add) = match isa {
-            Isa::Avx2 => (
+            Isa::AvxVnni | Isa::Avx2 => (
                 // SAFETY: as the caller says.
                 |rows, at, of, wide| unsafe { simd::avx2::run(Widening(rows, at, of, wide)) },
                 // SAFETY: as the caller says.

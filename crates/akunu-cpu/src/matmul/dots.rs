@@ -49,7 +49,7 @@ impl Functions {
     pub fn of(isa: Isa) -> Option<Functions> {
         match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2 => Some(Functions {
+            Isa::AvxVnni | Isa::Avx2 => Some(Functions {
                 quant: super::avx2::quant_dots,
                 float: |rows, at, x| {
                     // SAFETY: as the caller says.

@@ -1,7 +1,7 @@
 //! Quantised weights times many vectors, as 16-bit integers.
 //!
 //! A cell of a panel is widened to pairs of words, sixteen rows times two columns a vector, and multiplied by
-//! `vpdpwssd` (AVX-512) or `vpmaddwd` (AVX2), which sum pairs of products as 32-bit integers: twice and one and a half
+//! `vpdpwssd` (AVX-512, AVX-VNNI) or `vpmaddwd` (AVX2), which sum pairs of products as 32-bit integers: twice and one and a half
 //! times as many a cycle as f32. Once for each cell the integer sums become floats and are scaled. The offset of the
 //! format is gone from the words, and a scale for half of the columns, an integer, is multiplied into them.
 //!
@@ -172,7 +172,7 @@ impl Form for Pairs<'_> {
         // SAFETY: the CPU has the instructions, and there is room for the cells.
         unsafe {
             match self.isa {
-                Isa::Avx2 => pairs256::widen(quant, panel.as_ptr(), cells, wide),
+                Isa::Avx2 | Isa::AvxVnni => pairs256::widen(quant, panel.as_ptr(), cells, wide),
                 _ => pairs512::widen(quant, panel.as_ptr(), cells, wide),
             }
         }
@@ -188,6 +188,9 @@ impl Form for Pairs<'_> {
                 Isa::Avx2 => groups
                     .iter()
                     .for_each(|group| pairs256::add(minima, *group, x, n_vectors, n_cells)),
+                Isa::AvxVnni => groups
+                    .iter()
+                    .for_each(|group| pairs256::add_vnni(minima, *group, x, n_vectors, n_cells)),
                 _ => pairs512::add(minima, groups, x, n_vectors, n_cells),
             }
         }

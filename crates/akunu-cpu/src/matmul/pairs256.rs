@@ -1,4 +1,4 @@
-//! [`super::pairs`] for AVX2: a panel times up to six vectors, whose integer sums stay in registers.
+//! [`super::pairs`] for AVX2, with or without VNNI: a panel times up to six vectors, whose integer sums stay in registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;
@@ -122,24 +122,80 @@ fn twice(number: __m256i) -> __m256i {
 ///
 /// # Safety
 /// The processor must have AVX2 and FMA. The pointers point at as many cells and sums.
-#[inline]
 #[target_feature(enable = "avx2,fma,f16c")]
 pub unsafe fn add(minima: Minima, group: Group, x: *const u8, n_vectors: usize, n_cells: usize) {
     // SAFETY: as the caller says.
-    unsafe {
-        match minima {
-            Minima::None => by_vectors::<0>(group, x, n_vectors, n_cells),
-            Minima::One => by_vectors::<1>(group, x, n_vectors, n_cells),
-            Minima::OfHalves => by_vectors::<2>(group, x, n_vectors, n_cells),
-        }
+    unsafe { by_minima::<MultiplyThenAdd>(minima, group, x, n_vectors, n_cells) }
+}
+
+/// The same, a multiplication and an addition in one.
+///
+/// # Safety
+/// As [`add`]; the processor must have AVX-VNNI too.
+#[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+pub unsafe fn add_vnni(
+    minima: Minima,
+    group: Group,
+    x: *const u8,
+    n_vectors: usize,
+    n_cells: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe { by_minima::<MultiplyAdd>(minima, group, x, n_vectors, n_cells) }
+}
+
+/// How pairs of words are multiplied and added to sums.
+///
+/// # Safety
+/// The processor must have the instructions. It is inlined into a function that is compiled with them.
+trait PairDot {
+    /// `sums + pairs of a times pairs of b`.
+    unsafe fn dot(sums: __m256i, a: __m256i, b: __m256i) -> __m256i;
+}
+
+/// `vpmaddwd` and `vpaddd`.
+struct MultiplyThenAdd;
+/// `vpdpwssd`.
+struct MultiplyAdd;
+
+impl PairDot for MultiplyThenAdd {
+    #[inline(always)]
+    unsafe fn dot(sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: as the caller says.
+        unsafe { _mm256_add_epi32(sums, _mm256_madd_epi16(a, b)) }
+    }
+}
+
+impl PairDot for MultiplyAdd {
+    #[inline(always)]
+    unsafe fn dot(sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: as the caller says.
+        unsafe { _mm256_dpwssd_avx_epi32(sums, a, b) }
     }
 }
 
 /// # Safety
-/// As [`add`], for all functions below.
-#[inline]
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn by_vectors<const MINS: usize>(
+/// As [`add`], with the instructions of `D`, for all functions below. They are inlined into `add` or `add_vnni`.
+#[inline(always)]
+unsafe fn by_minima<D: PairDot>(
+    minima: Minima,
+    group: Group,
+    x: *const u8,
+    n_vectors: usize,
+    n_cells: usize,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        match minima {
+            Minima::None => by_vectors::<D, 0>(group, x, n_vectors, n_cells),
+            Minima::One => by_vectors::<D, 1>(group, x, n_vectors, n_cells),
+            Minima::OfHalves => by_vectors::<D, 2>(group, x, n_vectors, n_cells),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn by_vectors<D: PairDot, const MINS: usize>(
     group: Group,
     x: *const u8,
     n_vectors: usize,
@@ -149,17 +205,17 @@ unsafe fn by_vectors<const MINS: usize>(
     // SAFETY: as the caller says.
     unsafe {
         match n_vectors {
-            4 => multiply::<MINS, 4>(group, x.cast(), n_cells),
-            5 => multiply::<MINS, 5>(group, x.cast(), n_cells),
-            6 => multiply::<MINS, 6>(group, x.cast(), n_cells),
+            4 => multiply::<D, MINS, 4>(group, x.cast(), n_cells),
+            5 => multiply::<D, MINS, 5>(group, x.cast(), n_cells),
+            6 => multiply::<D, MINS, 6>(group, x.cast(), n_cells),
             _ => unreachable!("a block of {n_vectors} vectors"),
         }
     }
 }
 
 /// A panel times `M` vectors. There are registers for the integer sums of a cell, but not for the others beside them.
-#[target_feature(enable = "avx2,fma,f16c")]
-unsafe fn multiply<const MINS: usize, const M: usize>(
+#[inline(always)]
+unsafe fn multiply<D: PairDot, const MINS: usize, const M: usize>(
     Group { wide, sums }: Group,
     x: *const BlockCell<M>,
     n_cells: usize,
@@ -168,7 +224,7 @@ unsafe fn multiply<const MINS: usize, const M: usize>(
     unsafe {
         for c in 0..n_cells {
             let (wide, x) = (wide.cast::<Wide>().add(c), x.add(c));
-            let dots = integer_dots::<M>(wide, x);
+            let dots = integer_dots::<D, M>(wide, x);
             for half in 0..2 {
                 let scale = _mm256_loadu_ps((&raw const (*wide).scale[LANES * half]).cast());
                 let mut mins = [_mm256_setzero_ps(); MINS];
@@ -194,9 +250,9 @@ unsafe fn multiply<const MINS: usize, const M: usize>(
     }
 }
 
-/// The integer sums of a cell. Inlined into a function that is compiled with the instructions.
+/// The integer sums of a cell.
 #[inline(always)]
-unsafe fn integer_dots<const M: usize>(
+unsafe fn integer_dots<D: PairDot, const M: usize>(
     wide: *const Wide,
     x: *const BlockCell<M>,
 ) -> [[__m256i; 2]; M] {
@@ -213,7 +269,7 @@ unsafe fn integer_dots<const M: usize>(
             for (m, dots) in dots.iter_mut().enumerate() {
                 let pair = _mm256_set1_epi32(pairs.add(M * k + m).read());
                 for (dots, words) in dots.iter_mut().zip(words) {
-                    *dots = _mm256_add_epi32(*dots, _mm256_madd_epi16(words, pair));
+                    *dots = D::dot(*dots, words, pair);
                 }
             }
         }

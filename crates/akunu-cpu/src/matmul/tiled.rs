@@ -41,9 +41,9 @@ impl Layout {
         let (layout, few) = match (isa, floats) {
             (Isa::Amx, false) => (Layout::Tiles, FEW),
             (Isa::Amx, true) => (Layout::FloatTiles, FEW),
-            (Isa::Avx512 | Isa::Avx2, false) => (Layout::Pairs(blocks), FEW),
+            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, false) => (Layout::Pairs(blocks), FEW),
             // Turning rows into columns costs more than widening panels.
-            (Isa::Avx512 | Isa::Avx2, true) => (Layout::Columns(blocks), 6 * BATCH),
+            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, true) => (Layout::Columns(blocks), 6 * BATCH),
             _ => return None,
         };
         (m > few).then_some(layout)

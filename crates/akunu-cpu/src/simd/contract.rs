@@ -14,7 +14,7 @@ fn on_every_level<W: WithLanes<Output = ()> + Default>() {
             Isa::Amx | Isa::Avx512 => unsafe { super::avx512::run(W::default()) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
-            Isa::Avx2 => unsafe { super::avx2::run(W::default()) },
+            Isa::AvxVnni | Isa::Avx2 => unsafe { super::avx2::run(W::default()) },
             #[cfg(target_arch = "aarch64")]
             // SAFETY: as above.
             Isa::Neon | Isa::Dotprod => unsafe { super::neon::run(W::default()) },

@@ -19,7 +19,7 @@ fn columns_give_the_products_of_their_rows() {
         let bytes = weight.random(&mut Rng::new(3));
         let rows = Rows::of(&weight, &bytes).unwrap();
         let levels = Isa::available().into_iter();
-        for isa in levels.filter(|isa| matches!(isa, Isa::Avx2 | Isa::Avx512)) {
+        for isa in levels.filter(|isa| matches!(isa, Isa::Avx2 | Isa::AvxVnni | Isa::Avx512)) {
             for m in [9, 12, 17, 29] {
                 let x = Rng::new(4).floats(m * COLS, 1.0);
                 let y = products(&rows, isa, &x, m);

@@ -47,7 +47,7 @@ fn laid_out(source: &Source) -> Matrix {
 /// The levels that multiply pairs.
 fn levels() -> Vec<Isa> {
     let mut levels = Isa::available();
-    levels.retain(|isa| matches!(isa, Isa::Avx2 | Isa::Avx512));
+    levels.retain(|isa| matches!(isa, Isa::Avx2 | Isa::AvxVnni | Isa::Avx512));
     levels
 }
 
