@@ -47,6 +47,14 @@ pub enum ArchError {
         /// What it asks for.
         what: String,
     },
+    /// A file beside the weights that is not what its name says.
+    #[error("{}: {why}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
     /// A weight that the architecture needs is not in the file.
     #[error("{}: the weight `{name}` is missing", path.display())]
     MissingWeight {

@@ -4,12 +4,14 @@
 pub mod arch;
 mod config;
 mod descriptor;
+mod encoder_use;
 mod error;
 mod rope;
 mod weights;
 
 pub use config::{LayerConfig, ModelConfig};
 pub use descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, WindowPattern};
+pub use encoder_use::{EncoderUse, Pooling};
 pub use error::ArchError;
 pub use rope::{RopeConfig, RopeFactors};
 pub use weights::{WeightShape, weight_shapes};

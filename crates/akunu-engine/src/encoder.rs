@@ -18,14 +18,13 @@
 
 mod graph;
 mod memory;
-mod pooling;
 mod runtime;
 mod text;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use akunu_arch::{ModelConfig, Role};
+use akunu_arch::{EncoderUse, ModelConfig, Pooling, Role};
 use akunu_gguf::WeightStore;
 use akunu_kernels::{Device, Program};
 use akunu_tokenizer::Tokenizer;
@@ -35,7 +34,6 @@ use crate::error::EngineError;
 use crate::loaded::read_text;
 use crate::weights::Weights;
 
-pub use self::pooling::Pooling;
 pub use self::text::{CutText, EncoderText};
 
 /// An encoder whose weights are bound to a device. Clones are cheap and share everything.
@@ -56,33 +54,6 @@ struct EncoderFile {
     weight_bytes: u64,
 }
 
-/// How an encoder is used, as its files say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EncoderUse {
-    /// How the vectors of a text's tokens become one.
-    pub pooling: Pooling,
-    /// Tokens of a text that are looked at.
-    pub max_tokens: usize,
-    /// Scores that it gives for a pair of texts; 0 for a model that gives none.
-    pub n_labels: u32,
-}
-
-impl EncoderUse {
-    /// What an open model says; `None` where it is no encoder.
-    pub fn of(store: &WeightStore) -> Result<Option<EncoderUse>, EngineError> {
-        let config = ModelConfig::from_store(store)?;
-        if config.arch.role != Role::Encoder {
-            return Ok(None);
-        }
-        let files = pooling::read(store)?;
-        Ok(Some(EncoderUse {
-            pooling: files.pooling,
-            max_tokens: files.max_tokens(&config),
-            n_labels: config.n_labels,
-        }))
-    }
-}
-
 /// Whether a model is an encoder, from its description alone.
 pub fn is_encoder(path: impl AsRef<Path>) -> Result<bool, EngineError> {
     let store = WeightStore::open(path.as_ref())?;
@@ -98,21 +69,25 @@ impl Encoder {
         let path = path.as_ref();
         let store = WeightStore::open(path)?;
         let config = ModelConfig::from_store(&store)?;
-        if config.arch.role != Role::Encoder {
+        let Some(EncoderUse {
+            pooling,
+            max_tokens,
+            ..
+        }) = EncoderUse::of(&store, &config)?
+        else {
             let arch = config.arch.name;
             let path = path.to_path_buf();
             return Err(EngineError::NotAnEncoder { path, arch });
-        }
+        };
         config.check_weights(&store, path)?;
         let (tokenizer, _) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;
-        let files = pooling::read(&store)?;
         let weights = Weights::bind(&store, &config, path, device.as_mut())?;
         let file = Arc::new(EncoderFile {
             path: path.to_path_buf(),
             tokenizer,
-            pooling: files.pooling,
-            max_tokens: files.max_tokens(&config),
+            pooling,
+            max_tokens,
             weights,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
             config,

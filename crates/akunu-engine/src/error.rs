@@ -80,14 +80,6 @@ pub enum EngineError {
         /// Tokens that are possible.
         max: usize,
     },
-    /// A file of a model folder that is not what its name says.
-    #[error("{}: {why}", path.display())]
-    ModelFile {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
     /// A model whose heads do not fit the format of keys and values.
     #[error(
         "{}: the heads of this model have {head_dim} elements, which keys and values in {} cannot hold: a multiple \

@@ -25,9 +25,10 @@ mod suggested;
 mod text;
 mod weights;
 
+pub use akunu_arch::Pooling;
 pub use akunu_types::KvFormat;
 pub use batch::{Batch, BatchEvent, JoinError, MAX_SEQUENCES, Progress, SequenceId};
-pub use encoder::{CutText, Encoder, EncoderText, EncoderUse, Pooling, is_encoder};
+pub use encoder::{CutText, Encoder, EncoderText, is_encoder};
 pub use error::{Bytes, EngineError, SavedSessionError};
 pub use generation::Generation;
 pub use grammar::{Grammar, GrammarError};

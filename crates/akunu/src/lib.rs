@@ -18,7 +18,7 @@ mod window;
 
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::{
-    Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder, EncoderUse, EngineError, Fed,
+    Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder, EngineError, Fed,
     GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules,
     Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress,
     Reading, Sampling, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,

@@ -231,9 +231,7 @@ fn put(y: &mut [f32], sums: &[f32], alpha: f32, beta: f32) {
     ) {
         (Ok(y), Ok(sums)) if (alpha, beta) == (1.0, 0.0) => *y = *sums,
         (Ok(y), Ok(sums)) if (alpha, beta) == (1.0, 1.0) => {
-            for (y, sum) in y.iter_mut().zip(sums) {
-                *y += sum;
-            }
+            *y = std::array::from_fn(|i| y[i] + sums[i]);
         }
         _ => {
             for (y, sum) in y.iter_mut().zip(sums) {

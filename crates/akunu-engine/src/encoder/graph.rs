@@ -10,13 +10,12 @@
 //!
 //! Every product may have a bias. What differs between models comes from fields of the config.
 
-use akunu_arch::{ModelConfig, RopePairing};
+use akunu_arch::{ModelConfig, Pooling, RopePairing};
 use akunu_kernels::Op;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{Activation, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows};
 
 use super::memory::Memory;
-use super::pooling::Pooling;
 use crate::weights::Weights;
 
 /// What comes of a text.

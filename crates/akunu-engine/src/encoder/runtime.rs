@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use akunu_arch::Pooling;
 use akunu_kernels::{Counts, Device, PlanId, Program, RowTable};
 use akunu_types::params::Row;
 
 use super::EncoderFile;
 use super::graph::{Graph, Wanted};
 use super::memory::{Memory, Room};
-use super::pooling::Pooling;
 use super::text::EncoderText;
 use crate::error::EngineError;
 
-/// Rows of a step, about: as many as keep the products busy. A longer text is a step by itself.
-const STEP_ROWS: usize = 1024;
+/// Rows of a step, about: enough to keep the products busy, and few enough that what a layer hands to the next stays in
+/// the caches. A longer text is a step by itself.
+const STEP_ROWS: usize = 512;
 /// Texts of a step, at most.
 const STEP_TEXTS: usize = 256;
 /// The smallest room that a program is made for.

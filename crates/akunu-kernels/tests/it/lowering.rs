@@ -317,6 +317,29 @@ fn plain_has_a_kernel_for_each_operation() {
     }
 }
 
+/// Biases come after the last product of the same vector: q, k and v run side by side, and a device that lays their
+/// vector out does so once. Another vector's product comes after them.
+#[test]
+fn biases_come_after_the_products_of_one_vector() {
+    let mut model = Model::new(&mut TwinDevice::new());
+    let bias_of = model.buffers[0].into();
+    for op in &mut model.ops[2..5] {
+        if let Op::Product { bias, .. } = op {
+            *bias = Some(bias_of);
+        }
+    }
+    let (gemv, bias) = (KernelId::Gemv(F32), KernelId::BiasAdd);
+    let program = model.program(&model.ops[2..5], [2, 0, 2]);
+    let calls = lower::plain(&program);
+    assert_eq!(kernels(&calls), [gemv, gemv, gemv, bias, bias, bias]);
+    let written: Vec<Slice> = calls[..3].iter().map(|call| call.bindings[2]).collect();
+    let biased: Vec<Slice> = calls[3..].iter().map(|call| call.bindings[0]).collect();
+    assert_eq!(written, biased);
+    let mixed = [model.ops[2].clone(), model.ops[7].clone()];
+    let calls = lower::plain(&model.program(&mixed, [2, 0, 2]));
+    assert_eq!(kernels(&calls), [gemv, bias, gemv]);
+}
+
 /// A single row has no use for an activation that all can read.
 #[test]
 fn a_single_row_fuses_gate_and_product() {

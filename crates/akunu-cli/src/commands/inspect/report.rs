@@ -4,7 +4,7 @@ use super::attention::Attention;
 use super::{folder, gguf};
 use crate::failure::Failure;
 use crate::floor;
-use akunu::EncoderUse;
+use akunu_arch::{EncoderUse, ModelConfig};
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
 use akunu_types::DType;
@@ -132,7 +132,8 @@ pub struct Encoder {
 impl Encoder {
     fn of(store: &WeightStore) -> Option<Encoder> {
         // What cannot be run can still be looked at.
-        let usage = EncoderUse::of(store).ok().flatten()?;
+        let config = ModelConfig::from_store(store).ok()?;
+        let usage = EncoderUse::of(store, &config).ok().flatten()?;
         Some(Encoder {
             pooling: usage.pooling.name(),
             max_tokens: usage.max_tokens,

@@ -13,11 +13,12 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use akunu_arch::{ArchError, ModelConfig};
 use akunu_gguf::{Container, GgufFile, WeightStore};
 use serde_json::Value;
 
-use crate::error::EngineError;
+use crate::config::ModelConfig;
+use crate::descriptor::Role;
+use crate::error::ArchError;
 
 /// These files have a few hundred bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -45,37 +46,41 @@ impl Pooling {
     }
 }
 
-/// What the files say besides the model's shape.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Described {
+/// How an encoder is used, as its files say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncoderUse {
+    /// How the vectors of a text's tokens become one.
     pub pooling: Pooling,
-    max_length: Option<usize>,
+    /// Tokens of a text that are looked at: as many as the model has positions for, or as its makers have set.
+    pub max_tokens: usize,
+    /// Scores that it gives for a pair of texts; 0 for a model that gives none.
+    pub n_labels: u32,
 }
 
-impl Described {
-    /// Tokens of a text: as many as the model has positions for, or as its makers have set.
-    pub fn max_tokens(&self, config: &ModelConfig) -> usize {
+impl EncoderUse {
+    /// What an open model says; `None` where it is no encoder.
+    pub fn of(store: &WeightStore, config: &ModelConfig) -> Result<Option<EncoderUse>, ArchError> {
+        if config.arch.role != Role::Encoder {
+            return Ok(None);
+        }
+        let (pooling, max_length) = match store.container() {
+            Container::Gguf(file) => (of_metadata(file)?, None),
+            Container::Folder(folder) => of_folder(folder.path())?,
+        };
         let positions = config.context_length as usize;
-        self.max_length.map_or(positions, |max| max.min(positions))
+        Ok(Some(EncoderUse {
+            pooling,
+            max_tokens: max_length.map_or(positions, |max| max.min(positions)),
+            n_labels: config.n_labels,
+        }))
     }
 }
 
-pub(super) fn read(store: &WeightStore) -> Result<Described, EngineError> {
-    match store.container() {
-        Container::Gguf(file) => Ok(Described {
-            pooling: of_metadata(file)?,
-            max_length: None,
-        }),
-        Container::Folder(folder) => of_folder(folder.path()),
-    }
-}
-
-fn of_metadata(file: &GgufFile) -> Result<Pooling, EngineError> {
+fn of_metadata(file: &GgufFile) -> Result<Pooling, ArchError> {
     let metadata = file.metadata();
-    let of = |error: akunu_gguf::GgufError| ArchError::from(error);
-    let arch = metadata.string("general.architecture").map_err(of)?;
+    let arch = metadata.string("general.architecture")?;
     let key = format!("{}.pooling_type", arch.unwrap_or_default());
-    match metadata.u32(&key).map_err(of)? {
+    match metadata.u32(&key)? {
         None | Some(0 | 1) => Ok(Pooling::Mean),
         Some(2 | 4) => Ok(Pooling::First),
         Some(3) => Ok(Pooling::Last),
@@ -83,19 +88,18 @@ fn of_metadata(file: &GgufFile) -> Result<Pooling, EngineError> {
     }
 }
 
-fn of_folder(folder: &Path) -> Result<Described, EngineError> {
+/// The pooling, and the longest text, of a folder.
+fn of_folder(folder: &Path) -> Result<(Pooling, Option<usize>), ArchError> {
     let sentence = read_json(&folder.join("sentence_bert_config.json"))?;
     let max_length = sentence
         .as_ref()
         .and_then(|config| config.get("max_seq_length")?.as_u64());
-    Ok(Described {
-        pooling: pooling_of_modules(folder)?,
-        max_length: max_length.and_then(|n| usize::try_from(n).ok().filter(|&n| n > 2)),
-    })
+    let max_length = max_length.and_then(|n| usize::try_from(n).ok().filter(|&n| n > 2));
+    Ok((pooling_of_modules(folder)?, max_length))
 }
 
 /// The modules after the transformer: pooling, and what does not change a direction.
-fn pooling_of_modules(folder: &Path) -> Result<Pooling, EngineError> {
+fn pooling_of_modules(folder: &Path) -> Result<Pooling, ArchError> {
     let path = folder.join("modules.json");
     let Some(modules) = read_json(&path)? else {
         return Ok(Pooling::default());
@@ -119,7 +123,7 @@ fn pooling_of_modules(folder: &Path) -> Result<Pooling, EngineError> {
     Ok(pooling)
 }
 
-fn pooling_of(path: &Path) -> Result<Pooling, EngineError> {
+fn pooling_of(path: &Path) -> Result<Pooling, ArchError> {
     let Some(config) = read_json(path)? else {
         return Ok(Pooling::default());
     };
@@ -152,17 +156,17 @@ fn pooling_of(path: &Path) -> Result<Pooling, EngineError> {
     }
 }
 
-fn unsupported(path: &Path, what: String) -> EngineError {
+fn unsupported(path: &Path, what: String) -> ArchError {
     let path = path.to_path_buf();
-    ArchError::Unsupported { path, what }.into()
+    ArchError::Unsupported { path, what }
 }
 
 /// A file that need not be there.
-fn read_json(path: &Path) -> Result<Option<Value>, EngineError> {
+fn read_json(path: &Path) -> Result<Option<Value>, ArchError> {
     let Ok(file) = File::open(path) else {
         return Ok(None);
     };
-    let unreadable = |why: String| EngineError::ModelFile {
+    let unreadable = |why: String| ArchError::File {
         path: PathBuf::from(path),
         why,
     };
@@ -186,18 +190,20 @@ mod tests {
         {"path": "2_Normalize", "type": "sentence_transformers.models.Normalize"}]"#;
 
     /// A folder with these modules and this config of the pooling.
-    fn described(modules: &str, pooling: &str) -> Result<Described, String> {
+    fn described(modules: &str, pooling: &str) -> Result<Pooling, String> {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("modules.json"), modules).expect("written");
         fs::create_dir(folder.path().join("1_Pooling")).expect("made");
         fs::write(folder.path().join("1_Pooling/config.json"), pooling).expect("written");
-        of_folder(folder.path()).map_err(|error| error.to_string())
+        of_folder(folder.path())
+            .map(|(pooling, _)| pooling)
+            .map_err(|error| error.to_string())
     }
 
     /// A model that is pooled otherwise than it was trained gives vectors that look fine and find nothing.
     #[test]
     fn the_models_own_pooling_is_taken() {
-        let pooling = |config| described(MODULES, config).map(|found| found.pooling);
+        let pooling = |config| described(MODULES, config);
         let cls = r#"{"pooling_mode_cls_token": true, "pooling_mode_mean_tokens": false}"#;
         assert_eq!(pooling(cls), Ok(Pooling::First));
         let mean = r#"{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}"#;
