@@ -4,7 +4,11 @@
 //! `fixtures/make_norm_fixtures.py` computed the figures in float64; the twins compute in f32.
 
 use akunu_kernels::case::Case;
-use akunu_kernels::{Constant, Constants, KernelId};
+use akunu_kernels::kernel::activation::gelu_erf;
+use akunu_kernels::program::{Matrix, Windows};
+use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{Constant, Constants, Device, KernelId, Op, Program};
+use akunu_types::DType;
 use akunu_types::params::{Conv1DParams, ElementwiseParams, LayerNormParams};
 use half::f16;
 use serde::Deserialize;
@@ -142,4 +146,69 @@ fn convolution() {
             1e-5,
         );
     }
+}
+
+/// A convolution is a product of windows that overlap: with time-major input, zeros beyond both ends, and weights
+/// (outputs, window, channels).
+#[test]
+fn a_convolution_is_a_product_of_windows() {
+    for fixture in fixtures().conv {
+        let found = convolve(&fixture);
+        let found: Vec<f32> = found.into_iter().map(gelu_erf).collect();
+        assert_close("convolution", &found, &fixture.y, 1e-5);
+    }
+}
+
+/// [`Op::Convolve`] on the twins, turned to (channels, time).
+fn convolve(f: &Conv) -> Vec<f32> {
+    let (channels, taps) = (f.in_channels as usize, f.kernel_size as usize);
+    let (length, outputs) = (f.in_length as usize, f.out_channels as usize);
+    let padded = length + 2 * f.padding as usize;
+    let mut signal = vec![0f32; padded * channels];
+    for (at, &x) in f.x.iter().enumerate() {
+        let (channel, time) = (at / length, at % length);
+        signal[(time + f.padding as usize) * channels + channel] = x;
+    }
+    let mut weight = vec![0f32; f.weight.len()];
+    for (at, &w) in f.weight.iter().enumerate() {
+        let (output, channel, tap) = (at / taps / channels, at / taps % channels, at % taps);
+        weight[(output * taps + tap) * channels + channel] = w;
+    }
+    let mut device = TwinDevice::new();
+    let mut filled = |numbers: &[f32]| {
+        let buffer = device.allocate(4 * numbers.len(), "test").expect("memory");
+        let bytes = bytemuck::cast_slice(numbers);
+        device.write(buffer, 0, bytes).expect("it fits");
+        buffer
+    };
+    let (x, weight, bias) = (filled(&signal), filled(&weight), filled(&f.bias));
+    let to = filled(&vec![f32::NAN; f.y.len()]);
+    let ops = vec![Op::Convolve {
+        weight: Matrix {
+            place: weight.into(),
+            dtype: DType::F32,
+            rows: f.out_channels,
+            cols: f.kernel_size * f.in_channels,
+            group_size: 0,
+        },
+        bias: bias.into(),
+        x: x.into(),
+        windows: Windows {
+            count: f.out_length,
+            stride: f.stride * f.in_channels,
+        },
+        to: to.into(),
+    }];
+    let program = Program {
+        ops,
+        ..Program::default()
+    };
+    let plan = device.load(&program).expect("it is sound");
+    device.run(plan, None).expect("runs");
+    let mut y = vec![0f32; f.y.len()];
+    let bytes = bytemuck::cast_slice_mut(&mut y);
+    device.read(to, 0, bytes).expect("it is there");
+    (0..outputs)
+        .flat_map(|output| y[output..].iter().step_by(outputs).copied())
+        .collect()
 }
