@@ -5,6 +5,7 @@
 
 use crate::failure::Failure;
 use crate::process;
+use crate::python::{environment, pip};
 use crate::workspace;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -19,12 +20,10 @@ const BROWSER: &str = "/usr/bin/chromium";
 pub fn run() -> Result<(), Failure> {
     let root = workspace::root();
     let folder = root.join("target/clients");
-    let python = folder.join("bin/python");
-    if !python.exists() {
-        process::run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    }
-    let install = ["-m", "pip", "install", "--quiet", "--upgrade"];
-    process::run(Command::new(&python).args(install).args(PACKAGES))?;
+    let python = environment(&folder)?;
+    pip(&python, |pip| {
+        pip.args(["install", "--upgrade"]).args(PACKAGES)
+    })?;
     let mut build = process::cargo();
     process::run(build.args(["build", "-p", "akunu-cli"]).current_dir(&root))?;
     let (server, address) = start()?;

@@ -24,6 +24,7 @@ mod package;
 mod parallel;
 mod parity;
 mod process;
+mod python;
 mod random_model;
 mod shaders;
 mod test;
@@ -72,6 +73,8 @@ enum Command {
     Package(package::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
+    /// Build the Python package, install it into an environment of its own and test it
+    Python,
     /// Write a GGUF file of a real model's shape, with random weights
     RandomModel(random_model::Args),
     /// Compile the kernels for the simulator, PTX or Metal
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
         Command::Neon => neon::run(),
         Command::Package(args) => package::run(&args),
         Command::Parity => parity::run(),
+        Command::Python => python::run(),
         Command::RandomModel(args) => random_model::run(&args),
         Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),

@@ -42,9 +42,9 @@ fn has_workspace_lints(file: &TextFile) -> bool {
     after.find(|line| !line.is_empty()) == Some("workspace = true")
 }
 
-/// cargo-fuzz wants its own workspace, which cannot inherit our lint table.
+/// cargo-fuzz and Python want workspaces of their own, which cannot inherit our lint table.
 fn is_ours(file: &TextFile) -> bool {
-    !file.path.starts_with("fuzz/")
+    !file.path.starts_with("fuzz/") && !file.path.starts_with("python/")
 }
 
 #[test]

@@ -1,0 +1,215 @@
+"""Language models on your own machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Iterable, Iterator
+from pathlib import Path
+from typing import Literal, Optional, TypedDict, Union
+
+from . import _akunu
+from ._akunu import Error, __version__
+
+__all__ = ["Chat", "Error", "Message", "Model", "Reply", "__version__", "cache_folder", "fetch"]
+
+Stop = Literal["end", "text", "max_tokens", "context_full", "cancelled"]
+
+
+def cache_folder() -> Path:
+    """Where models are kept: the same place that ``akunu-cli`` uses."""
+    home = Path.home()
+    if sys.platform == "win32":
+        caches = Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local")
+    elif sys.platform == "darwin":
+        caches = home / "Library/Caches"
+    else:
+        caches = Path(os.environ.get("XDG_CACHE_HOME") or "")
+        if not caches.is_absolute():
+            caches = home / ".cache"
+    return caches / "akunu" / "models"
+
+
+def fetch(name: str, folder: Union[str, os.PathLike[str], None] = None) -> Path:
+    """Fetches a model if it is not here yet, and returns its path.
+
+    ``name`` is one of the catalogue (``smollm2``, for example; a wrong one gets the list), or
+    ``hf:owner/repository/file.gguf`` for a file of Hugging Face. Without a folder it goes to :func:`cache_folder`.
+    """
+    return Path(_akunu.fetch(name, os.fspath(cache_folder() if folder is None else folder)))
+
+
+class Message(TypedDict):
+    """What somebody said: ``{"role": "user", "content": "Hello"}``."""
+
+    role: str
+    content: str
+
+
+class Reply:
+    """An answer as it comes: pieces of text, for ``for`` and for ``async for``."""
+
+    def __init__(self, native: _akunu.Reply) -> None:
+        self._native = native
+        self._text = ""
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        piece = self._native.next_piece()
+        if piece is None:
+            raise StopIteration
+        self._text += piece
+        return piece
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        loop = asyncio.get_running_loop()
+        try:
+            piece = await loop.run_in_executor(None, self._native.next_piece)
+        except asyncio.CancelledError:
+            self._native.cancel()
+            raise
+        if piece is None:
+            raise StopAsyncIteration
+        self._text += piece
+        return piece
+
+    def read(self) -> str:
+        """Waits for the rest; returns the whole text."""
+        for _ in self:
+            pass
+        return self._text
+
+    def cancel(self) -> None:
+        """Ends the answer, from any thread."""
+        self._native.cancel()
+
+    @property
+    def text(self) -> str:
+        """What has come so far."""
+        return self._text
+
+    @property
+    def stop(self) -> Optional[Stop]:
+        """Why it ended; ``None`` before its end."""
+        return self._native.stop
+
+
+class Chat:
+    """A conversation, which remembers what was said. :meth:`Model.chat` begins one."""
+
+    def __init__(self, native: _akunu.Chat) -> None:
+        self._native = native
+
+    def ask(self, question: str) -> Reply:
+        """Asks. What was taken of the reply is the answer that the conversation remembers."""
+        return Reply(self._native.ask(question))
+
+    def say(self, role: str, text: str) -> None:
+        """Adds a message without an answer: what was said elsewhere."""
+        self._native.say(role, text)
+
+    def undo(self) -> Optional[str]:
+        """Takes the last question back, with all that followed; returns it."""
+        return self._native.undo()
+
+    def reset(self) -> None:
+        """Forgets what was said, but not the system prompt."""
+        self._native.reset()
+
+    @property
+    def messages(self) -> list[Message]:
+        """All that was said, and what the model was told before."""
+        return [Message(role=role, content=text) for role, text in self._native.messages()]
+
+
+class Model:
+    """A model on a device, from a GGUF file or a folder with ``config.json`` and safetensors.
+
+    ``device`` is ``auto``, ``cpu``, ``metal``, ``cuda``, ``cuda:1`` for the second GPU, or ``twin``. ``threads`` are those of the
+    CPU device. ``kv`` is how keys and values are stored: ``f16``, or ``q8`` in 53 % of the memory.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        device: str = "auto",
+        threads: Optional[int] = None,
+        kv: Literal["f16", "q8"] = "f16",
+    ) -> None:
+        self._native = _akunu.Model(os.fspath(path), device, threads, kv)
+
+    @property
+    def device(self) -> str:
+        """What the model runs on."""
+        return self._native.device
+
+    def encode(self, text: str, *, add_special: bool = False) -> list[int]:
+        """The token ids of a text. Text such as ``<|im_end|>`` never becomes a control token."""
+        return self._native.encode(text, add_special)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of token ids, without control tokens."""
+        return self._native.decode(list(ids))
+
+    def chat(
+        self,
+        *,
+        system: Optional[str] = None,
+        context: Optional[int] = None,
+        max_tokens: Optional[int] = None,
+        temperature: Optional[float] = None,
+        top_k: Optional[int] = None,
+        top_p: Optional[float] = None,
+        min_p: Optional[float] = None,
+        repetition_penalty: Optional[float] = None,
+        seed: Optional[int] = None,
+    ) -> Chat:
+        """Begins a conversation. What is not given is as the model's file suggests, with a new seed."""
+        native = self._native.chat(
+            system=system,
+            context=context,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            seed=seed,
+        )
+        return Chat(native)
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        stop: Iterable[str] = (),
+        context: Optional[int] = None,
+        max_tokens: Optional[int] = None,
+        temperature: Optional[float] = None,
+        top_k: Optional[int] = None,
+        top_p: Optional[float] = None,
+        min_p: Optional[float] = None,
+        repetition_penalty: Optional[float] = None,
+        seed: Optional[int] = None,
+    ) -> Reply:
+        """Continues a text. Without options the best token is taken always, until the model ends."""
+        native = self._native.generate(
+            prompt,
+            stop=list(stop),
+            context=context,
+            max_tokens=max_tokens,
+            temperature=temperature,
+            top_k=top_k,
+            top_p=top_p,
+            min_p=min_p,
+            repetition_penalty=repetition_penalty,
+            seed=seed,
+        )
+        return Reply(native)
