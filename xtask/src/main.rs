@@ -7,6 +7,7 @@
 )]
 
 mod assets;
+mod book;
 mod c_library;
 mod check_macos;
 mod clients;
@@ -51,6 +52,8 @@ struct Cli {
 enum Command {
     /// Fetch models, tokenizers and sounds into target/assets
     Assets(assets::Args),
+    /// Make the documentation a book, in target/book
+    Book,
     /// Build the C library, and lay it out for pkg-config
     CLibrary(c_library::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|mistake| refuse(&mistake));
     let done = match cli.command {
         Command::Assets(args) => assets::run(&args),
+        Command::Book => book::run(),
         Command::CLibrary(args) => c_library::run(&args),
         Command::CheckMacos => check_macos::run(),
         Command::Clients => clients::run(),

@@ -4,6 +4,7 @@
 //! Each rule is also fed a planted violation, to show that it can fail.
 
 mod arrows;
+mod links;
 mod manifests;
 mod paths;
 mod rust_text;
