@@ -45,7 +45,7 @@ pub enum Failure {
     /// A model cannot be fetched.
     #[error(transparent)]
     Fetch(#[from] FetchError),
-    /// What stands after `-m` is neither a file nor a known name.
+    /// The argument of `-m` is neither a file nor a known name.
     #[error(
         "there is no file `{name}` and no model of that name; the known names are {known}, and \
          hf:owner/repository/file.gguf takes a file from Hugging Face"
@@ -94,7 +94,7 @@ pub enum Failure {
     Write {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What the system said.
         source: io::Error,
     },
     /// A file that should hold a conversation does not.
@@ -113,7 +113,7 @@ pub enum Failure {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// What the system said.
         source: io::Error,
     },
     /// A file that is no text.
@@ -175,7 +175,7 @@ pub enum Failure {
     Tensor {
         /// Its name.
         tensor: String,
-        /// Why not.
+        /// What its type or its numbers do not allow.
         problem: QuantError,
     },
     /// A tokenizer cannot be built, or cannot encode.

@@ -17,7 +17,7 @@ pub enum ServerError {
     Bind {
         /// The address.
         address: std::net::SocketAddr,
-        /// Why not.
+        /// What the system said.
         source: std::io::Error,
     },
     /// The system gives no threads or sockets.

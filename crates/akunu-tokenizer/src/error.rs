@@ -137,7 +137,7 @@ pub enum TokenizerError {
         source: std::io::Error,
     },
     /// A file that is too big to be what it should be.
-    #[error("{}: is larger than {limit} bytes, which no real one is", path.display())]
+    #[error("{}: is larger than {limit} bytes, the most that is read of such a file", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,

@@ -3,9 +3,8 @@
 //! Rules: `u32` and `f32` fields only, explicit `_pad` words, a size that is a multiple of 16.
 //! Counts and strides are in elements unless a comment says bytes.
 //!
-//! Names, sizes and offsets are those of the reference system wherever a kernel knows nothing of positions; some of its
-//! padding has a meaning here, so that launch geometry and the bytes a kernel touches follow from the params alone. What
-//! changes from token to token lies in device memory ([`Row`], [`SamplingRule`]), which the reference has not.
+//! Launch geometry and the bytes that a kernel touches follow from its params alone. What changes from token to token lies
+//! in device memory ([`Row`], [`SamplingRule`]).
 
 mod attention;
 mod conv;
@@ -77,12 +76,11 @@ pub const ALL: &[StructLayout] = &[
 mod tests {
     use super::*;
 
-    /// The sizes of the reference document, with erratum 1 (48 instead of 36 bytes) and the strides and
-    /// factors that `MLXParams` lacks there.
+    /// Breaks when a struct that a kernel was written for changes its size unnoticed.
     #[test]
-    fn sizes_are_those_of_the_reference() {
+    fn structs_have_the_sizes_that_kernels_expect() {
         let sizes: Vec<(&str, usize)> = ALL.iter().map(|s| (s.name, s.size)).collect();
-        let reference = [
+        let expected = [
             ("GEMMParams", 32),
             ("ElementwiseParams", 16),
             ("RMSNormParams", 16),
@@ -99,10 +97,10 @@ mod tests {
             ("GEMVKVParams", 32),
             ("NormGemvParams", 32),
         ];
-        for expected in reference {
+        for pair in expected {
             assert!(
-                sizes.contains(&expected),
-                "{expected:?} is missing or has another size"
+                sizes.contains(&pair),
+                "{pair:?} is missing or has another size"
             );
         }
     }

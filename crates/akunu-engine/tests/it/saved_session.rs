@@ -173,7 +173,7 @@ fn resealed(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes
 }
 
-/// Each damage is refused in words, and the session goes on with what it had.
+/// Breaks when a damaged file is loaded, or when refusing it changes the session.
 #[test]
 fn what_is_no_session_of_this_model_is_refused() {
     let (_folder, path) = place();
