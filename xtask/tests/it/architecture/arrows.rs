@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "akunu",
         &[
             "akunu-engine",
+            "akunu-audio",
             "akunu-cpu",
             "akunu-cuda",
             "akunu-fetch",
@@ -37,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-kernels", &["akunu-types"]),
     ("akunu-types", &[]),
     ("akunu-assets", &[]),
+    ("akunu-audio", &[]),
     ("akunu-fetch", &[]),
     (
         "xtask",

@@ -1,0 +1,5 @@
+//! Audio files, spectrograms and speech, from the outside.
+
+mod files;
+mod mel;
+mod speech;
