@@ -19,6 +19,9 @@ pub enum ArchError {
     /// The metadata of a GGUF file cannot be read as needed.
     #[error(transparent)]
     Gguf(#[from] akunu_gguf::GgufError),
+    /// The files of a speech model cannot be read as needed.
+    #[error(transparent)]
+    Speech(Box<akunu_gguf::SpeechError>),
     /// A field that the architecture needs is not there.
     #[error("{}: `{key}` is missing", path.display())]
     Missing {

@@ -7,6 +7,7 @@ mod descriptor;
 mod encoder_use;
 mod error;
 mod rope;
+mod speech;
 mod weights;
 
 pub use config::{LayerConfig, ModelConfig};
@@ -14,4 +15,5 @@ pub use descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, Window
 pub use encoder_use::{EncoderUse, Pooling};
 pub use error::ArchError;
 pub use rope::{RopeConfig, RopeFactors};
+pub use speech::SpeechConfig;
 pub use weights::{WeightShape, weight_shapes};

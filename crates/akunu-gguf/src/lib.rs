@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod ctranslate2;
 mod dims;
 mod gguf;
 mod imatrix;
@@ -10,8 +11,10 @@ mod mmap;
 pub mod quant;
 mod safetensors;
 mod span;
+mod speech;
 mod store;
 
+pub use ctranslate2::{Ct2Fault, Ct2File, Ct2Tensor};
 pub use dims::{Dims, MAX_DIMS};
 pub use gguf::{
     ArrayView, Fault, GgufError, GgufFile, GgufHeader, GgufWriter, Lookup, Metadata, MetadataValue,
@@ -25,6 +28,7 @@ pub use safetensors::{
     read_safetensors_header,
 };
 pub use span::Span;
+pub use speech::{SpeechError, SpeechFolder, SpeechProblem, SpeechTensor};
 pub use store::{
     Container, Data, StoreError, WeightStore, WeightView, canonical_from_gguf,
     canonical_from_hugging_face, has_sandwich_norms,

@@ -9,4 +9,5 @@ mod mutations;
 mod names;
 mod real_files;
 mod round_trip;
+mod speech;
 mod splits;
