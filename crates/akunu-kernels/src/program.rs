@@ -19,7 +19,7 @@
 //! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Gelu` | `Mean` or `Gather` |
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
 //! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product` of keys and values |
-//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits |
+//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits, `Suppress` |
 //!
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
 //! infinite: a turn by no angle leaves every number as it is.
@@ -418,6 +418,17 @@ pub enum Op {
         width: u32,
         /// The cap.
         cap: f32,
+    },
+    /// Forbids some tokens in one row of logits: theirs become -inf.
+    Suppress {
+        /// (vocabulary).
+        logits: Slice,
+        /// Logits of a row.
+        vocab_size: u32,
+        /// The tokens, at least one, (n_ids).
+        ids: Slice,
+        /// How many there are.
+        n_ids: u32,
     },
     /// Forbids the tokens that the masks of some outputs do not allow: their logits become -inf.
     Mask {
