@@ -80,6 +80,14 @@ pub enum EngineError {
         /// Tokens that are possible.
         max: usize,
     },
+    /// A model that does not turn speech into text.
+    #[error("{}: is no speech model: {why}", path.display())]
+    NotSpeech {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing.
+        why: String,
+    },
     /// A model whose heads do not fit the format of keys and values.
     #[error(
         "{}: the heads of this model have {head_dim} elements, which keys and values in {} cannot hold: a multiple \

@@ -21,6 +21,7 @@ mod sampling;
 mod sequence;
 mod session;
 mod speculation;
+pub mod speech;
 mod suggested;
 mod text;
 mod weights;

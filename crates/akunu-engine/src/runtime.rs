@@ -23,5 +23,5 @@ pub(crate) use self::kind::Kind;
 pub(crate) use self::memory::scratch_bytes;
 pub(crate) use self::noted::Noted;
 pub use self::observe::Observed;
-pub(crate) use self::sizes::{MAX_CHAIN, PAGE};
+pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
 pub(crate) use self::state::Runtime;

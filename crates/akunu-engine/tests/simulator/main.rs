@@ -3,7 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../support/random_whisper.rs"]
+mod random_whisper;
+
 mod choice;
 mod devices;
 mod encoders;
 mod recorded;
+mod speech;

@@ -1,0 +1,111 @@
+//! Speech to text: Whisper.
+//!
+//! A window of 30 s is heard once ([`SpeechModel::listen`]); then tokens are chosen, as often as one likes
+//! ([`SpeechModel::say`]). [`rules`] say which tokens may follow, [`segments`] cuts them into pieces with times,
+//! [`words`] finds when each word was spoken.
+
+mod align;
+mod decode;
+mod graph;
+mod memory;
+mod rules;
+mod runtime;
+mod segments;
+mod tokens;
+mod weights;
+mod words;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use akunu_arch::SpeechConfig;
+use akunu_gguf::SpeechFolder;
+use akunu_kernels::{Device, Program};
+use akunu_tokenizer::Tokenizer;
+
+use self::rules::never_said;
+use self::runtime::Runtime;
+use self::weights::SpeechWeights;
+use crate::error::EngineError;
+
+pub use self::decode::{Decoded, Opened, SpeechPrompt, SpeechTask};
+pub use self::segments::{WINDOW_SECONDS, WindowSegment, WindowSegments, cut};
+pub use self::tokens::SpeechTokens;
+pub use self::words::Word;
+
+/// A speech model whose weights are bound to a device.
+pub struct SpeechModel {
+    path: PathBuf,
+    config: SpeechConfig,
+    tokens: SpeechTokens,
+    tokenizer: Arc<Tokenizer>,
+    runtime: Runtime,
+}
+
+impl SpeechModel {
+    /// Opens a folder of CTranslate2 or of Hugging Face, and binds its weights to `device`.
+    pub fn load(
+        path: impl AsRef<Path>,
+        mut device: Box<dyn Device>,
+    ) -> Result<SpeechModel, EngineError> {
+        let path = path.as_ref();
+        let folder = SpeechFolder::open(path).map_err(akunu_arch::ArchError::from)?;
+        let config = SpeechConfig::from_folder(&folder)?;
+        let tokenizer = Tokenizer::from_file(path.join("tokenizer.json"))?;
+        let tokens = SpeechTokens::find(&tokenizer, config.vocab_size, path)?;
+        let weights = SpeechWeights::bind(&folder, &config, device.as_mut())?;
+        Ok(SpeechModel {
+            path: path.to_path_buf(),
+            runtime: {
+                let never_said = never_said(&tokens, &config.suppressed);
+                Runtime::new(config.clone(), weights, &never_said, device)?
+            },
+            config,
+            tokens,
+            tokenizer: Arc::new(tokenizer),
+        })
+    }
+
+    /// Its shape.
+    pub fn config(&self) -> &SpeechConfig {
+        &self.config
+    }
+
+    /// Its tokens that are no text.
+    pub fn tokens(&self) -> &SpeechTokens {
+        &self.tokens
+    }
+
+    /// Its vocabulary.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Frames of a spectrogram that are heard together: 30 s.
+    pub fn n_frames(&self) -> usize {
+        2 * self.config.n_audio_positions as usize
+    }
+
+    /// Hears a window: its log-mel spectrogram, ([`SpeechModel::n_frames`], `n_mels`).
+    pub fn listen(&mut self, spectrogram: &[f32]) -> Result<(), EngineError> {
+        let (found, wanted) = (
+            spectrogram.len(),
+            self.n_frames() * self.config.n_mels as usize,
+        );
+        if found != wanted {
+            return Err(EngineError::NotSpeech {
+                path: self.path.clone(),
+                why: format!("a window has {wanted} numbers, not {found}"),
+            });
+        }
+        self.runtime.listen(spectrogram)
+    }
+
+    /// What hearing a window does, and what saying a token does.
+    pub fn programs(&self) -> [Program; 2] {
+        [
+            self.runtime.encoder_program(),
+            self.runtime.decoder_program(1),
+        ]
+    }
+}

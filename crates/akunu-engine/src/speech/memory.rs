@@ -1,0 +1,172 @@
+//! The buffers of a speech model.
+
+use akunu_arch::SpeechConfig;
+use akunu_kernels::plan::Slice;
+use akunu_kernels::program::LayerCache;
+use akunu_kernels::{Buffer, Device, PageMap, StepMemory};
+use akunu_types::KvFormat;
+use akunu_types::params::{Row, SamplingRule};
+
+use crate::error::EngineError;
+use crate::runtime::{PAGE, PAGE_SHIFT};
+
+/// Outputs of a step: the last token, and the first of a window.
+pub(super) const MAX_OUTPUTS: u32 = 2;
+
+/// Everything that the programs read and write, besides the weights.
+pub(super) struct Memory {
+    /// The rows of the encoder: one for each position.
+    pub audio_step: StepMemory,
+    /// The rows of the decoder.
+    pub text_step: StepMemory,
+    pub audio: Activations,
+    pub text: Activations,
+    /// A frame of zeros, the frames of a window, (2 * n_audio_positions, n_mels), and zeros.
+    pub spectrogram: Buffer,
+    /// The same after the first convolution, (2 * n_audio_positions, dim).
+    pub signal: Buffer,
+    /// What each layer of the decoder looks at.
+    pub cross: Vec<Cross>,
+    /// Keys and values of what was said.
+    pub caches: Vec<LayerCache>,
+    pub pages: PageMap,
+    /// RoPE's divisors, (head_dim / 2), all of them infinite.
+    pub divisors: Buffer,
+    /// Residual streams of the outputs, (outputs, dim).
+    pub output: Buffer,
+    pub normalised_output: Buffer,
+    /// (outputs, vocabulary).
+    pub logits: Buffer,
+    /// The tokens that are never said, and how many there are.
+    pub never_said: Buffer,
+    pub n_never_said: u32,
+}
+
+/// Scratch memory for the rows of a stack; every layer uses it again.
+pub(super) struct Activations {
+    /// The residual stream, (rows, dim).
+    pub h: Slice,
+    /// The same, normalised.
+    pub x: Slice,
+    pub q: Slice,
+    pub k: Slice,
+    pub v: Slice,
+    pub attention: Slice,
+    /// (rows, ffn_dim).
+    pub up: Slice,
+}
+
+/// Cross-attention of one layer. Every layer has queries of its own, which tell when a token was spoken.
+pub(super) struct Cross {
+    /// (rows, dim).
+    pub q: Buffer,
+    /// (n_audio_positions, dim).
+    pub k: Buffer,
+    pub v: Buffer,
+}
+
+impl Memory {
+    pub fn allocate(
+        config: &SpeechConfig,
+        never_said: &[u32],
+        device: &mut dyn Device,
+    ) -> Result<Memory, EngineError> {
+        let mut make = Make { device };
+        let (dim, n_audio) = (config.dim, config.n_audio_positions);
+        let n_text = config.n_text_positions;
+        let table_stride = n_text.div_ceil(PAGE as u32);
+        let pages = PageMap {
+            table: make.words(1, table_stride, "page table")?,
+            table_stride,
+            page_shift: PAGE_SHIFT,
+            n_pages: table_stride,
+            n_sequences: 1,
+            window: None,
+        };
+        let slot = config.n_heads as usize * KvFormat::F16.bytes_per_slot(config.head_dim());
+        let mut caches = Vec::new();
+        let mut cross = Vec::new();
+        for _ in 0..config.n_decoder_layers {
+            let bytes = slot * PAGE * table_stride as usize;
+            caches.push(LayerCache {
+                format: KvFormat::F16,
+                k: make.device.allocate(bytes, "keys")?,
+                v: make.device.allocate(bytes, "values")?,
+                pages,
+            });
+            cross.push(Cross {
+                q: make.words(n_text, dim, "queries across")?,
+                k: make.words(n_audio, dim, "keys across")?,
+                v: make.words(n_audio, dim, "values across")?,
+            });
+        }
+        let n_divisors = config.head_dim() / 2;
+        let memory = Memory {
+            audio_step: make.step(n_audio)?,
+            text_step: make.step(n_text)?,
+            audio: make.activations(config, n_audio)?,
+            text: make.activations(config, n_text)?,
+            spectrogram: make.words(2 * n_audio + 2, config.n_mels, "spectrogram")?,
+            signal: make.words(2 * n_audio + 2, dim, "signal")?,
+            cross,
+            caches,
+            pages,
+            divisors: make.words(n_divisors, 1, "RoPE divisors")?,
+            output: make.words(MAX_OUTPUTS, dim, "outputs")?,
+            normalised_output: make.words(MAX_OUTPUTS, dim, "normalised outputs")?,
+            logits: make.words(MAX_OUTPUTS, config.vocab_size, "logits")?,
+            never_said: make.words(never_said.len() as u32, 1, "suppressed tokens")?,
+            n_never_said: never_said.len() as u32,
+        };
+        device.write(memory.never_said, 0, bytemuck::cast_slice(never_said))?;
+        let divisors = vec![f32::INFINITY; n_divisors as usize];
+        device.write(memory.divisors, 0, bytemuck::cast_slice(&divisors))?;
+        Ok(memory)
+    }
+}
+
+/// Makes buffers.
+struct Make<'a> {
+    device: &'a mut dyn Device,
+}
+
+impl Make<'_> {
+    /// A buffer of (rows, width) elements of 4 bytes.
+    fn words(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
+        let bytes = 4 * rows as usize * width as usize;
+        Ok(self.device.allocate(bytes, label)?)
+    }
+
+    fn step(&mut self, rows: u32) -> Result<StepMemory, EngineError> {
+        let words = |bytes: usize| (bytes / 4) as u32;
+        Ok(StepMemory {
+            rows: self.words(rows, words(size_of::<Row>()), "rows")?,
+            tokens: self.words(rows, 1, "tokens")?,
+            outputs: self.words(rows, 1, "outputs")?,
+            rules: self.words(1, words(size_of::<SamplingRule>()), "rules")?,
+            history: self.words(1, 1, "history")?,
+            chosen: self.words(1, rows, "chosen")?,
+            row_capacity: rows,
+            n_sequences: 1,
+            history_stride: 1,
+            max_steps: 1,
+        })
+    }
+
+    fn activations(
+        &mut self,
+        config: &SpeechConfig,
+        rows: u32,
+    ) -> Result<Activations, EngineError> {
+        let dim = config.dim;
+        Ok(Activations {
+            h: self.words(rows, dim, "residual stream")?.into(),
+            x: self.words(rows, dim, "normalised")?.into(),
+            q: self.words(rows, dim, "q")?.into(),
+            k: self.words(rows, dim, "k")?.into(),
+            v: self.words(rows, dim, "v")?.into(),
+            attention: self.words(rows, dim, "attention")?.into(),
+            up: self.words(rows, config.ffn_dim, "feed-forward")?.into(),
+        })
+    }
+}
