@@ -16,6 +16,7 @@ mod rerank;
 mod rm;
 mod serve;
 mod tokenize;
+mod transcribe;
 
 use crate::failure::Failure;
 use clap::{ArgMatches, Command, Parser};
@@ -50,6 +51,7 @@ const COMMANDS: &[Row] = &[
     row::<serve::Serve>(),
     row::<embed::Embed>(),
     row::<rerank::Rerank>(),
+    row::<transcribe::Transcribe>(),
     row::<perplexity::Perplexity>(),
     row::<bench::BenchCommand>(),
     row::<devices::Devices>(),

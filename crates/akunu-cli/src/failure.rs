@@ -148,6 +148,9 @@ pub enum Failure {
         /// Tokens that are possible.
         max: usize,
     },
+    /// Several transcripts in a format that a file can have only one of.
+    #[error("several recordings do not fit one {0} file: add --output FOLDER for a file each")]
+    ManyRecordings(&'static str),
     /// A prompt of no tokens.
     #[error("the prompt is empty: there is nothing to go on from")]
     EmptyPrompt,

@@ -13,6 +13,9 @@ pub const DEFAULT: &str = "smollm2";
 /// The model for vectors of those who name none.
 pub const DEFAULT_EMBEDDER: &str = "minilm";
 
+/// The model for speech of those who name none.
+pub const DEFAULT_SPEECH: &str = "whisper-base";
+
 /// What they are told.
 pub const LARGER: &str = "this is the smallest model; `akunu-cli pull qwen2.5-coder-1.5b` fetches a \
                           larger one that answers better, for `chat -m qwen2.5-coder-1.5b`";

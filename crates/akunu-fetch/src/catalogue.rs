@@ -114,12 +114,12 @@ impl Asset {
     }
 
     /// What to run within the asset's folder, when this asset is a model: its one GGUF file, or nothing for the folder
-    /// itself, which has safetensors.
+    /// itself, which has safetensors or a Whisper of CTranslate2.
     pub fn model_path(&self) -> Option<&str> {
         let has = |name: &str| self.files.iter().any(|file| file.path == name);
         match &self.files[..] {
             [file] if file.path.ends_with(".gguf") => Some(&file.path),
-            _ if has("config.json") && has("model.safetensors") => Some(""),
+            _ if has("config.json") && (has("model.safetensors") || has("model.bin")) => Some(""),
             _ => None,
         }
     }
@@ -139,13 +139,14 @@ mod tests {
 
     /// The names that people may type after `-m`.
     #[test]
-    fn the_models_are_gguf_files_and_folders_with_safetensors() {
+    fn the_models_are_gguf_files_and_folders() {
         let catalogue = Catalogue::embedded().expect("the catalogue is valid");
         let models = catalogue.assets.iter().filter(|a| a.model_path().is_some());
         let mut names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
         names.sort_unstable();
         let known = ["gemma3-270m", "minilm", "qwen2.5-coder-1.5b", "smollm2"];
-        assert_eq!(names, known);
+        let speech = ["whisper-base", "whisper-tiny.en"];
+        assert_eq!(names, [&known[..], &speech].concat());
     }
 
     /// Fails on a hash with a typing error, a name used twice, or a path that leaves its folder.

@@ -53,6 +53,23 @@ pub enum Error {
         /// Its scores.
         n_labels: u32,
     },
+    /// An audio file cannot be read.
+    #[error(transparent)]
+    Audio(#[from] akunu_audio::AudioError),
+    /// A language that a speech model does not know.
+    #[error("the model knows no language `{name}`; it knows {known}")]
+    Language {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// Another language, or a translation, wanted of a model that knows only English.
+    #[error("this model knows only English: it cannot {wanted}; use one for several languages")]
+    OnlyEnglish {
+        /// What it was asked to do.
+        wanted: String,
+    },
     /// An answer is wanted, and nobody has asked anything.
     #[error("there is no question to answer")]
     NothingAsked,

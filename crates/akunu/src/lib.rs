@@ -13,10 +13,13 @@ mod history;
 mod model;
 mod reply;
 mod reranker;
+mod transcriber;
 mod turns;
 mod window;
 
+pub use akunu_audio::{AudioError, AudioProblem};
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
+pub use akunu_engine::speech::{SpeechModel, Word};
 pub use akunu_engine::{
     Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder, EngineError, Fed,
     GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules,
@@ -36,3 +39,4 @@ pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};
+pub use transcriber::{Segment, TranscribeOptions, Transcriber, Transcription};

@@ -136,6 +136,9 @@ const TEST_ASSETS: &[&str] = &[
     "tokenizer-gemma2",
     "tokenizer-gemma3",
     "tokenizer-mistral_nemo",
+    "whisper-tiny.en",
+    "whisper-base",
+    "jfk",
 ];
 
 /// All at once, so that apt-get runs once. A step whose tool is still lacking says so itself.

@@ -4,6 +4,7 @@ mod attention;
 mod folder;
 mod gguf;
 mod report;
+mod speech;
 mod text;
 
 use super::Run;
@@ -19,8 +20,8 @@ use std::io::Write;
 #[derive(Parser)]
 #[command(name = "inspect")]
 pub struct Inspect {
-    /// A GGUF file (any part of a split one), a folder with config.json and safetensors, or a name of
-    /// `pull --list`
+    /// A GGUF file (any part of a split one), a folder with config.json and safetensors or with a Whisper, or a
+    /// name of `pull --list`
     file: String,
     /// List every tensor
     #[arg(long)]
@@ -46,7 +47,11 @@ fn chip(name: &str) -> Result<ChipConfig, String> {
 
 impl Run for Inspect {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let store = WeightStore::open(models::resolve(&self.file)?)?;
+        let path = models::resolve(&self.file)?;
+        if speech::is_speech(&path) {
+            return speech::write(&path, self.json, out);
+        }
+        let store = WeightStore::open(path)?;
         let mut report = Report::new(&store, self.ctx)?;
         report.floor = self.chip.as_ref().map(|chip| Floor::of(&store, chip));
         if self.tensors {

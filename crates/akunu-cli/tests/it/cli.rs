@@ -13,6 +13,7 @@ fn help_lists_every_command_and_no_command_is_wrong_usage() {
         "generate",
         "embed",
         "rerank",
+        "transcribe",
         "perplexity",
         "bench",
         "devices",

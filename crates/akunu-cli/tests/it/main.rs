@@ -18,3 +18,4 @@ mod program;
 mod quantize;
 mod running;
 mod tokenize;
+mod transcribe;

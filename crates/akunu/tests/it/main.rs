@@ -5,3 +5,6 @@
 mod chat;
 mod embedder;
 mod examples;
+#[path = "../../../akunu-engine/tests/support/random_whisper.rs"]
+mod random_whisper;
+mod transcriber;

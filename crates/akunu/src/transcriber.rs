@@ -1,0 +1,312 @@
+//! What is said in audio files.
+
+mod sound;
+mod trial;
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use akunu_engine::speech::{SpeechModel, SpeechPrompt, SpeechTask, WindowSegment, Word, cut};
+use akunu_tokenizer::EncodeOptions;
+
+use self::sound::Sound;
+use self::trial::Trial;
+use crate::device::Device;
+use crate::error::Error;
+
+/// Temperature above which what was written is not trusted to lead what follows.
+const TRUSTED_TEMPERATURE: f32 = 0.5;
+
+/// Turns speech into text with a Whisper.
+///
+/// ```no_run
+/// # fn main() -> Result<(), akunu::Error> {
+/// let mut transcriber = akunu::Transcriber::open("whisper-base")?;
+/// for segment in transcriber.transcribe("talk.mp3", &akunu::TranscribeOptions::default())? {
+///     let segment = segment?;
+///     println!("{:.1} s: {}", segment.start, segment.text);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Transcriber {
+    model: SpeechModel,
+}
+
+/// How a recording is turned into text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TranscribeOptions {
+    /// The language that is spoken, such as `en`; without it, it is found from the first 30 s in which somebody speaks.
+    pub language: Option<String>,
+    /// Whether to write English, whatever is spoken.
+    pub translate: bool,
+    /// Whether to find when each word is spoken.
+    pub words: bool,
+    /// Whether the model writes times. Without them a segment is what was said in 30 s.
+    pub times: bool,
+    /// What the recording is about, or how names are spelled in it.
+    pub prompt: Option<String>,
+    /// Whether what was written leads what follows: names stay the same, but so do mistakes.
+    pub carry_over: bool,
+    /// Fixes what chance decides, where a window has to be tried again.
+    pub seed: u64,
+}
+
+impl Default for TranscribeOptions {
+    fn default() -> TranscribeOptions {
+        TranscribeOptions {
+            language: None,
+            translate: false,
+            words: false,
+            times: true,
+            prompt: None,
+            carry_over: true,
+            seed: 0,
+        }
+    }
+}
+
+/// Something that was said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// When it begins, in seconds.
+    pub start: f64,
+    /// When it ends.
+    pub end: f64,
+    /// What was said.
+    pub text: String,
+    /// Its tokens, without times.
+    pub tokens: Vec<u32>,
+    /// Its words, where they were asked for.
+    pub words: Vec<Word>,
+    /// The mean log probability of the tokens of its window: near 0 when the model was sure.
+    pub mean_logprob: f32,
+    /// How probable the model finds it that nobody speaks in its window.
+    pub no_speech: f32,
+    /// The temperature with which its window was decoded: more than 0 when the first try failed.
+    pub temperature: f32,
+}
+
+/// The segments of a recording, as they are found: an iterator.
+pub struct Transcription<'a> {
+    model: &'a mut SpeechModel,
+    options: TranscribeOptions,
+    sound: Sound,
+    prompt: SpeechPrompt,
+    /// The prompt of the user, which leads the first windows.
+    about: Vec<u32>,
+    /// What was written and leads what follows, with times.
+    written: Vec<u32>,
+    language: Option<String>,
+    found: VecDeque<Segment>,
+    n_windows: u64,
+    has_failed: bool,
+}
+
+impl Transcriber {
+    /// Opens the folder of a Whisper (CTranslate2 or Hugging Face) on the best device of this machine.
+    pub fn open(path: impl AsRef<Path>) -> Result<Transcriber, Error> {
+        Transcriber::open_on(path, Device::Auto)
+    }
+
+    /// The same on a device of choice.
+    pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Transcriber, Error> {
+        let model = SpeechModel::load(path, device.open()?)?;
+        Ok(Transcriber { model })
+    }
+
+    /// The model.
+    pub fn model(&self) -> &SpeechModel {
+        &self.model
+    }
+
+    /// Begins to listen to a file.
+    pub fn transcribe(
+        &mut self,
+        path: impl AsRef<Path>,
+        options: &TranscribeOptions,
+    ) -> Result<Transcription<'_>, Error> {
+        self.check(options)?;
+        let tokens = self.model.tokens();
+        let named = options.language.clone();
+        let language = named.as_deref().and_then(|name| tokens.language(name));
+        let about = match &options.prompt {
+            Some(text) => self.model.tokenizer().encode(
+                &format!(" {}", text.trim()),
+                EncodeOptions {
+                    add_special: false,
+                    parse_special: false,
+                },
+            )?,
+            None => Vec::new(),
+        };
+        let (n_mels, n_frames) = (self.model.config().n_mels, self.model.n_frames());
+        Ok(Transcription {
+            sound: Sound::open(path.as_ref(), n_mels as usize, n_frames)?,
+            prompt: SpeechPrompt {
+                previous: Vec::new(),
+                language,
+                task: if options.translate {
+                    SpeechTask::Translate
+                } else {
+                    SpeechTask::Transcribe
+                },
+                has_times: options.times,
+            },
+            written: about.clone(),
+            about,
+            language: named.or_else(|| (!tokens.is_multilingual()).then(|| "en".into())),
+            options: options.clone(),
+            model: &mut self.model,
+            found: VecDeque::new(),
+            n_windows: 0,
+            has_failed: false,
+        })
+    }
+
+    /// Wishes that the model cannot fulfil.
+    fn check(&self, options: &TranscribeOptions) -> Result<(), Error> {
+        let tokens = self.model.tokens();
+        if !tokens.is_multilingual() {
+            let wanted = match &options.language {
+                Some(name) if name != "en" => format!("write what is spoken in `{name}`"),
+                _ if options.translate => "translate".to_string(),
+                _ => return Ok(()),
+            };
+            return Err(Error::OnlyEnglish { wanted });
+        }
+        match &options.language {
+            Some(name) if tokens.language(name).is_none() => Err(Error::Language {
+                name: name.clone(),
+                known: tokens.languages.join(", "),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Transcription<'_> {
+    /// The language that is spoken, once it is known.
+    pub fn language(&self) -> Option<&str> {
+        self.language.as_deref()
+    }
+
+    /// How long the recording is, in seconds, where the file says so.
+    pub fn duration(&self) -> Option<f64> {
+        self.sound.duration()
+    }
+
+    /// Up to where it was listened to, in seconds.
+    pub fn position(&self) -> f64 {
+        self.sound.position()
+    }
+
+    /// How many seconds the file promised and does not hold, once all was read.
+    pub fn missing(&self) -> Option<f64> {
+        self.sound.missing()
+    }
+
+    /// Listens to the next window; false at the end of the recording.
+    fn next_window(&mut self) -> Result<bool, Error> {
+        let Some(window) = self.sound.next_window()? else {
+            return Ok(false);
+        };
+        let Some(spectrogram) = window.spectrogram else {
+            self.sound.advance(window.seconds);
+            return Ok(true);
+        };
+        self.model.listen(&spectrogram)?;
+        self.find_language()?;
+        self.prompt.previous.clone_from(&self.written);
+        self.n_windows += 1;
+        let seed = self.options.seed ^ self.n_windows;
+        let trial = Trial::run(self.model, &self.prompt, seed)?;
+        if trial.is_silence() {
+            self.sound.advance(window.seconds);
+            return Ok(true);
+        }
+        let pieces = cut(self.model.tokens(), &trial.decoded.tokens, window.seconds);
+        self.keep(&trial, &pieces.segments);
+        let begin = self.sound.position();
+        self.tell(&trial, pieces.segments, begin, window.seconds)?;
+        self.sound.advance(pieces.advance);
+        Ok(true)
+    }
+
+    fn find_language(&mut self) -> Result<(), Error> {
+        if self.language.is_none() {
+            let languages = self.model.languages()?;
+            if let Some((name, _)) = languages.into_iter().next() {
+                self.prompt.language = self.model.tokens().language(&name);
+                self.language = Some(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was written leads what follows, unless it is not to be trusted.
+    fn keep(&mut self, trial: &Trial, segments: &[WindowSegment]) {
+        if !self.options.carry_over || trial.decoded.temperature > TRUSTED_TEMPERATURE {
+            self.written.clone_from(&self.about);
+            return;
+        }
+        self.written
+            .extend(segments.iter().flat_map(|segment| &segment.said));
+        let n_kept = self.model.config().n_text_positions as usize;
+        let n_dropped = self.written.len().saturating_sub(n_kept);
+        self.written.drain(..n_dropped);
+    }
+
+    /// Makes segments of a window those of the recording.
+    fn tell(
+        &mut self,
+        trial: &Trial,
+        mut segments: Vec<WindowSegment>,
+        begin: f64,
+        seconds: f64,
+    ) -> Result<(), Error> {
+        let mut words = vec![Vec::new(); segments.len()];
+        if self.options.words {
+            words = self.model.words(&self.prompt, &mut segments, seconds)?;
+        }
+        for (segment, mut words) in segments.into_iter().zip(words) {
+            for word in &mut words {
+                word.start += begin;
+                word.end += begin;
+            }
+            let text = self.model.tokenizer().decode(&segment.tokens);
+            if text.trim().is_empty() {
+                continue;
+            }
+            self.found.push_back(Segment {
+                start: begin + segment.start,
+                end: begin + segment.end,
+                text: text.trim().to_string(),
+                tokens: segment.tokens,
+                words,
+                mean_logprob: trial.decoded.mean_logprob,
+                no_speech: trial.decoded.no_speech,
+                temperature: trial.decoded.temperature,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl Iterator for Transcription<'_> {
+    type Item = Result<Segment, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while self.found.is_empty() && !self.has_failed {
+            match self.next_window() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => {
+                    self.has_failed = true;
+                    return Some(Err(error));
+                }
+            }
+        }
+        self.found.pop_front().map(Ok)
+    }
+}
