@@ -139,7 +139,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The tokens that may follow, with equal logits but for one of text that is far more likely than all times.
+    /// The tokens that may follow, with equal logits but for one of text and the end, which are far more likely than all
+    /// times.
     fn allowed(said: &[u32], has_times: bool) -> Vec<u32> {
         let tokens = tokens();
         let rules = SpeechRules {
@@ -149,6 +150,7 @@ pub(super) mod tests {
         };
         let mut logits = vec![0.0; 120];
         logits[9] = 20.0;
+        logits[10] = 20.0;
         forbid(&mut logits, never_said(&tokens, &[3]));
         rules.apply(said, &mut logits);
         let may = (0..120).filter(|&id: &u32| logits[id as usize] > f32::NEG_INFINITY);
