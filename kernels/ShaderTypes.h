@@ -86,8 +86,8 @@ struct AttentionParams {
     uint32_t n_sequences;
     // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
     float scale;
-    // Unused, zero.
-    uint32_t _pad0;
+    // Parts that the keys of a row are split into, where they are; 0 elsewhere.
+    uint32_t n_parts;
 };
 static_assert(sizeof(AttentionParams) == 48, "AttentionParams is 48 bytes");
 
@@ -464,6 +464,19 @@ struct MatrixParams {
     uint32_t _pad1;
 };
 static_assert(sizeof(MatrixParams) == 16, "MatrixParams is 16 bytes");
+
+// Rows of floats as halves with a factor for each row.
+struct HalfRowsParams {
+    // Number of rows.
+    uint32_t rows;
+    // Elements of a row.
+    uint32_t cols;
+    // Elements from one row of halves to the next; those behind `cols` are zeros.
+    uint32_t stride;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(HalfRowsParams) == 16, "HalfRowsParams is 16 bytes");
 
 // Swaps the two outer axes: (n_outer, n_inner, dim) becomes (n_inner, n_outer, dim).
 struct HeadRearrangeParams {
@@ -880,7 +893,7 @@ static_assert(offsetof(AttentionParams, table_stride) == 28, "AttentionParams.ta
 static_assert(offsetof(AttentionParams, n_pages) == 32, "AttentionParams.n_pages is at 32");
 static_assert(offsetof(AttentionParams, n_sequences) == 36, "AttentionParams.n_sequences is at 36");
 static_assert(offsetof(AttentionParams, scale) == 40, "AttentionParams.scale is at 40");
-static_assert(offsetof(AttentionParams, _pad0) == 44, "AttentionParams._pad0 is at 44");
+static_assert(offsetof(AttentionParams, n_parts) == 44, "AttentionParams.n_parts is at 44");
 static_assert(offsetof(RowAttentionParams, n_rows) == 0, "RowAttentionParams.n_rows is at 0");
 static_assert(offsetof(RowAttentionParams, n_heads) == 4, "RowAttentionParams.n_heads is at 4");
 static_assert(offsetof(RowAttentionParams, n_kv_heads) == 8, "RowAttentionParams.n_kv_heads is at 8");
@@ -1017,6 +1030,10 @@ static_assert(offsetof(MatrixParams, rows) == 0, "MatrixParams.rows is at 0");
 static_assert(offsetof(MatrixParams, cols) == 4, "MatrixParams.cols is at 4");
 static_assert(offsetof(MatrixParams, _pad0) == 8, "MatrixParams._pad0 is at 8");
 static_assert(offsetof(MatrixParams, _pad1) == 12, "MatrixParams._pad1 is at 12");
+static_assert(offsetof(HalfRowsParams, rows) == 0, "HalfRowsParams.rows is at 0");
+static_assert(offsetof(HalfRowsParams, cols) == 4, "HalfRowsParams.cols is at 4");
+static_assert(offsetof(HalfRowsParams, stride) == 8, "HalfRowsParams.stride is at 8");
+static_assert(offsetof(HalfRowsParams, _pad0) == 12, "HalfRowsParams._pad0 is at 12");
 static_assert(offsetof(HeadRearrangeParams, n_outer) == 0, "HeadRearrangeParams.n_outer is at 0");
 static_assert(offsetof(HeadRearrangeParams, n_inner) == 4, "HeadRearrangeParams.n_inner is at 4");
 static_assert(offsetof(HeadRearrangeParams, dim) == 8, "HeadRearrangeParams.dim is at 8");

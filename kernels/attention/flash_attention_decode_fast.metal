@@ -33,15 +33,16 @@ kernel void flash_attention_decode_fast_f16(
     TeamQuery query;
     query.load(Q + offset, query_factor(params), at);
     TeamStream stream;
-    stream.clear(at);
+    stream.clear();
     stream_keys(stream, query, keys, mask, at, uint2(0, 1));
-    stream.join_teams(at);
+    stream.join_teams();
 
     const float inverse = inverse_sum(stream.sum);
     if (at.team == 0) {
-        for (uint c = 0; c < at.n_chunks; c++) {
-            for (uint i = 0; i < 4 && at.holds(c); i++) {
-                O[offset + at.element(c) + i] = stream.chunks[c][i] * inverse;
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
+            if (at.holds(c)) {
+                *(device packed_float4 *)(O + offset + at.element(c)) = stream.chunks[c] * inverse;
             }
         }
     }

@@ -46,9 +46,9 @@ kernel void flash_attention_decode_parallel_f16(
     TeamQuery query;
     query.load(Q + offset, query_factor(params), at);
     TeamStream stream;
-    stream.clear(at);
+    stream.clear();
     stream_keys(stream, query, keys, mask, at, uint2(simd_group, n_simd_groups));
-    stream.join_teams(at);
+    stream.join_teams();
 
     if (lane == 0) {
         peaks[simd_group] = stream.peak;
@@ -60,10 +60,15 @@ kernel void flash_attention_decode_parallel_f16(
     const float peak = exists ? peaks[lane] : LOWEST_SCORE;
     const float joint = simd_max(peak);
     const float total = simd_sum(exists ? sums[lane] * fast::exp2(peak - joint) : 0.0f);
-    stream.scale(fast::exp2(stream.peak - joint) * inverse_sum(total), at);
+    stream.scale(fast::exp2(stream.peak - joint) * inverse_sum(total));
 
-    for (uint c = 0; c < at.n_chunks; c++) {
+#pragma unroll
+    for (uint c = 0; c < MAX_CHUNKS; c++) {
+        if (c >= at.n_chunks) {
+            break;
+        }
         if (at.team == 0) {
+#pragma unroll
             for (uint i = 0; i < 4; i++) {
                 streams[simd_group * STREAM_STRIDE + 4 * at.lane + i] = stream.chunks[c][i];
             }

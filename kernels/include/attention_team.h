@@ -33,11 +33,15 @@ inline TeamLane team_lane(uint simd_lane, uint head_dim) {
 }
 
 // A lane's share of a query, multiplied by its factor.
+//
+// Loops over chunks go to MAX_CHUNKS and ask whether there are as many: chunks are then indexed by constants and stay in
+// registers, and with FC_HEAD_DIM nothing is asked.
 struct TeamQuery {
     float4 chunks[MAX_CHUNKS];
 
     void load(device const float *query, float factor, TeamLane at) {
-        for (uint c = 0; c < at.n_chunks; c++) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             device const float *q = query + at.element(c);
             chunks[c] = at.holds(c) ? float4(q[0], q[1], q[2], q[3]) * factor : float4(0.0f);
         }
@@ -46,7 +50,8 @@ struct TeamQuery {
     // The dot product with a key, in every lane of the team. All lanes of the SIMD group must call it.
     float product(device const half *pool, SlotAt key, TeamLane at) const {
         float4 sums = float4(0.0f);
-        for (uint c = 0; c < at.n_chunks; c++) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             if (at.holds(c)) {
                 sums += chunks[c] * load_four(pool, key, at.element(c));
             }
@@ -64,51 +69,58 @@ struct TeamStream {
     float sum;
     float4 chunks[MAX_CHUNKS];
 
-    void clear(TeamLane at) {
+    void clear() {
         peak = LOWEST_SCORE;
         sum = 0.0f;
-        for (uint c = 0; c < at.n_chunks; c++) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             chunks[c] = float4(0.0f);
         }
     }
 
-    void scale(float factor, TeamLane at) {
+    void scale(float factor) {
         sum *= factor;
-        for (uint c = 0; c < at.n_chunks; c++) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             chunks[c] *= factor;
         }
     }
 
-    void add(float key_score, device const half *pool, SlotAt value, TeamLane at) {
-        const float new_peak = max(peak, key_score);
-        const float weight = fast::exp2(key_score - new_peak);
-        scale(fast::exp2(peak - new_peak), at);
+    // Adds two keys and their values. A score of LOWEST_SCORE adds nothing; its value is read all the same.
+    void add(float2 scores, device const half *pool, SlotAt first, SlotAt second, TeamLane at) {
+        const float new_peak = max(peak, max(scores.x, scores.y));
+        const float a = scores.x == LOWEST_SCORE ? 0.0f : fast::exp2(scores.x - new_peak);
+        const float b = scores.y == LOWEST_SCORE ? 0.0f : fast::exp2(scores.y - new_peak);
+        const float correction = fast::exp2(peak - new_peak);
         peak = new_peak;
-        sum += weight;
-        for (uint c = 0; c < at.n_chunks; c++) {
+        sum = sum * correction + (a + b);
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             if (at.holds(c)) {
-                chunks[c] += weight * load_four(pool, value, at.element(c));
+                const float4 values = a * load_four(pool, first, at.element(c));
+                chunks[c] = chunks[c] * correction + (values + b * load_four(pool, second, at.element(c)));
             }
         }
     }
 
     // Makes one stream of the four of a SIMD group, in every team. All lanes must call it.
-    void join_teams(TeamLane at) {
+    void join_teams() {
         float joint = max(peak, simd_shuffle_xor(peak, 8));
         joint = max(joint, simd_shuffle_xor(joint, 16));
-        scale(fast::exp2(peak - joint), at);
+        scale(fast::exp2(peak - joint));
         peak = joint;
         sum += simd_shuffle_xor(sum, 8);
         sum += simd_shuffle_xor(sum, 16);
-        for (uint c = 0; c < at.n_chunks; c++) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             chunks[c] += simd_shuffle_xor(chunks[c], 8);
             chunks[c] += simd_shuffle_xor(chunks[c], 16);
         }
     }
 };
 
-// Streams the visible keys of a row that fall to one SIMD group: of every group.y tiles, one.
-// All lanes must call it.
+// Streams the visible keys of a row that fall to one SIMD group: of every group.y tiles, one. A team takes two keys at a
+// time. All lanes must call it.
 inline void stream_keys(
     thread TeamStream &stream, thread const TeamQuery &query, Keys keys, RowMask mask, TeamLane at,
     uint2 group
@@ -117,14 +129,18 @@ inline void stream_keys(
     for (uint first = tile_of(mask.begin) + KEY_TILE * group.x; first < mask.end; first += step) {
         const SlotAt tile = keys.slots.at(first);
         const uint end = min(first + KEY_TILE, mask.end);
-        for (uint slot = max(first, mask.begin); slot < end; slot += N_TEAMS) {
+        for (uint slot = max(first, mask.begin); slot < end; slot += 2 * N_TEAMS) {
             // A team beyond the end reads the last key again and drops it.
-            const uint mine = min(slot + at.team, end - 1);
-            const SlotAt row = tile.after(mine - first, keys.slots.head_dim);
-            const float key_score = score(query.product(keys.k, row, at));
-            if (slot + at.team < end && mask.visible(mine)) {
-                stream.add(key_score, keys.v, row, at);
-            }
+            const uint2 wanted = uint2(slot + at.team, slot + N_TEAMS + at.team);
+            const uint2 mine = min(wanted, uint2(end - 1));
+            const SlotAt a = tile.after(mine.x - first, keys.slots.head_dim);
+            const SlotAt b = tile.after(mine.y - first, keys.slots.head_dim);
+            const float2 products = float2(query.product(keys.k, a, at), query.product(keys.k, b, at));
+            const float2 scores = float2(
+                wanted.x < end && mask.visible(mine.x) ? score(products.x) : LOWEST_SCORE,
+                wanted.y < end && mask.visible(mine.y) ? score(products.y) : LOWEST_SCORE
+            );
+            stream.add(scores, keys.v, a, b, at);
         }
     }
 }

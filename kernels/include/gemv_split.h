@@ -2,29 +2,137 @@
 //
 //     y[m][n] = alpha * sum_k weight[n][k] * x[m][k] + beta * y[m][n]
 //
-// For a GPU with so many SIMD groups under way that one for each four outputs does not fill it: each SIMD group
-// computes its share of K, and the sums of the shares meet in threadgroup memory.
+// For a GPU with so many SIMD groups under way that one for each four outputs does not fill it: of every n steps of 1024
+// values a SIMD group of n takes one, and the sums of the SIMD groups meet in threadgroup memory.
 //
-// Launch:  grid (ceil(N / ROWS), M), any number of SIMD groups; shares are multiples of 256 values.
-// Memory:  every weight is read once for each m, x once for ROWS outputs (from cache). x begins at a multiple of 16
-//          bytes, so that rows of whole float4 are read by them.
+// Launch:  grid (ceil(N / ROWS), M), up to MAX_SPLIT SIMD groups.
+// Memory:  every weight is read once for each m, in spans of 32, those of all ROWS outputs before the first is used. x is
+//          read once for ROWS outputs (from cache), each vector of 16 bytes by the next lane, and reaches the lane whose
+//          span it belongs to through threadgroup memory. x begins at a multiple of 16 bytes.
 #pragma once
 
 #include "include/dot_rows.h"
+#include "include/format/span.h"
 
-// Shares begin at whole blocks of every format.
-constant constexpr uint SHARE = 256;
+// Most SIMD groups of a threadgroup.
+constant constexpr uint MAX_SPLIT = 4;
+// Floats from one span of x to the next: the spans of 8 lanes fall into different banks.
+constant constexpr uint SPAN_STRIDE = SPAN + 4;
+constant constexpr uint SPAN_VECTORS = SPAN / 4;
+// Vectors of x that a SIMD group stages: a span for each lane.
+constant constexpr uint STAGE_VECTORS = SIMD_WIDTH * SPAN_STRIDE / 4;
 
-// x in device memory, at a multiple of 16 bytes.
+// Up to here a kernel has read nothing but weights, which no kernel writes. Where a GPU begins a kernel while the one before
+// it ends, that one must have ended here. On others it is a barrier that costs nothing and orders no memory.
+inline void inputs_are_ready() { simdgroup_barrier(mem_flags::mem_none); }
+
+// x in device memory, rows of whole float4.
 struct AlignedX {
     device const float *x;
 
-    XRun run(uint index) const {
-        device const float4 *p = (device const float4 *)(x + RUN * index);
-        return x_run(p[0], p[1]);
-    }
+    float4 vector(uint i) const { return ((device const float4 *)x)[i]; }
     float value(uint i) const { return x[i]; }
 };
+
+// x in device memory, aligned to 4 bytes.
+struct PackedX {
+    device const float *x;
+
+    float4 vector(uint i) const { return float4(((device const packed_float4 *)x)[i]); }
+    float value(uint i) const { return x[i]; }
+};
+
+// The sum of a span's weights times x. `x` has SPAN_VECTORS vectors.
+template <typename F>
+inline float dot_span(thread const typename Spans<F>::Span &span, threadgroup const float4 *x) {
+    float sum = 0.0f;
+#pragma unroll
+    for (uint r = 0; r < SPAN_RUNS; r++) {
+        sum += dot_run<F>(Spans<F>::run(span, r), x_run(x[2 * r], x[2 * r + 1]));
+    }
+    return sum;
+}
+
+// What one SIMD group does: its place, and the threadgroup memory that it stages x in.
+struct SplitPlace {
+    uint simd_group;
+    uint n_simd_groups;
+    uint lane;
+    threadgroup float4 *stage;
+};
+
+// Adds to sums[r] this lane's share of sum_k row_r[k] * x[k] over the steps of this SIMD group. All lanes must call it.
+template <typename F, uint ROWS, typename X>
+inline void dot_spans(
+    thread typename Spans<F>::Row (&rows)[ROWS], thread X &x, uint K, SplitPlace at, thread float (&sums)[ROWS]
+) {
+    const uint n_spans = K / SPAN;
+    for (uint first = at.simd_group * SIMD_WIDTH; first < n_spans; first += at.n_simd_groups * SIMD_WIDTH) {
+        const uint count = min(n_spans - first, SIMD_WIDTH);
+        const uint mine = first + min(at.lane, count - 1);
+        typename Spans<F>::Span spans[ROWS];
+#pragma unroll
+        for (uint r = 0; r < ROWS; r++) {
+            spans[r] = Spans<F>::load(rows[r], mine);
+        }
+        inputs_are_ready();
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+#pragma unroll
+        for (uint i = 0; i < SPAN_VECTORS; i++) {
+            const uint vector = i * SIMD_WIDTH + at.lane;
+            if (vector < count * SPAN_VECTORS) {
+                const uint place = vector / SPAN_VECTORS * (SPAN_STRIDE / 4) + vector % SPAN_VECTORS;
+                at.stage[place] = x.vector(first * SPAN_VECTORS + vector);
+            }
+        }
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        if (at.lane < count) {
+#pragma unroll
+            for (uint r = 0; r < ROWS; r++) {
+                sums[r] += dot_span<F>(spans[r], at.stage + at.lane * (SPAN_STRIDE / 4));
+            }
+        }
+    }
+}
+
+// The same for plain numbers behind the last whole span, fewer than 32, by the first SIMD group.
+template <typename F, uint ROWS, typename X>
+inline void dot_rest(
+    thread typename F::Row (&rows)[ROWS], thread X &x, uint K, SplitPlace at, thread float (&sums)[ROWS]
+) {
+    inputs_are_ready();
+    const uint i = K / SPAN * SPAN + at.lane;
+    if (F::BLOCK == 1 && at.simd_group == 0 && i < K) {
+        const float value = x.value(i);
+#pragma unroll
+        for (uint r = 0; r < ROWS; r++) {
+            sums[r] += F::value(rows[r], i) * value;
+        }
+    }
+}
+
+// Rows first .. first + ROWS, as take_rows has them.
+template <typename F, uint ROWS>
+inline void take_span_rows(
+    device const uchar *weight, WeightLayout at, uint first, thread typename Spans<F>::Row (&rows)[ROWS]
+) {
+#pragma unroll
+    for (uint r = 0; r < ROWS; r++) {
+        rows[r] = Spans<F>::row(weight, at, min(first + r, at.n_rows - 1));
+    }
+}
+
+// sums[r] of all lanes to shares[simd_group * STRIDE + r].
+template <uint ROWS, uint STRIDE>
+inline void leave_shares(thread float (&sums)[ROWS], threadgroup float *shares, SplitPlace at) {
+#pragma unroll
+    for (uint r = 0; r < ROWS; r++) {
+        const float sum = simd_sum(sums[r]);
+        if (at.lane == r) {
+            shares[at.simd_group * STRIDE + r] = sum;
+        }
+    }
+}
 
 template <typename F, typename P, uint ROWS>
 kernel void gemv_split(
@@ -38,30 +146,31 @@ kernel void gemv_split(
     uint lane                    [[thread_index_in_simdgroup]],
     uint n_simd_groups           [[simdgroups_per_threadgroup]]
 ) {
-    threadgroup float shares[MAX_SIMD_GROUPS * ROWS];
+    threadgroup float4 stages[MAX_SPLIT * STAGE_VECTORS];
+    threadgroup float shares[MAX_SPLIT * ROWS];
+    static_assert(sizeof(stages) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
 
     const uint first = group.x * ROWS;
-    typename F::Row rows[ROWS];
-    take_rows<F, ROWS>(weight, weight_layout(params), first, rows);
+    const WeightLayout layout = weight_layout(params);
+    typename Spans<F>::Row rows[ROWS];
+    take_span_rows<F, ROWS>(weight, layout, first, rows);
+    typename F::Row plain[ROWS];
+    take_rows<F, ROWS>(weight, layout, first, plain);
 
-    const uint k = matmul_k(params.K);
-    const uint share = (k + SHARE * n_simd_groups - 1) / (SHARE * n_simd_groups) * SHARE;
-    const uint begin = min(simd_group * share, k);
-    const uint count = min(share, k - begin);
+    const uint K = matmul_k(params.K);
+    const SplitPlace at = { simd_group, n_simd_groups, lane, stages + simd_group * STAGE_VECTORS };
     float sums[ROWS] = { 0.0f };
-    device const float *x_part = x + ulong(group.y) * params.lda + begin;
+    device const float *x_row = x + ulong(group.y) * params.lda;
+    PackedX packed = { x_row };
     if (params.lda % 4 == 0) {
-        dot_rows<F, ROWS>(rows, AlignedX{ x_part }, uint2(begin, count), lane, sums);
+        AlignedX aligned = { x_row };
+        dot_spans<F, ROWS>(rows, aligned, K, at, sums);
     } else {
-        dot_rows<F, ROWS>(rows, DeviceX{ x_part }, uint2(begin, count), lane, sums);
+        dot_spans<F, ROWS>(rows, packed, K, at, sums);
     }
+    dot_rest<F, ROWS>(plain, packed, K, at, sums);
 
-    for (uint r = 0; r < ROWS; r++) {
-        const float sum = simd_sum(sums[r]);
-        if (lane == r) {
-            shares[simd_group * ROWS + r] = sum;
-        }
-    }
+    leave_shares<ROWS, ROWS>(sums, shares, at);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (thread_index < ROWS && first + thread_index < params.N) {
         float product = 0.0f;

@@ -2,11 +2,11 @@
 //
 //     y_i[n] = 1 / sqrt(mean(x^2) + eps) * sum_k weight_i[n][k] * gain[k] * x[k]
 //
-// The norm costs no pass of its own: the factor of the root is the same for all outputs, and the squares are summed
-// beside the products.
+// The norm costs no pass of its own: the factor of the root is the same for all outputs, and the squares are summed while x
+// is staged.
 //
-// Launch:  a threadgroup for each ROWS outputs of a weight, those of weight 0 first; any number of SIMD groups, which
-//          split K in multiples of 256 values.
+// Launch:  a threadgroup for each ROWS outputs of a weight, those of weight 0 first; up to MAX_SPLIT SIMD groups, which
+//          split K as in include/gemv_split.h.
 // Memory:  every weight is read once; x and gain once for ROWS outputs (from cache), by float4: both begin at a
 //          multiple of 16 bytes, and K is a multiple of 4.
 #pragma once
@@ -14,28 +14,22 @@
 #include "include/gemv_split.h"
 #include "include/row.h"
 
-// gain * x
+// gain * x; what is read is squared and summed.
 struct GainedX {
     device const float *x;
     device const float *gain;
+    float square;
 
-    XRun run(uint index) const {
-        device const float4 *p = (device const float4 *)(x + RUN * index);
-        device const float4 *g = (device const float4 *)(gain + RUN * index);
-        return x_run(g[0] * p[0], g[1] * p[1]);
+    float4 vector(uint i) {
+        const float4 v = ((device const float4 *)x)[i];
+        square += dot(v, v);
+        return ((device const float4 *)gain)[i] * v;
     }
-    float value(uint i) const { return gain[i] * x[i]; }
+    float value(uint i) {
+        square += x[i] * x[i];
+        return gain[i] * x[i];
+    }
 };
-
-// This lane's share of the sum of squares of `count` values, a multiple of 4.
-inline float share_of_squares(device const float *x, uint count, uint lane) {
-    device const float4 *p = (device const float4 *)x;
-    float square = 0.0f;
-    for (uint i = lane; i < count / 4; i += SIMD_WIDTH) {
-        square += dot(p[i], p[i]);
-    }
-    return square;
-}
 
 template <typename F, uint ROWS>
 kernel void norm_gemv(
@@ -55,7 +49,9 @@ kernel void norm_gemv(
     uint n_simd_groups              [[simdgroups_per_threadgroup]]
 ) {
     constexpr uint SUMS = ROWS + 1;
-    threadgroup float shares[MAX_SIMD_GROUPS * SUMS];
+    threadgroup float4 stages[MAX_SPLIT * STAGE_VECTORS];
+    threadgroup float shares[MAX_SPLIT * SUMS];
+    static_assert(sizeof(stages) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
 
     // Which weight this threadgroup works on.
     const uint groups_0 = (params.N0 + ROWS - 1) / ROWS;
@@ -77,22 +73,19 @@ kernel void norm_gemv(
     }
     const uint first = at * ROWS;
     const WeightLayout layout = { n, params.K, params.group_size, n * (params.K / 8 * params.bits) };
-    typename F::Row rows[ROWS];
-    take_rows<F, ROWS>(weight, layout, first, rows);
+    typename Spans<F>::Row rows[ROWS];
+    take_span_rows<F, ROWS>(weight, layout, first, rows);
+    typename F::Row plain[ROWS];
+    take_rows<F, ROWS>(weight, layout, first, plain);
 
-    const uint share = (params.K + SHARE * n_simd_groups - 1) / (SHARE * n_simd_groups) * SHARE;
-    const uint begin = min(simd_group * share, params.K);
-    const uint count = min(share, params.K - begin);
+    const SplitPlace place = { simd_group, n_simd_groups, lane, stages + simd_group * STAGE_VECTORS };
     float sums[ROWS] = { 0.0f };
-    dot_rows<F, ROWS>(rows, GainedX{ x + begin, gain + begin }, uint2(begin, count), lane, sums);
-    const float square = simd_sum(share_of_squares(x + begin, count, lane));
+    GainedX gained = { x, gain, 0.0f };
+    dot_spans<F, ROWS>(rows, gained, params.K, place, sums);
+    dot_rest<F, ROWS>(plain, gained, params.K, place, sums);
 
-    for (uint r = 0; r < ROWS; r++) {
-        const float sum = simd_sum(sums[r]);
-        if (lane == r) {
-            shares[simd_group * SUMS + r] = sum;
-        }
-    }
+    leave_shares<ROWS, SUMS>(sums, shares, place);
+    const float square = simd_sum(gained.square);
     if (lane == ROWS) {
         shares[simd_group * SUMS + ROWS] = square;
     }

@@ -81,7 +81,7 @@ mod tests {
             n_rules += text.matches(BEGIN).count();
             assert_eq!(generate(&text).as_ref(), Ok(&text), "{}", file.display());
         }
-        assert_eq!(n_rules, 11, "files with kernels that read weights");
+        assert_eq!(n_rules, 14, "files with kernels that read weights");
     }
 
     #[test]

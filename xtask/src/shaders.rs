@@ -13,6 +13,7 @@ use crate::tools::CLANG;
 use crate::{debian, parallel, process, workspace};
 use akunu_kernels::flatten::{flatten, library_name, metal_files};
 use akunu_kernels::sources;
+use akunu_kernels::table::Family;
 use akunu_sim::{Toolchain, ptx};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -142,6 +143,12 @@ fn has_metal_compiler() -> bool {
     process::output(Command::new("xcrun").args(["-sdk", "macosx", "metal", "--version"])).is_ok()
 }
 
+/// Whether a file has kernels that Metal cannot compile.
+fn is_nvidia(file: &str) -> bool {
+    file.split_once('/')
+        .is_some_and(|(folder, _)| folder == Family::Nvidia.folder())
+}
+
 /// Each file alone to AIR, then all together to one library.
 fn metallib() -> Result<(), Failure> {
     if !cfg!(target_os = "macos") {
@@ -161,7 +168,8 @@ fn metallib() -> Result<(), Failure> {
     let (kernels, folder) = folders("air");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;
     let mut parts: Vec<PathBuf> = Vec::new();
-    for file in metal_files(&kernels).map_err(unreadable)? {
+    let files = metal_files(&kernels).map_err(unreadable)?;
+    for file in files.into_iter().filter(|file| !is_nvidia(file)) {
         let part = folder.join(file.replace('/', "-").replace(".metal", ".air"));
         if is_older(&part, &kernels)? {
             process::run(

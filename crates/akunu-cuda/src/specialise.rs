@@ -18,7 +18,8 @@
 //!
 //! GPUs of compute capability 9.0 and above can begin a kernel while the one before it ends. A kernel then lets the
 //! next one begin, and waits for the one before it, before it does anything else: what is left of the distance between
-//! two kernels is the time in which the last threads of one stop.
+//! two kernels is the time in which the last threads of one stop. A kernel that says where it begins to read what others
+//! write (`inputs_are_ready` in the products) waits there, with its first weights under way.
 
 use std::fmt::Write as _;
 
@@ -26,6 +27,11 @@ use akunu_kernels::Constants;
 
 /// The array that function constants are read from: (bits, whether defined), 64 bits each.
 const ARRAY: &str = "akunu_constants";
+
+/// Where a kernel that has read weights begins to read what others have written.
+const INPUTS: &str = "// akunu_inputs_are_ready";
+/// Waits until the kernel before has ended.
+const WAIT: &str = "\tgriddepcontrol.wait;";
 
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,17 +113,25 @@ pub(crate) fn specialise(
                 let _ = writeln!(out, ".target sm_{}", known_target(target.capability));
                 continue;
             }
-            match line.contains(ARRAY) && item.name != ARRAY {
-                true => out.push_str(&value(line, constants)?),
-                false => out.push_str(line),
+            if line.contains(ARRAY) && item.name != ARRAY {
+                out.push_str(&value(line, constants)?);
+            } else if line.contains(INPUTS) && target.overlaps {
+                out.push_str(WAIT);
+            } else {
+                out.push_str(line);
             }
             out.push('\n');
         }
         if std::ptr::eq(item, kernel) && target.overlaps {
             let body = first_instruction(&out[begin..]) + begin;
+            let wait = if kernel.text.contains(INPUTS) {
+                String::new()
+            } else {
+                format!("{WAIT}\n")
+            };
             out.insert_str(
                 body,
-                "\tgriddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;\n",
+                &format!("\tgriddepcontrol.launch_dependents;\n{wait}"),
             );
         }
     }
@@ -418,5 +432,32 @@ mod tests {
             ["griddepcontrol.launch_dependents;", "griddepcontrol.wait;"]
         );
         assert_eq!(text.matches("griddepcontrol.wait").count(), 1);
+    }
+
+    /// Breaks when a kernel that marks the place waits elsewhere too, or not at all: it would read its inputs too early.
+    #[test]
+    fn a_kernel_that_says_where_waits_there() {
+        let marked = TEXT.replacen(
+            "\tst.shared.u32 \t[tile], %r1;",
+            "\t// begin inline asm\n\t// akunu_inputs_are_ready\n\t// end inline asm\n\tst.shared.u32 \t[tile], %r1;",
+            1,
+        );
+        let made = |overlaps| {
+            let target = Target {
+                capability: 90,
+                overlaps,
+            };
+            let made = specialise(&marked, "first", &Constants::none(), target);
+            made.expect("it is our PTX").text
+        };
+        let text = made(true);
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}: {text}"));
+        assert!(at("launch_dependents") < at("mov.u32"));
+        assert!(
+            at("mov.u32") < at("griddepcontrol.wait")
+                && at("griddepcontrol.wait") < at("st.shared")
+        );
+        assert_eq!(text.matches("griddepcontrol.wait").count(), 1);
+        assert!(!made(false).contains("griddepcontrol"));
     }
 }

@@ -124,6 +124,11 @@ impl ChipConfig {
         matches!(self.family, GpuFamily::Nvidia(_))
     }
 
+    /// Whether it has NVIDIA's tensor cores, of the generation that multiplies matrices of 16 × 16 × 8 halves.
+    pub fn has_tensors(&self) -> bool {
+        matches!(self.family, GpuFamily::Nvidia(capability) if capability >= 80)
+    }
+
     /// The least seconds in which the memory delivers `bytes`.
     pub fn seconds_for(&self, bytes: u64) -> f64 {
         bytes as f64 / self.bytes_per_second as f64

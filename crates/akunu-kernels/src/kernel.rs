@@ -12,6 +12,7 @@ pub mod fused;
 pub mod kv_cache;
 pub mod matmul;
 pub mod norm;
+pub mod nvidia;
 pub mod pages;
 pub mod rope;
 pub mod sampling;

@@ -23,6 +23,7 @@ use akunu_types::params::{
 pub(crate) use self::choice::candidates;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
+use crate::device::Buffer;
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Room, RowField, Slice};
@@ -34,12 +35,27 @@ use crate::table::KernelId;
 
 /// One kernel an operation.
 pub fn plain(program: &Program) -> Vec<KernelCall> {
-    Lowering::new(program, None).run()
+    Lowering::new(program, None, None).run().calls
 }
 
-/// The kernels that suit the shapes and the chip.
-pub fn gpu(program: &Program, chip: &ChipConfig) -> Vec<KernelCall> {
-    Lowering::new(program, Some(chip)).run()
+/// The kernels that suit the shapes and the chip. What one kernel of an operation leaves for the next lies in `scratch`,
+/// which has [`scratch_bytes`]; without it no such kernels are chosen.
+pub fn gpu(program: &Program, chip: &ChipConfig, scratch: Option<Buffer>) -> Vec<KernelCall> {
+    Lowering::new(program, Some(chip), scratch).run().calls
+}
+
+/// Bytes of memory that [`gpu`] wants for what kernels of one operation leave for each other. Programs that run one after
+/// another can share it.
+pub fn scratch_bytes(program: &Program, chip: &ChipConfig) -> usize {
+    let any = Buffer {
+        id: u32::MAX,
+        generation: 0,
+        len: usize::MAX,
+        writable: true,
+    };
+    Lowering::new(program, Some(chip), Some(any))
+        .run()
+        .scratch_bytes
 }
 
 impl Program {
@@ -62,18 +78,31 @@ struct Lowering<'a> {
     /// The chip, where kernels are chosen by it.
     chip: Option<&'a ChipConfig>,
     calls: Vec<KernelCall>,
+    /// Memory for what kernels of one operation leave for each other.
+    scratch: Option<Buffer>,
+    /// How much of it is used at once, at most.
+    scratch_bytes: usize,
+    /// What the scratch memory holds in halves: the products that follow can read it.
+    halved: Option<(Slice, Rows)>,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(program: &'a Program, chip: Option<&'a ChipConfig>) -> Lowering<'a> {
+    fn new(
+        program: &'a Program,
+        chip: Option<&'a ChipConfig>,
+        scratch: Option<Buffer>,
+    ) -> Lowering<'a> {
         Lowering {
             program,
             chip,
             calls: Vec::with_capacity(program.ops.len()),
+            scratch,
+            scratch_bytes: 0,
+            halved: None,
         }
     }
 
-    fn run(mut self) -> Vec<KernelCall> {
+    fn run(mut self) -> Lowering<'a> {
         let mut ops = self.program.ops.as_slice();
         while let Some((op, rest)) = ops.split_first() {
             if let Some(n_ops) = self
@@ -89,7 +118,22 @@ impl<'a> Lowering<'a> {
             }
             ops = &rest[usize::from(fused)..];
         }
-        self.calls
+        self
+    }
+
+    /// Places for parts of these sizes in the scratch memory, if there is any.
+    fn scratch<const N: usize>(&mut self, bytes: [usize; N]) -> Option<[Slice; N]> {
+        /// Where a part begins: at least what every binding asks for.
+        const ALIGNMENT: usize = 256;
+        let buffer = self.scratch?;
+        let mut end = 0;
+        let places = bytes.map(|bytes| {
+            let offset = end;
+            end += bytes.next_multiple_of(ALIGNMENT);
+            Slice { buffer, offset }
+        });
+        self.scratch_bytes = self.scratch_bytes.max(end);
+        Some(places)
     }
 
     /// The buffers of the step, for operations that read rows.
@@ -105,6 +149,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn op(&mut self, op: &Op) {
+        if !matches!(op, Op::Product { .. }) {
+            self.halved = None;
+        }
         match *op {
             Op::Embed { table, scale, to } => self.embed(&table, scale, to),
             Op::Norm {

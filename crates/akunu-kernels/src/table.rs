@@ -8,8 +8,8 @@ use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::cost::Work;
 use crate::kernel::{
-    activation, attention, common, conv, convert, embedding, fused, kv_cache, matmul, norm, rope,
-    sampling,
+    activation, attention, common, conv, convert, embedding, fused, kv_cache, matmul, norm, nvidia,
+    rope, sampling,
 };
 use crate::twin::Twin;
 
@@ -52,12 +52,15 @@ kernel_table! {
         FlashAttentionDecode => attention::flash_attention_decode::ROW,
         FlashAttentionDecodeFast => attention::flash_attention_decode_fast::ROW,
         FlashAttentionDecodeParallel => attention::flash_attention_decode_parallel::ROW,
+        FlashAttentionDecodeSplit => attention::flash_attention_decode_split::ROW,
+        FlashAttentionJoin => attention::flash_attention_join::ROW,
         FlashAttentionPrefill => attention::flash_attention_prefill::ROW,
         FlashAttentionPrefillV2 => attention::flash_attention_prefill_v2::ROW,
         GatherRows => common::gather_rows::ROW,
         GeluErf => activation::gelu_erf::ROW,
         GeluGate => activation::gate::GELU,
         GrammarBitmask => sampling::grammar_bitmask::ROW,
+        HalfRows => convert::half_rows::ROW,
         HeadNormRopeNeoxStore => rope::head_norm_rope_neox_store::ROW,
         HeadRearrange => common::head_rearrange::ROW,
         HeadRmsNorm => norm::head_rmsnorm::ROW,
@@ -83,6 +86,7 @@ kernel_table! {
         SiluGate => activation::gate::SILU,
         Softmax => attention::softmax::ROW,
         TemperatureScale => sampling::temperature_scale::ROW,
+        TensorAttention => nvidia::tensor_attention::ROW,
         TokenScores => sampling::token_scores::ROW,
         Transpose => common::transpose::ROW,
         VectorAdd => common::vector_add::ROW,
@@ -104,6 +108,9 @@ kernel_table! {
         GemvHeadRmsNorm => fused::gemv_head_rmsnorm::row,
         GemvKvWrite => fused::gemv_kv_write::row,
         NormGemv => fused::norm_gemv::row,
+        TensorGemm => nvidia::tensor_gemm::row,
+        TensorGemmMedium => nvidia::tensor_gemm::medium_row,
+        TensorGemmSmall => nvidia::tensor_gemm::small_row,
     }
 }
 
@@ -126,11 +133,17 @@ pub enum Family {
     KvCache,
     Matmul,
     Norm,
+    Nvidia,
     Rope,
     Sampling,
 }
 
 impl Family {
+    /// Whether Metal can compile its kernels.
+    pub const fn is_metal(self) -> bool {
+        !matches!(self, Family::Nvidia)
+    }
+
     /// The folder below `kernels/`.
     pub const fn folder(self) -> &'static str {
         match self {
@@ -144,6 +157,7 @@ impl Family {
             Family::KvCache => "kv_cache",
             Family::Matmul => "matmul",
             Family::Norm => "norm",
+            Family::Nvidia => "nvidia",
             Family::Rope => "rope",
             Family::Sampling => "sampling",
         }
@@ -180,13 +194,11 @@ impl Element {
         }
     }
 
-    /// What a binding's offset is a multiple of, in bytes. Kernels read numbers in vectors of four,
-    /// rows and rules too, ids one by one; weights start at a multiple of 4.
+    /// What a binding's offset is a multiple of, in bytes. Kernels read ids one by one, everything else in vectors.
     pub const fn alignment(self) -> usize {
         match self {
-            Element::F32 | Element::Row | Element::Rule => 16,
-            Element::F16 => 8,
-            Element::U32 | Element::Weight => 4,
+            Element::F32 | Element::F16 | Element::Weight | Element::Row | Element::Rule => 16,
+            Element::U32 => 4,
             Element::U16 => 2,
         }
     }

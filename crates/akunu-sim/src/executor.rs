@@ -14,7 +14,7 @@
 //! switch for each thread and meeting point.
 
 pub(crate) mod abi;
-mod arena;
+pub(crate) mod arena;
 pub(crate) mod buffer;
 mod fibre;
 pub(crate) mod grid;

@@ -2,6 +2,7 @@
 
 use crate::compile::compile;
 use crate::error::SimError;
+use crate::executor::arena;
 use crate::executor::fibre_callbacks;
 use crate::executor::grid::Grid;
 use crate::executor::threadgroup::{Failure, Job, Problem};
@@ -11,6 +12,7 @@ use crate::library::Library;
 use crate::msl::{FunctionConstant, Kernel, Unit, read};
 use crate::toolchain::Toolchain;
 use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
+use akunu_kernels::table::Family;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -88,6 +90,7 @@ impl Simulator {
                     kernel,
                     constants: &file.unit.constants,
                     library: self.library(file)?,
+                    threadgroup_limit: threadgroup_limit(&file.source.file),
                 });
             }
         }
@@ -125,11 +128,22 @@ fn read_file(folder: &Path, file: &str) -> Result<SourceFile, SimError> {
     })
 }
 
+/// Bytes of threadgroup memory that the kernels of a file may use: Metal's, but for those that it never sees.
+fn threadgroup_limit(file: &str) -> usize {
+    let folder = Path::new(file).parent();
+    if folder == Some(Path::new(Family::Nvidia.folder())) {
+        arena::NVIDIA_LIMIT
+    } else {
+        arena::LIMIT
+    }
+}
+
 /// A kernel that can be launched.
 pub struct KernelHandle<'a> {
     kernel: &'a Kernel,
     constants: &'a [FunctionConstant],
     library: Arc<Library>,
+    threadgroup_limit: usize,
 }
 
 impl KernelHandle<'_> {
@@ -150,6 +164,7 @@ impl KernelHandle<'_> {
                 entry: self.library.entry(&self.kernel.name)?,
                 buffers: launch.addresses(),
                 threadgroup_bytes: launch.threadgroup_bytes,
+                threadgroup_limit: self.threadgroup_limit,
                 threads: launch.threads,
                 grid: launch.grid,
             },

@@ -19,7 +19,9 @@ mod sampling;
 
 pub use attention::{AttentionParams, LogitSoftcapParams, RowAttentionParams, SoftmaxParams};
 pub use conv::Conv1DParams;
-pub use elementwise::{ElementwiseParams, HeadRearrangeParams, MatrixParams, QKVSplitParams};
+pub use elementwise::{
+    ElementwiseParams, HalfRowsParams, HeadRearrangeParams, MatrixParams, QKVSplitParams,
+};
 pub use embedding::{EmbeddingParams, PosEmbedParams};
 pub use kv_cache::{KVCacheWriteParams, KVShiftParams};
 pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams, NormGemvParams};
@@ -56,6 +58,7 @@ pub const ALL: &[StructLayout] = &[
     GEMVKVParams::LAYOUT,
     NormGemvParams::LAYOUT,
     MatrixParams::LAYOUT,
+    HalfRowsParams::LAYOUT,
     HeadRearrangeParams::LAYOUT,
     QKVSplitParams::LAYOUT,
     PosEmbedParams::LAYOUT,

@@ -7,9 +7,10 @@ use crate::support::tiny_llama;
 use crate::support::watched::{Hooks, Watched};
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_gguf::{Data, WeightStore};
+use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Checked, ChipConfig, DeviceError, Plan, PlanId, Program, lower};
+use akunu_kernels::{Buffer, Checked, ChipConfig, DeviceError, Op, Plan, PlanId, Program, lower};
 use akunu_types::DType;
 
 /// The bytes of each weight of a file, by its offset; the embedding, which is the output as well, with
@@ -46,10 +47,40 @@ fn a_decode_step_reads_each_weight_once() {
     }
 }
 
+/// What a token costs in launches on a GPU: up to eight for each layer (norm and queries, keys and values; rotation and
+/// store; attention, its parts and what joins them; output; norm, gate and up; activation and down), and ten for embedding,
+/// last norm, logits and choice. Breaks when kernels that were one fall apart.
+#[test]
+fn a_layer_is_at_most_eight_launches() {
+    let file = tiny_llama(DType::Q8_0);
+    let model = Model::load(&file.path, Box::new(TwinDevice::new())).expect("a whole model");
+    let program = model.decode_program(1, Sampling::greedy());
+    let stores = |op: &Op| matches!(op, Op::RopeStore { .. });
+    let n_layers = program.ops.iter().filter(|op| stores(op)).count();
+    for family in [GpuFamily::Apple(7), GpuFamily::Nvidia(90)] {
+        let chip = ChipConfig {
+            family,
+            ..ChipConfig::m1()
+        };
+        let bytes = lower::scratch_bytes(&program, &chip);
+        let scratch = (bytes > 0).then_some(Buffer {
+            id: u32::MAX,
+            generation: 0,
+            len: bytes,
+            writable: true,
+        });
+        let n_calls = lower::gpu(&program, &chip, scratch).len();
+        assert!(
+            n_calls <= 8 * n_layers + 10,
+            "{n_calls} for {n_layers} layers of {family:?}"
+        );
+    }
+}
+
 /// The plan of a program on a GPU, whose kernels say how often they read a weight.
 fn plan(program: &Program) -> Plan {
     let mut pipelines = HostPipelines::default();
-    let calls = lower::gpu(program, &ChipConfig::m1());
+    let calls = lower::gpu(program, &ChipConfig::m1(), None);
     Plan::make(calls, program.plan_room(), &mut pipelines).expect("a plan")
 }
 

@@ -88,7 +88,7 @@ pub fn expected(submitted: &Submitted, log: &CallLog) -> Vec<Call> {
         counts,
         steps,
     } = submitted;
-    let calls = lower::gpu(program, &ChipConfig::m1());
+    let calls = lower::gpu(program, &ChipConfig::m1(), None);
     let plan = Plan::make(calls, program.plan_room(), &mut HostPipelines::default());
     let (plan, pipelines) = (plan.expect("it was loaded"), log.pipelines());
     let mut calls = Vec::new();

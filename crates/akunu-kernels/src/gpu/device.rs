@@ -31,6 +31,8 @@ pub struct GpuDevice<B: Backend> {
     plans: Plans<Loaded<B>>,
     flights: Flights<B>,
     pace: Pace,
+    /// Memory for what kernels of one operation leave for each other: programs run one after another and share it.
+    scratch: Vec<Buffer>,
     /// Why the GPU failed: what its memory holds is unknown from then on.
     lost: Option<String>,
 }
@@ -45,6 +47,7 @@ impl<B: Backend> GpuDevice<B> {
             plans: Plans::default(),
             flights: Flights::new(),
             pace: Pace::default(),
+            scratch: Vec::new(),
             lost: None,
             backend,
         }
@@ -65,6 +68,19 @@ impl<B: Backend> GpuDevice<B> {
             None => Ok(()),
             Some(why) => Err(DeviceError::Lost { why: why.clone() }),
         }
+    }
+
+    /// Scratch memory of at least this many bytes. What a program was loaded with stays, so a larger one is a new one.
+    fn scratch(&mut self, bytes: usize) -> Result<Option<Buffer>, DeviceError> {
+        let found = self.scratch.iter().find(|buffer| buffer.len >= bytes);
+        if bytes == 0 || found.is_some() {
+            return Ok(found.copied());
+        }
+        let buffer = self
+            .buffers
+            .allocate(&mut self.backend, bytes, "scratch of kernels")?;
+        self.scratch.push(buffer);
+        Ok(Some(buffer))
     }
 
     fn wait_all(&mut self) -> Result<(), DeviceError> {
@@ -228,7 +244,8 @@ impl<B: Backend> Device for GpuDevice<B> {
     /// Waits for the pipelines, and encodes a full step into nothing: what does not fit a pipeline or a buffer is
     /// refused now, not when the first token is wanted.
     fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
-        let calls = lower::gpu(program, &self.chip);
+        let scratch = self.scratch(lower::scratch_bytes(program, &self.chip))?;
+        let calls = lower::gpu(program, &self.chip, scratch);
         let mut making = Making(&self.chip, &mut self.pipelines);
         let plan = Plan::make(calls, program.plan_room(), &mut making)?;
         self.pipelines.wait_all()?;

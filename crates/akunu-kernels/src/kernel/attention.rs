@@ -1,5 +1,5 @@
-//! Attention: five kernels of one formula over pages, one over the rows of matrices ([`row_attention`]), the softmax
-//! alone, and the soft cap of logits.
+//! Attention: five kernels of one formula over pages, two that share the work of a sixth, one over the rows of matrices
+//! ([`row_attention`]), the softmax alone, and the soft cap of logits.
 //!
 //! `O[r][h] = Σ_s softmax_s(score(Q[r][h] · K[h / group][s])) V[h / group][s]` over the slots s that row r
 //! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A row that sees no slot
@@ -9,10 +9,12 @@
 //!
 //! [`formula`] is the twin of all five; `cases` has their inputs; [`selection`] chooses among them.
 
-mod cases;
+pub(super) mod cases;
 pub mod flash_attention_decode;
 pub mod flash_attention_decode_fast;
 pub mod flash_attention_decode_parallel;
+pub mod flash_attention_decode_split;
+pub mod flash_attention_join;
 pub mod flash_attention_prefill;
 pub mod flash_attention_prefill_v2;
 pub mod formula;
@@ -73,7 +75,7 @@ fn is_supported(args: &Args, p: &AttentionParams, max_head_dim: u32) -> bool {
 }
 
 /// The grid: blocks of rows in x, heads in y.
-fn grid(args: &Args, p: &AttentionParams, rows: u32, max_head_dim: u32) -> [u32; 3] {
+pub(super) fn grid(args: &Args, p: &AttentionParams, rows: u32, max_head_dim: u32) -> [u32; 3] {
     let n_heads = if is_supported(args, p, max_head_dim) {
         p.n_heads
     } else {
@@ -144,7 +146,7 @@ mod tests {
         n_pages: 9,
         n_sequences: 2,
         scale: 0.125,
-        _pad0: 0,
+        n_parts: 0,
     };
 
     fn is_launched(p: AttentionParams, constants: &Constants) -> bool {

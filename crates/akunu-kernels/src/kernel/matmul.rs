@@ -25,7 +25,7 @@ pub mod simd_gemm;
 pub mod simd_gemm_small;
 
 pub mod product;
-mod shapes;
+pub(super) mod shapes;
 
 use crate::chip::SIMD_WIDTH;
 use crate::table::Launch;

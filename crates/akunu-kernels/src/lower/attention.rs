@@ -6,6 +6,7 @@ use akunu_types::params::AttentionParams;
 
 use super::Lowering;
 use crate::constant::{Constant, Constants};
+use crate::kernel::attention::flash_attention_decode_split::part_bytes;
 use crate::kernel::attention::selection::{self, AttentionShape};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
@@ -60,8 +61,10 @@ impl Lowering<'_> {
             return self.push(call(key, &[RowField::new(N_ROWS, Count::Rows)]));
         };
         let room = self.program.room;
-        let shape = |n_queries| AttentionShape {
+        let shape = |n_queries: u32, n_rows: u32| AttentionShape {
             n_queries,
+            n_row_heads: n_rows * heads.n_heads,
+            n_shared: heads.n_heads / heads.n_kv_heads.max(1),
             n_keys: u32::try_from(pages.capacity()).unwrap_or(u32::MAX),
             head_dim: heads.head_dim,
             window: pages.window,
@@ -69,16 +72,57 @@ impl Lowering<'_> {
             has_tree: false,
         };
         if room.singles > 0 {
-            let key = selection::select(&shape(1), chip);
-            self.push(call(key, &[RowField::new(N_ROWS, Count::Singles)]));
+            let shape = shape(1, room.singles);
+            let single = call(
+                selection::select(&shape, chip),
+                &[RowField::new(N_ROWS, Count::Singles)],
+            );
+            let n_parts = selection::parts(&shape, chip);
+            let split = AttentionParams {
+                n_rows: room.singles,
+                n_parts,
+                ..params
+            };
+            if n_parts > 1
+                && let Some(places) = self.scratch(part_bytes(&split))
+            {
+                let key = PipelineKey {
+                    constants: with_format(selection::split(&shape).constants, cache.format),
+                    ..selection::split(&shape)
+                };
+                self.push_split((key, split), single.bindings, places);
+            } else {
+                self.push(single);
+            }
         }
         if room.run > 0 {
-            let key = selection::select(&shape(room.run), chip);
+            let key = selection::select(&shape(room.run, room.run), chip);
             let fields = [
                 RowField::new(N_ROWS, Count::Run),
                 RowField::new(FIRST_ROW, Count::Singles),
             ];
             self.push(call(key, &fields));
         }
+    }
+
+    /// The parts of the keys, then the kernel that joins them. `bindings` are those of a kernel that does it alone.
+    fn push_split(
+        &mut self,
+        (key, params): (PipelineKey, AttentionParams),
+        bindings: Vec<Slice>,
+        [parts, weights]: [Slice; 2],
+    ) {
+        let [q, k, v, to, rows, table] = bindings[..] else {
+            unreachable!("the bindings of attention")
+        };
+        let field = RowField::new(N_ROWS, Count::Singles);
+        let bindings = vec![q, k, v, parts, rows, table, weights];
+        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+        let key = PipelineKey {
+            kernel: KernelId::FlashAttentionJoin,
+            constants: Constants::none().with_u32(Constant::HeadDim, params.head_dim),
+        };
+        let bindings = vec![parts, weights, to];
+        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
     }
 }

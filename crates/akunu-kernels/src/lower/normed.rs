@@ -1,10 +1,9 @@
-//! A norm and the products that read it as one kernel, for a single row on a GPU that waits for launches.
+//! A norm and the products that read it as one kernel, for a single row on a GPU.
 
 use akunu_types::params::NormGemvParams;
 
 use super::Lowering;
 use super::product::{bits, group_size};
-use crate::chip::ChipConfig;
 use crate::constant::Constants;
 use crate::kernel::matmul::gemv_split::X_ALIGNMENT;
 use crate::pipeline::PipelineKey;
@@ -37,7 +36,7 @@ impl Lowering<'_> {
         else {
             return None;
         };
-        let suits = self.chip.is_some_and(ChipConfig::is_nvidia) && self.program.room.rows() == 1;
+        let suits = self.chip.is_some() && self.program.room.rows() == 1;
         let is_aligned = |slice: Slice| slice.offset.is_multiple_of(X_ALIGNMENT);
         if !suits || !is_aligned(x) || !is_aligned(gain) || !dim.is_multiple_of(4) {
             return None;

@@ -2,12 +2,13 @@
 
 use std::mem::offset_of;
 
-use akunu_types::params::{GEMMParams, MLXParams, MatrixParams};
+use akunu_types::params::{GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::matmul::select::product_kernel;
+use crate::kernel::matmul::select::{product_kernel, reads_halves, tensor_kernel};
+use crate::kernel::nvidia::tensor_gemm;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{Activation, Matrix, Op, Rows};
@@ -25,6 +26,12 @@ impl Lowering<'_> {
         label: &'static str,
     ) {
         let n_rows = self.program.room.of(rows.count());
+        if let Some(chip) = self.chip
+            && let Some(kernel) = tensor_kernel(weight.dtype, (n_rows, weight.rows), chip)
+            && let Some(halves) = self.halve((rows, x), weight.cols)
+        {
+            return self.push_tensor_product((kernel, rows), weight, halves, (to, add, label));
+        }
         let kernel = match self.chip {
             None => KernelId::Gemv(weight.dtype),
             Some(chip) => product_kernel(weight.dtype, (n_rows, weight.rows), x.offset, chip),
@@ -67,6 +74,37 @@ impl Lowering<'_> {
             self.bias(rows, to, bias, width);
         }
         Some(n_ops)
+    }
+
+    /// The rows of x in halves and their factors, in scratch memory: made now, or by a product before this one.
+    fn halve(&mut self, (rows, x): (Rows, Slice), cols: u32) -> Option<[Slice; 2]> {
+        let (n_rows, stride) = (self.program.room.of(rows.count()), half_stride(cols));
+        let halves = [2, n_rows as usize, stride as usize].iter().product();
+        let places = self.scratch([4 * n_rows as usize, halves])?;
+        let [factors, halves] = places;
+        if self.halved.replace((x, rows)) != Some((x, rows)) {
+            let params = HalfRowsParams {
+                cols,
+                stride,
+                ..Default::default()
+            };
+            let field = RowField::new(offset_of!(HalfRowsParams, rows), rows.count());
+            let key = PipelineKey::plain(KernelId::HalfRows);
+            let bindings = vec![x, halves, factors];
+            self.push(KernelCall::new(key, &params, bindings, "to halves").with_rows([field]));
+        }
+        Some(places)
+    }
+
+    fn push_tensor_product(
+        &mut self,
+        (kernel, rows): (KernelId, Rows),
+        weight: &Matrix,
+        [factors, halves]: [Slice; 2],
+        (to, add, label): (Slice, bool, &'static str),
+    ) {
+        let bindings = vec![halves, weight.place, to, factors];
+        self.push_product(kernel, rows.count(), weight, bindings, (add, label));
     }
 
     /// An activation and the product after it in one kernel, where a program has a single row.
@@ -116,18 +154,27 @@ impl Lowering<'_> {
         (add, label): (bool, &'static str),
     ) {
         let beta = if add { 1.0 } else { 0.0 };
+        let lda = if reads_halves(kernel) {
+            half_stride(weight.cols)
+        } else {
+            weight.cols
+        };
         let call = if weight.dtype.is_mlx() {
             let key = PipelineKey {
                 kernel,
                 constants: group_size(weight),
             };
             let field = RowField::new(offset_of!(MLXParams, M), rows);
-            KernelCall::new(key, &mlx_params(weight, beta), bindings, label).with_rows([field])
+            let params = MLXParams {
+                lda,
+                ..mlx_params(weight, beta)
+            };
+            KernelCall::new(key, &params, bindings, label).with_rows([field])
         } else {
             let params = GEMMParams {
                 N: weight.rows,
                 K: weight.cols,
-                lda: weight.cols,
+                lda,
                 ldb: weight.cols,
                 ldc: weight.rows,
                 alpha: 1.0,
@@ -149,6 +196,11 @@ impl Lowering<'_> {
         let key = PipelineKey::plain(KernelId::BiasAdd);
         self.push(KernelCall::new(key, &params, vec![to, bias], "bias").with_rows([field]));
     }
+}
+
+/// Halves from one row to the next, zeros included.
+fn half_stride(cols: u32) -> u32 {
+    cols.next_multiple_of(tensor_gemm::STEP)
 }
 
 pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {

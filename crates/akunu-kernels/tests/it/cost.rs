@@ -102,7 +102,7 @@ const ATTENTION: AttentionParams = AttentionParams {
     n_pages: 16,
     n_sequences: 3,
     scale: 0.125,
-    _pad0: 0,
+    n_parts: 0,
 };
 
 /// Keys, and pairs of a row and a key.

@@ -272,7 +272,7 @@ impl Model {
     }
 
     fn gpu(&self, room: [u32; 3]) -> Vec<KernelCall> {
-        lower::gpu(&self.program(&self.ops, room), &ChipConfig::m1())
+        lower::gpu(&self.program(&self.ops, room), &ChipConfig::m1(), None)
     }
 }
 
@@ -345,11 +345,13 @@ fn biases_come_after_the_products_of_one_vector() {
 fn a_single_row_fuses_gate_and_product() {
     let model = Model::new(&mut TwinDevice::new());
     let (gemv, fused) = (KernelId::Gemv(F32), KernelId::GemvSilu(F32));
-    let attention = [KernelId::FlashAttentionDecode];
-    let expected = step_of(gemv, &attention, &[fused], gemv);
+    let expected = |attention| step_of(gemv, &[attention], &[fused], gemv);
+    let plain = expected(KernelId::FlashAttentionDecode);
+    let gpu = expected(KernelId::FlashAttentionDecodeParallel);
+    let gpu = [&gpu[..1], &[KernelId::NormGemv(F32)], &gpu[5..]].concat();
     for room in [[1, 0, 1], [0, 1, 1]] {
-        for calls in [model.plain(room), model.gpu(room)] {
-            assert_eq!(kernels(&calls), expected, "{room:?}");
+        for (calls, expected) in [(model.plain(room), &plain), (model.gpu(room), &gpu)] {
+            assert_eq!(kernels(&calls), *expected, "{room:?}");
             let is_bound = |call: &KernelCall| {
                 let buffers = call.bindings.iter().map(|slice| slice.buffer);
                 buffers.into_iter().any(|buffer| buffer == model.activated)
@@ -385,12 +387,13 @@ fn a_gpu_chooses_by_the_number_of_rows() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let (few, tile, many) = (GemvBatched(F32), SimdGemmSmall(F32), SimdGemm(F32));
-    let (decode, prefill) = (FlashAttentionDecode, FlashAttentionPrefill);
+    let (decode, prefill) = (FlashAttentionDecodeParallel, FlashAttentionPrefillV2);
     for (room, product, attention, logits) in [
         ([2, 0, 2], few, &[decode][..], few),
         ([4, 0, 1], few, &[decode], Gemv(F32)),
         ([8, 0, 8], tile, &[decode], tile),
-        ([0, 8, 1], tile, &[decode], Gemv(F32)),
+        ([0, 8, 1], tile, &[FlashAttentionDecode], Gemv(F32)),
+        ([0, 32, 1], many, &[FlashAttentionPrefill], Gemv(F32)),
         ([0, 64, 1], many, &[prefill], Gemv(F32)),
         ([3, 64, 4], many, &[decode, prefill], few),
         ([16, 64, 17], many, &[decode, prefill], many),
@@ -400,19 +403,85 @@ fn a_gpu_chooses_by_the_number_of_rows() {
     }
 }
 
-/// A GPU that waits for launches gets a norm and the products that read it as one kernel, but not where something else
-/// reads the norm too, where the formats differ, or where there are several rows.
+/// With memory for what kernels leave for each other, keys are split and joined, and several rows of weights that are not
+/// in f32 go to tensor cores: x in halves once for all products that read it. Breaks when a product reads what another
+/// one's x has left there, and when the memory that is asked for is not the memory that is used.
 #[test]
-fn nvidia_gets_a_norm_and_its_products_as_one() {
+fn scratch_memory_lets_kernels_share_an_operation() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let chip = ChipConfig {
         family: GpuFamily::Nvidia(90),
         ..ChipConfig::m1()
     };
-    let lowered = |ops: &[Op], room| kernels(&lower::gpu(&model.program(ops, room), &chip));
+    let mut ops = model.ops.clone();
+    for op in &mut ops {
+        if let Op::Product { weight, .. } = op {
+            weight.dtype = DType::F16;
+        }
+    }
+    let program = model.program(&ops, [2, 0, 2]);
+    let bytes = lower::scratch_bytes(&program, &chip);
+    let scratch = Buffer {
+        id: 1000,
+        generation: 0,
+        len: bytes,
+        writable: true,
+    };
+    let calls = lower::gpu(&program, &chip, Some(scratch));
+    let product = TensorGemmSmall(DType::F16);
+    let expected = [
+        &[EmbeddingLookup(F32), RmsNorm][..],
+        &[HalfRows, product, product, product, RopeNeoxStore],
+        &[FlashAttentionDecodeSplit, FlashAttentionJoin],
+        &[HalfRows, product, RmsNormResidual],
+        &[HalfRows, product, product, SiluGate],
+        &[HalfRows, product, GatherRows, RmsNorm],
+        &[HalfRows, product, LogitSoftcap],
+        &[ArgmaxPartial, Argmax, AdvanceRows],
+    ];
+    assert_eq!(kernels(&calls), expected.concat());
+    let ends = calls.iter().flat_map(|call| {
+        let row = call.key.kernel.row();
+        let mut params = call.params.as_bytes().to_vec();
+        for field in &call.row_fields {
+            let value = program.room.of(field.count) * field.times;
+            params[field.offset as usize..][..4].copy_from_slice(&value.to_le_bytes());
+        }
+        let required = (row.required)(&row.args(&params, &call.key.constants));
+        let places = call.bindings.clone().into_iter().zip(required);
+        places.filter(|(place, _)| place.buffer == scratch)
+    });
+    let end = ends.map(|(place, bytes)| place.offset + bytes).max();
+    assert!(
+        end.is_some_and(|end| end <= bytes && bytes < end + 256),
+        "{end:?} of {bytes}"
+    );
+    // Without it, and on a chip that has no such cores, nothing of the kind.
+    let without = kernels(&lower::gpu(&program, &chip, None));
+    assert!(!without.contains(&HalfRows) && !without.contains(&FlashAttentionJoin));
+    let apple = kernels(&lower::gpu(&program, &ChipConfig::m1(), Some(scratch)));
+    assert!(!apple.contains(&HalfRows) && apple.contains(&FlashAttentionJoin));
+}
+
+/// A single row gets a norm and the products that read it as one kernel, but not where something else
+/// reads the norm too, where the formats differ, or where there are several rows.
+#[test]
+fn a_norm_and_its_products_are_one_kernel() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let chip = ChipConfig {
+        family: GpuFamily::Nvidia(90),
+        ..ChipConfig::m1()
+    };
+    let lowered = |ops: &[Op], room| kernels(&lower::gpu(&model.program(ops, room), &chip, None));
     let split = GemvSplit(F32);
-    let apart = step_of(split, &[FlashAttentionDecode], &[SiluGate, split], split);
+    let apart = step_of(
+        split,
+        &[FlashAttentionDecodeParallel],
+        &[SiluGate, split],
+        split,
+    );
     let together: Vec<KernelId> = [&apart[..1], &[NormGemv(F32)], &apart[5..]].concat();
     assert_eq!(lowered(&model.ops, [1, 0, 1]), together);
     assert_eq!(lowered(&model.ops, [2, 0, 1])[1], RmsNorm);

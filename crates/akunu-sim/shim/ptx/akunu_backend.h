@@ -80,6 +80,8 @@ inline ulong active_lanes() { return 0xffffffffu; }
 
 inline void threadgroup_barrier(const char *, uint) { __syncthreads(); }
 inline void simdgroup_barrier(const char *, uint) { __nvvm_bar_warp_sync(0xffffffffu); }
+// Whoever loads the PTX lets a kernel that overlaps with the one before it wait here.
+inline void inputs_are_ready(const char *, uint) { asm volatile("// akunu_inputs_are_ready" ::: "memory"); }
 
 // 32 bits go in one shuffle, wider values word by word.
 template <typename T> inline T shuffle(T x, uint source, const char *, uint) {
@@ -121,6 +123,33 @@ inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file
         c[1] = __builtin_fmaf(left, right[1], c[1]);
     }
     return c;
+}
+
+// Compute capability 8.0 and above; whoever loads the PTX says so.
+inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *, uint) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+    return c;
+}
+
+// Memory is read: the asm is not moved across stores and barriers.
+inline uint4 tensor_load(const AKUNU_THREADGROUP uint4 *row, const char *, uint) {
+    uint4 out;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"((uint)(ulong)row)
+                 : "memory");
+    return out;
+}
+
+inline uint4 tensor_load_transposed(const AKUNU_THREADGROUP uint4 *row, const char *, uint) {
+    uint4 out;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
+                 : "r"((uint)(ulong)row)
+                 : "memory");
+    return out;
 }
 
 } // namespace backend

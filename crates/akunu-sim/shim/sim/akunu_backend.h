@@ -90,6 +90,7 @@ template <typename T> inline const T *exchange(T value, Operation operation, con
 
 inline void threadgroup_barrier(const char *file, uint line) { callbacks->threadgroup_barrier(file, line); }
 inline void simdgroup_barrier(const char *file, uint line) { exchange(0u, SimdgroupBarrier, file, line); }
+inline void inputs_are_ready(const char *file, uint line) { simdgroup_barrier(file, line); }
 
 // A lane that does not exist has no value: reading it is the reader's own, as if it kept its value.
 template <typename T> inline T shuffle(T x, uint source, const char *file, uint line) {
@@ -149,6 +150,48 @@ inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file
         c[1] = __builtin_fmaf(left, right[1], c[1]);
     }
     return c;
+}
+
+struct TensorPair {
+    uint4 left;
+    uint2 right;
+};
+
+inline float half_of(uint bits, uint which) { return (float)__builtin_bit_cast(half2, bits)[which]; }
+
+inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *file, uint line) {
+    const TensorPair *pairs = exchange(TensorPair{a, b}, MatrixMultiply, file, line);
+    for (uint i = 0; i < 4; i++) {
+        uint row = lane() / 4, lower = i / 2, column = lane() % 4 * 2 + i % 2;
+        for (uint k = 0; k < 16; k++) {
+            uint place = k % 8 / 2;
+            float left = half_of(pairs[row * 4 + place].left[k / 8 * 2 + lower], k % 2);
+            float right = half_of(pairs[column * 4 + place].right[k / 8], k % 2);
+            c[i] = __builtin_fmaf(left, right, c[i]);
+        }
+    }
+    return c;
+}
+
+inline uint4 tensor_load(const uint4 *row, const char *file, uint line) {
+    const uint4 *const *rows = exchange(row, MatrixMultiply, file, line);
+    uint4 out;
+    for (uint i = 0; i < 4; i++) out[i] = (*rows[8 * i + lane() / 4])[lane() % 4];
+    return out;
+}
+
+inline uint4 tensor_load_transposed(const uint4 *row, const char *file, uint line) {
+    const uint4 *const *rows = exchange(row, MatrixMultiply, file, line);
+    uint4 out;
+    for (uint i = 0; i < 4; i++) {
+        half2 pair;
+        for (uint r = 0; r < 2; r++) {
+            uint word = (*rows[8 * i + lane() % 4 * 2 + r])[lane() / 4 / 2];
+            pair[r] = __builtin_bit_cast(half2, word)[lane() / 4 % 2];
+        }
+        out[i] = __builtin_bit_cast(uint, pair);
+    }
+    return out;
 }
 
 inline float exp(float x) { return __builtin_expf(x); }

@@ -9,6 +9,8 @@ use std::ffi::c_void;
 
 /// What Apple GPUs have.
 pub const LIMIT: usize = 32 * 1024;
+/// What NVIDIA's give a kernel that does not ask for more.
+pub const NVIDIA_LIMIT: usize = 48 * 1024;
 
 const GUARD: usize = 64;
 const POISON: u8 = 0xff;
@@ -21,6 +23,8 @@ pub struct Arena {
     variables: Vec<(u32, usize, usize)>,
     /// (offset, size) of each binding.
     bindings: Vec<(usize, usize)>,
+    /// Bytes that may be used.
+    limit: usize,
     /// Bytes that count against the limit.
     used: usize,
     /// Where the next block begins.
@@ -31,16 +35,18 @@ impl Arena {
     pub fn new() -> Self {
         Arena {
             // Room for the guards of many small variables.
-            memory: vec![0; (LIMIT + 32 * 1024) / size_of::<u128>()],
+            memory: vec![0; (NVIDIA_LIMIT + 32 * 1024) / size_of::<u128>()],
             variables: Vec::new(),
             bindings: Vec::new(),
+            limit: LIMIT,
             used: 0,
             top: 0,
         }
     }
 
     /// Forgets the last threadgroup and lays out the bindings of the next.
-    pub fn reset(&mut self, sizes: &[(u32, usize)]) -> [*mut c_void; MAX_BINDINGS] {
+    pub fn reset(&mut self, sizes: &[(u32, usize)], limit: usize) -> [*mut c_void; MAX_BINDINGS] {
+        self.limit = limit;
         let base = self.memory.as_mut_ptr().cast::<u8>();
         // SAFETY: the range is the vector's own memory.
         unsafe { base.write_bytes(POISON, self.memory.len() * size_of::<u128>()) };
@@ -72,7 +78,7 @@ impl Arena {
         let offset = self.top.next_multiple_of(align.max(ALIGN));
         self.used = self.used.checked_add(size)?;
         self.top = offset.checked_add(size)?.checked_add(GUARD)?;
-        let fits = self.used <= LIMIT && self.top <= self.memory.len() * size_of::<u128>();
+        let fits = self.used <= self.limit && self.top <= self.memory.len() * size_of::<u128>();
         fits.then_some(offset)
     }
 
@@ -81,7 +87,7 @@ impl Arena {
         unsafe { self.memory.as_mut_ptr().cast::<u8>().add(offset).cast() }
     }
 
-    /// Bytes in use, guards not counted; above [`LIMIT`] when a variable found no room.
+    /// Bytes in use, guards not counted; above the limit when a variable found no room.
     pub fn used(&self) -> usize {
         self.used
     }

@@ -1,7 +1,7 @@
 //! Runs the threads of one threadgroup to the end.
 
 use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
-use super::arena::{Arena, LIMIT};
+use super::arena::Arena;
 use super::fibre::{Fibre, Lane, Pause, Slots};
 use super::schedule::Orders;
 use super::stack::ThreadStack;
@@ -14,6 +14,8 @@ pub struct Job<'a> {
     pub buffers: [*mut c_void; MAX_BINDINGS],
     /// (index, bytes) of the threadgroup memory that the host sizes.
     pub threadgroup_bytes: &'a [(u32, usize)],
+    /// Most bytes of threadgroup memory, of both kinds.
+    pub threadgroup_limit: usize,
     pub threads: [u32; 3],
     pub grid: [u32; 3],
 }
@@ -62,7 +64,9 @@ impl Worker {
     ) -> Result<(), Failure> {
         let arguments = Arguments {
             buffers: job.buffers,
-            threadgroup: self.arena.reset(job.threadgroup_bytes),
+            threadgroup: self
+                .arena
+                .reset(job.threadgroup_bytes, job.threadgroup_limit),
         };
         let threads = job.threads.iter().product::<u32>() as usize;
         let mut slots: Vec<Slots> = (0..threads.div_ceil(SIMD_WIDTH))
@@ -100,29 +104,31 @@ impl Worker {
         let result = run.finish();
         self.stacks
             .extend(run.fibres.into_iter().map(Fibre::into_stack));
-        result.map_err(|failure| self.explain_memory(failure))?;
-        self.check_arena(position)
+        let limit = job.threadgroup_limit;
+        result.map_err(|failure| self.explain_memory(failure, limit))?;
+        self.check_arena(position, limit)
     }
 
-    fn explain_memory(&self, mut failure: Failure) -> Failure {
-        if self.arena.used() > LIMIT {
+    fn explain_memory(&self, mut failure: Failure, limit: usize) -> Failure {
+        if self.arena.used() > limit {
             failure.problem = Problem::Said(format!(
-                "{} bytes of threadgroup memory, {LIMIT} are allowed",
+                "{} bytes of threadgroup memory, {limit} are allowed",
                 self.arena.used()
             ));
         }
         failure
     }
 
-    fn check_arena(&self, position: [u32; 3]) -> Result<(), Failure> {
-        if !self.arena.guards_broken() && self.arena.used() <= LIMIT {
+    fn check_arena(&self, position: [u32; 3], limit: usize) -> Result<(), Failure> {
+        if !self.arena.guards_broken() && self.arena.used() <= limit {
             return Ok(());
         }
-        Err(self.explain_memory(Failure {
+        let failure = Failure {
             threadgroup: position,
             thread: None,
             problem: Problem::Said("threadgroup memory was written outside its arrays".to_owned()),
-        }))
+        };
+        Err(self.explain_memory(failure, limit))
     }
 }
 

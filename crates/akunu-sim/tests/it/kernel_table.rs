@@ -104,5 +104,6 @@ families! {
     matmul => Matmul,
     norm => Norm,
     rope => Rope,
+    nvidia => Nvidia,
     sampling => Sampling,
 }

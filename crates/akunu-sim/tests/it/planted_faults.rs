@@ -51,6 +51,13 @@ const FAULTS: &[Fault] = &[
         kernel: "gemv_q4_0",
     },
     Fault {
+        what: "tiles that are read before the last products have read theirs",
+        file: "include/tensor_gemm.h",
+        right: "        threadgroup_barrier(mem_flags::mem_threadgroup);\n    }\n\n    // The sums of the other teams",
+        wrong: "    }\n\n    // The sums of the other teams",
+        kernel: "tensor_gemm_small_q4_0",
+    },
+    Fault {
         what: "a wrong lane layout",
         file: "include/attention_tile.h",
         right: "return value + simd_shuffle_xor(value, 8);",

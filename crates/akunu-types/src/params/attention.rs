@@ -29,8 +29,8 @@ shared_struct! {
         36 => n_sequences: u32,
         /// Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
         40 => scale: f32,
-        /// Unused, zero.
-        44 => _pad0: u32,
+        /// Parts that the keys of a row are split into, where they are; 0 elsewhere.
+        44 => n_parts: u32,
     }
 }
 

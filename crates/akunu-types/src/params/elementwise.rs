@@ -31,6 +31,20 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// Rows of floats as halves with a factor for each row.
+    pub struct HalfRowsParams = "HalfRowsParams", size = 16 {
+        /// Number of rows.
+        0 => rows: u32,
+        /// Elements of a row.
+        4 => cols: u32,
+        /// Elements from one row of halves to the next; those behind `cols` are zeros.
+        8 => stride: u32,
+        /// Unused, zero.
+        12 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// Swaps the two outer axes: (n_outer, n_inner, dim) becomes (n_inner, n_outer, dim).
     pub struct HeadRearrangeParams = "HeadRearrangeParams", size = 16 {
         /// The first axis of the input: tokens, or heads on the way back.

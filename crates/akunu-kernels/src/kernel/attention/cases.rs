@@ -35,8 +35,10 @@ struct Setting {
     row_gap: u32,
     /// Size of queries and keys.
     magnitude: f32,
-    /// Whether the kernel holds keys and values of 8 bits in halves.
+    /// Whether the kernel holds keys and values of 8 bits, or weights of the softmax, in halves.
     in_halves: bool,
+    /// Parts that keys are split into; 0 where they are not.
+    n_parts: u32,
     constants: Constants,
 }
 
@@ -51,6 +53,7 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), rows: Vec<Row>
         row_gap: 0,
         magnitude: 2.0,
         in_halves: false,
+        n_parts: 0,
         constants: Constants::none(),
     }
 }
@@ -98,6 +101,9 @@ impl Setting {
     }
     fn row_gap(self, row_gap: u32) -> Setting {
         Setting { row_gap, ..self }
+    }
+    fn parts(self, n_parts: u32) -> Setting {
+        Setting { n_parts, ..self }
     }
     fn magnitude(self, magnitude: f32) -> Setting {
         Setting { magnitude, ..self }
@@ -188,7 +194,7 @@ impl Setting {
             n_pages: pages.n_pages,
             n_sequences: pages.n_sequences,
             scale: 1.0 / (self.head_dim as f32).sqrt(),
-            ..Default::default()
+            n_parts: self.n_parts,
         };
         let n_queries = ((self.first_row + n_rows) * (elements + self.row_gap)) as usize;
         let label = format!(
@@ -210,14 +216,22 @@ impl Setting {
         };
         let mut rows = vec![IDLE; self.first_row as usize];
         rows.extend(&self.rows);
-        Case::new(label, &params, nmse)
+        let outputs = match self.n_parts {
+            0 => n_queries,
+            parts => (n_rows * elements * parts) as usize,
+        };
+        let case = Case::new(label, &params, nmse)
             .constants(self.constants)
             .bind(&rng.floats(n_queries, self.magnitude))
             .bind(&keys)
             .bind(&values)
-            .bind(&vec![f32::NAN; n_queries])
+            .bind(&vec![f32::NAN; outputs])
             .bind(&rows)
-            .bind(&table)
+            .bind(&table);
+        match self.n_parts {
+            0 => case,
+            parts => case.bind(&vec![f32::NAN; (n_rows * n_heads * parts) as usize]),
+        }
     }
 }
 
@@ -351,6 +365,23 @@ pub fn parallel() -> Vec<Case> {
     settings.into_iter().map(Setting::case).collect()
 }
 
+/// Cases of the kernel that splits keys: fewer and more parts than tiles, and than a threadgroup has.
+pub fn split() -> Vec<Case> {
+    let parts = [1, 3, 2, 64, 5, 4].into_iter().cycle();
+    let mut settings: Vec<Setting> = decode_settings()
+        .into_iter()
+        .zip(parts)
+        .map(|(setting, parts)| setting.parts(parts))
+        .collect();
+    settings.push(
+        setting("long", 64, (1, 1), vec![row(0, 1000), row(1, 70)])
+            .page_shift(6)
+            .fixed_head()
+            .parts(7),
+    );
+    settings.into_iter().map(Setting::case).collect()
+}
+
 /// Settings for both prefill kernels: rows of one sequence.
 fn prefill_settings() -> Vec<Setting> {
     let with_idle = |mut rows: Vec<Row>, n_idle: usize| {
@@ -432,6 +463,22 @@ pub fn prefill() -> Vec<Case> {
     );
     settings.push(setting("long", 64, (1, 1), prompt(2, 1000)).page_shift(6));
     settings.into_iter().map(Setting::case).collect()
+}
+
+/// Cases of the prefill kernel on tensor cores: one and two blocks of 64 rows, tiles that all rows see.
+pub fn tensor() -> Vec<Case> {
+    let mut settings = prefill_settings();
+    settings.push(setting("two blocks", 128, (1, 1), prompt(70, 200)).fixed_head());
+    settings.push(setting("two blocks", 32, (2, 1), prompt(65, 90)).q8());
+    settings.push(setting("long", 64, (1, 1), prompt(2, 1000)).page_shift(6));
+    let case = |setting: Setting| {
+        Setting {
+            in_halves: true,
+            ..setting
+        }
+        .case()
+    };
+    settings.into_iter().map(case).collect()
 }
 
 /// Cases of the second prefill kernel.

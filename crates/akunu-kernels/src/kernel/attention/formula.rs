@@ -10,6 +10,40 @@ use crate::twin::Twin;
 
 /// Attention as it is defined.
 pub fn attention(t: &mut Twin) {
+    let p: AttentionParams = t.params();
+    each_head(t, 1, |t, at, part| {
+        let offset = query_offset(&p, at.row, at.head);
+        t.write::<f32>(3)[offset..][..part.output.len()].copy_from_slice(&part.output);
+    });
+}
+
+/// The same for each part of the keys, and the logarithm to base 2 of the sum of the weights.
+pub fn split(t: &mut Twin) {
+    let p: AttentionParams = t.params();
+    each_head(t, p.n_parts as usize, |t, at, part| {
+        let row = at.row - p.first_row as usize;
+        let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
+        let n = part.output.len();
+        t.write::<f32>(3)[index * n..][..n].copy_from_slice(&part.output);
+        t.write::<f32>(7)[index] = part.weight;
+    });
+}
+
+/// Which part of a row's and head's keys.
+struct PartAt {
+    row: usize,
+    head: usize,
+    part: usize,
+}
+
+/// The attention over a part of the keys, and log2 Σ 2^score: -∞ where there is none.
+struct PartOf {
+    output: Vec<f32>,
+    weight: f32,
+}
+
+/// Of every `n_parts` tiles of 32 keys a part has one.
+fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, PartAt, PartOf)) {
     let args = t.args();
     let p: AttentionParams = t.params();
     let (q, k, v) = (t.read::<f32>(0), t.read::<u8>(1), t.read::<u8>(2));
@@ -23,26 +57,51 @@ pub fn attention(t: &mut Twin) {
     let group = (p.n_heads / p.n_kv_heads) as usize;
     for (index, row) in rows.iter().enumerate().skip(p.first_row as usize) {
         let seen = mask.seen(row);
-        for head in 0..p.n_heads as usize {
+        for (head, part) in
+            (0..p.n_heads as usize).flat_map(|head| (0..n_parts).map(move |part| (head, part)))
+        {
             let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
             let at = query_offset(&p, index, head);
+            let is_mine = |slot: usize| (slot / 32 - seen.slots.start / 32) % n_parts == part;
             let scores: Vec<(SlotAt, f32)> = (seen.slots.clone())
-                .filter(|&slot| seen.contains(slot))
+                .filter(|&slot| seen.contains(slot) && is_mine(slot))
                 .map(|slot| {
                     let key = key_at(slot);
                     let product = dot(&q[at..][..head_dim], &pages.load(k, key));
                     (key, score(product * p.scale, cap))
                 })
                 .collect();
-            let out = &mut t.write::<f32>(3)[at..][..head_dim];
-            out.fill(0.0);
+            let mut output = vec![0.0; head_dim];
             for (key, weight) in softmax(&scores) {
-                for (out, value) in out.iter_mut().zip(pages.load(v, key)) {
+                for (out, value) in output.iter_mut().zip(pages.load(v, key)) {
                     *out += weight * value;
                 }
             }
+            let weight = log2_sum(&scores);
+            store(
+                t,
+                PartAt {
+                    row: index,
+                    head,
+                    part,
+                },
+                PartOf { output, weight },
+            );
         }
     }
+}
+
+/// log2 Σ e^score
+fn log2_sum(scores: &[(SlotAt, f32)]) -> f32 {
+    let peak = scores
+        .iter()
+        .map(|(_, s)| *s)
+        .fold(f32::NEG_INFINITY, f32::max);
+    if peak == f32::NEG_INFINITY {
+        return peak;
+    }
+    let sum: f32 = scores.iter().map(|(_, s)| (s - peak).exp()).sum();
+    (peak + sum.ln()) * std::f32::consts::LOG2_E
 }
 
 /// Where a head of a row begins in Q and in the output.

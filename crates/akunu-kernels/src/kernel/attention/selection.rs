@@ -1,21 +1,28 @@
 //! Which attention kernel: a pure function of the shape and the chip.
 //!
-//! One query: a short context is over before more threads help, a medium one suits a SIMD group without
-//! barriers, a long one needs all SIMD groups of a threadgroup to keep memory busy. Many queries: tiles
-//! pay as soon as one is full, and registers hold the tile of a long prefill where the head is small.
+//! One query: a short context is over before more threads help. Where rows and heads fill the chip, each has a SIMD group
+//! of its own, without barriers. Where they do not, the keys of each are split into parts, of which a second kernel makes
+//! one; without memory for the parts, all SIMD groups of a threadgroup share one query. Many queries: tiles pay as soon as
+//! one is full, and registers hold the tile of a prefill where the head is small.
 
+use super::flash_attention_decode_split::{MAX_PARTS, MAX_SHARED};
 use super::flash_attention_prefill_v2::V2_MAX_HEAD_DIM;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
+use crate::kernel::nvidia::tensor_attention;
 use crate::pipeline::PipelineKey;
 use crate::table::KernelId;
 
 /// Up to as many keys a threadgroup with barriers is as fast as any.
-pub const SHORT_CONTEXT: u32 = 128;
-/// From as many keys on all SIMD groups share one query.
-pub const LONG_CONTEXT: u32 = 4096;
-/// From as many queries on the register kernel pays.
-pub const LONG_PREFILL: u32 = 1024;
+pub const SHORT_CONTEXT: u32 = 64;
+/// SIMD groups that keep a core busy while others wait for keys.
+const SIMD_GROUPS_A_CORE: u32 = 16;
+/// Keys of a tile: a part has at least one.
+const KEY_TILE: u32 = 32;
+/// From as many queries on the register kernel pays: two of its blocks.
+pub const LONG_PREFILL: u32 = 64;
+/// From as many queries on a quarter of a block of the tensor kernel is full, and the matrices pay.
+const SHORT_PREFILL: u32 = 16;
 /// Heads up to this size leave room for 16 query rows in the first prefill kernel.
 pub const SMALL_HEAD: u32 = 64;
 /// The parallel kernel is only worth its joining step with at least this many SIMD groups.
@@ -30,6 +37,10 @@ pub struct AttentionShape {
     pub n_keys: u32,
     /// Elements of a head.
     pub head_dim: u32,
+    /// Rows, each with keys of its own, times heads: what is there to do at once.
+    pub n_row_heads: u32,
+    /// Query heads that share keys.
+    pub n_shared: u32,
     /// Sliding window.
     pub window: Option<u32>,
     /// Soft cap of the scores.
@@ -38,12 +49,28 @@ pub struct AttentionShape {
     pub has_tree: bool,
 }
 
-/// The kernel and its constants.
+impl AttentionShape {
+    /// Keys that a row sees at most.
+    fn keys(&self) -> u32 {
+        self.window.map_or(self.n_keys, |w| w.min(self.n_keys))
+    }
+}
+
+/// The kernel that does it alone, and its constants.
 pub fn select(shape: &AttentionShape, chip: &ChipConfig) -> PipelineKey {
     let kernel = match shape.n_queries {
         0 | 1 => decode_kernel(shape, chip),
-        _ => prefill_kernel(shape),
+        _ => prefill_kernel(shape, chip),
     };
+    with_constants(kernel, shape)
+}
+
+/// The kernel that leaves [`parts`], and its constants.
+pub fn split(shape: &AttentionShape) -> PipelineKey {
+    with_constants(KernelId::FlashAttentionDecodeSplit, shape)
+}
+
+fn with_constants(kernel: KernelId, shape: &AttentionShape) -> PipelineKey {
     let mut constants = Constants::none().with_u32(Constant::HeadDim, shape.head_dim);
     if let Some(window) = shape.window {
         constants = constants.with_u32(Constant::Window, window);
@@ -60,19 +87,33 @@ pub fn select(shape: &AttentionShape, chip: &ChipConfig) -> PipelineKey {
     PipelineKey { kernel, constants }
 }
 
+/// Parts that fill the chip, one for a tile of keys at most; 1 where there is nothing to split.
+pub fn parts(shape: &AttentionShape, chip: &ChipConfig) -> u32 {
+    if shape.n_queries > 1 || shape.n_shared > MAX_SHARED || shape.keys() <= SHORT_CONTEXT {
+        return 1;
+    }
+    let filling = chip.gpu_cores * SIMD_GROUPS_A_CORE / shape.n_row_heads.max(1);
+    filling.clamp(1, MAX_PARTS.min(shape.keys().div_ceil(KEY_TILE)))
+}
+
 fn decode_kernel(shape: &AttentionShape, chip: &ChipConfig) -> KernelId {
-    let n_keys = shape.window.map_or(shape.n_keys, |w| w.min(shape.n_keys));
     let groups = chip.max_threads / SIMD_WIDTH;
-    match n_keys {
-        LONG_CONTEXT.. if groups >= MIN_PARALLEL_GROUPS => KernelId::FlashAttentionDecodeParallel,
+    match shape.keys() {
         0..=SHORT_CONTEXT => KernelId::FlashAttentionDecode,
+        _ if parts(shape, chip) > 1 && groups >= MIN_PARALLEL_GROUPS => {
+            KernelId::FlashAttentionDecodeParallel
+        }
         _ => KernelId::FlashAttentionDecodeFast,
     }
 }
 
-fn prefill_kernel(shape: &AttentionShape) -> KernelId {
+fn prefill_kernel(shape: &AttentionShape, chip: &ChipConfig) -> KernelId {
     let registers_suffice = shape.head_dim <= V2_MAX_HEAD_DIM;
+    let has_tensors = chip.has_tensors()
+        && shape.head_dim <= tensor_attention::MAX_HEAD_DIM
+        && shape.head_dim.is_multiple_of(tensor_attention::HEAD_STEP);
     match shape.n_queries {
+        SHORT_PREFILL.. if has_tensors => KernelId::TensorAttention,
         LONG_PREFILL.. if registers_suffice => KernelId::FlashAttentionPrefillV2,
         n if n >= 2 * query_rows(shape.head_dim) => KernelId::FlashAttentionPrefill,
         _ => KernelId::FlashAttentionDecode,
@@ -87,6 +128,7 @@ fn query_rows(head_dim: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::chip::GpuFamily;
     use crate::kernel::attention::MAX_HEAD_DIM;
     use akunu_types::params::AttentionParams;
 
@@ -94,6 +136,8 @@ mod tests {
         n_queries: 1,
         n_keys: 1000,
         head_dim: 64,
+        n_row_heads: 32,
+        n_shared: 4,
         window: None,
         softcap: None,
         has_tree: false,
@@ -105,18 +149,17 @@ mod tests {
         use KernelId::*;
         let table = [
             (1, 1, 64, FlashAttentionDecode),
-            (1, 128, 256, FlashAttentionDecode),
-            (1, 129, 256, FlashAttentionDecodeFast),
-            (1, 4095, 64, FlashAttentionDecodeFast),
+            (1, 64, 256, FlashAttentionDecode),
+            (1, 65, 256, FlashAttentionDecodeParallel),
             (1, 4096, 64, FlashAttentionDecodeParallel),
             (2, 4096, 64, FlashAttentionDecode),
             (31, 31, 64, FlashAttentionDecode),
             (32, 32, 64, FlashAttentionPrefill),
             (15, 15, 128, FlashAttentionDecode),
             (16, 16, 128, FlashAttentionPrefill),
-            (1023, 1023, 128, FlashAttentionPrefill),
-            (1024, 1024, 128, FlashAttentionPrefillV2),
-            (1024, 1024, 256, FlashAttentionPrefill),
+            (63, 63, 128, FlashAttentionPrefill),
+            (64, 64, 128, FlashAttentionPrefillV2),
+            (512, 512, 256, FlashAttentionPrefill),
         ];
         for (n_queries, n_keys, head_dim, kernel) in table {
             let shape = AttentionShape {
@@ -133,6 +176,29 @@ mod tests {
         }
     }
 
+    /// Breaks when a chip without tensor cores gets their kernel, or a head that it was not written for.
+    #[test]
+    fn tensor_cores_read_prompts() {
+        let chip = |family| ChipConfig {
+            family,
+            ..ChipConfig::m1()
+        };
+        let kernel = |n_queries, head_dim, capability| {
+            let shape = AttentionShape {
+                n_queries,
+                head_dim,
+                ..SHAPE
+            };
+            select(&shape, &chip(GpuFamily::Nvidia(capability))).kernel
+        };
+        assert_eq!(kernel(16, 128, 80), KernelId::TensorAttention);
+        assert_eq!(kernel(512, 80, 90), KernelId::TensorAttention);
+        assert_eq!(kernel(15, 128, 90), KernelId::FlashAttentionDecode);
+        for (head_dim, capability) in [(256, 90), (40, 90), (128, 75)] {
+            assert_ne!(kernel(512, head_dim, capability), KernelId::TensorAttention);
+        }
+    }
+
     #[test]
     fn a_window_bounds_the_keys() {
         let shape = AttentionShape {
@@ -141,8 +207,57 @@ mod tests {
             ..SHAPE
         };
         let key = select(&shape, &ChipConfig::m1());
-        assert_eq!(key.kernel, KernelId::FlashAttentionDecodeFast);
+        assert_eq!(key.kernel, KernelId::FlashAttentionDecodeParallel);
         assert_eq!(key.constants.u32(Constant::Window), Some(512));
+        let narrow = AttentionShape {
+            window: Some(64),
+            ..shape
+        };
+        let key = select(&narrow, &ChipConfig::m1());
+        assert_eq!(key.kernel, KernelId::FlashAttentionDecode);
+    }
+
+    /// Parts at each border: keys, rows times heads, cores. Breaks when a chip is left empty, when a part has no tile of its
+    /// own, or when rows that fill the chip are split all the same.
+    #[test]
+    fn parts_fill_the_chip() {
+        let table = [
+            (64, 32, 132, 1),
+            (65, 32, 132, 3),
+            (4096, 32, 132, 64),
+            (4096, 32, 8, 4),
+            (100_000, 9, 132, 64),
+            (4096, 32 * 64, 132, 1),
+            (4096, 32 * 4, 132, 16),
+        ];
+        for (n_keys, n_row_heads, gpu_cores, expected) in table {
+            let shape = AttentionShape {
+                n_keys,
+                n_row_heads,
+                ..SHAPE
+            };
+            let chip = ChipConfig {
+                gpu_cores,
+                ..ChipConfig::m1()
+            };
+            assert_eq!(
+                parts(&shape, &chip),
+                expected,
+                "{shape:?}, {gpu_cores} cores"
+            );
+        }
+        let prompt = AttentionShape {
+            n_queries: 2,
+            n_keys: 4096,
+            ..SHAPE
+        };
+        assert_eq!(parts(&prompt, &ChipConfig::m1()), 1);
+        let shared = AttentionShape {
+            n_shared: MAX_SHARED + 1,
+            n_keys: 4096,
+            ..SHAPE
+        };
+        assert_eq!(parts(&shared, &ChipConfig::m1()), 1);
     }
 
     /// A chip that allows few threads cannot run the parallel kernel well.

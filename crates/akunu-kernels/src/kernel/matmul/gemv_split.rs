@@ -1,8 +1,8 @@
 //! `gemv_split_<format>`: as [`gemv`](super::gemv), for a GPU with so many SIMD groups under way that one for each four
 //! outputs does not fill it.
 //!
-//! The SIMD groups of a threadgroup compute the same four outputs, each from its share of K; the shares are added in
-//! threadgroup memory. x begins at a multiple of 16 bytes.
+//! The SIMD groups of a threadgroup compute the same four outputs; of every n steps of 1024 values a SIMD group of n takes
+//! one, a span of 32 a lane, and the sums are added in threadgroup memory. x begins at a multiple of 16 bytes.
 
 use akunu_types::DType;
 
@@ -14,11 +14,11 @@ use crate::table::{Args, KernelRow, Launch};
 /// Outputs of a threadgroup.
 pub const ROWS: u32 = 4;
 /// Values that a SIMD group takes in one step.
-const STEP: u32 = 512;
+const STEP: u32 = 1024;
 /// SIMD groups that keep a core busy while others wait for memory.
 const SIMD_GROUPS_A_CORE: u32 = 32;
-/// Most SIMD groups of a threadgroup.
-const MAX_SIMD_GROUPS: u32 = 8;
+/// Most SIMD groups of a threadgroup: those whose x has room in threadgroup memory.
+const MAX_SIMD_GROUPS: u32 = 4;
 /// Where x must begin, in bytes.
 pub const X_ALIGNMENT: usize = 16;
 

@@ -6,6 +6,7 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `gemv_split` | a GPU with 64 SIMD groups a multiprocessor waits for memory while each has four outputs |
+//! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; not for weights in f32, which keep their precision |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
@@ -17,6 +18,7 @@ use akunu_types::DType;
 
 use super::gemv_split::X_ALIGNMENT;
 use crate::chip::ChipConfig;
+use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, n_large_tiles};
 use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
@@ -38,10 +40,66 @@ pub fn product_kernel(dtype: DType, (m, n): (u32, u32), x: usize, chip: &ChipCon
     }
 }
 
+/// The kernel on tensor cores for `m` rows and `n` outputs, where the chip has them and they pay. It reads x in halves.
+pub fn tensor_kernel(dtype: DType, (m, n): (u32, u32), chip: &ChipConfig) -> Option<KernelId> {
+    if !chip.has_tensors() || m < 2 || dtype == DType::F32 {
+        return None;
+    }
+    let [small, medium, _] = TILE_ROWS;
+    Some(if m <= small {
+        KernelId::TensorGemmSmall(dtype)
+    } else if m <= medium || 4 * n_large_tiles(m, n) < 3 * chip.gpu_cores {
+        KernelId::TensorGemmMedium(dtype)
+    } else {
+        KernelId::TensorGemm(dtype)
+    })
+}
+
+/// Whether a kernel is one of [`tensor_kernel`].
+pub fn reads_halves(kernel: KernelId) -> bool {
+    use KernelId::{TensorGemm, TensorGemmMedium, TensorGemmSmall};
+    matches!(
+        kernel,
+        TensorGemm(_) | TensorGemmMedium(_) | TensorGemmSmall(_)
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::chip::GpuFamily;
+
+    /// Breaks when a chip without these instructions gets a kernel that needs them, when weights in f32 lose their
+    /// precision, or when tiles are so large that most of the GPU is idle.
+    #[test]
+    fn tensor_cores_take_several_rows_by_the_tile_that_fills_the_chip() {
+        let chip = |family| ChipConfig {
+            family,
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        };
+        let d = DType::Q4_0;
+        let hopper = chip(GpuFamily::Nvidia(90));
+        let table = [
+            ((1, 4096), None),
+            ((2, 4096), Some(KernelId::TensorGemmSmall(d))),
+            ((16, 4096), Some(KernelId::TensorGemmSmall(d))),
+            ((17, 4096), Some(KernelId::TensorGemmMedium(d))),
+            ((64, 128_256), Some(KernelId::TensorGemmMedium(d))),
+            ((512, 1024), Some(KernelId::TensorGemmMedium(d))),
+            ((512, 3072), Some(KernelId::TensorGemmMedium(d))),
+            ((512, 4096), Some(KernelId::TensorGemm(d))),
+            ((512, 14_336), Some(KernelId::TensorGemm(d))),
+            ((2048, 4096), Some(KernelId::TensorGemm(d))),
+        ];
+        for (shape, kernel) in table {
+            assert_eq!(tensor_kernel(d, shape, &hopper), kernel, "{shape:?}");
+            assert_eq!(tensor_kernel(DType::F32, shape, &hopper), None);
+            for family in [GpuFamily::Nvidia(75), GpuFamily::Apple(9)] {
+                assert_eq!(tensor_kernel(d, shape, &chip(family)), None);
+            }
+        }
+    }
 
     #[test]
     fn each_shape_has_its_kernel() {

@@ -118,7 +118,7 @@ fn case(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Case {
     fill(dtype, shape, empty.constants(constants), binding)
 }
 
-fn special(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Constants {
+pub fn special(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Constants {
     let mut constants = Constants::none().with_u32(Constant::GemmK, shape.k);
     if dtype.is_mlx() {
         constants = constants.with_u32(Constant::GroupSize, group_size);
@@ -129,7 +129,7 @@ fn special(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Con
     constants
 }
 
-fn gemm_params(dtype: DType, shape: Shape) -> GEMMParams {
+pub fn gemm_params(dtype: DType, shape: Shape) -> GEMMParams {
     let gap = u32::from(shape.gaps);
     GEMMParams {
         M: shape.m,
@@ -143,7 +143,7 @@ fn gemm_params(dtype: DType, shape: Shape) -> GEMMParams {
     }
 }
 
-fn mlx_params(dtype: DType, shape: Shape, group_size: u32) -> MLXParams {
+pub fn mlx_params(dtype: DType, shape: Shape, group_size: u32) -> MLXParams {
     let gap = u32::from(shape.gaps);
     MLXParams {
         M: shape.m,

@@ -1,0 +1,39 @@
+//! `tensor_attention_f16`: 64 rows of one sequence a threadgroup, on tensor cores; heads of up to 128 elements, a multiple
+//! of 16.
+//!
+//! Weights of the softmax, and keys and values of 8 bits, are rounded to halves.
+
+use akunu_types::params::AttentionParams;
+
+use crate::kernel::attention::flash_attention_prefill::PREFILL_THREADS;
+use crate::kernel::attention::{self, cases, flash_attention_decode, flash_attention_prefill};
+use crate::table::{Family, KernelRow, Launch};
+
+/// The largest head whose output fits into registers.
+pub const MAX_HEAD_DIM: u32 = 128;
+/// Elements of a head are a multiple of this.
+pub const HEAD_STEP: u32 = 16;
+/// Queries of a threadgroup.
+const ROWS: u32 = 64;
+
+/// The row of the kernel table. Heads that the kernel was not written for, and rows that do not begin at pairs, get an empty
+/// grid.
+pub const ROW: KernelRow = KernelRow {
+    name: ("tensor_attention_f16", ""),
+    family: Family::Nvidia,
+    source: "tensor_attention",
+    launch: |args, _| {
+        let p: AttentionParams = args.params();
+        let is_even = p.q_stride.is_multiple_of(2);
+        let max_head_dim = if is_even && p.head_dim.is_multiple_of(HEAD_STEP) {
+            MAX_HEAD_DIM
+        } else {
+            0
+        };
+        let grid = attention::grid(args, &p, ROWS, max_head_dim);
+        Launch::new(grid, [PREFILL_THREADS, 1, 1])
+    },
+    cases: |_| cases::tensor(),
+    work: flash_attention_prefill::ROW.work,
+    ..flash_attention_decode::ROW
+};
