@@ -9,12 +9,15 @@
 //! compute-sanitizer --tool racecheck xtask gpu --ptx FOLDER --exact
 //! ```
 
+mod time;
+
 use crate::failure::Failure;
 use crate::{process, workspace};
-use akunu_cuda::{CudaDevice, PtxSources};
-use akunu_kernels::case::{CaseError, run_exactly_on, run_on};
+use akunu_cuda::PtxSources;
+use akunu_kernels::DeviceError;
+use akunu_kernels::case::{Cases, Outcome};
 use akunu_kernels::flatten::metal_files;
-use akunu_kernels::{Device, DeviceError, KernelId};
+use akunu_kernels::table::KernelRow;
 use akunu_sim::{Toolchain, ptx};
 use std::path::{Path, PathBuf};
 
@@ -30,16 +33,9 @@ pub struct Args {
     /// No guard bytes: allocations of the exact size, for compute-sanitizer
     #[arg(long)]
     exact: bool,
-}
-
-/// What became of one kernel.
-struct Outcome {
-    kernel: String,
-    cases: usize,
-    /// The largest error of the cases that passed.
-    worst: f64,
-    /// What is wrong, a line a case.
-    failures: Vec<String>,
+    /// Time products and attention instead of checking them
+    #[arg(long, conflicts_with = "exact")]
+    time: bool,
 }
 
 /// Runs the command.
@@ -56,18 +52,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let sources = sources(&kernels, &folder)?;
     let mut device = akunu_cuda::open_with(0, sources).map_err(found)?;
     let part = args.filter.as_deref().unwrap_or_default();
+    if args.time {
+        return time::run(&mut device, part);
+    }
     let mut outcomes = Vec::new();
-    for kernel in KernelId::all() {
-        if !kernel.row().name().contains(part) {
-            continue;
-        }
-        let (outcome, is_lost) = outcome(&mut device, kernel, args.exact);
+    let cases = Cases {
+        wanted: |row: &KernelRow| row.name().contains(part),
+        exactly: args.exact,
+    };
+    cases.run_on(&mut device, |outcome| {
         println!("{}", line(&outcome));
         outcomes.push(outcome);
-        if is_lost {
-            break;
-        }
-    }
+    });
     drop(device);
     summarise(&outcomes)?;
     if args.ptx.is_none() && args.filter.is_none() {
@@ -106,32 +102,6 @@ fn compile(kernels: &Path) -> Result<PathBuf, Failure> {
         file.result.map_err(found)?;
     }
     Ok(folder)
-}
-
-/// Runs all cases of a kernel. Also tells whether the GPU is lost: after a kernel has crashed, the
-/// driver refuses all further work of this process.
-fn outcome(device: &mut CudaDevice, kernel: KernelId, exact: bool) -> (Outcome, bool) {
-    let row = kernel.row();
-    let cases = (row.cases)(row.dtype);
-    let mut outcome = Outcome {
-        kernel: row.name(),
-        cases: cases.len(),
-        worst: 0.0,
-        failures: Vec::new(),
-    };
-    let run = if exact { run_exactly_on } else { run_on };
-    for case in &cases {
-        match run(device as &mut dyn Device, kernel, case) {
-            Ok(nmse) => outcome.worst = outcome.worst.max(nmse),
-            Err(error) => {
-                outcome.failures.push(format!("{}: {error}", case.label));
-                if matches!(error, CaseError::Device(DeviceError::Lost { .. })) {
-                    return (outcome, true);
-                }
-            }
-        }
-    }
-    (outcome, false)
 }
 
 fn line(outcome: &Outcome) -> String {

@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_cuda::CudaDevice;
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
-use akunu_kernels::case::run_on;
+use akunu_kernels::case::Cases;
+use akunu_kernels::table::KernelRow;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{
-    Buffer, Checked, Device, DeviceError, KernelId, PlanId, Program, Ticket, device::SharedBytes,
+    Buffer, Checked, Device, DeviceError, PlanId, Program, Ticket, device::SharedBytes,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,26 +23,14 @@ fn cuda() -> CudaDevice {
 #[test]
 #[ignore = "needs an NVIDIA GPU: cargo xtask gpu"]
 fn every_kernel_gives_what_its_twin_says() {
-    let mut device = cuda();
-    let mut failures = Vec::new();
-    let mut n_cases = 0;
-    for kernel in KernelId::all() {
-        let row = kernel.row();
-        for case in (row.cases)(row.dtype) {
-            n_cases += 1;
-            if let Err(error) = run_on(&mut device, kernel, &case) {
-                failures.push(format!("{}, {}: {error}", row.name(), case.label));
-            }
-        }
-    }
+    let cases = Cases {
+        wanted: |_: &KernelRow| true,
+        exactly: false,
+    };
+    let n_cases = cases
+        .all_pass_on(&mut cuda())
+        .unwrap_or_else(|failures| panic!("{failures}"));
     assert!(n_cases > 1000, "{n_cases} cases");
-    let shown = failures.len().min(40);
-    assert!(
-        failures.is_empty(),
-        "{} of {n_cases} cases failed:\n{}",
-        failures.len(),
-        failures[..shown].join("\n")
-    );
 }
 
 /// The ids that follow a prompt, and the logits after it.

@@ -2,7 +2,7 @@
 
 mod on_device;
 
-pub use on_device::{CaseError, run_exactly_on, run_on};
+pub use on_device::{CaseError, Cases, Outcome, run_exactly_on, run_on};
 
 use akunu_types::SharedStruct;
 

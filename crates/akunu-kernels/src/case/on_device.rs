@@ -1,11 +1,11 @@
-//! A case on any device.
+//! Cases on any device: one of them, or those of every kernel.
 
 use super::{Case, Mismatch, compare};
 use crate::device::{Buffer, Device, DeviceError};
 use crate::pipeline::PipelineKey;
 use crate::plan::KernelCall;
 use crate::program::Program;
-use crate::table::{Access, KernelId};
+use crate::table::{Access, KernelId, KernelRow};
 
 /// Bytes behind each binding that no kernel may change.
 const GUARD: [u8; 64] = [0xa5; 64];
@@ -48,6 +48,88 @@ pub fn run_exactly_on(
     case: &Case,
 ) -> Result<f64, CaseError> {
     run_guarded(device, kernel, case, &[])
+}
+
+/// What became of the cases of one kernel.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The kernel's name.
+    pub kernel: String,
+    /// How many cases it has.
+    pub cases: usize,
+    /// The largest error of the cases that passed.
+    pub worst: f64,
+    /// What is wrong, a line for each case that failed.
+    pub failures: Vec<String>,
+}
+
+/// How the kernels of the table are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Cases<W> {
+    /// Which kernels.
+    pub wanted: W,
+    /// Buffers end with the bindings, as in [`run_exactly_on`].
+    pub exactly: bool,
+}
+
+impl<W: Fn(&KernelRow) -> bool> Cases<W> {
+    /// Runs every case of the kernels that are wanted, and tells what became of each kernel. It ends with the first case
+    /// that loses the device, after which nothing runs on it.
+    pub fn run_on(&self, device: &mut dyn Device, mut each: impl FnMut(Outcome)) {
+        let wanted = |kernel: &KernelId| (self.wanted)(&kernel.row());
+        for kernel in KernelId::all().into_iter().filter(wanted) {
+            let (outcome, is_lost) = self.outcome(device, kernel);
+            each(outcome);
+            if is_lost {
+                return;
+            }
+        }
+    }
+
+    fn outcome(&self, device: &mut dyn Device, kernel: KernelId) -> (Outcome, bool) {
+        let row = kernel.row();
+        let cases = (row.cases)(row.dtype);
+        let mut outcome = Outcome {
+            kernel: row.name(),
+            cases: cases.len(),
+            ..Default::default()
+        };
+        let run = if self.exactly { run_exactly_on } else { run_on };
+        for case in &cases {
+            match run(device, kernel, case) {
+                Ok(nmse) => outcome.worst = outcome.worst.max(nmse),
+                Err(error) => {
+                    outcome.failures.push(format!("{}: {error}", case.label));
+                    if matches!(error, CaseError::Device(DeviceError::Lost { .. })) {
+                        return (outcome, true);
+                    }
+                }
+            }
+        }
+        (outcome, false)
+    }
+
+    /// The same, where every case must pass.
+    ///
+    /// # Errors
+    /// A text with the first failures, and how many there are.
+    pub fn all_pass_on(&self, device: &mut dyn Device) -> Result<usize, String> {
+        const SHOWN: usize = 40;
+        let (mut n_cases, mut failures) = (0, Vec::new());
+        self.run_on(device, |outcome| {
+            n_cases += outcome.cases;
+            let lines = outcome.failures.iter();
+            failures.extend(lines.map(|line| format!("{}, {line}", outcome.kernel)));
+        });
+        if failures.is_empty() {
+            return Ok(n_cases);
+        }
+        let shown = failures[..failures.len().min(SHOWN)].join("\n");
+        Err(format!(
+            "{} of {n_cases} cases failed:\n{shown}",
+            failures.len()
+        ))
+    }
 }
 
 fn run_guarded(
