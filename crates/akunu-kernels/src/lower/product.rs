@@ -26,6 +26,9 @@ impl Lowering<'_> {
         label: &'static str,
     ) {
         let n_rows = self.program.room.of(rows.count());
+        if self.halved.is_some_and(|(halved, _)| halved == to) {
+            self.halved = None;
+        }
         if let Some(chip) = self.chip
             && let Some(kernel) = tensor_kernel(weight.dtype, (n_rows, weight.rows), chip)
             && let Some(halves) = self.halve((rows, x), weight.cols)
