@@ -1,7 +1,9 @@
 //! Test cases of kernels: inputs, and how far an executor may be from the twin.
 
+#[cfg(feature = "testing")]
 mod on_device;
 
+#[cfg(feature = "testing")]
 pub use on_device::{CaseError, Cases, Outcome, run_exactly_on, run_on};
 
 use akunu_types::SharedStruct;

@@ -3,8 +3,8 @@
 //! All that is decided on the host stands here, in safe Rust, and runs on every machine: which buffer
 //! is bound where, where barriers stand, how long a submission may be, what must stay alive until it
 //! has ended. A [`Backend`] is what remains: a few calls, one line each. Metal implements it, and so
-//! does the simulator, which records the calls ([`Recorder`]) and then executes what it was told: what
-//! Metal will be told is what was proven.
+//! does the simulator, which records the calls (`Recorder`) and then executes what it was told: what
+//! Metal will be told is what was proven. The recorder and its checks come with the feature `testing`.
 //!
 //! ```text
 //! Plan ─ encode_part ─▶ Encoder ─┬─ Metal's compute encoder ─▶ command buffer ─▶ GPU
@@ -17,19 +17,27 @@ mod device;
 mod dry_run;
 mod encode;
 mod flight;
-mod hazards;
 mod loaded;
 mod pace;
 mod pipelines;
-mod recorder;
-mod replay;
 mod windows;
 
 pub use backend::{Backend, Limits};
 pub use device::GpuDevice;
 pub use encode::{Encoder, Part, Resources, encode_part};
-pub use hazards::{UnorderedPair, unordered_pairs};
 pub use pipelines::{Compiled, Compiler};
-pub use recorder::{Call, Numbered, Recorder};
-pub use replay::{Bound, ReplayError, ReplayedLaunch, Step, replay};
 pub use windows::Windows;
+
+#[cfg(feature = "testing")]
+mod hazards;
+#[cfg(feature = "testing")]
+mod recorder;
+#[cfg(feature = "testing")]
+mod replay;
+
+#[cfg(feature = "testing")]
+pub use hazards::{UnorderedPair, unordered_pairs};
+#[cfg(feature = "testing")]
+pub use recorder::{Call, Numbered, Recorder};
+#[cfg(feature = "testing")]
+pub use replay::{Bound, ReplayError, ReplayedLaunch, Step, replay};
