@@ -1,4 +1,4 @@
-//! Speech to text: Whisper.
+//! Speech to text.
 //!
 //! A window of 30 s is heard once ([`SpeechModel::listen`]); then tokens are chosen, as often as one likes
 //! ([`SpeechModel::say`]). [`rules`] say which tokens may follow, [`segments`] cuts them into pieces with times,

@@ -1,7 +1,6 @@
 //! The completion scripts, in the shells themselves.
 //!
 //! bash is everywhere and must always do. zsh and fish are asked where they are installed; where they
-
 //! are not, the text of their scripts is looked at instead.
 
 use crate::program::{akunu, assert_usage};

@@ -1,5 +1,4 @@
 //! What attention gives a row depends on the row alone: not on the number of threads, on who else is in the batch, or
-
 //! on the size of a page. Bits are compared, so that a chat goes on the same way whoever else is served.
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};

@@ -3,7 +3,6 @@
 //!
 //! Each binding lies in a buffer of its own, with guard bytes behind it: a kernel that writes beyond
 //! what its row requires changes them. A kernel that gives the parts overlapping shares, or none, is
-
 //! found by the odd numbers of threads.
 
 use std::sync::Arc;

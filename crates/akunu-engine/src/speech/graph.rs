@@ -1,4 +1,4 @@
-//! Whisper as two programs.
+//! A speech model as two programs.
 //!
 //! ```text
 //! encoder   h = gelu(conv2(gelu(conv1(spectrogram)))) + positions

@@ -83,13 +83,13 @@ impl Memory {
             n_sequences: 1,
             window: None,
         };
-        let slot = config.n_heads as usize * KvFormat::F16.bytes_per_slot(config.head_dim());
+        let slot = config.n_heads as usize * KvFormat::default().bytes_per_slot(config.head_dim());
         let mut caches = Vec::new();
         let mut cross = Vec::new();
         for _ in 0..config.n_decoder_layers {
             let bytes = slot * PAGE * table_stride as usize;
             caches.push(LayerCache {
-                format: KvFormat::F16,
+                format: KvFormat::default(),
                 k: make.device.allocate(bytes, "keys")?,
                 v: make.device.allocate(bytes, "values")?,
                 pages,

@@ -1,4 +1,4 @@
-//! Which tokens Whisper may say next.
+//! Which tokens a speech model may say next.
 //!
 //! A transcript with times is made of segments `<|begin|> text <|end|>`. The rules, for the logits after some tokens:
 //!

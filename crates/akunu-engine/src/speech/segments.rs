@@ -1,6 +1,6 @@
 //! From the tokens of a window to segments, and to where the next window begins.
 //!
-//! Whisper writes `<|0.00|> text <|2.50|><|2.50|> text <|5.00|>`: two times in a row separate segments. What follows on
+//! The model writes `<|0.00|> text <|2.50|><|2.50|> text <|5.00|>`: two times in a row separate segments. What follows on
 //! the last pair was cut off by the end of the window, so the next window begins there; a window that ends in a single
 //! time, or has no times, was heard to its end.
 

@@ -1,4 +1,4 @@
-//! The tokens of Whisper that are no text.
+//! The tokens of a speech model that are no text.
 //!
 //! ```text
 //! … text … <|endoftext|> <|startoftranscript|> <|en|> <|zh|> … <|translate|> <|transcribe|> <|startoflm|> <|startofprev|>
@@ -14,13 +14,13 @@ use akunu_tokenizer::{EncodeOptions, Tokenizer};
 
 use crate::error::EngineError;
 
-/// Languages of the first Whispers: a vocabulary with fewer tokens than these need is English alone.
+/// Tokens of the smallest vocabulary with several languages: one with fewer is for English alone.
 const MULTILINGUAL_VOCABULARY: u32 = 51_865;
 
 /// Seconds from one time token to the next.
 pub const TIME_STEP: f64 = 0.02;
 
-/// The ids of Whisper's own tokens.
+/// The ids of the tokens that are no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeechTokens {
     /// `<|endoftext|>`: ends a window, and begins the ids that are no text.

@@ -1,4 +1,4 @@
-//! Whisper's weights on a device.
+//! The weights of a speech model on a device.
 //!
 //! The containers align nothing, so all weights are copied once, into one block of memory that the device shares:
 //! matrices as they are, vectors and tables of positions widened to f32, which is what the kernels read. The taps of a
@@ -129,7 +129,6 @@ fn place(wanted: Wanted, tensor: &SpeechTensor, block: &mut Vec<u8>) -> Placed {
         [rows, ref rest @ ..] if !rest.is_empty() => (rows, rest.iter().product()),
         _ => (1, dims.iter().product()),
     };
-    let mut dtype = tensor.dtype;
     match wanted.how {
         Use::Matrix => block.extend_from_slice(tensor.bytes),
         Use::Convolution => transpose(tensor, dims[1], dims[2], block),
@@ -139,13 +138,12 @@ fn place(wanted: Wanted, tensor: &SpeechTensor, block: &mut Vec<u8>) -> Placed {
             let read = quant::dequantise(tensor.dtype, tensor.bytes, &mut values);
             debug_assert!(read.is_ok(), "{}", wanted.name);
             block.extend_from_slice(bytemuck::cast_slice(&values));
-            dtype = DType::F32;
         }
     }
     Placed {
         name: wanted.name,
         how: wanted.how,
-        dtype,
+        dtype: tensor.dtype,
         offset,
         rows,
         cols,
@@ -154,7 +152,7 @@ fn place(wanted: Wanted, tensor: &SpeechTensor, block: &mut Vec<u8>) -> Placed {
 
 /// (outputs, channels, taps) as (outputs, taps, channels).
 fn transpose(tensor: &SpeechTensor, n_channels: usize, n_taps: usize, block: &mut Vec<u8>) {
-    let size = if tensor.dtype == DType::F32 { 4 } else { 2 };
+    let size = tensor.dtype.block_bytes() / tensor.dtype.block_len();
     for output in tensor.bytes.chunks_exact(n_channels * n_taps * size) {
         for tap in 0..n_taps {
             for channel in 0..n_channels {

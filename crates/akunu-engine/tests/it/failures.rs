@@ -1,5 +1,4 @@
 //! What is left when something fails in the middle: sessions stay usable, and no token is lost or
-
 //! handed out twice.
 
 use std::path::PathBuf;

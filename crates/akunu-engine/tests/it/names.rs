@@ -1,5 +1,4 @@
 //! The engine asks for properties, never for a name: no architecture and no weight format stands in
-
 //! its sources.
 
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! Whatever the schedule, a sequence gives the tokens that it gives alone: random joins, leaves, cancels, forks, prompts
-
 //! in pieces, and a pool that is too small for all.
 
 use std::collections::HashMap;

@@ -2,7 +2,6 @@
 //! their error.
 //!
 //! `fixtures/make_quant_fixtures.py` wrote the expected figures. It builds its inputs as this file does,
-
 //! from the same generator with exact arithmetic.
 
 use akunu_gguf::GgufFile;

@@ -1,6 +1,5 @@
 //! MLX weights against figures of MLX itself.
 //!
-
 //! `fixtures/make_mlx_fixtures.py` had MLX quantise random weights and say what they stand for.
 
 use akunu_kernels::KernelId;

@@ -1,6 +1,5 @@
 //! The twins against figures that torch computed (`fixtures/make_torch_fixtures.py`).
 //!
-
 //! A twin that is wrong would make every executor wrong with it: these figures are the world's.
 
 use akunu_kernels::case::Case;

@@ -1,6 +1,5 @@
 //! The twins of norms, activations and the convolution against figures of torch.
 //!
-
 //! `fixtures/make_norm_fixtures.py` computed the figures in float64; the twins compute in f32.
 
 use akunu_kernels::case::Case;

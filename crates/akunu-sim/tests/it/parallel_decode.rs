@@ -1,5 +1,4 @@
 //! The parallel attention kernel with fewer SIMD groups than it would like: a pipeline may allow fewer
-
 //! than 1024 threads.
 
 use std::path::Path;

@@ -1,7 +1,6 @@
 //! A deliberately broken kernel of each family is caught by the harness that all kernels pass.
 //!
 //! Each fault is one edit of a copy of the real sources: what a person could get wrong, and what a C++
-
 //! compiler lets pass.
 
 use std::fs;

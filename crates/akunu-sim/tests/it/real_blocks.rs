@@ -1,7 +1,6 @@
 //! Rows of real models through the kernels, against what the `gguf` package makes of them.
 //!
 //! `fixtures/make_real_blocks.py` made the figures. Random blocks cover every bit pattern; these show
-
 //! that files hold their blocks as we think.
 
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! Our BPE gives the ids that the `tokenizers` crate gives: on random vocabularies, on real ones, and for
-
 //! every pattern of every pre-tokenizer.
 
 use crate::support::{self, Entry, gguf};

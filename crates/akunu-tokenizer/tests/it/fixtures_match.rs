@@ -1,6 +1,5 @@
 //! Real models tokenize a page of mixed text as llama.cpp and the Python package `tokenizers` do.
 //!
-
 //! `fixtures/tokens.json` is written by `fixtures/make_token_fixtures.py`.
 
 use crate::support;

@@ -1,6 +1,5 @@
 //! The 70 templates that llama.cpp ships, against jinja2 set up as `transformers` does.
 //!
-
 //! `fixtures/templates.json` is written by `fixtures/make_template_fixtures.py`.
 
 use crate::support;

@@ -1,6 +1,5 @@
 //! The invariants of the workspace's structure, each a function over data and a test over the tree.
 //!
-
 //! Each rule is also fed a planted violation, to show that it can fail.
 
 mod arrows;

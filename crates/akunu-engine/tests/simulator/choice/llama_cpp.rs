@@ -1,6 +1,5 @@
 //! Every sampler against llama.cpp's on the same logits: what is kept, and with which probabilities.
 //!
-
 //! `fixtures/make_sampling_fixtures.py` has recorded what llama.cpp keeps.
 
 use akunu_types::params::SamplingRule;

@@ -1,5 +1,4 @@
 //! What happens between a submission and its end. The simulator runs a submission when it is waited
-
 //! for, as late as a GPU may.
 
 use akunu_kernels::gpu::{Backend, Compiler, Encoder};
