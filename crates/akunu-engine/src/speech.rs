@@ -1,8 +1,8 @@
 //! Speech to text.
 //!
 //! A window of 30 s is heard once ([`SpeechModel::listen`]); then tokens are chosen, as often as one likes
-//! ([`SpeechModel::say`]). [`rules`] say which tokens may follow, [`segments`] cuts them into pieces with times,
-//! [`words`] finds when each word was spoken.
+//! ([`SpeechModel::say`]). `rules` say which tokens may follow, `segments` cuts them into pieces with times,
+//! `words` finds when each word was spoken.
 
 mod align;
 mod decode;

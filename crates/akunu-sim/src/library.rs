@@ -2,11 +2,14 @@
 
 use crate::error::SimError;
 use crate::executor::abi::{Callbacks, Constant, Entry, Thread};
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
-/// A shared library of kernels. It stays loaded as long as this lives.
+/// A shared library of kernels.
 pub(crate) struct Library {
-    handle: libloading::Library,
+    /// Never unloaded: what a library takes of the process's small block of thread-local memory is not given back, so that
+    /// loading the same libraries again and again would use it up.
+    handle: ManuallyDrop<libloading::Library>,
     bind: unsafe extern "C" fn(*const Constant),
     current: unsafe extern "C" fn() -> *mut *const Thread,
 }
@@ -36,7 +39,7 @@ impl Library {
         // SAFETY: `callbacks` is static, so the library may keep it.
         unsafe { install(callbacks) };
         Ok(Library {
-            handle,
+            handle: ManuallyDrop::new(handle),
             bind,
             current,
         })
