@@ -12,6 +12,7 @@ mod groups;
 mod many;
 mod product;
 mod rows;
+mod work;
 
 use std::ops::Range;
 

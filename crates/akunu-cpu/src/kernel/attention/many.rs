@@ -16,12 +16,13 @@ use std::ops::Range;
 
 use akunu_kernels::kernel::pages::SlotAt;
 
-use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
-use super::{BLOCK, Groups, LOWEST, Problem, blocks};
+use super::product::tile_columns;
+use super::work::{Shape, Work};
+use super::{BLOCK, Groups, Problem, blocks};
 use crate::isa::Isa;
 use crate::kernel::stored::Slot;
 use crate::part::Part;
-use crate::simd::{Lanes, exp};
+use crate::simd::Lanes;
 
 /// Rows of a job, at most about: what fits the second cache.
 const JOB_ROWS: usize = 128;
@@ -94,7 +95,7 @@ pub(super) unsafe fn run<L: Lanes>(problem: &Problem, groups: &Groups, part: &mu
                     Isa::Amx if job.fits_tiles() => {
                         job.run_in_tiles(part.scratch.take(job.room_in_tiles()));
                     }
-                    _ => job.run::<L>(part.scratch.take(job.room::<L>())),
+                    _ => job.run::<L>(part.scratch.take(job.shape().room::<L>())),
                 }
             }
         }
@@ -122,65 +123,11 @@ struct Job<'a> {
     n_queries: usize,
 }
 
-/// The matrices of a job.
-struct Work<'a> {
-    /// Queries, scaled, in panels (rows / width, head_dim, width).
-    q: &'a mut [f32],
-    /// Keys, (BLOCK, head_dim).
-    k: &'a mut [f32],
-    /// Values, in panels (columns / width, BLOCK, width).
-    v: &'a mut [f32],
-    /// Scores, then weights, (BLOCK, rows).
-    s: &'a mut [f32],
-    /// Sums of values, (rows, columns).
-    o: &'a mut [f32],
-    /// The largest score of each row.
-    peaks: &'a mut [f32],
-    /// The sum of weights of each row.
-    weights: &'a mut [f32],
-    /// By what each row's sums shrink with this block.
-    factors: &'a mut [f32],
-}
-
 impl Job<'_> {
-    /// Rows, rounded up to whole vectors of tiles.
-    fn rows<L: Lanes>(&self) -> usize {
-        let rows = self.n_queries * self.problem.group;
-        rows.next_multiple_of(tile_columns::<L>().max(MAX_TILE_ROWS))
-    }
-
-    /// Elements of a head, rounded up likewise.
-    fn columns<L: Lanes>(&self) -> usize {
-        self.problem.head_dim.next_multiple_of(tile_columns::<L>())
-    }
-
-    /// Floats that the matrices take.
-    fn room<L: Lanes>(&self) -> usize {
-        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
-        let head_dim = self.problem.head_dim;
-        head_dim * rows + BLOCK * (head_dim + columns + rows) + rows * (columns + 3)
-    }
-
-    fn work<'m, L: Lanes>(&self, memory: &'m mut [f32]) -> Work<'m> {
-        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
-        let head_dim = self.problem.head_dim;
-        let (q, rest) = memory.split_at_mut(head_dim * rows);
-        let (k, rest) = rest.split_at_mut(BLOCK * head_dim);
-        let (v, rest) = rest.split_at_mut(BLOCK * columns);
-        let (s, rest) = rest.split_at_mut(BLOCK * rows);
-        let (o, rest) = rest.split_at_mut(rows * columns);
-        let (peaks, rest) = rest.split_at_mut(rows);
-        let (weights, rest) = rest.split_at_mut(rows);
-        let factors = &mut rest[..rows];
-        Work {
-            q,
-            k,
-            v,
-            s,
-            o,
-            peaks,
-            weights,
-            factors,
+    fn shape(&self) -> Shape {
+        Shape {
+            n_rows: self.n_queries * self.problem.group,
+            head_dim: self.problem.head_dim,
         }
     }
 
@@ -189,19 +136,27 @@ impl Job<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
         let problem = self.problem;
-        let mut work = self.work::<L>(memory);
-        self.start::<L>(&mut work);
+        let mut work = self.shape().work::<L>(memory);
+        work.start::<L>(problem.params.scale, |row| {
+            let (query, head) = self.query_of(row);
+            &problem.q[problem.query_at(query, head)..][..problem.head_dim]
+        });
         for keys in blocks(self.keys()) {
             // SAFETY: the CPU has the instructions.
             unsafe { self.attend::<L>(&mut work, keys) };
         }
         for row in 0..self.n_queries * problem.group {
-            let (query, g) = (row / problem.group, row % problem.group);
-            let head = self.kv_head * problem.group + g;
-            let sum = &work.o[row * self.columns::<L>()..][..problem.head_dim];
+            let (query, head) = self.query_of(row);
+            let (sum, weight) = work.sum_of(row);
             // SAFETY: by the caller's promise.
-            unsafe { problem.finish(self.first + query, head, sum, work.weights[row]) };
+            unsafe { problem.finish(query, head, sum, weight) };
         }
+    }
+
+    /// The row of the dispatch and the head that a row of the matrices is.
+    fn query_of(&self, row: usize) -> (usize, usize) {
+        let group = self.problem.group;
+        (self.first + row / group, self.kv_head * group + row % group)
     }
 
     /// From the first key that some query sees to the last.
@@ -228,59 +183,15 @@ impl Job<'_> {
     #[inline(always)]
     unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
         let n = keys.len();
-        let (problem, rows, columns) = (self.problem, self.rows::<L>(), self.columns::<L>());
-        let scores = Sizes {
-            m: n,
-            n: rows,
-            k: problem.head_dim,
-            panel_rows: problem.head_dim,
-        };
-        let sums = Sizes {
-            m: self.n_queries * problem.group,
-            n: columns,
-            k: n,
-            panel_rows: BLOCK,
-        };
         // SAFETY: by the caller's promise.
         unsafe {
             self.load::<L>(work, &keys);
-            let k = Strided {
-                elements: work.k,
-                row: problem.head_dim,
-                col: 1,
-            };
-            product::<L, false>(k, work.q, work.s, scores);
-            problem.cap::<L>(&mut work.s[..n * rows]);
-            self.hide(work.s, keys, rows);
-            let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
-            weigh::<L>(work.s, [peaks, weights, work.factors], n, rows);
-            shrink::<L>(work.o, work.factors, columns);
-            let weights = Strided {
-                elements: work.s,
-                row: 1,
-                col: rows,
-            };
-            product::<L, true>(weights, work.v, work.o, sums);
+            work.score::<L>(None, n);
+            self.problem.cap::<L>(work.scores(n));
+            let rows = work.rows;
+            self.hide(work.scores(n), keys, rows);
+            work.sum::<L>(n);
         }
-    }
-
-    /// Scales and turns the queries round, and clears the sums.
-    fn start<L: Lanes>(&self, work: &mut Work) {
-        let (problem, width) = (self.problem, tile_columns::<L>());
-        work.q.fill(0.0);
-        for row in 0..self.n_queries * problem.group {
-            let (query, g) = (row / problem.group, row % problem.group);
-            let head = self.kv_head * problem.group + g;
-            let at = problem.query_at(self.first + query, head);
-            let panel = &mut work.q[row / width * width * problem.head_dim..];
-            let column = panel[row % width..].iter_mut().step_by(width);
-            for (q, x) in column.zip(&problem.q[at..][..problem.head_dim]) {
-                *q = x * problem.params.scale;
-            }
-        }
-        work.o.fill(0.0);
-        work.peaks.fill(LOWEST);
-        work.weights.fill(0.0);
     }
 
     /// Widens the keys and values of a block. The columns of values behind the head are 0.
@@ -330,44 +241,6 @@ impl Job<'_> {
     }
 }
 
-/// Turns the scores of `n` keys into weights, for whole vectors of rows. `of_rows` are the largest score of each row so
-/// far, the sum of its weights, and, as a result, by what its sums shrink.
-///
-/// # Safety
-/// The CPU has the instructions.
-#[inline(always)]
-pub(super) unsafe fn weigh<L: Lanes>(
-    s: &mut [f32],
-    of_rows: [&mut [f32]; 3],
-    n: usize,
-    rows: usize,
-) {
-    assert!(s.len() >= n * rows && rows.is_multiple_of(L::N));
-    assert!(of_rows.iter().all(|of_rows| of_rows.len() == rows));
-    let [peaks, sums, factors] = of_rows.map(<[f32]>::as_mut_ptr);
-    for row in (0..rows).step_by(L::N) {
-        // SAFETY: `row + N <= rows`, and `n * rows` scores are there.
-        unsafe {
-            let scores = s.as_mut_ptr().add(row);
-            let before = L::load(peaks.add(row));
-            let mut peak = before;
-            for i in 0..n {
-                peak = L::load(scores.add(i * rows)).max(peak);
-            }
-            let factor = exp(before.sub(peak));
-            let mut sum = L::load(sums.add(row)).mul(factor);
-            for i in 0..n {
-                let weights = exp(L::load(scores.add(i * rows)).sub(peak));
-                weights.store(scores.add(i * rows));
-                sum = sum.add(weights);
-            }
-            sum.store(sums.add(row));
-            peak.store(peaks.add(row));
-            factor.store(factors.add(row));
-        }
-    }
-}
-
 /// Hides what lies behind the last of `n` keys of a block.
 #[cfg(target_arch = "x86_64")]
 fn hide_rest(s: &mut [f32], n: usize, rows: usize) {
@@ -391,27 +264,6 @@ unsafe fn shrink_columns<L: Lanes>(o: &mut [f32], factors: &[f32]) {
                 let product = L::load(o.as_ptr()).mul(L::load(factors.as_ptr()));
                 product.store(o.as_mut_ptr());
             }
-        }
-    }
-}
-
-/// Multiplies each row by its factor.
-///
-/// # Safety
-/// The CPU has the instructions.
-#[inline(always)]
-pub(super) unsafe fn shrink<L: Lanes>(o: &mut [f32], factors: &[f32], columns: usize) {
-    for (o, &factor) in o.chunks_exact_mut(columns).zip(factors) {
-        if factor == 1.0 {
-            continue;
-        }
-        for o in o.chunks_exact_mut(L::N) {
-            // SAFETY: there are `N` of them.
-            unsafe {
-                L::load(o.as_ptr())
-                    .mul(L::splat(factor))
-                    .store(o.as_mut_ptr())
-            };
         }
     }
 }

@@ -14,9 +14,9 @@ use std::ops::Range;
 use akunu_kernels::kernel::attention::row_attention::seen;
 use akunu_types::params::{Row, RowAttentionParams};
 
-use super::many::{shrink, weigh};
-use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
-use super::{BLOCK, LOWEST};
+use super::BLOCK;
+use super::product::{MAX_TILE_ROWS, Strided, tile_columns};
+use super::work::{Shape, Work};
 use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
@@ -48,7 +48,7 @@ impl Body for RowAttention {
                     if job.n_queries < MIN_GROUP {
                         job.run_singly::<L>(part.scratch);
                     } else {
-                        job.run::<L>(part.scratch.take(job.room::<L>()));
+                        job.run::<L>(part.scratch.take(job.shape().room::<L>()));
                     }
                 }
             }
@@ -178,63 +178,11 @@ struct Job<'a> {
     keys: Range<usize>,
 }
 
-/// The matrices of a job; its rows are (query, head).
-struct Work<'a> {
-    /// Queries, scaled, in panels (rows / width, head_dim, width).
-    q: &'a mut [f32],
-    /// Keys, (BLOCK, head_dim), where they cannot be read in their place.
-    k: &'a mut [f32],
-    /// Values, in panels (columns / width, BLOCK, width).
-    v: &'a mut [f32],
-    /// Scores, then weights, (BLOCK, rows).
-    s: &'a mut [f32],
-    /// Sums of values, (rows, columns).
-    o: &'a mut [f32],
-    /// The largest score of each row, the sum of its weights, and by what its sums shrink with this block.
-    peaks: &'a mut [f32],
-    weights: &'a mut [f32],
-    factors: &'a mut [f32],
-}
-
 impl Job<'_> {
-    /// Rows, rounded up to whole vectors of tiles.
-    fn rows<L: Lanes>(&self) -> usize {
-        let rows = self.n_queries * self.problem.group;
-        rows.next_multiple_of(tile_columns::<L>().max(MAX_TILE_ROWS))
-    }
-
-    /// Elements of a head, rounded up likewise.
-    fn columns<L: Lanes>(&self) -> usize {
-        self.problem.head_dim.next_multiple_of(tile_columns::<L>())
-    }
-
-    /// Floats that the matrices take.
-    fn room<L: Lanes>(&self) -> usize {
-        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
-        let head_dim = self.problem.head_dim;
-        head_dim * rows + BLOCK * (head_dim + columns + rows) + rows * (columns + 3)
-    }
-
-    fn work<'m, L: Lanes>(&self, memory: &'m mut [f32]) -> Work<'m> {
-        let (rows, columns) = (self.rows::<L>(), self.columns::<L>());
-        let head_dim = self.problem.head_dim;
-        let (q, rest) = memory.split_at_mut(head_dim * rows);
-        let (k, rest) = rest.split_at_mut(BLOCK * head_dim);
-        let (v, rest) = rest.split_at_mut(BLOCK * columns);
-        let (s, rest) = rest.split_at_mut(BLOCK * rows);
-        let (o, rest) = rest.split_at_mut(rows * columns);
-        let (peaks, rest) = rest.split_at_mut(rows);
-        let (weights, rest) = rest.split_at_mut(rows);
-        let factors = &mut rest[..rows];
-        Work {
-            q,
-            k,
-            v,
-            s,
-            o,
-            peaks,
-            weights,
-            factors,
+    fn shape(&self) -> Shape {
+        Shape {
+            n_rows: self.n_queries * self.problem.group,
+            head_dim: self.problem.head_dim,
         }
     }
 
@@ -243,8 +191,11 @@ impl Job<'_> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
         let problem = self.problem;
-        let mut work = self.work::<L>(memory);
-        self.start::<L>(&mut work);
+        let mut work = self.shape().work::<L>(memory);
+        work.start::<L>(problem.params.scale, |row| {
+            let (query, head) = self.query_of(row);
+            &problem.q[problem.query_at(query, head)..][..problem.head_dim]
+        });
         for first in self.keys.clone().step_by(BLOCK) {
             let keys = first..self.keys.end.min(first + BLOCK);
             // SAFETY: the CPU has the instructions.
@@ -252,9 +203,8 @@ impl Job<'_> {
         }
         for row in 0..self.n_queries * problem.group {
             let (query, head) = self.query_of(row);
-            let weight = work.weights[row];
+            let (sum, weight) = work.sum_of(row);
             let inverse = if weight > 0.0 { 1.0 / weight } else { 0.0 };
-            let sum = &work.o[row * self.columns::<L>()..];
             // SAFETY: by the caller's promise.
             let out = unsafe { problem.output(query, head) };
             for (out, sum) in out.iter_mut().zip(sum) {
@@ -269,24 +219,6 @@ impl Job<'_> {
         (self.first + row / group, self.kv_head * group + row % group)
     }
 
-    /// Scales and turns the queries round, and clears the sums.
-    fn start<L: Lanes>(&self, work: &mut Work) {
-        let (problem, width) = (self.problem, tile_columns::<L>());
-        work.q.fill(0.0);
-        for row in 0..self.n_queries * problem.group {
-            let (query, head) = self.query_of(row);
-            let at = problem.query_at(query, head);
-            let panel = &mut work.q[row / width * width * problem.head_dim..];
-            let column = panel[row % width..].iter_mut().step_by(width);
-            for (q, x) in column.zip(&problem.q[at..][..problem.head_dim]) {
-                *q = x * problem.params.scale;
-            }
-        }
-        work.o.fill(0.0);
-        work.peaks.fill(LOWEST);
-        work.weights.fill(0.0);
-    }
-
     /// Attends to a block of keys.
     ///
     /// # Safety
@@ -294,57 +226,38 @@ impl Job<'_> {
     #[inline(always)]
     unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
         let n = keys.len();
-        let (problem, rows, columns) = (self.problem, self.rows::<L>(), self.columns::<L>());
-        let scores = Sizes {
-            m: n,
-            n: rows,
-            k: problem.head_dim,
-            panel_rows: problem.head_dim,
-        };
-        let sums = Sizes {
-            m: self.n_queries * problem.group,
-            n: columns,
-            k: n,
-            panel_rows: BLOCK,
-        };
         self.load_values::<L>(work.v, &keys);
-        let k = self.keys_of(work.k, &keys);
+        let in_place = self.keys_in_place(&keys);
+        if in_place.is_none() {
+            self.copy_keys(work.k, &keys);
+        }
         // SAFETY: by the caller's promise.
         unsafe {
-            product::<L, false>(k, work.q, work.s, scores);
-            let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
-            weigh::<L>(work.s, [peaks, weights, work.factors], n, rows);
-            shrink::<L>(work.o, work.factors, columns);
-            let weights = Strided {
-                elements: work.s,
-                row: 1,
-                col: rows,
-            };
-            product::<L, true>(weights, work.v, work.o, sums);
+            work.score::<L>(in_place, n);
+            work.sum::<L>(n);
         }
     }
 
-    /// The keys of a block: where they lie, unless whole tiles of them would reach beyond the last key there is.
-    fn keys_of<'m>(&self, copy: &'m mut [f32], keys: &Range<usize>) -> Strided<'m>
-    where
-        Self: 'm,
-    {
-        let (problem, head_dim) = (self.problem, self.problem.head_dim);
-        let first = keys.start * problem.stride + self.kv_head * head_dim;
-        if keys.start + keys.len().next_multiple_of(MAX_TILE_ROWS) <= problem.n_keys {
-            return Strided {
-                elements: &problem.k[first..],
-                row: problem.stride,
-                col: 1,
-            };
-        }
-        for (i, to) in copy.chunks_exact_mut(head_dim).take(keys.len()).enumerate() {
-            to.copy_from_slice(&problem.k[first + i * problem.stride..][..head_dim]);
-        }
-        Strided {
-            elements: copy,
-            row: head_dim,
+    /// Where the keys of a block begin.
+    fn first_of(&self, keys: &Range<usize>) -> usize {
+        keys.start * self.problem.stride + self.kv_head * self.problem.head_dim
+    }
+
+    /// The keys of a block where they lie, unless whole tiles of them would reach beyond the last key there is.
+    fn keys_in_place(&self, keys: &Range<usize>) -> Option<Strided<'_>> {
+        let problem = self.problem;
+        let end = keys.start + keys.len().next_multiple_of(MAX_TILE_ROWS);
+        (end <= problem.n_keys).then(|| Strided {
+            elements: &problem.k[self.first_of(keys)..],
+            row: problem.stride,
             col: 1,
+        })
+    }
+
+    fn copy_keys(&self, copy: &mut [f32], keys: &Range<usize>) {
+        let (first, head_dim) = (self.first_of(keys), self.problem.head_dim);
+        for (i, to) in copy.chunks_exact_mut(head_dim).take(keys.len()).enumerate() {
+            to.copy_from_slice(&self.problem.k[first + i * self.problem.stride..][..head_dim]);
         }
     }
 

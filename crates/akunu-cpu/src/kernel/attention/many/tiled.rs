@@ -21,7 +21,8 @@ use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_types::KvFormat;
 use akunu_types::kv_format::Q8_BLOCK;
 
-use super::{Job, hide_rest, shrink_columns, weigh};
+use super::{Job, hide_rest, shrink_columns};
+use crate::kernel::attention::work::weigh;
 use crate::kernel::attention::{BLOCK, LOWEST, blocks};
 use crate::simd::avx512::Avx512;
 use crate::simd::transpose::transpose;
