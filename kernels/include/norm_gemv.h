@@ -6,12 +6,12 @@
 // is staged.
 //
 // Launch:  a threadgroup for each ROWS outputs of a weight, those of weight 0 first; up to MAX_SPLIT SIMD groups, which
-//          split K as in include/gemv_split.h.
+//          split K as in include/dot_spans.h.
 // Memory:  every weight is read once; x and gain once for ROWS outputs (from cache), by float4: both begin at a
 //          multiple of 16 bytes, and K is a multiple of 4.
 #pragma once
 
-#include "include/gemv_split.h"
+#include "include/dot_spans.h"
 #include "include/row.h"
 
 // gain * x; what is read is squared and summed.
@@ -30,6 +30,25 @@ struct GainedX {
         return gain[i] * x[i];
     }
 };
+
+// Which weight a threadgroup works on, its rows, and which of its threadgroups it is.
+struct NormedWeight {
+    uint index;
+    uint n;
+    uint group;
+};
+
+inline NormedWeight normed_weight(constant NormGemvParams &params, uint group, uint rows_a_group) {
+    const uint groups_0 = (params.N0 + rows_a_group - 1) / rows_a_group;
+    const uint groups_1 = (params.N1 + rows_a_group - 1) / rows_a_group;
+    if (group >= groups_0 + groups_1) {
+        return { 2, params.N2, group - groups_0 - groups_1 };
+    }
+    if (group >= groups_0) {
+        return { 1, params.N1, group - groups_0 };
+    }
+    return { 0, params.N0, group };
+}
 
 template <typename F, uint ROWS>
 kernel void norm_gemv(
@@ -53,26 +72,11 @@ kernel void norm_gemv(
     threadgroup float shares[MAX_SPLIT * SUMS];
     static_assert(sizeof(stages) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
 
-    // Which weight this threadgroup works on.
-    const uint groups_0 = (params.N0 + ROWS - 1) / ROWS;
-    const uint groups_1 = (params.N1 + ROWS - 1) / ROWS;
-    device const uchar *weight = weight_0;
-    device float *y = y_0;
-    uint n = params.N0;
-    uint at = group;
-    if (group >= groups_0 + groups_1) {
-        weight = weight_2;
-        y = y_2;
-        n = params.N2;
-        at = group - groups_0 - groups_1;
-    } else if (group >= groups_0) {
-        weight = weight_1;
-        y = y_1;
-        n = params.N1;
-        at = group - groups_0;
-    }
-    const uint first = at * ROWS;
-    const WeightLayout layout = { n, params.K, params.group_size, n * (params.K / 8 * params.bits) };
+    const NormedWeight of = normed_weight(params, group, ROWS);
+    device const uchar *weight = of.index == 0 ? weight_0 : of.index == 1 ? weight_1 : weight_2;
+    device float *y = of.index == 0 ? y_0 : of.index == 1 ? y_1 : y_2;
+    const uint first = of.group * ROWS;
+    const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
     typename Spans<F>::Row rows[ROWS];
     take_span_rows<F, ROWS>(weight, layout, first, rows);
     typename F::Row plain[ROWS];
@@ -82,7 +86,9 @@ kernel void norm_gemv(
     float sums[ROWS] = { 0.0f };
     GainedX gained = { x, gain, 0.0f };
     dot_spans<F, ROWS>(rows, gained, params.K, place, sums);
-    dot_rest<F, ROWS>(plain, gained, params.K, place, sums);
+    if (simd_group == 0) {
+        dot_rest<F, ROWS>(plain, gained, params.K, lane, sums);
+    }
 
     leave_shares<ROWS, SUMS>(sums, shares, place);
     const float square = simd_sum(gained.square);
@@ -90,7 +96,7 @@ kernel void norm_gemv(
         shares[simd_group * SUMS + ROWS] = square;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread_index < ROWS && first + thread_index < n) {
+    if (thread_index < ROWS && first + thread_index < of.n) {
         float product = 0.0f;
         float squares = 0.0f;
         for (uint s = 0; s < n_simd_groups; s++) {

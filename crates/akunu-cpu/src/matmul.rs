@@ -66,7 +66,6 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
     match kernel {
         KernelId::Gemv(_)
         | KernelId::GemvWide(_)
-        | KernelId::GemvSplit(_)
         | KernelId::GemvBatched(_)
         | KernelId::SimdGemm(_)
         | KernelId::SimdGemmSmall(_) => Some(product::product),

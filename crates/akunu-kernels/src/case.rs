@@ -47,6 +47,11 @@ impl Case {
         }
     }
 
+    /// The same with another tolerance.
+    pub fn tolerance(self, nmse: f64) -> Case {
+        Case { nmse, ..self }
+    }
+
     /// The same, where written halves are pools of keys and values.
     pub fn pools(self, pages: Pages) -> Case {
         let pools = Some(pages);

@@ -97,7 +97,6 @@ kernel_table! {
     grid {
         Gemv => matmul::gemv::row,
         GemvWide => matmul::gemv_wide::row,
-        GemvSplit => matmul::gemv_split::row,
         GemvBatched => matmul::gemv_batched::row,
         GemvSilu => matmul::gemv_gated::silu_row,
         GemvGelu => matmul::gemv_gated::gelu_row,
@@ -108,6 +107,8 @@ kernel_table! {
         GemvHeadRmsNorm => fused::gemv_head_rmsnorm::row,
         GemvKvWrite => fused::gemv_kv_write::row,
         NormGemv => fused::norm_gemv::row,
+        DecodeGemv => nvidia::decode_gemv::row,
+        DecodeNormGemv => nvidia::decode_gemv::norm_row,
         TensorGemm => nvidia::tensor_gemm::row,
         TensorGemmMedium => nvidia::tensor_gemm::medium_row,
         TensorGemmSmall => nvidia::tensor_gemm::small_row,

@@ -76,7 +76,7 @@ impl Bench<'_> {
         /// A kernel of every format.
         type Of = fn(DType) -> KernelId;
         let kernels: [(Of, u32); 6] = [
-            (KernelId::GemvSplit, 1),
+            (KernelId::DecodeGemv, 1),
             (KernelId::TensorGemmSmall, 16),
             (KernelId::TensorGemmMedium, 64),
             (KernelId::TensorGemmMedium, 512),

@@ -4,7 +4,6 @@
 //! |---|---|---|
 //! | `gemv` | 1 | decoding |
 //! | `gemv_wide` | 1 | decoding, outputs as wide as a vocabulary |
-//! | `gemv_split` | 1 | decoding, on GPUs with more SIMD groups than outputs keep busy |
 //! | `gemv_silu`, `gemv_gelu` | 1 | the gate of a feed-forward network and its down projection |
 //! | `gemv_batched` | 2 to 16 | speculative decoding, small batches |
 //! | `simd_gemm_small` | up to 8 a tile | a short prefill |
@@ -18,7 +17,6 @@
 pub mod gemv;
 pub mod gemv_batched;
 pub mod gemv_gated;
-pub mod gemv_split;
 pub mod gemv_wide;
 pub mod select;
 pub mod simd_gemm;

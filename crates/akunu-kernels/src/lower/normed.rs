@@ -4,8 +4,9 @@ use akunu_types::params::NormGemvParams;
 
 use super::Lowering;
 use super::product::{bits, group_size};
+use crate::chip::ChipConfig;
 use crate::constant::Constants;
-use crate::kernel::matmul::gemv_split::X_ALIGNMENT;
+use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Slice};
 use crate::program::{Matrix, Op, Rows};
@@ -93,7 +94,11 @@ impl Lowering<'_> {
         } else {
             Constants::none()
         };
-        let kernel = KernelId::NormGemv(weight.dtype);
+        let kernel = if self.chip.is_some_and(ChipConfig::is_nvidia) {
+            KernelId::DecodeNormGemv(weight.dtype)
+        } else {
+            KernelId::NormGemv(weight.dtype)
+        };
         let key = PipelineKey { kernel, constants };
         self.push(KernelCall::new(key, &params, bindings, products[0].label));
     }

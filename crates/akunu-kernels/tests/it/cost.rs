@@ -63,7 +63,7 @@ fn products_read_their_weights_once_for_each_group_of_rows() {
         (KernelId::Gemv(dtype), 1, 1),
         (KernelId::Gemv(dtype), 3, 3),
         (KernelId::GemvWide(dtype), 3, 3),
-        (KernelId::GemvSplit(dtype), 3, 3),
+        (KernelId::DecodeGemv(dtype), 3, 3),
         (KernelId::GemvBatched(dtype), 16, 1),
         (KernelId::GemvBatched(dtype), 17, 2),
         (KernelId::SimdGemmSmall(dtype), 8, 1),

@@ -475,21 +475,21 @@ fn a_norm_and_its_products_are_one_kernel() {
         ..ChipConfig::m1()
     };
     let lowered = |ops: &[Op], room| kernels(&lower::gpu(&model.program(ops, room), &chip, None));
-    let split = GemvSplit(F32);
+    let split = DecodeGemv(F32);
     let apart = step_of(
         split,
         &[FlashAttentionDecodeParallel],
         &[SiluGate, split],
         split,
     );
-    let together: Vec<KernelId> = [&apart[..1], &[NormGemv(F32)], &apart[5..]].concat();
+    let together: Vec<KernelId> = [&apart[..1], &[DecodeNormGemv(F32)], &apart[5..]].concat();
     assert_eq!(lowered(&model.ops, [1, 0, 1]), together);
     assert_eq!(lowered(&model.ops, [2, 0, 1])[1], RmsNorm);
 
     let is_fused = |change: fn(&mut Vec<Op>)| {
         let mut ops = model.ops.clone();
         change(&mut ops);
-        lowered(&ops, [1, 0, 1]).contains(&NormGemv(F32))
+        lowered(&ops, [1, 0, 1]).contains(&DecodeNormGemv(F32))
     };
     assert!(is_fused(|_| {}));
     assert!(!is_fused(|ops| {

@@ -125,6 +125,12 @@ inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file
     return c;
 }
 
+// Compute capability 6.1 and above.
+inline int dot4(uint a, uint b, int c) {
+    asm("dp4a.s32.s32 %0, %1, %2, %0;" : "+r"(c) : "r"(a), "r"(b));
+    return c;
+}
+
 // Compute capability 8.0 and above; whoever loads the PTX says so.
 inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *, uint) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

@@ -194,6 +194,12 @@ inline uint4 tensor_load_transposed(const uint4 *row, const char *file, uint lin
     return out;
 }
 
+inline int dot4(uint a, uint b, int c) {
+    const char4 left = __builtin_bit_cast(char4, a), right = __builtin_bit_cast(char4, b);
+    for (uint i = 0; i < 4; i++) c += (int)left[i] * (int)right[i];
+    return c;
+}
+
 inline float exp(float x) { return __builtin_expf(x); }
 inline float exp2(float x) { return __builtin_exp2f(x); }
 inline float exp10(float x) { return __builtin_powf(10.0f, x); }

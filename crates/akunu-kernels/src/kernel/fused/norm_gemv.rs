@@ -1,8 +1,8 @@
 //! `norm_gemv_<format>`: `y_i[n] = 1 / sqrt(mean(x²) + eps) * Σ_k weight_i[n][k] * gain[k] * x[k]`, for up to three weights.
 //!
 //! A norm and the products that read it: queries, keys and values, or a gate and what it lets through. A threadgroup
-//! computes four outputs of one weight, as in [`gemv_split`](crate::kernel::matmul::gemv_split); the squares of x are
-//! summed beside the products. x and gain begin at multiples of 16 bytes, and K is a multiple of 4.
+//! computes four outputs of one weight; of every n steps of 1024 values a SIMD group of n takes one, a span of 32 a lane. The
+//! squares of x are summed beside the products. x and gain begin at multiples of 16 bytes, and K is a multiple of 4.
 
 use akunu_types::params::NormGemvParams;
 use akunu_types::{DType, SharedStruct};
@@ -12,12 +12,22 @@ use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
 use crate::cost::Work;
 use crate::extent::bytes;
-use crate::kernel::matmul::gemv_split::{ROWS, simd_groups};
 use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
 use crate::weight::{Matrix, mlx_params};
+
+/// Outputs of a threadgroup.
+const ROWS: u32 = 4;
+/// Values that a SIMD group takes in one step.
+const STEP: u32 = 1024;
+/// SIMD groups that keep a core busy while others wait for memory.
+const SIMD_GROUPS_A_CORE: u32 = 32;
+/// Most SIMD groups of a threadgroup: those whose x has room in threadgroup memory.
+const MAX_SIMD_GROUPS: u32 = 4;
+/// Where x must begin, in bytes.
+pub const X_ALIGNMENT: usize = 16;
 
 const BINDINGS: &[Binding] = &[
     read(0, "x", Element::F32),
@@ -53,7 +63,8 @@ pub fn row(dtype: DType) -> KernelRow {
     }
 }
 
-fn outputs(p: &NormGemvParams) -> [u32; 3] {
+/// Rows of each weight.
+pub fn outputs(p: &NormGemvParams) -> [u32; 3] {
     [p.N0, p.N1, p.N2]
 }
 
@@ -62,6 +73,14 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let groups = outputs(&p).iter().map(|n| n.div_ceil(ROWS)).sum();
     let threads = simd_groups(p.K, groups, chip) * SIMD_WIDTH;
     Launch::new([groups, 1, 1], [threads, 1, 1])
+}
+
+/// SIMD groups of each of `groups` threadgroups, which share `k` values: as many as fill the chip, but none with less
+/// than a step's work.
+fn simd_groups(k: u32, groups: u32, chip: &ChipConfig) -> u32 {
+    let filling = (chip.gpu_cores * SIMD_GROUPS_A_CORE).div_ceil(groups.max(1));
+    let working = k.div_ceil(STEP).min(MAX_SIMD_GROUPS);
+    filling.min(working).max(1)
 }
 
 /// The weights, of which those without rows are not there.
@@ -110,7 +129,8 @@ const SHAPES: [([u32; 3], u32); 4] = [
     ([6, 1, 7], 2312),
 ];
 
-fn cases(dtype: Option<DType>) -> Vec<Case> {
+/// The cases of a kernel.
+pub fn cases(dtype: Option<DType>) -> Vec<Case> {
     let each = dtype.into_iter().flat_map(|dtype| {
         let groups = [32, 64, 128, 64];
         SHAPES.into_iter().zip(groups).map(move |s| (dtype, s))

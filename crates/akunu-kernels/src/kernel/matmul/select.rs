@@ -5,19 +5,19 @@
 //! | rows of x | kernel | because |
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
-//! | 1, NVIDIA | `gemv_split` | a GPU with 64 SIMD groups a multiprocessor waits for memory while each has four outputs |
+//! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
 //! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; not for weights in f32, which keep their precision |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
 //!
-//! The limits follow from the bytes each kernel moves; they are to be measured on a Mac. `gemv_split` was measured on an
-//! H200 (docs/nvidia.md).
+//! The limits follow from the bytes each kernel moves; they are to be measured on a Mac. `decode_gemv` was measured on
+//! an H200 (docs/nvidia.md).
 
 use akunu_types::DType;
 
-use super::gemv_split::X_ALIGNMENT;
 use crate::chip::ChipConfig;
+use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
 use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, n_large_tiles};
 use crate::table::KernelId;
 
@@ -31,7 +31,7 @@ const SMALL_M: u32 = 8;
 /// The kernel for `m` rows and `n` outputs with weights of a format. `x` is where its rows begin, in bytes.
 pub fn product_kernel(dtype: DType, (m, n): (u32, u32), x: usize, chip: &ChipConfig) -> KernelId {
     match m {
-        0..=1 if chip.is_nvidia() && x.is_multiple_of(X_ALIGNMENT) => KernelId::GemvSplit(dtype),
+        0..=1 if chip.is_nvidia() && x.is_multiple_of(X_ALIGNMENT) => KernelId::DecodeGemv(dtype),
         0..=1 if n < WIDE_N => KernelId::Gemv(dtype),
         0..=1 => KernelId::GemvWide(dtype),
         2..=BATCHED_M => KernelId::GemvBatched(dtype),
@@ -123,12 +123,12 @@ mod tests {
                 ..m1
             };
             let chosen = |x| product_kernel(d, (m, n), x, &nvidia);
-            let split = if m == 1 {
-                KernelId::GemvSplit(d)
+            let decoding = if m == 1 {
+                KernelId::DecodeGemv(d)
             } else {
                 kernel
             };
-            assert_eq!(chosen(32), split, "m {m}, n {n}");
+            assert_eq!(chosen(32), decoding, "m {m}, n {n}");
             assert_eq!(chosen(20), kernel, "its vector loads need 16 bytes");
         }
     }

@@ -1,14 +1,9 @@
-// Matrix times vector by SIMD groups that share a few outputs and split K, weights (N, K) in any format:
+// Dot products of a vector with several rows of a weight matrix, in spans of 32 (format/span.h), by SIMD groups that share
+// the rows and split K: of every n steps of 1024 values a SIMD group of n takes one.
 //
-//     y[m][n] = alpha * sum_k weight[n][k] * x[m][k] + beta * y[m][n]
-//
-// For a GPU with so many SIMD groups under way that one for each four outputs does not fill it: of every n steps of 1024
-// values a SIMD group of n takes one, and the sums of the SIMD groups meet in threadgroup memory.
-//
-// Launch:  grid (ceil(N / ROWS), M), up to MAX_SPLIT SIMD groups.
-// Memory:  every weight is read once for each m, in spans of 32, those of all ROWS outputs before the first is used. x is
-//          read once for ROWS outputs (from cache), each vector of 16 bytes by the next lane, and reaches the lane whose
-//          span it belongs to through threadgroup memory. x begins at a multiple of 16 bytes.
+// Memory:  every weight is read once, those of all rows before the first is used. x is read once for ROWS outputs (from
+//          cache), each vector of 16 bytes by the next lane, and reaches the lane whose span it belongs to through
+//          threadgroup memory. x begins at a multiple of 16 bytes.
 #pragma once
 
 #include "include/dot_rows.h"
@@ -95,14 +90,12 @@ inline void dot_spans(
     }
 }
 
-// The same for plain numbers behind the last whole span, fewer than 32, by the first SIMD group.
+// The same for plain numbers behind the last whole span, fewer than 32.
 template <typename F, uint ROWS, typename X>
-inline void dot_rest(
-    thread typename F::Row (&rows)[ROWS], thread X &x, uint K, SplitPlace at, thread float (&sums)[ROWS]
-) {
+inline void dot_rest(thread typename F::Row (&rows)[ROWS], thread X &x, uint K, uint lane, thread float (&sums)[ROWS]) {
     inputs_are_ready();
-    const uint i = K / SPAN * SPAN + at.lane;
-    if (F::BLOCK == 1 && at.simd_group == 0 && i < K) {
+    const uint i = K / SPAN * SPAN + lane;
+    if (F::BLOCK == 1 && i < K) {
         const float value = x.value(i);
 #pragma unroll
         for (uint r = 0; r < ROWS; r++) {
@@ -131,52 +124,5 @@ inline void leave_shares(thread float (&sums)[ROWS], threadgroup float *shares, 
         if (at.lane == r) {
             shares[at.simd_group * STRIDE + r] = sum;
         }
-    }
-}
-
-template <typename F, typename P, uint ROWS>
-kernel void gemv_split(
-    device const float *x        [[buffer(0)]],  // (M, K), rows lda apart
-    device const uchar *weight   [[buffer(1)]],  // (N, K)
-    device float *y              [[buffer(2)]],  // (M, N), rows ldc apart
-    constant P &params           [[buffer(3)]],
-    uint2 group                  [[threadgroup_position_in_grid]],
-    uint thread_index            [[thread_index_in_threadgroup]],
-    uint simd_group              [[simdgroup_index_in_threadgroup]],
-    uint lane                    [[thread_index_in_simdgroup]],
-    uint n_simd_groups           [[simdgroups_per_threadgroup]]
-) {
-    threadgroup float4 stages[MAX_SPLIT * STAGE_VECTORS];
-    threadgroup float shares[MAX_SPLIT * ROWS];
-    static_assert(sizeof(stages) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
-
-    const uint first = group.x * ROWS;
-    const WeightLayout layout = weight_layout(params);
-    typename Spans<F>::Row rows[ROWS];
-    take_span_rows<F, ROWS>(weight, layout, first, rows);
-    typename F::Row plain[ROWS];
-    take_rows<F, ROWS>(weight, layout, first, plain);
-
-    const uint K = matmul_k(params.K);
-    const SplitPlace at = { simd_group, n_simd_groups, lane, stages + simd_group * STAGE_VECTORS };
-    float sums[ROWS] = { 0.0f };
-    device const float *x_row = x + ulong(group.y) * params.lda;
-    PackedX packed = { x_row };
-    if (params.lda % 4 == 0) {
-        AlignedX aligned = { x_row };
-        dot_spans<F, ROWS>(rows, aligned, K, at, sums);
-    } else {
-        dot_spans<F, ROWS>(rows, packed, K, at, sums);
-    }
-    dot_rest<F, ROWS>(plain, packed, K, at, sums);
-
-    leave_shares<ROWS, ROWS>(sums, shares, at);
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread_index < ROWS && first + thread_index < params.N) {
-        float product = 0.0f;
-        for (uint s = 0; s < n_simd_groups; s++) {
-            product += shares[s * ROWS + thread_index];
-        }
-        store_product(y + ulong(group.y) * params.ldc + first + thread_index, product, params);
     }
 }

@@ -1,0 +1,136 @@
+//! `decode_gemv_<format>` and `decode_norm_gemv_<format>`: the products of decoding on NVIDIA's GPUs.
+//!
+//! As [`gemv`](crate::kernel::matmul::gemv) and [`norm_gemv`](crate::kernel::fused::norm_gemv). A SIMD group has four
+//! outputs, or shares them with a second one; the SIMD groups of a threadgroup stage x together. Where a format's weights are bytes, x is staged as whole
+//! numbers of 16 bits with a factor for each 32, and one instruction multiplies four weights. x begins at a multiple of 16
+//! bytes.
+
+use akunu_types::DType;
+use akunu_types::params::NormGemvParams;
+
+use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::kernel::fused::norm_gemv;
+use crate::kernel::matmul::product::{self, Product};
+use crate::kernel::matmul::shapes::{self, Binding, Shape};
+use crate::table::{Args, Family, KernelRow, Launch};
+
+/// Outputs of a SIMD group.
+const ROWS: u32 = 4;
+/// Values that a SIMD group takes in one step.
+const STEP: u32 = 1024;
+/// SIMD groups that keep a core busy while others wait for memory.
+const SIMD_GROUPS_A_CORE: u32 = 16;
+/// Most SIMD groups of a threadgroup.
+const MAX_SIMD_GROUPS: u32 = 8;
+/// How many of them may lie side by side, with outputs of their own.
+const COLUMNS: [u32; 4] = [8, 4, 2, 1];
+
+/// The row of the kernel table.
+pub fn row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_gemv_", ""),
+        family: Family::Nvidia,
+        launch,
+        cases: |dtype| {
+            let binding = Binding {
+                inputs: 1,
+                batch: false,
+            };
+            let cases = shapes::cases(dtype, SHAPES, binding);
+            cases.into_iter().map(|case| case.tolerance(NMSE)).collect()
+        },
+        ..product::row(dtype, "decode_gemv")
+    }
+}
+
+/// The row of the kernel table.
+pub fn norm_row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_norm_gemv_", ""),
+        family: Family::Nvidia,
+        source: "decode_norm_gemv",
+        launch: norm_launch,
+        cases: |dtype| {
+            let cases = norm_gemv::cases(dtype);
+            cases
+                .into_iter()
+                .map(|case| case.tolerance(NORM_NMSE))
+                .collect()
+        },
+        ..norm_gemv::row(dtype)
+    }
+}
+
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    let p = Product::of(args);
+    let (columns, splits) = team(&[p.n], p.k, chip);
+    Launch::new(
+        [p.n.div_ceil(ROWS * columns), p.m, 1],
+        [columns * SIMD_WIDTH, splits, 1],
+    )
+}
+
+fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
+    let p: NormGemvParams = args.params();
+    let outputs = norm_gemv::outputs(&p);
+    let (columns, splits) = team(&outputs, p.K, chip);
+    Launch::new(
+        [n_threadgroups(&outputs, columns), 1, 1],
+        [columns * SIMD_WIDTH, splits, 1],
+    )
+}
+
+fn n_threadgroups(outputs: &[u32], columns: u32) -> u32 {
+    outputs.iter().map(|n| n.div_ceil(ROWS * columns)).sum()
+}
+
+/// Columns and splits of a threadgroup's SIMD groups. Where there are few outputs two SIMD groups share the steps of each, and
+/// threadgroups are as large as leaves every two cores three of them.
+fn team(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
+    let has_few = n_threadgroups(outputs, 1) < SIMD_GROUPS_A_CORE * chip.gpu_cores;
+    let splits = if has_few && k > STEP { 2 } else { 1 };
+    let fills = |&columns: &u32| 2 * n_threadgroups(outputs, columns) >= 3 * chip.gpu_cores;
+    let columns = COLUMNS
+        .into_iter()
+        .filter(|columns| columns * splits <= MAX_SIMD_GROUPS);
+    (columns.into_iter().find(fills).unwrap_or(1), splits)
+}
+
+/// x rounded to 16 bits of the largest value of 32 is wrong by about 1e-5 of it, 2e-10 squared, and in a sum that nearly
+/// cancels by more of what is left: measured at 5e-9 or less. A wrong nibble or row is above 1e-3.
+const NMSE: f64 = 1e-7;
+/// The same where a weight has a single output: 9e-8 or less.
+const NORM_NMSE: f64 = 1e-6;
+
+/// One output; K of one share and a tail; steps of several chunks; rows that do and that do not consist of whole float4.
+const SHAPES: &[Shape] = &[
+    Shape::new(3, 1, 1),
+    Shape::new(1, 5, 301).special(),
+    Shape::new(1, 7, 576).factors(0.5, 2.0),
+    Shape::new(2, 3, 2056).gaps().factors(1.0, 1.0),
+    Shape::new(1, 9, 4864).scale(1e-4).special(),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks when a small product leaves most of a large GPU idle, or a large one stages x more often than it has to.
+    #[test]
+    fn threadgroups_are_large_where_the_gpu_is_full_all_the_same() {
+        let chip = ChipConfig {
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        };
+        for (outputs, k, expected) in [
+            ([576, 0, 0], 576, (1, 1)),
+            ([2048, 0, 0], 2048, (2, 2)),
+            ([4096, 0, 0], 14_336, (4, 2)),
+            ([4096, 1024, 1024], 4096, (4, 2)),
+            ([14_336, 14_336, 0], 4096, (8, 1)),
+            ([128_256, 0, 0], 4096, (8, 1)),
+        ] {
+            assert_eq!(team(&outputs, k, &chip), expected, "{outputs:?}");
+        }
+    }
+}
