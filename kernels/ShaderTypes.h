@@ -141,19 +141,6 @@ struct LayerNormParams {
 };
 static_assert(sizeof(LayerNormParams) == 16, "LayerNormParams is 16 bytes");
 
-// Softmax of each row of a matrix, in place.
-struct SoftmaxParams {
-    // Number of rows, each with a softmax of its own.
-    uint32_t rows;
-    // Elements of a row.
-    uint32_t cols;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-};
-static_assert(sizeof(SoftmaxParams) == 16, "SoftmaxParams is 16 bytes");
-
 // RoPE alone, in place over (n_rows, n_heads, head_dim): each row turns by its own position.
 struct RoPEParams {
     // Number of rows (tokens).
@@ -187,27 +174,6 @@ struct EmbeddingParams {
     uint32_t _pad0;
 };
 static_assert(sizeof(EmbeddingParams) == 16, "EmbeddingParams is 16 bytes");
-
-// Writes `seq_len` new rows of k or v at `pos`.
-struct KVCacheWriteParams {
-    // Number of key and value heads.
-    uint32_t n_kv_heads;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Position of the first row; position p is written to slot `p % max_seq_len`. Patched per token.
-    uint32_t pos;
-    // Elements between rows of the source; 0 means `n_kv_heads * head_dim`.
-    uint32_t src_stride;
-    // Number of rows to write.
-    uint32_t seq_len;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-};
-static_assert(sizeof(KVCacheWriteParams) == 32, "KVCacheWriteParams is 32 bytes");
 
 // RoPE of q and k of some rows, fused with the storing of k and v in the pages of their sequences.
 //
@@ -278,48 +244,6 @@ struct KVShiftParams {
 };
 static_assert(sizeof(KVShiftParams) == 48, "KVShiftParams is 48 bytes");
 
-// RMSNorm of each head by itself (the QK norm of Qwen 3 and Gemma 3), in place.
-struct HeadNormParams {
-    // Elements of a head.
-    uint32_t head_dim;
-    // Number of heads of a row.
-    uint32_t n_heads;
-    // Number of rows (tokens).
-    uint32_t seq_len;
-    // Added to the mean square before the root.
-    float eps;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
-    // Unused, zero.
-    uint32_t _pad3;
-};
-static_assert(sizeof(HeadNormParams) == 32, "HeadNormParams is 32 bytes");
-
-// Gemv fused with an RMSNorm of each head of its output.
-struct GEMVHeadNormParams {
-    // Output dimension, `n_heads * head_dim`.
-    uint32_t N;
-    // Input dimension.
-    uint32_t K;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Number of heads.
-    uint32_t n_heads;
-    // Added to the mean square before the root.
-    float eps;
-    // MLX weights: values that share a scale and a bias. Padding in the reference.
-    uint32_t group_size;
-    // MLX weights: byte offset of the scales. Padding in the reference.
-    uint32_t weight_bytes;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(GEMVHeadNormParams) == 32, "GEMVHeadNormParams is 32 bytes");
-
 // `logits[i] *= inv_temperature`, in place.
 struct TemperatureScaleParams {
     // `1 / temperature`.
@@ -387,50 +311,6 @@ struct MLXParams {
 };
 static_assert(sizeof(MLXParams) == 48, "MLXParams is 48 bytes");
 
-// One-dimensional convolution over (in_channels, in_length).
-struct Conv1DParams {
-    // Number of input channels.
-    uint32_t in_channels;
-    // Number of output channels (filters).
-    uint32_t out_channels;
-    // Width of a filter.
-    uint32_t kernel_size;
-    // Steps between windows.
-    uint32_t stride;
-    // Steps of the input.
-    uint32_t in_length;
-    // Steps of the output, `(in_length + 2 * padding - kernel_size) / stride + 1`.
-    uint32_t out_length;
-    // Zeros assumed on each side of the input.
-    uint32_t padding;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(Conv1DParams) == 32, "Conv1DParams is 32 bytes");
-
-// Gemv that writes its output straight into the head-major KV cache.
-//
-// Row r goes to `cache[((r / head_dim) * max_seq_len + pos % max_seq_len) * head_dim + r % head_dim]`.
-struct GEMVKVParams {
-    // Output dimension, `n_kv_heads * head_dim`.
-    uint32_t N;
-    // Input dimension.
-    uint32_t K;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Position of the token; it goes to slot `pos % max_seq_len`. Patched per token.
-    uint32_t pos;
-    // MLX weights: values that share a scale and a bias. Padding in the reference.
-    uint32_t group_size;
-    // MLX weights: byte offset of the scales. Padding in the reference.
-    uint32_t weight_bytes;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(GEMVKVParams) == 32, "GEMVKVParams is 32 bytes");
-
 // A norm and up to three products of what it gives, with weights (N0, K), (N1, K) and (N2, K) of one format.
 struct NormGemvParams {
     // Elements of x.
@@ -477,32 +357,6 @@ struct HalfRowsParams {
     uint32_t _pad0;
 };
 static_assert(sizeof(HalfRowsParams) == 16, "HalfRowsParams is 16 bytes");
-
-// Swaps the two outer axes: (n_outer, n_inner, dim) becomes (n_inner, n_outer, dim).
-struct HeadRearrangeParams {
-    // The first axis of the input: tokens, or heads on the way back.
-    uint32_t n_outer;
-    // The second axis of the input: heads, or tokens on the way back.
-    uint32_t n_inner;
-    // Elements of a head.
-    uint32_t dim;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(HeadRearrangeParams) == 16, "HeadRearrangeParams is 16 bytes");
-
-// Splits rows of `[q | k | v]` into three matrices.
-struct QKVSplitParams {
-    // Number of rows (tokens).
-    uint32_t seq_len;
-    // Elements of q in a row.
-    uint32_t q_dim;
-    // Elements of k, and of v, in a row.
-    uint32_t kv_dim;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(QKVSplitParams) == 16, "QKVSplitParams is 16 bytes");
 
 // Adds a row of a learned table to each row: the one of its position, or the one of its kind.
 struct PosEmbedParams {
@@ -649,10 +503,10 @@ struct Row {
     // [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
     // of the second text of a pair.
     uint32_t flags;
-    // The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
-    uint32_t tree_first;
-    // Bit i: it sees slot `tree_first + i`. Slots 32 and more beyond `tree_first` it does not see.
-    uint32_t tree_mask;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
 };
 static_assert(sizeof(Row) == 32, "Row is 32 bytes");
 
@@ -910,10 +764,6 @@ static_assert(offsetof(LayerNormParams, dim) == 0, "LayerNormParams.dim is at 0"
 static_assert(offsetof(LayerNormParams, eps) == 4, "LayerNormParams.eps is at 4");
 static_assert(offsetof(LayerNormParams, n_rows) == 8, "LayerNormParams.n_rows is at 8");
 static_assert(offsetof(LayerNormParams, _pad0) == 12, "LayerNormParams._pad0 is at 12");
-static_assert(offsetof(SoftmaxParams, rows) == 0, "SoftmaxParams.rows is at 0");
-static_assert(offsetof(SoftmaxParams, cols) == 4, "SoftmaxParams.cols is at 4");
-static_assert(offsetof(SoftmaxParams, _pad0) == 8, "SoftmaxParams._pad0 is at 8");
-static_assert(offsetof(SoftmaxParams, _pad1) == 12, "SoftmaxParams._pad1 is at 12");
 static_assert(offsetof(RoPEParams, n_rows) == 0, "RoPEParams.n_rows is at 0");
 static_assert(offsetof(RoPEParams, head_dim) == 4, "RoPEParams.head_dim is at 4");
 static_assert(offsetof(RoPEParams, n_heads) == 8, "RoPEParams.n_heads is at 8");
@@ -926,14 +776,6 @@ static_assert(offsetof(EmbeddingParams, num_tokens) == 0, "EmbeddingParams.num_t
 static_assert(offsetof(EmbeddingParams, dim) == 4, "EmbeddingParams.dim is at 4");
 static_assert(offsetof(EmbeddingParams, vocab_size) == 8, "EmbeddingParams.vocab_size is at 8");
 static_assert(offsetof(EmbeddingParams, _pad0) == 12, "EmbeddingParams._pad0 is at 12");
-static_assert(offsetof(KVCacheWriteParams, n_kv_heads) == 0, "KVCacheWriteParams.n_kv_heads is at 0");
-static_assert(offsetof(KVCacheWriteParams, head_dim) == 4, "KVCacheWriteParams.head_dim is at 4");
-static_assert(offsetof(KVCacheWriteParams, max_seq_len) == 8, "KVCacheWriteParams.max_seq_len is at 8");
-static_assert(offsetof(KVCacheWriteParams, pos) == 12, "KVCacheWriteParams.pos is at 12");
-static_assert(offsetof(KVCacheWriteParams, src_stride) == 16, "KVCacheWriteParams.src_stride is at 16");
-static_assert(offsetof(KVCacheWriteParams, seq_len) == 20, "KVCacheWriteParams.seq_len is at 20");
-static_assert(offsetof(KVCacheWriteParams, _pad0) == 24, "KVCacheWriteParams._pad0 is at 24");
-static_assert(offsetof(KVCacheWriteParams, _pad1) == 28, "KVCacheWriteParams._pad1 is at 28");
 static_assert(offsetof(RopeStoreParams, n_rows) == 0, "RopeStoreParams.n_rows is at 0");
 static_assert(offsetof(RopeStoreParams, n_heads) == 4, "RopeStoreParams.n_heads is at 4");
 static_assert(offsetof(RopeStoreParams, n_kv_heads) == 8, "RopeStoreParams.n_kv_heads is at 8");
@@ -962,22 +804,6 @@ static_assert(offsetof(KVShiftParams, n_pages) == 32, "KVShiftParams.n_pages is 
 static_assert(offsetof(KVShiftParams, n_sequences) == 36, "KVShiftParams.n_sequences is at 36");
 static_assert(offsetof(KVShiftParams, theta) == 40, "KVShiftParams.theta is at 40");
 static_assert(offsetof(KVShiftParams, freq_scale) == 44, "KVShiftParams.freq_scale is at 44");
-static_assert(offsetof(HeadNormParams, head_dim) == 0, "HeadNormParams.head_dim is at 0");
-static_assert(offsetof(HeadNormParams, n_heads) == 4, "HeadNormParams.n_heads is at 4");
-static_assert(offsetof(HeadNormParams, seq_len) == 8, "HeadNormParams.seq_len is at 8");
-static_assert(offsetof(HeadNormParams, eps) == 12, "HeadNormParams.eps is at 12");
-static_assert(offsetof(HeadNormParams, _pad0) == 16, "HeadNormParams._pad0 is at 16");
-static_assert(offsetof(HeadNormParams, _pad1) == 20, "HeadNormParams._pad1 is at 20");
-static_assert(offsetof(HeadNormParams, _pad2) == 24, "HeadNormParams._pad2 is at 24");
-static_assert(offsetof(HeadNormParams, _pad3) == 28, "HeadNormParams._pad3 is at 28");
-static_assert(offsetof(GEMVHeadNormParams, N) == 0, "GEMVHeadNormParams.N is at 0");
-static_assert(offsetof(GEMVHeadNormParams, K) == 4, "GEMVHeadNormParams.K is at 4");
-static_assert(offsetof(GEMVHeadNormParams, head_dim) == 8, "GEMVHeadNormParams.head_dim is at 8");
-static_assert(offsetof(GEMVHeadNormParams, n_heads) == 12, "GEMVHeadNormParams.n_heads is at 12");
-static_assert(offsetof(GEMVHeadNormParams, eps) == 16, "GEMVHeadNormParams.eps is at 16");
-static_assert(offsetof(GEMVHeadNormParams, group_size) == 20, "GEMVHeadNormParams.group_size is at 20");
-static_assert(offsetof(GEMVHeadNormParams, weight_bytes) == 24, "GEMVHeadNormParams.weight_bytes is at 24");
-static_assert(offsetof(GEMVHeadNormParams, _pad0) == 28, "GEMVHeadNormParams._pad0 is at 28");
 static_assert(offsetof(TemperatureScaleParams, inv_temperature) == 0, "TemperatureScaleParams.inv_temperature is at 0");
 static_assert(offsetof(TemperatureScaleParams, count) == 4, "TemperatureScaleParams.count is at 4");
 static_assert(offsetof(TemperatureScaleParams, _pad0) == 8, "TemperatureScaleParams._pad0 is at 8");
@@ -1002,22 +828,6 @@ static_assert(offsetof(MLXParams, alpha) == 32, "MLXParams.alpha is at 32");
 static_assert(offsetof(MLXParams, beta) == 36, "MLXParams.beta is at 36");
 static_assert(offsetof(MLXParams, _pad0) == 40, "MLXParams._pad0 is at 40");
 static_assert(offsetof(MLXParams, _pad1) == 44, "MLXParams._pad1 is at 44");
-static_assert(offsetof(Conv1DParams, in_channels) == 0, "Conv1DParams.in_channels is at 0");
-static_assert(offsetof(Conv1DParams, out_channels) == 4, "Conv1DParams.out_channels is at 4");
-static_assert(offsetof(Conv1DParams, kernel_size) == 8, "Conv1DParams.kernel_size is at 8");
-static_assert(offsetof(Conv1DParams, stride) == 12, "Conv1DParams.stride is at 12");
-static_assert(offsetof(Conv1DParams, in_length) == 16, "Conv1DParams.in_length is at 16");
-static_assert(offsetof(Conv1DParams, out_length) == 20, "Conv1DParams.out_length is at 20");
-static_assert(offsetof(Conv1DParams, padding) == 24, "Conv1DParams.padding is at 24");
-static_assert(offsetof(Conv1DParams, _pad0) == 28, "Conv1DParams._pad0 is at 28");
-static_assert(offsetof(GEMVKVParams, N) == 0, "GEMVKVParams.N is at 0");
-static_assert(offsetof(GEMVKVParams, K) == 4, "GEMVKVParams.K is at 4");
-static_assert(offsetof(GEMVKVParams, head_dim) == 8, "GEMVKVParams.head_dim is at 8");
-static_assert(offsetof(GEMVKVParams, max_seq_len) == 12, "GEMVKVParams.max_seq_len is at 12");
-static_assert(offsetof(GEMVKVParams, pos) == 16, "GEMVKVParams.pos is at 16");
-static_assert(offsetof(GEMVKVParams, group_size) == 20, "GEMVKVParams.group_size is at 20");
-static_assert(offsetof(GEMVKVParams, weight_bytes) == 24, "GEMVKVParams.weight_bytes is at 24");
-static_assert(offsetof(GEMVKVParams, _pad0) == 28, "GEMVKVParams._pad0 is at 28");
 static_assert(offsetof(NormGemvParams, K) == 0, "NormGemvParams.K is at 0");
 static_assert(offsetof(NormGemvParams, N0) == 4, "NormGemvParams.N0 is at 4");
 static_assert(offsetof(NormGemvParams, N1) == 8, "NormGemvParams.N1 is at 8");
@@ -1034,14 +844,6 @@ static_assert(offsetof(HalfRowsParams, rows) == 0, "HalfRowsParams.rows is at 0"
 static_assert(offsetof(HalfRowsParams, cols) == 4, "HalfRowsParams.cols is at 4");
 static_assert(offsetof(HalfRowsParams, stride) == 8, "HalfRowsParams.stride is at 8");
 static_assert(offsetof(HalfRowsParams, _pad0) == 12, "HalfRowsParams._pad0 is at 12");
-static_assert(offsetof(HeadRearrangeParams, n_outer) == 0, "HeadRearrangeParams.n_outer is at 0");
-static_assert(offsetof(HeadRearrangeParams, n_inner) == 4, "HeadRearrangeParams.n_inner is at 4");
-static_assert(offsetof(HeadRearrangeParams, dim) == 8, "HeadRearrangeParams.dim is at 8");
-static_assert(offsetof(HeadRearrangeParams, _pad0) == 12, "HeadRearrangeParams._pad0 is at 12");
-static_assert(offsetof(QKVSplitParams, seq_len) == 0, "QKVSplitParams.seq_len is at 0");
-static_assert(offsetof(QKVSplitParams, q_dim) == 4, "QKVSplitParams.q_dim is at 4");
-static_assert(offsetof(QKVSplitParams, kv_dim) == 8, "QKVSplitParams.kv_dim is at 8");
-static_assert(offsetof(QKVSplitParams, _pad0) == 12, "QKVSplitParams._pad0 is at 12");
 static_assert(offsetof(PosEmbedParams, n_rows) == 0, "PosEmbedParams.n_rows is at 0");
 static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
 static_assert(offsetof(PosEmbedParams, n_positions) == 8, "PosEmbedParams.n_positions is at 8");
@@ -1092,8 +894,8 @@ static_assert(offsetof(Row, slot) == 8, "Row.slot is at 8");
 static_assert(offsetof(Row, length) == 12, "Row.length is at 12");
 static_assert(offsetof(Row, step) == 16, "Row.step is at 16");
 static_assert(offsetof(Row, flags) == 20, "Row.flags is at 20");
-static_assert(offsetof(Row, tree_first) == 24, "Row.tree_first is at 24");
-static_assert(offsetof(Row, tree_mask) == 28, "Row.tree_mask is at 28");
+static_assert(offsetof(Row, _pad0) == 24, "Row._pad0 is at 24");
+static_assert(offsetof(Row, _pad1) == 28, "Row._pad1 is at 28");
 static_assert(offsetof(SamplingRule, temperature) == 0, "SamplingRule.temperature is at 0");
 static_assert(offsetof(SamplingRule, dynamic_range) == 4, "SamplingRule.dynamic_range is at 4");
 static_assert(offsetof(SamplingRule, dynamic_exponent) == 8, "SamplingRule.dynamic_exponent is at 8");

@@ -3,7 +3,21 @@
 // Launch:  one thread a run of 8 values, grid (ceil(runs / 128), tokens), 128 threads.
 // Memory:  a row is read and written once. An id beyond the table reads its last row.
 
-#include "include/weight_copy.h"
+#include "include/format/all.h"
+
+// Writes run `index` of a row of `row_len` values to y, which is aligned as its element is.
+template <typename F>
+inline void copy_run(typename F::Row row, uint index, uint row_len, device float *y) {
+    if (index < whole_runs<F>(row_len)) {
+        const Run w = F::run(row, index);
+        *(device packed_float4 *)(y + RUN * index) = low_values(w);
+        *(device packed_float4 *)(y + RUN * index + 4) = high_values(w);
+    } else {
+        for (uint i = RUN * index; i < min(RUN * index + RUN, row_len); i++) {
+            y[i] = F::value(row, i);
+        }
+    }
+}
 
 template <typename F, typename P>
 kernel void embedding_lookup(

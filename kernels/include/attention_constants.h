@@ -9,11 +9,9 @@ using namespace metal;
 constant uint FC_HEAD_DIM [[function_constant(0)]];
 constant uint FC_WINDOW [[function_constant(2)]];
 constant float FC_SOFTCAP [[function_constant(3)]];
-constant bool FC_TREE_MASK [[function_constant(4)]];
 constant uint FC_QUERY_ROWS [[function_constant(5)]];
 
 constant bool HAS_HEAD_DIM = is_function_constant_defined(FC_HEAD_DIM);
 constant uint WINDOW = is_function_constant_defined(FC_WINDOW) ? FC_WINDOW : 0;
 constant float SOFTCAP = is_function_constant_defined(FC_SOFTCAP) ? FC_SOFTCAP : 0.0f;
-constant bool HAS_TREE_MASK = is_function_constant_defined(FC_TREE_MASK) && FC_TREE_MASK;
 constant uint QUERY_ROWS = is_function_constant_defined(FC_QUERY_ROWS) ? FC_QUERY_ROWS : 8;

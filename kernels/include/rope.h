@@ -48,9 +48,3 @@ struct Frequencies {
         return { precise::cos(angle), precise::sin(angle) };
     }
 };
-
-// Where element `element` of a head lies in the cache (n_kv_heads, n_slots, head_dim). The slots are a
-// ring: position p lies in slot p % n_slots.
-inline ulong cache_row(uint head, uint position, uint n_slots, uint head_dim) {
-    return (ulong(head) * n_slots + position % n_slots) * head_dim;
-}

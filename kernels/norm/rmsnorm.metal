@@ -1,5 +1,4 @@
-// rmsnorm_f32:       y[r][i] = x[r][i] / sqrt(mean(x[r]^2) + eps) * weight[i]
-// rmsnorm_gemma_f32: the same with (1 + weight[i]), for weights as Gemma's safetensors hold them
+// rmsnorm_f32: y[r][i] = x[r][i] / sqrt(mean(x[r]^2) + eps) * weight[i]
 //
 // Launch:  one threadgroup a row, about dim / 4 threads in whole SIMD groups.
 // Memory:  x is read twice (the second time from cache), weight and y once; 128 bytes of
@@ -13,8 +12,7 @@
 
 using namespace metal;
 
-template <bool ADD_ONE>
-kernel void rmsnorm(
+kernel void rmsnorm_f32(
     device const float *x             [[buffer(0)]],
     device const float *weight        [[buffer(1)]],
     device float *y                   [[buffer(2)]],
@@ -37,19 +35,13 @@ kernel void rmsnorm(
     const float square = threadgroup_sum(share_of_squares(x_row, share), shared, place);
     const float inverse = inverse_rms(square, dim, params.eps);
 
-    constexpr float OFFSET = ADD_ONE ? 1.0f : 0.0f;
     device const float4 *x_vec = (device const float4 *)x_row;
     device const float4 *w_vec = (device const float4 *)weight;
     device float4 *y_vec = (device float4 *)y_row;
     for (uint i = share.first; i < share.n_vec; i += share.stride) {
-        y_vec[i] = x_vec[i] * inverse * (OFFSET + w_vec[i]);
+        y_vec[i] = x_vec[i] * inverse * w_vec[i];
     }
     for (uint i = 4 * share.n_vec + share.first; i < dim; i += share.stride) {
-        y_row[i] = x_row[i] * inverse * (OFFSET + weight[i]);
+        y_row[i] = x_row[i] * inverse * weight[i];
     }
 }
-
-typedef decltype(rmsnorm<false>) rmsnorm_t;
-
-template [[host_name("rmsnorm_f32")]] kernel rmsnorm_t rmsnorm<false>;
-template [[host_name("rmsnorm_gemma_f32")]] kernel rmsnorm_t rmsnorm<true>;

@@ -133,7 +133,7 @@ kernel void tensor_attention_f16(
     TensorRow lower = { row_mask(rows[my_rows.y]), LOWEST_SCORE, 0.0f };
     // The slots that all rows of the SIMD group see, and the end of those that some do.
     const uint whole_begin = simd_max(max(upper.mask.begin, lower.mask.begin));
-    const uint whole_end = HAS_TREE_MASK ? 0 : simd_min(min(upper.mask.end, lower.mask.end));
+    const uint whole_end = simd_min(min(upper.mask.end, lower.mask.end));
     const uint last_end = simd_max(max(upper.mask.end, lower.mask.end));
 
     const float factor = query_factor(params);

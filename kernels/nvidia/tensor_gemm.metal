@@ -3,23 +3,13 @@
 #include "include/tensor_gemm.h"
 
 // for each format: tensor_gemm_<format> is tensor_gemm<Format, GEMMParams, 128, 128, 2, 4, 1>
-template [[host_name("tensor_gemm_f32")]] kernel decltype(tensor_gemm<FormatF32, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatF32, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_f16")]] kernel decltype(tensor_gemm<FormatF16, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatF16, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_q4_0")]] kernel decltype(tensor_gemm<FormatQ4_0, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ4_0, GEMMParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_q4_1")]] kernel decltype(tensor_gemm<FormatQ4_1, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ4_1, GEMMParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_q5_0")]] kernel decltype(tensor_gemm<FormatQ5_0, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ5_0, GEMMParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_q5_1")]] kernel decltype(tensor_gemm<FormatQ5_1, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ5_1, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_q8_0")]] kernel decltype(tensor_gemm<FormatQ8_0, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ8_0, GEMMParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_q2_k")]] kernel decltype(tensor_gemm<FormatQ2K, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ2K, GEMMParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_q3_k")]] kernel decltype(tensor_gemm<FormatQ3K, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ3K, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_q4_k")]] kernel decltype(tensor_gemm<FormatQ4K, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ4K, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_q5_k")]] kernel decltype(tensor_gemm<FormatQ5K, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ5K, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_q6_k")]] kernel decltype(tensor_gemm<FormatQ6K, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatQ6K, GEMMParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_bf16")]] kernel decltype(tensor_gemm<FormatBF16, GEMMParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatBF16, GEMMParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_mlx_q2")]] kernel decltype(tensor_gemm<FormatMlxQ2, MLXParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatMlxQ2, MLXParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_mlx_q3")]] kernel decltype(tensor_gemm<FormatMlxQ3, MLXParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatMlxQ3, MLXParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_mlx_q4")]] kernel decltype(tensor_gemm<FormatMlxQ4, MLXParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatMlxQ4, MLXParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_mlx_q5")]] kernel decltype(tensor_gemm<FormatMlxQ5, MLXParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatMlxQ5, MLXParams, 128, 128, 2, 4, 1>;
-template [[host_name("tensor_gemm_mlx_q6")]] kernel decltype(tensor_gemm<FormatMlxQ6, MLXParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatMlxQ6, MLXParams, 128, 128, 2, 4, 1>;
 template [[host_name("tensor_gemm_mlx_q8")]] kernel decltype(tensor_gemm<FormatMlxQ8, MLXParams, 128, 128, 2, 4, 1>) tensor_gemm<FormatMlxQ8, MLXParams, 128, 128, 2, 4, 1>;
 // end of formats

@@ -3,7 +3,6 @@
 #include "include/tensor_gemm.h"
 
 // for each format: tensor_gemm_medium_<format> is tensor_gemm<Format, GEMMParams, 64, 64, 2, 2, 2>
-template [[host_name("tensor_gemm_medium_f32")]] kernel decltype(tensor_gemm<FormatF32, GEMMParams, 64, 64, 2, 2, 2>) tensor_gemm<FormatF32, GEMMParams, 64, 64, 2, 2, 2>;
 template [[host_name("tensor_gemm_medium_f16")]] kernel decltype(tensor_gemm<FormatF16, GEMMParams, 64, 64, 2, 2, 2>) tensor_gemm<FormatF16, GEMMParams, 64, 64, 2, 2, 2>;
 template [[host_name("tensor_gemm_medium_q4_0")]] kernel decltype(tensor_gemm<FormatQ4_0, GEMMParams, 64, 64, 2, 2, 2>) tensor_gemm<FormatQ4_0, GEMMParams, 64, 64, 2, 2, 2>;
 template [[host_name("tensor_gemm_medium_q4_1")]] kernel decltype(tensor_gemm<FormatQ4_1, GEMMParams, 64, 64, 2, 2, 2>) tensor_gemm<FormatQ4_1, GEMMParams, 64, 64, 2, 2, 2>;

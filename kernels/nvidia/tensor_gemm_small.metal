@@ -3,23 +3,13 @@
 #include "include/tensor_gemm.h"
 
 // for each format: tensor_gemm_small_<format> is tensor_gemm<Format, GEMMParams, 16, 32, 1, 2, 4>
-template [[host_name("tensor_gemm_small_f32")]] kernel decltype(tensor_gemm<FormatF32, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatF32, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_f16")]] kernel decltype(tensor_gemm<FormatF16, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatF16, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_q4_0")]] kernel decltype(tensor_gemm<FormatQ4_0, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ4_0, GEMMParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_q4_1")]] kernel decltype(tensor_gemm<FormatQ4_1, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ4_1, GEMMParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_q5_0")]] kernel decltype(tensor_gemm<FormatQ5_0, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ5_0, GEMMParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_q5_1")]] kernel decltype(tensor_gemm<FormatQ5_1, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ5_1, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_q8_0")]] kernel decltype(tensor_gemm<FormatQ8_0, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ8_0, GEMMParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_q2_k")]] kernel decltype(tensor_gemm<FormatQ2K, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ2K, GEMMParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_q3_k")]] kernel decltype(tensor_gemm<FormatQ3K, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ3K, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_q4_k")]] kernel decltype(tensor_gemm<FormatQ4K, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ4K, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_q5_k")]] kernel decltype(tensor_gemm<FormatQ5K, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ5K, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_q6_k")]] kernel decltype(tensor_gemm<FormatQ6K, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatQ6K, GEMMParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_bf16")]] kernel decltype(tensor_gemm<FormatBF16, GEMMParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatBF16, GEMMParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_mlx_q2")]] kernel decltype(tensor_gemm<FormatMlxQ2, MLXParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatMlxQ2, MLXParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_mlx_q3")]] kernel decltype(tensor_gemm<FormatMlxQ3, MLXParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatMlxQ3, MLXParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_mlx_q4")]] kernel decltype(tensor_gemm<FormatMlxQ4, MLXParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatMlxQ4, MLXParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_mlx_q5")]] kernel decltype(tensor_gemm<FormatMlxQ5, MLXParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatMlxQ5, MLXParams, 16, 32, 1, 2, 4>;
-template [[host_name("tensor_gemm_small_mlx_q6")]] kernel decltype(tensor_gemm<FormatMlxQ6, MLXParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatMlxQ6, MLXParams, 16, 32, 1, 2, 4>;
 template [[host_name("tensor_gemm_small_mlx_q8")]] kernel decltype(tensor_gemm<FormatMlxQ8, MLXParams, 16, 32, 1, 2, 4>) tensor_gemm<FormatMlxQ8, MLXParams, 16, 32, 1, 2, 4>;
 // end of formats

@@ -23,9 +23,10 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let header = (workspace::shader_types(), generate());
     let mut files = vec![header];
+    let kernels = instantiate::kernel_names();
     for path in workspace::metal_files()? {
         let text = read(&path)?;
-        let text = instantiate::generate(&text);
+        let text = instantiate::generate(&text, &kernels);
         let text = text.map_err(|why| Failure::Found(format!("{}: {why}", name(&path))))?;
         files.push((path, text));
     }

@@ -8,20 +8,28 @@
 //! // end of formats
 //! ```
 //!
-//! `cargo xtask header` writes the lines between the two, one for each type that kernels can read. For MLX's types, which
-//! have params of their own, `MLXParams` takes the place of the params. So there is one list of formats, that of
-//! [`DType`], and the files are plain MSL.
+//! `cargo xtask header` writes the lines between the two, one for each format for which the kernel table has a kernel of
+//! this name. For MLX's types, which have params of their own, `MLXParams` takes the place of the params. So the table alone
+//! says which kernels there are, and the files are plain MSL.
 
+use akunu_kernels::KernelId;
 use akunu_types::DType;
+use std::collections::HashSet;
 
 const BEGIN: &str = "// for each format: ";
 const END: &str = "// end of formats";
 
 /// Params that MLX's types have others for.
-const PARAMS: [&str; 3] = ["GEMMParams", "EmbeddingParams", "ElementwiseParams"];
+const PARAMS: [&str; 2] = ["GEMMParams", "EmbeddingParams"];
+
+/// The names of all kernels of the table.
+pub fn kernel_names() -> HashSet<String> {
+    let rows = KernelId::all().into_iter().map(KernelId::row);
+    rows.map(|row| row.name()).collect()
+}
 
 /// The text of a `.metal` file with its instantiations as they should be.
-pub fn generate(text: &str) -> Result<String, String> {
+pub fn generate(text: &str, kernels: &HashSet<String>) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -33,8 +41,11 @@ pub fn generate(text: &str) -> Result<String, String> {
         let (name, template) = rule
             .split_once(" is ")
             .ok_or_else(|| format!("`{rule}` is not `name is template`"))?;
-        for dtype in formats() {
-            out += &instantiation(name, template, dtype);
+        for dtype in DType::all() {
+            let name = name.replace("<format>", dtype.name());
+            if kernels.contains(&name) {
+                out += &instantiation(&name, template, dtype);
+            }
         }
         if !lines.any(|line| line == END) {
             return Err(format!("`{line}` has no `{END}`"));
@@ -45,13 +56,7 @@ pub fn generate(text: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// The types that kernels can read.
-fn formats() -> impl Iterator<Item = DType> {
-    DType::all().filter(|dtype| dtype.is_usable())
-}
-
 fn instantiation(name: &str, template: &str, dtype: DType) -> String {
-    let name = name.replace("<format>", dtype.name());
     let mut function = template.replacen("<Format", &format!("<{}", struct_name(dtype)), 1);
     if dtype.is_mlx() {
         for params in PARAMS {
@@ -72,14 +77,20 @@ mod tests {
     use super::*;
     use crate::workspace;
 
-    /// Breaks when a format is added, or a rule changed, and the files were not written again.
+    /// Breaks when a kernel is added to the table, or a rule changed, and the files were not written again.
     #[test]
-    fn every_file_has_the_kernels_of_every_format() {
+    fn every_file_has_the_kernels_of_the_table() {
+        let kernels = kernel_names();
         let mut n_rules = 0;
         for file in workspace::metal_files().expect("kernels") {
             let text = std::fs::read_to_string(&file).expect("a kernel");
             n_rules += text.matches(BEGIN).count();
-            assert_eq!(generate(&text).as_ref(), Ok(&text), "{}", file.display());
+            assert_eq!(
+                generate(&text, &kernels).as_ref(),
+                Ok(&text),
+                "{}",
+                file.display()
+            );
         }
         assert_eq!(n_rules, 14, "files with kernels that read weights");
     }
@@ -87,22 +98,24 @@ mod tests {
     #[test]
     fn rules_are_written_out() {
         let file = "a\n// for each format: f_<format>_x is f<Format, GEMMParams, 4>\nold\n// end of formats\nb\n";
-        let text = generate(file).expect("a rule");
+        let kernels = ["f_q2_k_x", "f_mlx_q4_x"].map(str::to_owned).into();
+        let text = generate(file, &kernels).expect("a rule");
         for line in [
             "template [[host_name(\"f_q2_k_x\")]] kernel decltype(f<FormatQ2K, GEMMParams, 4>) f<FormatQ2K, GEMMParams, 4>;",
             "template [[host_name(\"f_mlx_q4_x\")]] kernel decltype(f<FormatMlxQ4, MLXParams, 4>) f<FormatMlxQ4, MLXParams, 4>;",
         ] {
             assert!(text.contains(line), "{text}");
         }
+        assert!(!text.contains("f_f16_x"), "not in the table");
         assert!(!text.contains("old") && text.ends_with("// end of formats\nb\n"));
         assert_eq!(
-            generate(&text),
+            generate(&text, &kernels),
             Ok(text.clone()),
             "once more changes nothing"
         );
-        assert!(generate("// for each format: f\n").is_err());
+        assert!(generate("// for each format: f\n", &kernels).is_err());
         assert!(
-            generate("// for each format: f is g\nx\n").is_err(),
+            generate("// for each format: f is g\nx\n", &kernels).is_err(),
             "no end"
         );
     }

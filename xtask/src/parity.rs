@@ -297,8 +297,9 @@ mod tests {
 
     #[test]
     fn a_missing_struct_is_named() {
-        let missing = mismatches_after(|text| text.replace("struct SoftmaxParams {", "struct X {"));
-        let named = "SoftmaxParams: size and alignment in Rust 16 4, in C++ -1 -1".to_string();
+        let missing =
+            mismatches_after(|text| text.replace("struct LogitSoftcapParams {", "struct X {"));
+        let named = "LogitSoftcapParams: size and alignment in Rust 16 4, in C++ -1 -1".to_string();
         assert!(missing.contains(&named), "{missing:?}");
     }
 }

@@ -12,7 +12,7 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::{Constants, Device, KernelCall, KernelId, PipelineKey, PlanId, Program};
 use akunu_types::SharedStruct;
 use akunu_types::params::{
-    AttentionParams, ElementwiseParams, RMSNormParams, RopeStoreParams, Row,
+    AttentionParams, ElementwiseParams, MatrixParams, RMSNormParams, RopeStoreParams, Row,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -169,11 +169,12 @@ fn others(criterion: &mut Criterion, device: &mut CpuDevice, name: &str) {
     let rope = plan(device, KernelId::RopeStore, &params, Some(&tables), 1);
     bench("rope of 512 rows", device, rope, 1);
     // Each dispatch writes what the one before has written: a barrier between all of them.
-    let params = ElementwiseParams {
-        count: 16,
+    let params = MatrixParams {
+        rows: 1,
+        cols: 16,
         ..Default::default()
     };
-    let chain = plan(device, KernelId::ResidualAdd, &params, None, 1000);
+    let chain = plan(device, KernelId::BiasAdd, &params, None, 1000);
     bench("1000 tiny dispatches", device, chain, 1000);
 }
 

@@ -27,7 +27,6 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::GeluGate => simd::<elementwise::Gate<true>>(isa),
         KernelId::GrammarBitmask => sampling::grammar_bitmask,
         KernelId::HeadNormRopeNeoxStore => simd::<rope::RopeStore<true, true>>(isa),
-        KernelId::HeadRmsNorm => simd::<norm::HeadRmsNorm>(isa),
         KernelId::KvShift => simd::<kv_cache::Shift<false>>(isa),
         KernelId::KvShiftNeox => simd::<kv_cache::Shift<true>>(isa),
         KernelId::LayerNorm => simd::<norm::LayerNorm>(isa),
@@ -35,8 +34,6 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::MeanRows => simd::<texts::MeanRows>(isa),
         KernelId::Penalties => sampling::penalties,
         KernelId::PosEmbedAdd => simd::<texts::AddLearned>(isa),
-        KernelId::ResidualAdd => simd::<elementwise::ResidualAdd>(isa),
-        KernelId::ResidualRmsNorm => simd::<norm::ResidualRmsNorm>(isa),
         KernelId::RmsNorm => simd::<norm::RmsNorm>(isa),
         KernelId::RmsNormResidual => simd::<norm::RmsNormResidual>(isa),
         KernelId::Rope => simd::<texts::Rope<false>>(isa),
@@ -47,7 +44,6 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::SiluGate => simd::<elementwise::Gate<false>>(isa),
         KernelId::TemperatureScale => simd::<elementwise::Scale>(isa),
         KernelId::TokenScores => simd::<sampling::TokenScores>(isa),
-        KernelId::VectorAdd => simd::<elementwise::VectorAdd>(isa),
         _ => matmul::select(kernel, isa).unwrap_or(twin::run),
     }
 }

@@ -39,8 +39,6 @@ pub enum Constant {
     Window,
     /// Attention: soft cap of the scores.
     Softcap,
-    /// Attention: rows have tree masks.
-    TreeMask,
     /// Attention: query rows of a threadgroup.
     QueryRows,
     /// Matmul: the contracted dimension.
@@ -53,13 +51,9 @@ pub enum Constant {
     FreqTable,
     /// Pages: keys and values are stored in 8 bits.
     KvQ8,
-    /// Audio: the exact GELU is applied to the result.
-    Gelu,
-    /// Audio: the convolution writes time × channels.
-    TimeMajor,
 }
 
-/// The registry. Ranges: attention 0–19, matmul 20–39, rope 40–49, pages 50–59, audio 60–69.
+/// The registry. Ranges: attention 0–19, matmul 20–39, rope 40–49, pages 50–59.
 pub const REGISTRY: &[ConstantSpec] = &[
     spec(
         Constant::HeadDim,
@@ -81,13 +75,6 @@ pub const REGISTRY: &[ConstantSpec] = &[
         3,
         ConstantType::F32,
         "Scores become cap * tanh(score / cap); unset: no cap.",
-    ),
-    spec(
-        Constant::TreeMask,
-        "FC_TREE_MASK",
-        4,
-        ConstantType::Bool,
-        "The tree masks of the rows are looked at; unset: they are not.",
     ),
     spec(
         Constant::QueryRows,
@@ -130,20 +117,6 @@ pub const REGISTRY: &[ConstantSpec] = &[
         50,
         ConstantType::Bool,
         "Keys and values are stored in 8 bits; unset: in f16.",
-    ),
-    spec(
-        Constant::Gelu,
-        "FC_GELU",
-        60,
-        ConstantType::Bool,
-        "The exact GELU is applied to the result; unset: no activation.",
-    ),
-    spec(
-        Constant::TimeMajor,
-        "FC_TIME_MAJOR",
-        61,
-        ConstantType::Bool,
-        "The convolution writes (time, channels); unset: (channels, time).",
     ),
 ];
 

@@ -117,7 +117,7 @@ mod tests {
             count: COUNT,
             ..Default::default()
         };
-        let key = PipelineKey::plain(KernelId::VectorAdd);
+        let key = PipelineKey::plain(KernelId::SiluGate);
         KernelCall::new(key, &params, vectors.map(vector).to_vec(), "add")
     }
 

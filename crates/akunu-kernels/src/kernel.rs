@@ -5,7 +5,6 @@
 pub mod activation;
 pub mod attention;
 pub mod common;
-pub mod conv;
 pub mod convert;
 pub mod embedding;
 pub mod fused;

@@ -1,4 +1,6 @@
 //! The kernel table: one line a kernel, or a line for a whole row of weight formats.
+//!
+//! A kernel that no lowering chooses does not stand here: `tests/it/chosen.rs` compares the two.
 
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, StructLayout};
@@ -8,16 +10,16 @@ use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::cost::Work;
 use crate::kernel::{
-    activation, attention, common, conv, convert, embedding, fused, kv_cache, matmul, norm, nvidia,
-    rope, sampling,
+    activation, attention, common, convert, embedding, fused, kv_cache, matmul, norm, nvidia, rope,
+    sampling,
 };
 use crate::twin::Twin;
 
 /// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
-/// variant that carries the weight format.
+/// variant that carries the weight format, one of those that the function after `for` names.
 macro_rules! kernel_table {
-    (single { $($single:ident => $single_path:path,)* } grid { $($grid:ident => $grid_path:path,)* }) => {
-        /// A kernel. Variants that carry a [`DType`] exist for every usable weight format.
+    (single { $($single:ident => $single_path:path,)* } grid { $($grid:ident => $grid_path:path, for $formats:path;)* }) => {
+        /// A kernel. Variants that carry a [`DType`] exist for the weight formats that [`KernelId::all`] lists.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the kernel's own file documents it")]
         pub enum KernelId { $($single,)* $($grid(DType),)* }
@@ -34,7 +36,7 @@ macro_rules! kernel_table {
             /// Every kernel, singles first, then each grid in the order of formats.
             pub fn all() -> Vec<KernelId> {
                 let singles = [$(KernelId::$single),*].into_iter();
-                singles$(.chain(weight_formats().map(KernelId::$grid)))*.collect()
+                singles$(.chain($formats().map(KernelId::$grid)))*.collect()
             }
         }
     };
@@ -46,12 +48,10 @@ kernel_table! {
         Argmax => sampling::argmax::ROW,
         ArgmaxPartial => sampling::argmax_partial::ROW,
         BiasAdd => common::bias_add::ROW,
-        Conv1D => conv::conv1d::ROW,
         Copy => common::copy::ROW,
         Draw => sampling::draw::ROW,
         FlashAttentionDecode => attention::flash_attention_decode::ROW,
         FlashAttentionDecodeFast => attention::flash_attention_decode_fast::ROW,
-        FlashAttentionDecodeParallel => attention::flash_attention_decode_parallel::ROW,
         FlashAttentionDecodeSplit => attention::flash_attention_decode_split::ROW,
         FlashAttentionJoin => attention::flash_attention_join::ROW,
         FlashAttentionPrefill => attention::flash_attention_prefill::ROW,
@@ -62,9 +62,6 @@ kernel_table! {
         GrammarBitmask => sampling::grammar_bitmask::ROW,
         HalfRows => convert::half_rows::ROW,
         HeadNormRopeNeoxStore => rope::head_norm_rope_neox_store::ROW,
-        HeadRearrange => common::head_rearrange::ROW,
-        HeadRmsNorm => norm::head_rmsnorm::ROW,
-        KvCacheWrite => kv_cache::kv_cache_write::ROW,
         KvShift => kv_cache::kv_shift::INTERLEAVED,
         KvShiftNeox => kv_cache::kv_shift::NEOX,
         LayerNorm => norm::layernorm::ROW,
@@ -72,11 +69,7 @@ kernel_table! {
         MeanRows => common::mean_rows::ROW,
         Penalties => sampling::penalties::ROW,
         PosEmbedAdd => embedding::pos_embed_add::ROW,
-        QkvSplit => common::qkv_split::ROW,
-        ResidualAdd => common::residual_add::ROW,
-        ResidualRmsNorm => norm::residual_rmsnorm::ROW,
         RmsNorm => norm::rmsnorm::ROW,
-        RmsNormGemma => norm::rmsnorm_gemma::ROW,
         RmsNormResidual => norm::rmsnorm_residual::ROW,
         Rope => rope::rope::INTERLEAVED,
         RopeNeox => rope::rope::NEOX,
@@ -84,34 +77,26 @@ kernel_table! {
         RopeStore => rope::rope_store::INTERLEAVED,
         RowAttention => attention::row_attention::ROW,
         SiluGate => activation::gate::SILU,
-        Softmax => attention::softmax::ROW,
         TemperatureScale => sampling::temperature_scale::ROW,
         TensorAttention => nvidia::tensor_attention::ROW,
         TokenScores => sampling::token_scores::ROW,
-        Transpose => common::transpose::ROW,
-        VectorAdd => common::vector_add::ROW,
-        WhisperGemvFused => fused::whisper_gemv_fused::ROW,
         WhisperSuppress => sampling::whisper_suppress::ROW,
-        F16ToF32 => convert::f16_to_f32::ROW,
     }
     grid {
-        Gemv => matmul::gemv::row,
-        GemvWide => matmul::gemv_wide::row,
-        GemvBatched => matmul::gemv_batched::row,
-        GemvSilu => matmul::gemv_gated::silu_row,
-        GemvGelu => matmul::gemv_gated::gelu_row,
-        SimdGemm => matmul::simd_gemm::row,
-        SimdGemmSmall => matmul::simd_gemm_small::row,
-        EmbeddingLookup => embedding::embedding_lookup::row,
-        Dequant => convert::dequant::row,
-        GemvHeadRmsNorm => fused::gemv_head_rmsnorm::row,
-        GemvKvWrite => fused::gemv_kv_write::row,
-        NormGemv => fused::norm_gemv::row,
-        DecodeGemv => nvidia::decode_gemv::row,
-        DecodeNormGemv => nvidia::decode_gemv::norm_row,
-        TensorGemm => nvidia::tensor_gemm::row,
-        TensorGemmMedium => nvidia::tensor_gemm::medium_row,
-        TensorGemmSmall => nvidia::tensor_gemm::small_row,
+        Gemv => matmul::gemv::row, for weight_formats;
+        GemvWide => matmul::gemv_wide::row, for weight_formats;
+        GemvBatched => matmul::gemv_batched::row, for weight_formats;
+        GemvSilu => matmul::gemv_gated::silu_row, for weight_formats;
+        GemvGelu => matmul::gemv_gated::gelu_row, for weight_formats;
+        SimdGemm => matmul::simd_gemm::row, for weight_formats;
+        SimdGemmSmall => matmul::simd_gemm_small::row, for weight_formats;
+        EmbeddingLookup => embedding::embedding_lookup::row, for weight_formats;
+        NormGemv => fused::norm_gemv::row, for weight_formats;
+        DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
+        DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
+        TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
+        TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;
+        TensorGemmSmall => nvidia::tensor_gemm::small_row, for nvidia::tensor_gemm::common_formats;
     }
 }
 
@@ -127,7 +112,6 @@ pub enum Family {
     Activation,
     Attention,
     Common,
-    Conv,
     Convert,
     Embedding,
     Fused,
@@ -151,7 +135,6 @@ impl Family {
             Family::Activation => "activation",
             Family::Attention => "attention",
             Family::Common => "common",
-            Family::Conv => "conv",
             Family::Convert => "convert",
             Family::Embedding => "embedding",
             Family::Fused => "fused",

@@ -7,7 +7,6 @@
 //! in device memory ([`Row`], [`SamplingRule`]).
 
 mod attention;
-mod conv;
 mod elementwise;
 mod embedding;
 mod kv_cache;
@@ -17,15 +16,12 @@ mod rope;
 mod rows;
 mod sampling;
 
-pub use attention::{AttentionParams, LogitSoftcapParams, RowAttentionParams, SoftmaxParams};
-pub use conv::Conv1DParams;
-pub use elementwise::{
-    ElementwiseParams, HalfRowsParams, HeadRearrangeParams, MatrixParams, QKVSplitParams,
-};
+pub use attention::{AttentionParams, LogitSoftcapParams, RowAttentionParams};
+pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
 pub use embedding::{EmbeddingParams, PosEmbedParams};
-pub use kv_cache::{KVCacheWriteParams, KVShiftParams};
-pub use matmul::{GEMMParams, GEMVHeadNormParams, GEMVKVParams, MLXParams, NormGemvParams};
-pub use norm::{HeadNormParams, LayerNormParams, RMSNormParams};
+pub use kv_cache::KVShiftParams;
+pub use matmul::{GEMMParams, MLXParams, NormGemvParams};
+pub use norm::{LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
 pub use sampling::{
@@ -43,24 +39,16 @@ pub const ALL: &[StructLayout] = &[
     RowAttentionParams::LAYOUT,
     RMSNormParams::LAYOUT,
     LayerNormParams::LAYOUT,
-    SoftmaxParams::LAYOUT,
     RoPEParams::LAYOUT,
     EmbeddingParams::LAYOUT,
-    KVCacheWriteParams::LAYOUT,
     RopeStoreParams::LAYOUT,
     KVShiftParams::LAYOUT,
-    HeadNormParams::LAYOUT,
-    GEMVHeadNormParams::LAYOUT,
     TemperatureScaleParams::LAYOUT,
     PenaltiesParams::LAYOUT,
     MLXParams::LAYOUT,
-    Conv1DParams::LAYOUT,
-    GEMVKVParams::LAYOUT,
     NormGemvParams::LAYOUT,
     MatrixParams::LAYOUT,
     HalfRowsParams::LAYOUT,
-    HeadRearrangeParams::LAYOUT,
-    QKVSplitParams::LAYOUT,
     PosEmbedParams::LAYOUT,
     ArgmaxPartialParams::LAYOUT,
     ArgmaxParams::LAYOUT,
@@ -88,16 +76,10 @@ mod tests {
             ("ElementwiseParams", 16),
             ("RMSNormParams", 16),
             ("LayerNormParams", 16),
-            ("SoftmaxParams", 16),
             ("RoPEParams", 32),
             ("EmbeddingParams", 16),
-            ("KVCacheWriteParams", 32),
-            ("HeadNormParams", 32),
-            ("GEMVHeadNormParams", 32),
             ("TemperatureScaleParams", 16),
             ("MLXParams", 48),
-            ("Conv1DParams", 32),
-            ("GEMVKVParams", 32),
             ("NormGemvParams", 32),
         ];
         for pair in expected {

@@ -47,15 +47,6 @@ inline WeightLayout weight_layout(constant MLXParams &params) {
 inline WeightLayout weight_layout(constant EmbeddingParams &params) {
     return WeightLayout{ params.vocab_size, params.dim, 0, 0 };
 }
-inline WeightLayout weight_layout(constant ElementwiseParams &params) {
-    return WeightLayout{ 1, params.count, 0, 0 };
-}
-inline WeightLayout weight_layout(constant GEMVHeadNormParams &params) {
-    return WeightLayout{ params.N, params.K, params.group_size, params.weight_bytes };
-}
-inline WeightLayout weight_layout(constant GEMVKVParams &params) {
-    return WeightLayout{ params.N, params.K, params.group_size, params.weight_bytes };
-}
 
 // Values of a row that come in whole runs; the rest, fewer than 8, is read one by one.
 template <typename F>

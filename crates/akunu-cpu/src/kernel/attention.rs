@@ -17,7 +17,7 @@ mod work;
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention::head_dim;
-use akunu_kernels::kernel::attention::mask::{Mask, Seen};
+use akunu_kernels::kernel::attention::mask::Mask;
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_kernels::table::Args;
 use akunu_kernels::{Constant, KernelId};
@@ -67,7 +67,6 @@ pub(crate) fn is_attention(kernel: KernelId) -> bool {
         kernel,
         KernelId::FlashAttentionDecode
             | KernelId::FlashAttentionDecodeFast
-            | KernelId::FlashAttentionDecodeParallel
             | KernelId::FlashAttentionPrefill
             | KernelId::FlashAttentionPrefillV2
     )
@@ -151,7 +150,7 @@ impl<'a> Problem<'a> {
     }
 
     /// What a row sees.
-    fn seen(&self, row: usize) -> Seen {
+    fn seen(&self, row: usize) -> Range<usize> {
         self.mask.seen(&self.rows[row])
     }
 

@@ -74,41 +74,6 @@ impl Body for GeluErf {
     }
 }
 
-/// `y = a + b`.
-pub(crate) struct VectorAdd;
-
-impl Body for VectorAdd {
-    #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let n = call.params::<ElementwiseParams>().count as usize;
-        let [a, b, y] = call.bindings();
-        let range = part.range_in_blocks(n, SHARE);
-        // SAFETY: parts have different ranges; the CPU has the instructions.
-        unsafe {
-            let y = y.write::<f32>(range.start, range.len());
-            y.copy_from_slice(&a.read::<f32>(n)[range.clone()]);
-            add::<L>(y, &b.read::<f32>(n)[range]);
-        }
-    }
-}
-
-/// `h += x`.
-pub(crate) struct ResidualAdd;
-
-impl Body for ResidualAdd {
-    #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let n = call.params::<ElementwiseParams>().count as usize;
-        let [h, x] = call.bindings();
-        let range = part.range_in_blocks(n, SHARE);
-        // SAFETY: parts have different ranges; the CPU has the instructions.
-        unsafe {
-            let h = h.write::<f32>(range.start, range.len());
-            add::<L>(h, &x.read::<f32>(n)[range]);
-        }
-    }
-}
-
 /// `x[row] += bias`.
 pub(crate) struct BiasAdd;
 

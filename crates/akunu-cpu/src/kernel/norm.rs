@@ -4,7 +4,7 @@
 //! Parts share the rows. A single row is too short to be worth sharing.
 
 use akunu_kernels::plan::Slice;
-use akunu_types::params::{HeadNormParams, LayerNormParams, RMSNormParams};
+use akunu_types::params::{LayerNormParams, RMSNormParams};
 
 use crate::body::Body;
 use crate::call::Call;
@@ -100,31 +100,6 @@ impl Body for RmsNormResidual {
     }
 }
 
-/// `h += x`, then `y = norm(h)`.
-pub(crate) struct ResidualRmsNorm;
-
-impl Body for ResidualRmsNorm {
-    #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let p: RMSNormParams = call.params();
-        let [h, x, weight, y] = call.bindings();
-        let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
-        let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
-        for row in part.range(n_rows) {
-            // SAFETY: each row of h and of y belongs to one part; the CPU has the instructions.
-            unsafe {
-                let (h, y) = (
-                    h.write::<f32>(row * dim, dim),
-                    y.write::<f32>(row * dim, dim),
-                );
-                add::<L>(h, &x[row * dim..][..dim]);
-                y.copy_from_slice(h);
-                normalise::<L>(y, weight, p.eps);
-            }
-        }
-    }
-}
-
 /// `y = layer_norm(x)`.
 pub(crate) struct LayerNorm;
 
@@ -176,26 +151,6 @@ unsafe fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32,
         }
         let load = |from: &[f32]| L::load_part(from.as_ptr().add(whole), rest);
         normal(last, load(weight), load(bias)).store_part(y.as_mut_ptr().add(whole), rest);
-    }
-}
-
-/// `x = norm(x)` for each head.
-pub(crate) struct HeadRmsNorm;
-
-impl Body for HeadRmsNorm {
-    #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let p: HeadNormParams = call.params();
-        let [x, weight] = call.bindings();
-        let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
-        let weight = weight.read::<f32>(head_dim);
-        for head in part.range(n_heads * p.seq_len as usize) {
-            // SAFETY: each head belongs to one part; the CPU has the instructions.
-            unsafe {
-                let x = x.write::<f32>(head * head_dim, head_dim);
-                normalise::<L>(x, weight, p.eps);
-            }
-        }
     }
 }
 

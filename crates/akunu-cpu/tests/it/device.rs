@@ -13,7 +13,7 @@ use akunu_kernels::{
     Buffer, Counts, Device, DeviceError, KernelCall, KernelId, Op, PageMap, PipelineKey, PlanId,
     Program, RowError, RowTable, StepMemory,
 };
-use akunu_types::params::{ElementwiseParams, HeadNormParams, Row};
+use akunu_types::params::{MatrixParams, Row, TemperatureScaleParams};
 use akunu_types::{KvFormat, SharedStruct};
 
 fn device(threads: usize) -> CpuDevice {
@@ -86,12 +86,13 @@ fn shared_memory_is_read_at_any_alignment_and_never_written() {
 
 /// A program without rows, and a buffer of it.
 fn add(device: &mut dyn Device) -> (Program, Buffer) {
-    let params = ElementwiseParams {
-        count: 4,
+    let params = MatrixParams {
+        rows: 1,
+        cols: 4,
         ..Default::default()
     };
     let [h, x] = ["h", "x"].map(|label| device.allocate(16, label).expect("memory"));
-    let add = call(KernelId::ResidualAdd, &params, vec![h.into(), x.into()]);
+    let add = call(KernelId::BiasAdd, &params, vec![h.into(), x.into()]);
     (Program::of_kernels(vec![add]), x)
 }
 
@@ -153,7 +154,7 @@ fn programs_of_other_devices_released_buffers_and_foreign_steps_are_refused() {
 }
 
 /// A small decoder without products: turn and store k and v, attend, normalise, add the result to
-/// q, k and v of the next step, and move the row on. Every step reads what the one before has written.
+/// q, k and v of the next step, halve those, and move the row on. Every step reads what the one before has written.
 struct Decoder {
     memory: StepMemory,
     pages: PageMap,
@@ -217,15 +218,14 @@ impl Decoder {
             buffer: qkv,
             offset: 4 * first as usize,
         };
-        let added = ElementwiseParams {
-            count: q_dim,
+        let added = MatrixParams {
+            rows: 1,
+            cols: q_dim,
             ..Default::default()
         };
-        let head_norm = HeadNormParams {
-            head_dim: HEADS.head_dim,
-            n_heads: HEADS.n_heads + 2 * HEADS.n_kv_heads,
-            seq_len: 1,
-            eps: 1e-5,
+        let halved = TemperatureScaleParams {
+            count: width,
+            inv_temperature: 0.5,
             ..Default::default()
         };
         let ops = vec![
@@ -261,15 +261,11 @@ impl Decoder {
             },
             // Overlaps q, k and the beginning of v.
             Op::Kernel(call(
-                KernelId::ResidualAdd,
+                KernelId::BiasAdd,
                 &added,
                 vec![from(width - q_dim), normal.into()],
             )),
-            Op::Kernel(call(
-                KernelId::HeadRmsNorm,
-                &head_norm,
-                vec![qkv.into(), weight.into()],
-            )),
+            Op::Kernel(call(KernelId::TemperatureScale, &halved, vec![qkv.into()])),
             Op::Advance,
         ];
         let program = Program {

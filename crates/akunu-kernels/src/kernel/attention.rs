@@ -1,5 +1,5 @@
-//! Attention: five kernels of one formula over pages, two that share the work of a sixth, one over the rows of matrices
-//! ([`row_attention`]), the softmax alone, and the soft cap of logits.
+//! Attention: four kernels of one formula over pages, two that share the work of a fifth, one over the rows of matrices
+//! ([`row_attention`]), and the soft cap of logits.
 //!
 //! `O[r][h] = Σ_s softmax_s(score(Q[r][h] · K[h / group][s])) V[h / group][s]` over the slots s that row r
 //! sees ([`mask`]), with `score(x) = scale * x`, or `cap * tanh(scale * x / cap)`. A row that sees no slot
@@ -7,12 +7,11 @@
 //!
 //! The decode kernels take any rows, the prefill kernels those of one sequence.
 //!
-//! [`formula`] is the twin of all five; `cases` has their inputs; [`selection`] chooses among them.
+//! [`formula`] is the twin of all four; `cases` has their inputs; [`selection`] chooses among them.
 
 pub(super) mod cases;
 pub mod flash_attention_decode;
 pub mod flash_attention_decode_fast;
-pub mod flash_attention_decode_parallel;
 pub mod flash_attention_decode_split;
 pub mod flash_attention_join;
 pub mod flash_attention_prefill;
@@ -22,7 +21,6 @@ pub mod logit_softcap;
 pub mod mask;
 pub mod row_attention;
 pub mod selection;
-pub mod softmax;
 
 use akunu_types::params::{AttentionParams, Row};
 
@@ -36,7 +34,7 @@ use crate::table::{Args, Binding, Element, read, read_write};
 /// The largest head that the decode and the first prefill kernel hold.
 pub const MAX_HEAD_DIM: u32 = 256;
 
-/// The bindings of all five; the params are at 4. Before the first row, and between rows of O that are
+/// The bindings of all four; the params are at 4. Before the first row, and between rows of O that are
 /// further apart than their elements, nothing is written.
 const BINDINGS: &[Binding] = &[
     read(0, "Q", Element::F32),
@@ -47,12 +45,11 @@ const BINDINGS: &[Binding] = &[
     read(6, "table", Element::U32),
 ];
 
-/// The function constants of all five but the number of query rows.
+/// The function constants of all four but the number of query rows.
 const CONSTANTS: &[Constant] = &[
     Constant::HeadDim,
     Constant::Window,
     Constant::Softcap,
-    Constant::TreeMask,
     Constant::KvQ8,
 ];
 

@@ -1,14 +1,9 @@
-//! Small kernels that add or move elements: biases, residuals, copies, means, transposes, splits.
+//! Small kernels that add or move elements: biases, copies, means.
 
 pub mod bias_add;
 pub mod copy;
 pub mod gather_rows;
-pub mod head_rearrange;
 pub mod mean_rows;
-pub mod qkv_split;
-pub mod residual_add;
-pub mod transpose;
-pub mod vector_add;
 
 use crate::table::Launch;
 

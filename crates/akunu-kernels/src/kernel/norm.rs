@@ -1,10 +1,7 @@
-//! Normalisation: one threadgroup a row (a SIMD group a head), two-phase sums.
+//! Normalisation: one threadgroup a row, two-phase sums.
 
-pub mod head_rmsnorm;
 pub mod layernorm;
-pub mod residual_rmsnorm;
 pub mod rmsnorm;
-pub mod rmsnorm_gemma;
 pub mod rmsnorm_residual;
 
 use akunu_types::params::RMSNormParams;

@@ -69,7 +69,6 @@ impl Lowering<'_> {
             head_dim: heads.head_dim,
             window: pages.window,
             softcap,
-            has_tree: false,
         };
         if room.singles > 0 {
             let shape = shape(1, room.singles);

@@ -347,7 +347,7 @@ fn a_single_row_fuses_gate_and_product() {
     let (gemv, fused) = (KernelId::Gemv(F32), KernelId::GemvSilu(F32));
     let expected = |attention| step_of(gemv, &[attention], &[fused], gemv);
     let plain = expected(KernelId::FlashAttentionDecode);
-    let gpu = expected(KernelId::FlashAttentionDecodeParallel);
+    let gpu = expected(KernelId::FlashAttentionDecodeFast);
     let gpu = [&gpu[..1], &[KernelId::NormGemv(F32)], &gpu[5..]].concat();
     for room in [[1, 0, 1], [0, 1, 1]] {
         for (calls, expected) in [(model.plain(room), &plain), (model.gpu(room), &gpu)] {
@@ -387,7 +387,7 @@ fn a_gpu_chooses_by_the_number_of_rows() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let (few, tile, many) = (GemvBatched(F32), SimdGemmSmall(F32), SimdGemm(F32));
-    let (decode, prefill) = (FlashAttentionDecodeParallel, FlashAttentionPrefillV2);
+    let (decode, prefill) = (FlashAttentionDecodeFast, FlashAttentionPrefillV2);
     for (room, product, attention, logits) in [
         ([2, 0, 2], few, &[decode][..], few),
         ([4, 0, 1], few, &[decode], Gemv(F32)),
@@ -478,7 +478,7 @@ fn a_norm_and_its_products_are_one_kernel() {
     let split = DecodeGemv(F32);
     let apart = step_of(
         split,
-        &[FlashAttentionDecodeParallel],
+        &[FlashAttentionDecodeFast],
         &[SiluGate, split],
         split,
     );

@@ -51,11 +51,7 @@ fn run(kernel: KernelId, binding: usize, from_end: Option<usize>) -> Result<f64,
 #[test]
 fn a_device_of_twins_passes_every_case() {
     let mut device = TwinDevice::new();
-    for kernel in [
-        KernelId::VectorAdd,
-        KernelId::KvCacheWrite,
-        KernelId::Argmax,
-    ] {
+    for kernel in [KernelId::SiluGate, KernelId::GatherRows, KernelId::Argmax] {
         let row = kernel.row();
         for case in (row.cases)(row.dtype) {
             let nmse = run_on(&mut device, kernel, &case);
@@ -67,24 +63,24 @@ fn a_device_of_twins_passes_every_case() {
 /// The last byte is a guard, the byte before the guards is of the result.
 #[test]
 fn wrong_and_stray_bytes_are_caught() {
-    let overrun = run(KernelId::VectorAdd, 2, Some(1)).expect_err("a guard byte");
+    let overrun = run(KernelId::SiluGate, 2, Some(1)).expect_err("a guard byte");
     assert!(
         matches!(overrun, CaseError::Overrun { binding: "y" }),
         "{overrun}"
     );
-    let read_only = run(KernelId::VectorAdd, 0, Some(64)).expect_err("a guard of an input");
+    let read_only = run(KernelId::SiluGate, 0, Some(64)).expect_err("a guard of an input");
     assert!(
-        matches!(read_only, CaseError::Overrun { binding: "a" }),
+        matches!(read_only, CaseError::Overrun { binding: "gate" }),
         "{read_only}"
     );
-    let wrong = run(KernelId::VectorAdd, 2, Some(65)).expect_err("a wrong result");
+    let wrong = run(KernelId::SiluGate, 2, Some(65)).expect_err("a wrong result");
     assert!(matches!(wrong, CaseError::Mismatch(_)), "{wrong}");
 }
 
 /// A kernel that writes nothing leaves what stood there before, which is not a number.
 #[test]
 fn doing_nothing_is_caught() {
-    for kernel in [KernelId::VectorAdd, KernelId::RmsNorm, KernelId::Argmax] {
+    for kernel in [KernelId::SiluGate, KernelId::RmsNorm, KernelId::Argmax] {
         let idle = run(kernel, 0, None).expect_err("nothing was written");
         assert!(matches!(idle, CaseError::Mismatch(_)), "{kernel:?}: {idle}");
     }

@@ -6,10 +6,9 @@ use akunu_kernels::case::Case;
 use akunu_kernels::kernel::activation::gelu_erf;
 use akunu_kernels::program::{Matrix, Windows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Constant, Constants, Device, KernelId, Op, Program};
+use akunu_kernels::{Device, KernelId, Op, Program};
 use akunu_types::DType;
-use akunu_types::params::{Conv1DParams, ElementwiseParams, LayerNormParams};
-use half::f16;
+use akunu_types::params::{ElementwiseParams, LayerNormParams};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -115,35 +114,6 @@ fn activations() {
             other => panic!("no kernel computes {other}"),
         };
         assert_close(&fixture.name, &found, &fixture.y, 1e-6);
-    }
-}
-
-#[test]
-fn convolution() {
-    for fixture in fixtures().conv {
-        let params = Conv1DParams {
-            in_channels: fixture.in_channels,
-            out_channels: fixture.out_channels,
-            kernel_size: fixture.kernel_size,
-            stride: fixture.stride,
-            in_length: fixture.in_length,
-            out_length: fixture.out_length,
-            padding: fixture.padding,
-            ..Default::default()
-        };
-        let weight: Vec<f16> = fixture.weight.iter().map(|&w| f16::from_f32(w)).collect();
-        let case = Case::new("torch", &params, 0.0)
-            .constants(Constants::none().with_bool(Constant::Gelu, true))
-            .bind(&fixture.x)
-            .bind(&weight)
-            .bind(&fixture.bias)
-            .bind(&vec![0f32; fixture.y.len()]);
-        assert_close(
-            "convolution",
-            &output(KernelId::Conv1D, &case),
-            &fixture.y,
-            1e-5,
-        );
     }
 }
 

@@ -7,7 +7,6 @@ mod faults;
 mod features;
 mod gpu_device;
 mod kernel_table;
-mod parallel_decode;
 mod planted_faults;
 mod real_blocks;
 mod rewriting;

@@ -8,7 +8,7 @@ use std::path::Path;
 use akunu_gguf::GgufFile;
 use akunu_kernels::{ChipConfig, Device, KernelCall, KernelId, PipelineKey, Program};
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
-use akunu_types::params::{ElementwiseParams, GEMMParams};
+use akunu_types::params::{EmbeddingParams, GEMMParams};
 use akunu_types::{DType, SharedStruct};
 use half::f16;
 use serde::Deserialize;
@@ -79,19 +79,21 @@ fn run<P: SharedStruct>(
 /// the other side of a rounding, one step of f16 away.
 fn check_values(device: &mut SimDevice, fixture: &Fixture) {
     let (dtype, rows) = fixture.rows();
-    let params = ElementwiseParams {
-        count: fixture.cols as u32,
+    let params = EmbeddingParams {
+        num_tokens: 1,
+        dim: fixture.cols as u32,
+        vocab_size: 1,
         ..Default::default()
     };
-    let kernel = KernelId::Dequant(dtype);
+    let kernel = KernelId::EmbeddingLookup(dtype);
     let row = &rows[..dtype.bytes_of(fixture.cols).expect("whole blocks")];
-    let bytes = run(device, kernel, &params, &[row], 2 * fixture.cols);
+    let bytes = run(device, kernel, &params, &[&[0; 4], row], 4 * fixture.cols);
     let found = bytes
-        .chunks_exact(2)
-        .map(|b| u16::from_le_bytes([b[0], b[1]]));
+        .chunks_exact(4)
+        .map(|b| f16::from_f32(bytemuck::pod_read_unaligned(b)));
     let steps = if dtype == DType::Q6_K { 1 } else { 0 };
     for (at, (found, &wanted)) in found.zip(&fixture.values).enumerate() {
-        let [found, wanted] = [found, wanted].map(f16::from_bits);
+        let wanted = f16::from_bits(wanted);
         let distance = found.to_bits().abs_diff(wanted.to_bits());
         let what = format!("{} value {at}: {found}, not {wanted}", fixture.tensor);
         // Zero may have either sign.

@@ -60,20 +60,6 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Softmax of each row of a matrix, in place.
-    pub struct SoftmaxParams = "SoftmaxParams", size = 16 {
-        /// Number of rows, each with a softmax of its own.
-        0 => rows: u32,
-        /// Elements of a row.
-        4 => cols: u32,
-        /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
-    }
-}
-
-shared_struct! {
     /// `x = cap * tanh(x / cap)` for each element, in place.
     pub struct LogitSoftcapParams = "LogitSoftcapParams", size = 16 {
         /// The bound, above 0.

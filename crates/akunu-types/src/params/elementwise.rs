@@ -43,31 +43,3 @@ shared_struct! {
         12 => _pad0: u32,
     }
 }
-
-shared_struct! {
-    /// Swaps the two outer axes: (n_outer, n_inner, dim) becomes (n_inner, n_outer, dim).
-    pub struct HeadRearrangeParams = "HeadRearrangeParams", size = 16 {
-        /// The first axis of the input: tokens, or heads on the way back.
-        0 => n_outer: u32,
-        /// The second axis of the input: heads, or tokens on the way back.
-        4 => n_inner: u32,
-        /// Elements of a head.
-        8 => dim: u32,
-        /// Unused, zero.
-        12 => _pad0: u32,
-    }
-}
-
-shared_struct! {
-    /// Splits rows of `[q | k | v]` into three matrices.
-    pub struct QKVSplitParams = "QKVSplitParams", size = 16 {
-        /// Number of rows (tokens).
-        0 => seq_len: u32,
-        /// Elements of q in a row.
-        4 => q_dim: u32,
-        /// Elements of k, and of v, in a row.
-        8 => kv_dim: u32,
-        /// Unused, zero.
-        12 => _pad0: u32,
-    }
-}

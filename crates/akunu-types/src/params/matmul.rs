@@ -62,28 +62,6 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Gemv fused with an RMSNorm of each head of its output.
-    pub struct GEMVHeadNormParams = "GEMVHeadNormParams", size = 32 {
-        /// Output dimension, `n_heads * head_dim`.
-        0 => N: u32,
-        /// Input dimension.
-        4 => K: u32,
-        /// Elements of a head.
-        8 => head_dim: u32,
-        /// Number of heads.
-        12 => n_heads: u32,
-        /// Added to the mean square before the root.
-        16 => eps: f32,
-        /// MLX weights: values that share a scale and a bias. Padding in the reference.
-        20 => group_size: u32,
-        /// MLX weights: byte offset of the scales. Padding in the reference.
-        24 => weight_bytes: u32,
-        /// Unused, zero.
-        28 => _pad0: u32,
-    }
-}
-
-shared_struct! {
     /// A norm and up to three products of what it gives, with weights (N0, K), (N1, K) and (N2, K) of one format.
     pub struct NormGemvParams = "NormGemvParams", size = 32 {
         /// Elements of x.
@@ -100,30 +78,6 @@ shared_struct! {
         20 => group_size: u32,
         /// MLX weights: bits of a value. The scales lie behind N * K of them.
         24 => bits: u32,
-        /// Unused, zero.
-        28 => _pad0: u32,
-    }
-}
-
-shared_struct! {
-    /// Gemv that writes its output straight into the head-major KV cache.
-    ///
-    /// Row r goes to `cache[((r / head_dim) * max_seq_len + pos % max_seq_len) * head_dim + r % head_dim]`.
-    pub struct GEMVKVParams = "GEMVKVParams", size = 32 {
-        /// Output dimension, `n_kv_heads * head_dim`.
-        0 => N: u32,
-        /// Input dimension.
-        4 => K: u32,
-        /// Elements of a head.
-        8 => head_dim: u32,
-        /// Positions that the cache holds for each head.
-        12 => max_seq_len: u32,
-        /// Position of the token; it goes to slot `pos % max_seq_len`. Patched per token.
-        16 => pos: u32,
-        /// MLX weights: values that share a scale and a bias. Padding in the reference.
-        20 => group_size: u32,
-        /// MLX weights: byte offset of the scales. Padding in the reference.
-        24 => weight_bytes: u32,
         /// Unused, zero.
         28 => _pad0: u32,
     }

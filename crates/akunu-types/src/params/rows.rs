@@ -20,10 +20,10 @@ shared_struct! {
         /// [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
         /// of the second text of a pair.
         20 => flags: u32,
-        /// The first slot that the tree mask speaks of; [`Row::NO_TREE`] where there is none.
-        24 => tree_first: u32,
-        /// Bit i: it sees slot `tree_first + i`. Slots 32 and more beyond `tree_first` it does not see.
-        28 => tree_mask: u32,
+        /// Unused, zero.
+        24 => _pad0: u32,
+        /// Unused, zero.
+        28 => _pad1: u32,
     }
 }
 
@@ -34,8 +34,6 @@ impl Row {
     pub const ALONE: u32 = 2;
     /// The flag of a row that is of the second text of a pair, for models that tell the two apart.
     pub const SECOND: u32 = 4;
-    /// No slot is subject to a tree mask.
-    pub const NO_TREE: u32 = u32::MAX;
 
     /// The row of the token at `position` of a sequence, which sees itself and all before it.
     pub const fn at(sequence: u32, position: u32) -> Row {
@@ -46,8 +44,8 @@ impl Row {
             length: position + 1,
             step: 0,
             flags: Row::ACTIVE,
-            tree_first: Row::NO_TREE,
-            tree_mask: 0,
+            _pad0: 0,
+            _pad1: 0,
         }
     }
 

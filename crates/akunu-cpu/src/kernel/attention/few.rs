@@ -76,7 +76,7 @@ pub(crate) struct Single {
 impl Single {
     /// A row behind another one.
     pub fn after(before: Option<&Single>, row: usize, problem: &Problem) -> Single {
-        let keys = problem.seen(row).slots;
+        let keys = problem.seen(row);
         let n_runs = keys.end.div_ceil(RUN).saturating_sub(keys.start / RUN);
         let n_items = n_runs.max(1) * problem.n_kv_heads;
         let n_states = if n_runs > 1 { n_items } else { 0 };
@@ -372,27 +372,12 @@ impl<'a> State<'a> {
                 }
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
-                if problem.mask.has_tree {
-                    hide(problem, keys.row, in_block.start, scores);
-                }
                 block.weigh::<L>(self, scores);
                 for stretch in &stretches[..n] {
                     let v = stretch.of::<L, S>(problem.v, head_dim, scales);
                     let weights = &scores[stretch.key..];
                     block.part(stretch).sum::<L, S>(weights, v, self.sums);
                 }
-            }
-        }
-    }
-}
-
-/// Hides what the tree mask does not name.
-fn hide(problem: &Problem, row: usize, first: usize, scores: &mut [f32]) {
-    let seen = problem.seen(row);
-    for scores in scores.chunks_exact_mut(BLOCK) {
-        for (at, score) in scores.iter_mut().enumerate() {
-            if !seen.contains(first + at) {
-                *score = f32::NEG_INFINITY;
             }
         }
     }

@@ -162,7 +162,7 @@ impl Job<'_> {
     /// From the first key that some query sees to the last.
     fn keys(&self) -> Range<usize> {
         let queries = self.first..self.first + self.n_queries;
-        let ranges = queries.map(|query| self.problem.seen(query).slots);
+        let ranges = queries.map(|query| self.problem.seen(query));
         let seen = ranges.filter(|keys| !keys.is_empty());
         let joined = seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
         joined.unwrap_or(0..0)
@@ -226,17 +226,11 @@ impl Job<'_> {
         for query in 0..self.n_queries {
             let seen = self.problem.seen(self.first + query);
             let in_block = |key: usize| key.clamp(keys.start, keys.end) - keys.start;
-            let shown = in_block(seen.slots.start)..in_block(seen.slots.end);
-            let mut hide = |i: usize| {
+            let shown = in_block(seen.start)..in_block(seen.end);
+            let hide = |i: usize| {
                 s[i * rows + query * group..][..group].fill(f32::NEG_INFINITY);
             };
-            (0..shown.start)
-                .chain(shown.end..keys.len())
-                .for_each(&mut hide);
-            if seen.tree.is_some() {
-                let hidden = shown.filter(|i| !seen.contains(keys.start + i));
-                hidden.for_each(hide);
-            }
+            (0..shown.start).chain(shown.end..keys.len()).for_each(hide);
         }
     }
 }

@@ -18,8 +18,8 @@ const IDLE: Row = Row {
     length: u32::MAX,
     step: 0,
     flags: 0,
-    tree_first: 0,
-    tree_mask: u32::MAX,
+    _pad0: u32::MAX,
+    _pad1: u32::MAX,
 };
 
 /// One attention: pages of 32 slots, rows that lie compactly, and no constant, unless told otherwise.
@@ -73,25 +73,6 @@ fn prompt(n_rows: u32, n_keys: u32) -> Vec<Row> {
     lengths.map(|length| row(0, length)).collect()
 }
 
-/// The rows of `n_drafts` drafts after `n_before` slots: each sees its ancestors, a parent being half as
-/// far from the first.
-fn drafts(n_before: u32, n_drafts: u32) -> Vec<Row> {
-    let mask = |mut draft: u32| {
-        let mut mask = 1 << draft;
-        while draft > 0 {
-            draft = (draft - 1) / 2;
-            mask |= 1 << draft;
-        }
-        mask
-    };
-    let row = |draft| Row {
-        tree_first: n_before,
-        tree_mask: mask(draft),
-        ..row(0, n_before + n_drafts)
-    };
-    (0..n_drafts).map(row).collect()
-}
-
 impl Setting {
     fn page_shift(self, page_shift: u32) -> Setting {
         Setting { page_shift, ..self }
@@ -124,21 +105,16 @@ impl Setting {
         let constants = self.constants.with_u32(Constant::QueryRows, rows);
         Setting { constants, ..self }
     }
-    fn tree(self) -> Setting {
-        let constants = self.constants.with_bool(Constant::TreeMask, true);
-        Setting { constants, ..self }
-    }
-
     fn q8(self) -> Setting {
         let constants = self.constants.with_bool(Constant::KvQ8, true);
         Setting { constants, ..self }
     }
 
-    /// The slots that some row sees, each with its sequence, whatever the tree masks.
+    /// The slots that some row sees, each with its sequence.
     fn used(&self) -> Vec<(u32, u32)> {
         let mask = Mask::new(&self.constants);
         let seen = |row: &Row| {
-            let (sequence, slots) = (row.sequence, mask.seen(row).slots);
+            let (sequence, slots) = (row.sequence, mask.seen(row));
             slots.map(move |slot| (sequence, slot as u32))
         };
         let mut used: Vec<(u32, u32)> = self.rows.iter().flat_map(seen).collect();
@@ -299,22 +275,6 @@ fn decode_settings() -> Vec<Setting> {
         ),
         setting("only idle rows", 8, (1, 1), vec![IDLE, IDLE]),
         setting("all rows see all keys", 64, (1, 1), vec![row(0, 40); 3]),
-        setting("tree", 64, (3, 1), drafts(33, 4)).tree(),
-        setting("a tree of 32 over two pages", 40, (2, 2), drafts(20, 32)).tree(),
-        setting(
-            "no tree in any row, slots beyond the mask's bits",
-            64,
-            (1, 1),
-            vec![
-                row(0, 70),
-                Row {
-                    tree_first: 4,
-                    tree_mask: u32::MAX,
-                    ..row(0, 70)
-                },
-            ],
-        )
-        .tree(),
         setting("large", 64, (1, 1), vec![row(0, 70)]).magnitude(40.0),
         setting("tiny", 80, (1, 1), vec![row(0, 35)]).magnitude(1e-4),
         setting("one key", 64, (3, 1), vec![row(0, 1)]).q8(),
@@ -338,7 +298,6 @@ fn decode_settings() -> Vec<Setting> {
             .q8()
             .first_row(2)
             .row_gap(8),
-        setting("tree", 64, (3, 1), drafts(33, 4)).q8().tree(),
         setting("tiny", 64, (1, 1), vec![row(0, 35)])
             .q8()
             .magnitude(1e-4),
@@ -353,15 +312,6 @@ pub fn decode() -> Vec<Case> {
             .page_shift(6)
             .fixed_head(),
     );
-    settings.into_iter().map(Setting::case).collect()
-}
-
-/// Cases of the parallel decode kernel.
-pub fn parallel() -> Vec<Case> {
-    let mut settings = decode_settings();
-    settings.push(setting("long", 128, (1, 1), vec![row(0, 1000)]).fixed_head());
-    settings.push(setting("very long", 64, (1, 1), vec![row(0, 5000), row(1, 130)]).page_shift(6));
-    settings.push(setting("long", 64, (2, 1), vec![row(0, 1500)]).q8());
     settings.into_iter().map(Setting::case).collect()
 }
 
@@ -424,7 +374,6 @@ fn prefill_settings() -> Vec<Setting> {
             lengths.map(|length| row(0, length)).into()
         })
         .page_shift(6),
-        setting("tree", 64, (1, 1), drafts(34, 6)).tree(),
         setting("nothing to see", 64, (2, 1), prompt(5, 3)),
         setting("soft cap", 32, (1, 1), prompt(33, 33)).softcap(3.0),
         setting("large", 64, (1, 1), prompt(8, 64)).magnitude(40.0),
@@ -446,7 +395,6 @@ fn prefill_settings() -> Vec<Setting> {
             with_idle(prompt(6, 64), 37),
         )
         .q8(),
-        setting("tree", 64, (1, 1), drafts(34, 6)).q8().tree(),
     ]
 }
 

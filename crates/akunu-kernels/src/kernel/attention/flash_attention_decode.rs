@@ -1,6 +1,6 @@
 //! `flash_attention_decode_f16`: a threadgroup a row and head, a thread for each element of the head.
 //!
-//! The general kernel: short contexts, prefills too short for tiles, and the drafts of a speculation.
+//! The general kernel: short contexts; prefills too short for tiles.
 
 use akunu_types::SharedStruct;
 use akunu_types::params::AttentionParams;

@@ -23,7 +23,6 @@ pub const ROW: KernelRow = KernelRow {
         CONSTANTS[1],
         CONSTANTS[2],
         CONSTANTS[3],
-        CONSTANTS[4],
         Constant::QueryRows,
     ],
     launch: |args, _| launch(args),

@@ -62,9 +62,9 @@ fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, Part
         {
             let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
             let at = query_offset(&p, index, head);
-            let is_mine = |slot: usize| (slot / 32 - seen.slots.start / 32) % n_parts == part;
-            let scores: Vec<(SlotAt, f32)> = (seen.slots.clone())
-                .filter(|&slot| seen.contains(slot) && is_mine(slot))
+            let is_mine = |slot: usize| (slot / 32 - seen.start / 32) % n_parts == part;
+            let scores: Vec<(SlotAt, f32)> = (seen.clone())
+                .filter(|&slot| is_mine(slot))
                 .map(|slot| {
                     let key = key_at(slot);
                     let product = dot(&q[at..][..head_dim], &pages.load(k, key));

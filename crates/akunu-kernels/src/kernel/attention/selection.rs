@@ -2,12 +2,11 @@
 //!
 //! One query: a short context is over before more threads help. Where rows and heads fill the chip, each has a SIMD group
 //! of its own, without barriers. Where they do not, the keys of each are split into parts, of which a second kernel makes
-//! one; without memory for the parts, all SIMD groups of a threadgroup share one query. Many queries: tiles pay as soon as
-//! one is full, and registers hold the tile of a prefill where the head is small.
+//! one. Many queries: tiles pay as soon as one is full, and registers hold the tile of a prefill where the head is small.
 
 use super::flash_attention_decode_split::{MAX_PARTS, MAX_SHARED};
 use super::flash_attention_prefill_v2::V2_MAX_HEAD_DIM;
-use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::nvidia::tensor_attention;
 use crate::pipeline::PipelineKey;
@@ -25,8 +24,6 @@ pub const LONG_PREFILL: u32 = 64;
 const SHORT_PREFILL: u32 = 16;
 /// Heads up to this size leave room for 16 query rows in the first prefill kernel.
 pub const SMALL_HEAD: u32 = 64;
-/// The parallel kernel is only worth its joining step with at least this many SIMD groups.
-pub const MIN_PARALLEL_GROUPS: u32 = 8;
 
 /// What the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,8 +42,6 @@ pub struct AttentionShape {
     pub window: Option<u32>,
     /// Soft cap of the scores.
     pub softcap: Option<f32>,
-    /// Rows are the drafts of a speculation; at most [`super::mask::MAX_DRAFTS`].
-    pub has_tree: bool,
 }
 
 impl AttentionShape {
@@ -59,7 +54,7 @@ impl AttentionShape {
 /// The kernel that does it alone, and its constants.
 pub fn select(shape: &AttentionShape, chip: &ChipConfig) -> PipelineKey {
     let kernel = match shape.n_queries {
-        0 | 1 => decode_kernel(shape, chip),
+        0 | 1 => decode_kernel(shape),
         _ => prefill_kernel(shape, chip),
     };
     with_constants(kernel, shape)
@@ -78,9 +73,6 @@ fn with_constants(kernel: KernelId, shape: &AttentionShape) -> PipelineKey {
     if let Some(cap) = shape.softcap {
         constants = constants.with_f32(Constant::Softcap, cap);
     }
-    if shape.has_tree {
-        constants = constants.with_bool(Constant::TreeMask, true);
-    }
     if kernel == KernelId::FlashAttentionPrefill {
         constants = constants.with_u32(Constant::QueryRows, query_rows(shape.head_dim));
     }
@@ -96,14 +88,11 @@ pub fn parts(shape: &AttentionShape, chip: &ChipConfig) -> u32 {
     filling.clamp(1, MAX_PARTS.min(shape.keys().div_ceil(KEY_TILE)))
 }
 
-fn decode_kernel(shape: &AttentionShape, chip: &ChipConfig) -> KernelId {
-    let groups = chip.max_threads / SIMD_WIDTH;
-    match shape.keys() {
-        0..=SHORT_CONTEXT => KernelId::FlashAttentionDecode,
-        _ if parts(shape, chip) > 1 && groups >= MIN_PARALLEL_GROUPS => {
-            KernelId::FlashAttentionDecodeParallel
-        }
-        _ => KernelId::FlashAttentionDecodeFast,
+fn decode_kernel(shape: &AttentionShape) -> KernelId {
+    if shape.keys() <= SHORT_CONTEXT {
+        KernelId::FlashAttentionDecode
+    } else {
+        KernelId::FlashAttentionDecodeFast
     }
 }
 
@@ -140,7 +129,6 @@ mod tests {
         n_shared: 4,
         window: None,
         softcap: None,
-        has_tree: false,
     };
 
     /// The decision tree at each of its borders: queries, keys, head_dim, kernel.
@@ -150,8 +138,8 @@ mod tests {
         let table = [
             (1, 1, 64, FlashAttentionDecode),
             (1, 64, 256, FlashAttentionDecode),
-            (1, 65, 256, FlashAttentionDecodeParallel),
-            (1, 4096, 64, FlashAttentionDecodeParallel),
+            (1, 65, 256, FlashAttentionDecodeFast),
+            (1, 4096, 64, FlashAttentionDecodeFast),
             (2, 4096, 64, FlashAttentionDecode),
             (31, 31, 64, FlashAttentionDecode),
             (32, 32, 64, FlashAttentionPrefill),
@@ -207,7 +195,7 @@ mod tests {
             ..SHAPE
         };
         let key = select(&shape, &ChipConfig::m1());
-        assert_eq!(key.kernel, KernelId::FlashAttentionDecodeParallel);
+        assert_eq!(key.kernel, KernelId::FlashAttentionDecodeFast);
         assert_eq!(key.constants.u32(Constant::Window), Some(512));
         let narrow = AttentionShape {
             window: Some(64),
@@ -260,23 +248,6 @@ mod tests {
         assert_eq!(parts(&shared, &ChipConfig::m1()), 1);
     }
 
-    /// A chip that allows few threads cannot run the parallel kernel well.
-    #[test]
-    fn a_small_threadgroup_falls_back() {
-        let shape = AttentionShape {
-            n_keys: 100_000,
-            ..SHAPE
-        };
-        let chip = ChipConfig {
-            max_threads: 224,
-            ..ChipConfig::m1()
-        };
-        assert_eq!(
-            select(&shape, &chip).kernel,
-            KernelId::FlashAttentionDecodeFast
-        );
-    }
-
     /// What is chosen can be launched, for every head size that the kernels support.
     #[test]
     fn every_choice_has_a_grid() {
@@ -314,7 +285,6 @@ mod tests {
                     n_keys,
                     window: Some(n_keys),
                     softcap: Some(50.0),
-                    has_tree: true,
                     ..SHAPE
                 };
                 let key = select(&shape, &ChipConfig::m1());

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
-//! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; not for weights in f32, which keep their precision |
+//! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; rare formats have the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
@@ -18,7 +18,7 @@ use akunu_types::DType;
 
 use crate::chip::ChipConfig;
 use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
-use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, n_large_tiles};
+use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, is_common, n_large_tiles};
 use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
@@ -40,13 +40,16 @@ pub fn product_kernel(dtype: DType, (m, n): (u32, u32), x: usize, chip: &ChipCon
     }
 }
 
-/// The kernel on tensor cores for `m` rows and `n` outputs, where the chip has them and they pay. It reads x in halves.
+/// The kernel on tensor cores for `m` rows and `n` outputs, where the chip has them and they pay. It reads x in halves. A
+/// format that is not common has one tile for all rows.
 pub fn tensor_kernel(dtype: DType, (m, n): (u32, u32), chip: &ChipConfig) -> Option<KernelId> {
     if !chip.has_tensors() || m < 2 || dtype == DType::F32 {
         return None;
     }
     let [small, medium, _] = TILE_ROWS;
-    Some(if m <= small {
+    Some(if !is_common(dtype) {
+        KernelId::TensorGemmMedium(dtype)
+    } else if m <= small {
         KernelId::TensorGemmSmall(dtype)
     } else if m <= medium || 4 * n_large_tiles(m, n) < 3 * chip.gpu_cores {
         KernelId::TensorGemmMedium(dtype)
@@ -95,6 +98,12 @@ mod tests {
         for (shape, kernel) in table {
             assert_eq!(tensor_kernel(d, shape, &hopper), kernel, "{shape:?}");
             assert_eq!(tensor_kernel(DType::F32, shape, &hopper), None);
+            let rare = kernel.map(|_| KernelId::TensorGemmMedium(DType::Q5_1));
+            assert_eq!(
+                tensor_kernel(DType::Q5_1, shape, &hopper),
+                rare,
+                "{shape:?}"
+            );
             for family in [GpuFamily::Nvidia(75), GpuFamily::Apple(9)] {
                 assert_eq!(tensor_kernel(d, shape, &chip(family)), None);
             }

@@ -29,8 +29,7 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases(),
 };
 
-/// The bindings, which the Gemma form shares.
-pub(super) const BINDINGS: &[Binding] = &[
+const BINDINGS: &[Binding] = &[
     read(0, "x", Element::F32),
     read(1, "weight", Element::F32),
     write(2, "y", Element::F32),
@@ -67,8 +66,7 @@ pub fn inverse_rms(x: &[f32], eps: f32) -> f32 {
     1.0 / (square / x.len() as f32 + eps).sqrt()
 }
 
-/// The cases, which the Gemma form shares.
-pub(super) fn cases() -> Vec<Case> {
+fn cases() -> Vec<Case> {
     let shapes = SHAPES.into_iter();
     shapes
         .map(|(dim, n_rows, scale)| case(dim, n_rows, scale))

@@ -8,6 +8,9 @@
 //! | `tensor_gemm` | 128 × 128 | where that fills the GPU |
 //! | `tensor_gemm_medium` | 64 × 64 | smaller outputs; two teams split K |
 //! | `tensor_gemm_small` | 16 × 32 | up to 16 rows; four teams split K |
+//!
+//! Formats that models are usually published in have all three ([`common_formats`]), the others the medium one alone, which
+//! serves any number of rows. Weights in f32 have none: they keep their precision.
 
 use akunu_types::DType;
 use akunu_types::params::{GEMMParams, MLXParams};
@@ -19,11 +22,32 @@ use crate::cost::Traffic;
 use crate::extent::{bytes, strided};
 use crate::kernel::matmul::product::{self, Product};
 use crate::kernel::matmul::shapes::{self, Shape};
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{
+    Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
+};
 use crate::twin::Twin;
 
 /// Values of K that a kernel takes in one step: rows of x end with zeros up to a multiple of it.
 pub const STEP: u32 = 64;
+
+/// The formats that have kernels on tensor cores.
+pub fn formats() -> impl Iterator<Item = DType> {
+    weight_formats().filter(|&dtype| dtype != DType::F32)
+}
+
+/// The formats of most published models, which have a kernel for each tile.
+pub fn common_formats() -> impl Iterator<Item = DType> {
+    formats().filter(|&dtype| is_common(dtype))
+}
+
+/// Whether there is a kernel for each tile.
+pub fn is_common(dtype: DType) -> bool {
+    use DType as D;
+    matches!(
+        dtype,
+        D::F16 | D::BF16 | D::Q4_0 | D::Q8_0 | D::Q4_K | D::Q5_K | D::Q6_K | D::MLX_Q4 | D::MLX_Q8
+    )
+}
 
 /// Rows and columns of a tile, and threads of its threadgroup.
 struct Tile(u32, u32, u32);

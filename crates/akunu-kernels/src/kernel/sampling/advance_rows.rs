@@ -107,7 +107,6 @@ fn case(label: &str, n_rows: u32, chosen_stride: u32, max_steps: u32) -> Case {
         length: 3 * index + 2,
         step: index * 5 % (3 * max_steps + 2),
         flags: if index % 3 == 1 { 0 } else { Row::ACTIVE },
-        tree_mask: index,
         ..Row::at(index, 1000 + index)
     };
     let rows: Vec<Row> = (0..n_rows).map(row).collect();

@@ -12,7 +12,7 @@ use akunu_kernels::{
 use akunu_sim::CallLog;
 use akunu_types::params::Row;
 
-use super::{BYTES, Bench, COUNT, ROWS, SLOTS};
+use super::{BYTES, Bench, COUNT, ROWS, SLOTS, START, after, assert_near};
 
 const GO: Call = Call::Dispatch {
     grid: [1, 1, 1],
@@ -40,10 +40,10 @@ fn words(index: u8, words: &[u32]) -> Call {
     }
 }
 
-/// The calls of one addition of vectors.
-fn add(log: &CallLog, n_rows: u32, [a, b, y]: [usize; 3]) -> Vec<Call> {
+/// The calls of one gate.
+fn gate(log: &CallLog, n_rows: u32, [a, b, y]: [usize; 3]) -> Vec<Call> {
     vec![
-        pipeline(log, KernelId::VectorAdd),
+        pipeline(log, KernelId::SiluGate),
         buffer(0, 0, a * BYTES),
         buffer(1, 0, b * BYTES),
         buffer(2, 0, y * BYTES),
@@ -52,7 +52,7 @@ fn add(log: &CallLog, n_rows: u32, [a, b, y]: [usize; 3]) -> Vec<Call> {
     ]
 }
 
-/// The calls of one round of the bench's plan: an addition to each of two vectors, the step of the rows, the sum of
+/// The calls of one round of the bench's plan: a gate into each of two vectors, the step of the rows, a gate of
 /// both. Where the rows stand is in none of them.
 fn round(log: &CallLog, n_rows: u32, is_first: bool) -> Vec<Call> {
     let advance = vec![
@@ -66,13 +66,13 @@ fn round(log: &CallLog, n_rows: u32, is_first: bool) -> Vec<Call> {
     let barrier = || vec![Call::Barrier];
     [
         if is_first { vec![] } else { barrier() },
-        add(log, n_rows, [1, 1, 0]),
-        // Both additions only read vector 1.
-        add(log, n_rows, [1, 1, 2]),
+        gate(log, n_rows, [1, 1, 0]),
+        // Both gates only read vector 1.
+        gate(log, n_rows, [1, 1, 2]),
         barrier(),
         advance,
         // Writes vector 1, which is settled by the barrier; vector 0 is only read by both.
-        add(log, n_rows, [0, 2, 1]),
+        gate(log, n_rows, [0, 2, 1]),
     ]
     .concat()
 }
@@ -81,13 +81,14 @@ fn round(log: &CallLog, n_rows: u32, is_first: bool) -> Vec<Call> {
 fn a_step_is_told_exactly_this() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(1, 1.0);
+    bench.set(1, START);
     bench.start(1, 5);
     bench.run(plan, 1);
     let expected = [round(&bench.log, 1, true), vec![Call::End]].concat();
     assert_eq!(bench.log.submissions(), [expected]);
-    assert_eq!(bench.get_rows(1), [4.0, 1.0], "one row takes part");
-    assert_eq!(bench.kept(), [(5, 2.0)]);
+    assert_near(bench.get(1), after(1).0);
+    assert_eq!(bench.get_rows(1)[1], START, "one row takes part");
+    bench.assert_kept(&[(5, 1)]);
 }
 
 /// One submission, the same calls in each round, a barrier between rounds: the rows move on by themselves, and what the
@@ -96,7 +97,7 @@ fn a_step_is_told_exactly_this() {
 fn a_chain_of_three_is_told_exactly_this() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(1, 1.0);
+    bench.set(1, START);
     bench.start(1, 2);
     bench.run(plan, 3);
     let rounds = [
@@ -106,8 +107,8 @@ fn a_chain_of_three_is_told_exactly_this() {
         vec![Call::End],
     ];
     assert_eq!(bench.log.submissions(), [rounds.concat()]);
-    assert_eq!(bench.get(1), 64.0);
-    assert_eq!(bench.kept(), [(2, 2.0), (3, 8.0), (4, 32.0)]);
+    assert_near(bench.get(1), after(3).0);
+    bench.assert_kept(&[(2, 1), (3, 2), (4, 3)]);
     let rows: Vec<Row> = bench.numbers(bench.memory.rows, 0, 1);
     assert_eq!(rows, bench.table.rows());
     assert_eq!((rows[0].step, rows[0].position), (5, 3));
@@ -118,7 +119,7 @@ fn a_chain_of_three_is_told_exactly_this() {
 fn as_many_rows_are_told_as_the_step_has() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(1, 1.0);
+    bench.set(1, START);
     bench.start(2, 0);
     bench.run(plan, 1);
     bench.run(plan, 1);
@@ -126,8 +127,10 @@ fn as_many_rows_are_told_as_the_step_has() {
     bench.run(plan, 1);
     let told = [2, 2, 1].map(|n| [round(&bench.log, n, true), vec![Call::End]].concat());
     assert_eq!(bench.log.submissions(), told);
-    assert_eq!(bench.get_rows(1), [64.0, 16.0]);
-    assert_eq!(bench.kept(), [(0, 2.0), (1, 8.0), (7, 32.0)]);
+    let [first, second] = bench.get_rows(1);
+    assert_near(first, after(3).0);
+    assert_near(second, after(2).0);
+    bench.assert_kept(&[(0, 1), (1, 2), (7, 3)]);
 }
 
 /// The second dispatch is for the run, which this step has not: its barrier stands before the third.
@@ -135,17 +138,17 @@ fn as_many_rows_are_told_as_the_step_has() {
 fn what_has_no_rows_is_left_out_but_not_its_barrier() {
     let mut bench = Bench::new();
     let ops = vec![
-        bench.add_rows(Count::Singles, [1, 1, 0]),
-        bench.add_rows(Count::Run, [0, 0, 2]),
-        bench.add_rows(Count::Singles, [1, 1, 3]),
+        bench.gate_rows(Count::Singles, [1, 1, 0]),
+        bench.gate_rows(Count::Run, [0, 0, 2]),
+        bench.gate_rows(Count::Singles, [1, 1, 3]),
     ];
     let plan = bench.load_with_run(ops, 1);
     let step = bench.table.check(1).expect("no pages are needed");
     bench.device.run(plan, Some(&step)).expect("runs");
     let told = [
-        add(&bench.log, 1, [1, 1, 0]),
+        gate(&bench.log, 1, [1, 1, 0]),
         vec![Call::Barrier],
-        add(&bench.log, 1, [1, 1, 3]),
+        gate(&bench.log, 1, [1, 1, 3]),
         vec![Call::End],
     ];
     assert_eq!(bench.log.submissions(), [told.concat()]);
@@ -155,7 +158,7 @@ fn what_has_no_rows_is_left_out_but_not_its_barrier() {
 #[test]
 fn a_long_chain_is_cut() {
     let mut bench = Bench::new();
-    let ops = vec![bench.add([0, 1, 2]), Op::Advance];
+    let ops = vec![bench.gate([0, 1, 2]), Op::Advance];
     let plan = bench.load(ops);
     bench.run(plan, 20);
     let lengths: Vec<usize> = bench.log.submissions().iter().map(Vec::len).collect();
@@ -195,10 +198,10 @@ fn a_round_can_be_cut_between_dispatches() {
     let plan = bench.plan();
     bench.run(plan, 1);
     let whole = bench.log.submissions().remove(0);
-    let is_addition = |key: &PipelineKey| key.kernel == KernelId::VectorAdd;
-    let addition = bench.log.pipelines().iter().position(is_addition);
-    // The bench asks for the addition first; the simulator numbers what is compiled first.
-    let numbers = match addition {
+    let is_gate = |key: &PipelineKey| key.kernel == KernelId::SiluGate;
+    let gate = bench.log.pipelines().iter().position(is_gate);
+    // The bench asks for the gate first; the simulator numbers what is compiled first.
+    let numbers = match gate {
         Some(0) => [0, 1],
         _ => [1, 0],
     };
@@ -255,7 +258,7 @@ fn a_missing_barrier_is_found() {
         buffer,
     };
     let expected = [
-        // The record keeps what the first addition writes, and so on.
+        // The record keeps what the first gate writes, and so on.
         vec![pair(0, 2, 0), pair(0, 3, 0), pair(1, 3, 0)],
         // Vector 0 is kept while the next round writes it; vector 1 is read while it is written.
         vec![pair(2, 4, 0), pair(3, 4, 0), pair(3, 5, 0)],
@@ -269,7 +272,7 @@ fn a_missing_barrier_is_found() {
 fn what_the_plan_does_not_admit_is_not_submitted() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    let ops = vec![bench.add([0, 1, 2])];
+    let ops = vec![bench.gate([0, 1, 2])];
     let still = bench.load(ops);
     let refusals = |bench: &mut Bench, plan, rounds| match bench.submit(plan, rounds) {
         Err(DeviceError::Rows(error)) => error,

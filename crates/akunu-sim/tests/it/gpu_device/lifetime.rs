@@ -6,24 +6,24 @@ use akunu_kernels::{Device, DeviceError, KernelCall, KernelId, PipelineKey, Prog
 use akunu_sim::{Schedule, SimBackend, SimMemory};
 use akunu_types::params::GatherRowsParams;
 
-use super::{Bench, COUNT, simulator};
+use super::{Bench, COUNT, START, after, assert_near, simulator};
 
 /// Two chains under way at once: the second is told before the first has ended, and they end in order.
 #[test]
 fn the_next_chain_is_submitted_while_one_is_under_way() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(1, 1.0);
+    bench.set(1, START);
     let first = bench.submit(plan, 1).expect("submitted");
     let second = bench.submit(plan, 1).expect("submitted");
     assert_eq!(bench.log.submissions().len(), 2);
-    assert_eq!(bench.get(1), 1.0, "nothing has run yet");
+    assert_eq!(bench.get(1), START, "nothing has run yet");
     bench.device.wait(first).expect("runs");
-    assert_eq!(bench.get(1), 4.0);
+    assert_near(bench.get(1), after(1).0);
     bench.device.wait(first).expect("it has ended already");
-    assert_eq!(bench.get(1), 4.0);
+    assert_near(bench.get(1), after(1).0);
     bench.device.wait(second).expect("runs");
-    assert_eq!(bench.get(1), 16.0);
+    assert_near(bench.get(1), after(2).0);
 }
 
 /// The host would change what kernels are about to read.
@@ -31,10 +31,10 @@ fn the_next_chain_is_submitted_while_one_is_under_way() {
 fn a_write_waits_for_what_is_under_way() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(1, 1.0);
+    bench.set(1, START);
     bench.submit(plan, 1).expect("submitted");
     bench.set(3, 7.0);
-    assert_eq!(bench.get(1), 4.0);
+    assert_near(bench.get(1), after(1).0);
 }
 
 /// Breaks when a released buffer does not live until the submission has ended.
@@ -53,9 +53,9 @@ fn a_buffer_that_is_released_under_way_lives_until_the_end() {
     assert_eq!(bench.log.submissions().len(), 1);
 }
 
-/// The backend without the device: an addition, from a buffer to itself, told twice.
+/// The backend without the device: a gate, from a buffer to itself, told twice.
 fn told_twice(between: fn(&mut <SimBackend as Backend>::Encoder<'_>)) -> Told {
-    let key = PipelineKey::plain(KernelId::VectorAdd);
+    let key = PipelineKey::plain(KernelId::SiluGate);
     let mut backend = SimBackend::new(simulator(), Schedule::Ascending);
     let compiled = backend.compiler().compile(&key);
     let pipeline = compiled.expect("compiles").pipeline;
@@ -110,14 +110,15 @@ fn a_submission_without_its_barrier_is_refused() {
 fn many_chains_do_not_pile_up() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    bench.set(1, 1.0);
+    bench.set(1, START);
     let mut last = Ticket::default();
     for _ in 0..5 {
         last = bench.submit(plan, 1).expect("submitted");
     }
-    assert_eq!(bench.get(1), 16.0, "two of five had to end");
+    // Two of five had to end.
+    assert_near(bench.get(1), after(2).0);
     bench.device.wait(last).expect("all run");
-    assert_eq!(bench.get(1), 1024.0);
+    assert_near(bench.get(1), after(5).0);
 }
 
 /// Planted: copies a row that is not there, which no row table would let pass. The simulator stops, as a GPU faults.

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use akunu_kernels::device::SharedBytes;
 use akunu_kernels::gpu::{Call, Limits};
+use akunu_kernels::kernel::activation::silu;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{ChipConfig, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program};
 use akunu_sim::{Schedule, SimBackend, SimDevice};
 use akunu_types::params::{ElementwiseParams, RMSNormParams};
 
-use super::simulator;
+use super::{assert_near, simulator};
 
 fn device(max_buffer: usize, budget: u64) -> SimDevice {
     let limits = Limits {
@@ -31,10 +32,10 @@ fn floats(count: usize) -> SharedBytes {
     Arc::new(bytes)
 }
 
-/// Adds `count` floats at two places of a shared buffer.
-fn sum(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f32>, DeviceError> {
+/// Gates `count` floats at one place of a shared buffer by those at another.
+fn gate(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f32>, DeviceError> {
     let weights = device.share(floats(1000), "weights")?;
-    let y = device.allocate(4 * count as usize, "sum")?;
+    let y = device.allocate(4 * count as usize, "gated")?;
     let at = |offset| Slice {
         buffer: weights,
         offset,
@@ -44,13 +45,13 @@ fn sum(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f3
         count,
         ..Default::default()
     };
-    let key = PipelineKey::plain(KernelId::VectorAdd);
-    let sum = KernelCall::new(key, &params, bindings, "sum");
-    let plan = device.load(&Program::of_kernels(vec![sum]))?;
+    let key = PipelineKey::plain(KernelId::SiluGate);
+    let gate = KernelCall::new(key, &params, bindings, "gate");
+    let plan = device.load(&Program::of_kernels(vec![gate]))?;
     device.run(plan, None)?;
-    let mut sums = vec![0f32; count as usize];
-    device.read(y, 0, bytemuck::cast_slice_mut(&mut sums))?;
-    Ok(sums)
+    let mut gated = vec![0f32; count as usize];
+    device.read(y, 0, bytemuck::cast_slice_mut(&mut gated))?;
+    Ok(gated)
 }
 
 /// A file of 4000 bytes on a GPU whose buffers have 1024: every place is found in some window.
@@ -59,11 +60,11 @@ fn a_file_longer_than_a_buffer_is_bound_in_windows() {
     for first in (0..900).step_by(36) {
         let mut device = device(1024, u64::MAX);
         let offsets = [4 * first, 4 * (999 - first - 63) / 16 * 16];
-        let sums = sum(&mut device, offsets, 64).expect("half a window at most");
-        let expected: Vec<f32> = (0..64)
-            .map(|n| (first + offsets[1] / 4 + 2 * n) as f32)
-            .collect();
-        assert_eq!(sums, expected, "{offsets:?}");
+        let gated = gate(&mut device, offsets, 64).expect("half a window at most");
+        for (n, found) in gated.into_iter().enumerate() {
+            let [gate, up] = offsets.map(|offset| (offset / 4 + n) as f32);
+            assert_near(found, silu(gate) * up);
+        }
     }
 }
 
@@ -76,7 +77,7 @@ fn a_window_is_bound_with_its_own_offset() {
     });
     let log = backend.log();
     let mut device = SimDevice::over(backend, ChipConfig::m1());
-    sum(&mut device, [512 + 16, 3 * 512 + 64], 4).expect("runs");
+    gate(&mut device, [512 + 16, 3 * 512 + 64], 4).expect("runs");
     let bound: Vec<Call> = log.submissions()[0]
         .iter()
         .filter(|call| matches!(call, Call::SetBuffer { index: 0..=1, .. }))
@@ -92,7 +93,7 @@ fn a_window_is_bound_with_its_own_offset() {
 
 #[test]
 fn a_tensor_that_no_window_holds_is_refused() {
-    let refused = sum(&mut device(1024, u64::MAX), [16, 0], 256).expect_err("1024 bytes");
+    let refused = gate(&mut device(1024, u64::MAX), [16, 0], 256).expect_err("1024 bytes");
     assert_eq!(
         refused.to_string(),
         "a binding of 1024 bytes does not fit a buffer: at most 512 are possible here"
@@ -162,10 +163,10 @@ fn a_launch_beyond_its_pipeline_is_refused() {
     let backend = SimBackend::with_thread_limit(simulator(), Schedule::Ascending, 128);
     let log = backend.log();
     let mut device = SimDevice::over(backend, ChipConfig::m1());
-    let refused = sum(&mut device, [0, 16], 64).expect_err("256 threads");
+    let refused = gate(&mut device, [0, 16], 64).expect_err("256 threads");
     assert_eq!(
         refused.to_string(),
-        "dispatch 0 (vector_add_f32) failed: it is launched with 256 threads, its pipeline allows 128"
+        "dispatch 0 (silu_gate_f32) failed: it is launched with 256 threads, its pipeline allows 128"
     );
     assert!(log.submissions().is_empty());
 }

@@ -1,3 +1,0 @@
-//! Convolution: the front end of Whisper.
-
-pub mod conv1d;
