@@ -42,7 +42,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::RopeStore => simd::<rope::RopeStore<false, false>>(isa),
         KernelId::RowAttention => simd::<attention::RowAttention>(isa),
         KernelId::SiluGate => simd::<elementwise::Gate<false>>(isa),
-        KernelId::TemperatureScale => simd::<elementwise::Scale>(isa),
+        KernelId::EmbeddingScale => simd::<elementwise::Scale>(isa),
         KernelId::TokenScores => simd::<sampling::TokenScores>(isa),
         _ => matmul::select(kernel, isa).unwrap_or(twin::run),
     }

@@ -15,9 +15,9 @@ mod product;
 use std::mem::offset_of;
 
 use akunu_types::params::{
-    AdvanceRowsParams, ElementwiseParams, EmbeddingParams, GatherRowsParams, GrammarBitmaskParams,
-    KVShiftParams, LogitSoftcapParams, MLXParams, RMSNormParams, RopeStoreParams,
-    TemperatureScaleParams, TokenSuppressParams,
+    AdvanceRowsParams, ElementwiseParams, EmbeddingParams, EmbeddingScaleParams, GatherRowsParams,
+    GrammarBitmaskParams, KVShiftParams, LogitSoftcapParams, MLXParams, RMSNormParams,
+    RopeStoreParams, TokenSuppressParams,
 };
 
 pub(crate) use self::choice::candidates;
@@ -317,13 +317,13 @@ impl<'a> Lowering<'a> {
                 .with_rows([field])
         };
         self.push(call);
-        let Some(inv_temperature) = scale else { return };
-        let params = TemperatureScaleParams {
-            inv_temperature,
+        let Some(factor) = scale else { return };
+        let params = EmbeddingScaleParams {
+            factor,
             ..Default::default()
         };
-        let count = offset_of!(TemperatureScaleParams, count);
-        let key = PipelineKey::plain(KernelId::TemperatureScale);
+        let count = offset_of!(EmbeddingScaleParams, count);
+        let key = PipelineKey::plain(KernelId::EmbeddingScale);
         self.push(
             KernelCall::new(key, &params, vec![to], "embedding scale")
                 .with_rows([RowField::times(count, Count::Rows, table.cols)]),

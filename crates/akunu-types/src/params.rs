@@ -18,7 +18,7 @@ mod sampling;
 
 pub use attention::{AttentionParams, LogitSoftcapParams, RowAttentionParams};
 pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
-pub use embedding::{EmbeddingParams, PosEmbedParams};
+pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PosEmbedParams};
 pub use kv_cache::KVShiftParams;
 pub use matmul::{GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
@@ -26,7 +26,7 @@ pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
-    TemperatureScaleParams, TokenScoresParams, TokenSuppressParams,
+    TokenScoresParams, TokenSuppressParams,
 };
 
 use crate::layout::{SharedStruct, StructLayout};
@@ -41,9 +41,9 @@ pub const ALL: &[StructLayout] = &[
     LayerNormParams::LAYOUT,
     RoPEParams::LAYOUT,
     EmbeddingParams::LAYOUT,
+    EmbeddingScaleParams::LAYOUT,
     RopeStoreParams::LAYOUT,
     KVShiftParams::LAYOUT,
-    TemperatureScaleParams::LAYOUT,
     PenaltiesParams::LAYOUT,
     MLXParams::LAYOUT,
     NormGemvParams::LAYOUT,
@@ -78,6 +78,7 @@ mod tests {
             ("LayerNormParams", 16),
             ("RoPEParams", 32),
             ("EmbeddingParams", 16),
+    EmbeddingScaleParams::LAYOUT,
             ("TemperatureScaleParams", 16),
             ("MLXParams", 48),
             ("NormGemvParams", 32),

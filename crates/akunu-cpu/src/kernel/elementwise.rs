@@ -1,7 +1,7 @@
 //! Kernels that treat each element by itself. Parts share the elements in whole cache lines.
 
 use akunu_types::params::{
-    ElementwiseParams, GatherRowsParams, LogitSoftcapParams, MatrixParams, TemperatureScaleParams,
+    ElementwiseParams, EmbeddingScaleParams, GatherRowsParams, LogitSoftcapParams, MatrixParams,
 };
 
 use super::norm::add;
@@ -97,14 +97,14 @@ pub(crate) struct Scale;
 impl Body for Scale {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let p: TemperatureScaleParams = call.params();
+        let p: EmbeddingScaleParams = call.params();
         let [x] = call.bindings();
         let range = part.range_in_blocks(p.count as usize, SHARE);
         // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
         unsafe {
             let x = x.write::<f32>(range.start, range.len());
             let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
-            let factor = L::splat(p.inv_temperature);
+            let factor = L::splat(p.factor);
             for at in (0..whole).step_by(L::N) {
                 let x = x.as_mut_ptr().add(at);
                 L::load(x).mul(factor).store(x);

@@ -1,4 +1,5 @@
-//! Embedding tables in any format, and learned positions.
+//! Embedding tables in any format, their scale, and learned positions.
 
 pub mod embedding_lookup;
+pub mod embedding_scale;
 pub mod pos_embed_add;

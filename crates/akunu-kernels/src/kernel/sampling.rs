@@ -18,7 +18,6 @@ pub mod draw;
 pub mod grammar_bitmask;
 pub mod penalties;
 pub mod philox;
-pub mod temperature_scale;
 pub mod token_scores;
 pub mod whisper_suppress;
 

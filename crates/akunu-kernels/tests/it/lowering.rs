@@ -554,10 +554,7 @@ fn scales_biases_and_rules_are_kernels_of_their_own() {
             _ => {}
         }
     }
-    assert_eq!(
-        plain(ops.remove(0)),
-        [EmbeddingLookup(F32), TemperatureScale]
-    );
+    assert_eq!(plain(ops.remove(0)), [EmbeddingLookup(F32), EmbeddingScale]);
     assert_eq!(plain(ops.remove(1)), [Gemv(F32), BiasAdd]);
     let choice = ops.iter().find(|op| matches!(op, Op::Choose { .. }));
     let choice = choice.expect("there is a choice").clone();

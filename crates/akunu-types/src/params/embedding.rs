@@ -1,4 +1,4 @@
-//! Parameters of the embedding lookup and of learned positions.
+//! Parameters of the embedding lookup, of its scale and of learned positions.
 
 use crate::layout::shared_struct;
 
@@ -9,10 +9,24 @@ shared_struct! {
         0 => num_tokens: u32,
         /// Elements of a row.
         4 => dim: u32,
-        /// Rows of the table; an id beyond it reads the last row. Padding in the reference.
+        /// Rows of the table; an id beyond it reads the last row.
         8 => vocab_size: u32,
         /// Unused, zero.
         12 => _pad0: u32,
+    }
+}
+
+shared_struct! {
+    /// `x[i] *= factor`, in place: what some models do with the rows that they have looked up.
+    pub struct EmbeddingScaleParams = "EmbeddingScaleParams", size = 16 {
+        /// What each element is multiplied by.
+        0 => factor: f32,
+        /// Number of elements.
+        4 => count: u32,
+        /// Unused, zero.
+        8 => _pad0: u32,
+        /// Unused, zero.
+        12 => _pad1: u32,
     }
 }
 

@@ -3,20 +3,6 @@
 use crate::layout::shared_struct;
 
 shared_struct! {
-    /// `logits[i] *= inv_temperature`, in place.
-    pub struct TemperatureScaleParams = "TemperatureScaleParams", size = 16 {
-        /// `1 / temperature`.
-        0 => inv_temperature: f32,
-        /// Number of elements (the vocabulary size).
-        4 => count: u32,
-        /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
-    }
-}
-
-shared_struct! {
     /// Adds each row's biases to its logits and penalises what came before, by the rule of its sequence.
     pub struct PenaltiesParams = "PenaltiesParams", size = 32 {
         /// Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.

@@ -1,9 +1,9 @@
-//! `temperature_scale_f32`: `x[i] *= inv_temperature`, in place.
+//! `embedding_scale_f32`: `x[i] *= factor`, in place.
 //!
-//! Logits before sampling; also the scale of Gemma's embeddings. One thread for four elements.
+//! Gemma multiplies its embeddings by the square root of their dimension. One thread for four elements.
 
 use akunu_types::SharedStruct;
-use akunu_types::params::TemperatureScaleParams;
+use akunu_types::params::EmbeddingScaleParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -14,13 +14,13 @@ use crate::twin::Twin;
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
-    name: ("temperature_scale_f32", ""),
+    name: ("embedding_scale_f32", ""),
     dtype: None,
-    family: Family::Sampling,
-    source: "temperature_scale",
+    family: Family::Embedding,
+    source: "embedding_scale",
     bindings: &[read_write(0, "x", Element::F32)],
     params_index: 1,
-    params: TemperatureScaleParams::LAYOUT,
+    params: EmbeddingScaleParams::LAYOUT,
     constants: &[],
     launch,
     required,
@@ -30,19 +30,17 @@ pub const ROW: KernelRow = KernelRow {
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
-    Launch::elementwise4(args.params::<TemperatureScaleParams>().count)
+    Launch::elementwise4(args.params::<EmbeddingScaleParams>().count)
 }
 
 fn required(args: &Args) -> Vec<usize> {
-    vec![bytes::<f32>(&[args
-        .params::<TemperatureScaleParams>()
-        .count])]
+    vec![bytes::<f32>(&[args.params::<EmbeddingScaleParams>().count])]
 }
 
 fn twin(t: &mut Twin) {
-    let p: TemperatureScaleParams = t.params();
+    let p: EmbeddingScaleParams = t.params();
     for x in t.write::<f32>(0) {
-        *x *= p.inv_temperature;
+        *x *= p.factor;
     }
 }
 
@@ -50,20 +48,15 @@ fn twin(t: &mut Twin) {
 fn cases() -> Vec<Case> {
     let shapes = [(1u32, 2.0), (1030, 1.25), (2049, 25.298_22)].into_iter();
     shapes
-        .map(|(count, inv_temperature)| {
+        .map(|(count, factor)| {
             let mut x = Rng::new(u64::from(count)).floats(count as usize, 20.0);
             x[count as usize / 2] = f32::NEG_INFINITY;
-            let params = TemperatureScaleParams {
-                inv_temperature,
+            let params = EmbeddingScaleParams {
+                factor,
                 count,
                 ..Default::default()
             };
-            Case::new(
-                format!("count {count}, factor {inv_temperature}"),
-                &params,
-                0.0,
-            )
-            .bind(&x)
+            Case::new(format!("count {count}, factor {factor}"), &params, 0.0).bind(&x)
         })
         .collect()
 }
