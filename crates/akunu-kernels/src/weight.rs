@@ -19,7 +19,7 @@ pub const VECTOR: DType = DType::F32;
 /// Sizes come from outside: what does not fill a block is not looked at, neither here nor by the
 /// kernels, and a size that overflows saturates, so that the plan check refuses it.
 #[derive(Clone, Copy, Debug)]
-pub struct Matrix {
+pub struct WeightLayout {
     /// The format.
     pub dtype: DType,
     /// Number of rows.
@@ -34,10 +34,10 @@ pub struct Matrix {
     pub scales_at: usize,
 }
 
-impl Matrix {
+impl WeightLayout {
     /// Rows that lie behind one another, in a format that keeps its scales in its blocks.
-    pub fn contiguous(dtype: DType, rows: usize, cols: usize) -> Matrix {
-        Matrix {
+    pub fn contiguous(dtype: DType, rows: usize, cols: usize) -> WeightLayout {
+        WeightLayout {
             dtype,
             rows,
             cols,
@@ -49,19 +49,19 @@ impl Matrix {
 
     /// Contiguous rows of a kernel's format; `mlx` is the group size, before which the function constant
     /// goes, and the offset of the scales.
-    pub fn of(args: &Args, rows: u32, cols: u32, mlx: (u32, u32)) -> Matrix {
+    pub fn of(args: &Args, rows: u32, cols: u32, mlx: (u32, u32)) -> WeightLayout {
         let group_size = args.constants.u32(Constant::GroupSize).unwrap_or(mlx.0);
-        Matrix {
+        WeightLayout {
             group_size: group_size as usize,
             scales_at: mlx.1 as usize,
-            ..Matrix::contiguous(args.format(), rows as usize, cols as usize)
+            ..WeightLayout::contiguous(args.format(), rows as usize, cols as usize)
         }
     }
 
     /// MLX weights as their params describe them.
-    pub fn mlx(args: &Args) -> Matrix {
+    pub fn mlx(args: &Args) -> WeightLayout {
         let p: MLXParams = args.params();
-        Matrix::of(args, p.N, p.K, (p.group_size, p.weight_bytes))
+        WeightLayout::of(args, p.N, p.K, (p.group_size, p.weight_bytes))
     }
 
     /// Bytes that the kernels may read.
@@ -207,7 +207,7 @@ fn row_bytes(dtype: DType, cols: usize) -> usize {
 
 /// The values of plain or block-quantised weights.
 ///
-/// MLX formats keep their scales apart from the values: see [`Matrix::row`].
+/// MLX formats keep their scales apart from the values: see [`WeightLayout::row`].
 pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
     let Some(decode) = decoder(dtype) else {
         unreachable!("{dtype} has no kernel that reads it as plain rows")
@@ -222,21 +222,21 @@ mod tests {
     use super::*;
 
     /// 2 rows of 64 values, 4 bits, groups of 32: 64 bytes of values, 4 scales, 4 biases.
-    fn mlx() -> Matrix {
-        Matrix {
+    fn mlx() -> WeightLayout {
+        WeightLayout {
             group_size: 32,
             scales_at: 64,
-            ..Matrix::contiguous(DType::MLX_Q4, 2, 64)
+            ..WeightLayout::contiguous(DType::MLX_Q4, 2, 64)
         }
     }
 
     #[test]
     fn sizes_follow_the_format() {
-        assert_eq!(Matrix::contiguous(DType::Q4_0, 3, 64).bytes(), 3 * 36);
-        assert_eq!(Matrix::contiguous(DType::F16, 3, 7).bytes(), 3 * 14);
-        let gaps = Matrix {
+        assert_eq!(WeightLayout::contiguous(DType::Q4_0, 3, 64).bytes(), 3 * 36);
+        assert_eq!(WeightLayout::contiguous(DType::F16, 3, 7).bytes(), 3 * 14);
+        let gaps = WeightLayout {
             stride: 96,
-            ..Matrix::contiguous(DType::Q4_0, 3, 64)
+            ..WeightLayout::contiguous(DType::Q4_0, 3, 64)
         };
         assert_eq!(gaps.bytes(), 2 * 54 + 36, "nothing behind the last row");
         assert_eq!(mlx().bytes(), 64 + 2 * 4 + 2 * 4);
@@ -245,13 +245,13 @@ mod tests {
     /// A size that wrapped around would pass the plan check.
     #[test]
     fn sizes_saturate() {
-        let huge = Matrix::contiguous(DType::F32, usize::MAX, usize::MAX);
+        let huge = WeightLayout::contiguous(DType::F32, usize::MAX, usize::MAX);
         assert_eq!(huge.bytes(), usize::MAX);
     }
 
     #[test]
     fn what_does_not_fill_a_block_is_zero() {
-        let matrix = Matrix::contiguous(DType::Q8_0, 1, 40);
+        let matrix = WeightLayout::contiguous(DType::Q8_0, 1, 40);
         let mut block = vec![0u8; 34];
         block[..2].copy_from_slice(&f16::ONE.to_le_bytes());
         block[2..].fill(3);
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn any_group_size_stays_inside() {
         for group_size in [0, 1, 7, 24, 32, 64, 1000] {
-            let matrix = Matrix {
+            let matrix = WeightLayout {
                 group_size,
                 ..mlx()
             };

@@ -13,7 +13,7 @@ pub(crate) fn lookup(call: &Call, part: &mut Part) {
     let tokens = tokens.read::<u32>(n_tokens as usize);
     let weights = weights.read::<u8>(table.bytes());
     let panels = call.panels.find(call.slices[1]);
-    let panels = panels.filter(|p| (p.plan.rows, p.plan.cols) == (table.rows, table.cols));
+    let panels = panels.filter(|p| (p.shape.rows, p.shape.cols) == (table.rows, table.cols));
     for at in part.range(tokens.len()) {
         let row = (tokens[at] as usize).min(table.rows - 1);
         // SAFETY: each row of y belongs to one part.

@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use super::expand::expand;
 use super::format::{CELL, ROWS};
-use super::matrix::Matrix;
+use super::matrix::PackedMatrix;
 use crate::tiles::{TILE, Tiles};
 
 /// Cells that are expanded at once. The tiles of x that a block of sums multiplies with them, 32 KiB, fit the first
@@ -110,7 +110,7 @@ pub unsafe fn pack_x(cols: usize, shape: &Shape, x: &[f32], range: Range<usize>,
 /// columns.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 pub unsafe fn multiply(
-    matrix: &Matrix,
+    matrix: &PackedMatrix,
     shape: &Shape,
     packed: *const u8,
     (y, scratch): (*mut f32, *mut u8),
@@ -127,7 +127,7 @@ pub unsafe fn multiply(
         y,
     };
     let few = shape.tile_rows() <= 2;
-    let (cells, run) = (matrix.plan.cells, if few { SHORT_RUN } else { RUN });
+    let (cells, run) = (matrix.shape.cells, if few { SHORT_RUN } else { RUN });
     let runs = (0..cells).step_by(run);
     let runs = runs.map(|from| (from, (from + run).min(cells)));
     for first in range.clone().step_by(SLAB) {
@@ -159,7 +159,7 @@ fn fetch(at: *const u8, lines: usize) {
 
 /// What all blocks of sums of a run of cells have in common.
 struct Block<'a> {
-    matrix: &'a Matrix,
+    matrix: &'a PackedMatrix,
     shape: &'a Shape,
     packed: *const u8,
     scratch: *mut u8,
@@ -221,7 +221,7 @@ impl Block<'_> {
 
     /// The tiles of row `row` of x in this run.
     fn x(&self, row: usize) -> *const u8 {
-        let at = (row * self.matrix.plan.cells + self.cells.0) * TILE;
+        let at = (row * self.matrix.shape.cells + self.cells.0) * TILE;
         self.packed.wrapping_add(at)
     }
 
@@ -238,11 +238,11 @@ impl Block<'_> {
     unsafe fn expand_pair(&self, pair: usize, at: usize) {
         for which in 0..2 {
             // A missing second panel is a copy of the first, whose outputs are not stored.
-            let panel = (2 * pair + which).min(self.matrix.plan.count() - 1);
+            let panel = (2 * pair + which).min(self.matrix.shape.count() - 1);
             let panel = self.matrix.panel(panel);
             let to = self.tile_place(at, which);
             // SAFETY: the scratch memory has room for RUN tiles at each place.
-            unsafe { expand(self.matrix.plan.quant, panel, self.cells, to) };
+            unsafe { expand(self.matrix.shape.quant, panel, self.cells, to) };
         }
     }
 

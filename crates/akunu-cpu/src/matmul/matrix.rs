@@ -9,7 +9,7 @@ use crate::memory::Pages;
 
 /// What is known of a matrix before it has memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct PackedShape {
     /// How a panel is laid out.
     pub quant: Quant,
     /// Rows of the matrix.
@@ -21,9 +21,9 @@ pub struct Plan {
     panel_bytes: usize,
 }
 
-impl Plan {
+impl PackedShape {
     /// The panels of `source`; `None` when its format has none or its rows are not whole blocks.
-    pub fn of(source: &Source) -> Option<Plan> {
+    pub fn of(source: &Source) -> Option<PackedShape> {
         let weight = source.weight;
         let quant = Quant::of(weight.dtype)?;
         let whole = weight.dtype.block_len().max(CELL);
@@ -34,7 +34,7 @@ impl Plan {
             return None;
         }
         let cells = weight.cols / CELL;
-        Some(Plan {
+        Some(PackedShape {
             quant,
             rows: weight.rows,
             cols: weight.cols,
@@ -55,22 +55,26 @@ impl Plan {
 }
 
 /// All panels of a weight matrix, one after the other, in pages that it shares with other matrices.
-pub struct Matrix {
+pub struct PackedMatrix {
     /// Its shape.
-    pub plan: Plan,
+    pub shape: PackedShape,
     pages: Arc<Pages>,
     first: usize,
 }
 
-impl Matrix {
+impl PackedMatrix {
     /// A matrix whose panels begin at byte `first` of `pages`.
-    pub fn new(plan: Plan, pages: Arc<Pages>, first: usize) -> Matrix {
-        Matrix { plan, pages, first }
+    pub fn new(shape: PackedShape, pages: Arc<Pages>, first: usize) -> PackedMatrix {
+        PackedMatrix {
+            shape,
+            pages,
+            first,
+        }
     }
 
     /// Panel `at`.
     pub fn panel(&self, at: usize) -> &[u8] {
-        let bytes = self.plan.panel_bytes;
+        let bytes = self.shape.panel_bytes;
         &self.pages.bytes()[self.first + at * bytes..][..bytes]
     }
 
@@ -79,7 +83,7 @@ impl Matrix {
     /// # Safety
     /// Nobody else reads or writes these panels meanwhile.
     pub unsafe fn fill(&self, source: &Source, range: Range<usize>) {
-        let bytes = self.plan.panel_bytes;
+        let bytes = self.shape.panel_bytes;
         for at in range {
             // SAFETY: the caller's promise.
             let out = unsafe { self.pages.part(self.first + at * bytes, bytes) };

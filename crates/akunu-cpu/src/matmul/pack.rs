@@ -1,6 +1,6 @@
 //! Lays rows of a weight file out as panels.
 
-use akunu_kernels::weight::Matrix;
+use akunu_kernels::weight::WeightLayout;
 use akunu_types::block::{
     BlockQ2K, BlockQ3K, BlockQ4_0, BlockQ4_1, BlockQ4K, BlockQ5_0, BlockQ5_1, BlockQ5K, BlockQ6K,
     BlockQ8_0, scale_and_min, scale_q3,
@@ -250,7 +250,7 @@ impl Cells for BlockQ6K {
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The format and the shape.
-    pub weight: Matrix,
+    pub weight: WeightLayout,
     /// All rows.
     pub bytes: &'a [u8],
     /// Bytes from one row to the next.
@@ -259,7 +259,7 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     /// The matrix at the beginning of `bytes`.
-    pub fn new(weight: Matrix, bytes: &'a [u8]) -> Source<'a> {
+    pub fn new(weight: WeightLayout, bytes: &'a [u8]) -> Source<'a> {
         Source {
             weight,
             bytes,

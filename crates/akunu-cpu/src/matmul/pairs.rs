@@ -16,7 +16,7 @@ use super::activation::Values;
 use super::blocked::{Blocks, Form, Group, MOST_512};
 use super::format::{CELL, ROWS, SUPER, Scales};
 use super::gemm::Shape;
-use super::matrix::Matrix;
+use super::matrix::PackedMatrix;
 use super::{pairs256, pairs512, words};
 use crate::isa::Isa;
 
@@ -134,14 +134,14 @@ pub enum Minima {
 /// The weights as pairs, for a level of instructions.
 pub struct Pairs<'a> {
     /// The weights.
-    pub matrix: &'a Matrix,
+    pub matrix: &'a PackedMatrix,
     /// The level.
     pub isa: Isa,
 }
 
 impl Pairs<'_> {
     fn minima(&self) -> Minima {
-        match self.matrix.plan.quant.scales {
+        match self.matrix.shape.quant.scales {
             Scales::Plain | Scales::Halves => Minima::None,
             Scales::WithMin | Scales::Grouped => Minima::One,
             Scales::HalvesWithMin => Minima::OfHalves,
@@ -151,7 +151,7 @@ impl Pairs<'_> {
     /// The cells of a chunk.
     fn cells(&self, chunk: usize) -> Range<usize> {
         let first = chunk * CHUNK;
-        first..self.matrix.plan.cells.min(first + CHUNK)
+        first..self.matrix.shape.cells.min(first + CHUNK)
     }
 }
 
@@ -159,15 +159,15 @@ impl Form for Pairs<'_> {
     const WIDE: usize = CHUNK * size_of::<Wide>();
 
     fn chunks(&self) -> usize {
-        self.matrix.plan.cells.div_ceil(CHUNK)
+        self.matrix.shape.cells.div_ceil(CHUNK)
     }
 
     fn x_bytes(&self) -> usize {
-        self.matrix.plan.cells * CELL_BYTES
+        self.matrix.shape.cells * CELL_BYTES
     }
 
     unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8) {
-        let (panel, quant) = (self.matrix.panel(at), self.matrix.plan.quant);
+        let (panel, quant) = (self.matrix.panel(at), self.matrix.shape.quant);
         let (cells, wide) = (self.cells(chunk), wide.cast::<Wide>());
         // SAFETY: the CPU has the instructions, and there is room for the cells.
         unsafe {

@@ -2,14 +2,14 @@
 
 use akunu_kernels::plan::Slice;
 
-use super::matrix::Matrix;
+use super::matrix::PackedMatrix;
 use crate::memory::Pages;
 
 /// Weights that were laid out for the products, ordered by their place, and memory that all threads share in a
 /// dispatch: the tiles of x in a product, the sums of runs of keys in attention.
 #[derive(Default)]
 pub(crate) struct Panels {
-    pub(super) matrices: Vec<((u32, usize), Matrix)>,
+    pub(super) matrices: Vec<((u32, usize), PackedMatrix)>,
     pub(super) tiles: Option<Pages>,
     pub(super) sums: Option<Pages>,
 }
@@ -21,7 +21,7 @@ pub(super) fn key(weight: Slice) -> (u32, usize) {
 
 impl Panels {
     /// The panels of the weight at a place.
-    pub fn find(&self, weight: Slice) -> Option<&Matrix> {
+    pub fn find(&self, weight: Slice) -> Option<&PackedMatrix> {
         let at = self
             .matrices
             .binary_search_by_key(&key(weight), |(key, _)| *key);

@@ -6,7 +6,7 @@ use akunu_kernels::kernel::matmul::product::Product;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{DeviceError, KernelId, Plan};
 
-use super::matrix::{self, Matrix};
+use super::matrix::{PackedMatrix, PackedShape};
 use super::pack::Source;
 use super::panels::{Panels, key};
 use super::select;
@@ -32,7 +32,7 @@ const BYTES_AT_ONCE: usize = 16 << 20;
 struct Wanted<'a> {
     weight: Slice,
     source: Source<'a>,
-    plan: matrix::Plan,
+    shape: PackedShape,
 }
 
 impl Panels {
@@ -80,18 +80,18 @@ impl Panels {
         if wanted.is_empty() {
             return Ok(());
         }
-        let bytes = wanted.iter().map(|w| w.plan.bytes()).sum();
+        let bytes = wanted.iter().map(|w| w.shape.bytes()).sum();
         let memory = Arc::new(pages(bytes, "weights in panels")?);
         let mut first = 0;
         let mut matrices = Vec::with_capacity(wanted.len());
         for w in wanted {
-            matrices.push(Matrix::new(w.plan, Arc::clone(&memory), first));
-            first += w.plan.bytes();
+            matrices.push(PackedMatrix::new(w.shape, Arc::clone(&memory), first));
+            first += w.shape.bytes();
         }
         let job = |part: &mut Part| {
             for (w, matrix) in wanted.iter().zip(&matrices) {
                 let at_once = (BYTES_AT_ONCE / part.count / w.source.panel_bytes()).max(1);
-                let own = part.range(w.plan.count());
+                let own = part.range(w.shape.count());
                 for from in own.clone().step_by(at_once) {
                     let range = from..own.end.min(from + at_once);
                     // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
@@ -124,11 +124,11 @@ impl<'a> Wanted<'a> {
         let [_, bytes, _] = product.bytes();
         let bytes = buffers.place(weight.buffer, weight.offset).read(bytes);
         let source = Source::new(product.weight, bytes);
-        let plan = matrix::Plan::of(&source)?;
+        let shape = PackedShape::of(&source)?;
         Some(Wanted {
             weight,
             source,
-            plan,
+            shape,
         })
     }
 }

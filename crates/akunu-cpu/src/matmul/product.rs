@@ -7,7 +7,7 @@ use akunu_kernels::kernel::matmul::product::Product;
 use super::activation::Activations;
 use super::dots::{BATCH, Functions};
 use super::format::{Quant, ROWS};
-use super::matrix::Matrix;
+use super::matrix::PackedMatrix;
 use super::rows::Rows;
 use crate::body::Body;
 use crate::call::Call;
@@ -23,7 +23,7 @@ use crate::twin;
 #[derive(Clone, Copy)]
 pub(crate) enum Weight<'a> {
     /// Quantised, laid out when the plan was prepared.
-    Panels(&'a Matrix),
+    Panels(&'a PackedMatrix),
     /// Floating-point numbers, as the file has them.
     Rows(Rows<'a>),
 }
@@ -33,7 +33,7 @@ impl<'a> Weight<'a> {
     fn of(call: &Call<'a>, at: usize, product: &Product) -> Option<Weight<'a>> {
         if let Some(matrix) = call.panels.find(call.slices[at]) {
             let shape = (product.n as usize, product.k as usize);
-            return ((matrix.plan.rows, matrix.plan.cols) == shape)
+            return ((matrix.shape.rows, matrix.shape.cols) == shape)
                 .then_some(Weight::Panels(matrix));
         }
         let bytes = call.places[at].read(product.weight.bytes());
@@ -43,7 +43,7 @@ impl<'a> Weight<'a> {
     /// How its numbers are stored, where they are quantised.
     fn quant(&self) -> Option<Quant> {
         match self {
-            Weight::Panels(matrix) => Some(matrix.plan.quant),
+            Weight::Panels(matrix) => Some(matrix.shape.quant),
             Weight::Rows(_) => None,
         }
     }
@@ -51,7 +51,7 @@ impl<'a> Weight<'a> {
     /// How many groups of [`ROWS`] rows it has.
     fn groups(&self) -> usize {
         match self {
-            Weight::Panels(matrix) => matrix.plan.count(),
+            Weight::Panels(matrix) => matrix.shape.count(),
             Weight::Rows(rows) => rows.groups(),
         }
     }
@@ -209,17 +209,17 @@ impl Job<'_> {
         }
     }
 
-    fn quantise(&self, matrix: &Matrix, x: Vectors, activations: &mut Vec<Activations>) {
+    fn quantise(&self, matrix: &PackedMatrix, x: Vectors, activations: &mut Vec<Activations>) {
         if activations.len() < x.count() {
             activations.resize_with(x.count(), Default::default);
         }
         for (m, into) in activations[..x.count()].iter_mut().enumerate() {
-            self.functions.quantise(into, x.get(m), matrix.plan.quant);
+            self.functions.quantise(into, x.get(m), matrix.shape.quant);
         }
     }
 
-    fn multiply_panels(&self, matrix: &Matrix, x: &[Activations], range: Range<usize>) {
-        let (quant, cells) = (matrix.plan.quant, matrix.plan.cells);
+    fn multiply_panels(&self, matrix: &PackedMatrix, x: &[Activations], range: Range<usize>) {
+        let (quant, cells) = (matrix.shape.quant, matrix.shape.cells);
         for at in range {
             for (batch, x) in x.chunks(BATCH).enumerate() {
                 let dots = self.functions.quant(quant, matrix.panel(at), cells, x);

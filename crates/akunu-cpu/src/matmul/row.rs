@@ -4,14 +4,14 @@
 use half::f16;
 
 use super::format::{CELL, Quant, ROWS, Scales};
-use super::matrix::Matrix;
+use super::matrix::PackedMatrix;
 
-impl Matrix {
+impl PackedMatrix {
     /// Writes row `n` to `out`, which has as many numbers as the matrix has columns.
     pub fn row(&self, n: usize, out: &mut [f32]) {
         let (panel, n) = (self.panel(n / ROWS), n % ROWS);
         for (c, out) in out.chunks_mut(CELL).enumerate() {
-            row_cell(self.plan.quant, panel, (c, n), out);
+            row_cell(self.shape.quant, panel, (c, n), out);
         }
     }
 }
@@ -83,7 +83,7 @@ impl RowScales {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::matrix::Plan;
+    use crate::matmul::matrix::PackedShape;
     use crate::matmul::pack::Source;
     use crate::memory::Pages;
     use akunu_kernels::case::Rng;
@@ -96,18 +96,18 @@ mod tests {
     fn rows_are_those_of_the_file_to_the_bit() {
         let (rows, cols) = (21, 512);
         for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
-            let matrix = weight::Matrix {
+            let matrix = weight::WeightLayout {
                 group_size: 64,
                 scales_at: dtype.bytes_of(rows * cols).unwrap(),
-                ..weight::Matrix::contiguous(dtype, rows, cols)
+                ..weight::WeightLayout::contiguous(dtype, rows, cols)
             };
             let bytes = matrix.random(&mut Rng::new(3));
             let source = Source::new(matrix, &bytes);
-            let plan = Plan::of(&source).unwrap();
-            let pages = Arc::new(Pages::zeroed(plan.bytes()).unwrap());
-            let panels = Matrix::new(plan, pages, 0);
+            let shape = PackedShape::of(&source).unwrap();
+            let pages = Arc::new(Pages::zeroed(shape.bytes()).unwrap());
+            let panels = PackedMatrix::new(shape, pages, 0);
             // SAFETY: nobody else has them.
-            unsafe { panels.fill(&source, 0..plan.count()) };
+            unsafe { panels.fill(&source, 0..shape.count()) };
             for n in 0..rows {
                 let mut row = vec![0.0; cols];
                 panels.row(n, &mut row);

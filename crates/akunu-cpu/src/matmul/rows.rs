@@ -57,7 +57,7 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// The matrix at the beginning of `bytes`; `None` if it is quantised or empty, or if bytes are missing.
-    pub fn of(weight: &weight::Matrix, bytes: &'a [u8]) -> Option<Rows<'a>> {
+    pub fn of(weight: &weight::WeightLayout, bytes: &'a [u8]) -> Option<Rows<'a>> {
         let float = Float::of(weight.dtype)?;
         let whole = bytes.len() >= weight.bytes();
         (whole && weight.rows > 0 && weight.cols > 0).then_some(Rows {

@@ -51,7 +51,7 @@ impl Slots {
 }
 
 /// What a fibre needs to know while it runs. Its address must not change while it lives.
-pub struct Lane {
+pub struct ThreadState {
     pub thread: Thread,
     pub slots: *mut Slots,
     pub arena: *mut Arena,
@@ -61,9 +61,9 @@ pub struct Lane {
     stack_limit: usize,
 }
 
-impl Lane {
+impl ThreadState {
     pub fn new(thread: Thread, slots: *mut Slots, arena: *mut Arena) -> Self {
-        Lane {
+        ThreadState {
             thread,
             slots,
             arena,
@@ -106,7 +106,7 @@ impl Lane {
 
 thread_local! {
     /// The GPU thread that runs on this host thread; null outside a launch.
-    static CURRENT: Cell<*mut Lane> = const { Cell::new(std::ptr::null_mut()) };
+    static CURRENT: Cell<*mut ThreadState> = const { Cell::new(std::ptr::null_mut()) };
 }
 
 /// The GPU thread that runs on this host thread, if one does.
@@ -117,35 +117,35 @@ thread_local! {
         reason = "only the trap handler asks, which other systems do not have"
     )
 )]
-pub fn current() -> Option<*mut Lane> {
-    let lane = CURRENT.get();
-    (!lane.is_null()).then_some(lane)
+pub fn current() -> Option<*mut ThreadState> {
+    let state = CURRENT.get();
+    (!state.is_null()).then_some(state)
 }
 
 /// A started or startable GPU thread.
 pub struct Fibre(Coroutine<(), Pause, (), ThreadStack>);
 
 impl Fibre {
-    /// A fibre that will call `entry(arguments)` as `lane`.
+    /// A fibre that will call `entry(arguments)` as `state`.
     ///
     /// # Safety
-    /// `lane` and `arguments` must outlive the fibre and stay where they are, and `entry` must be a
+    /// `state` and `arguments` must outlive the fibre and stay where they are, and `entry` must be a
     /// kernel of a loaded library that was given [`CALLBACKS`].
     pub unsafe fn new(
         stack: ThreadStack,
         entry: Entry,
         arguments: *const abi::Arguments,
-        lane: *mut Lane,
+        state: *mut ThreadState,
     ) -> Self {
-        // SAFETY: `lane` is valid by contract.
+        // SAFETY: `state` is valid by contract.
         unsafe {
-            (*lane).stack_base = stack.base().get();
-            (*lane).stack_limit = stack.limit().get();
+            (*state).stack_base = stack.base().get();
+            (*state).stack_limit = stack.limit().get();
         }
         Fibre(Coroutine::with_stack(stack, move |yielder, ()| {
-            // SAFETY: by contract `lane` is valid and `entry` is a kernel.
+            // SAFETY: by contract `state` is valid and `entry` is a kernel.
             unsafe {
-                (*lane).yielder = yielder;
+                (*state).yielder = yielder;
                 entry(arguments);
             }
         }))
@@ -154,12 +154,12 @@ impl Fibre {
     /// Runs to the next meeting point. `slot` is the library's pointer to the current thread.
     ///
     /// # Safety
-    /// The fibre must not have returned; `lane` must be the one it was made with and `slot` the
+    /// The fibre must not have returned; `state` must be the one it was made with and `slot` the
     /// library's, for this host thread.
-    pub unsafe fn run(&mut self, lane: *mut Lane, slot: *mut *const Thread) -> Pause {
-        CURRENT.set(lane);
+    pub unsafe fn run(&mut self, state: *mut ThreadState, slot: *mut *const Thread) -> Pause {
+        CURRENT.set(state);
         // SAFETY: by contract both are valid.
-        unsafe { *slot = &raw const (*lane).thread };
+        unsafe { *slot = &raw const (*state).thread };
         let result = self.0.resume(());
         CURRENT.set(std::ptr::null_mut());
         match result {
@@ -194,17 +194,17 @@ extern "C" fn exchange(
     file: *const c_char,
     line: u32,
 ) -> *const c_void {
-    let lane = CURRENT.get();
+    let state = CURRENT.get();
     let size = size as usize;
-    // SAFETY: only a running kernel calls this, so `lane` is set and its slots are alive; the shim keeps
+    // SAFETY: only a running kernel calls this, so `state` is set and its slots are alive; the shim keeps
     // `size` within MAX_EXCHANGE, and `value` points to as many bytes.
     let values = unsafe {
-        let turn = (*lane).turn;
-        (*lane).turn ^= 1;
-        let values = (*(*lane).slots).0[turn].as_mut_ptr();
-        let own = values.add((*lane).thread.lane as usize * size);
+        let turn = (*state).turn;
+        (*state).turn ^= 1;
+        let values = (*(*state).slots).0[turn].as_mut_ptr();
+        let own = values.add((*state).thread.lane as usize * size);
         std::ptr::copy_nonoverlapping(value.cast::<u8>(), own, size);
-        (*lane).suspend(Pause::Exchange {
+        (*state).suspend(Pause::Exchange {
             operation,
             site: Site { file, line },
         });
@@ -220,10 +220,10 @@ extern "C" fn threadgroup_barrier(file: *const c_char, line: u32) {
 }
 
 extern "C" fn threadgroup_variable(id: u32, size: u64, align: u64) -> *mut c_void {
-    let lane = CURRENT.get();
+    let state = CURRENT.get();
     // SAFETY: only a running kernel calls this; the threadgroup's arena is alive and used by one host
     // thread.
-    let place = unsafe { (*(*lane).arena).variable(id, size as usize, align as usize) };
+    let place = unsafe { (*(*state).arena).variable(id, size as usize, align as usize) };
     match place {
         Some(address) => address,
         None => {
@@ -242,6 +242,6 @@ extern "C" fn fault(fault: u32, file: *const c_char, line: u32) {
 
 /// Stops the running thread.
 pub fn pause(pause: Pause) {
-    // SAFETY: called on a fibre only, where the current lane is set.
+    // SAFETY: called on a fibre only, where a current thread is set.
     unsafe { (*CURRENT.get()).suspend(pause) };
 }

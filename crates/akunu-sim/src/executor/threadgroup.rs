@@ -2,7 +2,7 @@
 
 use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
 use super::arena::Arena;
-use super::fibre::{Fibre, Lane, Pause, Slots};
+use super::fibre::{Fibre, Pause, Slots, ThreadState};
 use super::schedule::Orders;
 use super::stack::ThreadStack;
 use super::trap::Trap;
@@ -73,14 +73,14 @@ impl Worker {
             .map(|_| Slots::new())
             .collect();
         let arena: *mut Arena = &raw mut *self.arena;
-        let mut lanes: Vec<Lane> = (0..threads)
+        let mut states: Vec<ThreadState> = (0..threads)
             .map(|index| {
                 let slots = &raw mut slots[index / SIMD_WIDTH];
-                Lane::new(thread(job, position, index as u32), slots, arena)
+                ThreadState::new(thread(job, position, index as u32), slots, arena)
             })
             .collect();
         let mut fibres = Vec::with_capacity(threads);
-        for lane in &mut lanes {
+        for state in &mut states {
             let stack = match self.stacks.pop() {
                 Some(stack) => stack,
                 None => ThreadStack::new(fibres.len()).map_err(|error| Failure {
@@ -89,15 +89,15 @@ impl Worker {
                     problem: Problem::Said(format!("no memory for a thread's stack: {error}")),
                 })?,
             };
-            // SAFETY: `lanes` and `arguments` are declared before `fibres` and neither moves nor grows;
+            // SAFETY: `states` and `arguments` are declared before `fibres` and neither moves nor grows;
             // the entry is a kernel by contract.
-            fibres.push(unsafe { Fibre::new(stack, job.entry, &arguments, lane) });
+            fibres.push(unsafe { Fibre::new(stack, job.entry, &arguments, state) });
         }
         let mut run = Run {
             position,
             fibres,
             pauses: vec![Pause::Done; threads],
-            lanes,
+            states,
             orders,
             slot,
         };
@@ -158,7 +158,7 @@ struct Run<'a> {
     fibres: Vec<Fibre>,
     /// Where each thread stopped last.
     pauses: Vec<Pause>,
-    lanes: Vec<Lane>,
+    states: Vec<ThreadState>,
     orders: &'a mut Orders,
     slot: *mut *const Thread,
 }
@@ -206,10 +206,10 @@ impl Run<'_> {
 
     /// Runs one thread to its next meeting point.
     fn step(&mut self, index: usize) -> Result<(), Failure> {
-        let lane = &raw mut self.lanes[index];
+        let state = &raw mut self.states[index];
         // SAFETY: a thread that has returned is not run again: when one has, either all of its SIMD
-        // group have, or the launch has failed. Lane and slot are this fibre's and this library's.
-        let pause = unsafe { self.fibres[index].run(lane, self.slot) };
+        // group have, or the launch has failed. The state and the slot are this fibre's and this library's.
+        let pause = unsafe { self.fibres[index].run(state, self.slot) };
         self.pauses[index] = pause;
         let problem = match pause {
             Pause::Exchange { .. } | Pause::Barrier { .. } | Pause::Done => return Ok(()),

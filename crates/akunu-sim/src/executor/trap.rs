@@ -73,11 +73,11 @@ mod linux {
     type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
 
     extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-        let Some(lane) = fibre::current() else {
+        let Some(state) = fibre::current() else {
             pass_on(signal);
             return;
         };
-        // SAFETY: the kernel gives a valid siginfo and ucontext; the lane is the one that runs on this
+        // SAFETY: the kernel gives a valid siginfo and ucontext; the state is that of the thread which runs on this
         // host thread, which is stopped here.
         unsafe {
             let address = (*info).si_addr() as usize;
@@ -85,10 +85,10 @@ mod linux {
             LAST.set(Trap {
                 address,
                 write: registers[libc::REG_ERR as usize] & WRITE != 0,
-                stack_overflow: (*lane).overflowed_at(address),
+                stack_overflow: (*state).overflowed_at(address),
             });
             // As behind a call: 8 below a multiple of 16.
-            registers[libc::REG_RSP as usize] = (((*lane).landing_stack() & !15) - 8) as i64;
+            registers[libc::REG_RSP as usize] = (((*state).landing_stack() & !15) - 8) as i64;
             let landing: extern "C" fn() = land;
             registers[libc::REG_RIP as usize] = landing as usize as i64;
         }

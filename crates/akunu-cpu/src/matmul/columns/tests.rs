@@ -15,7 +15,7 @@ const COLS: usize = CHUNK + 77;
 #[test]
 fn columns_give_the_products_of_their_rows() {
     for dtype in [DType::F16, DType::BF16, DType::F32] {
-        let weight = weight::Matrix::contiguous(dtype, N, COLS);
+        let weight = weight::WeightLayout::contiguous(dtype, N, COLS);
         let bytes = weight.random(&mut Rng::new(3));
         let rows = Rows::of(&weight, &bytes).unwrap();
         let levels = Isa::available().into_iter();

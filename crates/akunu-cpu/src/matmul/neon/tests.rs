@@ -1,7 +1,7 @@
 //! The functions of this folder against exact products, on the levels that the machine has.
 
 use akunu_kernels::case::Rng;
-use akunu_kernels::weight::Matrix;
+use akunu_kernels::weight::WeightLayout;
 use akunu_types::DType;
 
 use super::*;
@@ -14,10 +14,10 @@ const COLS: usize = 768;
 
 /// Sixteen random rows: as a panel, and as numbers.
 fn random_rows(dtype: DType, quant: Quant, rng: &mut Rng) -> (Vec<u8>, Vec<Vec<f32>>) {
-    let weight = Matrix {
+    let weight = WeightLayout {
         group_size: 64,
         scales_at: dtype.bytes_of(ROWS * COLS).unwrap(),
-        ..Matrix::contiguous(dtype, ROWS, COLS)
+        ..WeightLayout::contiguous(dtype, ROWS, COLS)
     };
     let bytes = weight.random(rng);
     let mut panel = vec![0; quant.panel_bytes(COLS / CELL)];

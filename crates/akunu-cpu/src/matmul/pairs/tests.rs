@@ -9,7 +9,7 @@ use crate::matmul::activation::Activations;
 use crate::matmul::blocked::{Job, scratch_bytes};
 use crate::matmul::dots::{BATCH, Functions};
 use crate::matmul::format::Quant;
-use crate::matmul::matrix::Plan;
+use crate::matmul::matrix::PackedShape;
 use crate::matmul::pack::Source;
 use crate::memory::Pages;
 use crate::part::{Own, Part, Team};
@@ -25,22 +25,22 @@ fn cols(dtype: DType) -> usize {
     }
 }
 
-fn matrix(dtype: DType) -> Matrix {
+fn matrix(dtype: DType) -> PackedMatrix {
     let cols = cols(dtype);
-    let weight = weight::Matrix {
+    let weight = weight::WeightLayout {
         group_size: 64,
         scales_at: dtype.bytes_of(ROWS_OF_ALL * cols).unwrap(),
-        ..weight::Matrix::contiguous(dtype, ROWS_OF_ALL, cols)
+        ..weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols)
     };
     let bytes = weight.random(&mut Rng::new(5));
     laid_out(&Source::new(weight, &bytes))
 }
 
-fn laid_out(source: &Source) -> Matrix {
-    let plan = Plan::of(source).unwrap();
-    let matrix = Matrix::new(plan, Arc::new(Pages::zeroed(plan.bytes()).unwrap()), 0);
+fn laid_out(source: &Source) -> PackedMatrix {
+    let shape = PackedShape::of(source).unwrap();
+    let matrix = PackedMatrix::new(shape, Arc::new(Pages::zeroed(shape.bytes()).unwrap()), 0);
     // SAFETY: nobody else has it.
-    unsafe { matrix.fill(source, 0..plan.count()) };
+    unsafe { matrix.fill(source, 0..shape.count()) };
     matrix
 }
 
@@ -52,8 +52,8 @@ fn levels() -> Vec<Isa> {
 }
 
 /// The products with `m` vectors as pairs, the panels in two shares.
-fn many(isa: Isa, matrix: &Matrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
-    let cols = matrix.plan.cols;
+fn many(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
+    let cols = matrix.shape.cols;
     let shape = Shape {
         m,
         n: ROWS_OF_ALL,
@@ -86,23 +86,23 @@ fn many(isa: Isa, matrix: &Matrix, x: &[f32], m: usize, share: usize) -> Vec<f32
             y: y.as_mut_ptr(),
         };
         job.run(0..share);
-        job.run(share..matrix.plan.count());
+        job.run(share..matrix.shape.count());
     }
     y
 }
 
 /// The same as a few at a time.
-fn few(isa: Isa, matrix: &Matrix, x: &[f32], m: usize) -> Vec<f32> {
+fn few(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize) -> Vec<f32> {
     let functions = Functions::of(isa).unwrap();
     let mut quantised: Vec<Activations> = Vec::new();
     quantised.resize_with(m, Default::default);
-    for (into, x) in quantised.iter_mut().zip(x.chunks(matrix.plan.cols)) {
-        functions.quantise(into, x, matrix.plan.quant);
+    for (into, x) in quantised.iter_mut().zip(x.chunks(matrix.shape.cols)) {
+        functions.quantise(into, x, matrix.shape.quant);
     }
     let mut y = vec![f32::NAN; m * ROWS_OF_ALL];
-    for at in 0..matrix.plan.count() {
+    for at in 0..matrix.shape.count() {
         for (batch, x) in quantised.chunks(BATCH).enumerate() {
-            let dots = functions.quant(matrix.plan.quant, matrix.panel(at), matrix.plan.cells, x);
+            let dots = functions.quant(matrix.shape.quant, matrix.panel(at), matrix.shape.cells, x);
             for (i, dots) in dots[..x.len()].iter().enumerate() {
                 let first = (batch * BATCH + i) * ROWS_OF_ALL + at * ROWS;
                 y[first..][..ROWS].copy_from_slice(dots);
@@ -113,9 +113,9 @@ fn few(isa: Isa, matrix: &Matrix, x: &[f32], m: usize) -> Vec<f32> {
 }
 
 /// The error as a share of the power.
-fn error(matrix: &Matrix, x: &[f32], y: &[f32]) -> f64 {
+fn error(matrix: &PackedMatrix, x: &[f32], y: &[f32]) -> f64 {
     let (mut error, mut power) = (0.0, 0.0);
-    let cols = matrix.plan.cols;
+    let cols = matrix.shape.cols;
     let mut row = vec![0.0; cols];
     for n in 0..ROWS_OF_ALL {
         matrix.row(n, &mut row);
@@ -161,8 +161,8 @@ fn what_is_not_finite_stays_so() {
     let matrix = matrix(DType::Q4_0);
     let m = 9;
     for wrong in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        let mut x = Rng::new(7).floats(m * matrix.plan.cols, 1.0);
-        x[matrix.plan.cols / 2] = wrong;
+        let mut x = Rng::new(7).floats(m * matrix.shape.cols, 1.0);
+        x[matrix.shape.cols / 2] = wrong;
         for isa in levels() {
             for y in [many(isa, &matrix, &x, m, 2), few(isa, &matrix, &x, m)] {
                 let (first, others) = y.split_at(ROWS_OF_ALL);
@@ -187,7 +187,7 @@ fn the_largest_integer_sums_are_exact() {
     };
     let cols = cols(DType::Q6_K);
     let blocks = vec![block; ROWS_OF_ALL * cols / 256];
-    let weight = weight::Matrix::contiguous(DType::Q6_K, ROWS_OF_ALL, cols);
+    let weight = weight::WeightLayout::contiguous(DType::Q6_K, ROWS_OF_ALL, cols);
     let matrix = laid_out(&Source::new(weight, bytemuck::cast_slice(&blocks)));
     let m = 9;
     for sign in [-1.0, 1.0] {

@@ -11,7 +11,7 @@ use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{Matrix, mlx_params, run_launch};
+use crate::weight::{WeightLayout, mlx_params, run_launch};
 
 const BINDINGS: &[Binding] = &[
     read(0, "token", Element::U32),
@@ -51,13 +51,13 @@ fn work(args: &Args, once: Work) -> Work {
 }
 
 /// Number of tokens, and the table.
-pub fn lookup(args: &Args) -> (u32, Matrix) {
+pub fn lookup(args: &Args) -> (u32, WeightLayout) {
     if args.format().is_mlx() {
-        return (args.params::<MLXParams>().M, Matrix::mlx(args));
+        return (args.params::<MLXParams>().M, WeightLayout::mlx(args));
     }
     let p: EmbeddingParams = args.params();
     let (rows, cols) = (p.vocab_size as usize, p.dim as usize);
-    let table = Matrix::contiguous(args.format(), rows, cols);
+    let table = WeightLayout::contiguous(args.format(), rows, cols);
     (p.num_tokens, table)
 }
 

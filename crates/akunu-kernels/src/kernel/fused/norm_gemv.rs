@@ -16,7 +16,7 @@ use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{Matrix, mlx_params};
+use crate::weight::{WeightLayout, mlx_params};
 
 /// Outputs of a threadgroup.
 const ROWS: u32 = 4;
@@ -84,11 +84,11 @@ fn simd_groups(k: u32, groups: u32, chip: &ChipConfig) -> u32 {
 }
 
 /// The weights, of which those without rows are not there.
-fn matrices(args: &Args) -> [Matrix; 3] {
+fn matrices(args: &Args) -> [WeightLayout; 3] {
     let p: NormGemvParams = args.params();
     outputs(&p).map(|n| {
         let scales_at = n.saturating_mul(p.K / 8 * p.bits);
-        Matrix::of(args, n, p.K, (p.group_size, scales_at))
+        WeightLayout::of(args, n, p.K, (p.group_size, scales_at))
     })
 }
 

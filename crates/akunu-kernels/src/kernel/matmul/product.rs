@@ -8,7 +8,7 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
-use crate::weight::Matrix;
+use crate::weight::WeightLayout;
 
 /// A product, whichever params struct described it.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub struct Product {
     /// Factor of what y held.
     pub beta: f32,
     /// The weight, (n, k).
-    pub weight: Matrix,
+    pub weight: WeightLayout,
 }
 
 impl Product {
@@ -39,9 +39,9 @@ impl Product {
         if dtype.is_mlx() {
             let p: MLXParams = args.params();
             let k = set(Constant::GemmK, p.K);
-            let weight = Matrix {
+            let weight = WeightLayout {
                 cols: p.K.max(k) as usize,
-                ..Matrix::mlx(args)
+                ..WeightLayout::mlx(args)
             };
             Product {
                 m: set(Constant::BatchM, p.M),
@@ -64,16 +64,16 @@ impl Product {
                 ldc: p.ldc,
                 alpha: p.alpha,
                 beta: p.beta,
-                weight: Matrix {
+                weight: WeightLayout {
                     stride: p.ldb as usize,
-                    ..Matrix::contiguous(dtype, p.N as usize, k as usize)
+                    ..WeightLayout::contiguous(dtype, p.N as usize, k as usize)
                 },
             }
         }
     }
 
     /// A single vector times a contiguous weight, overwriting y.
-    pub fn single(weight: Matrix) -> Product {
+    pub fn single(weight: WeightLayout) -> Product {
         let (n, k) = (weight.rows as u32, weight.cols as u32);
         Product {
             m: 1,
