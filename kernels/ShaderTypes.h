@@ -679,6 +679,27 @@ struct GatherRowsParams {
 };
 static_assert(sizeof(GatherRowsParams) == 16, "GatherRowsParams is 16 bytes");
 
+// Multiplies each row of a matrix by the factor of its sequence.
+struct ScaleRowsParams {
+    // Number of rows to scale.
+    uint32_t n_rows;
+    // Elements of a row.
+    uint32_t cols;
+    // Rows of the row table.
+    uint32_t row_capacity;
+    // Factors that there are.
+    uint32_t n_sequences;
+    // 1: row i of the matrix is that of entry `outputs[i]` of the row table; 0: of entry i.
+    uint32_t by_output;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
+};
+static_assert(sizeof(ScaleRowsParams) == 32, "ScaleRowsParams is 32 bytes");
+
 // ---- Quantised blocks ----
 
 // 4 bits: `d * (nibble - 8)`. Value j is the low nibble of `qs[j]`, value j + 16 the high one.
@@ -1046,6 +1067,14 @@ static_assert(offsetof(GatherRowsParams, n_rows) == 0, "GatherRowsParams.n_rows 
 static_assert(offsetof(GatherRowsParams, dim) == 4, "GatherRowsParams.dim is at 4");
 static_assert(offsetof(GatherRowsParams, row_capacity) == 8, "GatherRowsParams.row_capacity is at 8");
 static_assert(offsetof(GatherRowsParams, _pad0) == 12, "GatherRowsParams._pad0 is at 12");
+static_assert(offsetof(ScaleRowsParams, n_rows) == 0, "ScaleRowsParams.n_rows is at 0");
+static_assert(offsetof(ScaleRowsParams, cols) == 4, "ScaleRowsParams.cols is at 4");
+static_assert(offsetof(ScaleRowsParams, row_capacity) == 8, "ScaleRowsParams.row_capacity is at 8");
+static_assert(offsetof(ScaleRowsParams, n_sequences) == 12, "ScaleRowsParams.n_sequences is at 12");
+static_assert(offsetof(ScaleRowsParams, by_output) == 16, "ScaleRowsParams.by_output is at 16");
+static_assert(offsetof(ScaleRowsParams, _pad0) == 20, "ScaleRowsParams._pad0 is at 20");
+static_assert(offsetof(ScaleRowsParams, _pad1) == 24, "ScaleRowsParams._pad1 is at 24");
+static_assert(offsetof(ScaleRowsParams, _pad2) == 28, "ScaleRowsParams._pad2 is at 28");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");

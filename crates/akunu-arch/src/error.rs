@@ -82,4 +82,42 @@ pub enum ArchError {
         /// Columns by the config.
         cols: usize,
     },
+    /// An adapter for another kind of model.
+    #[error("{}: the adapter is for `{found}` models, and this is a `{wanted}` model", path.display())]
+    AdapterArchitecture {
+        /// The adapter.
+        path: PathBuf,
+        /// What it is for.
+        found: String,
+        /// What the model is.
+        wanted: &'static str,
+    },
+    /// An adapter for a weight that the model does not have, or that is no factor of a product.
+    #[error("{}: the adapter changes `{name}`, which this model has not as the weight of a product", path.display())]
+    AdapterWeight {
+        /// The adapter.
+        path: PathBuf,
+        /// Canonical name.
+        name: String,
+    },
+    /// An adapter for a model of another shape.
+    #[error(
+        "{}: the adapter is for a model of another shape: its `{name}` is {found_rows} × {found_cols}, this model's is \
+         {rows} × {cols}",
+        path.display()
+    )]
+    AdapterShape {
+        /// The adapter.
+        path: PathBuf,
+        /// Canonical name.
+        name: String,
+        /// Outputs by the adapter.
+        found_rows: usize,
+        /// Inputs by the adapter.
+        found_cols: usize,
+        /// Outputs of the model's weight.
+        rows: usize,
+        /// Inputs of the model's weight.
+        cols: usize,
+    },
 }

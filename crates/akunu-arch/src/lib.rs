@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod adapter;
 pub mod arch;
 mod config;
 mod descriptor;
@@ -10,6 +11,7 @@ mod rope;
 mod speech;
 mod weights;
 
+pub use adapter::{adapter_rows, check_adapter};
 pub use config::{LayerConfig, ModelConfig};
 pub use descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, WindowPattern};
 pub use encoder_use::{EncoderUse, Pooling};

@@ -4,6 +4,7 @@
 //! 143 terminated.
 #![forbid(unsafe_code)]
 
+mod adapters;
 mod cache;
 mod chunks;
 mod commands;

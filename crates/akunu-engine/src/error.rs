@@ -244,6 +244,36 @@ pub enum EngineError {
         /// What differs.
         why: String,
     },
+    /// An adapter cannot be read.
+    #[error(transparent)]
+    Adapter(#[from] akunu_gguf::AdapterError),
+    /// An adapter that was loaded beside another model.
+    #[error(
+        "the adapter {} was loaded beside another model; load it beside {}",
+        adapter.display(), model.display()
+    )]
+    AdapterModel {
+        /// The adapter.
+        adapter: PathBuf,
+        /// The model that is to use it.
+        model: PathBuf,
+    },
+    /// A scale that is no number.
+    #[error("the scale of the adapter {} is {scale}, which must be a finite number", adapter.display())]
+    AdapterScale {
+        /// The adapter.
+        adapter: PathBuf,
+        /// Its scale.
+        scale: f32,
+    },
+    /// More adapters than a model can have.
+    #[error(
+        "{max} adapters are loaded beside the model, which are all that it can have; drop one first"
+    )]
+    TooManyAdapters {
+        /// The most.
+        max: usize,
+    },
     /// A sampling option outside of its range.
     #[error("{option} is {found}, which must be {wanted}")]
     Sampling {
@@ -280,6 +310,11 @@ pub enum SavedSessionError {
     /// The session belongs to another model.
     #[error("this session was saved with another model; load that one first")]
     OtherModel,
+    /// The keys and values of the session were computed with other adapters.
+    #[error(
+        "this session was saved with other adapters, or other scales of them; choose those first"
+    )]
+    OtherAdapters,
     /// The keys and values of the session are stored in another format.
     #[error(
         "this session has keys and values in {}, and the model was loaded with {}; load it with {} to go on",

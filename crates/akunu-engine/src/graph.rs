@@ -11,15 +11,18 @@
 //! A product that ends in the residual stream is added there. What differs between models comes from fields of the
 //! config; nothing here asks for a name.
 
+use std::collections::HashMap;
+
 use akunu_arch::{self as arch, ModelConfig, RopePairing};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    Activation, ChoiceMemory, Choose, HeadNorms, Heads, LayerCache, Masks, Pairing, Rope, Rows,
-    ScoreMemory,
+    Activation, ChoiceMemory, Choose, HeadNorms, Heads, LayerCache, Masks, Matrix, Pairing, Rope,
+    Rows, ScoreMemory,
 };
 use akunu_kernels::{Buffer, Op};
 
 use crate::rule::MAX_BIASES;
+use crate::runtime::MAX_TOGETHER;
 use crate::weights::Weights;
 
 /// Scratch buffers for the rows of a step; every layer uses them again.
@@ -105,6 +108,16 @@ impl Lists {
     }
 }
 
+/// An adapter that some rows of a step have.
+pub(crate) struct Adapted<'a> {
+    /// A, of (rank, inputs), and B, of (outputs, rank), by the name of the weight whose product they change.
+    pub products: &'a HashMap<String, [Matrix; 2]>,
+    /// Where `A x` goes, (rows, rank), for products that are adapted together.
+    pub down: [Slice; MAX_TOGETHER],
+    /// The scale that each sequence has it with, (seats).
+    pub factors: Slice,
+}
+
 /// All that the operations of a model name.
 pub(crate) struct Graph<'a> {
     pub config: &'a ModelConfig,
@@ -114,6 +127,27 @@ pub(crate) struct Graph<'a> {
     pub caches: &'a [LayerCache],
     pub divisors: &'a [Slice],
     pub lists: &'a Lists,
+    /// The adapters of the step.
+    pub adapters: Vec<Adapted<'a>>,
+}
+
+/// What products of one vector have in common.
+#[derive(Clone, Copy)]
+struct Of {
+    rows: Rows,
+    x: Slice,
+    /// Whether they are added to what is there.
+    add: bool,
+    label: &'static str,
+}
+
+/// One product of a vector.
+struct Product {
+    /// The name by which an adapter knows it.
+    name: String,
+    weight: Matrix,
+    to: Slice,
+    bias: Option<Slice>,
 }
 
 impl Graph<'_> {
@@ -154,15 +188,19 @@ impl Graph<'_> {
             "output"
         };
         let logits = Slice::from(self.outputs.logits);
-        ops.push(Op::Product {
+        let of = Of {
             rows: Rows::Outputs,
-            weight: self.weights.matrix(&format!("{name}.weight")),
             x: self.outputs.x.into(),
-            to: logits,
             add: false,
-            bias: None,
             label: "logits",
-        });
+        };
+        let product = Product {
+            name: "output.weight".into(),
+            weight: self.weights.matrix(&format!("{name}.weight")),
+            to: logits,
+            bias: None,
+        };
+        self.products(of, &[product], &mut ops);
         if let Some(cap) = self.config.final_softcap {
             ops.push(Op::Softcap {
                 x: logits,
@@ -229,23 +267,16 @@ impl Graph<'_> {
         let (config, a) = (self.config, self.activations);
         let [h, x, q, k, v] = [a.h, a.x, a.q, a.k, a.v].map(Slice::from);
         ops.push(self.norm(Rows::All, h, &name("attention_norm.weight"), x));
-        for (part, to) in [("q", q), ("k", k), ("v", v)] {
-            let bias = || {
-                self.weights
-                    .vector(&name(&format!("attention.{part}.bias")))
-            };
-            ops.push(Op::Product {
-                rows: Rows::All,
-                weight: self
-                    .weights
-                    .matrix(&name(&format!("attention.{part}.weight"))),
-                x,
-                to,
-                add: false,
-                bias: config.arch.has_qkv_bias.then(bias),
-                label: "q, k, v",
-            });
-        }
+        let product = |(part, to)| {
+            let bias = name(&format!("attention.{part}.bias"));
+            let has_bias = config.arch.has_qkv_bias;
+            Product {
+                bias: has_bias.then(|| self.weights.vector(&bias)),
+                ..self.product(name(&format!("attention.{part}.weight")), to)
+            }
+        };
+        let products = [("q", q), ("k", k), ("v", v)].map(product);
+        self.products(Of::all(x, "q, k, v"), &products, ops);
         let norm = |part: &str| {
             self.weights
                 .vector(&name(&format!("attention.{part}_norm.weight")))
@@ -284,17 +315,9 @@ impl Graph<'_> {
         let a = self.activations;
         let [h, x, gate, up, activated] = [a.h, a.x, a.gate, a.up, a.activated].map(Slice::from);
         ops.push(self.norm(Rows::All, h, &name("ffn_norm.weight"), x));
-        for (part, to) in [("gate", gate), ("up", up)] {
-            ops.push(Op::Product {
-                rows: Rows::All,
-                weight: self.weights.matrix(&name(&format!("ffn.{part}.weight"))),
-                x,
-                to,
-                add: false,
-                bias: None,
-                label: "gate and up",
-            });
-        }
+        let products = [("gate", gate), ("up", up)]
+            .map(|(part, to)| self.product(name(&format!("ffn.{part}.weight")), to));
+        self.products(Of::all(x, "gate and up"), &products, ops);
         ops.push(Op::Gate {
             activation: match self.config.arch.activation {
                 arch::Activation::SiluGate => Activation::Silu,
@@ -324,15 +347,12 @@ impl Graph<'_> {
             Slice::from(self.activations.y),
         );
         let has_norm = post_norm.is_some();
-        ops.push(Op::Product {
-            rows: Rows::All,
-            weight: self.weights.matrix(weight),
-            x,
-            to: if has_norm { y } else { h },
+        let of = Of {
             add: !has_norm,
-            bias: None,
-            label,
-        });
+            ..Of::all(x, label)
+        };
+        let to = if has_norm { y } else { h };
+        self.products(of, &[self.product(weight.to_string(), to)], ops);
         if let Some(weight) = post_norm {
             ops.push(Op::AddNorm {
                 x: y,
@@ -341,6 +361,63 @@ impl Graph<'_> {
                 dim: self.config.dim,
                 eps: self.config.norm_eps,
             });
+        }
+    }
+
+    fn product(&self, name: String, to: Slice) -> Product {
+        Product {
+            weight: self.weights.matrix(&name),
+            name,
+            to,
+            bias: None,
+        }
+    }
+
+    /// Products of one vector, and what adapters add to them: `to += factor * B (A x)`.
+    fn products(&self, of: Of, products: &[Product], ops: &mut Vec<Op>) {
+        ops.extend(products.iter().map(|product| Op::Product {
+            rows: of.rows,
+            weight: product.weight,
+            x: of.x,
+            to: product.to,
+            add: of.add,
+            bias: product.bias,
+            label: of.label,
+        }));
+        for adapter in &self.adapters {
+            let pairs = products.iter().zip(adapter.down);
+            let adapted: Vec<(Slice, [Matrix; 2], Slice)> = pairs
+                .filter_map(|(product, down)| {
+                    let matrices = adapter.products.get(&product.name)?;
+                    Some((down, *matrices, product.to))
+                })
+                .collect();
+            let part = |weight, x, to, add| Op::Product {
+                rows: of.rows,
+                weight,
+                x,
+                to,
+                add,
+                bias: None,
+                label: "adapter",
+            };
+            let scale = |&(x, [a, _], _): &(Slice, [Matrix; 2], Slice)| Op::ScaleRows {
+                rows: of.rows,
+                x,
+                width: a.rows,
+                factors: adapter.factors,
+            };
+            ops.extend(
+                adapted
+                    .iter()
+                    .map(|&(down, [a, _], _)| part(a, of.x, down, false)),
+            );
+            ops.extend(adapted.iter().map(scale));
+            ops.extend(
+                adapted
+                    .iter()
+                    .map(|&(down, [_, b], to)| part(b, down, to, true)),
+            );
         }
     }
 
@@ -373,6 +450,18 @@ impl Graph<'_> {
             theta: rope.theta,
             freq_scale: rope.freq_scale,
             divisors: self.divisors[layer],
+        }
+    }
+}
+
+impl Of {
+    /// Products for all rows that overwrite what is there.
+    fn all(x: Slice, label: &'static str) -> Of {
+        Of {
+            rows: Rows::All,
+            x,
+            add: false,
+            label,
         }
     }
 }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod adapter;
 mod answer;
 mod batch;
 mod encoder;
@@ -26,6 +27,7 @@ mod suggested;
 mod text;
 mod weights;
 
+pub use adapter::{Adapter, Adapters};
 pub use akunu_arch::Pooling;
 pub use akunu_types::KvFormat;
 pub use batch::{Batch, BatchEvent, JoinError, MAX_SEQUENCES, Progress, SequenceId};

@@ -5,6 +5,7 @@
 //! are given when they are needed and taken from whoever was idle longest, so that idle sequences cost pages and nothing
 //! else.
 
+mod adapters;
 mod chain;
 mod host;
 mod kind;
@@ -17,6 +18,7 @@ mod sizes;
 mod state;
 mod step;
 
+pub(crate) use self::adapters::MAX_TOGETHER;
 pub(crate) use self::chain::ChainId;
 pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;

@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::adapter::Adapters;
 use crate::pool::Name;
 use crate::rule::Rule;
 
@@ -28,6 +29,9 @@ pub(crate) struct Sequence {
     pub known: usize,
     /// How its tokens are chosen.
     pub rule: Rule,
+    adapters: Adapters,
+    /// What the name of its first page follows from: pages of other adapters have other names.
+    first_name: Name,
 }
 
 impl Sequence {
@@ -43,7 +47,21 @@ impl Sequence {
             seat: u32::MAX,
             known: 0,
             rule: Rule::default(),
+            adapters: Adapters::none(),
+            first_name: Name::default(),
         }
+    }
+
+    /// The adapters that its keys and values are computed with.
+    pub fn adapters(&self) -> &Adapters {
+        &self.adapters
+    }
+
+    /// Other adapters, for a sequence without tokens.
+    pub fn set_adapters(&mut self, adapters: Adapters) {
+        self.first_name = adapters.name();
+        self.adapters = adapters;
+        self.names.clear();
     }
 
     /// The longest beginning of `tokens` that the pages hold.
@@ -56,7 +74,7 @@ impl Sequence {
     pub fn name(&mut self, index: usize, page: usize) -> Name {
         while self.names.len() <= index {
             let at = self.names.len();
-            let before = self.names.last().copied().unwrap_or_default();
+            let before = self.names.last().copied().unwrap_or(self.first_name);
             let tokens = &self.tokens[at * page..(at + 1) * page];
             self.names.push(name_after(&before, tokens));
         }

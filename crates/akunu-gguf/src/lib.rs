@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![deny(unsafe_code)]
 
+mod adapter;
 mod ctranslate2;
 mod dims;
 mod gguf;
@@ -14,6 +15,7 @@ mod span;
 mod speech;
 mod store;
 
+pub use adapter::{AdapterError, AdapterFile, AdapterPart, AdapterProblem};
 pub use ctranslate2::{Ct2Fault, Ct2File, Ct2Tensor};
 pub use dims::{Dims, MAX_DIMS};
 pub use gguf::{

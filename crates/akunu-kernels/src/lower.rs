@@ -6,6 +6,7 @@
 //!
 //! All params are for a full step; the fields that depend on the number of rows are listed with them.
 
+mod adapter;
 mod attention;
 mod choice;
 mod encoder;
@@ -112,7 +113,7 @@ impl<'a> Lowering<'a> {
                 ops = &ops[n_ops..];
                 continue;
             }
-            let fused = self.gated_product(op, rest.first());
+            let fused = self.gated_product(op, rest);
             if !fused {
                 self.op(op);
             }
@@ -219,6 +220,12 @@ impl<'a> Lowering<'a> {
             } => self.attend_rows([q, k, v, to], heads, keys, scale),
             Op::Mean { from, to, dim } => self.mean(from, to, dim),
             Op::Product { .. } => unreachable!("products are lowered with those after them"),
+            Op::ScaleRows {
+                rows,
+                x,
+                width,
+                factors,
+            } => self.scale_rows(rows, x, width, factors),
             Op::Gate {
                 activation,
                 gate,

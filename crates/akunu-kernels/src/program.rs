@@ -297,6 +297,17 @@ pub enum Op {
         /// What it is in the model.
         label: &'static str,
     },
+    /// `x *= factors[sequence]` for each row; a factor of 0 gives zeros. What an adapter adds to a product is scaled so.
+    ScaleRows {
+        /// Which rows.
+        rows: Rows,
+        /// (rows, width).
+        x: Slice,
+        /// Elements of a row.
+        width: u32,
+        /// The factor of each sequence, (n_sequences).
+        factors: Slice,
+    },
     /// `to = activation(gate) * up`.
     Gate {
         /// The function.
@@ -305,7 +316,7 @@ pub enum Op {
         gate: Slice,
         /// (rows, width).
         up: Slice,
-        /// (rows, width). Nothing but the next product reads it.
+        /// (rows, width). Only products read it.
         to: Slice,
         /// Elements of a row.
         width: u32,

@@ -77,6 +77,7 @@ kernel_table! {
         RopeNeoxStore => rope::rope_store::NEOX,
         RopeStore => rope::rope_store::INTERLEAVED,
         RowAttention => attention::row_attention::ROW,
+        ScaleRows => common::scale_rows::ROW,
         SiluGate => activation::gate::SILU,
         TensorAttention => nvidia::tensor_attention::ROW,
         TokenScores => sampling::token_scores::ROW,

@@ -23,7 +23,7 @@ pub use kv_cache::KVShiftParams;
 pub use matmul::{GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RopeStoreParams};
-pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule};
+pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule, ScaleRowsParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
     TokenScoresParams, TokenSuppressParams,
@@ -61,6 +61,7 @@ pub const ALL: &[StructLayout] = &[
     SamplingRule::LAYOUT,
     AdvanceRowsParams::LAYOUT,
     GatherRowsParams::LAYOUT,
+    ScaleRowsParams::LAYOUT,
 ];
 
 #[cfg(test)]
@@ -78,8 +79,7 @@ mod tests {
             ("LayerNormParams", 16),
             ("RoPEParams", 32),
             ("EmbeddingParams", 16),
-    EmbeddingScaleParams::LAYOUT,
-            ("TemperatureScaleParams", 16),
+            ("EmbeddingScaleParams", 16),
             ("MLXParams", 48),
             ("NormGemvParams", 32),
         ];

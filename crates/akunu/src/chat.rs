@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akunu_engine::{
-    CancelFlag, DRY_BREAKERS, GenerateOptions, Generation, Grammar, LogitRules, Overflow, Sampling,
-    Session, Speculated, Speculation, SuggestedSampling, Watch,
+    Adapters, CancelFlag, DRY_BREAKERS, GenerateOptions, Generation, Grammar, LogitRules, Overflow,
+    Sampling, Session, Speculated, Speculation, SuggestedSampling, Watch,
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
@@ -34,6 +34,9 @@ pub struct ChatOptions {
     pub logprobs: Option<u32>,
     /// Whether the oldest turns give way when the context is full. Otherwise the reply ends there.
     pub slides: bool,
+    /// Adapters that [`Model::load_adapter`](akunu_engine::Model::load_adapter) has loaded, with their scales. Other ones
+    /// hold from the next reply on; the conversation is then read again.
+    pub adapters: Adapters,
     /// What replies must look like.
     pub grammar: Option<Grammar>,
     /// Rules of one's own.
@@ -55,6 +58,7 @@ impl Default for ChatOptions {
             dry_breakers: DRY_BREAKERS.map(String::from).to_vec(),
             logprobs: None,
             slides: true,
+            adapters: Adapters::none(),
             grammar: None,
             rules: LogitRules::default(),
             speculation: Speculation::default(),
@@ -225,6 +229,7 @@ impl ChatOptions {
         history: &mut History,
         watch: &mut Watch<'_>,
     ) -> Result<(Generation<&'s mut Session>, ReplyStats), Error> {
+        session.set_adapters(&self.adapters)?;
         let ids = self.prompt(session, history)?;
         let begin = Instant::now();
         let prompt = session.feed_watched(&ids, &mut |reading| match self.cancel.is_set() {

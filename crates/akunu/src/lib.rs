@@ -21,11 +21,12 @@ pub use akunu_audio::{AudioError, AudioProblem};
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::speech::{SpeechModel, Word};
 pub use akunu_engine::{
-    Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder, EngineError, Fed,
-    GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat, LogitRule, LogitRules,
-    Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress,
-    Reading, Sampling, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,
-    SuggestedSampling, Token, TokenLogprobs, Watch, is_encoder,
+    Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
+    EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat,
+    LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES,
+    ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId, Session, SessionOptions,
+    Speculated, Speculation, StopReason, SuggestedSampling, Token, TokenLogprobs, Watch,
+    is_encoder,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,

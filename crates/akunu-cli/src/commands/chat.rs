@@ -9,6 +9,7 @@ mod settings;
 mod slash;
 
 use super::Run;
+use crate::adapters::AdapterArgs;
 use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::models;
@@ -39,6 +40,8 @@ pub struct Chat {
     prompt: Option<String>,
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     /// What the model is told before the conversation
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
@@ -124,6 +127,7 @@ impl Chat {
             dry_breakers: self.lists.dry_breakers(),
             logprobs: self.logprobs,
             slides: self.overflow == OnOverflow::Slide,
+            adapters: self.adapters.adapters(&loaded.model)?,
             grammar: self.grammar.grammar(&loaded.model)?,
             speculation: self.speculation.speculation(&self.model, &loaded.model)?,
             ..ChatOptions::default()

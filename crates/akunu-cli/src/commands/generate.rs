@@ -4,6 +4,7 @@ mod choices;
 mod output;
 
 use super::Run;
+use crate::adapters::AdapterArgs;
 use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::interrupt::Interrupt;
@@ -28,6 +29,8 @@ use std::time::Instant;
 pub struct Generate {
     #[command(flatten)]
     model: ModelArgs,
+    #[command(flatten)]
+    adapters: AdapterArgs,
     /// The text to continue
     #[arg(short, long, value_name = "TEXT", required_unless_present = "file")]
     prompt: Option<String>,
@@ -107,6 +110,7 @@ impl Run for Generate {
         let speculation = self.speculation.speculation(&self.model, &loaded.model)?;
         warn_beyond_training("the prompt", prompt_ids.len(), &loaded.model);
         let mut session = loaded.model.session(self.model.session())?;
+        session.set_adapters(&self.adapters.adapters(&loaded.model)?)?;
 
         let begin = Instant::now();
         let interrupt = Interrupt::listen();

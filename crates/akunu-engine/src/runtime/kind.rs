@@ -26,8 +26,20 @@ pub(crate) enum Kind {
     Chain(Choose),
 }
 
-/// What a program does, how many rows it has room for, and whether it records log probabilities.
-pub(super) type ProgramKey = (Kind, Counts, bool);
+/// What tells programs apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct ProgramKey {
+    pub kind: Kind,
+    /// How many rows it has room for.
+    pub room: Counts,
+    /// Whether it records log probabilities.
+    pub is_scored: bool,
+    /// A bit for each adapter that its products have.
+    pub adapters: u64,
+}
+
+/// Most programs that are kept: adapters in many combinations would make ever more.
+const MAX_PROGRAMS: usize = 512;
 
 /// Programs by what they do.
 #[derive(Default)]
@@ -36,6 +48,13 @@ pub(super) struct Programs {
 }
 
 impl Programs {
+    /// Makes room for another one.
+    pub fn make_room(&mut self, device: &mut dyn Device) {
+        if self.loaded.len() >= MAX_PROGRAMS {
+            self.unload_all(device);
+        }
+    }
+
     /// Buffers have changed: every program is made anew.
     pub fn unload_all(&mut self, device: &mut dyn Device) {
         for (_, plan) in self.loaded.drain() {
@@ -56,6 +75,11 @@ impl Kind {
             self,
             Kind::OnlyChoice(_) | Kind::MaskedChoice(_) | Kind::Step(_) | Kind::Chain(_)
         )
+    }
+
+    /// Whether it has products of the model.
+    pub fn has_products(self) -> bool {
+        !matches!(self, Kind::OnlyChoice(_) | Kind::MaskedChoice(_))
     }
 
     /// Whether it looks at keys and values.

@@ -32,7 +32,7 @@ impl Runtime {
         self.reserve(sequence, sequence.cached + tokens.len())?;
         self.begin(1)?;
         self.push_run(sequence, tokens)?;
-        let ops = self.graph().layers();
+        let ops = self.graph(self.active_adapters).layers();
         let mut rows = Vec::new();
         for part in parts(&ops) {
             if let Some((weight, x)) = product(&ops[part.start]) {

@@ -325,6 +325,7 @@ impl Runtime {
     /// Another sequence with the same tokens and pages.
     pub fn fork(&mut self, sequence: &Sequence) -> Sequence {
         let mut fork = self.new_sequence();
+        fork.set_adapters(sequence.adapters().clone());
         fork.replace(sequence.tokens.clone(), sequence.cached, sequence.pure);
         fork.floor = sequence.floor;
         fork.rule = sequence.rule.clone();

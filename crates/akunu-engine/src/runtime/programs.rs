@@ -28,18 +28,34 @@ impl Runtime {
         };
         // A full step leaves no room for whole classes.
         let room = if counts.fit(&room) { room } else { counts };
-        let key = (kind, room, self.is_scored && kind.chooses());
+        let key = ProgramKey {
+            kind,
+            room,
+            is_scored: self.is_scored && kind.chooses(),
+            adapters: if kind.has_products() {
+                self.active_adapters
+            } else {
+                0
+            },
+        };
         if let Some(&plan) = self.programs.loaded.get(&key) {
             return Ok(plan);
         }
+        self.programs.make_room(self.device.as_mut());
         let program = self.write_program(key);
         let plan = self.device.load(&program)?;
         self.programs.loaded.insert(key, plan);
         Ok(plan)
     }
 
-    fn write_program(&self, (kind, room, is_scored): ProgramKey) -> Program {
-        let graph = self.graph();
+    fn write_program(&self, key: ProgramKey) -> Program {
+        let ProgramKey {
+            kind,
+            room,
+            is_scored,
+            adapters,
+        } = key;
+        let graph = self.graph(adapters);
         let choice = |how| graph.choice(how, false, is_scored);
         let ops = match kind {
             Kind::Layers => graph.layers(),
@@ -68,10 +84,16 @@ impl Runtime {
             run: 0,
             outputs: n,
         };
-        self.write_program((Kind::Chain(how), room, false))
+        self.write_program(ProgramKey {
+            kind: Kind::Chain(how),
+            room,
+            is_scored: false,
+            adapters: 0,
+        })
     }
 
-    pub(super) fn graph(&self) -> Graph<'_> {
+    /// All that operations name, with the adapters of these bits.
+    pub(super) fn graph(&self, adapters: u64) -> Graph<'_> {
         Graph {
             config: &self.model.config,
             weights: &self.model.weights,
@@ -80,6 +102,7 @@ impl Runtime {
             caches: &self.memory.caches,
             divisors: &self.memory.divisors,
             lists: &self.memory.lists,
+            adapters: self.adapters.adapted(adapters),
         }
     }
 }

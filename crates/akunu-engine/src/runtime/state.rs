@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use akunu_kernels::{Device, RowTable};
 
+use super::adapters::AdapterSet;
 use super::chain::{Chain, ChainId, Chosen};
 use super::kind::Programs;
 use super::memory::Memory;
@@ -56,6 +57,9 @@ pub(crate) struct Runtime {
     pub(super) logits_of: Option<(u64, usize)>,
     /// Whether somebody in this step asks for log probabilities.
     pub(super) is_scored: bool,
+    pub(super) adapters: AdapterSet,
+    /// A bit for each adapter that somebody in this step has.
+    pub(super) active_adapters: u64,
 }
 
 impl Runtime {
@@ -76,6 +80,8 @@ impl Runtime {
             costs: Costs::default(),
             logits_of: None,
             is_scored: false,
+            adapters: AdapterSet::default(),
+            active_adapters: 0,
             memory,
             model,
             device,
@@ -134,6 +140,7 @@ impl Runtime {
 
     /// A sequence without tokens.
     pub fn new_sequence(&mut self) -> Sequence {
+        self.sweep_adapters();
         self.n_sequences_made += 1;
         Sequence::new(self.n_sequences_made, self.memory.maps.len())
     }
@@ -165,6 +172,7 @@ impl Runtime {
         self.memory.resize(&self.model, seats, rows, device)?;
         self.seats.resize(seats as usize, Seat::default());
         self.forget_seats();
+        self.fit_adapters()?;
         Ok(())
     }
 
@@ -181,6 +189,7 @@ impl Runtime {
 impl Drop for Runtime {
     fn drop(&mut self) {
         self.programs.unload_all(self.device.as_mut());
+        self.adapters.release(self.device.as_mut());
         self.memory.release(self.device.as_mut());
     }
 }

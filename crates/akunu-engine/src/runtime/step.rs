@@ -8,6 +8,7 @@ use super::host::StepMasks;
 use super::kind::Kind;
 use super::memory::cache_bytes;
 use super::state::{Runtime, Seat};
+use crate::adapter::Adapters;
 use crate::error::EngineError;
 use crate::rule::Rule;
 use crate::sequence::Sequence;
@@ -40,8 +41,10 @@ impl Runtime {
             self.write_history(sequence.seat, 0, &sequence.tokens)?;
             sequence.known = sequence.tokens.len();
             self.write_rule(sequence)?;
+            self.write_factors(sequence)?;
         }
         self.seats[sequence.seat as usize].last_used = self.step;
+        self.active_adapters |= sequence.adapters().bits();
         self.is_scored |= sequence.rule.words.n_scores > 0;
         Ok(())
     }
@@ -75,6 +78,15 @@ impl Runtime {
         Ok(())
     }
 
+    /// Which adapters a sequence has from now on. What was computed with others is forgotten.
+    pub fn set_adapters(&mut self, sequence: &mut Sequence, adapters: &Adapters) {
+        if sequence.adapters() != adapters {
+            self.truncate(sequence, 0);
+            self.leave_seat(sequence);
+            sequence.set_adapters(adapters.clone());
+        }
+    }
+
     /// Writes tokens to the history, as far as it keeps them.
     fn write_history(
         &mut self,
@@ -105,6 +117,7 @@ impl Runtime {
         }
         self.step += 1;
         self.is_scored = false;
+        self.active_adapters = 0;
         self.table.clear_rows();
         Ok(())
     }
@@ -304,7 +317,7 @@ impl Runtime {
         let n_moved = cached - keep - shift;
         let moved = [sequence.seat, keep as u32, shift as u32, n_moved as u32];
         let program = Program {
-            ops: self.graph().shift(moved),
+            ops: self.graph(0).shift(moved),
             step: Some(self.memory.step),
             ..Program::default()
         };

@@ -1,8 +1,9 @@
-//! The file of a saved session, version 2.
+//! The file of a saved session, version 3.
 //!
 //! ```text
 //! magic, version                  8 + 4 bytes; all numbers are little-endian
 //! fingerprint of the model        32
+//! identity of its adapters        32: zeros for none
 //! format of keys and values       4: 0 for f16, 1 for q8
 //! n_tokens, n_cached              4 each
 //! the tokens                      4 * n_tokens
@@ -19,12 +20,13 @@ use std::ops::Range;
 use akunu_arch::{LayerConfig, ModelConfig};
 use akunu_types::KvFormat;
 
+use crate::adapter::Adapters;
 use crate::error::SavedSessionError;
 use crate::model::Model;
 
 /// What a file begins with. The line feed shows files that were sent as text.
 const MAGIC: [u8; 8] = *b"akunuKV\n";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Bytes of the checksum.
 pub(super) const CHECKSUM: usize = 32;
 
@@ -32,29 +34,33 @@ pub(super) const CHECKSUM: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub fingerprint: [u8; 32],
+    /// What tells the adapters from others.
+    pub adapters: [u8; 32],
     pub kv: KvFormat,
     pub n_tokens: u32,
     pub n_cached: u32,
 }
 
 impl Header {
-    pub const BYTES: usize = 8 + 4 + 32 + 3 * 4;
+    pub const BYTES: usize = 8 + 4 + 32 + 32 + 3 * 4;
 
     pub fn to_bytes(self) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend(self.fingerprint);
+        bytes.extend(self.adapters);
         for number in [self.kv.code(), self.n_tokens, self.n_cached] {
             bytes.extend(number.to_le_bytes());
         }
         bytes
     }
 
-    /// Reads the header of a file of `len` bytes that is for `model`.
+    /// Reads the header of a file of `len` bytes that is for `model` with these adapters.
     pub fn parse(
         bytes: &[u8; Header::BYTES],
         len: u64,
         model: &Model,
+        adapters: &Adapters,
     ) -> Result<Header, SavedSessionError> {
         let word = |at: usize| {
             u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -71,10 +77,13 @@ impl Header {
         if bytes[12..44] != *model.fingerprint() {
             return Err(SavedSessionError::OtherModel);
         }
+        if bytes[44..76] != adapters.identity() {
+            return Err(SavedSessionError::OtherAdapters);
+        }
         let wanted = model.kv_format();
-        let found = KvFormat::ALL.into_iter().find(|kv| kv.code() == word(44));
+        let found = KvFormat::ALL.into_iter().find(|kv| kv.code() == word(76));
         let Some(found) = found else {
-            let why = format!("it has keys and values of an unknown format, {}", word(44));
+            let why = format!("it has keys and values of an unknown format, {}", word(76));
             return Err(SavedSessionError::Damaged { why });
         };
         if found != wanted {
@@ -82,9 +91,10 @@ impl Header {
         }
         let header = Header {
             fingerprint: *model.fingerprint(),
+            adapters: adapters.identity(),
             kv: found,
-            n_tokens: word(48),
-            n_cached: word(52),
+            n_tokens: word(80),
+            n_cached: word(84),
         };
         header.check(len, model.config())?;
         Ok(header)

@@ -48,6 +48,7 @@ impl Session {
         let config = self.model.config();
         let header = Header {
             fingerprint: *self.model.fingerprint(),
+            adapters: sequence.adapters().identity(),
             kv: self.model.kv_format(),
             n_tokens: sequence.tokens.len() as u32,
             n_cached: n_cached as u32,
@@ -80,7 +81,7 @@ impl Session {
             return Err(SavedSessionError::Foreign);
         }
         file.read_exact(&mut start)?;
-        let header = Header::parse(&start, len, &self.model)?;
+        let header = Header::parse(&start, len, &self.model, self.sequence.adapters())?;
         // The token that was chosen last needs no place in the pages yet.
         let needed = header.n_cached.max(header.n_tokens.saturating_sub(1));
         let context = self.context();

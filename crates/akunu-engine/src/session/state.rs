@@ -1,5 +1,6 @@
 //! A session: its tokens, and the pages that hold their keys and values.
 
+use crate::adapter::Adapters;
 use crate::error::{Bytes, EngineError};
 use crate::model::Model;
 use crate::runtime::{Kind, scratch_bytes};
@@ -110,6 +111,20 @@ impl Session {
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.truncate(0);
+    }
+
+    /// The adapters that it has.
+    pub fn adapters(&self) -> &Adapters {
+        self.sequence.adapters()
+    }
+
+    /// Which adapters it has from now on. If they are others than before, its content is forgotten: what was computed
+    /// with other adapters is of no use.
+    pub fn set_adapters(&mut self, adapters: &Adapters) -> Result<(), EngineError> {
+        adapters.check(&self.model)?;
+        let mut runtime = self.model.runtime();
+        runtime.set_adapters(&mut self.sequence, adapters);
+        Ok(())
     }
 
     /// The logits after the last token.

@@ -4,6 +4,7 @@ pub mod bias_add;
 pub mod copy;
 pub mod gather_rows;
 pub mod mean_rows;
+pub mod scale_rows;
 
 use crate::table::Launch;
 

@@ -110,8 +110,9 @@ impl Lowering<'_> {
         self.push_product(kernel, rows.count(), weight, bindings, (add, label));
     }
 
-    /// An activation and the product after it in one kernel, where a program has a single row.
-    pub(super) fn gated_product(&mut self, op: &Op, next: Option<&Op>) -> bool {
+    /// An activation and the product after it in one kernel, where a program has a single row and no other product reads
+    /// the activation.
+    pub(super) fn gated_product(&mut self, op: &Op, rest: &[Op]) -> bool {
         let &Op::Gate {
             activation,
             gate,
@@ -130,13 +131,14 @@ impl Lowering<'_> {
             add,
             bias: None,
             label,
-        }) = next
+        }) = rest.first()
         else {
             return false;
         };
         // A GPU that splits K would compute the activation once for every few outputs, with all of its SIMD groups.
         let splits = self.chip.is_some_and(ChipConfig::is_nvidia);
-        if x != activated || self.program.room.rows() != 1 || splits {
+        let is_alone = !is_read(&rest[1..], activated);
+        if x != activated || self.program.room.rows() != 1 || splits || !is_alone {
             return false;
         }
         let kernel = match activation {
@@ -199,6 +201,13 @@ impl Lowering<'_> {
         let key = PipelineKey::plain(KernelId::BiasAdd);
         self.push(KernelCall::new(key, &params, vec![to, bias], "bias").with_rows([field]));
     }
+}
+
+/// Whether a product reads this activation before the next activation takes its place.
+fn is_read(ops: &[Op], activated: Slice) -> bool {
+    let is_new = |op: &&Op| matches!(op, Op::Gate { to, .. } if *to == activated);
+    let mut until = ops.iter().take_while(|op| !is_new(op));
+    until.any(|op| matches!(op, Op::Product { x, .. } if *x == activated))
 }
 
 /// Halves from one row to the next, zeros included.

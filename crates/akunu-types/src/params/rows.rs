@@ -214,3 +214,25 @@ shared_struct! {
         12 => _pad0: u32,
     }
 }
+
+shared_struct! {
+    /// Multiplies each row of a matrix by the factor of its sequence.
+    pub struct ScaleRowsParams = "ScaleRowsParams", size = 32 {
+        /// Number of rows to scale.
+        0 => n_rows: u32,
+        /// Elements of a row.
+        4 => cols: u32,
+        /// Rows of the row table.
+        8 => row_capacity: u32,
+        /// Factors that there are.
+        12 => n_sequences: u32,
+        /// 1: row i of the matrix is that of entry `outputs[i]` of the row table; 0: of entry i.
+        16 => by_output: u32,
+        /// Unused, zero.
+        20 => _pad0: u32,
+        /// Unused, zero.
+        24 => _pad1: u32,
+        /// Unused, zero.
+        28 => _pad2: u32,
+    }
+}

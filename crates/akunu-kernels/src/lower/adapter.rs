@@ -1,0 +1,29 @@
+//! What an adapter adds to a product, between its two matrices.
+
+use std::mem::offset_of;
+
+use akunu_types::params::ScaleRowsParams;
+
+use super::Lowering;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, RowField, Slice};
+use crate::program::Rows;
+use crate::table::KernelId;
+
+impl Lowering<'_> {
+    /// Multiplies each row by the factor of its sequence.
+    pub(super) fn scale_rows(&mut self, rows: Rows, x: Slice, width: u32, factors: Slice) {
+        let step = self.step();
+        let params = ScaleRowsParams {
+            cols: width,
+            row_capacity: self.program.room.rows(),
+            n_sequences: step.n_sequences,
+            by_output: u32::from(rows == Rows::Outputs),
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(ScaleRowsParams, n_rows), rows.count());
+        let bindings = vec![x, step.rows.into(), step.outputs.into(), factors];
+        let key = PipelineKey::plain(KernelId::ScaleRows);
+        self.push(KernelCall::new(key, &params, bindings, "adapter scale").with_rows([field]));
+    }
+}
