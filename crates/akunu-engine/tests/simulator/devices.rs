@@ -11,15 +11,15 @@ use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::DType;
 
-fn twin() -> Box<dyn Device> {
+pub fn twin() -> Box<dyn Device> {
     Box::new(TwinDevice::new())
 }
 
-fn cpu() -> Box<dyn Device> {
+pub fn cpu() -> Box<dyn Device> {
     Box::new(CpuDevice::new(CpuOptions::default()).expect("a CPU"))
 }
 
-fn simulator(schedule: Schedule) -> Box<dyn Device> {
+pub fn simulator(schedule: Schedule) -> Box<dyn Device> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there: `apt-get install clang-19`");

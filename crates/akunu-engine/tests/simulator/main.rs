@@ -6,6 +6,7 @@ mod support;
 #[path = "../support/random_whisper.rs"]
 mod random_whisper;
 
+mod adapters;
 mod choice;
 mod devices;
 mod encoders;
