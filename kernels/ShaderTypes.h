@@ -175,8 +175,6 @@ struct EmbeddingParams {
 };
 static_assert(sizeof(EmbeddingParams) == 16, "EmbeddingParams is 16 bytes");
 
-<<<<<<< HEAD
-=======
 // `x[i] *= factor`, in place: what some models do with the rows that they have looked up.
 struct EmbeddingScaleParams {
     // What each element is multiplied by.
@@ -190,28 +188,6 @@ struct EmbeddingScaleParams {
 };
 static_assert(sizeof(EmbeddingScaleParams) == 16, "EmbeddingScaleParams is 16 bytes");
 
-// Writes `seq_len` new rows of k or v at `pos`.
-struct KVCacheWriteParams {
-    // Number of key and value heads.
-    uint32_t n_kv_heads;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Positions that the cache holds for each head.
-    uint32_t max_seq_len;
-    // Position of the first row; position p is written to slot `p % max_seq_len`. Patched per token.
-    uint32_t pos;
-    // Elements between rows of the source; 0 means `n_kv_heads * head_dim`.
-    uint32_t src_stride;
-    // Number of rows to write.
-    uint32_t seq_len;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-};
-static_assert(sizeof(KVCacheWriteParams) == 32, "KVCacheWriteParams is 32 bytes");
-
->>>>>>> 6b79cd5 (kernels: embedding_scale, which only embeddings use, is no longer called temperature_scale)
 // RoPE of q and k of some rows, fused with the storing of k and v in the pages of their sequences.
 //
 // q is (n_rows, n_heads, head_dim), k and v are (n_rows, n_kv_heads, head_dim). Also read by the kernel that normalises
@@ -280,62 +256,6 @@ struct KVShiftParams {
     float freq_scale;
 };
 static_assert(sizeof(KVShiftParams) == 48, "KVShiftParams is 48 bytes");
-
-<<<<<<< HEAD
-// `logits[i] *= inv_temperature`, in place.
-struct TemperatureScaleParams {
-    // `1 / temperature`.
-    float inv_temperature;
-    // Number of elements (the vocabulary size).
-    uint32_t count;
-=======
-// RMSNorm of each head by itself (the QK norm of Qwen 3 and Gemma 3), in place.
-struct HeadNormParams {
-    // Elements of a head.
-    uint32_t head_dim;
-    // Number of heads of a row.
-    uint32_t n_heads;
-    // Number of rows (tokens).
-    uint32_t seq_len;
-    // Added to the mean square before the root.
-    float eps;
->>>>>>> 6b79cd5 (kernels: embedding_scale, which only embeddings use, is no longer called temperature_scale)
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-<<<<<<< HEAD
-};
-static_assert(sizeof(TemperatureScaleParams) == 16, "TemperatureScaleParams is 16 bytes");
-=======
-    // Unused, zero.
-    uint32_t _pad2;
-    // Unused, zero.
-    uint32_t _pad3;
-};
-static_assert(sizeof(HeadNormParams) == 32, "HeadNormParams is 32 bytes");
-
-// Gemv fused with an RMSNorm of each head of its output.
-struct GEMVHeadNormParams {
-    // Output dimension, `n_heads * head_dim`.
-    uint32_t N;
-    // Input dimension.
-    uint32_t K;
-    // Elements of a head.
-    uint32_t head_dim;
-    // Number of heads.
-    uint32_t n_heads;
-    // Added to the mean square before the root.
-    float eps;
-    // MLX weights: values that share a scale and a bias. Padding in the reference.
-    uint32_t group_size;
-    // MLX weights: byte offset of the scales. Padding in the reference.
-    uint32_t weight_bytes;
-    // Unused, zero.
-    uint32_t _pad0;
-};
-static_assert(sizeof(GEMVHeadNormParams) == 32, "GEMVHeadNormParams is 32 bytes");
->>>>>>> 6b79cd5 (kernels: embedding_scale, which only embeddings use, is no longer called temperature_scale)
 
 // Adds each row's biases to its logits and penalises what came before, by the rule of its sequence.
 struct PenaltiesParams {
@@ -877,21 +797,10 @@ static_assert(offsetof(EmbeddingParams, num_tokens) == 0, "EmbeddingParams.num_t
 static_assert(offsetof(EmbeddingParams, dim) == 4, "EmbeddingParams.dim is at 4");
 static_assert(offsetof(EmbeddingParams, vocab_size) == 8, "EmbeddingParams.vocab_size is at 8");
 static_assert(offsetof(EmbeddingParams, _pad0) == 12, "EmbeddingParams._pad0 is at 12");
-<<<<<<< HEAD
-=======
 static_assert(offsetof(EmbeddingScaleParams, factor) == 0, "EmbeddingScaleParams.factor is at 0");
 static_assert(offsetof(EmbeddingScaleParams, count) == 4, "EmbeddingScaleParams.count is at 4");
 static_assert(offsetof(EmbeddingScaleParams, _pad0) == 8, "EmbeddingScaleParams._pad0 is at 8");
 static_assert(offsetof(EmbeddingScaleParams, _pad1) == 12, "EmbeddingScaleParams._pad1 is at 12");
-static_assert(offsetof(KVCacheWriteParams, n_kv_heads) == 0, "KVCacheWriteParams.n_kv_heads is at 0");
-static_assert(offsetof(KVCacheWriteParams, head_dim) == 4, "KVCacheWriteParams.head_dim is at 4");
-static_assert(offsetof(KVCacheWriteParams, max_seq_len) == 8, "KVCacheWriteParams.max_seq_len is at 8");
-static_assert(offsetof(KVCacheWriteParams, pos) == 12, "KVCacheWriteParams.pos is at 12");
-static_assert(offsetof(KVCacheWriteParams, src_stride) == 16, "KVCacheWriteParams.src_stride is at 16");
-static_assert(offsetof(KVCacheWriteParams, seq_len) == 20, "KVCacheWriteParams.seq_len is at 20");
-static_assert(offsetof(KVCacheWriteParams, _pad0) == 24, "KVCacheWriteParams._pad0 is at 24");
-static_assert(offsetof(KVCacheWriteParams, _pad1) == 28, "KVCacheWriteParams._pad1 is at 28");
->>>>>>> 6b79cd5 (kernels: embedding_scale, which only embeddings use, is no longer called temperature_scale)
 static_assert(offsetof(RopeStoreParams, n_rows) == 0, "RopeStoreParams.n_rows is at 0");
 static_assert(offsetof(RopeStoreParams, n_heads) == 4, "RopeStoreParams.n_heads is at 4");
 static_assert(offsetof(RopeStoreParams, n_kv_heads) == 8, "RopeStoreParams.n_kv_heads is at 8");
@@ -920,29 +829,6 @@ static_assert(offsetof(KVShiftParams, n_pages) == 32, "KVShiftParams.n_pages is 
 static_assert(offsetof(KVShiftParams, n_sequences) == 36, "KVShiftParams.n_sequences is at 36");
 static_assert(offsetof(KVShiftParams, theta) == 40, "KVShiftParams.theta is at 40");
 static_assert(offsetof(KVShiftParams, freq_scale) == 44, "KVShiftParams.freq_scale is at 44");
-<<<<<<< HEAD
-static_assert(offsetof(TemperatureScaleParams, inv_temperature) == 0, "TemperatureScaleParams.inv_temperature is at 0");
-static_assert(offsetof(TemperatureScaleParams, count) == 4, "TemperatureScaleParams.count is at 4");
-static_assert(offsetof(TemperatureScaleParams, _pad0) == 8, "TemperatureScaleParams._pad0 is at 8");
-static_assert(offsetof(TemperatureScaleParams, _pad1) == 12, "TemperatureScaleParams._pad1 is at 12");
-=======
-static_assert(offsetof(HeadNormParams, head_dim) == 0, "HeadNormParams.head_dim is at 0");
-static_assert(offsetof(HeadNormParams, n_heads) == 4, "HeadNormParams.n_heads is at 4");
-static_assert(offsetof(HeadNormParams, seq_len) == 8, "HeadNormParams.seq_len is at 8");
-static_assert(offsetof(HeadNormParams, eps) == 12, "HeadNormParams.eps is at 12");
-static_assert(offsetof(HeadNormParams, _pad0) == 16, "HeadNormParams._pad0 is at 16");
-static_assert(offsetof(HeadNormParams, _pad1) == 20, "HeadNormParams._pad1 is at 20");
-static_assert(offsetof(HeadNormParams, _pad2) == 24, "HeadNormParams._pad2 is at 24");
-static_assert(offsetof(HeadNormParams, _pad3) == 28, "HeadNormParams._pad3 is at 28");
-static_assert(offsetof(GEMVHeadNormParams, N) == 0, "GEMVHeadNormParams.N is at 0");
-static_assert(offsetof(GEMVHeadNormParams, K) == 4, "GEMVHeadNormParams.K is at 4");
-static_assert(offsetof(GEMVHeadNormParams, head_dim) == 8, "GEMVHeadNormParams.head_dim is at 8");
-static_assert(offsetof(GEMVHeadNormParams, n_heads) == 12, "GEMVHeadNormParams.n_heads is at 12");
-static_assert(offsetof(GEMVHeadNormParams, eps) == 16, "GEMVHeadNormParams.eps is at 16");
-static_assert(offsetof(GEMVHeadNormParams, group_size) == 20, "GEMVHeadNormParams.group_size is at 20");
-static_assert(offsetof(GEMVHeadNormParams, weight_bytes) == 24, "GEMVHeadNormParams.weight_bytes is at 24");
-static_assert(offsetof(GEMVHeadNormParams, _pad0) == 28, "GEMVHeadNormParams._pad0 is at 28");
->>>>>>> 6b79cd5 (kernels: embedding_scale, which only embeddings use, is no longer called temperature_scale)
 static_assert(offsetof(PenaltiesParams, n_rows) == 0, "PenaltiesParams.n_rows is at 0");
 static_assert(offsetof(PenaltiesParams, vocab_size) == 4, "PenaltiesParams.vocab_size is at 4");
 static_assert(offsetof(PenaltiesParams, history_stride) == 8, "PenaltiesParams.history_stride is at 8");

@@ -14,6 +14,8 @@
 
 constant constexpr uint CHUNK = 4096;
 constant constexpr uint CHUNK_SPANS = CHUNK / SPAN;
+// Vectors of x that a thread loads before it stages the first of them.
+constant constexpr uint AT_ONCE = 4;
 // Most SIMD groups of a threadgroup.
 constant constexpr uint MAX_TEAM = 8;
 
@@ -138,16 +140,24 @@ inline void dot_staged(
     const uint stride = at.n_splits * SIMD_WIDTH;
     for (uint chunk = 0; chunk < n_spans; chunk += CHUNK_SPANS) {
         const uint count = min(n_spans - chunk, CHUNK_SPANS);
+        const uint n_vectors = count * SPAN_VECTORS;
         uint first = at.split * SIMD_WIDTH;
         typename Spans<F>::Span spans[ROWS];
         load_spans<F, ROWS>(rows, chunk + first, n_spans, at.lane, spans);
         inputs_are_ready();
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint base = 0; base < count * SPAN_VECTORS; base += at.n_threads) {
-            const uint vector = base + at.thread_index;
-            const bool is_there = vector < count * SPAN_VECTORS;
-            const float4 values = is_there ? x.vector(chunk * SPAN_VECTORS + vector) : float4(0.0f);
-            StagedX<F>::put(stage, vector, values, is_there);
+        for (uint base = at.thread_index; base - at.thread_index < n_vectors; base += AT_ONCE * at.n_threads) {
+            float4 values[AT_ONCE];
+#pragma unroll
+            for (uint i = 0; i < AT_ONCE; i++) {
+                const uint vector = base + i * at.n_threads;
+                values[i] = vector < n_vectors ? x.vector(chunk * SPAN_VECTORS + vector) : float4(0.0f);
+            }
+#pragma unroll
+            for (uint i = 0; i < AT_ONCE; i++) {
+                const uint vector = base + i * at.n_threads;
+                StagedX<F>::put(stage, vector, values[i], vector < n_vectors);
+            }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         while (first < count) {

@@ -16,8 +16,6 @@ use crate::table::{Args, Family, KernelRow, Launch};
 
 /// Outputs of a SIMD group.
 const ROWS: u32 = 4;
-/// Values that a SIMD group takes in one step.
-const STEP: u32 = 1024;
 /// SIMD groups that keep a core busy while others wait for memory.
 const SIMD_GROUPS_A_CORE: u32 = 16;
 /// Most SIMD groups of a threadgroup.
@@ -63,7 +61,7 @@ pub fn norm_row(dtype: DType) -> KernelRow {
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
-    let (columns, splits) = team(&[p.n], p.k, chip);
+    let (columns, splits) = team(&[p.n], chip);
     Launch::new(
         [p.n.div_ceil(ROWS * columns), p.m, 1],
         [columns * SIMD_WIDTH, splits, 1],
@@ -73,7 +71,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: NormGemvParams = args.params();
     let outputs = norm_gemv::outputs(&p);
-    let (columns, splits) = team(&outputs, p.K, chip);
+    let (columns, splits) = team(&outputs, chip);
     Launch::new(
         [n_threadgroups(&outputs, columns), 1, 1],
         [columns * SIMD_WIDTH, splits, 1],
@@ -84,16 +82,22 @@ fn n_threadgroups(outputs: &[u32], columns: u32) -> u32 {
     outputs.iter().map(|n| n.div_ceil(ROWS * columns)).sum()
 }
 
-/// Columns and splits of a threadgroup's SIMD groups. Where there are few outputs two SIMD groups share the steps of each, and
-/// threadgroups are as large as leaves every two cores three of them.
-fn team(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
-    let has_few = n_threadgroups(outputs, 1) < SIMD_GROUPS_A_CORE * chip.gpu_cores;
-    let splits = if has_few && k > STEP { 2 } else { 1 };
+/// Columns and splits of a threadgroup's SIMD groups. Where outputs are few, two or four SIMD groups share the steps of each,
+/// or at least the staging of x, and threadgroups are as large as leaves every two cores three of them.
+fn team(outputs: &[u32], chip: &ChipConfig) -> (u32, u32) {
+    let n_columns = n_threadgroups(outputs, 1);
+    let splits = if n_columns >= SIMD_GROUPS_A_CORE * chip.gpu_cores {
+        1
+    } else if 4 * n_columns >= SIMD_GROUPS_A_CORE * chip.gpu_cores {
+        2
+    } else {
+        4
+    };
     let fills = |&columns: &u32| 2 * n_threadgroups(outputs, columns) >= 3 * chip.gpu_cores;
-    let columns = COLUMNS
+    let mut columns = COLUMNS
         .into_iter()
         .filter(|columns| columns * splits <= MAX_SIMD_GROUPS);
-    (columns.into_iter().find(fills).unwrap_or(1), splits)
+    (columns.find(fills).unwrap_or(1), splits)
 }
 
 /// x rounded to 16 bits of the largest value of 32 is wrong by about 1e-5 of it, 2e-10 squared, and in a sum that nearly
@@ -122,15 +126,16 @@ mod tests {
             gpu_cores: 132,
             ..ChipConfig::m1()
         };
-        for (outputs, k, expected) in [
-            ([576, 0, 0], 576, (1, 1)),
-            ([2048, 0, 0], 2048, (2, 2)),
-            ([4096, 0, 0], 14_336, (4, 2)),
-            ([4096, 1024, 1024], 4096, (4, 2)),
-            ([14_336, 14_336, 0], 4096, (8, 1)),
-            ([128_256, 0, 0], 4096, (8, 1)),
+        for (outputs, expected) in [
+            ([576, 0, 0], (1, 4)),
+            ([1536, 1536, 0], (2, 2)),
+            ([2048, 0, 0], (2, 4)),
+            ([4096, 0, 0], (4, 2)),
+            ([4096, 1024, 1024], (4, 2)),
+            ([14_336, 14_336, 0], (8, 1)),
+            ([128_256, 0, 0], (8, 1)),
         ] {
-            assert_eq!(team(&outputs, k, &chip), expected, "{outputs:?}");
+            assert_eq!(team(&outputs, &chip), expected, "{outputs:?}");
         }
     }
 }
