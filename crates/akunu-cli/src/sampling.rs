@@ -8,11 +8,11 @@ mod lists;
 mod values;
 
 pub use self::lists::{ListArgs, logprobs};
-pub use self::values::{NAMES, in_words, set};
+pub use self::values::{in_words, names, set};
 
-use self::values::{assign, parse};
+use self::values::parse;
 use crate::terminal::note;
-use akunu::{Sampling, SuggestedSampling};
+use akunu::{Sampling, SamplingOptions};
 use clap::Args;
 
 /// How tokens are chosen.
@@ -20,24 +20,24 @@ use clap::Args;
 pub struct SamplingArgs {
     /// 0 always takes the most likely token; higher is more varied [default: 0; in chat what the model's
     /// files suggest, or 0.1]
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse("temp", text))]
-    temp: Option<f64>,
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("temp", text))]
+    temp: Option<f32>,
     /// Choose among this many of the most likely tokens; 0 chooses among all [default: 40; in chat what the
     /// model's files suggest, or 40]
-    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = |text: &str| parse("top_k", text))]
-    top_k: Option<f64>,
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("top_k", text))]
+    top_k: Option<u32>,
     /// Choose among the most likely tokens whose probabilities sum to this; 1 leaves none out [default: 0.95; in
     /// chat what the model's files suggest, or 0.95]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("top_p", text))]
-    top_p: Option<f64>,
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("top_p", text))]
+    top_p: Option<f32>,
     /// Leave out tokens less likely than this share of the most likely one [default: 0.05; in chat what
     /// the model's files suggest, or 0.1]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("min_p", text))]
-    min_p: Option<f64>,
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("min_p", text))]
+    min_p: Option<f32>,
     /// Above 1 makes the last tokens less likely [default: 1; in chat what the model's files suggest,
     /// or 1.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("repeat_penalty", text))]
-    repeat_penalty: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("repeat_penalty", text))]
+    repeat_penalty: Option<f32>,
     /// The same seed gives the same answer; -1 takes another one each time, and tells it [default: 0; in
     /// chat a random one, which /stats and --json tell]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
@@ -51,50 +51,50 @@ pub struct SamplingArgs {
 #[command(next_help_heading = "More about how tokens are chosen")]
 struct MoreArgs {
     /// Leave out tokens whose logit is more than this many standard deviations below the best; 0: none
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("top_n_sigma", text))]
-    top_n_sigma: Option<f64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("top_n_sigma", text))]
+    top_n_sigma: Option<f32>,
     /// Choose among the tokens whose surprise is nearest to the expected one, until they sum to this; 1: all
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("typical", text))]
-    typical: Option<f64>,
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("typical", text))]
+    typical: Option<f32>,
     /// How often the likely tokens are left out but the least likely of them (XTC); 0: never
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("xtc_probability", text))]
-    xtc_probability: Option<f64>,
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("xtc_probability", text))]
+    xtc_probability: Option<f32>,
     /// What is likely enough for XTC [default: 0.1]
-    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse("xtc_threshold", text))]
-    xtc_threshold: Option<f64>,
+    #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("xtc_threshold", text))]
+    xtc_threshold: Option<f32>,
     /// The temperature moves by as much up and down, with the entropy of the candidates
-    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse("dynatemp_range", text))]
-    dynatemp_range: Option<f64>,
+    #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dynatemp_range", text))]
+    dynatemp_range: Option<f32>,
     /// How the entropy is bent that moves the temperature [default: 1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("dynatemp_exp", text))]
-    dynatemp_exp: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dynatemp_exp", text))]
+    dynatemp_exp: Option<f32>,
     /// Mirostat 2 instead of all cuts, aiming at a surprise of this many bits; 0: off
-    #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = |text: &str| parse("mirostat_tau", text))]
-    mirostat_tau: Option<f64>,
+    #[arg(long, value_name = "BITS", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("mirostat_tau", text))]
+    mirostat_tau: Option<f32>,
     /// How fast mirostat corrects itself [default: 0.1]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("mirostat_eta", text))]
-    mirostat_eta: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("mirostat_eta", text))]
+    mirostat_eta: Option<f32>,
     /// Subtracted from the logit of a token for each time that it came before
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("frequency_penalty", text))]
-    frequency_penalty: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("frequency_penalty", text))]
+    frequency_penalty: Option<f32>,
     /// Subtracted once from the logit of a token that came before
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("presence_penalty", text))]
-    presence_penalty: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("presence_penalty", text))]
+    presence_penalty: Option<f32>,
     /// How many of the last tokens those three penalties look at; 0: all [default: 64]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("repeat_last_n", text))]
-    repeat_last_n: Option<f64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("repeat_last_n", text))]
+    repeat_last_n: Option<u32>,
     /// What a token costs that would make a repetition longer (DRY); 0: nothing
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_multiplier", text))]
-    dry_multiplier: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dry_multiplier", text))]
+    dry_multiplier: Option<f32>,
     /// How much more it costs for each token of the repetition: a factor [default: 1.75]
-    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_base", text))]
-    dry_base: Option<f64>,
+    #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dry_base", text))]
+    dry_base: Option<f32>,
     /// Repetitions of this many tokens begin to cost [default: 2]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_allowed_length", text))]
-    dry_allowed_length: Option<f64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("dry_allowed_length", text))]
+    dry_allowed_length: Option<u32>,
     /// How many of the last tokens are searched for repetitions; 0: all [default: 0]
-    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse("dry_last_n", text))]
-    dry_last_n: Option<f64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("dry_last_n", text))]
+    dry_last_n: Option<u32>,
 }
 
 /// Where draws begin.
@@ -119,51 +119,43 @@ impl SamplingArgs {
     }
 
     /// For a conversation with a model that suggests this.
-    pub fn for_chat(&self, suggested: &SuggestedSampling) -> Sampling {
+    pub fn for_chat(&self, suggested: &SamplingOptions) -> Sampling {
         self.over(akunu::chat_sampling(suggested))
     }
 
-    /// `other`, but for the options that were given.
-    fn over(&self, mut other: Sampling) -> Sampling {
-        if let Some(seed) = self.seed {
-            if seed.is_random {
-                note(&format!("seed {}", seed.value));
-            }
-            other.seed = seed.value;
+    /// `other`, but for the options that were given. A random seed is told.
+    fn over(&self, other: Sampling) -> Sampling {
+        if let Some(seed) = self.seed.filter(|seed| seed.is_random) {
+            note(&format!("seed {}", seed.value));
         }
-        for (name, given) in self.given() {
-            if let Some(given) = given {
-                assign(&mut other, name, given);
-            }
-        }
-        other
+        self.options().over(other)
     }
 
-    /// The values by the names that they have in a conversation.
-    fn given(&self) -> [(&'static str, Option<f64>); 20] {
+    fn options(&self) -> SamplingOptions {
         let more = &self.more;
-        [
-            ("temp", self.temp),
-            ("top_k", self.top_k),
-            ("top_p", self.top_p),
-            ("min_p", self.min_p),
-            ("repeat_penalty", self.repeat_penalty),
-            ("top_n_sigma", more.top_n_sigma),
-            ("typical", more.typical),
-            ("xtc_probability", more.xtc_probability),
-            ("xtc_threshold", more.xtc_threshold),
-            ("dynatemp_range", more.dynatemp_range),
-            ("dynatemp_exp", more.dynatemp_exp),
-            ("mirostat_tau", more.mirostat_tau),
-            ("mirostat_eta", more.mirostat_eta),
-            ("frequency_penalty", more.frequency_penalty),
-            ("presence_penalty", more.presence_penalty),
-            ("repeat_last_n", more.repeat_last_n),
-            ("dry_multiplier", more.dry_multiplier),
-            ("dry_base", more.dry_base),
-            ("dry_allowed_length", more.dry_allowed_length),
-            ("dry_last_n", more.dry_last_n),
-        ]
+        SamplingOptions {
+            temperature: self.temp,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+            repetition_penalty: self.repeat_penalty,
+            penalty_window: more.repeat_last_n,
+            frequency_penalty: more.frequency_penalty,
+            presence_penalty: more.presence_penalty,
+            dry_multiplier: more.dry_multiplier,
+            dry_base: more.dry_base,
+            dry_allowed_length: more.dry_allowed_length,
+            dry_window: more.dry_last_n,
+            top_n_sigma: more.top_n_sigma,
+            typical_p: more.typical,
+            xtc_probability: more.xtc_probability,
+            xtc_threshold: more.xtc_threshold,
+            dynamic_range: more.dynatemp_range,
+            dynamic_exponent: more.dynatemp_exp,
+            mirostat_tau: more.mirostat_tau,
+            mirostat_eta: more.mirostat_eta,
+            seed: self.seed.map(|seed| seed.value),
+        }
     }
 }
 
@@ -182,19 +174,20 @@ fn seed(text: &str) -> Result<Seed, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::{CommandFactory, Parser};
 
     /// Options come first, then what the model suggests, then what holds for every conversation.
     #[test]
     fn a_conversation_draws_as_the_model_suggests_unless_told() {
         let told = SamplingArgs {
-            top_k: Some(7.0),
+            top_k: Some(7),
             seed: Some(seed("3").unwrap()),
             ..SamplingArgs::default()
         };
-        let suggested = SuggestedSampling {
+        let suggested = SamplingOptions {
             top_k: Some(20),
             top_p: Some(0.8),
-            ..SuggestedSampling::default()
+            ..SamplingOptions::default()
         };
         let wanted = Sampling {
             top_k: 7,
@@ -206,18 +199,30 @@ mod tests {
         assert_eq!(told.sampling().temperature, 0.0);
     }
 
-    /// Fails if an option is left out of what can be said in a conversation, or the other way round.
+    /// Fails if an option is left out of what can be said in a conversation, the other way round, or if an option sets
+    /// another value than its name does in a conversation.
     #[test]
     fn options_and_names_are_the_same() {
-        let given = SamplingArgs::default().given();
-        let mut options: Vec<&str> = given
-            .iter()
-            .map(|(name, _)| *name)
-            .chain(["seed"])
-            .collect();
-        let mut names = NAMES.to_vec();
+        #[derive(clap::Parser)]
+        struct Program {
+            #[command(flatten)]
+            sampling: SamplingArgs,
+        }
+        let command = Program::command();
+        let longs = command.get_arguments().filter_map(|arg| arg.get_long());
+        let mut options: Vec<String> = longs.map(|long| long.replace('-', "_")).collect();
+        let mut names = Vec::from_iter(names());
         options.sort_unstable();
         names.sort_unstable();
+        options.retain(|name| name != "help");
         assert_eq!(options, names);
+        for name in names {
+            let option = format!("--{}", name.replace('_', "-"));
+            let given = Program::try_parse_from(["program", &option, "1"]);
+            let given = given.unwrap_or_else(|error| panic!("{name}: {error}"));
+            let mut said = Sampling::greedy();
+            set(&mut said, name, "1").expect("in range");
+            assert_eq!(given.sampling.over(Sampling::greedy()), said, "{name}");
+        }
     }
 }

@@ -284,6 +284,12 @@ pub enum EngineError {
         /// The range.
         wanted: &'static str,
     },
+    /// A sampling option that there is not.
+    #[error(
+        "there is no sampling option `{0}`; there are {known}",
+        known = crate::SamplingOptions::NAMES.join(", ")
+    )]
+    UnknownSampling(String),
 }
 
 /// Why a saved session cannot be written or used.

@@ -43,7 +43,6 @@ pub use options::{
 pub use rule::{MAX_BIASES, MAX_LOGPROBS};
 pub use rules::{LogitRule, LogitRules};
 pub use runtime::Observed;
-pub use sampling::Sampling;
+pub use sampling::{Sampling, SamplingOptions};
 pub use session::{Fed, Reading, Session, SessionOptions, Watch};
 pub use speculation::{DraftModel, Lookup, MAX_DRAFT, Speculated, Speculation};
-pub use suggested::SuggestedSampling;

@@ -13,7 +13,8 @@ use crate::error::EngineError;
 use crate::fingerprint;
 use crate::grammar::TokenTable;
 use crate::options::ModelOptions;
-use crate::suggested::SuggestedSampling;
+use crate::sampling::SamplingOptions;
+use crate::suggested::suggested;
 use crate::weights::{Weights, read_vector};
 
 /// A model file whose weights are bound to a device.
@@ -26,7 +27,7 @@ pub(crate) struct Loaded {
     /// The same for grammars, made when the first one is compiled.
     pub token_table: OnceLock<Arc<TokenTable>>,
     pub template: Option<ChatTemplate>,
-    pub suggested: SuggestedSampling,
+    pub suggested: SamplingOptions,
     pub weights: Weights,
     pub rope_freqs: Vec<f32>,
     /// Bytes of all weights.
@@ -76,7 +77,7 @@ impl Loaded {
             tokenizer: Arc::new(tokenizer),
             token_table: OnceLock::new(),
             template,
-            suggested: SuggestedSampling::of(&store),
+            suggested: suggested(&store),
             weights,
             rope_freqs,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),

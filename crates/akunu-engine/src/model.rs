@@ -13,8 +13,7 @@ use crate::grammar::TokenTable;
 use crate::loaded::Loaded;
 use crate::options::ModelOptions;
 use crate::runtime::Runtime;
-use crate::sampling::Sampling;
-use crate::suggested::SuggestedSampling;
+use crate::sampling::{Sampling, SamplingOptions};
 
 /// A model whose weights are bound to a device. Clones are cheap and share everything: the weights, the device, the
 /// pages of keys and values.
@@ -98,7 +97,7 @@ impl Model {
     }
 
     /// How it wants its tokens to be chosen, where it says so.
-    pub fn suggested_sampling(&self) -> &SuggestedSampling {
+    pub fn suggested_sampling(&self) -> &SamplingOptions {
         &self.loaded.suggested
     }
 

@@ -1,9 +1,11 @@
 //! How the next token is chosen, on the device.
 
+mod options;
+
+pub use options::SamplingOptions;
+
 use akunu_kernels::program::Choose;
 use akunu_types::params::SamplingRule;
-
-use crate::error::EngineError;
 
 /// How a token is chosen from the logits.
 ///
@@ -86,83 +88,6 @@ impl Sampling {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), EngineError> {
-        let not_negative = |x: f32| x >= 0.0;
-        let share = |x: f32| (0.0..=1.0).contains(&x);
-        let sum = |x: f32| x > 0.0 && x <= 1.0;
-        let positive = |x: f32| x > 0.0;
-        type Holds<'a> = &'a dyn Fn(f32) -> bool;
-        let rules: [(&'static str, f32, Holds, &'static str); 17] = [
-            ("temperature", self.temperature, &not_negative, "0 or more"),
-            (
-                "dynamic temperature range",
-                self.dynamic_range,
-                &not_negative,
-                "0 or more",
-            ),
-            (
-                "dynamic temperature exponent",
-                self.dynamic_exponent,
-                &positive,
-                "above 0",
-            ),
-            ("top-n-sigma", self.top_n_sigma, &not_negative, "0 or more"),
-            ("typical-p", self.typical_p, &sum, "above 0, at most 1"),
-            ("top-p", self.top_p, &sum, "above 0, at most 1"),
-            ("min-p", self.min_p, &share, "0 to 1"),
-            ("XTC probability", self.xtc_probability, &share, "0 to 1"),
-            ("XTC threshold", self.xtc_threshold, &share, "0 to 1"),
-            (
-                "mirostat tau",
-                self.mirostat_tau,
-                &not_negative,
-                "0 or more",
-            ),
-            ("mirostat eta", self.mirostat_eta, &share, "0 to 1"),
-            (
-                "repetition penalty",
-                self.repetition_penalty,
-                &positive,
-                "above 0",
-            ),
-            (
-                "frequency penalty",
-                self.frequency_penalty,
-                &|_| true,
-                "a number",
-            ),
-            (
-                "presence penalty",
-                self.presence_penalty,
-                &|_| true,
-                "a number",
-            ),
-            (
-                "DRY multiplier",
-                self.dry_multiplier,
-                &not_negative,
-                "0 or more",
-            ),
-            ("DRY base", self.dry_base, &|x| x >= 1.0, "1 or more"),
-            (
-                "DRY allowed length",
-                self.dry_allowed_length as f32,
-                &|x| x >= 1.0,
-                "1 or more",
-            ),
-        ];
-        for (option, found, holds, wanted) in rules {
-            if !(holds(found) && found.is_finite()) {
-                return Err(EngineError::Sampling {
-                    option,
-                    found,
-                    wanted,
-                });
-            }
-        }
-        Ok(())
-    }
-
     /// Whether tokens that came before are less likely.
     fn penalises(&self) -> bool {
         let counts = self.frequency_penalty != 0.0 || self.presence_penalty != 0.0;
@@ -219,13 +144,13 @@ mod tests {
         type Change = fn(&mut Sampling);
         let changes: [(&str, Change); 8] = [
             ("temperature", |s| s.temperature = -1.0),
-            ("top-p", |s| s.top_p = 0.0),
-            ("typical-p", |s| s.typical_p = 1.5),
-            ("XTC threshold", |s| s.xtc_threshold = -0.1),
-            ("mirostat eta", |s| s.mirostat_eta = 2.0),
-            ("presence penalty", |s| s.presence_penalty = f32::NAN),
-            ("DRY base", |s| s.dry_base = 0.5),
-            ("DRY allowed length", |s| s.dry_allowed_length = 0),
+            ("top_p", |s| s.top_p = 0.0),
+            ("typical_p", |s| s.typical_p = 1.5),
+            ("xtc_threshold", |s| s.xtc_threshold = -0.1),
+            ("mirostat_eta", |s| s.mirostat_eta = 2.0),
+            ("presence_penalty", |s| s.presence_penalty = f32::NAN),
+            ("dry_base", |s| s.dry_base = 0.5),
+            ("dry_allowed_length", |s| s.dry_allowed_length = 0),
         ];
         for (name, change) in changes {
             let mut sampling = Sampling::greedy();

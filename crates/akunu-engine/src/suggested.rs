@@ -21,87 +21,43 @@ use std::path::Path;
 use akunu_gguf::{Container, Metadata, WeightStore};
 use serde_json::Value;
 
-use crate::sampling::Sampling;
+use crate::sampling::SamplingOptions;
 
 /// A `generation_config.json` has a few hundred bytes: a larger file is none.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// What a model suggests; `None` where it says nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct SuggestedSampling {
-    /// [`Sampling::temperature`]
-    pub temperature: Option<f32>,
-    /// [`Sampling::top_k`]
-    pub top_k: Option<u32>,
-    /// [`Sampling::top_p`]
-    pub top_p: Option<f32>,
-    /// [`Sampling::min_p`]
-    pub min_p: Option<f32>,
-    /// [`Sampling::repetition_penalty`]
-    pub repetition_penalty: Option<f32>,
-    /// [`Sampling::penalty_window`]
-    pub penalty_window: Option<u32>,
+/// What a model suggests, as far as it is in range.
+pub(crate) fn suggested(store: &WeightStore) -> SamplingOptions {
+    let found = match store.container() {
+        Container::Gguf(file) => from_metadata(file.metadata()),
+        Container::Folder(folder) => from_folder(folder.path()),
+    };
+    found.in_range()
 }
 
-impl SuggestedSampling {
-    pub(crate) fn of(store: &WeightStore) -> SuggestedSampling {
-        let found = match store.container() {
-            Container::Gguf(file) => from_metadata(file.metadata()),
-            Container::Folder(folder) => from_folder(folder.path()),
-        };
-        found.in_range()
-    }
-
-    /// `other`, but for what is suggested.
-    pub fn over(&self, other: Sampling) -> Sampling {
-        Sampling {
-            temperature: self.temperature.unwrap_or(other.temperature),
-            top_k: self.top_k.unwrap_or(other.top_k),
-            top_p: self.top_p.unwrap_or(other.top_p),
-            min_p: self.min_p.unwrap_or(other.min_p),
-            repetition_penalty: self.repetition_penalty.unwrap_or(other.repetition_penalty),
-            penalty_window: self.penalty_window.unwrap_or(other.penalty_window),
-            ..other
-        }
-    }
-
-    fn in_range(self) -> SuggestedSampling {
-        let share = |p: &f32| (0.0..=1.0).contains(p);
-        SuggestedSampling {
-            temperature: self.temperature.filter(|t| t.is_finite() && *t >= 0.0),
-            top_k: self.top_k,
-            top_p: self.top_p.filter(|p| share(p) && *p > 0.0),
-            min_p: self.min_p.filter(share),
-            repetition_penalty: self
-                .repetition_penalty
-                .filter(|x| x.is_finite() && *x > 0.0),
-            penalty_window: self.penalty_window,
-        }
-    }
-}
-
-fn from_metadata(metadata: &Metadata) -> SuggestedSampling {
+fn from_metadata(metadata: &Metadata) -> SamplingOptions {
     let key = |name: &str| format!("general.sampling.{name}");
     let number = |name: &str| metadata.f32(&key(name)).ok().flatten();
     let count = |name: &str| metadata.u32(&key(name)).ok().flatten();
-    SuggestedSampling {
+    SamplingOptions {
         temperature: number("temp"),
         top_k: count("top_k"),
         top_p: number("top_p"),
         min_p: number("min_p"),
         repetition_penalty: number("penalty_repeat"),
         penalty_window: count("penalty_last_n"),
+        ..SamplingOptions::default()
     }
 }
 
-fn from_folder(folder: &Path) -> SuggestedSampling {
+fn from_folder(folder: &Path) -> SamplingOptions {
     let json = File::open(folder.join("generation_config.json"))
         .ok()
         .and_then(|file| serde_json::from_reader(file.take(MAX_BYTES)).ok());
     let json: Value = json.unwrap_or_default();
     let number = |name: &str| Some(json.get(name)?.as_f64()? as f32);
     let greedy = json.get("do_sample").and_then(Value::as_bool) == Some(false);
-    SuggestedSampling {
+    SamplingOptions {
         temperature: if greedy {
             Some(0.0)
         } else {
@@ -114,7 +70,7 @@ fn from_folder(folder: &Path) -> SuggestedSampling {
         top_p: number("top_p"),
         min_p: number("min_p"),
         repetition_penalty: number("repetition_penalty"),
-        penalty_window: None,
+        ..SamplingOptions::default()
     }
 }
 
@@ -133,32 +89,16 @@ mod tests {
             r#"{"do_sample": true, "temperature": 0.6, "top_k": 1000, "top_p": 0.0,
                 "repetition_penalty": 1.1, "eos_token_id": [1, 2]}"#,
         );
-        let wanted = SuggestedSampling {
+        let wanted = SamplingOptions {
             temperature: Some(0.6),
             top_k: Some(1000),
             repetition_penalty: Some(1.1),
-            ..SuggestedSampling::default()
+            ..SamplingOptions::default()
         };
         assert_eq!(found, wanted);
         assert_eq!(says(r#"{"do_sample": false}"#).temperature, Some(0.0));
         for nothing in ["{", "[]", r#"{"temperature": -1, "min_p": "x"}"#] {
-            assert_eq!(says(nothing), SuggestedSampling::default(), "{nothing}");
+            assert_eq!(says(nothing), SamplingOptions::default(), "{nothing}");
         }
-    }
-
-    #[test]
-    fn what_is_not_suggested_stays() {
-        let plain = Sampling::greedy();
-        let suggested = SuggestedSampling {
-            temperature: Some(0.5),
-            penalty_window: Some(7),
-            ..SuggestedSampling::default()
-        };
-        let wanted = Sampling {
-            temperature: 0.5,
-            penalty_window: 7,
-            ..plain
-        };
-        assert_eq!(suggested.over(plain), wanted);
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use akunu_engine::{
     Adapters, CancelFlag, DRY_BREAKERS, GenerateOptions, Generation, Grammar, LogitRules, Overflow,
-    Sampling, Session, Speculated, Speculation, SuggestedSampling, Watch,
+    Sampling, SamplingOptions, Session, Speculated, Speculation, Watch,
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
@@ -24,7 +24,8 @@ pub struct ChatOptions {
     pub context: Option<u32>,
     /// At most this many tokens a reply.
     pub max_tokens: usize,
-    /// How tokens are chosen.
+    /// How tokens are chosen. [`SamplingOptions::over`] changes some values of it and leaves the others as they suit the
+    /// model.
     pub sampling: Sampling,
     /// [`GenerateOptions::logit_bias`]
     pub logit_bias: Vec<(u32, f32)>,
@@ -53,7 +54,7 @@ impl Default for ChatOptions {
             system: None,
             context: None,
             max_tokens: 1024,
-            sampling: chat_sampling(&SuggestedSampling::default()),
+            sampling: chat_sampling(&SamplingOptions::default()),
             logit_bias: Vec::new(),
             dry_breakers: DRY_BREAKERS.map(String::from).to_vec(),
             logprobs: None,
@@ -69,7 +70,7 @@ impl Default for ChatOptions {
 
 /// How tokens of a conversation are chosen, for a model that suggests this: with little enough chance that a small
 /// model still says what it knows, and enough that it does not repeat itself. The seed is a [random](random_seed) one.
-pub fn chat_sampling(suggested: &SuggestedSampling) -> Sampling {
+pub fn chat_sampling(suggested: &SamplingOptions) -> Sampling {
     suggested.over(Sampling {
         temperature: 0.1,
         top_k: 40,
@@ -294,9 +295,9 @@ mod tests {
 
     #[test]
     fn what_a_model_suggests_holds_and_the_seed_is_another_each_time() {
-        let suggested = SuggestedSampling {
+        let suggested = SamplingOptions {
             top_k: Some(20),
-            ..SuggestedSampling::default()
+            ..SamplingOptions::default()
         };
         let one = chat_sampling(&suggested);
         assert_eq!((one.top_k, one.temperature), (20, 0.1));

@@ -24,9 +24,8 @@ pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
     EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat,
     LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES,
-    ModelOptions, Overflow, Progress, Reading, Sampling, SequenceId, Session, SessionOptions,
-    Speculated, Speculation, StopReason, SuggestedSampling, Token, TokenLogprobs, Watch,
-    is_encoder,
+    ModelOptions, Overflow, Progress, Reading, Sampling, SamplingOptions, SequenceId, Session,
+    SessionOptions, Speculated, Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,

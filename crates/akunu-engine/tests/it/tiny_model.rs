@@ -206,7 +206,10 @@ fn bad_options_are_named() {
         .err()
         .expect("out of range")
         .to_string();
-    assert_eq!(error, "top-p is 7, which must be above 0, at most 1");
+    assert_eq!(
+        error,
+        "top_p is 7, which must be a number above 0 and at most 1"
+    );
     let none = SessionOptions {
         context: Some(0),
         ..Default::default()

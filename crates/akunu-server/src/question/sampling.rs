@@ -1,6 +1,6 @@
 //! How tokens are drawn: what a request says, over what suits the model.
 
-use akunu::{Sampling, SuggestedSampling, chat_sampling};
+use akunu::{Sampling, SamplingOptions, chat_sampling};
 
 use crate::error::ApiError;
 
@@ -20,7 +20,7 @@ pub(crate) struct Draw {
 impl Draw {
     /// All of it, for a model that suggests this. At temperature 0 nothing is drawn, and nothing changes the order of the
     /// tokens but what was asked for.
-    pub fn sampling(&self, suggested: &SuggestedSampling) -> Result<Sampling, ApiError> {
+    pub fn sampling(&self, suggested: &SamplingOptions) -> Result<Sampling, ApiError> {
         let unsaid = if self.temperature == Some(0.0) {
             Sampling::greedy()
         } else {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     fn wrong(draw: Draw) -> String {
-        let refused = draw.sampling(&SuggestedSampling::default());
+        let refused = draw.sampling(&SamplingOptions::default());
         refused.expect_err("out of range").message
     }
 
@@ -97,9 +97,9 @@ mod tests {
 
     #[test]
     fn what_is_not_said_suits_the_model() {
-        let suggested = SuggestedSampling {
+        let suggested = SamplingOptions {
             top_k: Some(20),
-            ..SuggestedSampling::default()
+            ..SamplingOptions::default()
         };
         let draw = Draw {
             top_p: Some(0.0),

@@ -7,7 +7,7 @@ const MAX_TOKENS: &str = "max_tokens";
 
 /// The names of all values.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    sampling::NAMES.into_iter().chain([MAX_TOKENS])
+    sampling::names().chain([MAX_TOKENS])
 }
 
 /// Sets what `text` says, as in `temp 0.7`. Returns the values in words, or what is wrong.
