@@ -6,13 +6,32 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Optional, TypedDict, Union
+from typing import TYPE_CHECKING, Literal, Optional, TypedDict, Union
 
 from . import _akunu
 from ._akunu import Error, __version__
 
-__all__ = ["Chat", "Error", "Message", "Model", "Reply", "__version__", "cache_folder", "fetch"]
+if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
+
+__all__ = [
+    "Chat",
+    "Embedder",
+    "Error",
+    "Message",
+    "Model",
+    "Reply",
+    "Segment",
+    "Transcriber",
+    "Transcription",
+    "Word",
+    "__version__",
+    "cache_folder",
+    "fetch",
+]
 
 Stop = Literal["end", "text", "max_tokens", "context_full", "cancelled"]
 
@@ -170,8 +189,14 @@ class Model:
         min_p: Optional[float] = None,
         repetition_penalty: Optional[float] = None,
         seed: Optional[int] = None,
+        **sampling: float,
     ) -> Chat:
-        """Begins a conversation. What is not given is as the model's file suggests, with a new seed."""
+        """Begins a conversation. What is not given is as the model's file suggests, with a new seed.
+
+        ``sampling`` are rarer options: ``penalty_window``, ``frequency_penalty``, ``presence_penalty``, ``dry_multiplier``,
+        ``dry_base``, ``dry_allowed_length``, ``dry_window``, ``top_n_sigma``, ``typical_p``, ``xtc_probability``,
+        ``xtc_threshold``, ``dynamic_range``, ``dynamic_exponent``, ``mirostat_tau`` and ``mirostat_eta``.
+        """
         native = self._native.chat(
             system=system,
             context=context,
@@ -182,6 +207,7 @@ class Model:
             min_p=min_p,
             repetition_penalty=repetition_penalty,
             seed=seed,
+            **sampling,
         )
         return Chat(native)
 
@@ -198,8 +224,12 @@ class Model:
         min_p: Optional[float] = None,
         repetition_penalty: Optional[float] = None,
         seed: Optional[int] = None,
+        **sampling: float,
     ) -> Reply:
-        """Continues a text. Without options the best token is taken always, until the model ends."""
+        """Continues a text. Without options the best token is taken always, until the model ends.
+
+        ``sampling`` are rarer options, as in :meth:`chat`.
+        """
         native = self._native.generate(
             prompt,
             stop=list(stop),
@@ -211,5 +241,143 @@ class Model:
             min_p=min_p,
             repetition_penalty=repetition_penalty,
             seed=seed,
+            **sampling,
         )
         return Reply(native)
+
+
+class Embedder:
+    """A model that turns texts into vectors: texts that mean similar things have a dot product near 1.
+
+    ``path`` is a folder with ``config.json`` and safetensors, or a GGUF file, of an encoder such as all-MiniLM-L6-v2. A model
+    that generates text serves as well, less exactly.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        device: str = "auto",
+        threads: Optional[int] = None,
+    ) -> None:
+        self._native = _akunu.Embedder(os.fspath(path), device, threads)
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        return self._native.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text the model looks at."""
+        return self._native.max_tokens
+
+    def embed(
+        self,
+        texts: Iterable[str],
+        *,
+        dimensions: Optional[int] = None,
+        strict: bool = False,
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """The vector of each text, of length 1, as an array of ``len(texts)`` rows.
+
+        ``dimensions`` keeps the first numbers of each vector, for models that were trained so. A text that is longer than the
+        model looks at is cut; with ``strict`` it is an :class:`Error`.
+        """
+        import numpy
+
+        if isinstance(texts, str):
+            raise TypeError("texts is a str; for one text, write [text]")
+        data, width = self._native.embed(list(texts), dimensions, strict)
+        return numpy.frombuffer(data, dtype=numpy.float32).reshape(-1, width)
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a recording: when it is spoken, in seconds, and what it is, with the space before it."""
+
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Something that was said: from when to when, in seconds, and what. ``words`` is empty unless it was asked for."""
+
+    start: float
+    end: float
+    text: str
+    words: tuple[Word, ...]
+    language: Optional[str]
+
+
+class Transcription:
+    """What is said in a recording, as it is found: segments, for ``for`` and for ``async for``."""
+
+    def __init__(self, native: _akunu.Transcription) -> None:
+        self._native = native
+
+    def _next(self) -> Optional[Segment]:
+        told = self._native.next_segment()
+        if told is None:
+            return None
+        start, end, text, words, language = told
+        return Segment(start, end, text, tuple(Word(*word) for word in words), language)
+
+    def __iter__(self) -> Iterator[Segment]:
+        return self
+
+    def __next__(self) -> Segment:
+        segment = self._next()
+        if segment is None:
+            raise StopIteration
+        return segment
+
+    def __aiter__(self) -> AsyncIterator[Segment]:
+        return self
+
+    async def __anext__(self) -> Segment:
+        loop = asyncio.get_running_loop()
+        try:
+            segment = await loop.run_in_executor(None, self._next)
+        except asyncio.CancelledError:
+            self._native.cancel()
+            raise
+        if segment is None:
+            raise StopAsyncIteration
+        return segment
+
+    def cancel(self) -> None:
+        """Ends it when the next segment is found, from any thread."""
+        self._native.cancel()
+
+
+class Transcriber:
+    """A Whisper that writes down what is said, from a folder as CTranslate2 or Hugging Face lay it out."""
+
+    def __init__(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        device: str = "auto",
+        threads: Optional[int] = None,
+    ) -> None:
+        self._native = _akunu.Transcriber(os.fspath(path), device, threads)
+
+    def transcribe(
+        self,
+        path: Union[str, os.PathLike[str]],
+        *,
+        language: Optional[str] = None,
+        prompt: Optional[str] = None,
+        translate: bool = False,
+        words: bool = False,
+    ) -> Transcription:
+        """Listens to an audio file: wav, flac, mp3, ogg, m4a or mp4.
+
+        Without a ``language`` it is found by listening. ``prompt`` says what the recording is about, or how names in it are
+        spelled; ``translate`` writes English, whatever is spoken; ``words`` finds when each word is spoken. One recording at a
+        time: another call before this one has ended is an :class:`Error`.
+        """
+        return Transcription(self._native.transcribe(os.fspath(path), language, prompt, translate, words))

@@ -1,35 +1,19 @@
 //! Conversations.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
 use akunu::{CancelFlag, ChatOptions, Message};
 use pyo3::prelude::*;
 
 use crate::failure::{Error, raise};
+use crate::lent::Home;
 use crate::options::Options;
-use crate::reply::{Reply, Told};
+use crate::reply::{Reply, TellText};
+use crate::stream::Stream;
 
 /// A conversation. The thread of a reply has it while the reply is under way.
 #[pyclass(module = "akunu._akunu", frozen)]
 pub struct Chat {
-    own: Arc<Mutex<Option<akunu::Chat>>>,
+    own: Home<akunu::Chat>,
     cancel: CancelFlag,
-}
-
-/// Puts a conversation back when a reply ends, however it ends.
-struct Lent {
-    chat: Option<akunu::Chat>,
-    home: Arc<Mutex<Option<akunu::Chat>>>,
-}
-
-impl Drop for Lent {
-    fn drop(&mut self) {
-        *lock(&self.home) = self.chat.take();
-    }
-}
-
-fn lock(own: &Mutex<Option<akunu::Chat>>) -> MutexGuard<'_, Option<akunu::Chat>> {
-    own.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn busy() -> PyErr {
@@ -44,7 +28,7 @@ impl Chat {
         let default = model.chat_options();
         let cancel = CancelFlag::default();
         let chat = model.chat_with(ChatOptions {
-            sampling: options.sampling(default.sampling),
+            sampling: options.sampling.over(default.sampling),
             system: options.system,
             context: options.context,
             max_tokens: options.max_tokens.unwrap_or(default.max_tokens),
@@ -52,13 +36,13 @@ impl Chat {
             ..default
         })?;
         Ok(Chat {
-            own: Arc::new(Mutex::new(Some(chat))),
+            own: Home::new(chat),
             cancel,
         })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut akunu::Chat) -> T) -> PyResult<T> {
-        lock(&self.own).as_mut().map(act).ok_or_else(busy)
+        self.own.with(act).ok_or_else(busy)
     }
 }
 
@@ -66,19 +50,15 @@ impl Chat {
 impl Chat {
     /// Asks; the reply computes in a thread of its own.
     fn ask(&self, question: String) -> PyResult<Reply> {
-        let chat = lock(&self.own).take().ok_or_else(busy)?;
-        let mut lent = Lent {
-            chat: Some(chat),
-            home: Arc::clone(&self.own),
-        };
+        let mut lent = self.own.lend().ok_or_else(busy)?;
         self.cancel.reset();
-        Reply::start(self.cancel.clone(), move |tell| {
-            let Some(chat) = lent.chat.as_mut() else {
+        let stream = Stream::start(self.cancel.clone(), move |tell: &TellText| {
+            let Some(chat) = lent.get() else {
                 return Ok(None);
             };
             let mut reply = chat.ask(question)?;
             for piece in &mut reply {
-                if tell.send(Told::Piece(piece?)).is_err() {
+                if !tell.piece(piece?) {
                     return Ok(None);
                 }
             }
@@ -87,7 +67,8 @@ impl Chat {
             // Whoever hears the end can ask again at once.
             drop(lent);
             Ok(stop)
-        })
+        })?;
+        Ok(Reply(stream))
     }
 
     /// Adds a message without a reply.

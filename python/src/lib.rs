@@ -2,10 +2,14 @@
 #![deny(unsafe_code)]
 
 mod chat;
+mod embedder;
 mod failure;
+mod lent;
 mod model;
 mod options;
 mod reply;
+mod stream;
+mod transcriber;
 
 use pyo3::prelude::*;
 
@@ -17,5 +21,8 @@ fn _akunu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::fetch, module)?)?;
     module.add_class::<model::Model>()?;
     module.add_class::<chat::Chat>()?;
-    module.add_class::<reply::Reply>()
+    module.add_class::<reply::Reply>()?;
+    module.add_class::<embedder::Embedder>()?;
+    module.add_class::<transcriber::Transcriber>()?;
+    module.add_class::<transcriber::Transcription>()
 }

@@ -13,7 +13,8 @@ use pyo3::types::PyDict;
 use crate::chat::{self, Chat};
 use crate::failure::raise;
 use crate::options::Options;
-use crate::reply::{Reply, Told};
+use crate::reply::{Reply, TellText};
+use crate::stream::Stream;
 
 /// Makes sure that a model lies below a folder; returns its path.
 #[pyfunction]
@@ -85,7 +86,7 @@ impl Model {
         let default = GenerateOptions::default();
         let wanted = GenerateOptions {
             max_tokens: options.max_tokens.unwrap_or(default.max_tokens),
-            sampling: options.sampling(default.sampling),
+            sampling: options.sampling.over(default.sampling),
             stop: options.stop,
             cancel: cancel.clone(),
             ..default
@@ -101,20 +102,21 @@ impl Model {
             ..SessionOptions::default()
         });
         let mut session = session.map_err(raise)?;
-        Reply::start(cancel, move |tell| {
+        let stream = Stream::start(cancel, move |tell: &TellText| {
             session.feed(&ids)?;
             let mut generation = session.generate(wanted)?;
             for token in generation.by_ref() {
                 let text = token?.text;
-                if !text.is_empty() && tell.send(Told::Piece(text)).is_err() {
+                if !text.is_empty() && !tell.piece(text) {
                     return Ok(None);
                 }
             }
             let tail = generation.tail();
-            if !tail.is_empty() && tell.send(Told::Piece(tail)).is_err() {
+            if !tail.is_empty() && !tell.piece(tail) {
                 return Ok(None);
             }
             Ok(generation.stop())
-        })
+        })?;
+        Ok(Reply(stream))
     }
 }

@@ -147,5 +147,9 @@ def test_mistakes_are_errors(model):
         akunu.Model("nowhere.gguf", devise="cpu")
     with pytest.raises(akunu.Error):
         model.chat(context=0)
-    with pytest.raises(OverflowError):
+    with pytest.raises(ValueError, match="top_k is -1, which must be a whole number"):
         model.generate("Hello", top_k=-1)
+    with pytest.raises(ValueError, match="mirostat_eta is 2"):
+        model.chat(mirostat_eta=2)
+    with pytest.raises(TypeError, match="heat"):
+        model.chat(heat=1)

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What tests need besides the package.
-const TOOLS: [&str; 2] = ["pytest", "mypy"];
+const TOOLS: [&str; 3] = ["pytest", "mypy", "numpy"];
 
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
-    assets::ensure(&["smollm2"])?;
+    assets::ensure(&["smollm2", "minilm", "whisper-tiny.en", "jfk"])?;
     let root = workspace::root();
     let folder = root.join("target/python");
     let python = environment(&folder.join("env"))?;

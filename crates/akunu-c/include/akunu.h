@@ -19,13 +19,13 @@ typedef enum {
   AKUNU_STATUS_ARGUMENT = 1,
   // A handle was freed already, or is of another kind.
   AKUNU_STATUS_HANDLE = 2,
-  // Another call with this session or chat has not ended yet.
+  // Another call with this session, chat or transcriber has not ended yet.
   AKUNU_STATUS_BUSY = 3,
-  // The model or the device cannot be opened.
+  // The model, the device or a recording cannot be opened.
   AKUNU_STATUS_OPEN = 4,
   // The engine cannot go on: the context is full, or the device failed.
   AKUNU_STATUS_ENGINE = 5,
-  // It was cancelled while the text was read, before anything was answered.
+  // It was cancelled while a text was read, before anything was answered, or while a recording was listened to.
   AKUNU_STATUS_CANCELLED = 6,
   // The caller's memory is too small; the size that is needed was written.
   AKUNU_STATUS_MEMORY = 7,
@@ -50,18 +50,55 @@ typedef enum {
 // A conversation with a model. One call at a time uses it; only akunu_chat_cancel may come from another thread.
 typedef struct akunu_chat akunu_chat;
 
+// A model that turns texts into vectors. It can be used from several threads at once.
+typedef struct akunu_embedder akunu_embedder;
+
 // A model on a device. It can be used from several threads at once.
 typedef struct akunu_model akunu_model;
 
-// Options of a model, a session or a chat.
+// Options of a model, a session, a chat, an embedder or a transcription.
 typedef struct akunu_options akunu_options;
 
 // A text that a model continues. One call at a time uses it; only akunu_session_cancel may come from another thread.
 typedef struct akunu_session akunu_session;
 
+// A Whisper that writes down what is said. One call at a time uses it; only akunu_transcriber_cancel may come from another
+// thread.
+typedef struct akunu_transcriber akunu_transcriber;
+
 // Takes a piece of text as it comes. The text is UTF-8 in whole characters, ends with a NUL after its length bytes and is
 // gone when the function returns. Anything but 0 ends the answer.
 typedef int (*akunu_on_text)(const char *text, size_t length, void *context);
+
+// A word of a segment. Its text is as that of a segment.
+typedef struct {
+  // When it begins, in seconds.
+  double start;
+  // When it ends.
+  double end;
+  // The word, with the space before it.
+  const char *text;
+} akunu_word;
+
+// Something that was said in a recording. It and its texts, which are UTF-8 and end with a NUL, are gone when the callback
+// returns.
+typedef struct {
+  // When it begins, in seconds.
+  double start;
+  // When it ends.
+  double end;
+  // What was said.
+  const char *text;
+  // The language that is spoken: "en", for example.
+  const char *language;
+  // Its words, if the option words asks for them.
+  const akunu_word *words;
+  // How many words there are.
+  size_t n_words;
+} akunu_segment;
+
+// Takes a segment of a recording as it is found. Anything but 0 ends the transcription.
+typedef int (*akunu_on_segment)(const akunu_segment *segment, void *context);
 
 #ifdef __cplusplus
 extern "C" {
@@ -99,6 +136,31 @@ akunu_status akunu_chat_reset(akunu_chat *chat);
 
 // Ends the answer that is under way, from any thread, the callback's among them. Without one it does nothing.
 akunu_status akunu_chat_cancel(akunu_chat *chat);
+
+// Opens a model for embeddings (BERT and its like; a model that generates text serves as well, less exactly): a folder with
+// config.json and safetensors, or a GGUF file. akunu_embedder_free ends it. Of the options, which may be null, device,
+// threads and dimensions count: the latter keeps the first numbers of each vector, which is of use for models that were
+// trained so.
+akunu_status akunu_embedder_open(const char *path,
+                                 const akunu_options *options,
+                                 akunu_embedder **out);
+
+// Ends an embedder, once the calls under way have ended. Null is ignored.
+akunu_status akunu_embedder_free(akunu_embedder *embedder);
+
+// Writes how many numbers a vector has.
+akunu_status akunu_embedder_dimensions(const akunu_embedder *embedder, size_t *dimensions);
+
+// Writes the vector of each text, one behind the other: `n_texts` times akunu_embedder_dimensions floats. Each vector has
+// length 1; texts that mean similar things have a dot product near 1. A text that is longer than the model looks at is cut.
+// Many texts in one call are faster than one by one. The number of floats is written to `length` in any case; with `to`
+// null and `capacity` 0 nothing else is, and nothing is computed.
+akunu_status akunu_embed(const akunu_embedder *embedder,
+                         const char *const *texts,
+                         size_t n_texts,
+                         float *to,
+                         size_t capacity,
+                         size_t *length);
 
 // Makes sure that a model lies below `folder`, and writes the path that akunu_model_open takes, and a NUL. `name` is one of
 // the catalogue, "smollm2" for example (a wrong one gets the list as error), or "hf:owner/repository/file.gguf" for a file of
@@ -149,14 +211,17 @@ akunu_status akunu_detokenize(const akunu_model *model,
 akunu_status akunu_options_new(akunu_options **out);
 
 // Sets a number: threads (of the CPU device), context (tokens that a session or chat can look back at), max_tokens (of an
-// answer), temperature (0 takes the best token always), top_k, top_p, min_p, repetition_penalty, seed.
+// answer), or how tokens are chosen: temperature (0 takes the best token always), top_k, top_p, min_p, repetition_penalty,
+// seed, and the rarer ones that a wrong name gets as a list. For embeddings there is dimensions (numbers of a vector that are
+// kept), for recordings translate (not 0 writes English, whatever is spoken) and words (not 0 tells when each is spoken).
 akunu_status akunu_options_set_number(akunu_options *options,
                                       const char *name,
                                       double value);
 
 // Sets a text: device (auto, cpu, metal, cuda, cuda:1 for the second GPU, or twin), kv (f16 or q8: how keys and values are
 // stored), system (what a chat is told before), stop (a text that ends what a session generates; it can be set several
-// times).
+// times), language (what is spoken in a recording, as "en"), prompt (what a recording is about, or how names in it are
+// spelled).
 akunu_status akunu_options_set_text(akunu_options *options,
                                     const char *name,
                                     const char *value);
@@ -199,6 +264,28 @@ akunu_status akunu_session_cancel(akunu_session *session);
 // Why the last call that failed in this thread did so, as one sentence of UTF-8; empty if none has failed. The text stays
 // until the next call of this thread fails.
 const char *akunu_last_error(void);
+
+// Opens a folder with a Whisper, as CTranslate2 or Hugging Face lay it out; akunu_transcriber_free ends it. Of the options,
+// which may be null, device and threads count.
+akunu_status akunu_transcriber_open(const char *path,
+                                    const akunu_options *options,
+                                    akunu_transcriber **out);
+
+// Ends a transcriber, once the call under way has ended. Null is ignored.
+akunu_status akunu_transcriber_free(akunu_transcriber *transcriber);
+
+// Listens to an audio file (wav, flac, mp3, ogg, m4a or mp4), and hands what is said to `on_segment` piece by piece, in this
+// thread; `context` comes back with each. Of the options, which may be null, language, prompt, translate and words count;
+// without a language it is found by listening.
+akunu_status akunu_transcribe(akunu_transcriber *transcriber,
+                              const char *file,
+                              const akunu_options *options,
+                              akunu_on_segment on_segment,
+                              void *context);
+
+// Ends the call that is under way with this transcriber when it finds the next segment, from any thread; that call returns
+// AKUNU_STATUS_CANCELLED. Without such a call it does nothing.
+akunu_status akunu_transcriber_cancel(akunu_transcriber *transcriber);
 
 // The version of this library, as `0.1.0`. The text is never freed.
 const char *akunu_version(void);

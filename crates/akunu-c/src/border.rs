@@ -4,7 +4,7 @@
 //! Each of them is checked for null. That a pointer which is not null is one, and points at as much memory as the caller
 //! says, nobody can check: it is what akunu.h asks for, and every `SAFETY` note below rests on it.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::status::{AkunuStatus, Failure};
 
@@ -35,6 +35,83 @@ impl Listener {
     }
 }
 
+/// A word of a segment. Its text is as that of a segment.
+#[repr(C)]
+pub struct AkunuWord {
+    /// When it begins, in seconds.
+    start: f64,
+    /// When it ends.
+    end: f64,
+    /// The word, with the space before it.
+    text: *const c_char,
+}
+
+/// Something that was said in a recording. It and its texts, which are UTF-8 and end with a NUL, are gone when the callback
+/// returns.
+#[repr(C)]
+pub struct AkunuSegment {
+    /// When it begins, in seconds.
+    start: f64,
+    /// When it ends.
+    end: f64,
+    /// What was said.
+    text: *const c_char,
+    /// The language that is spoken: "en", for example.
+    language: *const c_char,
+    /// Its words, if the option words asks for them.
+    words: *const AkunuWord,
+    /// How many words there are.
+    n_words: usize,
+}
+
+/// Takes a segment of a recording as it is found. Anything but 0 ends the transcription.
+pub type AkunuOnSegment =
+    Option<unsafe extern "C" fn(segment: *const AkunuSegment, context: *mut c_void) -> c_int>;
+
+/// Who hears of the segments of a recording.
+#[derive(Clone, Copy)]
+pub struct SegmentListener {
+    /// Called with each segment; nobody, if it is null.
+    pub on_segment: AkunuOnSegment,
+    /// What the caller wants back with each call.
+    pub context: *mut c_void,
+}
+
+impl SegmentListener {
+    /// Hands a segment over; returns whether to go on.
+    pub fn hear(&self, segment: &akunu::Segment, language: &str) -> bool {
+        let Some(on_segment) = self.on_segment else {
+            return true;
+        };
+        let (text, language) = (terminated(&segment.text), terminated(language));
+        let texts: Vec<CString> = segment.words.iter().map(|w| terminated(&w.text)).collect();
+        let words = segment.words.iter().zip(&texts);
+        let words: Vec<AkunuWord> = words
+            .map(|(word, text)| AkunuWord {
+                start: word.start,
+                end: word.end,
+                text: text.as_ptr(),
+            })
+            .collect();
+        let segment = AkunuSegment {
+            start: segment.start,
+            end: segment.end,
+            text: text.as_ptr(),
+            language: language.as_ptr(),
+            words: words.as_ptr(),
+            n_words: words.len(),
+        };
+        // SAFETY: the caller gave this function to be called so; what the segment points at lives until it returns.
+        unsafe { on_segment(&raw const segment, self.context) == 0 }
+    }
+}
+
+/// A text for C, which ends at its first NUL. What a model writes has none.
+fn terminated(text: &str) -> CString {
+    let words = text.split('\0').next().unwrap_or_default();
+    CString::new(words).unwrap_or_default()
+}
+
 /// A text of the caller's, which is copied.
 pub fn text(from: *const c_char, name: &str) -> Result<String, Failure> {
     if from.is_null() {
@@ -48,16 +125,24 @@ pub fn text(from: *const c_char, name: &str) -> Result<String, Failure> {
     }
 }
 
+/// A list of texts of the caller's, which are copied.
+pub fn texts(from: *const *const c_char, n: usize, name: &str) -> Result<Vec<String>, Failure> {
+    let texts = list(from, n, name)?.into_iter().enumerate();
+    texts
+        .map(|(at, from)| text(from, &format!("{name}[{at}]")))
+        .collect()
+}
+
 /// A list of the caller's, which is copied.
-pub fn ids(from: *const u32, n: usize, name: &str) -> Result<Vec<u32>, Failure> {
+pub fn list<T: Copy>(from: *const T, n: usize, name: &str) -> Result<Vec<T>, Failure> {
     if n == 0 {
         return Ok(Vec::new());
     }
-    if from.is_null() || !from.is_aligned() || n > isize::MAX as usize / size_of::<u32>() {
+    if from.is_null() || !from.is_aligned() || n > isize::MAX as usize / size_of::<T>() {
         let text = format!("`{name}` is null or not aligned, or has no such length");
         return Err(Failure::argument(text));
     }
-    // SAFETY: not null, aligned, no longer than a slice may be, and the caller has as many ids there.
+    // SAFETY: not null, aligned, no longer than a slice may be, and the caller has as many elements there.
     Ok(unsafe { std::slice::from_raw_parts(from, n) }.to_vec())
 }
 
@@ -103,20 +188,29 @@ impl<T: Copy> Room<T> {
         self.fill_with_end(values, &[])
     }
 
-    /// The same with an end behind it that the length does not count.
-    fn fill_with_end(&self, values: &[T], end: &[T]) -> Result<(), Failure> {
-        write(self.length, values.len(), "length")?;
+    /// Writes the length of a list of `length` elements and `n_more` behind it that are not counted; returns whether the
+    /// caller wants the list itself, which then fits. Whoever makes the list with effort asks this before.
+    pub fn is_wanted(&self, length: usize, n_more: usize) -> Result<bool, Failure> {
+        write(self.length, length, "length")?;
         if self.to.is_null() && self.capacity == 0 {
-            return Ok(());
+            return Ok(false);
         }
         check(self.to, "to")?;
-        let needed = values.len() + end.len();
+        let needed = length + n_more;
         if needed > self.capacity {
             let text = format!(
                 "{needed} elements are needed, there is room for {}",
                 self.capacity
             );
             return Err(Failure::new(AkunuStatus::Memory, text));
+        }
+        Ok(true)
+    }
+
+    /// Writes a list with an end behind it that the length does not count.
+    fn fill_with_end(&self, values: &[T], end: &[T]) -> Result<(), Failure> {
+        if !self.is_wanted(values.len(), end.len())? {
+            return Ok(());
         }
         // SAFETY: not null and aligned, the caller has room for `capacity` elements, and our own memory is none of it.
         unsafe {
@@ -188,8 +282,8 @@ mod tests {
         let failed = text(std::ptr::null(), "path").expect_err("null");
         assert_eq!(failed.text, "`path` is null");
         assert!(text(c"\xff".as_ptr(), "path").is_err());
-        assert!(ids(std::ptr::null(), 1, "ids").is_err());
-        assert!(ids(std::ptr::null(), 0, "ids").is_ok_and(|ids| ids.is_empty()));
+        assert!(list::<u32>(std::ptr::null(), 1, "ids").is_err());
+        assert!(list::<u32>(std::ptr::null(), 0, "ids").is_ok_and(|ids| ids.is_empty()));
         assert!(write(null_mut::<u8>(), 1, "out").is_err());
     }
 }

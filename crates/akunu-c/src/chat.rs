@@ -30,7 +30,7 @@ impl Chat {
         let default = model.chat_options();
         let cancel = CancelFlag::default();
         let chat = model.chat_with(ChatOptions {
-            sampling: values.sampling(default.sampling),
+            sampling: values.sampling.over(default.sampling),
             system: values.system,
             context: values.context,
             max_tokens: values.max_tokens.unwrap_or(default.max_tokens),

@@ -2,6 +2,7 @@
 
 mod border;
 mod chat;
+mod embedder;
 mod fetch;
 mod handles;
 mod model;
@@ -9,4 +10,5 @@ mod options;
 mod session;
 mod status;
 mod stream;
+mod transcriber;
 mod version;

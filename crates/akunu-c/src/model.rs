@@ -109,7 +109,7 @@ pub extern "C" fn akunu_detokenize(
     };
     call(|| {
         let model = handles::get::<Model>(model)?;
-        let ids = border::ids(ids, n_ids, "ids")?;
+        let ids = border::list(ids, n_ids, "ids")?;
         room.fill_text(&model.tokenizer().decode(&ids))
     })
 }

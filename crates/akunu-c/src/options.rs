@@ -4,18 +4,19 @@
 //! |---|---|
 //! | `threads` | `device` |
 //! | `context`, `max_tokens` | `kv` |
-//! | `temperature`, `top_k`, `top_p`, `min_p`, `repetition_penalty`, `seed` | `system`, `stop` |
+//! | how tokens are chosen: the names of [`SamplingOptions`] | `system`, `stop` |
+//! | `dimensions`, `translate`, `words` | `language`, `prompt` |
 
 use std::ffi::c_char;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use akunu::{CpuOptions, Device, KvFormat, Sampling};
+use akunu::{CpuOptions, Device, EngineError, KvFormat, SamplingOptions, TranscribeOptions};
 
 use crate::border;
 use crate::handles::{self, Thing};
 use crate::status::{AkunuStatus, Failure, call};
 
-/// Options of a model, a session or a chat.
+/// Options of a model, a session, a chat, an embedder or a transcription.
 pub struct AkunuOptions(());
 
 /// What was set.
@@ -28,12 +29,12 @@ pub struct Values {
     pub context: Option<u32>,
     pub max_tokens: Option<usize>,
     pub stop: Vec<String>,
-    temperature: Option<f32>,
-    top_k: Option<u32>,
-    top_p: Option<f32>,
-    min_p: Option<f32>,
-    repetition_penalty: Option<f32>,
-    seed: Option<u64>,
+    pub sampling: SamplingOptions,
+    pub dimensions: Option<usize>,
+    language: Option<String>,
+    prompt: Option<String>,
+    translate: bool,
+    words: bool,
 }
 
 #[derive(Default)]
@@ -73,39 +74,34 @@ impl Values {
         akunu::ModelOptions { kv: self.kv }
     }
 
-    /// How tokens are chosen, where it would be `sampling` without options.
-    pub fn sampling(&self, sampling: Sampling) -> Sampling {
-        Sampling {
-            temperature: self.temperature.unwrap_or(sampling.temperature),
-            top_k: self.top_k.unwrap_or(sampling.top_k),
-            top_p: self.top_p.unwrap_or(sampling.top_p),
-            min_p: self.min_p.unwrap_or(sampling.min_p),
-            repetition_penalty: self
-                .repetition_penalty
-                .unwrap_or(sampling.repetition_penalty),
-            seed: self.seed.unwrap_or(sampling.seed),
-            ..sampling
+    /// How a recording is turned into text.
+    pub fn transcription(self) -> TranscribeOptions {
+        TranscribeOptions {
+            language: self.language,
+            prompt: self.prompt,
+            translate: self.translate,
+            words: self.words,
+            ..TranscribeOptions::default()
         }
     }
 
     fn set_number(&mut self, name: &str, value: f64) -> Result<(), Failure> {
-        let share = value as f32;
         match name {
             "threads" => self.threads = Some(count(name, value)? as usize),
             "context" => self.context = Some(small_count(name, value)?),
             "max_tokens" => self.max_tokens = Some(count(name, value)? as usize),
-            "temperature" => self.temperature = Some(share),
-            "top_k" => self.top_k = Some(small_count(name, value)?),
-            "top_p" => self.top_p = Some(share),
-            "min_p" => self.min_p = Some(share),
-            "repetition_penalty" => self.repetition_penalty = Some(share),
-            "seed" => self.seed = Some(count(name, value)?),
-            _ => {
-                return Err(Failure::argument(format!(
-                    "there is no number `{name}` to set; there are threads, context, max_tokens, temperature, top_k, \
-                     top_p, min_p, repetition_penalty and seed"
-                )));
-            }
+            "dimensions" => self.dimensions = Some(count(name, value)? as usize),
+            "translate" => self.translate = value != 0.0,
+            "words" => self.words = value != 0.0,
+            _ => self.sampling.set(name, value).map_err(|error| {
+                let others = match error {
+                    EngineError::UnknownSampling(_) => {
+                        "; other numbers are threads, context, max_tokens, dimensions, translate and words"
+                    }
+                    _ => "",
+                };
+                Failure::argument(format!("{error}{others}"))
+            })?,
         }
         Ok(())
     }
@@ -115,6 +111,8 @@ impl Values {
             "device" => self.device = Some(value),
             "system" => self.system = Some(value),
             "stop" => self.stop.push(value),
+            "language" => self.language = Some(value),
+            "prompt" => self.prompt = Some(value),
             "kv" => {
                 self.kv = match value.as_str() {
                     "f16" => KvFormat::F16,
@@ -124,7 +122,7 @@ impl Values {
             }
             _ => {
                 return Err(Failure::argument(format!(
-                    "there is no text `{name}` to set; there are device, kv, system and stop"
+                    "there is no text `{name}` to set; there are device, kv, system, stop, language and prompt"
                 )));
             }
         }
@@ -156,7 +154,9 @@ pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus 
 }
 
 /// Sets a number: threads (of the CPU device), context (tokens that a session or chat can look back at), max_tokens (of an
-/// answer), temperature (0 takes the best token always), top_k, top_p, min_p, repetition_penalty, seed.
+/// answer), or how tokens are chosen: temperature (0 takes the best token always), top_k, top_p, min_p, repetition_penalty,
+/// seed, and the rarer ones that a wrong name gets as a list. For embeddings there is dimensions (numbers of a vector that are
+/// kept), for recordings translate (not 0 writes English, whatever is spoken) and words (not 0 tells when each is spoken).
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_set_number(
     options: *mut AkunuOptions,
@@ -173,7 +173,8 @@ pub extern "C" fn akunu_options_set_number(
 
 /// Sets a text: device (auto, cpu, metal, cuda, cuda:1 for the second GPU, or twin), kv (f16 or q8: how keys and values are
 /// stored), system (what a chat is told before), stop (a text that ends what a session generates; it can be set several
-/// times).
+/// times), language (what is spoken in a recording, as "en"), prompt (what a recording is about, or how names in it are
+/// spelled).
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_set_text(
     options: *mut AkunuOptions,
@@ -207,6 +208,7 @@ mod tests {
         for (name, value) in [
             ("top_k", 0.5),
             ("top_k", 5e9),
+            ("top_p", 1.5),
             ("seed", -1.0),
             ("max_tokens", f64::NAN),
             ("top_x", 1.0),
@@ -218,6 +220,8 @@ mod tests {
         assert!(values.set_text("devise", "cpu".into()).is_err());
         assert!(values.set_text("device", "toaster".into()).is_ok());
         assert!(values.device().is_err(), "the device is looked for later");
-        assert_eq!(values.sampling(Sampling::greedy()).top_k, 40);
+        let unknown = values.set_number("top_x", 1.0).expect_err("refused").text;
+        assert!(unknown.contains("typical_p") && unknown.contains("threads"));
+        assert_eq!(values.sampling.over(akunu::Sampling::greedy()).top_k, 40);
     }
 }

@@ -46,7 +46,7 @@ impl Session {
         let default = GenerateOptions::default();
         let mut generation = session.generate(GenerateOptions {
             max_tokens: values.max_tokens.unwrap_or(default.max_tokens),
-            sampling: values.sampling(default.sampling),
+            sampling: values.sampling.over(default.sampling),
             stop: values.stop,
             cancel: self.cancel.clone(),
             ..default
@@ -102,7 +102,7 @@ pub extern "C" fn akunu_session_feed(
 ) -> AkunuStatus {
     call(|| {
         let session = handles::get::<Session>(session)?;
-        session.feed(&border::ids(ids, n_ids, "ids")?)
+        session.feed(&border::list(ids, n_ids, "ids")?)
     })
 }
 

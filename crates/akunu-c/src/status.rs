@@ -17,13 +17,13 @@ pub enum AkunuStatus {
     Argument = 1,
     /// A handle was freed already, or is of another kind.
     Handle = 2,
-    /// Another call with this session or chat has not ended yet.
+    /// Another call with this session, chat or transcriber has not ended yet.
     Busy = 3,
-    /// The model or the device cannot be opened.
+    /// The model, the device or a recording cannot be opened.
     Open = 4,
     /// The engine cannot go on: the context is full, or the device failed.
     Engine = 5,
-    /// It was cancelled while the text was read, before anything was answered.
+    /// It was cancelled while a text was read, before anything was answered, or while a recording was listened to.
     Cancelled = 6,
     /// The caller's memory is too small; the size that is needed was written.
     Memory = 7,
@@ -57,6 +57,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let status = match &error {
             Error::Engine(EngineError::Cancelled { .. }) => AkunuStatus::Cancelled,
+            Error::Audio(_) => AkunuStatus::Open,
+            Error::Dimensions { .. } | Error::Language { .. } | Error::OnlyEnglish { .. } => {
+                AkunuStatus::Argument
+            }
             _ => AkunuStatus::Engine,
         };
         Failure::new(status, error.to_string())

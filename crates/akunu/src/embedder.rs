@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use akunu_engine::{CutText, Encoder, EncoderText, ModelOptions, is_encoder};
+use akunu_engine::{CutText, Encoder, EncoderText, ModelOptions, SessionOptions, is_encoder};
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 
 use crate::device::Device;
-use crate::embed::to_unit_length;
 use crate::error::Error;
 use crate::model::Model;
 
@@ -21,7 +20,10 @@ use crate::model::Model;
 /// ```
 ///
 /// Encoders (BERT and its like) pool the vectors of a text's tokens as their own files say. A model that generates text
-/// gives the hidden state of the last token.
+/// gives the hidden state of the last token: that tells texts apart too, but less well, because it was not trained for it.
+///
+/// `Embedder::from(model)` shares a [`Model`] that is open already. [`Session::embed`](akunu_engine::Session::embed) has the
+/// hidden state of a list of tokens as it is, of any length.
 #[derive(Clone)]
 pub struct Embedder {
     kind: Kind,
@@ -161,6 +163,21 @@ impl From<Encoder> for Embedder {
     }
 }
 
+impl From<Model> for Embedder {
+    fn from(model: Model) -> Embedder {
+        let kind = Kind::Decoder(model);
+        Embedder { kind }
+    }
+}
+
+/// Makes the length 1; a vector of zeros stays one.
+fn to_unit_length(vector: &mut [f32]) {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if length > 0.0 {
+        vector.iter_mut().for_each(|x| *x /= length);
+    }
+}
+
 /// Refuses a text that was cut.
 pub(crate) fn refuse_cut(index: usize, cut: &CutText) -> Result<(), Error> {
     let max = cut.text.tokens.len();
@@ -221,10 +238,35 @@ fn hidden_states<T: AsRef<str>>(
         }
         ids.truncate(max);
         embeddings.push(Embedding {
-            vector: model.hidden_state_of(&ids)?,
+            vector: hidden_state(model, &ids)?,
             n_tokens: ids.len(),
             n_cut,
         });
     }
     Ok(embeddings)
+}
+
+/// The hidden state of the last token, in a session that is as long as the text.
+fn hidden_state(model: &Model, ids: &[u32]) -> Result<Vec<f32>, Error> {
+    let context = u32::try_from(ids.len().max(1)).unwrap_or(u32::MAX);
+    let mut session = model.session(SessionOptions {
+        context: Some(context),
+        ..SessionOptions::default()
+    })?;
+    Ok(session.embed(ids)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_unit_length;
+
+    #[test]
+    fn vectors_get_length_one() {
+        let mut vector = [3.0, 4.0];
+        to_unit_length(&mut vector);
+        assert_eq!(vector, [0.6, 0.8]);
+        let mut zero = [0.0; 2];
+        to_unit_length(&mut zero);
+        assert_eq!(zero, [0.0; 2]);
+    }
 }

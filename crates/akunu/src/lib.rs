@@ -4,7 +4,6 @@
 
 mod chat;
 mod device;
-mod embed;
 mod embedder;
 mod error;
 #[cfg(feature = "fetch")]
@@ -17,7 +16,7 @@ mod transcriber;
 mod turns;
 mod window;
 
-pub use akunu_audio::{AudioError, AudioProblem};
+pub use akunu_audio::{AudioError, AudioProblem, AudioReader};
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::speech::{SpeechModel, Word};
 pub use akunu_engine::{

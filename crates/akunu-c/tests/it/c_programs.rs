@@ -68,7 +68,7 @@ fn compile(compiler: &str, source: &str, folder: &Path) -> PathBuf {
         .arg(package.join(source))
         .arg("-L")
         .arg(&library)
-        .args(["-lakunu_c", "-lpthread"])
+        .args(["-lakunu_c", "-lpthread", "-lm"])
         .arg(format!("-Wl,-rpath,{}", library.display()))
         .arg("-o")
         .arg(&program)
@@ -132,6 +132,22 @@ fn misuse_is_answered_by_a_status() {
     let output = misuse
         .arg(model())
         .arg(akunu_assets::folder())
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+/// `hearing.c` says what it expects. Breaks when a vector or a segment comes over changed, too late or not at all, or when a
+/// mistake of the caller's is a crash.
+#[test]
+fn texts_become_vectors_and_speech_becomes_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = compile(compilers()[0], "tests/it/hearing.c", folder.path());
+    let minilm = akunu_assets::path("minilm", "config.json");
+    let whisper = akunu_assets::path("whisper-tiny.en", "model.bin");
+    let output = Command::new(&program)
+        .args([minilm.parent().unwrap(), whisper.parent().unwrap()])
+        .arg(akunu_assets::path("jfk", "jfk.wav"))
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));

@@ -14,7 +14,17 @@ pub fn path() -> PathBuf {
 /// What it should be.
 pub fn header() -> Result<Vec<u8>, cbindgen::Error> {
     let sources = [
-        "border", "chat", "fetch", "model", "options", "session", "status", "stream", "version",
+        "border",
+        "chat",
+        "embedder",
+        "fetch",
+        "model",
+        "options",
+        "session",
+        "status",
+        "stream",
+        "transcriber",
+        "version",
     ];
     let config = cbindgen::Config::from_file(package().join("cbindgen.toml"));
     let mut builder = cbindgen::Builder::new().with_config(config.unwrap_or_default());

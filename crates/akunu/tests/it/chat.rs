@@ -153,17 +153,3 @@ fn a_model_without_a_template_is_asked_in_plain_turns() {
     let said = ask(&mut chat, "What is the capital of France?");
     assert!(said.contains("Paris") && !said.contains("User:"), "{said}");
 }
-
-#[test]
-fn embeddings_have_length_one_and_tell_texts_apart() {
-    let model = smollm2();
-    let cat = model.embed("The cat sleeps on the sofa.").unwrap();
-    assert_eq!(cat.len(), model.config().dim as usize);
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-    assert!((dot(&cat, &cat) - 1.0).abs() < 1e-4);
-    let raw = model.hidden_state("The cat sleeps on the sofa.").unwrap();
-    assert!(dot(&raw, &raw) > 2.0 && (dot(&raw, &cat).powi(2) - dot(&raw, &raw)).abs() < 0.1);
-    let kitten = model.embed("A kitten sleeps on the couch.").unwrap();
-    let bill = model.embed("Please pay the bill by Friday").unwrap();
-    assert!(dot(&cat, &kitten) > dot(&cat, &bill));
-}

@@ -1,7 +1,10 @@
 //! all-MiniLM-L6-v2 against `sentence-transformers` (`fixtures/make_embedding_fixtures.py`), and a model that generates
 //! text as an embedder.
 
-use akunu::{CpuOptions, Device, EmbedOptions, Embedder, Error, Reranker};
+use akunu::{
+    CpuOptions, Device, EmbedOptions, Embedder, EncodeOptions, Error, Model, Reranker,
+    SessionOptions,
+};
 use std::path::PathBuf;
 
 fn minilm() -> PathBuf {
@@ -104,15 +107,33 @@ fn vectors_can_be_shortened_and_long_texts_refused() {
     assert!(embedder.embed(" \n ").is_err(), "there is nothing in it");
 }
 
-/// A model that generates text gives the state of its last token.
+/// A model that generates text gives the state of its last token, made length 1, and one that is open already is shared.
 #[test]
 fn a_decoder_is_an_embedder_too() {
     let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
-    let embedder = Embedder::open(path).unwrap();
+    let model = Model::open(path).unwrap();
+    let embedder = Embedder::from(model.clone());
     assert_eq!((embedder.dimensions(), embedder.pooling()), (576, "last"));
     let texts = ["the cat sleeps", "a cat is sleeping", "stock market"];
     let vectors = embedder.embed_all(&texts).unwrap();
     assert!(dot(&vectors[0], &vectors[1]) > dot(&vectors[0], &vectors[2]));
+    let ids = model
+        .tokenizer()
+        .encode(
+            texts[0],
+            EncodeOptions {
+                add_special: true,
+                parse_special: false,
+            },
+        )
+        .unwrap();
+    let state = model
+        .session(SessionOptions::default())
+        .unwrap()
+        .embed(&ids)
+        .unwrap();
+    let length = dot(&state, &state).sqrt();
+    assert!(length > 1.5 && (dot(&state, &vectors[0]) / length - 1.0).abs() < 1e-5);
 }
 
 #[test]

@@ -1,0 +1,102 @@
+"""Texts as vectors and speech as text, with real models."""
+
+import asyncio
+import threading
+import time
+
+import akunu
+import numpy
+import pytest
+
+
+def test_similar_texts_have_similar_vectors(embedder):
+    vectors = embedder.embed(["a cat sleeps", "the kitten is napping", "stock markets fell"])
+    assert vectors.dtype == numpy.float32
+    assert vectors.shape == (3, embedder.dimensions) == (3, 384)
+    assert numpy.allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+    similar = vectors @ vectors.T
+    assert similar[0, 1] > similar[0, 2] + 0.2
+    vectors[0] *= 2  # It is the caller's own array.
+
+
+def test_vectors_can_be_shortened_and_long_texts_refused(embedder):
+    short = embedder.embed(["a cat sleeps"], dimensions=32)
+    assert short.shape == (1, 32)
+    whole = embedder.embed(["a cat sleeps"])[:, :32]
+    assert numpy.allclose(short, whole / numpy.linalg.norm(whole), atol=1e-5)
+    assert embedder.embed([]).shape == (0, 384)
+    assert embedder.embed(["long " * 300]).shape == (1, 384)
+    with pytest.raises(akunu.Error, match="256"):
+        embedder.embed(["long " * 300], strict=True)
+    with pytest.raises(akunu.Error, match="384"):
+        embedder.embed(["x"], dimensions=385)
+
+
+def test_other_threads_run_while_texts_are_embedded(embedder):
+    """Breaks when the lock of the interpreter is held while vectors are computed."""
+    n_ticks = 0
+    done = threading.Event()
+
+    def tick():
+        nonlocal n_ticks
+        while not done.is_set():
+            n_ticks += 1
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    before = n_ticks
+    embedder.embed(["a somewhat longer sentence about nothing in particular " * 10] * 16)
+    ticked = n_ticks - before
+    done.set()
+    thread.join()
+    assert ticked > 1000
+
+
+def test_a_recording_becomes_segments(transcriber, jfk):
+    segments = list(transcriber.transcribe(jfk, words=True))
+    text = " ".join(segment.text for segment in segments)
+    assert "ask what you can do for your country" in text
+    assert segments[0].language == "en"
+    assert 9 < segments[-1].end < 11.5
+    words = [word for segment in segments for word in segment.words]
+    assert words[0].text.strip() == "And" and words[0].end < 2
+    assert all(word.start <= word.end for word in words)
+
+
+def again(transcriber, file):
+    """The thread gives the transcriber back as soon as it sees that nobody listens."""
+    for _ in range(600):
+        try:
+            return transcriber.transcribe(file)
+        except akunu.Error:
+            time.sleep(0.1)
+    pytest.fail("a transcription that nobody holds goes on")
+
+
+def test_segments_are_asynchronous_and_can_be_left(transcriber, jfk):
+    async def first():
+        async for segment in transcriber.transcribe(jfk):
+            return segment
+
+    assert "fellow Americans" in asyncio.run(first()).text
+    transcription = again(transcriber, jfk)
+    with pytest.raises(akunu.Error, match="under way"):
+        transcriber.transcribe(jfk)
+    transcription.cancel()
+    assert list(transcription) == []
+    assert next(again(transcriber, jfk)).words == ()
+
+
+def test_mistakes_are_errors(embedder, transcriber, jfk, tmp_path):
+    with pytest.raises(akunu.Error, match="nowhere"):
+        akunu.Embedder("nowhere")
+    with pytest.raises(akunu.Error, match="toaster"):
+        akunu.Transcriber("nowhere", device="toaster")
+    with pytest.raises(TypeError, match="[[]text]"):
+        embedder.embed("one text")
+    notes = tmp_path / "notes.wav"
+    notes.write_text("These are notes, not sounds." * 100)
+    with pytest.raises(akunu.Error, match="notes.wav"):
+        transcriber.transcribe(notes)
+    with pytest.raises(akunu.Error, match="only English"):
+        list(akunu.Transcriber(jfk.parents[1] / "whisper-tiny.en").transcribe(jfk, language="de"))
