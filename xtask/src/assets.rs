@@ -6,9 +6,8 @@
 use crate::failure::Failure;
 use crate::workspace;
 use akunu_fetch::{
-    Asset, Catalogue, FetchError, Installed, Meter, Order, Sources, install, megabytes,
+    Asset, Catalogue, FetchError, Installed, Order, Sources, Watch, install, megabytes,
 };
-use std::io::{IsTerminal, stderr};
 use std::path::{Path, PathBuf};
 
 /// Arguments of `cargo xtask assets`.
@@ -40,7 +39,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let root = args.into.clone().unwrap_or_else(workspace::assets);
     let order = Order {
         source: &Sources { hub: None },
-        watch: &Meter::new(stderr(), stderr().is_terminal()),
+        watch: &Lines,
         force: args.force,
     };
     for asset in chosen {
@@ -57,6 +56,23 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// Tells of downloads in a line for each.
+struct Lines;
+
+impl Watch for Lines {
+    fn begin(&self, what: &str, bytes: u64) {
+        eprintln!("{what} ({})", megabytes(bytes));
+    }
+
+    fn at(&self, _: u64) {}
+
+    fn end(&self) {}
+
+    fn note(&self, text: &str) {
+        eprintln!("{text}");
+    }
 }
 
 /// Fetches these assets into `target/assets`, for the tests.

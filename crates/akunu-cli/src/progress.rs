@@ -1,8 +1,14 @@
-//! Progress on stderr: a bar on a terminal, a line or nothing elsewhere.
+//! Progress on stderr: a bar on a terminal, a line or nothing elsewhere. All bars look alike:
+//!
+//! ```text
+//! [=========>                    ] 123/400 texts  12s
+//! ```
 
-use crate::interrupt::Interrupt;
+mod download;
+
+pub use download::download;
+
 use akunu::Reading;
-use akunu_fetch::{Meter, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -12,20 +18,57 @@ use std::time::Duration;
 /// How long a person waits without a word.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a line changes while nothing else does.
-pub const TICK: Duration = Duration::from_millis(250);
+const TICK: Duration = Duration::from_millis(250);
 
-/// A bar of `length` steps on a terminal, and nothing elsewhere. It disappears when it is dropped, so that
-/// an error does not stand behind it.
-pub fn bar(length: u64, template: &str) -> ProgressBar {
-    let target = if io::stderr().is_terminal() {
+/// What a bar counts.
+#[derive(Clone, Copy)]
+pub enum Counts {
+    /// Things of this name.
+    Things(&'static str),
+    /// Bytes, which have a speed.
+    Bytes,
+    /// Something that nobody counts: only its share is shown.
+    Share,
+}
+
+impl Counts {
+    /// How it looks, behind a word about what goes on. What nobody knows the length of has no bar.
+    fn style(self, before: &str, is_known: bool) -> ProgressStyle {
+        let style = ProgressStyle::with_template(&format!("{before}{}", self.template(is_known)));
+        // The tests prove that no template is wrong.
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
+        style.progress_chars("=> ")
+    }
+
+    fn template(self, is_known: bool) -> String {
+        match self {
+            Counts::Things(name) if is_known => {
+                format!("[{{bar:30}}] {{pos}}/{{len}} {name}  {{eta}}  {{msg}}")
+            }
+            Counts::Things(name) => format!("{{spinner}} {{pos}} {name}  {{msg}}"),
+            Counts::Bytes => {
+                "[{bar:30}] {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}  {eta}"
+                    .to_string()
+            }
+            Counts::Share => "[{bar:30}] {percent} %  {eta}  {wide_msg}".to_string(),
+        }
+    }
+}
+
+/// A bar of `length` steps on a terminal, and nothing elsewhere; a length of 0 is one that nobody knows. It disappears when
+/// it is dropped, so that an error does not stand behind it.
+pub fn bar(length: u64, counts: Counts) -> ProgressBar {
+    let is_terminal = io::stderr().is_terminal();
+    let target = if is_terminal {
         ProgressDrawTarget::stderr()
     } else {
         ProgressDrawTarget::hidden()
     };
     let bar = ProgressBar::with_draw_target(Some(length), target);
     let bar = bar.with_finish(ProgressFinish::AndClear);
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style.progress_chars("=> "));
+    bar.set_style(counts.style("", length > 0));
+    if is_terminal {
+        bar.enable_steady_tick(TICK);
     }
     bar
 }
@@ -39,7 +82,9 @@ pub fn wait<T>(what: &str, work: impl FnOnce() -> T) -> T {
         let (working, ended) = mpsc::channel::<()>();
         scope.spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                let line = bar(0, "{spinner} {msg}, {elapsed}");
+                let line = ProgressBar::new_spinner();
+                let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
+                line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
                 line.set_elapsed(PATIENCE);
                 line.set_message(what.to_string());
                 line.enable_steady_tick(TICK);
@@ -52,13 +97,6 @@ pub fn wait<T>(what: &str, work: impl FnOnce() -> T) -> T {
         drop(working);
         done
     })
-}
-
-/// Shows how far a download is, and stops it at Ctrl-C.
-pub fn download() -> impl Watch {
-    let interrupt = Interrupt::listen();
-    let meter = Meter::new(io::stderr(), io::stderr().is_terminal());
-    meter.until(move || interrupt.check().is_err())
 }
 
 /// How far the reading of a prompt is, once that takes longer than a moment. It is gone from the
@@ -74,10 +112,7 @@ impl ReadingBar {
     /// The reading begins now. A thread shows the bar in time, even in the middle of a long chunk.
     pub fn new() -> ReadingBar {
         let bar = ProgressBar::hidden();
-        let template = "reading the prompt {bar:30} {pos}/{len} tokens";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style.progress_chars("=> "));
-        }
+        bar.set_style(Counts::Things("tokens").style("reading the prompt ", true));
         let (under_way, ended) = mpsc::channel();
         let late = bar.clone();
         let show = move || {
@@ -109,5 +144,22 @@ impl Drop for ReadingBar {
             let _ = thread.join();
         }
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks when a template cannot be read, which would show another bar, or when a kind looks otherwise than the others.
+    #[test]
+    fn all_bars_look_alike() {
+        for counts in [Counts::Things("texts"), Counts::Bytes, Counts::Share] {
+            let template = counts.template(true);
+            assert!(template.starts_with("[{bar:30}] {"), "{template}");
+            assert!(ProgressStyle::with_template(&template).is_ok());
+        }
+        let unknown = Counts::Things("s").template(false);
+        assert!(!unknown.contains("bar") && ProgressStyle::with_template(&unknown).is_ok());
     }
 }

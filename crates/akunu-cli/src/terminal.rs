@@ -24,6 +24,12 @@ pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", dim(text, colour));
 }
 
+/// Says on stderr what is done, in a line that stays.
+pub fn line(text: &str) {
+    // Whoever closed stderr does not want to know.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Says on stderr that something goes on, but perhaps not as expected.
 pub fn warn(text: &str) {
     // Whoever closed stderr does not want to know.

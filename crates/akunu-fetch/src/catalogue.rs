@@ -113,16 +113,26 @@ impl Asset {
         files + trees
     }
 
-    /// What to run within the asset's folder, when this asset is a model: its one GGUF file, or nothing for the folder
-    /// itself, which has safetensors or a Whisper of CTranslate2.
-    pub fn model_path(&self) -> Option<&str> {
+    /// The model in this asset, if it is one and not a tokenizer or a sound.
+    pub fn model(&self) -> Option<AssetModel<'_>> {
         let has = |name: &str| self.files.iter().any(|file| file.path == name);
         match &self.files[..] {
-            [file] if file.path.ends_with(".gguf") => Some(&file.path),
-            _ if has("config.json") && (has("model.safetensors") || has("model.bin")) => Some(""),
+            [file] if file.path.ends_with(".gguf") => Some(AssetModel::File(&file.path)),
+            _ if has("config.json") && (has("model.safetensors") || has("model.bin")) => {
+                Some(AssetModel::Folder)
+            }
             _ => None,
         }
     }
+}
+
+/// What to open of an asset that is a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AssetModel<'a> {
+    /// This file in its folder: a GGUF.
+    File(&'a str),
+    /// The folder itself: safetensors, or a Whisper of CTranslate2.
+    Folder,
 }
 
 impl std::fmt::Display for Archive {
@@ -141,7 +151,7 @@ mod tests {
     #[test]
     fn the_models_are_gguf_files_and_folders() {
         let catalogue = Catalogue::embedded().expect("the catalogue is valid");
-        let models = catalogue.assets.iter().filter(|a| a.model_path().is_some());
+        let models = catalogue.assets.iter().filter(|a| a.model().is_some());
         let mut names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
         names.sort_unstable();
         let known = ["gemma3-270m", "minilm", "qwen2.5-coder-1.5b", "smollm2"];

@@ -1,6 +1,6 @@
 //! Why a file could not be had.
 
-use crate::meter::megabytes;
+use crate::watch::megabytes;
 use std::path::Path;
 
 /// Why a file could not be had. Each says what to do about it.

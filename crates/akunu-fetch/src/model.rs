@@ -1,6 +1,6 @@
 //! Models by their names.
 
-use crate::catalogue::{Asset, Catalogue};
+use crate::catalogue::{Asset, AssetModel, Catalogue};
 use crate::error::FetchError;
 use crate::hub::{Hub, HubFile};
 use crate::install::{Order, install};
@@ -12,9 +12,7 @@ use std::str::FromStr;
 impl Catalogue {
     /// The models that can be run.
     pub fn models(&self) -> impl Iterator<Item = &Asset> {
-        self.assets
-            .iter()
-            .filter(|asset| asset.model_path().is_some())
+        self.assets.iter().filter(|asset| asset.model().is_some())
     }
 }
 
@@ -36,7 +34,7 @@ impl FromStr for ModelName {
         }
         let catalogue = Catalogue::embedded()?;
         match catalogue.get(name) {
-            Some(asset) if asset.model_path().is_some() => Ok(ModelName::Catalogue(asset.clone())),
+            Some(asset) if asset.model().is_some() => Ok(ModelName::Catalogue(asset.clone())),
             Some(_) => Err(FetchError::NotAModel(name.to_owned())),
             None => Err(FetchError::UnknownModel {
                 name: name.to_owned(),
@@ -64,9 +62,9 @@ impl ModelName {
         };
         install(asset, root, &order)?;
         let folder = root.join(&asset.name);
-        Ok(match asset.model_path() {
-            None | Some("") => folder,
-            Some(file) => folder.join(file),
+        Ok(match asset.model() {
+            Some(AssetModel::File(file)) => folder.join(file),
+            Some(AssetModel::Folder) | None => folder,
         })
     }
 }

@@ -19,3 +19,8 @@ pub trait Watch {
         false
     }
 }
+
+/// A size for people, in decimal megabytes.
+pub fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}

@@ -12,7 +12,7 @@ use crate::device::{DeviceArgs, usable_threads};
 use crate::failure::Failure;
 use crate::kv::KvArgs;
 use crate::models;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::running::warn_beyond_training;
 use akunu::Model;
 use akunu_cpu::bandwidth::measure_bandwidth;
@@ -169,8 +169,7 @@ impl BenchCommand {
     fn measure(&self, bench: &mut Bench, tests: &[Test]) -> Result<Vec<Outcome>, Failure> {
         let n_warmups = u32::from(!self.no_warmup);
         let n_runs = u64::from(self.runs + n_warmups) * tests.len() as u64;
-        let bar = progress::bar(n_runs, "{bar:30} {pos}/{len} {elapsed:>4}  {msg}");
-        bar.enable_steady_tick(progress::TICK);
+        let bar = progress::bar(n_runs, Counts::Things("runs"));
         let mut results = Vec::new();
         for test in tests {
             bar.set_message(test.to_string());

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::lines;
 use crate::models;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::terminal::warn;
 use akunu::{EmbedOptions, Embedder, Embedding};
 use clap::Parser;
@@ -74,7 +74,7 @@ impl Run for Embed {
         };
         let mut output = Output::new(format, (texts.len(), width), out)?;
         let interrupt = Interrupt::listen();
-        let bar = progress::bar(texts.len() as u64, "{bar:30} {pos}/{len} texts {eta:>4}");
+        let bar = progress::bar(texts.len() as u64, Counts::Things("texts"));
         let mut n_cut = 0;
         for (at, batch) in texts.chunks(BATCH).enumerate() {
             interrupt.check()?;

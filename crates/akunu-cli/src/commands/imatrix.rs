@@ -8,7 +8,7 @@ use super::Run;
 use crate::chunks::chunks;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::running::{ModelArgs, read_text};
 use akunu::{Session, SessionOptions};
 use akunu_gguf::{GgufFile, ImportanceMatrix, canonical_from_gguf};
@@ -96,7 +96,7 @@ fn observe(
     matrix: &mut ImportanceMatrix,
 ) -> Result<(), Failure> {
     let interrupt = Interrupt::listen();
-    let bar = progress::bar(chunks.len() as u64, "{bar:30} {pos}/{len} {eta:>4}");
+    let bar = progress::bar(chunks.len() as u64, Counts::Things("chunks"));
     for chunk in chunks {
         interrupt.check()?;
         session.observe(chunk, &mut |seen| {

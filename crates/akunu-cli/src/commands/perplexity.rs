@@ -13,7 +13,7 @@ use super::Run;
 use crate::chunks::chunks;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::running::{Loaded, ModelArgs, rate, read_text, warn_beyond_training};
 use akunu::{EngineError, Session, SessionOptions};
 use clap::Parser;
@@ -80,8 +80,7 @@ impl Run for Perplexity {
 /// Scores the second half of each chunk; a terminal shows the estimate so far.
 fn score(session: &mut Session, chunks: &[Vec<u32>]) -> Result<Scores, Failure> {
     let interrupt = Interrupt::listen();
-    let bar = progress::bar(chunks.len() as u64, "{bar:30} {pos}/{len} {eta:>4}  {msg}");
-    bar.enable_steady_tick(progress::TICK);
+    let bar = progress::bar(chunks.len() as u64, Counts::Things("chunks"));
     let mut scores = Scores::default();
     for chunk in chunks {
         let from = chunk.len() / 2 + 1;

@@ -9,7 +9,7 @@ use super::Run;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::models;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::terminal::warn;
 use crate::units::bytes;
 use akunu_gguf::quant::{Importance, Source, convert, supported};
@@ -274,6 +274,5 @@ fn all_cores() -> NonZeroUsize {
 /// A bar over all weights.
 fn progress_bar(file: &GgufFile) -> ProgressBar {
     let sizes = file.tensors().iter().map(|t| t.dims.n_elements() as u64);
-    let template = "{bar:40} {percent:>3}%  {eta:>4}  {wide_msg}";
-    progress::bar(sizes.sum(), template)
+    progress::bar(sizes.sum(), Counts::Share)
 }

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::lines;
 use crate::models;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::terminal::shown;
 use akunu::{Ranking, Reranker};
 use clap::Parser;
@@ -77,7 +77,7 @@ impl Run for Rerank {
 impl Rerank {
     fn rank(&self, reranker: &Reranker, documents: &[String]) -> Result<Vec<Ranking>, Failure> {
         let interrupt = Interrupt::listen();
-        let bar = progress::bar(documents.len() as u64, "{bar:30} {pos}/{len} documents");
+        let bar = progress::bar(documents.len() as u64, Counts::Things("documents"));
         let mut rankings = Vec::with_capacity(documents.len());
         for batch in documents.chunks(BATCH) {
             interrupt.check()?;

@@ -7,12 +7,11 @@ use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::models;
-use crate::progress;
+use crate::progress::{self, Counts};
 use crate::terminal::{note, warn};
-use akunu::{TranscribeOptions, Transcriber, Transcription};
+use akunu::{AudioReader, TranscribeOptions, Transcriber, Transcription};
 use clap::Parser;
 use format::{Format, Writer};
-use indicatif::ProgressBar;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +63,7 @@ impl Run for Transcribe {
         if has_many && self.output.is_none() && !self.format.can_follow() {
             return Err(Failure::ManyRecordings(self.format.extension()));
         }
+        self.files.iter().try_for_each(|file| check(file))?;
         let path = models::resolve(&self.model)?;
         let device = self.device.open(self.threads)?;
         let mut transcriber = Transcriber::open_on(path, akunu::Device::Custom(device))?;
@@ -106,7 +106,8 @@ impl Transcribe {
         interrupt: &Interrupt,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        let bar = bar(&transcription);
+        let seconds = transcription.duration().unwrap_or(0.0) as u64;
+        let bar = progress::bar(seconds, Counts::Things("s"));
         let mut writer = Writer::new(self.format, self.words);
         bar.suspend(|| writer.begin(out))?;
         while let Some(segment) = transcription.next() {
@@ -128,17 +129,13 @@ impl Transcribe {
     }
 }
 
-/// Shows how far a recording was listened to.
-fn bar(transcription: &Transcription<'_>) -> ProgressBar {
-    let seconds = transcription.duration().unwrap_or(0.0) as u64;
-    let template = if seconds > 0 {
-        "{bar:30} {pos}/{len} s {eta:>4}"
-    } else {
-        "{spinner} {pos} s"
-    };
-    let bar = progress::bar(seconds, template);
-    bar.enable_steady_tick(progress::TICK);
-    bar
+/// A file that is no recording, before a model is fetched for it. What comes through a pipe can be read only once.
+fn check(file: &Path) -> Result<(), Failure> {
+    let is_pipe = fs::metadata(file).is_ok_and(|about| !about.is_file() && !about.is_dir());
+    if !is_pipe {
+        AudioReader::open(file).map_err(akunu::Error::from)?;
+    }
+    Ok(())
 }
 
 /// `talk.mp3` becomes `talk.srt` in the folder.

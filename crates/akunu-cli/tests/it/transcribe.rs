@@ -52,6 +52,15 @@ fn what_cannot_be_transcribed_is_named() {
     assert_error(&run(&path("empty.mp3"), &[]), "holds no sound");
     assert_error(&run(&path("none.mp3"), &[]), "none.mp3");
     assert_error(&run(&jfk, &["--language", "de"]), "only English");
+    // A model is not even looked for, let alone fetched, for what is no recording; nor for one that is not the first.
+    let first = akunu([
+        "transcribe",
+        "-m",
+        "no-such-model",
+        &jfk,
+        &path("notes.wav"),
+    ]);
+    assert_error(&first, "notes.wav");
     let two = run(&jfk, &[&jfk, "--format", "srt"]);
     assert_error(&two, "--output");
     let no_model = akunu(["transcribe", "-m", &path(""), &jfk]);
