@@ -125,3 +125,35 @@ fn refuse(mistake: &clap::Error) -> ! {
     }
     mistake.exit()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails on a command or a flag in the documentation that does not exist. A placeholder such as `N` is no number, and a
+    /// mention within a sentence may leave out arguments.
+    #[test]
+    fn the_commands_of_the_documentation_can_be_typed() {
+        let commands = akunu_assets::documented(&["cargo", "xtask"]);
+        assert!(commands.len() > 30, "only {} were found", commands.len());
+        for command in commands {
+            let words = ["xtask"].into_iter();
+            let words = words.chain(command.arguments.iter().map(String::as_str));
+            let Err(error) = Cli::try_parse_from(words) else {
+                continue;
+            };
+            let is_excused = match error.kind() {
+                ErrorKind::ValueValidation | ErrorKind::InvalidValue => command.has_placeholder(),
+                ErrorKind::MissingRequiredArgument
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => !command.is_line,
+                ErrorKind::DisplayHelp => true,
+                _ => false,
+            };
+            assert!(
+                is_excused,
+                "{}: {:?}: {error}",
+                command.place, command.arguments
+            );
+        }
+    }
+}

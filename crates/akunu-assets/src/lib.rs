@@ -3,7 +3,13 @@
 //! `cargo xtask assets NAME` puts the files of an asset into `target/assets/NAME/` of the workspace, which does
 //! not follow `CARGO_TARGET_DIR`: several target folders share one copy. `cargo xtask test` fetches all that
 //! tests open; plain `cargo test` on a fresh clone fails with one line that names that command.
+//!
+//! [`documented`] has the commands of the documentation, for tests of the programs that have these commands.
 #![forbid(unsafe_code)]
+
+mod documented;
+
+pub use documented::{Documented, documented};
 
 use std::path::{Path, PathBuf};
 

@@ -94,11 +94,40 @@ pub fn run(matches: &ArgMatches, out: &mut dyn Write) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::error::ErrorKind;
 
     /// clap's own check: conflicting flags, positions out of order, and the like.
     #[test]
     fn the_command_line_is_consistent() {
         cli().debug_assert();
+    }
+
+    /// Fails on a subcommand, a flag or a value in the documentation that the program does not have. A mention within a
+    /// sentence may leave out arguments, and a placeholder such as `N` is no number.
+    #[test]
+    fn the_commands_of_the_documentation_can_be_typed() {
+        let commands = akunu_assets::documented(&["akunu-cli"]);
+        assert!(commands.len() > 50, "only {} were found", commands.len());
+        for command in commands {
+            let words = ["akunu-cli"].into_iter();
+            let words = words.chain(command.arguments.iter().map(String::as_str));
+            let Err(error) = cli().try_get_matches_from(words) else {
+                continue;
+            };
+            let is_excused = match error.kind() {
+                ErrorKind::ValueValidation | ErrorKind::InvalidValue => command.has_placeholder(),
+                ErrorKind::MissingRequiredArgument
+                | ErrorKind::MissingSubcommand
+                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => !command.is_line,
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => true,
+                _ => false,
+            };
+            assert!(
+                is_excused,
+                "{}: {:?}: {error}",
+                command.place, command.arguments
+            );
+        }
     }
 
     #[test]
