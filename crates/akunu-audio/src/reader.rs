@@ -1,6 +1,7 @@
 //! An audio file as pieces of 16 kHz mono.
 
 use std::fs::File;
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use symphonia::core::codecs::CodecParameters;
@@ -8,7 +9,7 @@ use symphonia::core::codecs::audio::{AudioDecoder, AudioDecoderOptions};
 use symphonia::core::errors::Error;
 use symphonia::core::formats::probe::Hint;
 use symphonia::core::formats::{FormatOptions, FormatReader, Track, TrackType};
-use symphonia::core::io::MediaSourceStream;
+use symphonia::core::io::{MediaSource, MediaSourceStream};
 use symphonia::core::meta::MetadataOptions;
 
 use crate::error::{AudioError, AudioProblem};
@@ -60,7 +61,19 @@ impl AudioReader {
     /// Opens a file and finds its first audio track.
     pub fn open(path: impl AsRef<Path>) -> Result<AudioReader, AudioError> {
         let path = path.as_ref().to_path_buf();
-        open(&path).map_err(|problem| AudioError { path, problem })
+        let opened = open_file(&path).and_then(|file| open(&path, Box::new(file)));
+        opened.map_err(|problem| AudioError { path, problem })
+    }
+
+    /// Opens a file that is already in memory. Errors call it `name`, whose extension is a hint at what it is.
+    pub fn from_bytes(name: impl Into<PathBuf>, bytes: Vec<u8>) -> Result<AudioReader, AudioError> {
+        let path = name.into();
+        let opened = if bytes.is_empty() {
+            Err(AudioProblem::Empty)
+        } else {
+            open(&path, Box::new(Cursor::new(bytes)))
+        };
+        opened.map_err(|problem| AudioError { path, problem })
     }
 
     /// How long the container says that it is, in seconds. Not every container says so.
@@ -182,7 +195,7 @@ impl std::fmt::Debug for AudioReader {
     }
 }
 
-fn open(path: &Path) -> Result<AudioReader, AudioProblem> {
+fn open_file(path: &Path) -> Result<File, AudioProblem> {
     let file = File::open(path)?;
     let about = file.metadata()?;
     if about.is_dir() {
@@ -191,7 +204,11 @@ fn open(path: &Path) -> Result<AudioReader, AudioProblem> {
     if about.is_file() && about.len() == 0 {
         return Err(AudioProblem::Empty);
     }
-    let source = MediaSourceStream::new(Box::new(file), Default::default());
+    Ok(file)
+}
+
+fn open(path: &Path, source: Box<dyn MediaSource>) -> Result<AudioReader, AudioProblem> {
+    let source = MediaSourceStream::new(source, Default::default());
     let mut hint = Hint::new();
     if let Some(extension) = path.extension().and_then(|e| e.to_str()) {
         hint.with_extension(extension);

@@ -33,6 +33,11 @@ pub use self::segments::{WINDOW_SECONDS, WindowSegment, WindowSegments, cut};
 pub use self::tokens::SpeechTokens;
 pub use self::words::Word;
 
+/// Whether a model turns speech into text.
+pub fn is_speech(path: impl AsRef<Path>) -> bool {
+    SpeechFolder::is_at(path.as_ref())
+}
+
 /// A speech model whose weights are bound to a device.
 pub struct SpeechModel {
     path: PathBuf,

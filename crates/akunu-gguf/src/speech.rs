@@ -48,15 +48,21 @@ pub struct SpeechTensor<'a> {
 }
 
 impl SpeechFolder {
-    /// Whether a folder has CTranslate2's file, so that it can be nothing else.
-    pub fn is_ctranslate2(path: &Path) -> bool {
-        path.join(CT2_FILE).is_file()
+    /// Whether a speech model lies at a path: a folder with CTranslate2's file, which can be nothing else, or one of
+    /// Hugging Face whose config says so.
+    pub fn is_at(path: &Path) -> bool {
+        let is_whisper = || {
+            json(&path.join("config.json"))
+                .ok()?
+                .map(|it| it["model_type"] == "whisper")
+        };
+        is_ctranslate2(path) || is_whisper() == Some(true)
     }
 
     /// Opens a folder of CTranslate2 (`model.bin`) or of Hugging Face (`config.json` and safetensors).
     pub fn open(path: impl AsRef<Path>) -> Result<SpeechFolder, SpeechError> {
         let path = path.as_ref();
-        if !SpeechFolder::is_ctranslate2(path) {
+        if !is_ctranslate2(path) {
             let folder = ModelFolder::open(path)?;
             return Ok(SpeechFolder {
                 path: path.to_path_buf(),
@@ -135,6 +141,10 @@ impl SpeechFolder {
         }
         Ok(tensor)
     }
+}
+
+fn is_ctranslate2(path: &Path) -> bool {
+    path.join(CT2_FILE).is_file()
 }
 
 fn in_ct2<'a>(file: &'a Ct2File, name: &str) -> Result<Option<SpeechTensor<'a>>, SpeechError> {

@@ -1,5 +1,7 @@
 //! The body of a request as JSON, within the limits. What does not fit names the field.
 
+use std::time::Duration;
+
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
@@ -8,7 +10,6 @@ use tokio::time::timeout;
 
 use crate::blocking::elsewhere;
 use crate::error::ApiError;
-use crate::options::Limits;
 use crate::router::App;
 
 /// A body of this shape. Fields that it does not have are ignored, as OpenAI does.
@@ -18,7 +19,8 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Json<T>, ApiError> {
-        let bytes = read(request, &app.options.limits).await?;
+        let limits = &app.options.limits;
+        let bytes = read(request, limits.body_bytes, limits.reading).await?;
         elsewhere(move || parse(&bytes)).await.map(Json)
     }
 }
@@ -35,25 +37,31 @@ where
     type Rejection = ApiError;
 
     async fn from_request(request: Request, app: &App) -> Result<Both<A, B>, ApiError> {
-        let bytes = read(request, &app.options.limits).await?;
+        let limits = &app.options.limits;
+        let bytes = read(request, limits.body_bytes, limits.reading).await?;
         elsewhere(move || Ok(Both(parse(&bytes)?, parse(&bytes)?))).await
     }
 }
 
-async fn read(request: Request, limits: &Limits) -> Result<Vec<u8>, ApiError> {
+/// A whole body of at most as many bytes, which must come within a time.
+pub(crate) async fn read(
+    request: Request,
+    max_bytes: usize,
+    within: Duration,
+) -> Result<Vec<u8>, ApiError> {
     let too_large = || {
         ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "invalid_request_error",
-            format!("the body is larger than {} bytes", limits.body_bytes),
+            format!("the body is larger than {} bytes", max_bytes),
         )
     };
     let announced = request.headers().get(header::CONTENT_LENGTH);
     let announced = announced.and_then(|value| value.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|bytes| bytes > limits.body_bytes) {
+    if announced.is_some_and(|bytes| bytes > max_bytes) {
         return Err(too_large());
     }
-    let reading = to_bytes(request.into_body(), limits.body_bytes);
+    let reading = to_bytes(request.into_body(), max_bytes);
     let slow = |_| {
         ApiError::new(
             StatusCode::REQUEST_TIMEOUT,
@@ -61,7 +69,7 @@ async fn read(request: Request, limits: &Limits) -> Result<Vec<u8>, ApiError> {
             "the body of the request did not come in time",
         )
     };
-    let bytes = timeout(limits.reading, reading).await.map_err(slow)?;
+    let bytes = timeout(within, reading).await.map_err(slow)?;
     Ok(bytes.map_err(|_| too_large())?.to_vec())
 }
 

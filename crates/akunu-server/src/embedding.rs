@@ -57,6 +57,10 @@ pub(crate) async fn of(
             "model",
             "this model ranks documents and gives no embeddings",
         )),
+        Loaded::Speech(_) => Err(ApiError::bad_field(
+            "model",
+            "this model hears recordings and gives no embeddings",
+        )),
     }
 }
 

@@ -12,6 +12,7 @@ mod error;
 mod guard;
 mod metrics;
 mod models;
+mod multipart;
 mod native;
 mod ollama;
 mod openai;
@@ -22,6 +23,7 @@ mod reader;
 mod rerank;
 mod router;
 mod server;
+mod speech;
 mod stream;
 
 pub use error::ServerError;

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use akunu::{Device, Embedder, Encoder, Model, ModelOptions, Reranker};
+use akunu::{Device, Embedder, Encoder, Model, ModelOptions, Reranker, Transcriber};
 
 use crate::engine::Engine;
 use crate::error::{ApiError, ServerError};
 use crate::options::ServerOptions;
+use crate::speech::Speech;
 
 /// Where a model comes from.
 pub struct Source {
@@ -19,7 +20,6 @@ pub struct Source {
 }
 
 /// A model, by what it can be asked for.
-#[derive(Clone)]
 #[non_exhaustive]
 pub enum Served {
     /// Answers, and vectors of texts.
@@ -28,6 +28,8 @@ pub enum Served {
     Embedder(Embedder),
     /// How well documents answer a question.
     Reranker(Reranker),
+    /// What is said in recordings.
+    Transcriber(Box<Transcriber>),
 }
 
 impl Served {
@@ -37,6 +39,10 @@ impl Served {
         device: Device,
         options: ModelOptions,
     ) -> Result<Served, akunu::Error> {
+        if akunu::is_speech(path) {
+            let transcriber = Transcriber::open_on(path, device)?;
+            return Ok(Served::Transcriber(Box::new(transcriber)));
+        }
         if !akunu::is_encoder(path)? {
             return Ok(Model::open_with(path, device, options)?.into());
         }
@@ -60,6 +66,7 @@ pub(crate) enum Loaded {
     Engine(Arc<Engine>),
     Embedder(Embedder),
     Reranker(Reranker),
+    Speech(Speech),
 }
 
 impl Loaded {
@@ -67,7 +74,7 @@ impl Loaded {
     fn is_alive(&self) -> bool {
         match self {
             Loaded::Engine(engine) => engine.is_alive(),
-            Loaded::Embedder(_) | Loaded::Reranker(_) => true,
+            Loaded::Embedder(_) | Loaded::Reranker(_) | Loaded::Speech(_) => true,
         }
     }
 
@@ -75,6 +82,7 @@ impl Loaded {
     fn is_idle(&self) -> bool {
         match self {
             Loaded::Engine(engine) => engine.is_idle(),
+            Loaded::Speech(speech) => speech.is_idle(),
             Loaded::Embedder(_) | Loaded::Reranker(_) => true,
         }
     }
@@ -156,6 +164,10 @@ impl Models {
                 "model",
                 "this model does not generate text; ask it for embeddings or rankings",
             )),
+            Loaded::Speech(_) => Err(ApiError::bad_field(
+                "model",
+                "this model does not generate text; ask it for transcriptions",
+            )),
         }
     }
 
@@ -213,6 +225,7 @@ impl Entry {
             Served::Model(model) => Loaded::Engine(Arc::new(Engine::start(model, options)?)),
             Served::Embedder(embedder) => Loaded::Embedder(embedder),
             Served::Reranker(reranker) => Loaded::Reranker(reranker),
+            Served::Transcriber(transcriber) => Loaded::Speech(Speech::new(*transcriber)),
         })
     }
 
@@ -220,7 +233,7 @@ impl Entry {
     pub fn loaded(&self) -> Option<Arc<Engine>> {
         match self.loaded.try_lock().ok()?.as_ref()? {
             Loaded::Engine(engine) => Some(Arc::clone(engine)),
-            Loaded::Embedder(_) | Loaded::Reranker(_) => None,
+            Loaded::Embedder(_) | Loaded::Reranker(_) | Loaded::Speech(_) => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! OpenAI's protocol.
 
+mod audio;
 mod chat;
 mod completions;
 mod embeddings;
@@ -8,6 +9,7 @@ mod list;
 mod logprobs;
 mod responses;
 
+pub(crate) use self::audio::{transcriptions, translations};
 pub(crate) use self::chat::chat;
 pub(crate) use self::completions::completions;
 pub(crate) use self::embeddings::embeddings;

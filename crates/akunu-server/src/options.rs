@@ -49,6 +49,10 @@ impl std::fmt::Debug for Security {
 pub struct Limits {
     /// Bytes of a request's body.
     pub body_bytes: usize,
+    /// Bytes of a recording, with the other fields of its form.
+    pub audio_bytes: usize,
+    /// Recordings that are listened to or wait for it; each may be in memory.
+    pub recordings: usize,
     /// Bytes of a request's line and headers.
     pub header_bytes: usize,
     /// How long the headers of a request may take, and then its body.
@@ -67,6 +71,8 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             body_bytes: 8 << 20,
+            audio_bytes: 25 << 20,
+            recordings: 8,
             header_bytes: 64 << 10,
             reading: Duration::from_secs(30),
             answering: Duration::from_secs(3600),

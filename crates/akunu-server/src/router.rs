@@ -8,6 +8,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{MethodRouter, get, post};
+use tokio::sync::Semaphore;
 
 use crate::error::ApiError;
 use crate::models::Models;
@@ -21,11 +22,17 @@ pub(crate) struct App(Arc<Shared>);
 pub(crate) struct Shared {
     pub options: ServerOptions,
     pub models: Models,
+    /// One for each recording that may be in memory.
+    pub recordings: Arc<Semaphore>,
 }
 
 impl App {
     pub fn new(options: ServerOptions, models: Models) -> App {
-        App(Arc::new(Shared { options, models }))
+        App(Arc::new(Shared {
+            recordings: Arc::new(Semaphore::new(options.limits.recordings)),
+            options,
+            models,
+        }))
     }
 }
 
@@ -42,8 +49,18 @@ struct Endpoint {
     path: &'static str,
     what: &'static str,
     handler: fn() -> MethodRouter<App>,
-    /// Fields of the body that are needed, and their JSON types.
-    needs: Option<&'static [(&'static str, &'static str)]>,
+    body: Body,
+}
+
+/// Names of fields that are needed, and their JSON types: none for any, `file` for bytes.
+type Needs = &'static [(&'static str, &'static str)];
+
+/// What a request has besides its path.
+enum Body {
+    Nothing,
+    Json(Needs),
+    /// `multipart/form-data`
+    Form(Needs),
 }
 
 /// A row of the table for a path without a body.
@@ -56,7 +73,7 @@ const fn look(
         path,
         what,
         handler,
-        needs: None,
+        body: Body::Nothing,
     }
 }
 
@@ -65,13 +82,28 @@ const fn ask(
     path: &'static str,
     what: &'static str,
     handler: fn() -> MethodRouter<App>,
-    needs: &'static [(&'static str, &'static str)],
+    needs: Needs,
 ) -> Endpoint {
     Endpoint {
         path,
         what,
         handler,
-        needs: Some(needs),
+        body: Body::Json(needs),
+    }
+}
+
+/// A row of the table for a path that takes a form with these fields.
+const fn send(
+    path: &'static str,
+    what: &'static str,
+    handler: fn() -> MethodRouter<App>,
+    needs: Needs,
+) -> Endpoint {
+    Endpoint {
+        path,
+        what,
+        handler,
+        body: Body::Form(needs),
     }
 }
 
@@ -108,6 +140,18 @@ const ENDPOINTS: &[Endpoint] = &[
         "Documents by how well they answer a question",
         || post(rerank::rerank),
         &[("query", "string"), ("documents", "")],
+    ),
+    send(
+        "/v1/audio/transcriptions",
+        "What is said in a recording (OpenAI)",
+        || post(openai::transcriptions),
+        &[("file", "file")],
+    ),
+    send(
+        "/v1/audio/translations",
+        "The same in English (OpenAI)",
+        || post(openai::translations),
+        &[("file", "file")],
     ),
     look("/v1/models", "The models (OpenAI)", || get(openai::models)),
     look("/v1/models/{name}", "One model (OpenAI)", || {

@@ -18,7 +18,7 @@ mod window;
 
 pub use akunu_audio::{AudioError, AudioProblem, AudioReader};
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
-pub use akunu_engine::speech::{SpeechModel, Word};
+pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
     EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat,
@@ -38,4 +38,4 @@ pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};
-pub use transcriber::{Segment, TranscribeOptions, Transcriber, Transcription};
+pub use transcriber::{Cue, Segment, TranscribeOptions, Transcriber, Transcription};

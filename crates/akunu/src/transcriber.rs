@@ -1,14 +1,17 @@
 //! What is said in audio files.
 
+mod cue;
 mod sound;
 mod trial;
 
 use std::collections::VecDeque;
 use std::path::Path;
 
+use akunu_audio::AudioReader;
 use akunu_engine::speech::{SpeechModel, SpeechPrompt, SpeechTask, WindowSegment, Word, cut};
 use akunu_tokenizer::EncodeOptions;
 
+pub use self::cue::Cue;
 use self::sound::Sound;
 use self::trial::Trial;
 use crate::device::Device;
@@ -34,7 +37,7 @@ pub struct Transcriber {
 }
 
 /// How a recording is turned into text.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct TranscribeOptions {
     /// The language that is spoken, such as `en`; without it, it is found from the first 30 s in which somebody speaks.
     pub language: Option<String>,
@@ -48,7 +51,10 @@ pub struct TranscribeOptions {
     pub prompt: Option<String>,
     /// Whether what was written leads what follows: names stay the same, but so do mistakes.
     pub carry_over: bool,
-    /// Fixes what chance decides, where a window has to be tried again.
+    /// The temperature with which tokens are drawn. Without it the most probable ones are taken, and only where these
+    /// make no sense are higher and higher temperatures tried.
+    pub temperature: Option<f32>,
+    /// Fixes what chance decides, where tokens are drawn.
     pub seed: u64,
 }
 
@@ -61,6 +67,7 @@ impl Default for TranscribeOptions {
             times: true,
             prompt: None,
             carry_over: true,
+            temperature: None,
             seed: 0,
         }
     }
@@ -85,6 +92,10 @@ pub struct Segment {
     pub no_speech: f32,
     /// The temperature with which its window was decoded: more than 0 when the first try failed.
     pub temperature: f32,
+    /// How many times smaller the text of its window becomes when it is compressed: more than 2 when it repeats itself.
+    pub compression: f64,
+    /// When its window begins, in seconds.
+    pub window: f64,
 }
 
 /// The segments of a recording, as they are found: an iterator.
@@ -127,6 +138,25 @@ impl Transcriber {
         options: &TranscribeOptions,
     ) -> Result<Transcription<'_>, Error> {
         self.check(options)?;
+        self.listen(AudioReader::open(path)?, options)
+    }
+
+    /// Begins to listen to a file that is in memory. Errors call it `name`, whose extension is a hint at its format.
+    pub fn transcribe_bytes(
+        &mut self,
+        name: &str,
+        bytes: Vec<u8>,
+        options: &TranscribeOptions,
+    ) -> Result<Transcription<'_>, Error> {
+        self.check(options)?;
+        self.listen(AudioReader::from_bytes(name, bytes)?, options)
+    }
+
+    fn listen(
+        &mut self,
+        reader: AudioReader,
+        options: &TranscribeOptions,
+    ) -> Result<Transcription<'_>, Error> {
         let tokens = self.model.tokens();
         let named = options.language.clone();
         let language = named.as_deref().and_then(|name| tokens.language(name));
@@ -142,7 +172,7 @@ impl Transcriber {
         };
         let (n_mels, n_frames) = (self.model.config().n_mels, self.model.n_frames());
         Ok(Transcription {
-            sound: Sound::open(path.as_ref(), n_mels as usize, n_frames)?,
+            sound: Sound::new(reader, n_mels as usize, n_frames),
             prompt: SpeechPrompt {
                 previous: Vec::new(),
                 language,
@@ -220,7 +250,7 @@ impl Transcription<'_> {
         self.prompt.previous.clone_from(&self.written);
         self.n_windows += 1;
         let seed = self.options.seed ^ self.n_windows;
-        let trial = Trial::run(self.model, &self.prompt, seed)?;
+        let trial = Trial::run(self.model, &self.prompt, self.options.temperature, seed)?;
         if trial.is_silence() {
             self.sound.advance(window.seconds);
             return Ok(true);
@@ -287,6 +317,8 @@ impl Transcription<'_> {
                 mean_logprob: trial.decoded.mean_logprob,
                 no_speech: trial.decoded.no_speech,
                 temperature: trial.decoded.temperature,
+                compression: trial.compression,
+                window: begin,
             });
         }
         Ok(())

@@ -107,6 +107,19 @@ fn rates_and_channels_become_16_khz_mono() {
     }
 }
 
+/// Fails when a file in memory is read differently from the same file on a disk.
+#[test]
+fn files_in_memory_are_read_too() {
+    for name in ["tone.mp3", "tone.m4a", "tone.ogg"] {
+        let path = fixture(name);
+        let reader = AudioReader::from_bytes(name, std::fs::read(&path).unwrap()).unwrap();
+        let samples: Vec<f32> = reader.flat_map(|piece| piece.unwrap()).collect();
+        assert_eq!(samples, read(&path).unwrap(), "{name}");
+    }
+    let empty = AudioReader::from_bytes("talk.wav", Vec::new()).expect_err("no sound");
+    assert_eq!(empty.to_string(), "talk.wav: holds no sound at all");
+}
+
 /// Fails when one of these is taken for sound, or is told by another word.
 #[test]
 fn bad_files_are_told_apart() {

@@ -10,7 +10,7 @@ mod text;
 use super::Run;
 use crate::failure::Failure;
 use crate::models;
-use akunu_gguf::WeightStore;
+use akunu_gguf::{SpeechFolder, WeightStore};
 use akunu_kernels::ChipConfig;
 use clap::Parser;
 use report::{Floor, Report};
@@ -48,7 +48,7 @@ fn chip(name: &str) -> Result<ChipConfig, String> {
 impl Run for Inspect {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let path = models::resolve(&self.file)?;
-        if speech::is_speech(&path) {
+        if SpeechFolder::is_at(&path) {
             return speech::write(&path, self.json, out);
         }
         let store = WeightStore::open(path)?;

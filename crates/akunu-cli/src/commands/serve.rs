@@ -169,13 +169,17 @@ impl Serve {
     }
 }
 
-/// What clients call a model: a name of the catalogue, or that of its file.
+/// What clients call a model: a name of the catalogue, or that of its folder, or of its file without the extension.
 fn name_of(model: &str, path: &Path) -> String {
     let is_path = Path::new(model) == path || model.starts_with("hf:");
-    let stem = path.file_stem().filter(|_| is_path);
-    stem.map_or_else(
+    let name = if path.is_dir() {
+        path.file_name()
+    } else {
+        path.file_stem()
+    };
+    name.filter(|_| is_path).map_or_else(
         || model.to_string(),
-        |stem| stem.to_string_lossy().into_owned(),
+        |name| name.to_string_lossy().into_owned(),
     )
 }
 
@@ -216,5 +220,10 @@ mod tests {
         assert_eq!(named("smollm2", "/c/smollm2/X.Q4_1.gguf"), "smollm2");
         assert_eq!(named("a/My-Model.gguf", "a/My-Model.gguf"), "My-Model");
         assert_eq!(named("hf:me/some/b.gguf", "/c/hub/me/some/b.gguf"), "b");
+        let folder = tempfile::tempdir().expect("a folder");
+        let whisper = folder.path().join("whisper-tiny.en");
+        std::fs::create_dir(&whisper).expect("a folder");
+        let path = whisper.to_str().expect("UTF-8");
+        assert_eq!(named(path, path), "whisper-tiny.en");
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ENDPOINTS, Endpoint};
+use super::{Body, ENDPOINTS, Endpoint};
 
 /// The paths as OpenAPI 3.1 describes them.
 pub(crate) async fn document() -> axum::Json<Value> {
@@ -39,21 +39,23 @@ fn operation(endpoint: &Endpoint) -> Value {
             json!({"name": "name", "in": "path", "required": true, "schema": {"type": "string"}});
         operation["parameters"] = json!([name]);
     }
-    let Some(needs) = endpoint.needs else {
-        return json!({"get": operation});
+    let (kind, needs) = match endpoint.body {
+        Body::Nothing => return json!({"get": operation}),
+        Body::Json(needs) => ("application/json", needs),
+        Body::Form(needs) => ("multipart/form-data", needs),
     };
     let mut properties = Map::new();
     for (name, kind) in needs {
         let schema = match *kind {
             "" => json!({}),
+            "file" => json!({"type": "string", "format": "binary"}),
             kind => json!({"type": kind}),
         };
         properties.insert((*name).into(), schema);
     }
     let required: Vec<&str> = needs.iter().map(|(name, _)| *name).collect();
     let schema = json!({"type": "object", "required": required, "properties": properties});
-    let content = json!({"application/json": {"schema": schema}});
-    operation["requestBody"] = json!({"required": true, "content": content});
+    operation["requestBody"] = json!({"required": true, "content": {kind: {"schema": schema}}});
     json!({"post": operation})
 }
 

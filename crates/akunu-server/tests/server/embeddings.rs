@@ -1,7 +1,7 @@
 //! A server of an encoder: vectors by both protocols, and words for what it cannot do.
 
 use super::client::post;
-use super::serve_minilm;
+use super::serve_asset;
 use serde_json::{Value, json};
 
 fn dot(a: &Value, b: &Value) -> f64 {
@@ -12,7 +12,7 @@ fn dot(a: &Value, b: &Value) -> f64 {
 
 #[test]
 fn an_encoder_gives_vectors_and_says_what_it_cannot_do() {
-    let server = serve_minilm();
+    let server = serve_asset("minilm", "config.json");
     let ask = |path: &str, body: Value| post(server.address, path, &body).json();
     let texts = json!([
         "a cat sleeps",

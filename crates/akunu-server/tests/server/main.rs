@@ -1,6 +1,7 @@
 //! A server with a real, small model, asked over sockets.
 #![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
+mod audio;
 mod cancelled;
 mod chat;
 mod client;
@@ -53,20 +54,20 @@ fn serve(change: impl FnOnce(&mut ServerOptions)) -> Running {
     start(options, sources.into(), alone)
 }
 
-/// A server with all-MiniLM-L6-v2, which turns texts into vectors.
-fn serve_minilm() -> Running {
+/// A server with the model in the folder of an asset, which has this file.
+fn serve_asset(asset: &'static str, file: &'static str) -> Running {
     let alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
     let options = ServerOptions {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
         ..ServerOptions::default()
     };
-    let open = || {
-        let config = akunu_assets::path("minilm", "config.json");
-        let folder = config.parent().unwrap();
+    let open = move || {
+        let path = akunu_assets::path(asset, file);
+        let folder = path.parent().unwrap();
         Ok(Served::open(folder, Device::Auto, ModelOptions::default())?)
     };
     let source = Source {
-        name: "minilm".into(),
+        name: asset.into(),
         open: Box::new(open),
     };
     start(options, vec![source], alone)

@@ -1,7 +1,5 @@
 //! The windows of a recording, of which only the current one is in memory.
 
-use std::path::Path;
-
 use akunu_audio::{AudioReader, FRAMES_A_SECOND, MelStream, SpeechDetector, log_mel};
 
 use crate::error::Error;
@@ -30,9 +28,9 @@ pub(super) struct Window {
 }
 
 impl Sound {
-    pub fn open(path: &Path, n_mels: usize, n_frames: usize) -> Result<Sound, Error> {
-        Ok(Sound {
-            reader: AudioReader::open(path)?,
+    pub fn new(reader: AudioReader, n_mels: usize, n_frames: usize) -> Sound {
+        Sound {
+            reader,
             mel: MelStream::new(n_mels),
             detector: SpeechDetector::new(n_mels),
             n_mels,
@@ -40,7 +38,7 @@ impl Sound {
             frames: Vec::new(),
             first: 0,
             has_ended: false,
-        })
+        }
     }
 
     /// The window that begins at the current position; `None` at the end of the recording.

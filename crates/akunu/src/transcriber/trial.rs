@@ -22,18 +22,28 @@ const MAX_NO_SPEECH: f32 = 0.6;
 /// The last try.
 pub(super) struct Trial {
     pub decoded: Decoded,
+    /// How many times smaller its text becomes when it is compressed.
+    pub compression: f64,
 }
 
 impl Trial {
-    /// Tries until it makes sense.
-    pub fn run(model: &mut SpeechModel, prompt: &SpeechPrompt, seed: u64) -> Result<Trial, Error> {
+    /// Tries until it makes sense, or once with the temperature that is wanted.
+    pub fn run(
+        model: &mut SpeechModel,
+        prompt: &SpeechPrompt,
+        wanted: Option<f32>,
+        seed: u64,
+    ) -> Result<Trial, Error> {
         let opened = model.open(prompt)?;
         let mut tried = None;
         for temperature in TEMPERATURES {
-            let decoded = model.say(&opened, temperature, seed)?;
+            let decoded = model.say(&opened, wanted.unwrap_or(temperature), seed)?;
             let text = model.tokenizer().decode(&decoded.tokens);
-            let trial = Trial { decoded };
-            let is_done = trial.is_silence() || trial.makes_sense(&text);
+            let trial = Trial {
+                decoded,
+                compression: compression(&text),
+            };
+            let is_done = wanted.is_some() || trial.is_silence() || trial.makes_sense();
             tried = Some(trial);
             if is_done {
                 break;
@@ -50,8 +60,8 @@ impl Trial {
         self.decoded.no_speech > MAX_NO_SPEECH && self.decoded.mean_logprob < MIN_LOGPROB
     }
 
-    fn makes_sense(&self, text: &str) -> bool {
-        compression(text) <= MAX_COMPRESSION && self.decoded.mean_logprob >= MIN_LOGPROB
+    fn makes_sense(&self) -> bool {
+        self.compression <= MAX_COMPRESSION && self.decoded.mean_logprob >= MIN_LOGPROB
     }
 }
 
@@ -69,8 +79,9 @@ fn compression(text: &str) -> f64 {
 mod tests {
     use super::*;
 
-    fn trial(mean_logprob: f32, no_speech: f32) -> Trial {
+    fn trial(text: &str, mean_logprob: f32, no_speech: f32) -> Trial {
         Trial {
+            compression: compression(text),
             decoded: Decoded {
                 tokens: Vec::new(),
                 mean_logprob,
@@ -84,17 +95,17 @@ mod tests {
     #[test]
     fn repetitions_do_not_make_sense() {
         let plain = "And so, my fellow Americans, ask not what your country can do for you.";
-        assert!(trial(-0.3, 0.0).makes_sense(plain));
-        assert!(!trial(-0.3, 0.0).makes_sense(&"ask not ".repeat(20)));
-        assert!(!trial(-1.3, 0.0).makes_sense(plain));
-        assert!(trial(-0.3, 0.0).makes_sense(""));
+        assert!(trial(plain, -0.3, 0.0).makes_sense());
+        assert!(!trial(&"ask not ".repeat(20), -0.3, 0.0).makes_sense());
+        assert!(!trial(plain, -1.3, 0.0).makes_sense());
+        assert!(trial("", -0.3, 0.0).makes_sense());
     }
 
     /// Fails when either sign alone is taken for silence.
     #[test]
     fn silence_is_improbable_text_where_nobody_speaks() {
-        assert!(trial(-1.3, 0.7).is_silence());
-        assert!(!trial(-0.3, 0.7).is_silence());
-        assert!(!trial(-1.3, 0.5).is_silence());
+        assert!(trial("", -1.3, 0.7).is_silence());
+        assert!(!trial("", -0.3, 0.7).is_silence());
+        assert!(!trial("", -1.3, 0.5).is_silence());
     }
 }

@@ -4,19 +4,9 @@ use crate::failure::Failure;
 use crate::units::bytes;
 use akunu_arch::{ArchError, SpeechConfig};
 use akunu_gguf::SpeechFolder;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write;
 use std::path::Path;
-
-/// Whether a folder holds a speech model.
-pub fn is_speech(path: &Path) -> bool {
-    let is_whisper = || {
-        let text = std::fs::read(path.join("config.json")).ok()?;
-        let config: Value = serde_json::from_slice(&text).ok()?;
-        Some(config["model_type"] == "whisper")
-    };
-    SpeechFolder::is_ctranslate2(path) || is_whisper() == Some(true)
-}
 
 /// Writes what it is, one fact a line or as JSON.
 pub fn write(path: &Path, as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::terminal::shown;
-use akunu::Segment;
+use akunu::{Cue, Segment};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -40,13 +40,6 @@ impl Format {
     }
 }
 
-/// A line, cue or row: something that was said, and when.
-struct Cue<'a> {
-    start: f64,
-    end: f64,
-    text: &'a str,
-}
-
 /// Writes segments as they come.
 pub struct Writer {
     format: Format,
@@ -72,7 +65,7 @@ impl Writer {
     /// What stands before all segments.
     pub fn begin(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
         match self.format {
-            Format::Vtt => write!(out, "WEBVTT\n\n")?,
+            Format::Vtt => write!(out, "{}", Cue::VTT_HEAD)?,
             Format::Csv => writeln!(out, "start,end,text")?,
             Format::Txt | Format::Srt | Format::Json => {}
         }
@@ -87,39 +80,23 @@ impl Writer {
             self.segments.push(to_json(segment, self.by_word));
             return Ok(());
         }
-        if self.by_word && !segment.words.is_empty() {
-            for word in &segment.words {
-                let (start, end, text) = (word.start, word.end, word.text.trim());
-                self.cue(&Cue { start, end, text }, out)?;
-            }
-        } else {
-            let (start, end, text) = (segment.start, segment.end, &*segment.text);
-            self.cue(&Cue { start, end, text }, out)?;
+        for cue in segment.cues(self.by_word) {
+            self.cue(&cue, out)?;
         }
         Ok(out.flush()?)
     }
 
     fn cue(&mut self, cue: &Cue, out: &mut dyn Write) -> Result<(), Failure> {
         self.n_cues += 1;
-        let (n, text) = (self.n_cues, cue.text);
         match self.format {
             Format::Txt if self.by_word => {
-                let (start, end) = (clock(cue.start, '.'), clock(cue.end, '.'));
-                writeln!(out, "[{start} --> {end}] {}", shown(text))?;
+                writeln!(out, "[{}] {}", cue.times(), shown(cue.text))?;
             }
-            Format::Txt => writeln!(out, "{}", shown(text))?,
-            Format::Srt => {
-                let (start, end) = (clock(cue.start, ','), clock(cue.end, ','));
-                write!(out, "{n}\n{start} --> {end}\n{text}\n\n")?;
-            }
-            Format::Vtt => {
-                let (start, end) = (clock(cue.start, '.'), clock(cue.end, '.'));
-                // An arrow in a text would begin another cue.
-                let text = text.replace("-->", "->");
-                write!(out, "{start} --> {end}\n{text}\n\n")?;
-            }
+            Format::Txt => writeln!(out, "{}", shown(cue.text))?,
+            Format::Srt => write!(out, "{}", cue.srt(self.n_cues))?,
+            Format::Vtt => write!(out, "{}", cue.vtt())?,
             Format::Csv => {
-                let text = text.replace('"', "\"\"");
+                let text = cue.text.replace('"', "\"\"");
                 writeln!(out, "{:.3},{:.3},\"{text}\"", cue.start, cue.end)?;
             }
             Format::Json => {}
@@ -166,13 +143,6 @@ fn to_json(segment: &Segment, has_words: bool) -> Value {
     value
 }
 
-/// `01:02:03.456`.
-fn clock(seconds: f64, separator: char) -> String {
-    let ms = (seconds * 1000.0).round() as u64;
-    let (s, m, h) = (ms / 1000 % 60, ms / 60_000 % 60, ms / 3_600_000);
-    format!("{h:02}:{m:02}:{s:02}{separator}{:03}", ms % 1000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +157,8 @@ mod tests {
             mean_logprob: -0.5,
             no_speech: 0.25,
             temperature: 0.0,
+            compression: 1.0,
+            window: 0.0,
         }
     }
 

@@ -1,0 +1,108 @@
+//! A loaded speech model: one recording after the other.
+//!
+//! The work is done on a thread of its own, which tells what it finds as it finds it. When nobody listens any more it stops
+//! after the segment that it is at.
+
+use std::sync::Arc;
+
+use akunu::{Segment, TranscribeOptions, Transcriber};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, OwnedSemaphorePermit};
+
+use crate::error::ApiError;
+
+/// A speech model, shared by all that ask it.
+#[derive(Clone)]
+pub(crate) struct Speech(Arc<Mutex<Transcriber>>);
+
+/// A file that somebody sent.
+pub(crate) struct Recording {
+    /// What the client calls it.
+    pub name: String,
+    pub bytes: Vec<u8>,
+    /// Given back when the work has ended.
+    pub place: OwnedSemaphorePermit,
+}
+
+/// What is found.
+#[derive(Debug)]
+pub(crate) enum Said {
+    Segment(Segment),
+    /// All was heard.
+    Ended {
+        language: String,
+        seconds: f64,
+    },
+}
+
+/// What is found, as it is found.
+pub(crate) type Hearing = UnboundedReceiver<Result<Said, ApiError>>;
+
+impl Speech {
+    pub fn new(transcriber: Transcriber) -> Speech {
+        Speech(Arc::new(Mutex::new(transcriber)))
+    }
+
+    /// Whether it listens to nothing.
+    pub fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
+    /// Listens to a recording, when those that came before are done.
+    pub fn hear(&self, recording: Recording, options: TranscribeOptions) -> Hearing {
+        let (events, hearing) = unbounded_channel();
+        let shared = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            let mut transcriber = tokio::select! {
+                free = shared.lock_owned() => free,
+                () = events.closed() => return,
+            };
+            let work = move || {
+                let Recording { name, bytes, place } = recording;
+                if let Err(error) = listen(&mut transcriber, &name, bytes, &options, &events) {
+                    // Whoever has gone does not want to know.
+                    let _ = events.send(Err(error));
+                }
+                drop(place);
+            };
+            // A panic drops the events, which the client is told of.
+            let _ = tokio::task::spawn_blocking(work).await;
+        });
+        hearing
+    }
+}
+
+fn listen(
+    transcriber: &mut Transcriber,
+    name: &str,
+    bytes: Vec<u8>,
+    options: &TranscribeOptions,
+    events: &UnboundedSender<Result<Said, ApiError>>,
+) -> Result<(), ApiError> {
+    let begun = transcriber.transcribe_bytes(name, bytes, options);
+    let mut hearing = begun.map_err(of_recording)?;
+    for segment in hearing.by_ref() {
+        let said = Said::Segment(segment.map_err(of_recording)?);
+        if events.send(Ok(said)).is_err() {
+            return Ok(());
+        }
+    }
+    let ended = Said::Ended {
+        language: hearing.language().unwrap_or_default().to_string(),
+        seconds: hearing.position(),
+    };
+    // As above.
+    let _ = events.send(Ok(ended));
+    Ok(())
+}
+
+/// What is wrong with a recording or a wish is told to the client.
+fn of_recording(error: akunu::Error) -> ApiError {
+    let field = match error {
+        akunu::Error::Audio(_) => "file",
+        akunu::Error::Language { .. } => "language",
+        akunu::Error::OnlyEnglish { .. } => "model",
+        other => return other.into(),
+    };
+    ApiError::bad_field(field, error.to_string())
+}
