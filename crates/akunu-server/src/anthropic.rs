@@ -19,7 +19,7 @@ use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::new_id;
 use crate::options::Limits;
-use crate::question::{Conversation, Draw, Format, Tool, Wish, ask};
+use crate::question::{Conversation, Draw, Ending, Format, Tool, Wish, ask};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{respond, too_slow};
@@ -124,7 +124,8 @@ impl Request {
         }
         let mut all = Vec::new();
         if let Some(system) = &self.system {
-            all.push(Message::new("system", messages::text(system, "system")?));
+            let text = messages::text(system, "system")?;
+            all.push(Message::new("system", messages::without_billing(&text)));
         }
         for (at, message) in self.messages.into_iter().enumerate() {
             all.extend(message.normal(at)?);
@@ -146,9 +147,19 @@ impl Request {
             let message = "tool_choice: there is no such tool";
             return Err(ApiError::bad_field("tool_choice", message));
         }
+        // As Anthropic has it, an answer goes on with what the assistant has begun to say.
+        let is_begun = all.len() > 1
+            && all.last().is_some_and(|last| {
+                last.role == "assistant" && !last.extra.contains_key("tool_calls")
+            });
         Ok(Conversation {
             messages: all,
             tools,
+            ending: if is_begun {
+                Ending::LastMessage
+            } else {
+                Ending::Answer
+            },
             format: if must_call {
                 Format::Call
             } else {

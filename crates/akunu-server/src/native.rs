@@ -3,12 +3,13 @@
 use akunu::{EncodeOptions, Message};
 use axum::extract::State;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::blocking::elsewhere;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::question::Conversation;
+use crate::openai::{ToolField, tools};
+use crate::question::{Conversation, Ending};
 use crate::router::App;
 
 /// Whether requests can be answered.
@@ -80,6 +81,9 @@ pub(crate) async fn detokenize(
 pub(crate) struct ApplyTemplate {
     model: Option<String>,
     messages: Vec<Message>,
+    tools: Option<Vec<ToolField>>,
+    chat_template_kwargs: Option<Map<String, Value>>,
+    add_generation_prompt: Option<bool>,
 }
 
 /// A conversation as the model reads it.
@@ -90,8 +94,17 @@ pub(crate) async fn apply_template(
     let engine = app.models.engine(asked.model.as_deref()).await?;
     let messages = asked.messages.into_iter().enumerate();
     let messages = messages.map(|(at, message)| crate::question::normal_message(message, at));
+    let tools_given = asked.tools.unwrap_or_default();
+    let (tools, _) = tools(tools_given, None, &app.options.limits)?;
     let conversation = Conversation {
         messages: messages.collect::<Result<_, _>>()?,
+        tools,
+        variables: asked.chat_template_kwargs.unwrap_or_default(),
+        ending: if asked.add_generation_prompt == Some(false) {
+            Ending::Nothing
+        } else {
+            Ending::Answer
+        },
         ..Conversation::default()
     };
     let prompt = conversation.prompt(&engine).await?;

@@ -13,9 +13,11 @@ use crate::answers::Answers;
 use crate::blocking::elsewhere;
 use crate::engine::{Engine, Work};
 use crate::error::ApiError;
+use crate::openai::now;
 use crate::reader::Reader;
 
 pub(crate) use self::format::Format;
+use self::messages::tell_tools;
 pub(crate) use self::messages::{Tool, normal_message};
 pub(crate) use self::sampling::Draw;
 
@@ -28,6 +30,20 @@ pub(crate) struct Conversation {
     pub variables: Map<String, Value>,
     /// What the answer must look like.
     pub format: Format,
+    /// What the prompt ends with.
+    pub ending: Ending,
+}
+
+/// What a prompt ends with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The beginning of an answer.
+    #[default]
+    Answer,
+    /// The last message, which is the assistant's: the answer goes on with it.
+    LastMessage,
+    /// The last message, and its end.
+    Nothing,
 }
 
 /// How answers are made.
@@ -109,28 +125,34 @@ impl Conversation {
 
     fn encode(&self, engine: &Engine) -> Result<Prompt, ApiError> {
         let model = &engine.model;
-        if self.messages.is_empty() {
-            return Err(ApiError::bad_field("messages", "messages is empty"));
-        }
+        let (messages, begun) = self.split()?;
         let mut options = RenderOptions {
-            add_generation_prompt: true,
+            add_generation_prompt: self.ending != Ending::Nothing,
             variables: self.variables.clone(),
+            now: i64::try_from(now()).ok(),
             ..RenderOptions::default()
         };
-        let mut ids = model.prompt_with(&self.messages, &options)?;
+        let mut ids = model.prompt_with(messages, &options)?;
         if !self.tools.is_empty() {
             let tools = self.tools.iter().map(Tool::for_template).collect();
             options
                 .variables
                 .insert("tools".into(), Value::Array(tools));
-            let with_tools = model.prompt_with(&self.messages, &options)?;
+            let with_tools = model.prompt_with(messages, &options)?;
             // A template that does not write them has never heard of tools.
             ids = if with_tools == ids {
-                let told = messages::tell_tools(&self.messages, &self.tools);
+                let told = tell_tools(messages, &self.tools);
                 model.prompt_with(&told, &options)?
             } else {
                 with_tools
             };
+        }
+        if !begun.is_empty() {
+            let plain = EncodeOptions {
+                add_special: false,
+                parse_special: false,
+            };
+            ids.extend(model.tokenizer().encode(begun, plain)?);
         }
         let names = self.tools.iter().map(|tool| tool.name.clone());
         let thinks = ends_in_thought(engine, &ids);
@@ -142,6 +164,26 @@ impl Conversation {
             is_read: true,
             ids,
         })
+    }
+}
+
+impl Conversation {
+    /// The messages, and the beginning of the answer where the last message is that.
+    fn split(&self) -> Result<(&[akunu::Message], &str), ApiError> {
+        let wrong = |message: &str| Err(ApiError::bad_field("messages", message));
+        match &self.messages[..] {
+            [] => wrong("messages is empty"),
+            all if self.ending != Ending::LastMessage => Ok((all, "")),
+            [before @ .., last] if last.role == "assistant" && !before.is_empty() => {
+                if self.format != Format::Free {
+                    return wrong(
+                        "an answer that goes on with the last message cannot be forced into a form",
+                    );
+                }
+                Ok((before, last.content.as_str().unwrap_or_default()))
+            }
+            _ => wrong("to be continued, the last of several messages must be the assistant's"),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::answers::{Answers, Finish, Happening, Piece, Usage, Whole};
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::{self, ToolField};
-use crate::question::{Conversation, Format, Prompt, ask, normal_message};
+use crate::question::{Conversation, Ending, Format, Prompt, ask, normal_message};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{self, Writer};
@@ -46,6 +46,7 @@ pub(crate) async fn chat(
         tools: openai::tools(request.tools, None, &app.options.limits)?.0,
         format: Format::of_ollama(request.format)?,
         variables: Map::new(),
+        ending: Ending::Answer,
     };
     if let Some(think) = request.think {
         conversation

@@ -15,7 +15,7 @@ use super::{ToolField, finish_name, logprobs, new_id, now, tools, usage};
 use crate::answers::{Happening, Piece, Scored, Usage, Whole};
 use crate::body::Both;
 use crate::error::ApiError;
-use crate::question::{Conversation, Format, ask, normal_message};
+use crate::question::{Conversation, Ending, Format, ask, normal_message};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{self, Writer, event};
@@ -24,17 +24,32 @@ use crate::stream::{self, Writer, event};
 pub(crate) struct Request {
     model: Option<String>,
     messages: Vec<Message>,
-    #[serde(default)]
-    tools: Vec<ToolField>,
+    tools: Option<Vec<ToolField>>,
     tool_choice: Option<Value>,
     response_format: Option<Value>,
-    #[serde(default)]
-    stream: bool,
-    #[serde(default)]
+    /// A schema that the answer must be valid by, as llama.cpp has it.
+    json_schema: Option<Value>,
+    stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     /// What the template gets to know besides, as vLLM and llama.cpp call it.
-    #[serde(default)]
-    chat_template_kwargs: Map<String, Value>,
+    chat_template_kwargs: Option<Map<String, Value>>,
+    /// Go on with the assistant's last message, as vLLM has it.
+    continue_final_message: Option<bool>,
+    add_generation_prompt: Option<bool>,
+}
+
+impl Request {
+    fn ending(&self) -> Result<Ending, ApiError> {
+        match (self.continue_final_message, self.add_generation_prompt) {
+            (Some(true), Some(true)) => Err(ApiError::bad_field(
+                "continue_final_message",
+                "continue_final_message and add_generation_prompt exclude each other",
+            )),
+            (Some(true), _) => Ok(Ending::LastMessage),
+            (_, Some(false)) => Ok(Ending::Nothing),
+            _ => Ok(Ending::Answer),
+        }
+    }
 }
 
 /// Answers a conversation.
@@ -44,22 +59,28 @@ pub(crate) async fn chat(
 ) -> Result<Response, ApiError> {
     let limits = app.options.limits;
     let wish = making.wish(&limits)?;
+    let ending = request.ending()?;
     let messages = request.messages.into_iter().enumerate();
     let messages = messages.map(|(at, message)| normal_message(message, at));
-    let (tools, must_call) = tools(request.tools, request.tool_choice.as_ref(), &limits)?;
-    let format = Format::of_openai("response_format", request.response_format)?;
+    let tools_given = request.tools.unwrap_or_default();
+    let (tools, must_call) = tools(tools_given, request.tool_choice.as_ref(), &limits)?;
+    let format = match request.json_schema {
+        Some(schema) => Format::Schema("json_schema", schema),
+        None => Format::of_openai("response_format", request.response_format)?,
+    };
     let conversation = Conversation {
         messages: messages.collect::<Result<_, _>>()?,
         tools,
         format: if must_call { Format::Call } else { format },
-        variables: request.chat_template_kwargs,
+        variables: request.chat_template_kwargs.unwrap_or_default(),
+        ending,
     };
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
     let n = wish.n;
     let mut answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
     let head = Head::new("chatcmpl-", name);
-    if request.stream {
+    if request.stream.unwrap_or_default() {
         let with_usage = request.stream_options.unwrap_or_default().include_usage;
         let n_calls = vec![0; n];
         let writer = Chunks {
@@ -77,6 +98,9 @@ pub(crate) async fn chat(
     body.insert("usage".into(), usage(&answers.usage));
     Ok(axum::Json(body).into_response())
 }
+
+/// What made an answer: with another version the same seed may give another one.
+const FINGERPRINT: &str = concat!("akunu-", env!("CARGO_PKG_VERSION"));
 
 /// What all objects of an answer have in common.
 pub(super) struct Head {
@@ -100,6 +124,7 @@ impl Head {
         object.insert("object".into(), kind.into());
         object.insert("created".into(), self.created.into());
         object.insert("model".into(), self.model.as_str().into());
+        object.insert("system_fingerprint".into(), FINGERPRINT.into());
         object
     }
 }

@@ -23,11 +23,8 @@ use crate::stream::{self, Writer, event};
 pub(crate) struct Request {
     model: Option<String>,
     prompt: Value,
-    #[serde(default)]
-    echo: bool,
-    #[serde(default)]
-    stream: bool,
-    #[serde(default)]
+    echo: Option<bool>,
+    stream: Option<bool>,
     stream_options: Option<StreamOptions>,
 }
 
@@ -45,7 +42,7 @@ pub(crate) async fn completions(
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
     let prompt = encode(&engine, request.prompt).await?;
-    let echo = if request.echo {
+    let echo = if request.echo.unwrap_or_default() {
         engine.model.tokenizer().decode(&prompt.ids)
     } else {
         String::new()
@@ -53,7 +50,7 @@ pub(crate) async fn completions(
     let n = wish.n;
     let mut answers = ask(&engine, prompt, wish)?;
     let head = Head::new("cmpl-", name);
-    if request.stream {
+    if request.stream.unwrap_or_default() {
         let writer = Chunks {
             head,
             n,

@@ -128,6 +128,52 @@ fn tools_embeddings_and_responses() {
     );
 }
 
+/// Breaks when an answer does not go on with what the assistant has begun to say, or says it again.
+#[test]
+fn answers_go_on_with_what_was_begun() {
+    let server = serve(|_| {});
+    let mut asked = question("What is the capital of France?", 4);
+    let begun = json!({"role": "assistant", "content": "The capital of France is"});
+    asked["messages"].as_array_mut().unwrap().push(begun);
+    asked["continue_final_message"] = true.into();
+    let body = post(server.address, "/v1/chat/completions", &asked).json();
+    let text = body["choices"][0]["message"]["content"].as_str().unwrap();
+    assert!(text.starts_with(" Paris"), "{body}");
+    let message = post(server.address, "/v1/messages", &asked).json();
+    let said = &message["content"][0]["text"];
+    assert_eq!(
+        said, text,
+        "Anthropic's protocol does so without being asked"
+    );
+    asked["add_generation_prompt"] = true.into();
+    let both = post(server.address, "/v1/chat/completions", &asked).json();
+    assert_eq!(both["error"]["param"], "continue_final_message", "{both}");
+    asked["add_generation_prompt"] = Value::Null;
+    asked["messages"].as_array_mut().unwrap().pop();
+    let users = post(server.address, "/v1/chat/completions", &asked).json();
+    assert_eq!(users["error"]["param"], "messages", "{users}");
+}
+
+/// Breaks when a prompt cannot be looked at as a request would make it.
+#[test]
+fn templates_are_applied_as_a_request_says() {
+    let server = serve(|_| {});
+    let prompt = |change: Value| {
+        let mut asked = json!({"messages": [{"role": "user", "content": "Hello"}]});
+        for (name, value) in change.as_object().unwrap() {
+            asked[name] = value.clone();
+        }
+        let applied = post(server.address, "/apply-template", &asked).json();
+        applied["prompt"].as_str().unwrap().to_string()
+    };
+    let open = prompt(json!({"tools": null}));
+    assert!(open.ends_with("<|im_start|>assistant\n"), "{open}");
+    let closed = prompt(json!({"add_generation_prompt": false}));
+    assert_eq!(open, closed + "<|im_start|>assistant\n");
+    let tool = json!({"type": "function", "function": {"name": "get_weather"}});
+    assert!(prompt(json!({"tools": [tool]})).contains("get_weather"));
+}
+
 /// Breaks when a model that is not asked for stays loaded, or does not come back.
 #[test]
 fn models_are_loaded_when_asked_for_and_unloaded_when_idle() {
