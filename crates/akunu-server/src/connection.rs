@@ -1,35 +1,86 @@
 //! One connection: HTTP/1.1 with limits on what a client may send and how long it may take.
 
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
 use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::{Request, Response};
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tower::ServiceExt;
 
+use crate::guests::{Asked, Guest};
 use crate::options::Limits;
 use crate::server::Phase;
 
-/// Answers the requests of a connection until the client closes it, or the server ends.
+/// Answers the requests of a connection until the client closes it, it has to make room, or the server ends.
 pub(crate) async fn serve(
     stream: TcpStream,
     service: Router,
     limits: Limits,
     mut phase: watch::Receiver<Phase>,
+    guest: Arc<Guest>,
 ) {
     // Tokens are small, and each is to go out at once.
     let _ = stream.set_nodelay(true);
+    let answering = Arc::clone(&guest);
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let (service, asked) = (service.clone(), answering.asks());
+        async move {
+            let response: Result<Response<Body>, Infallible> = service.oneshot(request).await;
+            response.map(|response| {
+                response.map(|body| Counted {
+                    body,
+                    _asked: asked,
+                })
+            })
+        }
+    });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(limits.reading)
         .max_buf_size(limits.header_bytes.max(8192))
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
+        .serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);
     tokio::select! {
         // An error here is the client's: it went away, or spoke no HTTP.
         _ = connection.as_mut() => return,
+        () = guest.must_leave() => return,
         _ = phase.wait_for(|phase| *phase > Phase::Open) => {}
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;
+}
+
+/// The body of an answer, which counts as being answered until it is written.
+struct Counted {
+    body: Body,
+    _asked: Asked,
+}
+
+impl hyper::body::Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        hyper::body::Body::size_hint(&self.body)
+    }
 }

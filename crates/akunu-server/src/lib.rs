@@ -10,6 +10,7 @@ mod embedding;
 mod engine;
 mod error;
 mod guard;
+mod guests;
 mod metrics;
 mod models;
 mod multipart;

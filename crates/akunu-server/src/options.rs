@@ -59,7 +59,7 @@ pub struct Limits {
     pub reading: Duration,
     /// How long an answer may take, from the request to its last token.
     pub answering: Duration,
-    /// Connections at once; others wait to be accepted.
+    /// Connections at once. The oldest one that asks nothing makes room for one more.
     pub connections: usize,
     /// Tools of a request.
     pub tools: usize,

@@ -4,11 +4,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
 use crate::connection;
 use crate::error::ServerError;
 use crate::guard;
+use crate::guests::Guests;
 use crate::models::{Models, Source};
 use crate::options::ServerOptions;
 use crate::router::{self, App};
@@ -91,33 +92,37 @@ impl Server {
     async fn serve(self) -> Result<(), ServerError> {
         let listener = tokio::net::TcpListener::from_std(self.listener)?;
         let limits = self.app.options.limits;
-        let places = Arc::new(Semaphore::new(limits.connections));
+        let guests = Arc::new(Guests::new(limits.connections));
         let service = router::service(self.app.clone());
         let mut phase = self.phase.subscribe();
         if let Some(keep) = self.app.options.keep {
             tokio::spawn(unload_idle(self.app.clone(), keep));
         }
         loop {
-            let place = Arc::clone(&places).acquire_owned().await;
+            let next = async {
+                let stream = listener.accept().await.ok()?.0;
+                Some((stream, guests.admit().await))
+            };
             let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
+                accepted = next => accepted,
                 _ = phase.wait_for(|phase| *phase > Phase::Open) => break,
             };
-            match (accepted, place) {
-                (Ok((stream, _)), Ok(place)) => {
-                    let serving = connection::serve(stream, service.clone(), limits, phase.clone());
-                    tokio::spawn(async move {
-                        serving.await;
-                        drop(place);
-                    });
-                }
+            let Some((stream, guest)) = accepted else {
                 // Too many open files, most likely: somebody will close one.
-                _ => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let (service, phase) = (service.clone(), phase.clone());
+            let serving = connection::serve(stream, service, limits, phase, Arc::clone(&guest));
+            let guests = Arc::clone(&guests);
+            tokio::spawn(async move {
+                serving.await;
+                guests.left(&guest);
+            });
         }
         drop(listener);
         tokio::select! {
-            _ = places.acquire_many(limits.connections as u32) => {}
+            () = guests.all_left() => {}
             _ = phase.wait_for(|phase| *phase == Phase::Closed) => {}
         }
         Ok(())

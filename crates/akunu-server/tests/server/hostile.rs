@@ -1,7 +1,7 @@
 //! Requests that are wrong, and some that are meant to harm.
 
 use super::client::{connect, get, post, raw, response, with};
-use super::{question, serve};
+use super::{endless, question, serve};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Duration;
@@ -137,6 +137,39 @@ fn half_open_connections_block_nobody() {
     let closed = response(half).status;
     assert!(closed == 0 || closed == 408, "{closed}");
     drop(silent);
+}
+
+/// Breaks when connections that say nothing keep others out, or when somebody who is being answered has to make room.
+#[test]
+fn silent_connections_make_room() {
+    let server = serve(|options| options.limits.connections = 8);
+    let mut streams: Vec<_> = (0..4)
+        .map(|_| post(server.address, "/v1/chat/completions", &endless("Hi")))
+        .collect();
+    for stream in &mut streams {
+        stream.event().unwrap();
+    }
+    let silent: Vec<_> = (0..200).map(|_| connect(server.address)).collect();
+    let answer = post(server.address, "/v1/chat/completions", &question("Hi", 2));
+    assert_eq!(answer.status, 200);
+    for mut stream in streams {
+        assert!(stream.events().1, "the stream goes on to its end");
+    }
+    drop(silent);
+}
+
+/// Breaks when a flood of headers is read, or when others notice it.
+#[test]
+fn a_flood_of_headers_is_refused() {
+    let server = serve(|_| {});
+    let many: String = (0..20_000).map(|n| format!("X-{n}: 1\r\n")).collect();
+    let request = format!("GET /health HTTP/1.1\r\nHost: localhost\r\n{many}\r\n");
+    let mut stream = connect(server.address);
+    // The server may close the connection before all was written.
+    let _ = stream.write_all(request.as_bytes());
+    let status = response(stream).status;
+    assert!([0, 400, 431].contains(&status), "{status}");
+    assert_eq!(get(server.address, "/health").status, 200);
 }
 
 /// Breaks when a web page of somebody else can use the server of whoever looks at it.
