@@ -6,6 +6,8 @@ use crate::error::ApiError;
 pub(crate) async fn elsewhere<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let done = tokio::task::spawn_blocking(work).await;
+    // What it logs belongs to the same request.
+    let span = tracing::Span::current();
+    let done = tokio::task::spawn_blocking(move || span.in_scope(work)).await;
     done.unwrap_or_else(|panicked| Err(ApiError::internal(&panicked)))
 }

@@ -17,6 +17,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+use tracing::Instrument;
 
 use crate::error::{ApiError, ServerError};
 use crate::options::Security;
@@ -45,12 +46,13 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         akunu::random_seed(),
         akunu::random_seed()
     );
+    let span = tracing::info_span!("request", id, %method, path);
     let security = &app.options.security;
     let origin = request.headers().get(header::ORIGIN).cloned();
     let mut response = match admit(security, request.headers(), &method, &path) {
         Err(refused) => refused.into_response(),
         Ok(()) if method == Method::OPTIONS => preflight(),
-        Ok(()) => next.run(request).await,
+        Ok(()) => next.run(request).instrument(span.clone()).await,
     };
     if let Some(error) = response.extensions_mut().remove::<ApiError>() {
         response = write_error(&path, &error, response);
@@ -68,9 +70,9 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         headers.insert(header::VARY, HeaderValue::from_static("Origin"));
     }
     let status = response.status().as_u16();
-    let milliseconds = since.elapsed().as_millis();
+    let milliseconds = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     // The time is that of the headers: a stream goes on after them.
-    tracing::info!(id, %method, path, status, milliseconds, "request");
+    span.in_scope(|| tracing::info!(status, milliseconds, "answered"));
     response
 }
 

@@ -106,8 +106,22 @@ pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
         .iter()
         .map(|(name, engine)| (name.as_str(), &*engine.stats))
         .collect();
-    let text = render(&models);
+    let text = render(&models) + &memory();
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
+}
+
+/// What this process has in memory, where the system says so, under the name that all exporters give it.
+fn memory() -> String {
+    let mut out = String::new();
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    if let Some(kilobytes) = kilobytes {
+        let name = "process_resident_memory_bytes";
+        head(&mut out, name, "gauge", "Bytes of this process in memory.");
+        let _ = writeln!(out, "{name} {}", kilobytes * 1024);
+    }
+    out
 }
 
 fn render(models: &[(&str, &Stats)]) -> String {
@@ -191,6 +205,14 @@ fn histogram(out: &mut String, name: &str, model: &str, times: &Histogram) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_memory_of_the_process_is_told() {
+        let told = memory();
+        let bytes = told.trim_end().rsplit(' ').next().expect("a number");
+        assert!(bytes.parse::<u64>().expect("bytes") > 1 << 20, "{told}");
+    }
 
     /// Breaks when a line is not of the form that Prometheus reads.
     #[test]

@@ -21,6 +21,10 @@ pub fn start(format: LogFormat) {
     // Only one log can be started, and this is the only place that does.
     match format {
         LogFormat::Text => lines.with_ansi(false).init(),
-        LogFormat::Json => lines.json().flatten_event(true).init(),
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .init(),
     }
 }
