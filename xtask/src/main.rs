@@ -58,8 +58,8 @@ enum Command {
     CLibrary(c_library::Args),
     /// Type-check and lint the workspace for macOS, on a Mac or on Linux
     CheckMacos,
-    /// Run the official clients of OpenAI, Anthropic and Ollama against the server, and its page in Chromium
-    Clients,
+    /// Run official clients, llama.cpp's tests of its server and made-up requests against ours, and its page in Chromium
+    Clients(clients::Args),
     /// Measure Akunu and llama.cpp on the same files and cores
     Compare(compare::Args),
     /// Run every kernel and a model on an NVIDIA GPU, and print the table
@@ -93,7 +93,7 @@ fn main() -> ExitCode {
         Command::Book => book::run(),
         Command::CLibrary(args) => c_library::run(&args),
         Command::CheckMacos => check_macos::run(),
-        Command::Clients => clients::run(),
+        Command::Clients(args) => clients::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),

@@ -1,8 +1,9 @@
 """The official clients of three protocols against a running server: chat, stream, tools, errors, cancellation.
 
-    python clients.py http://127.0.0.1:8080
+    python clients.py http://127.0.0.1:8080 talk.wav
 
-needs the packages openai, anthropic and ollama. `cargo xtask clients` installs them, starts a server and runs this.
+needs the packages openai, anthropic and ollama, and a server of a model that generates text and of whisper-tiny.en; the file
+is the beginning of Kennedy's speech. `cargo xtask clients` installs them, starts a server and runs this.
 """
 
 import base64
@@ -19,6 +20,7 @@ import openai
 import pydantic
 
 BASE = sys.argv[1].rstrip("/")
+SPEECH = sys.argv[2]
 QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 # Some versions of the anthropic package have no argument for it.
 COLD = {"temperature": 0}
@@ -131,6 +133,27 @@ def openai_responses():
     expect([event.sequence_number for event in events] == list(range(len(events))), "numbers")
 
 
+def openai_audio():
+    def said(**options):
+        with open(SPEECH, "rb") as file:
+            return gpt.audio.transcriptions.create(model="whisper-tiny.en", file=file, **options)
+    text = said().text
+    expect("ask not what your country can do for you" in text, text)
+    verbose = said(response_format="verbose_json", timestamp_granularities=["word", "segment"])
+    expect(verbose.text == text and verbose.duration == 11.0, verbose)
+    expect(verbose.segments[0].avg_logprob < 0 and verbose.words[0].word == "And", verbose)
+    expect(said(response_format="srt").startswith("1\n00:00:00,"), "srt")
+    events = list(said(stream=True))
+    expect("".join(event.delta for event in events[:-1]) == text == events[-1].text, events)
+    try:
+        with open(SPEECH, "rb") as file:
+            gpt.audio.translations.create(model="whisper-tiny.en", file=file)
+    except openai.BadRequestError as error:
+        expect("only English" in error.body["message"], error)
+    else:
+        raise AssertionError("a model for English alone translated")
+
+
 def openai_errors():
     for error, change in [
         (openai.NotFoundError, {"model": "no-such-model"}),
@@ -222,7 +245,7 @@ def ollama_rest():
         raise AssertionError("an unknown model answered")
 
 
-TESTS = [openai_chat, openai_stream, openai_completions, openai_tools, openai_schema, openai_embeddings, openai_responses, openai_errors,
+TESTS = [openai_chat, openai_stream, openai_completions, openai_tools, openai_schema, openai_embeddings, openai_responses, openai_audio, openai_errors,
          openai_cancel, anthropic_chat, anthropic_stream, anthropic_tools, anthropic_errors, ollama_chat, ollama_rest]
 
 failed = 0
