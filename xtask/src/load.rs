@@ -5,6 +5,7 @@
 
 mod report;
 mod request;
+mod soak;
 
 use crate::failure::Failure;
 use report::Report;
@@ -36,6 +37,23 @@ pub struct Args {
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+    /// Instead, let clients come and go for this long (90s, 10m), and compare each answer with the same one alone
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["requests", "rate", "json"])]
+    soak: Option<Duration>,
+    /// Clients of the soak
+    #[arg(long, value_name = "N", default_value_t = 64, requires = "soak")]
+    clients: u32,
+}
+
+/// `90s` or `10m`.
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [("s", 1), ("m", 60)];
+    let found = units.iter().find_map(|(unit, seconds)| {
+        let n: u32 = text.strip_suffix(unit)?.parse().ok()?;
+        Some(Duration::from_secs(u64::from(n) * seconds))
+    });
+    let found = found.filter(|time| !time.is_zero());
+    found.ok_or_else(|| "it must be a time such as 90s or 10m".into())
 }
 
 /// `20-200`, or one number.
@@ -51,6 +69,9 @@ fn range(text: &str) -> Result<(u32, u32), String> {
 pub fn run(args: &Args) -> Result<(), Failure> {
     if !(args.rate >= 0.0 && args.rate.is_finite()) {
         return Err(Failure::Usage("--rate must be 0 or more".into()));
+    }
+    if let Some(time) = args.soak {
+        return soak::run(args, time);
     }
     let mut random = Random(args.seed);
     let begin = Instant::now();
@@ -113,6 +134,15 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(time("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(time("10m"), Ok(Duration::from_secs(600)));
+        for wrong in ["", "10", "0s", "-1m", "1h"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn ranges_are_read_and_kept() {
