@@ -17,7 +17,7 @@ pub struct Documented {
     pub place: String,
     /// The arguments, without the program's name. Brackets around what may be left out are gone.
     pub arguments: Vec<String>,
-    /// Whether it is a line to be typed as it is, and not a mention within a sentence.
+    /// Whether it is a line to be typed as it is, and not a mention within a sentence or a beginning that ends in `…`.
     pub is_line: bool,
 }
 
@@ -99,7 +99,7 @@ fn of_line(place: &str, line: &str, name: &[&str], is_line: bool) -> Vec<Documen
     let documented = |arguments| Documented {
         place: place.to_string(),
         arguments,
-        is_line,
+        is_line: is_line && !line.contains(" …"),
     };
     commands
         .filter_map(|command| arguments(command, name))
@@ -156,7 +156,7 @@ mod tests {
     fn commands_are_found_in_blocks_and_sentences() {
         let text = "Say `prog run -x` or `other run`.\n\n```sh\n\
                     cat a.txt | A=1 prog run \"two words\" [-n N] FILE… > out   # prog comment\n\
-                    prog long \\\n  --flag\ncargo run -p prog --features y -- go\n```\n\n```rust\nprog no;\n```\n";
+                    prog long \\\n  --flag\ncargo run -p prog --features y -- go …\n```\n\n```rust\nprog no;\n```\n";
         let found = of_text("page.md", text, &["prog"]);
         let arguments: Vec<Vec<&str>> = found
             .iter()
@@ -172,7 +172,7 @@ mod tests {
             ]
         );
         assert_eq!((&*found[0].place, found[0].is_line), ("page.md:1", false));
-        assert!(found[1].is_line && found[2].is_line);
+        assert!(found[1].is_line && found[2].is_line && !found[3].is_line);
         assert!(found[1].has_placeholder() && !found[2].has_placeholder());
     }
 }
