@@ -15,7 +15,9 @@ use std::sync::Arc;
 
 use akunu_types::DType;
 
-pub use self::error::{AdapterError, AdapterProblem};
+pub use self::error::AdapterError;
+
+use self::error::AdapterProblem;
 use crate::dims::Dims;
 use crate::mmap::FileBytes;
 use crate::quant;

@@ -45,7 +45,7 @@ impl Dims {
         self.sizes[1..].iter().product()
     }
 
-    /// Number of elements.
+    /// The product of the dimensions, which is the number of elements.
     pub fn n_elements(&self) -> usize {
         self.sizes.iter().product()
     }

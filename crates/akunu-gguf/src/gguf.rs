@@ -13,7 +13,7 @@ mod value;
 mod writer;
 
 pub use encode::MetadataValue;
-pub use error::{Fault, GgufError, Problem, SplitFault, TensorFault, WriteFault};
+pub use error::GgufError;
 pub use file::GgufFile;
 pub use metadata::{Lookup, Metadata};
 pub use tensor::{TensorInfo, TensorView};

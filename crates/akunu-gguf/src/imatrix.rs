@@ -16,7 +16,9 @@
 mod error;
 mod legacy;
 
-pub use self::error::{ImatrixError, ImatrixProblem};
+pub use self::error::ImatrixError;
+
+use self::error::ImatrixProblem;
 
 use crate::gguf::{GgufError, GgufFile, GgufHeader, Metadata, TensorView};
 use akunu_types::DType;
@@ -131,10 +133,7 @@ impl ImportanceMatrix {
     /// Reads a file in either form.
     pub fn open(path: impl AsRef<Path>) -> Result<ImportanceMatrix, ImatrixError> {
         let path = path.as_ref();
-        let fail = |problem| ImatrixError::File {
-            path: path.to_path_buf(),
-            problem,
-        };
+        let fail = |problem: ImatrixProblem| problem.in_file(path);
         let is_gguf = begins_as_gguf(path).map_err(|error| fail(error.into()))?;
         let read = if is_gguf {
             let file = GgufFile::open(path)?;

@@ -15,22 +15,21 @@ mod span;
 mod speech;
 mod store;
 
-pub use adapter::{AdapterError, AdapterFile, AdapterPart, AdapterProblem};
+pub use adapter::{AdapterError, AdapterFile, AdapterPart};
 pub use ctranslate2::{Ct2Fault, Ct2File, Ct2Tensor};
 pub use dims::{Dims, MAX_DIMS};
 pub use gguf::{
-    ArrayView, Fault, GgufError, GgufFile, GgufHeader, GgufWriter, Lookup, Metadata, MetadataValue,
-    Problem, SplitFault, TensorFault, TensorInfo, TensorView, Value, ValueType, WriteFault,
+    ArrayView, GgufError, GgufFile, GgufHeader, GgufWriter, Lookup, Metadata, MetadataValue,
+    TensorInfo, TensorView, Value, ValueType,
 };
-pub use imatrix::{ImatrixError, ImatrixProblem, ImportanceMatrix};
+pub use imatrix::{ImatrixError, ImportanceMatrix};
 pub use mmap::FileBytes;
 pub use safetensors::{
-    Affine, ElementType, EntryFault, FolderError, FolderProblem, HeaderFault, MlxTensor,
-    ModelFolder, Quantization, QuantizationFault, RowError, SafetensorInfo, TripleFault,
-    read_safetensors_header,
+    Affine, ElementType, FolderError, MlxTensor, ModelFolder, Quantization, RowError,
+    SafetensorInfo, read_safetensors_header,
 };
 pub use span::Span;
-pub use speech::{SpeechError, SpeechFolder, SpeechProblem, SpeechTensor};
+pub use speech::{SpeechError, SpeechFolder, SpeechTensor};
 pub use store::{
     Container, Data, StoreError, WeightStore, WeightView, canonical_from_gguf,
     canonical_from_hugging_face, has_sandwich_norms,

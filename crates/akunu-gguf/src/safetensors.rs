@@ -9,10 +9,10 @@ mod quantization;
 mod weights;
 
 pub use element::ElementType;
-pub use error::{
-    EntryFault, FolderError, FolderProblem, HeaderFault, QuantizationFault, TripleFault,
-};
+pub use error::FolderError;
+pub(crate) use error::FolderProblem;
 pub use folder::ModelFolder;
+pub(crate) use header::read_header;
 pub use header::{SafetensorInfo, read_safetensors_header};
 pub use mlx::{MlxTensor, RowError};
 pub use quantization::{Affine, Quantization};

@@ -7,7 +7,9 @@
 mod error;
 mod names;
 
-pub use error::{SpeechError, SpeechProblem};
+pub use error::SpeechError;
+
+use error::SpeechProblem;
 
 use crate::ctranslate2::Ct2File;
 use crate::safetensors::ModelFolder;
@@ -84,7 +86,7 @@ impl SpeechFolder {
         })
     }
 
-    /// The folder.
+    /// The folder that was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -152,7 +152,7 @@ impl WeightStore {
         views.filter_map(|entry| view::view(&self.source, &entry.name, entry.at))
     }
 
-    /// Number of weights.
+    /// How many weights there are, each of which has one name.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

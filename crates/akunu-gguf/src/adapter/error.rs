@@ -4,27 +4,31 @@ use crate::gguf::GgufError;
 use crate::safetensors::FolderProblem;
 use std::path::PathBuf;
 
-/// An adapter that cannot be used, and why.
+/// An adapter that cannot be used, and why: a sentence that names the file and, where there is one, the tensor.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AdapterError {
-    /// A GGUF file that cannot be read.
+#[error(transparent)]
+pub struct AdapterError(Reason);
+
+#[derive(Debug, thiserror::Error)]
+enum Reason {
     #[error(transparent)]
-    Gguf(#[from] GgufError),
-    /// A file that holds no adapter which can be used.
+    Gguf(GgufError),
     #[error("{}: {problem}", path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
         problem: AdapterProblem,
     },
 }
 
+impl From<GgufError> for AdapterError {
+    fn from(error: GgufError) -> AdapterError {
+        AdapterError(Reason::Gguf(error))
+    }
+}
+
 /// Why an adapter is refused.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum AdapterProblem {
+pub(super) enum AdapterProblem {
     /// The operating system refused.
     #[error("cannot be opened: {0}")]
     Io(#[from] std::io::Error),
@@ -102,9 +106,8 @@ pub enum AdapterProblem {
 impl AdapterProblem {
     /// The problem of one file.
     pub(super) fn in_file(self, path: impl Into<PathBuf>) -> AdapterError {
-        AdapterError::File {
-            path: path.into(),
-            problem: self,
-        }
+        let path = path.into();
+        let problem = self;
+        AdapterError(Reason::File { path, problem })
     }
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::{AdapterError, AdapterFile, AdapterProblem, Half, Pair, checked_alpha};
 use crate::mmap::FileBytes;
-use crate::safetensors::read_safetensors_header;
+use crate::safetensors::read_header;
 use crate::store::canonical_from_hugging_face;
 
 const CONFIG: &str = "adapter_config.json";
@@ -47,7 +47,7 @@ pub(super) fn open(folder: &Path, weights: &Path) -> Result<AdapterFile, Adapter
 fn pairs(path: &Path) -> Result<BTreeMap<String, Pair>, AdapterProblem> {
     let file = Arc::new(FileBytes::map(path)?);
     let mut pairs: BTreeMap<String, Pair> = BTreeMap::new();
-    for tensor in read_safetensors_header(&file)? {
+    for tensor in read_header(&file)? {
         let name = tensor.name.clone();
         let (weight, is_a) = named(&name)?;
         let Some(dtype) = tensor.element.dtype() else {

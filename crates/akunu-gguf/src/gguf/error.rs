@@ -1,21 +1,26 @@
 //! What can be wrong with a GGUF file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A GGUF file that cannot be opened, read or written, and why.
+/// A GGUF file that cannot be opened, read or written, and why: a sentence that names the file and, where there is one, the
+/// metadata key or the tensor.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct GgufError {
+    path: PathBuf,
+    problem: Problem,
+}
+
+impl GgufError {
     /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: Problem,
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// Why a GGUF file is refused.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Problem {
+pub(crate) enum Problem {
     /// The operating system would not let the file be read.
     #[error("cannot be opened: {0}")]
     Open(std::io::Error),
@@ -146,8 +151,7 @@ pub enum Problem {
 
 /// What is wrong with a value or a count.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The file ends inside of it.
     #[error("the file ends inside of it")]
     Truncated,
@@ -200,8 +204,7 @@ pub enum Fault {
 
 /// What is wrong with an entry of the tensor list.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TensorFault {
+pub(crate) enum TensorFault {
     /// The entry cannot be read.
     #[error("{0}")]
     Entry(#[from] Fault),
@@ -272,8 +275,7 @@ pub enum TensorFault {
 
 /// What is wrong with the parts of a split model.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum SplitFault {
+pub(crate) enum SplitFault {
     /// The file is a part of several but is not named like one.
     #[error(
         "the file is one of {count} parts, but its name does not end in `-00001-of-{count:05}.gguf`: \
@@ -315,8 +317,7 @@ pub enum SplitFault {
 
 /// What is wrong with a file to be written.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WriteFault {
+pub(crate) enum WriteFault {
     /// A tensor that a reader would refuse.
     #[error("tensor `{name}` {fault}")]
     Tensor {

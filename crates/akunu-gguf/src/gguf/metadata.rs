@@ -72,7 +72,7 @@ impl Metadata {
         cursor.count(MIN_ENTRY_BYTES)
     }
 
-    /// Number of entries.
+    /// How many keys there are.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -106,7 +106,7 @@ impl Metadata {
         Value::of_checked(self.file.get(entry.value.clone())?).ok()
     }
 
-    /// A string.
+    /// The text of this key: `None` if the key is missing, an error if it is of another type.
     pub fn string(&self, key: &str) -> Lookup<&str> {
         self.typed(key, "string", |value| match value {
             Value::Str(text) => Some(text),
@@ -114,7 +114,7 @@ impl Metadata {
         })
     }
 
-    /// A bool.
+    /// The bool of this key: `None` if the key is missing, an error if it is of another type.
     pub fn bool(&self, key: &str) -> Lookup<bool> {
         self.typed(key, "bool", |value| match value {
             Value::Bool(on) => Some(on),

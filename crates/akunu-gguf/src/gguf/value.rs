@@ -56,7 +56,7 @@ impl ValueType {
         TYPES.get(id as usize).map(|row| row.0)
     }
 
-    /// GGUF's id.
+    /// The number that stands for this type in a file.
     pub const fn id(self) -> u32 {
         self as u32
     }
@@ -141,7 +141,7 @@ impl<'a> Value<'a> {
         })
     }
 
-    /// The type.
+    /// The type that the file gives this value.
     pub fn value_type(&self) -> ValueType {
         match self {
             Value::U8(_) => ValueType::U8,
@@ -243,7 +243,7 @@ impl<'a> ArrayView<'a> {
         })
     }
 
-    /// Number of elements.
+    /// How many elements the array has, without those inside of nested arrays.
     pub fn len(&self) -> usize {
         self.len
     }

@@ -2,30 +2,44 @@
 
 use crate::gguf::GgufError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// A file that cannot be read as an importance matrix.
+/// A file that cannot be read as an importance matrix, and why: a sentence that names the file.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ImatrixError {
+#[error(transparent)]
+pub struct ImatrixError(Reason);
+
+#[derive(Debug, Error)]
+enum Reason {
     /// It begins as a GGUF file and is not one.
     #[error(transparent)]
-    Gguf(#[from] GgufError),
-    /// Anything else.
+    Gguf(GgufError),
     #[error("{}: {problem}", path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// What is wrong with it.
         problem: ImatrixProblem,
     },
 }
 
+impl From<GgufError> for ImatrixError {
+    fn from(error: GgufError) -> ImatrixError {
+        ImatrixError(Reason::Gguf(error))
+    }
+}
+
+impl ImatrixProblem {
+    /// The problem of one file.
+    pub(super) fn in_file(self, path: &Path) -> ImatrixError {
+        let path = path.to_path_buf();
+        let problem = self;
+        ImatrixError(Reason::File { path, problem })
+    }
+}
+
 /// What is wrong with the file of an importance matrix.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ImatrixProblem {
+pub(super) enum ImatrixProblem {
     /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -57,7 +57,7 @@ impl ElementType {
         TABLE.iter().find(|row| row.1 == name).map(|row| row.0)
     }
 
-    /// The name.
+    /// The name of the type in safetensors files: `BF16`, for example.
     pub fn name(self) -> &'static str {
         TABLE[self as usize].1
     }

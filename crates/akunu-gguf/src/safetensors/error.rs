@@ -1,22 +1,27 @@
 //! What can be wrong with a model folder.
 
 use super::element::ElementType;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-/// A model folder, or a file in it, that cannot be read, and why.
+/// A model folder, or a file in it, that cannot be read, and why: a sentence that names the file and, where there is one, the
+/// tensor.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FolderError {
+    path: PathBuf,
+    problem: FolderProblem,
+}
+
+impl FolderError {
     /// The file or folder.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: FolderProblem,
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// Why a model folder is refused.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum FolderProblem {
+pub(crate) enum FolderProblem {
     /// The operating system refused.
     #[error("cannot be opened: {0}")]
     Io(#[from] std::io::Error),
@@ -90,8 +95,7 @@ pub enum FolderProblem {
 
 /// What is wrong with the header of a safetensors file.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum HeaderFault {
+pub(crate) enum HeaderFault {
     /// The file is shorter than the header's length, or than the header.
     #[error("the file ends inside of it: the download is incomplete")]
     Truncated,
@@ -118,8 +122,7 @@ pub enum HeaderFault {
 
 /// What is wrong with one entry of a safetensors header.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum EntryFault {
+pub(crate) enum EntryFault {
     /// An element type that we do not know.
     #[error("has the unknown type `{found}`")]
     UnknownType {
@@ -162,8 +165,7 @@ pub enum EntryFault {
 
 /// What is wrong with the description of the quantisation in `config.json`.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum QuantizationFault {
+pub(crate) enum QuantizationFault {
     /// Something that is not an object.
     #[error("must be an object, or `false` for one layer")]
     NotAnObject,
@@ -187,8 +189,7 @@ pub enum QuantizationFault {
 
 /// What is wrong with a quantised weight.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TripleFault {
+pub(crate) enum TripleFault {
     /// The config does not describe a quantisation for it.
     #[error("has scales, but `config.json` describes no quantisation for it")]
     NotDescribed,

@@ -86,7 +86,7 @@ impl ModelFolder {
         })
     }
 
-    /// The folder.
+    /// The folder that was opened.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -156,7 +156,7 @@ impl ModelFolder {
 
 fn open_part(path: &Path) -> Result<(FileBytes, Vec<SafetensorInfo>), FolderError> {
     let file = FileBytes::map(path).map_err(|error| FolderProblem::Io(error).in_file(path))?;
-    let tensors = read_safetensors_header(&file).map_err(|problem| problem.in_file(path))?;
+    let tensors = read_safetensors_header(path, &file)?;
     Ok((file, tensors))
 }
 

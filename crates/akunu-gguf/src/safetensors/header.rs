@@ -10,12 +10,13 @@
 //! have as many bytes as their shape needs.
 
 use super::element::ElementType;
-use super::error::{EntryFault, FolderProblem, HeaderFault};
+use super::error::{EntryFault, FolderError, FolderProblem, HeaderFault};
 use crate::dims::Dims;
 use serde::Deserialize;
 use serde::de::{Deserializer as _, Error as _, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::ops::Range;
+use std::path::Path;
 
 /// The longest header that the format allows.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -50,10 +51,18 @@ struct RawEntry<'a> {
     data_offsets: [u64; 2],
 }
 
-/// Reads and checks the header of a whole file; the tensors come in the order of their data.
+/// Reads and checks the header of a whole file, which errors call `path`; the tensors come in the order of their data.
 ///
 /// Names are not compared with each other: [`super::ModelFolder`] does that over all files.
-pub fn read_safetensors_header(file: &[u8]) -> Result<Vec<SafetensorInfo>, FolderProblem> {
+pub fn read_safetensors_header(
+    path: &Path,
+    file: &[u8],
+) -> Result<Vec<SafetensorInfo>, FolderError> {
+    read_header(file).map_err(|problem| problem.in_file(path))
+}
+
+/// The same for whoever has a name of the file already.
+pub(crate) fn read_header(file: &[u8]) -> Result<Vec<SafetensorInfo>, FolderProblem> {
     let (json, data_start) = header_json(file)?;
     let data_len = file.len() - data_start;
     let mut tensors = parse_json(json, data_len)?;

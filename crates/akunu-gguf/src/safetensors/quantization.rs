@@ -38,7 +38,7 @@ const KEYS: [&str; 2] = ["quantization", "quantization_config"];
 
 impl Quantization {
     /// What `config.json` says; `None` for a model that is not quantised.
-    pub fn from_config(config: &Value) -> Result<Option<Quantization>, FolderProblem> {
+    pub(crate) fn from_config(config: &Value) -> Result<Option<Quantization>, FolderProblem> {
         let section = KEYS
             .iter()
             .find_map(|key| Some((*key, config.get(key).filter(|v| !v.is_null())?)));

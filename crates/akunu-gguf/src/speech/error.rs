@@ -5,26 +5,31 @@ use crate::safetensors::FolderError;
 use akunu_types::DType;
 use std::path::{Path, PathBuf};
 
-/// A speech model that cannot be opened, and why.
+/// A speech model that cannot be opened, and why: a sentence that names the file and, where there is one, the weight.
 #[derive(Debug, thiserror::Error)]
-pub enum SpeechError {
-    /// A Hugging Face folder is refused.
+#[error(transparent)]
+pub struct SpeechError(Reason);
+
+#[derive(Debug, thiserror::Error)]
+enum Reason {
     #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// A file is refused, or does not have what the model needs.
+    Folder(FolderError),
     #[error("{}: {problem}", path.display())]
     File {
-        /// The file or folder.
         path: PathBuf,
-        /// What is wrong with it.
         problem: SpeechProblem,
     },
 }
 
+impl From<FolderError> for SpeechError {
+    fn from(error: FolderError) -> SpeechError {
+        SpeechError(Reason::Folder(error))
+    }
+}
+
 /// What is wrong with a file of a speech model.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum SpeechProblem {
+pub(super) enum SpeechProblem {
     /// CTranslate2's container is damaged.
     #[error(transparent)]
     Ct2(#[from] Ct2Fault),
@@ -60,9 +65,8 @@ pub enum SpeechProblem {
 
 impl SpeechProblem {
     pub(super) fn in_file(self, path: &Path) -> SpeechError {
-        SpeechError::File {
-            path: path.to_path_buf(),
-            problem: self,
-        }
+        let path = path.to_path_buf();
+        let problem = self;
+        SpeechError(Reason::File { path, problem })
     }
 }
