@@ -58,13 +58,12 @@ impl Model {
     }
 
     /// The ids of a text.
-    fn encode(&self, py: Python<'_>, text: &str, add_special: bool) -> PyResult<Vec<u32>> {
+    fn encode(&self, py: Python<'_>, text: &str, add_special: bool) -> Vec<u32> {
         let options = EncodeOptions {
             add_special,
             parse_special: false,
         };
         py.detach(|| self.0.tokenizer().encode(text, options))
-            .map_err(raise)
     }
 
     /// The text of some ids.
@@ -95,8 +94,7 @@ impl Model {
             add_special: true,
             parse_special: false,
         };
-        let encoded = self.0.tokenizer().encode(prompt, encode);
-        let ids = encoded.map_err(raise)?;
+        let ids = self.0.tokenizer().encode(prompt, encode);
         let session = self.0.session(SessionOptions {
             context: options.context,
             ..SessionOptions::default()

@@ -14,7 +14,7 @@ use crate::descriptor::{ArchDescriptor, Role};
 use crate::error::ArchError;
 use std::path::Path;
 
-/// Every architecture.
+/// Every architecture that can be run, one file of this folder each.
 pub const ALL: &[ArchDescriptor] = &[
     llama::ARCH,
     qwen2::ARCH,

@@ -86,8 +86,7 @@ pub extern "C" fn akunu_tokenize(
             add_special,
             parse_special: false,
         };
-        let ids = model.tokenizer().encode(&text, options);
-        room.fill(&ids.map_err(akunu::Error::from)?)
+        room.fill(&model.tokenizer().encode(&text, options))
     })
 }
 

@@ -12,9 +12,9 @@ pub fn chunks(tokenizer: &Tokenizer, text: &str, context: u32) -> Result<Vec<Vec
         };
         tokenizer.encode(text, options)
     };
-    let ids = encode(text)?;
+    let ids = encode(text);
     let first = tokenizer.special_ids().bos;
-    let begins = encode("")?.first().copied().filter(|id| Some(*id) == first);
+    let begins = encode("").first().copied().filter(|id| Some(*id) == first);
     let mut chunks: Vec<Vec<u32>> = ids
         .chunks_exact(context as usize)
         .map(<[u32]>::to_vec)

@@ -104,12 +104,12 @@ impl Encoder {
         &self.file.path
     }
 
-    /// Its shape.
+    /// The shape of the model: layers, heads, dimensions and positions.
     pub fn config(&self) -> &ModelConfig {
         &self.file.config
     }
 
-    /// Its vocabulary.
+    /// The vocabulary of the model, which turns text into token ids.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.file.tokenizer
     }

@@ -70,7 +70,7 @@ impl<S: BorrowMut<Session>> Generation<S> {
         self.answer.speculated()
     }
 
-    /// The session.
+    /// The session that the tokens go into, as long as this holds it.
     pub fn session(&self) -> Option<&Session> {
         self.session.as_ref().map(|session| session.borrow())
     }

@@ -55,7 +55,7 @@ impl Model {
         &self.loaded.path
     }
 
-    /// Its shape.
+    /// The shape of the model: layers, heads, dimensions and the context that it was trained for.
     pub fn config(&self) -> &ModelConfig {
         &self.loaded.config
     }
@@ -75,7 +75,7 @@ impl Model {
         )
     }
 
-    /// Its vocabulary.
+    /// The vocabulary of the model, which turns text into token ids and back.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.loaded.tokenizer
     }

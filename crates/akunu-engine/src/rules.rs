@@ -31,7 +31,7 @@ impl<F: Fn(&[u32], &mut [f32]) + Send + Sync> LogitRule for F {
 pub struct LogitRules(Vec<Arc<dyn LogitRule>>);
 
 impl LogitRules {
-    /// No rule.
+    /// A list without a rule, which changes no logit.
     pub fn new() -> LogitRules {
         LogitRules::default()
     }

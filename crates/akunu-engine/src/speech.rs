@@ -71,7 +71,7 @@ impl SpeechModel {
         })
     }
 
-    /// Its shape.
+    /// The shape of the model: layers, dimensions, mel filters and positions.
     pub fn config(&self) -> &SpeechConfig {
         &self.config
     }
@@ -81,7 +81,7 @@ impl SpeechModel {
         &self.tokens
     }
 
-    /// Its vocabulary.
+    /// The vocabulary of the model, which turns token ids into text.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.tokenizer
     }

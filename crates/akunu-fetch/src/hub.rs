@@ -75,7 +75,7 @@ struct Promise {
     sha256: String,
 }
 
-/// A hub.
+/// A server that has the files of models as Hugging Face has them.
 pub struct Hub {
     endpoint: String,
 }

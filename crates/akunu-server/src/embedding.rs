@@ -116,7 +116,7 @@ async fn hidden_states(
         return Err(of_embedder(error));
     }
     let shared = Arc::clone(engine);
-    let lists = elsewhere(move || encode(&shared, texts)).await?;
+    let lists = elsewhere(move || Ok(encode(&shared, texts))).await?;
     // All are looked at before the first is computed.
     let vocab_size = engine.model.config().vocab_size;
     for ids in &lists {
@@ -146,16 +146,16 @@ async fn hidden_states(
     Ok(Made { vectors, n_tokens })
 }
 
-fn encode(engine: &Engine, texts: Texts) -> Result<Vec<Vec<u32>>, ApiError> {
+fn encode(engine: &Engine, texts: Texts) -> Vec<Vec<u32>> {
     let options = EncodeOptions {
         add_special: true,
         parse_special: false,
     };
-    let encode = |text: String| Ok(engine.model.tokenizer().encode(&text, options)?);
+    let encode = |text: String| engine.model.tokenizer().encode(&text, options);
     match texts {
-        Texts::One(text) => Ok(vec![encode(text)?]),
+        Texts::One(text) => vec![encode(text)],
         Texts::Many(texts) => texts.into_iter().map(encode).collect(),
-        Texts::Ids(ids) => Ok(vec![ids]),
-        Texts::ManyIds(lists) => Ok(lists),
+        Texts::Ids(ids) => vec![ids],
+        Texts::ManyIds(lists) => lists,
     }
 }

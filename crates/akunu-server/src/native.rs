@@ -45,7 +45,7 @@ pub(crate) async fn tokenize(
         parse_special: asked.parse_special,
     };
     let (model, text) = (engine.model.clone(), asked.content);
-    let ids = elsewhere(move || Ok(model.tokenizer().encode(&text, options)?)).await?;
+    let ids = elsewhere(move || Ok(model.tokenizer().encode(&text, options))).await?;
     let tokenizer = engine.model.tokenizer();
     let piece = |id: u32| {
         let bytes = tokenizer.token_bytes(id).unwrap_or_default();

@@ -99,7 +99,7 @@ impl Prompt {
             add_special: true,
             parse_special: true,
         };
-        let encode = move || Ok(engine.model.tokenizer().encode(&text, options)?);
+        let encode = move || Ok(engine.model.tokenizer().encode(&text, options));
         Ok(Prompt::plain(elsewhere(encode).await?))
     }
 
@@ -152,7 +152,7 @@ impl Conversation {
                 add_special: false,
                 parse_special: false,
             };
-            ids.extend(model.tokenizer().encode(begun, plain)?);
+            ids.extend(model.tokenizer().encode(begun, plain));
         }
         let names = self.tools.iter().map(|tool| tool.name.clone());
         let thinks = ends_in_thought(engine, &ids);

@@ -52,7 +52,7 @@ impl Tokenizer {
     }
 
     /// The ids of a prompt. Nothing is put around it: a template writes its own BOS.
-    pub fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
+    pub fn encode_parts(&self, parts: &[PromptPart]) -> Vec<u32> {
         self.encoder.encode_parts(parts)
     }
 

@@ -103,7 +103,7 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// Checks a template.
+    /// Reads the source of a template, and refuses one that has a mistake or is too long to be real.
     pub fn new(source: &str) -> Result<ChatTemplate, TemplateError> {
         if source.len() > MAX_SOURCE_BYTES {
             return Err(TemplateError::TooLong {

@@ -37,7 +37,7 @@ pub struct EncodeOptions {
 ///
 /// let file = GgufFile::open("model.gguf")?;
 /// let tokenizer = Tokenizer::from_gguf(file.metadata())?;
-/// let ids = tokenizer.encode("Hello, world", EncodeOptions::default())?;
+/// let ids = tokenizer.encode("Hello, world", EncodeOptions::default());
 /// assert_eq!(tokenizer.decode(&ids), "Hello, world");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -119,10 +119,10 @@ impl Tokenizer {
     }
 
     /// The ids of a text.
-    pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
+    pub fn encode(&self, text: &str, options: EncodeOptions) -> Vec<u32> {
         match &self.encoder {
-            Encoder::Gguf(encoder) => Ok(encoder.encode(text, options)),
-            Encoder::Json(encoder) => Ok(encoder.encode(text, options)),
+            Encoder::Gguf(encoder) => encoder.encode(text, options),
+            Encoder::Json(encoder) => encoder.encode(text, options),
         }
     }
 
@@ -212,10 +212,10 @@ impl Tokenizer {
 
 impl Encoder {
     /// The ids of the parts of a prompt.
-    pub(crate) fn encode_parts(&self, parts: &[PromptPart]) -> Result<Vec<u32>, TokenizerError> {
+    pub(crate) fn encode_parts(&self, parts: &[PromptPart]) -> Vec<u32> {
         match self {
-            Encoder::Gguf(encoder) => Ok(encoder.encode_parts(parts)),
-            Encoder::Json(encoder) => Ok(encoder.encode_parts(parts)),
+            Encoder::Gguf(encoder) => encoder.encode_parts(parts),
+            Encoder::Json(encoder) => encoder.encode_parts(parts),
         }
     }
 

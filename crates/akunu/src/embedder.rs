@@ -46,6 +46,7 @@ pub struct EmbedOptions {
 
 /// The vector of a text.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Embedding {
     /// Its numbers; the vector has length 1.
     pub vector: Vec<f32>,
@@ -120,7 +121,7 @@ impl Embedder {
         }
     }
 
-    /// Its vocabulary.
+    /// The vocabulary that texts are split by, to count tokens beforehand.
     pub fn tokenizer(&self) -> &Tokenizer {
         match &self.kind {
             Kind::Encoder(encoder) => encoder.tokenizer(),
@@ -230,7 +231,7 @@ fn hidden_states<T: AsRef<str>>(
     };
     let mut embeddings = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
-        let mut ids = model.tokenizer().encode(text.as_ref(), add_special)?;
+        let mut ids = model.tokenizer().encode(text.as_ref(), add_special);
         let n_cut = ids.len().saturating_sub(max);
         if options.strict && n_cut > 0 {
             let found = ids.len();

@@ -43,7 +43,7 @@ impl Model {
         self.chat_with(self.chat_options())
     }
 
-    /// A conversation.
+    /// Begins a conversation with these options: [`Model::chat_options`] has those that suit the model.
     pub fn chat_with(&self, options: ChatOptions) -> Result<Chat, Error> {
         let session = self.session(SessionOptions {
             context: options.context,

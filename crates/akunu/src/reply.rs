@@ -28,6 +28,7 @@ pub struct Reply<'c> {
 
 /// What a reply took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReplyStats {
     /// Tokens of the conversation before the reply: those that were known already, and those that were read.
     pub prompt: Fed,

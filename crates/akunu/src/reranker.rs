@@ -23,6 +23,7 @@ pub struct Reranker {
 
 /// How well a document answers a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Ranking {
     /// The model's own number: larger is better, and any number is possible.
     pub score: f32,

@@ -126,7 +126,7 @@ impl Transcriber {
         Ok(Transcriber { model })
     }
 
-    /// The model.
+    /// The speech model, for its languages, its shape and its vocabulary.
     pub fn model(&self) -> &SpeechModel {
         &self.model
     }
@@ -167,7 +167,7 @@ impl Transcriber {
                     add_special: false,
                     parse_special: false,
                 },
-            )?,
+            ),
             None => Vec::new(),
         };
         let (n_mels, n_frames) = (self.model.config().n_mels, self.model.n_frames());

@@ -33,9 +33,10 @@ pub(crate) fn encode_with(
             add_special: true,
             parse_special: false,
         };
-        return tokenizer.encode(&plain(messages), options);
+        return Ok(tokenizer.encode(&plain(messages), options));
     };
-    tokenizer.encode_parts(&tokenizer.render(template, messages, options)?)
+    let parts = tokenizer.render(template, messages, options)?;
+    Ok(tokenizer.encode_parts(&parts))
 }
 
 /// Texts that end an answer, besides the model's own end.

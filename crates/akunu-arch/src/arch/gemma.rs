@@ -3,7 +3,7 @@
 use super::llama;
 use crate::descriptor::{Activation, ArchDescriptor, RopePairing, WindowPattern};
 
-/// The first Gemma.
+/// Gemma 1: Llama with a GELU gate, norms of `1 + w` and scaled embeddings.
 pub const ARCH: ArchDescriptor = ArchDescriptor {
     name: "gemma",
     model_types: &["gemma"],

@@ -3,7 +3,7 @@
 use super::bert;
 use crate::descriptor::{Activation, ArchDescriptor, RopePairing};
 
-/// nomic-embed-text.
+/// nomic-embed-text: a BERT with rotary positions and SwiGLU.
 pub const ARCH: ArchDescriptor = ArchDescriptor {
     name: "nomic-bert",
     model_types: &["nomic_bert"],

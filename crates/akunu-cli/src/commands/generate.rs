@@ -102,7 +102,7 @@ impl Run for Generate {
         let tokenizer = loaded.model.tokenizer();
         let prompt_ids = progress::wait("splitting the text into tokens", || {
             tokenizer.encode(&text, encode)
-        })?;
+        });
         if prompt_ids.is_empty() {
             return Err(Failure::EmptyPrompt);
         }

@@ -48,7 +48,7 @@ impl Run for Tokenize {
             parse_special: self.parse_special,
         };
         let encode = || tokenizer.encode(&input, options);
-        let ids = progress::wait("splitting the text into tokens", encode)?;
+        let ids = progress::wait("splitting the text into tokens", encode);
         if self.ids {
             write_line(&ids, out)
         } else {

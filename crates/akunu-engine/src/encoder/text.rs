@@ -27,7 +27,7 @@ impl Encoder {
     /// The tokens of a text. What does not fit is cut off at its end.
     pub fn text(&self, text: &str) -> Result<CutText, EngineError> {
         let (before, after) = self.tokenizer().around();
-        let mut body = self.tokenizer().encode(text, EncodeOptions::default())?;
+        let mut body = self.tokenizer().encode(text, EncodeOptions::default());
         if body.is_empty() {
             return Err(EngineError::EmptyText);
         }
@@ -48,7 +48,7 @@ impl Encoder {
     pub fn pair(&self, first: &str, second: &str) -> Result<CutText, EngineError> {
         let (before, after) = self.tokenizer().around();
         let encode = |text| self.tokenizer().encode(text, EncodeOptions::default());
-        let (mut first, mut second) = (encode(first)?, encode(second)?);
+        let (mut first, mut second) = (encode(first), encode(second));
         if first.is_empty() || second.is_empty() {
             return Err(EngineError::EmptyText);
         }

@@ -108,13 +108,13 @@ impl Vocabulary {
 
     /// The tokens of a text in the middle of others, if they have its very bytes.
     fn encode(&self, text: &str) -> Option<Vec<u32>> {
-        let encode = |text: &str| self.tokenizer.encode(text, EncodeOptions::default()).ok();
-        let ids = encode(text)?;
+        let encode = |text: &str| self.tokenizer.encode(text, EncodeOptions::default());
+        let ids = encode(text);
         if self.bytes_of(&ids) == text.as_bytes() {
             return Some(ids);
         }
         // A space was put in front; behind a guard there is none.
-        let ids = encode(&format!("{GUARD}{text}"))?;
+        let ids = encode(&format!("{GUARD}{text}"));
         let is_guard = |n: &usize| self.bytes_of(&ids[..*n]).ends_with(GUARD.as_bytes());
         let n_guard = (1..=ids.len().min(4)).find(is_guard)?;
         let ids = &ids[n_guard..];

@@ -87,7 +87,7 @@ impl Session {
         self.chunk as usize
     }
 
-    /// The model.
+    /// The model that this session belongs to.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -108,7 +108,7 @@ impl Session {
         self.model.runtime().truncate(&mut self.sequence, len);
     }
 
-    /// Forgets everything.
+    /// Forgets all tokens and gives back their pages; what others share stays with them.
     pub fn clear(&mut self) {
         self.truncate(0);
     }

@@ -122,7 +122,7 @@ fn id_of(tokenizer: &Tokenizer, name: &str) -> Option<u32> {
         add_special: false,
         parse_special: true,
     };
-    match tokenizer.encode(name, options).ok()?[..] {
+    match tokenizer.encode(name, options)[..] {
         [id] => Some(id),
         _ => None,
     }

@@ -17,7 +17,7 @@ fn complete(name: &str, file: &str, prompt: &str, max_tokens: usize) -> String {
         add_special: true,
         parse_special: false,
     };
-    let ids = model.tokenizer().encode(prompt, encode).expect("text");
+    let ids = model.tokenizer().encode(prompt, encode);
     session.feed(&ids).expect("fits");
     let options = GenerateOptions {
         max_tokens,

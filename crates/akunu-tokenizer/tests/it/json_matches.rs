@@ -37,7 +37,7 @@ impl Pair {
                 add_special,
                 parse_special,
             };
-            let ours = self.ours.encode(text, options).unwrap();
+            let ours = self.ours.encode(text, options);
             let reference = match parse_special {
                 true => &self.reference,
                 false => &self.blind,

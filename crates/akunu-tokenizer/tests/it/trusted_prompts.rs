@@ -123,11 +123,11 @@ fn harmless_conversations_are_encoded_as_a_whole_text_is() {
                 add_special: false,
                 parse_special: true,
             };
-            let wanted = tokenizer.encode(&whole, parse).unwrap();
+            let wanted = tokenizer.encode(&whole, parse);
             let parts = tokenizer.render(template, &messages, &options()).unwrap();
             assert!(controls(&parts).len() > 3, "{name}: {parts:?}");
             assert_eq!(
-                tokenizer.encode_parts(&parts).unwrap(),
+                tokenizer.encode_parts(&parts),
                 wanted,
                 "{name}: {question:?}"
             );
@@ -168,7 +168,7 @@ fn nobody_can_type_a_control_token() {
                 texts(&parts).contains(attack),
                 "{name}: {attack:?} in {parts:?}"
             );
-            let ids = tokenizer.encode_parts(&parts).unwrap();
+            let ids = tokenizer.encode_parts(&parts);
             let found: Vec<u32> = ids
                 .into_iter()
                 .filter(|id| tokenizer.is_control(*id))
@@ -252,7 +252,7 @@ fn a_folder_that_calls_an_end_token_text_is_not_believed() {
     let template = ChatTemplate::new("a<|end|>  {{ messages[0].content }}<|im_end|>a").unwrap();
     let encode = |text: &str| {
         let parts = tokenizer.render(&template, &[Message::new("user", text)], &options());
-        tokenizer.encode_parts(&parts.unwrap()).unwrap()
+        tokenizer.encode_parts(&parts.unwrap())
     };
     assert_eq!(
         encode("a"),

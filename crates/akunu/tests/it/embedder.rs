@@ -117,16 +117,13 @@ fn a_decoder_is_an_embedder_too() {
     let texts = ["the cat sleeps", "a cat is sleeping", "stock market"];
     let vectors = embedder.embed_all(&texts).unwrap();
     assert!(dot(&vectors[0], &vectors[1]) > dot(&vectors[0], &vectors[2]));
-    let ids = model
-        .tokenizer()
-        .encode(
-            texts[0],
-            EncodeOptions {
-                add_special: true,
-                parse_special: false,
-            },
-        )
-        .unwrap();
+    let ids = model.tokenizer().encode(
+        texts[0],
+        EncodeOptions {
+            add_special: true,
+            parse_special: false,
+        },
+    );
     let state = model
         .session(SessionOptions::default())
         .unwrap()

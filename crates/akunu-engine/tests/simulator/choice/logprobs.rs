@@ -14,10 +14,7 @@ fn log_probabilities_are_those_of_the_raw_logits() {
         add_special: true,
         parse_special: false,
     };
-    let prompt = model
-        .tokenizer()
-        .encode("The best fruit is", encode)
-        .expect("text");
+    let prompt = model.tokenizer().encode("The best fruit is", encode);
     let options = |max_chain| GenerateOptions {
         max_tokens: 9,
         max_chain,

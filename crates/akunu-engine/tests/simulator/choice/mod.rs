@@ -29,7 +29,7 @@ fn logits_after(model: &Model, prompt: &str) -> Vec<f32> {
         add_special: true,
         parse_special: false,
     };
-    let ids = model.tokenizer().encode(prompt, options).expect("text");
+    let ids = model.tokenizer().encode(prompt, options);
     let mut session = model.session(SessionOptions::default()).expect("memory");
     session.feed(&ids).expect("fits");
     session.logits().expect("there are some")
