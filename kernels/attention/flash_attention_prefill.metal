@@ -185,13 +185,19 @@ kernel void flash_attention_prefill_f16(
         queries[i] = Q[offset + i % head_dim] * factor;
     }
     simdgroup_float8x8 output[OUTPUT_MATRICES];
-    for (uint i = 0; i < n_output; i++) {
+    // Loops over matrices and rows go to the most that there can be and ask whether there are as many, so that both are
+    // indexed by constants and stay in registers; with FC_HEAD_DIM nothing is asked.
+#pragma unroll
+    for (uint i = 0; i < OUTPUT_MATRICES; i++) {
         output[i] = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
     }
     GroupSoftmax softmaxes[ROWS_PER_GROUP];
-    for (uint j = 0; j < n_rows; j++) {
-        device const Row &row = rows[block.row(simd_group + PREFILL_SIMD_GROUPS * j)];
-        softmaxes[j] = { row_mask(row), LOWEST_SCORE, 0.0f };
+#pragma unroll
+    for (uint j = 0; j < ROWS_PER_GROUP; j++) {
+        if (j < n_rows) {
+            device const Row &row = rows[block.row(simd_group + PREFILL_SIMD_GROUPS * j)];
+            softmaxes[j] = { row_mask(row), LOWEST_SCORE, 0.0f };
+        }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -201,38 +207,44 @@ kernel void flash_attention_prefill_f16(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         // A SIMD group takes every fourth row.
-        for (uint j = 0; j < n_rows; j++) {
+#pragma unroll
+        for (uint j = 0; j < ROWS_PER_GROUP; j++) {
             const uint row = simd_group + PREFILL_SIMD_GROUPS * j;
-            float correction;
-            scores[row * KEY_TILE + lane] =
-                softmaxes[j].weight(scores[row * KEY_TILE + lane], first + lane, correction);
-            if (lane == 0) {
-                corrections[row] = correction;
+            if (j < n_rows) {
+                float correction;
+                scores[row * KEY_TILE + lane] =
+                    softmaxes[j].weight(scores[row * KEY_TILE + lane], first + lane, correction);
+                if (lane == 0) {
+                    corrections[row] = correction;
+                }
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         // A SIMD group takes every fourth 8 columns.
-        for (uint i = 0; i < n_output; i++) {
+#pragma unroll
+        for (uint i = 0; i < OUTPUT_MATRICES; i++) {
             const uint column = shared.column(i, columns_per_group);
-            if (column < n_columns) {
+            if (i < n_output && column < n_columns) {
                 shared.add_values(output[i], shared.pass(i, columns_per_group), column, keys.v, tile);
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 
-    for (uint j = 0; j < n_rows; j++) {
-        if (lane == 0) {
+#pragma unroll
+    for (uint j = 0; j < ROWS_PER_GROUP; j++) {
+        if (lane == 0 && j < n_rows) {
             corrections[simd_group + PREFILL_SIMD_GROUPS * j] = inverse_sum(softmaxes[j].sum);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const MatrixPlace at = matrix_place(lane);
-    for (uint i = 0; i < n_output; i++) {
+#pragma unroll
+    for (uint i = 0; i < OUTPUT_MATRICES; i++) {
         const uint row = shared.pass(i, columns_per_group) * MATRIX + at.row;
         const uint column = shared.column(i, columns_per_group);
-        if (column < n_columns && block.first + row <= block.last) {
+        if (i < n_output && column < n_columns && block.first + row <= block.last) {
             device float *out = O + query_offset(params, block.first + row, place.y) + column * MATRIX + at.column;
             const float2 normal = elements(output[i]) * corrections[row];
             out[0] = normal.x;

@@ -101,9 +101,14 @@ kernel void flash_attention_prefill_v2_f16(
     const float factor = query_factor(params);
     simdgroup_float8x8 queries[V2_MATRICES];
     simdgroup_float8x8 output[V2_MATRICES];
-    for (uint d = 0; d < n_matrices; d++) {
-        elements(queries[d]) = float2(q_row[d * MATRIX], q_row[d * MATRIX + 1]) * factor;
-        output[d] = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
+    // Loops over matrices go to the most that there can be and ask whether there are as many, so that matrices are indexed
+    // by constants and stay in registers; with FC_HEAD_DIM nothing is asked.
+#pragma unroll
+    for (uint d = 0; d < V2_MATRICES; d++) {
+        if (d < n_matrices) {
+            elements(queries[d]) = float2(q_row[d * MATRIX], q_row[d * MATRIX + 1]) * factor;
+            output[d] = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
+        }
     }
     RowSoftmax softmax = { LOWEST_SCORE, 0.0f };
 
@@ -116,12 +121,16 @@ kernel void flash_attention_prefill_v2_f16(
         for (uint t = 0; t < KEY_MATRICES; t++) {
             weights[t] = make_filled_simdgroup_matrix<float, MATRIX, MATRIX>(0.0f);
         }
-        for (uint d = 0; d < n_matrices; d++) {
-            for (uint t = 0; t < KEY_MATRICES; t++) {
-                simdgroup_half8x8 loaded;
-                simdgroup_load(loaded, shared + t * MATRIX * tile_stride + d * MATRIX, tile_stride,
-                               ulong2(0), true);
-                simdgroup_multiply_accumulate(weights[t], queries[d], loaded, weights[t]);
+#pragma unroll
+        for (uint d = 0; d < V2_MATRICES; d++) {
+            if (d < n_matrices) {
+#pragma unroll
+                for (uint t = 0; t < KEY_MATRICES; t++) {
+                    simdgroup_half8x8 loaded;
+                    simdgroup_load(loaded, shared + t * MATRIX * tile_stride + d * MATRIX, tile_stride,
+                                   ulong2(0), true);
+                    simdgroup_multiply_accumulate(weights[t], queries[d], loaded, weights[t]);
+                }
             }
         }
         const float correction = softmax.update(weights, mask, first, at);
@@ -129,12 +138,16 @@ kernel void flash_attention_prefill_v2_f16(
 
         fill_tile(shared, keys.v, tile, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint d = 0; d < n_matrices; d++) {
-            elements(output[d]) *= correction;
-            for (uint t = 0; t < KEY_MATRICES; t++) {
-                simdgroup_half8x8 values;
-                simdgroup_load(values, shared + t * MATRIX * tile_stride + d * MATRIX, tile_stride);
-                simdgroup_multiply_accumulate(output[d], weights[t], values, output[d]);
+#pragma unroll
+        for (uint d = 0; d < V2_MATRICES; d++) {
+            if (d < n_matrices) {
+                elements(output[d]) *= correction;
+#pragma unroll
+                for (uint t = 0; t < KEY_MATRICES; t++) {
+                    simdgroup_half8x8 values;
+                    simdgroup_load(values, shared + t * MATRIX * tile_stride + d * MATRIX, tile_stride);
+                    simdgroup_multiply_accumulate(output[d], weights[t], values, output[d]);
+                }
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -143,10 +156,13 @@ kernel void flash_attention_prefill_v2_f16(
     const float inverse = inverse_sum(softmax.sum);
     if (block.first + in_block <= block.last) {
         device float *out = O + query_offset(params, row, place.y) + at.column;
-        for (uint d = 0; d < n_matrices; d++) {
-            const float2 normal = elements(output[d]) * inverse;
-            out[d * MATRIX] = normal.x;
-            out[d * MATRIX + 1] = normal.y;
+#pragma unroll
+        for (uint d = 0; d < V2_MATRICES; d++) {
+            if (d < n_matrices) {
+                const float2 normal = elements(output[d]) * inverse;
+                out[d * MATRIX] = normal.x;
+                out[d * MATRIX + 1] = normal.y;
+            }
         }
     }
 }

@@ -46,7 +46,6 @@ kernel void row_attention_f32(
     uint lane                             [[thread_index_in_simdgroup]]
 ) {
     const uint head_dim = params.head_dim;
-    const uint n_chunks = (head_dim + CHUNK - 1) / CHUNK;
     const uint team = lane / TEAM_LANES;
     const uint element = 4 * (lane % TEAM_LANES);
     const uint2 seen = seen_rows(rows[place.x], place.x, params);
@@ -57,7 +56,9 @@ kernel void row_attention_f32(
 
     float4 query[MAX_CHUNKS];
     float4 sums[MAX_CHUNKS];
-    for (uint c = 0; c < n_chunks; c++) {
+    // Loops over chunks go to the most that there can be, so that chunks are indexed by constants and stay in registers.
+#pragma unroll
+    for (uint c = 0; c < MAX_CHUNKS; c++) {
         const uint at = c * CHUNK + element;
         // Scores are in units of log2(e), so that the exponential is exp2.
         query[c] = at < head_dim
@@ -75,7 +76,8 @@ kernel void row_attention_f32(
             // A team beyond the end reads the last key again and drops it.
             device const float *k = K + first_key + min(key, seen.y - 1) * kv_stride + element;
             float4 products = float4(0.0f);
-            for (uint c = 0; c < n_chunks; c++) {
+#pragma unroll
+            for (uint c = 0; c < MAX_CHUNKS; c++) {
                 if (c * CHUNK + element < head_dim) {
                     products += query[c] * *(device const float4 *)(k + c * CHUNK);
                 }
@@ -93,14 +95,16 @@ kernel void row_attention_f32(
         const float weight = mine == LOWEST ? 0.0f : fast::exp2(mine - new_peak);
         peak = new_peak;
         weight_sum = weight_sum * correction + simd_sum(weight);
-        for (uint c = 0; c < n_chunks; c++) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
             sums[c] *= correction;
         }
         for (uint step = 0; step < BLOCK_KEYS / N_TEAMS; step++) {
             const float of_key = simd_shuffle(weight, team * TEAM_LANES + step);
             const uint key = min(first + step * N_TEAMS + team, seen.y - 1);
             device const float *v = V + first_key + key * kv_stride + element;
-            for (uint c = 0; c < n_chunks; c++) {
+#pragma unroll
+            for (uint c = 0; c < MAX_CHUNKS; c++) {
                 if (c * CHUNK + element < head_dim) {
                     sums[c] += of_key * *(device const float4 *)(v + c * CHUNK);
                 }
@@ -108,7 +112,8 @@ kernel void row_attention_f32(
         }
     }
     const float inverse = weight_sum > 0.0f ? 1.0f / weight_sum : 0.0f;
-    for (uint c = 0; c < n_chunks; c++) {
+#pragma unroll
+    for (uint c = 0; c < MAX_CHUNKS; c++) {
         sums[c] += simd_shuffle_xor(sums[c], 8);
         sums[c] += simd_shuffle_xor(sums[c], 16);
         const uint at = c * CHUNK + element;

@@ -10,7 +10,7 @@
 // Both tiles are staged as float, not half: activations of Gemma exceed 65504, the accumulators are
 // float anyway, float and half matrices multiply at the same rate, and 13.8 KB leave room for two
 // threadgroups. Rows of a tile are 36 floats apart, so that the 8 rows of a matrix fall into different
-// banks. What lies outside of x or weight is staged as 0.
+// banks; so are rows of the result, 68 apart. What lies outside of x or weight is staged as 0.
 #pragma once
 
 #include "include/dot_rows.h"
@@ -18,6 +18,7 @@
 constant constexpr uint TILE_N = 64;
 constant constexpr uint TILE_K = 32;
 constant constexpr uint TILE_STRIDE = TILE_K + 4;
+constant constexpr uint RESULT_STRIDE = TILE_N + 4;
 constant constexpr uint GEMM_THREADS = 128;
 
 // 8 values to a row of a tile. Rows of a tile start at multiples of 16 bytes.
@@ -102,7 +103,7 @@ kernel void simd_gemm(
     constexpr uint ROWS = TILE_M / 8 / (4 / SIMD_COLUMNS);  // matrices of a SIMD group
     constexpr uint COLUMNS = TILE_N / 8 / SIMD_COLUMNS;
     static_assert(TILE_FLOATS * sizeof(float) <= 32 * 1024, "threadgroup memory");
-    static_assert(TILE_FLOATS >= TILE_M * TILE_N, "the result takes the place of the tiles");
+    static_assert(TILE_FLOATS >= TILE_M * RESULT_STRIDE, "the result takes the place of the tiles");
     threadgroup float4 memory[TILE_FLOATS / 4];
     threadgroup float *x_tile = (threadgroup float *)memory;
     threadgroup float *w_tile = x_tile + TILE_M * TILE_STRIDE;
@@ -138,7 +139,7 @@ kernel void simd_gemm(
     threadgroup float *result = (threadgroup float *)memory;
     for (uint i = 0; i < ROWS; i++) {
         for (uint j = 0; j < COLUMNS; j++) {
-            simdgroup_store(sums[i][j], result + (simd_m + 8 * i) * TILE_N + simd_n + 8 * j, TILE_N);
+            simdgroup_store(sums[i][j], result + (simd_m + 8 * i) * RESULT_STRIDE + simd_n + 8 * j, RESULT_STRIDE);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -146,7 +147,7 @@ kernel void simd_gemm(
         const uint m = first_m + i / TILE_N;
         const uint n = first_n + i % TILE_N;
         if (m < params.M && n < params.N) {
-            store_product(y + ulong(m) * params.ldc + n, result[i], params);
+            store_product(y + ulong(m) * params.ldc + n, result[i / TILE_N * RESULT_STRIDE + i % TILE_N], params);
         }
     }
 }

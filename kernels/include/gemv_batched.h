@@ -45,8 +45,10 @@ inline void dot_batch(
     if (F::BLOCK == 1 && i < batch_K.y) {
 #pragma unroll
         for (uint m = 0; m < MAX_BATCH; m++) {
-            for (uint r = 0; r < BATCH_ROWS && m < batch_K.x; r++) {
-                sums[m][r] += F::value(rows[r], i) * x[ulong(m) * lda + i];
+            if (m < batch_K.x) {
+                for (uint r = 0; r < BATCH_ROWS; r++) {
+                    sums[m][r] += F::value(rows[r], i) * x[ulong(m) * lda + i];
+                }
             }
         }
     }
@@ -75,10 +77,12 @@ kernel void gemv_batched(
 
 #pragma unroll
     for (uint m = 0; m < MAX_BATCH; m++) {
-        for (uint r = 0; r < BATCH_ROWS && m < batch; r++) {
-            const float product = simd_sum(sums[m][r]);
-            if (lane == r && first + r < params.N) {
-                store_product(y + ulong(first_m + m) * params.ldc + first + r, product, params);
+        if (m < batch) {
+            for (uint r = 0; r < BATCH_ROWS; r++) {
+                const float product = simd_sum(sums[m][r]);
+                if (lane == r && first + r < params.N) {
+                    store_product(y + ulong(first_m + m) * params.ldc + first + r, product, params);
+                }
             }
         }
     }

@@ -1,5 +1,6 @@
 //! `cargo xtask kernels`: the kernel table, each kernel run in the simulator and compiled to PTX.
 
+mod count;
 mod document;
 
 use crate::failure::Failure;
@@ -23,6 +24,10 @@ pub struct Args {
     /// Only kernels whose name contains this
     #[arg(long)]
     filter: Option<String>,
+    /// Count what kernels do to memory, at the sizes of real models or, with --filter, in every case, and compare with
+    /// nothing
+    #[arg(long, conflicts_with_all = ["json", "check"])]
+    count: bool,
 }
 
 /// What is known of one kernel.
@@ -57,6 +62,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .map(KernelId::row)
         .filter(wanted)
         .collect();
+    if args.count {
+        return count::run(&rows, args.filter.as_deref());
+    }
     let kernels = workspace::root().join("kernels");
     let shaders = workspace::root().join("target/shaders");
     let found = |error: akunu_sim::SimError| Failure::Found(error.to_string());

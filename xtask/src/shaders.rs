@@ -14,7 +14,7 @@ use crate::{debian, parallel, process, workspace};
 use akunu_kernels::flatten::{flatten, library_name, metal_files};
 use akunu_kernels::sources;
 use akunu_kernels::table::Family;
-use akunu_sim::{Toolchain, ptx};
+use akunu_sim::{Purpose, Toolchain, ptx};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,7 +84,7 @@ fn simulator() -> Result<(), Failure> {
     let files = metal_files(&kernels).map_err(unreadable)?;
     let made = parallel::map(&files, |file| {
         let source = flatten(&kernels, file).map_err(akunu_sim::SimError::from)?;
-        akunu_sim::compile(&toolchain, &source, &output)
+        akunu_sim::compile(&toolchain, &source, &output, Purpose::Results)
     });
     let mut failed = Vec::new();
     for (file, made) in files.into_iter().zip(made) {

@@ -2,9 +2,11 @@
 
 #[cfg(feature = "testing")]
 mod on_device;
+mod sizes;
 
 #[cfg(feature = "testing")]
 pub use on_device::{CaseError, Cases, Outcome, run_exactly_on, run_on};
+pub use sizes::{SIZES, Size};
 
 use akunu_types::SharedStruct;
 

@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Halves are rounded after every operation and nothing is contracted, so that a result does not depend
-/// on the machine; `1.0` is a float, as in MSL; the checks call the handlers of the shim.
-const FLAGS: [&str; 23] = [
-    "-x",
-    "c++",
-    "-std=c++17",
+/// on the machine; `1.0` is a float, as in MSL; the checks call the handlers of the shim. Kernels are C++14, as MSL is, and a
+/// warning is an error; only what a file includes and does not use is no fault of it.
+const FLAGS: [&str; 25] = [
+    "-std=c++14",
     "-O2",
     "-fPIC",
     "-shared",
@@ -32,8 +31,38 @@ const FLAGS: [&str; 23] = [
     "-ftls-model=initial-exec",
     "-fsanitize=alignment,shift-exponent,array-bounds,integer-divide-by-zero",
     "-fno-sanitize-link-runtime",
-    "-w",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-Wno-unused-function",
+    "-Wno-unused-const-variable",
 ];
+
+/// For counting: clang calls the shim before each load and store, as it does for a kernel that looks for wrong addresses
+/// by itself. Loads are counted as they are written, so that clang does not join those of several rounds of a loop.
+const COUNTING: [&str; 12] = [
+    "-DAKUNU_COUNT",
+    "-fno-vectorize",
+    "-fno-slp-vectorize",
+    "-fsanitize=kernel-address",
+    "-mllvm",
+    "-asan-instrumentation-with-call-threshold=0",
+    "-mllvm",
+    "-asan-stack=0",
+    "-mllvm",
+    "-asan-globals=0",
+    "-mllvm",
+    "-asan-kernel-mem-intrinsic-prefix=1",
+];
+
+/// What a library is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// To be run.
+    Results,
+    /// To be counted: it reports each load and store, and is slow.
+    Counts,
+}
 
 /// Compiles `source` for the simulator into `cache`, unless it is there already, and returns the
 /// library's path. Safe when several processes do it at once.
@@ -44,9 +73,13 @@ pub fn compile(
     toolchain: &Toolchain,
     source: &FlatSource,
     cache: &Path,
+    purpose: Purpose,
 ) -> Result<PathBuf, SimError> {
     let rewritten = rewrite(source, Target::Simulator, &[])?;
     let mut flags: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+    if purpose == Purpose::Counts {
+        flags.extend(COUNTING.map(str::to_owned));
+    }
     flags.extend(machine_flags());
     flags.extend(toolchain.include_flags("sim"));
     let key = toolchain.key(&rewritten.text, &flags);

@@ -16,6 +16,8 @@
 pub(crate) mod abi;
 pub(crate) mod arena;
 pub(crate) mod buffer;
+mod cache;
+pub(crate) mod count;
 mod fibre;
 pub(crate) mod grid;
 pub(crate) mod schedule;

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod compile;
+pub mod count;
 mod device;
 mod error;
 mod executor;
@@ -13,7 +14,7 @@ mod simulator;
 pub mod table;
 mod toolchain;
 
-pub use compile::compile;
+pub use compile::{Purpose, compile};
 pub use device::{CallLog, SimBackend, SimCompiler, SimDevice, SimMemory, SimPipeline};
 pub use error::SimError;
 pub use executor::buffer::SimBuffer;

@@ -21,6 +21,7 @@
 //! # Ok::<(), akunu_sim::msl::ReadError>(())
 //! ```
 
+mod arrays;
 pub mod cursor;
 pub mod lexer;
 pub(crate) mod lint;

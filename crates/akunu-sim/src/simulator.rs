@@ -1,16 +1,18 @@
 //! The simulator: a folder of `.metal` files, and their kernels ready to be launched.
 
-use crate::compile::compile;
+use crate::compile::{Purpose, compile};
 use crate::error::SimError;
 use crate::executor::arena;
+use crate::executor::count::{Counts, Recorder};
 use crate::executor::fibre_callbacks;
 use crate::executor::grid::Grid;
 use crate::executor::threadgroup::{Failure, Job, Problem};
 use crate::executor::trap::{self, Trap};
 use crate::launch::Launch;
 use crate::library::Library;
-use crate::msl::{FunctionConstant, Kernel, Unit, read};
+use crate::msl::{AddressSpace, FunctionConstant, Kernel, Unit, read};
 use crate::toolchain::Toolchain;
+use akunu_kernels::ChipConfig;
 use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
 use akunu_kernels::table::Family;
 use std::path::{Path, PathBuf};
@@ -26,6 +28,7 @@ pub struct Simulator {
     files: Vec<SourceFile>,
     /// Files that could not be read, and why.
     unread: Vec<String>,
+    purpose: Purpose,
 }
 
 struct SourceFile {
@@ -50,6 +53,7 @@ impl Simulator {
             cache: cache.to_owned(),
             files: Vec::new(),
             unread: Vec::new(),
+            purpose: Purpose::Results,
         };
         for file in metal_files(folder)? {
             match read_file(folder, &file) {
@@ -58,6 +62,17 @@ impl Simulator {
             }
         }
         Ok(simulator)
+    }
+
+    /// The same, but launches are counted ([`KernelHandle::count`]), and slow.
+    ///
+    /// # Errors
+    /// As [`Simulator::new`].
+    pub fn counting(folder: &Path, cache: &Path) -> Result<Simulator, SimError> {
+        Ok(Simulator {
+            purpose: Purpose::Counts,
+            ..Simulator::new(folder, cache)?
+        })
     }
 
     /// The signatures of all kernels.
@@ -111,7 +126,7 @@ impl Simulator {
         if let Some(library) = &*slot {
             return Ok(library.clone());
         }
-        let path = compile(&self.toolchain, &file.source, &self.cache)?;
+        let path = compile(&self.toolchain, &file.source, &self.cache, self.purpose)?;
         let library = Arc::new(Library::load(&path, fibre_callbacks())?);
         *slot = Some(library.clone());
         Ok(library)
@@ -157,6 +172,33 @@ impl KernelHandle<'_> {
     /// # Errors
     /// When the launch does not fit the signature, or the kernel misbehaved; see [`SimError`].
     pub fn launch(&self, launch: &Launch<'_>) -> Result<(), SimError> {
+        self.run(launch, None)
+    }
+
+    /// Runs the kernel and counts what it does to memory: nothing but barriers, unless the simulator was made for
+    /// counting.
+    ///
+    /// # Errors
+    /// As [`KernelHandle::launch`].
+    pub fn count(&self, launch: &Launch<'_>) -> Result<Counts, SimError> {
+        let in_device_memory = |index: u32| {
+            let mut buffers = self.kernel.buffers();
+            buffers.any(|(known, _, space, _)| known == index && space == AddressSpace::Device)
+        };
+        let buffers = launch
+            .bindings
+            .iter()
+            .filter(|binding| in_device_memory(binding.index))
+            .map(|binding| {
+                let start = binding.buffer.address() as usize;
+                (start, start + binding.buffer.len())
+            });
+        let mut recorder = Recorder::new(buffers.collect(), ChipConfig::m1().slc_bytes);
+        self.run(launch, Some(&mut recorder))?;
+        Ok(recorder.counts())
+    }
+
+    fn run(&self, launch: &Launch<'_>, recorder: Option<&mut Recorder>) -> Result<(), SimError> {
         launch.check(self.kernel)?;
         let constants = launch.constants(&self.kernel.name, self.constants)?;
         let grid = Grid {
@@ -175,7 +217,7 @@ impl KernelHandle<'_> {
         self.protect(launch, false)?;
         // SAFETY: the entry belongs to the library, and `check` has seen that every binding of the
         // signature has a live buffer.
-        let result = unsafe { grid.run(launch.host_threads(self.kernel)) };
+        let result = unsafe { grid.run(launch.host_threads(self.kernel), recorder) };
         self.protect(launch, true)?;
         result.map_err(|failure| self.explain(launch, failure))?;
         self.check_fillings(launch)

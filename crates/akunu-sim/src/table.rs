@@ -6,10 +6,11 @@ use akunu_kernels::{ChipConfig, ConstantType, Constants};
 
 use crate::error::SimError;
 use crate::executor::buffer::SimBuffer;
+use crate::executor::count::Counts;
 use crate::executor::schedule::Schedule;
 use crate::launch::{Binding, ConstantValue, Launch};
 use crate::msl::{self, AddressSpace};
-use crate::simulator::Simulator;
+use crate::simulator::{KernelHandle, Simulator};
 
 /// Why a kernel is not what its row says.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +69,37 @@ pub fn run_case(
     case: &Case,
     schedule: Schedule,
 ) -> Result<f64, TableError> {
+    let buffers = with_launch(simulator, row, case, |kernel, launch| {
+        kernel.launch(&Launch { schedule, ..launch })
+    })?;
+    let found: Vec<&[u8]> = buffers.iter().map(SimBuffer::bytes).collect();
+    check_outputs(row, case, &found)
+}
+
+/// Runs one case and counts it; see [`KernelHandle::count`].
+///
+/// # Errors
+/// See [`TableError`].
+pub(crate) fn count(
+    simulator: &Simulator,
+    row: &KernelRow,
+    case: &Case,
+) -> Result<Counts, TableError> {
+    let mut counts = Counts::default();
+    with_launch(simulator, row, case, |kernel, launch| {
+        counts = kernel.count(&launch)?;
+        Ok(())
+    })?;
+    Ok(counts)
+}
+
+/// Launches one case by `run`, and returns the bindings as they are afterwards.
+fn with_launch(
+    simulator: &Simulator,
+    row: &KernelRow,
+    case: &Case,
+    run: impl FnOnce(&KernelHandle, Launch) -> Result<(), SimError>,
+) -> Result<Vec<SimBuffer>, TableError> {
     let args = row.args(case.params.as_bytes(), &case.constants);
     let launch = (row.launch)(&args, &ChipConfig::m1());
     let mut buffers = Vec::with_capacity(row.bindings.len());
@@ -80,17 +112,16 @@ pub fn run_case(
         .map(|(binding, buffer)| Binding::whole(binding.index.into(), buffer))
         .collect();
     bindings.push(Binding::whole(row.params_index.into(), &params));
-    simulator.kernel(&row.name())?.launch(&Launch {
+    let launch = Launch {
         grid: launch.grid,
         threads: launch.threads,
         bindings: &bindings,
         threadgroup_bytes: &threadgroup_bytes(launch.threadgroup_bytes),
         constants: &constants(&case.constants),
-        schedule,
-        host_threads: None,
-    })?;
-    let found: Vec<&[u8]> = buffers.iter().map(SimBuffer::bytes).collect();
-    check_outputs(row, case, &found)
+        ..Launch::default()
+    };
+    run(&simulator.kernel(&row.name())?, launch)?;
+    Ok(buffers)
 }
 
 /// What each binding holds before the launch: exactly the bytes that the row requires, and NaN where

@@ -62,8 +62,9 @@ impl Toolchain {
     pub(crate) fn include_flags(&self, flavour: &str) -> Vec<String> {
         vec![
             "-nostdinc".to_owned(),
-            format!("-I{}", self.shim.display()),
-            format!("-I{}", self.shim.join(flavour).display()),
+            // Headers of the system, which may be newer C++ than kernels.
+            format!("-isystem{}", self.shim.display()),
+            format!("-isystem{}", self.shim.join(flavour).display()),
         ]
     }
 

@@ -48,26 +48,31 @@ template <typename T, int C, int R> inline simdgroup_matrix<T, C, R> make_filled
 template <typename T, typename Pointer>
 inline void simdgroup_load(simdgroup_matrix<T, 8, 8> &m, Pointer source, ulong elements_per_row = 8,
                            ulong2 origin = 0, bool transpose = false) {
-    uint lane = akunu::backend::lane();
+    ulong row = akunu::matrix_row(akunu::backend::lane());
+    ulong column = akunu::matrix_column(akunu::backend::lane());
+    if (!transpose) {
+        auto pair = akunu::backend::load_pair(source + ((origin.y + row) * elements_per_row + origin.x + column));
+        m.elements[0] = (T)pair[0];
+        m.elements[1] = (T)pair[1];
+        return;
+    }
     for (uint i = 0; i < 2; i++) {
-        ulong row = akunu::matrix_row(lane);
-        ulong column = akunu::matrix_column(lane) + i;
-        ulong y = transpose ? column : row;
-        ulong x = transpose ? row : column;
-        m.elements[i] = (T)source[(origin.y + y) * elements_per_row + origin.x + x];
+        m.elements[i] = (T)source[(origin.y + column + i) * elements_per_row + origin.x + row];
     }
 }
 
 template <typename T, typename Pointer>
 inline void simdgroup_store(simdgroup_matrix<T, 8, 8> m, Pointer destination, ulong elements_per_row = 8,
                             ulong2 origin = 0, bool transpose = false) {
-    uint lane = akunu::backend::lane();
+    ulong row = akunu::matrix_row(akunu::backend::lane());
+    ulong column = akunu::matrix_column(akunu::backend::lane());
+    if (!transpose) {
+        akunu::backend::store_pair(
+            destination + ((origin.y + row) * elements_per_row + origin.x + column), m.elements[0], m.elements[1]);
+        return;
+    }
     for (uint i = 0; i < 2; i++) {
-        ulong row = akunu::matrix_row(lane);
-        ulong column = akunu::matrix_column(lane) + i;
-        ulong y = transpose ? column : row;
-        ulong x = transpose ? row : column;
-        destination[(origin.y + y) * elements_per_row + origin.x + x] = m.elements[i];
+        destination[(origin.y + column + i) * elements_per_row + origin.x + row] = m.elements[i];
     }
 }
 

@@ -111,6 +111,13 @@ template <typename Op, typename T> inline T scan(T x, const char *file, uint lin
 
 inline ulong ballot(bool x, const char *, uint) { return (uint)__nvvm_vote_ballot_sync(0xffffffffu, x); }
 
+// Two neighbours.
+template <typename From> inline float2 load_pair(From from) { return float2{(float)from[0], (float)from[1]}; }
+template <typename To, typename T> inline void store_pair(To to, T first, T second) {
+    to[0] = first;
+    to[1] = second;
+}
+
 inline float2 multiply_accumulate(float2 a, float2 b, float2 c, const char *file, uint line) {
     uint row = (lane() / 2) % 4 + (lane() / 16) * 4;
     uint column = (lane() % 2) * 2 + ((lane() / 8) % 2) * 4;

@@ -46,6 +46,8 @@ struct Callbacks {
     void *(*threadgroup_variable)(uint id, ulong size, ulong align);
     // Ends the launch; does not return.
     void (*fault)(Fault fault, const char *file, uint line);
+    // A load or a store, in libraries that were compiled for counting.
+    void (*access)(ulong address, ulong bytes, uint is_store, ulong instruction);
 };
 
 static const Callbacks *callbacks;
@@ -128,6 +130,13 @@ inline ulong ballot(bool x, const char *file, uint line) {
         if ((current->active_lanes >> i) & 1 && values[i]) bits |= 1ul << i;
     }
     return bits;
+}
+
+// Two neighbours, by one access: a matrix is loaded and stored by rows.
+template <typename E> using Pair = E __attribute__((ext_vector_type(2), aligned(sizeof(E))));
+template <typename E> inline Pair<E> load_pair(const E *from) { return *(const Pair<E> *)from; }
+template <typename E, typename T> inline void store_pair(E *to, T first, T second) {
+    *(Pair<E> *)to = Pair<E>{(E)first, (E)second};
 }
 
 struct MatrixPair {
@@ -263,3 +272,7 @@ AKUNU_CHECK(type_mismatch_v1, Misaligned)
 AKUNU_CHECK(shift_out_of_bounds, Shift)
 AKUNU_CHECK(out_of_bounds, Bounds)
 AKUNU_CHECK(divrem_overflow, Division)
+
+#ifdef AKUNU_COUNT
+#include <akunu_count.h>
+#endif

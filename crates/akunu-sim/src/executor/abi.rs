@@ -77,6 +77,8 @@ pub struct Callbacks {
     pub threadgroup_variable: extern "C" fn(u32, u64, u64) -> *mut c_void,
     /// A check failed. Does not return.
     pub fault: extern "C" fn(u32, *const c_char, u32),
+    /// A load or a store, in libraries for counting: address, bytes, whether it is a store, the instruction.
+    pub access: extern "C" fn(usize, u64, u32, usize),
 }
 
 /// A compiled kernel.

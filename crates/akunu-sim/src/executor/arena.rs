@@ -87,6 +87,12 @@ impl Arena {
         unsafe { self.memory.as_mut_ptr().cast::<u8>().add(offset).cast() }
     }
 
+    /// From which address to which its memory lies.
+    pub fn addresses(&self) -> (usize, usize) {
+        let start = self.memory.as_ptr() as usize;
+        (start, start + size_of_val(&*self.memory))
+    }
+
     /// Bytes in use, guards not counted; above the limit when a variable found no room.
     pub fn used(&self) -> usize {
         self.used

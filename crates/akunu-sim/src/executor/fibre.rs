@@ -3,7 +3,7 @@
 use super::abi::{Callbacks, Entry, MAX_EXCHANGE, SIMD_WIDTH, Site, Thread};
 use super::arena::Arena;
 use super::stack::ThreadStack;
-use super::{abi, trap};
+use super::{abi, count, trap};
 use corosensei::stack::Stack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use std::cell::Cell;
@@ -56,6 +56,8 @@ pub struct ThreadState {
     pub slots: *mut Slots,
     pub arena: *mut Arena,
     turn: usize,
+    /// How often it has met the others.
+    meetings: Cell<u32>,
     yielder: *const Yielder<(), Pause>,
     stack_base: usize,
     stack_limit: usize,
@@ -68,6 +70,7 @@ impl ThreadState {
             slots,
             arena,
             turn: 0,
+            meetings: Cell::new(0),
             yielder: std::ptr::null(),
             stack_base: 0,
             stack_limit: 0,
@@ -99,6 +102,7 @@ impl ThreadState {
     }
 
     fn suspend(&self, pause: Pause) {
+        self.meetings.set(self.meetings.get() + 1);
         // SAFETY: the yielder lives on this fibre's stack for as long as the fibre does.
         unsafe { (*self.yielder).suspend(pause) };
     }
@@ -120,6 +124,18 @@ thread_local! {
 pub fn current() -> Option<*mut ThreadState> {
     let state = CURRENT.get();
     (!state.is_null()).then_some(state)
+}
+
+/// Where the GPU thread stands that runs on this host thread, if one does.
+pub fn current_place() -> Option<count::LaneAt> {
+    // SAFETY: while a thread runs the pointer is to its state, of which nobody else has a reference.
+    let state = unsafe { CURRENT.get().as_ref() }?;
+    Some(count::LaneAt {
+        thread: state.thread.index,
+        simd_group: state.thread.simdgroup,
+        lane: state.thread.lane,
+        meetings: state.meetings.get(),
+    })
 }
 
 /// A started or startable GPU thread.
@@ -185,6 +201,7 @@ pub static CALLBACKS: Callbacks = Callbacks {
     threadgroup_barrier,
     threadgroup_variable,
     fault,
+    access: count::access,
 };
 
 extern "C" fn exchange(
@@ -214,6 +231,9 @@ extern "C" fn exchange(
 }
 
 extern "C" fn threadgroup_barrier(file: *const c_char, line: u32) {
+    if let Some(lane) = current_place() {
+        count::barrier(lane);
+    }
     pause(Pause::Barrier {
         site: Site { file, line },
     });

@@ -1,5 +1,6 @@
 //! Runs the threadgroups of a launch, on one or several host threads.
 
+use super::count::{Recorder, recorded};
 use super::schedule::Schedule;
 use super::threadgroup::{Failure, Job, Worker};
 use crate::library::Library;
@@ -22,11 +23,15 @@ pub(crate) struct Grid<'a> {
 unsafe impl Sync for Grid<'_> {}
 
 impl Grid<'_> {
-    /// Runs every threadgroup, or up to the first that fails.
+    /// Runs every threadgroup, or up to the first that fails. Whoever counts does so on one host thread.
     ///
     /// # Safety
     /// As [`Worker::run`] asks of the job.
-    pub(crate) unsafe fn run(&self, host_threads: usize) -> Result<(), Failure> {
+    pub(crate) unsafe fn run(
+        &self,
+        host_threads: usize,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<(), Failure> {
         let count = self.job.grid.iter().product::<u32>();
         let mut order: Vec<u32> = (0..count).collect();
         self.schedule.orders(u64::MAX).arrange(&mut order);
@@ -36,9 +41,9 @@ impl Grid<'_> {
             stop: AtomicBool::new(false),
             failure: Mutex::new(None),
         };
-        if host_threads <= 1 {
+        if host_threads <= 1 || recorder.is_some() {
             // SAFETY: passed on.
-            unsafe { self.work(&state) };
+            recorded(recorder, || unsafe { self.work(&state) });
         } else {
             std::thread::scope(|scope| {
                 for _ in 0..host_threads {

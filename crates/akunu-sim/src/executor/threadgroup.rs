@@ -2,6 +2,7 @@
 
 use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
 use super::arena::Arena;
+use super::count;
 use super::fibre::{Fibre, Pause, Slots, ThreadState};
 use super::schedule::Orders;
 use super::stack::ThreadStack;
@@ -93,6 +94,7 @@ impl Worker {
             // the entry is a kernel by contract.
             fibres.push(unsafe { Fibre::new(stack, job.entry, &arguments, state) });
         }
+        count::with_recorder(|recorder| recorder.begin_threadgroup(self.arena.addresses()));
         let mut run = Run {
             position,
             fibres,
@@ -102,6 +104,7 @@ impl Worker {
             slot,
         };
         let result = run.finish();
+        count::with_recorder(count::Recorder::end_threadgroup);
         self.stacks
             .extend(run.fibres.into_iter().map(Fibre::into_stack));
         let limit = job.threadgroup_limit;

@@ -1,10 +1,11 @@
 //! What a C++ compiler would let pass and Metal's would not.
 //!
 //! Nobody here has a Metal compiler, so these rules stand in for it:
-//! words that MSL does not have, and pointers and references without an address space.
+//! words that MSL does not have, pointers and references without an address space, and arrays that would not be in registers
+//! (`arrays.rs`).
 
-use super::ReadError;
 use super::lexer::{TokenKind, Tokens};
+use super::{ReadError, arrays};
 use std::ops::Range;
 
 /// C++ that is not MSL.
@@ -24,7 +25,7 @@ const FOREIGN: [&str; 12] = [
 ];
 
 /// The words that give a pointer its address space.
-const SPACES: [&str; 4] = ["device", "constant", "threadgroup", "thread"];
+pub(super) const SPACES: [&str; 4] = ["device", "constant", "threadgroup", "thread"];
 
 /// Words before a parenthesis that do not name a function.
 const CONTROL: [&str; 5] = ["if", "for", "while", "switch", "return"];
@@ -48,11 +49,11 @@ pub fn lint(tokens: &Tokens<'_>) -> Result<(), ReadError> {
         }
         check_declaration(tokens, at)?;
     }
-    Ok(())
+    arrays::check(tokens)
 }
 
 /// The range between the parentheses when a function definition has its name at `at`.
-fn function_parameters(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
+pub(super) fn function_parameters(tokens: &Tokens<'_>, at: usize) -> Option<Range<usize>> {
     let named = tokens.is_word(at) && !CONTROL.contains(&tokens.text(at)) && tokens.is(at + 1, "(");
     if !named
         || at == 0

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod count;
 mod faults;
 mod features;
 mod gpu_device;
@@ -12,3 +13,4 @@ mod real_blocks;
 mod rewriting;
 mod runs;
 mod signatures;
+mod strict;

@@ -162,6 +162,18 @@ fn cpp_that_is_not_msl_is_refused() {
             "struct S {\n  float *x;\n};",
             "k.metal:2: `float*x`: a pointer",
         ),
+        (
+            "void f(uint n) {\n  float a[4];\n  for (uint i = 0; i < n; i++) { a[i] = 0.0f; } }",
+            "k.metal:3: `a[i]`: an array of a thread that is indexed at run time",
+        ),
+        (
+            "kernel void f(uint lane [[thread_index_in_simdgroup]]) { float a[4]; a[lane % 4] = 0.0f; }",
+            "`a[lane%4]`: an array of a thread",
+        ),
+        (
+            "void f(thread float (&a)[4]) { uint n = 0; n++; a[n] = 0.0f; }",
+            "`a[n]`: an array of a thread",
+        ),
     ];
     for (text, message) in cases {
         let said = rewrite(&source(text), Target::Simulator, &[])
@@ -175,6 +187,9 @@ fn cpp_that_is_not_msl_is_refused() {
         "float f(float x, float y) { x = y; if (x * y == x) { return x & y; } return x * y; }",
         "// double *x\n#define POINTER float *\nconstant float HALF = 0.5f;",
         "struct S { device float *x; };",
+        "void f(uint n) { float a[4]; for (uint i = 0; i < 4; i++) { if (i < n) { a[i] = 0.0f; } } }",
+        "template <uint N> void f(thread float (&a)[N], uint r) { for (uint i = r; i < 4; i++) {} a[2 * r + 1] = a[N - 1]; }",
+        "void f(device float *x, uint n) { threadgroup_barrier(mem_flags::mem_none); x[n] = x[n + 1]; }",
         "void f() { auto x = 1; for (uint i = 0; i < 4 && x; i++) {} }",
     ] {
         rewrite(&source(fine), Target::Simulator, &[]).unwrap_or_else(|error| panic!("{error}"));

@@ -61,9 +61,15 @@ kernel void shift_too_far(device uint *y [[buffer(0)]], uint t [[thread_index_in
     y[t] = 1u << (t + 16); // fault: shift_too_far
 }
 
+// Arrays of a thread in a struct: the lint would refuse those that a function declares.
+struct Eight {
+    float own[8];
+    float behind;  // an array at the end of a struct could be of any length
+};
+
 kernel void index_too_large(device float *y [[buffer(0)]], uint t [[thread_index_in_threadgroup]]) {
-    float own[8] = {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f};
-    y[t] = own[t]; // fault: index_too_large
+    Eight eight = {{0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 5.0f, 6.0f, 7.0f}, 8.0f};
+    y[t] = eight.own[t]; // fault: index_too_large
 }
 
 kernel void divides_by_zero(device const uint *x [[buffer(0)]], device uint *y [[buffer(1)]],
@@ -106,11 +112,15 @@ kernel void unset_constant(device uint *y [[buffer(0)]], uint t [[thread_index_i
     y[t] = FC_UNSET; // fault: unset_constant
 }
 
+struct Deep {
+    float own[100000];
+};
+
 kernel void deep_stack(device float *y [[buffer(0)]], constant uint &n [[buffer(1)]],
                        uint t [[thread_index_in_threadgroup]]) {
-    float own[100000];
+    Deep deep;
     for (uint i = 0; i < n; i++) {
-        own[(i * 7919) % 100000] = float(i);
+        deep.own[(i * 7919) % 100000] = float(i);
     }
-    y[t] = own[n / 2];
+    y[t] = deep.own[n / 2];
 }
