@@ -25,18 +25,35 @@ pub(crate) struct Weights {
 }
 
 /// A mapped file as a device wants it.
-struct Part(Arc<FileBytes>);
+struct Part {
+    bytes: Arc<FileBytes>,
+    /// Bytes of its largest tensor.
+    longest: usize,
+}
 
 impl AsRef<[u8]> for Part {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 }
 
 impl SharedMemory for Part {
     fn forget(&self, range: Range<usize>) {
-        self.0.forget(range);
+        self.bytes.forget(range);
     }
+
+    fn longest_part(&self) -> Option<usize> {
+        Some(self.longest)
+    }
+}
+
+/// Bytes of the largest tensor of a file that is bound where it lies.
+fn longest(store: &WeightStore, part: usize) -> usize {
+    let bound = store.iter().map(|view| match view.data {
+        Data::Plain(span) if span.part == part => span.bytes.len(),
+        _ => 0,
+    });
+    bound.max().unwrap_or(0)
 }
 
 /// Offsets of bound weights are multiples of this; others are copied to a buffer of their own.
@@ -52,7 +69,10 @@ impl Weights {
     ) -> Result<Weights, EngineError> {
         let mut parts = Vec::new();
         for (at, part) in store.parts().iter().enumerate() {
-            let bytes: SharedBytes = Arc::new(Part(Arc::clone(part)));
+            let bytes: SharedBytes = Arc::new(Part {
+                bytes: Arc::clone(part),
+                longest: longest(store, at),
+            });
             parts.push(device.share(bytes, &format!("weights {at}"))?);
         }
         let mut weights = Weights {

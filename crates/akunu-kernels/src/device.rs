@@ -28,6 +28,11 @@ pub trait SharedMemory: AsRef<[u8]> + Send + Sync {
     fn forget(&self, range: Range<usize>) {
         let _ = range;
     }
+
+    /// Bytes of the longest part that is ever bound, the largest tensor; `None` where nobody knows.
+    fn longest_part(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl SharedMemory for Vec<u8> {}

@@ -63,6 +63,9 @@ pub trait Backend: Send {
     /// Copies bytes of a buffer to the host; says why the GPU failed.
     fn read(&self, buffer: &Self::Buffer, offset: usize, bytes: &mut [u8]) -> Result<(), String>;
 
+    /// A program was loaded: its buffers and pipelines will be used again and again.
+    fn settle(&mut self) {}
+
     /// Lets `encode` fill one encoder, ends it and hands the work to the GPU. When `encode` fails,
     /// nothing is handed over.
     fn submit(

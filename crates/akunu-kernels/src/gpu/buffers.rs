@@ -52,7 +52,7 @@ impl<B: Backend> Buffers<B> {
             .ok_or_else(no_memory)?;
         Ok(self.push(Memory {
             parts: vec![part],
-            windows: Windows::new(bytes, bytes, self.limits.page),
+            windows: Windows::new(bytes, bytes, self.limits.page, None),
             shared: None,
         }))
     }
@@ -65,7 +65,10 @@ impl<B: Backend> Buffers<B> {
     ) -> Result<Buffer, DeviceError> {
         let bytes = (*shared).as_ref().len();
         self.check_budget(bytes, label)?;
-        let windows = Windows::new(bytes, self.limits.max_buffer, self.limits.page);
+        let Limits {
+            max_buffer, page, ..
+        } = self.limits;
+        let windows = Windows::new(bytes, max_buffer, page, shared.longest_part());
         let mut parts = Vec::new();
         for range in windows.ranges() {
             let part = match bytes {
@@ -146,7 +149,7 @@ impl<B: Backend> Buffers<B> {
         let bytes = dispatch.extents()[binding].clone();
         let (window, offset) = memory.windows.place(&bytes).ok_or(DeviceError::Cut {
             bytes: bytes.len(),
-            max: self.limits.max_buffer / 2,
+            max: memory.windows.overlap(),
         })?;
         Ok((&memory.parts[window], offset))
     }

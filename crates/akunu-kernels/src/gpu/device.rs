@@ -253,6 +253,7 @@ impl<B: Backend> Device for GpuDevice<B> {
         let part = loaded.part(loaded.plan.room().counts);
         let table = Table::<B>(&self.buffers, &self.pipelines);
         encode_part(&loaded.plan, &part, &self.chip, &table, &mut DryRun::new())?;
+        self.backend.settle();
         Ok(self.plans.add(loaded))
     }
 

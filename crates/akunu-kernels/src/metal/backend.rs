@@ -60,6 +60,9 @@ impl Metal {
         })?;
         queue.setLabel(Some(&NSString::from_str("akunu")));
         let residency = Residency::new(&gpu, &queue).map(Arc::new);
+        if let Some(residency) = &residency {
+            Residency::keep_alive(residency);
+        }
         Ok(Metal {
             compiler: Arc::new(MetalCompiler::new(gpu.clone())),
             gpu,
@@ -116,6 +119,7 @@ impl Drop for MetalBuffer {
     fn drop(&mut self) {
         if let Some(residency) = &self.residency {
             residency.remove(&self.raw);
+            residency.commit();
         }
     }
 }
@@ -151,13 +155,11 @@ impl Backend for Metal {
         Arc::clone(&self.compiler)
     }
 
+    /// A new buffer is cleared by Metal: pages of a cache that no token reaches are never touched.
     fn allocate(&mut self, bytes: usize, label: &str) -> Option<MetalBuffer> {
         let options = MTLResourceOptions::StorageModeShared;
         let raw = self.gpu.newBufferWithLength_options(bytes, options)?;
-        let buffer = self.adopt(raw, None, label);
-        // SAFETY: the range is the whole buffer, which nobody else knows of yet.
-        unsafe { buffer.address(0, bytes).write_bytes(0, bytes) };
-        Some(buffer)
+        Some(self.adopt(raw, None, label))
     }
 
     /// Without a copy where the memory begins at a page, as a mapped file does.
@@ -205,6 +207,13 @@ impl Backend for Metal {
         // writing to bytes that nobody has waited for: any value is a valid byte.
         unsafe { from.copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
         Ok(())
+    }
+
+    /// The first token does not wait for the weights to be wired.
+    fn settle(&mut self) {
+        if let Some(residency) = &self.residency {
+            residency.commit();
+        }
     }
 
     fn submit(

@@ -2,8 +2,13 @@
 //!
 //! Without a residency set the system makes every buffer of a submission resident anew, and may take
 //! the weights of an idle model away. macOS 15 has sets; before it, nothing here does anything.
+//!
+//! A set counts from its commit on: when a program is loaded, when a buffer goes, and before a submission if something
+//! has changed since. The system gives up a set that no work has used for a while, so that a thread asks for it again twice
+//! a second for some minutes after the last work; what is idle for longer may go. With the device the set ends.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
 use objc2::available;
 use objc2::rc::Retained;
@@ -15,6 +20,11 @@ use objc2_metal::{
 
 use super::system::Gpu;
 
+/// How often residency is asked for again.
+const BEAT: Duration = Duration::from_millis(500);
+/// For how long after the last submission.
+const KEPT: Duration = Duration::from_secs(180);
+
 /// The set of all buffers of a device.
 pub(super) struct Residency(Mutex<State>);
 
@@ -22,6 +32,8 @@ struct State {
     set: Retained<ProtocolObject<dyn MTLResidencySet>>,
     /// Whether it changed since the last commit.
     is_changed: bool,
+    /// When it was committed or used last.
+    used: Instant,
 }
 
 // SAFETY: a residency set belongs to no thread; it is only used under the mutex, one call at a time.
@@ -40,8 +52,22 @@ impl Residency {
             })
             .ok()?;
         queue.addResidencySet(&set);
-        let is_changed = false;
-        Some(Residency(Mutex::new(State { set, is_changed })))
+        Some(Residency(Mutex::new(State {
+            set,
+            is_changed: false,
+            used: Instant::now(),
+        })))
+    }
+
+    /// Starts the thread that keeps it alive, which ends when nobody else has it.
+    pub(super) fn keep_alive(residency: &Arc<Residency>) {
+        let weak = Arc::downgrade(residency);
+        let spawned = std::thread::Builder::new()
+            .name("residency".into())
+            .spawn(move || beat(&weak));
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "an idle model may lose its place in memory");
+        }
     }
 
     /// Adds a buffer.
@@ -54,9 +80,10 @@ impl Residency {
         self.change(|set| set.removeAllocation(as_allocation(buffer)));
     }
 
-    /// Makes changes count, before a submission.
+    /// Makes changes count. Called when a program was loaded, when a buffer goes, and before each submission.
     pub(super) fn commit(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.used = Instant::now();
         if state.is_changed {
             state.set.commit();
             state.set.requestResidency();
@@ -68,6 +95,26 @@ impl Residency {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         change(&state.set);
         state.is_changed = true;
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.set.endResidency();
+    }
+}
+
+/// Asks for residency again and again, as long as somebody has the set and has used it lately.
+fn beat(residency: &Weak<Residency>) {
+    loop {
+        std::thread::sleep(BEAT);
+        let Some(residency) = residency.upgrade() else {
+            return;
+        };
+        let state = residency.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.used.elapsed() < KEPT {
+            state.set.requestResidency();
+        }
     }
 }
 
