@@ -71,7 +71,7 @@ enum Command {
     /// Ask a server many things at once, and measure how long each client waits
     Load(load::Args),
     /// Run the tests of the CPU device on 64-bit ARM, or on an emulator of it
-    Neon,
+    Neon(neon::Args),
     /// Package every crate, and run its README's examples against the unpacked archives
     Package(package::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         Command::Header(args) => header::run(&args),
         Command::Kernels(args) => kernels::run(&args),
         Command::Load(args) => load::run(&args),
-        Command::Neon => neon::run(),
+        Command::Neon(args) => neon::run(&args),
         Command::Package(args) => package::run(&args),
         Command::Parity => parity::run(),
         Command::Python => python::run(),
