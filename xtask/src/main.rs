@@ -24,6 +24,7 @@ mod neon;
 mod package;
 mod parallel;
 mod parity;
+mod predict;
 mod process;
 mod python;
 mod random_model;
@@ -76,6 +77,8 @@ enum Command {
     Package(package::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
+    /// Predict tokens a second on Macs, from what kernels do and what memory delivers
+    Predict(predict::Args),
     /// Build the Python package, install it into an environment of its own and test it
     Python,
     /// Write a GGUF file of a real model's shape, with random weights
@@ -102,6 +105,7 @@ fn main() -> ExitCode {
         Command::Neon(args) => neon::run(&args),
         Command::Package(args) => package::run(&args),
         Command::Parity => parity::run(),
+        Command::Predict(args) => predict::run(&args),
         Command::Python => python::run(),
         Command::RandomModel(args) => random_model::run(&args),
         Command::Shaders(args) => shaders::run(&args),
