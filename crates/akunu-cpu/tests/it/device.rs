@@ -13,7 +13,7 @@ use akunu_kernels::{
     Buffer, Counts, Device, DeviceError, KernelCall, KernelId, Op, PageMap, PipelineKey, PlanId,
     Program, RowError, RowTable, StepMemory,
 };
-use akunu_types::params::{MatrixParams, Row, TemperatureScaleParams};
+use akunu_types::params::{EmbeddingScaleParams, MatrixParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
 
 fn device(threads: usize) -> CpuDevice {
@@ -223,9 +223,9 @@ impl Decoder {
             cols: q_dim,
             ..Default::default()
         };
-        let halved = TemperatureScaleParams {
+        let halved = EmbeddingScaleParams {
             count: width,
-            inv_temperature: 0.5,
+            factor: 0.5,
             ..Default::default()
         };
         let ops = vec![
@@ -265,7 +265,7 @@ impl Decoder {
                 &added,
                 vec![from(width - q_dim), normal.into()],
             )),
-            Op::Kernel(call(KernelId::TemperatureScale, &halved, vec![qkv.into()])),
+            Op::Kernel(call(KernelId::EmbeddingScale, &halved, vec![qkv.into()])),
             Op::Advance,
         ];
         let program = Program {
