@@ -187,26 +187,27 @@ fn what_is_no_session_of_this_model_is_refused() {
         bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
         bytes
     };
-    let mut huge = with(48, u32::MAX);
-    huge[52..56].copy_from_slice(&[0xff; 4]);
+    let mut huge = with(80, u32::MAX);
+    huge[84..88].copy_from_slice(&[0xff; 4]);
     let cases = [
         (Vec::new(), "not a saved session"),
         (b"GGUF".repeat(100), "not a saved session"),
         (with(8, 7), "version 7"),
         (with(12, 7), "another model"),
-        (with(44, 9), "unknown format, 9"),
-        (with(44, 1), "keys and values in q8"),
-        (with(48, u32::MAX), "wanted"),
+        (with(44, 7), "other adapters"),
+        (with(76, 9), "unknown format, 9"),
+        (with(76, 1), "keys and values in q8"),
+        (with(80, u32::MAX), "wanted"),
         (huge, "wanted"),
-        (with(48, 9), "10 keys for 9 tokens"),
-        (with(52, 8), "wanted"),
-        (with(56, 99), "checksum"),
+        (with(80, 9), "10 keys for 9 tokens"),
+        (with(84, 8), "wanted"),
+        (with(88, 99), "checksum"),
         (with(good.len() - 40, 7), "checksum"),
         (with(good.len() - 4, 7), "checksum"),
-        (resealed(with(56, 256)), "token 256"),
+        (resealed(with(88, 256)), "token 256"),
         (good[..good.len() - 1].to_vec(), "wanted"),
         ([&good[..], &[0]].concat(), "wanted"),
-        (good[..50].to_vec(), "not a saved session"),
+        (good[..80].to_vec(), "not a saved session"),
     ];
     for (bytes, part) in cases {
         std::fs::write(&path, bytes).expect("disk");

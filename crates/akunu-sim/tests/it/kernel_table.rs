@@ -96,7 +96,6 @@ families! {
     activation => Activation,
     attention => Attention,
     common => Common,
-    conv => Conv,
     convert => Convert,
     embedding => Embedding,
     fused => Fused,
