@@ -28,6 +28,7 @@ mod predict;
 mod process;
 mod python;
 mod random_model;
+mod schemas;
 mod shaders;
 mod test;
 mod tools;
@@ -83,6 +84,8 @@ enum Command {
     Python,
     /// Write a GGUF file of a real model's shape, with random weights
     RandomModel(random_model::Args),
+    /// Run JSON-Schema-Test-Suite and many schemas of real use through our grammars
+    Schemas,
     /// Compile the kernels for the simulator, PTX or Metal
     Shaders(shaders::Args),
     /// Everything that must hold before a change is merged
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Command::Predict(args) => predict::run(&args),
         Command::Python => python::run(),
         Command::RandomModel(args) => random_model::run(&args),
+        Command::Schemas => schemas::run(),
         Command::Shaders(args) => shaders::run(&args),
         Command::Test(args) => test::run(&args),
     };

@@ -14,7 +14,7 @@ pub struct GrammarArgs {
     /// Answer in JSON that this JSON schema allows: a file, or the schema itself; {} allows any JSON
     #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
     json_schema: Option<String>,
-    /// Answer by this grammar in Lark syntax: a file, or the grammar itself
+    /// Answer by this grammar, in Lark or in llama.cpp's GBNF: a file, or the grammar itself
     #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
     grammar: Option<String>,
     /// Answer with a text that this regular expression matches as a whole
@@ -41,7 +41,9 @@ impl GrammarArgs {
             from_text(schema, is_schema, |text| Grammar::json_schema(model, text))?
         } else if let Some(grammar) = &self.grammar {
             let is_grammar = grammar.contains(':') && !Path::new(grammar).exists();
-            from_text(grammar, is_grammar, |text| Grammar::lark(model, text))?
+            from_text(grammar, is_grammar, |text| {
+                Grammar::context_free(model, text)
+            })?
         } else if let Some(pattern) = &self.regex {
             Grammar::regex(model, pattern)?
         } else if !self.choice.is_empty() {

@@ -7,8 +7,10 @@
 //! The work is that of the `llguidance` crate: an Earley parser over a lexer of derivatives, walked along a tree of the
 //! vocabulary. [`table`] gives it our tokens byte by byte, [`guide`] is an answer's way through a grammar.
 
+mod gbnf;
 mod guide;
 mod table;
+mod walk;
 
 use std::sync::Arc;
 
@@ -17,6 +19,7 @@ use llguidance::api::TopLevelGrammar;
 
 pub(crate) use self::guide::Guide;
 pub(crate) use self::table::TokenTable;
+pub use self::walk::GrammarWalk;
 use crate::model::Model;
 
 /// Bytes of a schema or grammar, at most.
@@ -167,6 +170,24 @@ impl Grammar {
         check_text(kind, text)?;
         check_depth(kind, text)?;
         compile(model, kind, TopLevelGrammar::from_lark(text.to_string()))
+    }
+
+    /// Answers of a context-free grammar in GBNF, beginning with its rule `root`.
+    pub fn gbnf(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+        let kind = "GBNF grammar";
+        check_text(kind, text)?;
+        check_depth(kind, text)?;
+        let lark = gbnf::to_lark(text).map_err(|why| GrammarError::Compile { kind, why })?;
+        compile(model, kind, TopLevelGrammar::from_lark(lark))
+    }
+
+    /// Answers of a context-free grammar in either syntax: GBNF, whose rules are written with `::=`, or Lark.
+    pub fn context_free(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+        if gbnf::is_gbnf(text) {
+            Grammar::gbnf(model, text)
+        } else {
+            Grammar::lark(model, text)
+        }
     }
 
     /// Answers that are one of some strings.

@@ -34,7 +34,7 @@ pub use batch::{Batch, BatchEvent, JoinError, MAX_SEQUENCES, Progress, SequenceI
 pub use encoder::{CutText, Encoder, EncoderText, is_encoder};
 pub use error::{Bytes, EngineError, SavedSessionError};
 pub use generation::Generation;
-pub use grammar::{Grammar, GrammarError};
+pub use grammar::{Grammar, GrammarError, GrammarWalk};
 pub use model::Model;
 pub use options::{
     CancelFlag, DRY_BREAKERS, GenerateOptions, ModelOptions, Overflow, StopReason, Token,

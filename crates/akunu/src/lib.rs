@@ -21,8 +21,8 @@ pub use akunu_cpu::{CpuError, CpuOptions, Isa};
 pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
-    EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, JoinError, KvFormat,
-    LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES,
+    EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, GrammarWalk, JoinError,
+    KvFormat, LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES,
     ModelOptions, Overflow, Progress, Reading, Sampling, SamplingOptions, SequenceId, Session,
     SessionOptions, Speculated, Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
 };

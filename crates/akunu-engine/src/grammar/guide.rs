@@ -89,6 +89,38 @@ impl Guide {
         Ok(())
     }
 
+    /// Goes on by tokens up to the first that is not allowed; returns how many.
+    pub fn take_allowed(&mut self, tokens: &[u32]) -> Result<usize, EngineError> {
+        for (n, &token) in tokens.iter().enumerate() {
+            match self.state {
+                State::Ended => return Ok(n),
+                State::Waiting { .. } => self.take_one(token)?,
+                State::Running => {
+                    let taken = self.matcher.try_consume_tokens(&[token]);
+                    if taken.map_err(|error| failed(&error.to_string()))? == 0 {
+                        return Ok(n);
+                    }
+                    if self.matcher.is_stopped() {
+                        self.state = State::Ended;
+                    }
+                }
+            }
+        }
+        Ok(tokens.len())
+    }
+
+    /// Whether nothing needs to follow.
+    pub fn is_complete(&mut self) -> Result<bool, EngineError> {
+        match self.state {
+            State::Ended => Ok(true),
+            State::Waiting { .. } => Ok(false),
+            State::Running => {
+                let accepting = self.matcher.is_accepting();
+                accepting.map_err(|error| failed(&error.to_string()))
+            }
+        }
+    }
+
     /// Tokens that must come next, at most as many; it goes on by them.
     pub fn force(&mut self, most: usize) -> Result<Vec<u32>, EngineError> {
         if !self.is_running() || most == 0 {
@@ -108,18 +140,23 @@ impl Guide {
             State::Waiting { .. } => return self.count_before_begin(tokens),
             State::Running => {}
         }
-        let mut n = 0;
+        let (mut n, mut taken) = (0, 0);
         for &token in tokens {
             let before = self.matcher.try_consume_tokens(&[token]);
             if before.map_err(|error| failed(&error.to_string()))? == 0 {
                 break;
             }
+            taken += 1;
+            // The row of a guess chooses the token after it, and after the end there is none.
+            if self.matcher.is_stopped() {
+                break;
+            }
             n += 1;
-            if self.matcher.is_stopped() || !self.matcher.compute_ff_tokens().is_empty() {
+            if !self.matcher.compute_ff_tokens().is_empty() {
                 break;
             }
         }
-        self.go_back(n)?;
+        self.go_back(taken)?;
         Ok(n)
     }
 

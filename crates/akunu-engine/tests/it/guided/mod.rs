@@ -1,5 +1,6 @@
 //! Answers that follow a grammar or people's own rules, and answers that are guessed ahead.
 
+mod gbnf;
 mod grammar;
 mod hostile;
 mod rules;

@@ -1,0 +1,238 @@
+//! GBNF as Lark.
+//!
+//! ```text
+//! root ::= "a" item+          start: "a" ITEM+
+//! item ::= [a-z] | "-"   →    ITEM: /[a-z]/ | "-"
+//! ```
+//!
+//! GBNF speaks of characters. Lark has a lexer, which takes the longest piece of text that a *terminal* (in capitals)
+//! matches, and *rules* over terminals. A rule of GBNF that leads to no recursion is a regular expression, and becomes a
+//! terminal: within it no lexer decides anything. So a grammar without recursion means the very same in both.
+//! In others the lexer cuts where a recursive rule has more than one way to go on with the same characters.
+
+mod parse;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use self::parse::{Node, Rule, parse};
+
+/// Whether a grammar is written in GBNF: its rules have `::=`, which means nothing in Lark outside of a string.
+pub(super) fn is_gbnf(text: &str) -> bool {
+    let is_rule = |line: &str| {
+        let Some((name, _)) = line.split_once("::=") else {
+            return false;
+        };
+        let name = name.trim();
+        !name.is_empty() && name.chars().all(parse::is_name)
+    };
+    text.lines().any(is_rule)
+}
+
+/// The same grammar in Lark, or what is wrong and in which line.
+pub(super) fn to_lark(text: &str) -> Result<String, String> {
+    let rules = parse(text)?;
+    let by_name: BTreeMap<&str, &Rule> = rules
+        .iter()
+        .map(|rule| (rule.name.as_str(), rule))
+        .collect();
+    if !by_name.contains_key("root") {
+        return Err("it has no rule `root`, with which every answer begins".into());
+    }
+    let reached = reached_from("root", &by_name)?;
+    let leads_to = |rule: &Rule, to: &str| reached_by(rule, &by_name).contains(to);
+    let recursive: BTreeSet<&str> = reached
+        .iter()
+        .copied()
+        .filter(|name| by_name.get(name).is_some_and(|rule| leads_to(rule, name)))
+        .collect();
+    let mut names = Names::default();
+    for &name in &reached {
+        let is_recursive = |rule: &&Rule| !reached_by(rule, &by_name).is_disjoint(&recursive);
+        let is_rule = by_name.get(name).is_some_and(is_recursive);
+        names.add(name, !is_rule);
+    }
+    let mut lark = format!("start: {}\n", names.of("root"));
+    for name in &reached {
+        if let Some(rule) = by_name.get(name) {
+            let mut body = String::new();
+            write_node(&rule.node, &names, &mut body);
+            // Writing to a string cannot fail.
+            let _ = writeln!(lark, "{}: {body}", names.of(name));
+        }
+    }
+    Ok(lark)
+}
+
+/// The names of rules in Lark.
+#[derive(Default)]
+struct Names<'t> {
+    names: BTreeMap<&'t str, String>,
+}
+
+impl<'t> Names<'t> {
+    /// Lark takes letters, digits and underlines; capitals make a terminal. A number keeps names apart.
+    fn add(&mut self, name: &'t str, is_terminal: bool) {
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
+            .collect();
+        let n = self.names.len();
+        let lark = if is_terminal {
+            format!("T{n}_{}", plain.to_ascii_uppercase())
+        } else {
+            format!("r{n}_{}", plain.to_ascii_lowercase())
+        };
+        self.names.insert(name, lark);
+    }
+
+    fn of(&self, name: &str) -> &str {
+        self.names.get(name).map_or("", String::as_str)
+    }
+}
+
+/// All rules that one leads to, itself included, or the first that is not there.
+fn reached_from<'t>(
+    first: &'t str,
+    rules: &BTreeMap<&'t str, &'t Rule>,
+) -> Result<BTreeSet<&'t str>, String> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![first]);
+    while let Some(name) = open.pop() {
+        if !reached.insert(name) {
+            continue;
+        }
+        let Some(rule) = rules.get(name) else {
+            continue;
+        };
+        for (named, line) in rule.node.named() {
+            if !rules.contains_key(named) {
+                return Err(format!("line {line}: there is no rule `{named}`"));
+            }
+            open.push(named);
+        }
+    }
+    Ok(reached)
+}
+
+/// The rules that the body of one leads to: itself only if it is recursive.
+fn reached_by<'t>(rule: &'t Rule, rules: &BTreeMap<&'t str, &'t Rule>) -> BTreeSet<&'t str> {
+    let (mut reached, mut open) = (BTreeSet::new(), vec![rule]);
+    while let Some(rule) = open.pop() {
+        for (named, _) in rule.node.named() {
+            if reached.insert(named) {
+                open.extend(rules.get(named));
+            }
+        }
+    }
+    reached
+}
+
+fn write_node(node: &Node, names: &Names, out: &mut String) {
+    match node {
+        Node::Text(text) => out.push_str(&quoted(text)),
+        Node::Class(class) => {
+            // In a regular expression of Lark the slash ends it.
+            let _ = write!(out, "/{}/", class.replace('/', "\\/"));
+        }
+        Node::Rule(name, _) => out.push_str(names.of(name)),
+        Node::Sequence(nodes) => write_all(nodes, " ", names, out),
+        Node::Choice(nodes) => {
+            out.push('(');
+            write_all(nodes, " | ", names, out);
+            out.push(')');
+        }
+        Node::Repeat(node, least, most) => {
+            out.push('(');
+            write_node(node, names, out);
+            out.push(')');
+            let _ = match (least, most) {
+                (0, None) => write!(out, "*"),
+                (1, None) => write!(out, "+"),
+                (0, Some(1)) => write!(out, "?"),
+                (least, None) => write!(out, "{{{least},}}"),
+                (least, Some(most)) => write!(out, "{{{least},{most}}}"),
+            };
+        }
+    }
+}
+
+fn write_all(nodes: &[Node], between: &str, names: &Names, out: &mut String) {
+    if nodes.is_empty() {
+        out.push_str("\"\"");
+    }
+    for (at, node) in nodes.iter().enumerate() {
+        if at > 0 {
+            out.push_str(between);
+        }
+        write_node(node, names, out);
+    }
+}
+
+/// A string as Lark writes it, which is as JSON does.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grammars_of_both_kinds_are_told_apart() {
+        assert!(is_gbnf("# a comment\nroot ::= \"a\""));
+        assert!(is_gbnf("root\t::=\n  \"a\""));
+        assert!(!is_gbnf("start: \"a ::= b\""));
+        assert!(!is_gbnf("start: /a/"));
+    }
+
+    /// Fails when a rule that leads to itself becomes a terminal, which Lark would refuse, or another becomes a rule.
+    #[test]
+    fn rules_without_recursion_become_terminals() {
+        let lark =
+            to_lark("root ::= item+ nested?\nnested ::= \"(\" nested? \")\"\nitem ::= [a-z/]");
+        let lark = lark.expect("fine");
+        let lines: Vec<&str> = lark.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "start: r2_root",
+                "T0_ITEM: /[a-z\\/]/",
+                "r1_nested: \"(\" (r1_nested)? \")\"",
+                "r2_root: (T0_ITEM)+ (r1_nested)?",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        for (text, wanted) in [
+            ("item ::= \"a\"", "no rule `root`"),
+            (
+                "root ::= \"a\"\n  | item",
+                "line 2: there is no rule `item`",
+            ),
+            ("root ::= \"a\nb\"", "line 1: the string has no end"),
+            (
+                "root ::= [a-z\nb ::= \"c\"",
+                "line 1: the class of characters has no end",
+            ),
+            ("root ::= (\"a\"", "line 1: a bracket is not closed"),
+            ("root ::= \"a\" )", "line 1: `)` does not belong here"),
+            (
+                "root ::= \"a\"{3,1}",
+                "line 1: `{3,1}` has more at least than at most",
+            ),
+            ("root ::= *", "line 1: there is nothing before `*`"),
+            ("root ::= <[12]>", "line 1: `<` does not belong here"),
+            ("root ::= \"\\q\"", "line 1: `\\q` is no escape"),
+            ("\nroot = \"a\"", "line 2: `::=` is missing after `root`"),
+            (
+                "root ::= \"a\"\nroot ::= \"b\"",
+                "line 2: the rule `root` is there twice",
+            ),
+        ] {
+            let error = to_lark(text).expect_err(text);
+            assert!(error.contains(wanted), "{text}: {error}");
+        }
+    }
+}
