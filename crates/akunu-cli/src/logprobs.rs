@@ -23,6 +23,17 @@ pub fn list(tokens: &[Token], tokenizer: &Tokenizer) -> Value {
     tokens.iter().map(of_token).collect()
 }
 
+/// Those of the tokens of a prompt. Nothing comes before the first one, which therefore has none.
+pub fn of_prompt(ids: &[u32], scores: &[TokenLogprobs], tokenizer: &Tokenizer) -> Value {
+    let scores = [None].into_iter().chain(scores.iter().map(Some));
+    let of_token = |(&id, of): (&u32, Option<&TokenLogprobs>)| {
+        let mut object = one(id, of.map(|of| of.chosen), tokenizer);
+        object["top"] = best(of, tokenizer);
+        object
+    };
+    ids.iter().zip(scores).map(of_token).collect()
+}
+
 /// The best tokens and theirs.
 pub fn best(logprobs: Option<&TokenLogprobs>, tokenizer: &Tokenizer) -> Value {
     let top = logprobs.map_or(&[][..], |of| &of.top);

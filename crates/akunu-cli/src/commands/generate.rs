@@ -54,6 +54,10 @@ pub struct Generate {
     /// Tell the log probabilities of the new tokens, and of this many of the best, in --json or --json-lines
     #[arg(long, value_name = "N", value_parser = logprobs, requires = "for_scripts")]
     logprobs: Option<u32>,
+    /// Tell the log probabilities of the tokens of the prompt too, each with this many of the best, in --json; the prompt
+    /// is then read twice
+    #[arg(long, value_name = "N", value_parser = logprobs, requires = "json", conflicts_with = "choices")]
+    prompt_logprobs: Option<u32>,
     /// Continue the text this many times, with seeds that follow each other, and tell which is the most likely by the
     /// mean of its log probabilities; in --json
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_SEQUENCES as i64), requires = "json")]
@@ -112,6 +116,10 @@ impl Run for Generate {
         let mut session = loaded.model.session(self.model.session())?;
         session.set_adapters(&self.adapters.adapters(&loaded.model)?)?;
 
+        let prompt_scores = match self.prompt_logprobs {
+            Some(n) => session.score_best(&prompt_ids, 1, n as usize)?,
+            None => Vec::new(),
+        };
         let begin = Instant::now();
         let interrupt = Interrupt::listen();
         read_prompt(&mut session, &prompt_ids, &interrupt)?;
@@ -131,6 +139,7 @@ impl Run for Generate {
         let asked = Asked {
             loaded: &loaded,
             prompt_ids: &prompt_ids,
+            prompt_scores: &prompt_scores,
             prefill,
             seed: sampling.seed,
         };

@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 use super::feed::{Watch, ask};
 use super::state::Session;
 use crate::error::EngineError;
+use crate::options::TokenLogprobs;
 use crate::runtime::Kind;
 
 /// Bytes of the logits that are computed at once.
@@ -35,19 +36,45 @@ impl Session {
         from: usize,
         watch: &mut Watch<'_>,
     ) -> Result<Vec<f32>, EngineError> {
-        self.clear();
-        self.check(tokens)?;
-        let scores = self.score_chunks(tokens, from.max(1), watch);
-        self.clear();
-        scores
+        self.score_rows(tokens, from, watch, &|logits, token| {
+            Scale::of(logits).log_probability(logits[token as usize])
+        })
     }
 
-    fn score_chunks(
+    /// Like [`Session::score`], with the `n_best` most likely tokens at each place, up to the size of the vocabulary.
+    pub fn score_best(
+        &mut self,
+        tokens: &[u32],
+        from: usize,
+        n_best: usize,
+    ) -> Result<Vec<TokenLogprobs>, EngineError> {
+        let of_row = |logits: &[f32], token: u32| best_of_row(logits, token, n_best);
+        let watch = &mut |_| ControlFlow::Continue(());
+        self.score_rows(tokens, from, watch, &of_row)
+    }
+
+    /// What `of_row` makes of the logits before each token.
+    fn score_rows<T>(
         &mut self,
         tokens: &[u32],
         from: usize,
         watch: &mut Watch<'_>,
-    ) -> Result<Vec<f32>, EngineError> {
+        of_row: &dyn Fn(&[f32], u32) -> T,
+    ) -> Result<Vec<T>, EngineError> {
+        self.clear();
+        self.check(tokens)?;
+        let scores = self.score_chunks(tokens, from.max(1), watch, of_row);
+        self.clear();
+        scores
+    }
+
+    fn score_chunks<T>(
+        &mut self,
+        tokens: &[u32],
+        from: usize,
+        watch: &mut Watch<'_>,
+        of_row: &dyn Fn(&[f32], u32) -> T,
+    ) -> Result<Vec<T>, EngineError> {
         let mut scores = Vec::with_capacity(tokens.len().saturating_sub(from));
         for chunk in tokens.chunks(self.chunk()) {
             let first = self.sequence.tokens.len();
@@ -56,18 +83,19 @@ impl Session {
             let begin = (from - 1).saturating_sub(first).min(chunk.len());
             let end = (tokens.len() - 1 - first).min(chunk.len());
             let predicted = &tokens[first + 1..first + 1 + end];
-            self.score_chunk(chunk, begin, predicted, &mut scores)?;
+            let rows = (chunk, begin);
+            self.score_chunk(rows, predicted, of_row, &mut scores)?;
         }
         Ok(scores)
     }
 
     /// Runs a chunk and scores `predicted[r]` by its row r, from row `begin` on.
-    fn score_chunk(
+    fn score_chunk<T>(
         &mut self,
-        chunk: &[u32],
-        begin: usize,
+        (chunk, begin): (&[u32], usize),
         predicted: &[u32],
-        scores: &mut Vec<f32>,
+        of_row: &dyn Fn(&[f32], u32) -> T,
+        scores: &mut Vec<T>,
     ) -> Result<(), EngineError> {
         let vocab_size = self.model.config().vocab_size as usize;
         let n_rows = (BLOCK_BYTES / (4 * vocab_size)).clamp(1, self.chunk());
@@ -83,25 +111,61 @@ impl Session {
             let read = &mut logits[..(end - row) * vocab_size];
             runtime.read_logits(0, read)?;
             let rows = read.chunks_exact(vocab_size).zip(&predicted[row..end]);
-            scores.extend(rows.map(|(logits, &token)| log_probability(logits, token)));
+            scores.extend(rows.map(|(logits, &token)| of_row(logits, token)));
             row = end;
         }
         Ok(())
     }
 }
 
-fn log_probability(logits: &[f32], token: u32) -> f32 {
-    let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let sum: f64 = logits
-        .iter()
-        .map(|&logit| f64::from((logit - max).exp()))
-        .sum();
-    (f64::from(logits[token as usize] - max) - sum.ln()) as f32
+/// What turns the logits of a row into log probabilities.
+struct Scale {
+    max: f32,
+    /// ln sum exp(l - max)
+    log_sum: f64,
+}
+
+impl Scale {
+    fn of(logits: &[f32]) -> Scale {
+        let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let terms = logits.iter().map(|&logit| f64::from((logit - max).exp()));
+        let log_sum = terms.sum::<f64>().ln();
+        Scale { max, log_sum }
+    }
+
+    fn log_probability(&self, logit: f32) -> f32 {
+        (f64::from(logit - self.max) - self.log_sum) as f32
+    }
+}
+
+/// The log probability of a token and those of the most likely ones; of equals the one with the smaller id comes first.
+fn best_of_row(logits: &[f32], token: u32, n_best: usize) -> TokenLogprobs {
+    let scale = Scale::of(logits);
+    let better = |a: &u32, b: &u32| {
+        let [of_a, of_b] = [a, b].map(|id| logits[*id as usize]);
+        of_b.total_cmp(&of_a).then(a.cmp(b))
+    };
+    let mut ids: Vec<u32> = (0..logits.len() as u32).collect();
+    let n_best = n_best.min(ids.len());
+    if n_best < ids.len() {
+        ids.select_nth_unstable_by(n_best, better);
+        ids.truncate(n_best);
+    }
+    ids.sort_unstable_by(better);
+    let of = |id: u32| scale.log_probability(logits[id as usize]);
+    TokenLogprobs {
+        chosen: of(token),
+        top: ids.into_iter().map(|id| (id, of(id))).collect(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::log_probability;
+    use super::{Scale, best_of_row};
+
+    fn log_probability(logits: &[f32], token: usize) -> f32 {
+        Scale::of(logits).log_probability(logits[token])
+    }
 
     #[test]
     fn probabilities_of_a_row_sum_to_one_whatever_its_offset() {
@@ -117,5 +181,18 @@ mod tests {
     #[test]
     fn equal_logits_share() {
         assert_eq!(log_probability(&[0.25; 8], 3), -(8f32.ln()));
+    }
+
+    /// Fails when the best are not those with the largest logits, or come in another order.
+    #[test]
+    fn the_best_of_a_row_come_in_order() {
+        let logits = [1.0, 3.0, -1.0, 3.0, 2.0];
+        let best = best_of_row(&logits, 2, 3);
+        let ids: Vec<u32> = best.top.iter().map(|(id, _)| *id).collect();
+        assert_eq!(ids, [1, 3, 4]);
+        assert_eq!(best.chosen, log_probability(&logits, 2));
+        assert_eq!(best.top[0].1, log_probability(&logits, 1));
+        assert_eq!(best_of_row(&logits, 2, 0).top, []);
+        assert_eq!(best_of_row(&logits, 2, 9).top.len(), 5);
     }
 }

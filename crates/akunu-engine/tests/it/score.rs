@@ -72,3 +72,27 @@ fn what_cannot_be_scored_is_named() {
     let unknown = session.score(&[1, 256], 1).expect_err("no such token");
     assert!(matches!(unknown, EngineError::UnknownToken { id: 256, .. }));
 }
+
+/// The best tokens before each of a text, with the probabilities that add up to one over the whole vocabulary.
+#[test]
+fn scores_come_with_the_most_likely_tokens() {
+    let model = load();
+    let mut session = model.session(with_chunk(4)).expect("memory");
+    let plain = session.score(&TEXT, 3).expect("runs");
+    let best = session.score_best(&TEXT, 3, 256).expect("runs");
+    assert_eq!(best.len(), plain.len());
+    for ((of, chosen), token) in best.iter().zip(plain).zip(&TEXT[3..]) {
+        assert_eq!(of.chosen, chosen);
+        let listed = of.top.iter().find(|(id, _)| id == token);
+        assert_eq!(listed.map(|(_, logprob)| *logprob), Some(chosen));
+        assert!(of.top.is_sorted_by(|a, b| a.1 >= b.1));
+        let sum: f64 = of
+            .top
+            .iter()
+            .map(|(_, logprob)| f64::from(*logprob).exp())
+            .sum();
+        assert!((sum - 1.0).abs() < 1e-4, "{sum}");
+    }
+    let few = session.score_best(&TEXT, 3, 2).expect("runs");
+    assert_eq!(few[0].top, best[0].top[..2]);
+}

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::guided::speculated_json;
 use crate::logprobs;
 use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
-use akunu::{Generation, Session, StopReason};
+use akunu::{Generation, Session, StopReason, TokenLogprobs};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -31,6 +31,8 @@ pub enum Style {
 pub struct Asked<'a> {
     pub loaded: &'a Loaded,
     pub prompt_ids: &'a [u32],
+    /// Those of the prompt's tokens from the second on, if somebody asks for them.
+    pub prompt_scores: &'a [TokenLogprobs],
     /// How long reading the prompt took.
     pub prefill: Duration,
     pub seed: u64,
@@ -93,6 +95,11 @@ fn whole(asked: &Asked, answer: &Answer) -> Value {
         "speculation": speculated_json(&answer.speculated),
         "timings": timings(asked, answer),
     });
+    if !asked.prompt_scores.is_empty() {
+        let tokenizer = asked.loaded.model.tokenizer();
+        object["prompt_logprobs"] =
+            logprobs::of_prompt(asked.prompt_ids, asked.prompt_scores, tokenizer);
+    }
     if !answer.scored.is_empty() {
         object["logprobs"] = logprobs::list(&answer.scored, asked.loaded.model.tokenizer());
     }
