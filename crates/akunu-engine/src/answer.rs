@@ -224,5 +224,10 @@ impl Answer {
         let len = session.sequence.tokens.len();
         session.truncate(len.saturating_sub(self.queue.len()));
         self.queue.clear();
+        let sequence = &mut session.sequence;
+        if let Some(drafter) = &self.drafter {
+            drafter.tell(&sequence.tokens, sequence.told);
+            sequence.told = sequence.tokens.len();
+        }
     }
 }

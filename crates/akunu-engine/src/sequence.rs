@@ -29,6 +29,8 @@ pub(crate) struct Sequence {
     pub known: usize,
     /// How its tokens are chosen.
     pub rule: Rule,
+    /// Tokens that other sequences have been told of, for their guesses.
+    pub told: usize,
     adapters: Adapters,
     /// What the name of its first page follows from: pages of other adapters have other names.
     first_name: Name,
@@ -47,6 +49,7 @@ impl Sequence {
             seat: u32::MAX,
             known: 0,
             rule: Rule::default(),
+            told: 0,
             adapters: Adapters::none(),
             first_name: Name::default(),
         }
@@ -86,6 +89,7 @@ impl Sequence {
         self.tokens.truncate(len);
         self.cached = self.cached.min(len);
         self.known = self.known.min(len);
+        self.told = self.told.min(len);
         self.names.truncate(len / page);
         if len <= self.pure {
             self.pure = usize::MAX;
@@ -100,6 +104,7 @@ impl Sequence {
         self.tokens = tokens;
         self.cached = cached;
         self.names.clear();
+        self.told = 0;
         self.pure = pure;
     }
 }

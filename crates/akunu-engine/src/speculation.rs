@@ -10,18 +10,20 @@
 //! before it. A guess is kept only if it is what was chosen. The answer therefore has the very tokens that it has
 //! without guesses, greedy or drawn. What was computed for wrong guesses is forgotten.
 //!
-//! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat) or from a small model of the same
-//! vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
+//! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat), from what other sequences have said
+//! ([`pool`]), or from a small model of the same vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
 
 mod drafter;
 mod judge;
 mod lookup;
+mod pool;
 
 use crate::error::EngineError;
 use crate::model::Model;
 
 pub(crate) use self::drafter::{Drafter, Proposal};
 pub(crate) use self::judge::{Costs, Rest};
+pub(crate) use self::pool::TextPool;
 
 /// Guesses that one step checks, at most.
 pub const MAX_DRAFT: usize = 31;
@@ -29,9 +31,9 @@ pub const MAX_DRAFT: usize = 31;
 /// How tokens are guessed. Answers do not depend on it, only their speed.
 #[derive(Clone, Debug, Default)]
 pub struct Speculation {
-    /// Guesses from the text itself.
+    /// Guesses from the text itself and from those of other sequences.
     pub lookup: Lookup,
-    /// Guesses of a smaller model, where the text itself has none.
+    /// Guesses of a smaller model, where no text has any.
     pub draft: Option<DraftModel>,
 }
 
@@ -45,7 +47,8 @@ impl Speculation {
     }
 }
 
-/// Whether tokens are guessed from what followed the same words before.
+/// Whether tokens are guessed from what followed the same words before, in the text itself or in those of other
+/// sequences of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lookup {
     /// Never.

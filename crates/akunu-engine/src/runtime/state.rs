@@ -1,7 +1,7 @@
 //! The state of a runtime, and how it grows.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use akunu_kernels::{Device, RowTable};
 
@@ -14,7 +14,7 @@ use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::pool::Pool;
 use crate::sequence::Sequence;
-use crate::speculation::Costs;
+use crate::speculation::{Costs, TextPool};
 
 /// Rows of a step where nobody asks for more.
 const DEFAULT_ROWS: u32 = 512;
@@ -53,6 +53,8 @@ pub(crate) struct Runtime {
     pub(super) n_chains: u64,
     /// Times of steps.
     pub(super) costs: Costs,
+    /// What sequences have said, for guesses. It is looked at while others step.
+    pub(super) texts: Arc<Mutex<TextPool>>,
     /// Whose logits lie in the first row: the sequence, and how many tokens it had.
     pub(super) logits_of: Option<(u64, usize)>,
     /// Whether somebody in this step asks for log probabilities.
@@ -78,6 +80,7 @@ impl Runtime {
             kept_chains: HashMap::new(),
             n_chains: 0,
             costs: Costs::default(),
+            texts: Arc::default(),
             logits_of: None,
             is_scored: false,
             adapters: AdapterSet::default(),
@@ -131,6 +134,11 @@ impl Runtime {
     /// What steps cost by their rows.
     pub fn costs(&mut self) -> &mut Costs {
         &mut self.costs
+    }
+
+    /// What sequences have said.
+    pub fn text_pool(&self) -> Arc<Mutex<TextPool>> {
+        Arc::clone(&self.texts)
     }
 
     /// How many programs are loaded: loading one takes time that later steps do not take.

@@ -1,10 +1,11 @@
 //! The guesses of one answer.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::judge::{Costs, Judge, Rest, Source};
-use super::lookup::Index;
-use super::{Lookup, MAX_DRAFT, Speculated, Speculation};
+use super::lookup::{Found, Index};
+use super::{Lookup, MAX_DRAFT, Speculated, Speculation, TextPool};
 use crate::error::EngineError;
 use crate::options::GenerateOptions;
 use crate::sampling::Sampling;
@@ -16,6 +17,8 @@ const ALWAYS: usize = 8;
 /// Guesses for one answer, and how they went.
 pub(crate) struct Drafter {
     lookup: Option<(Index, Lookup)>,
+    /// What other sequences have said.
+    pool: Arc<Mutex<TextPool>>,
     draft: Option<Draft>,
     judge: Judge,
     pub stats: Speculated,
@@ -67,6 +70,7 @@ impl Drafter {
         };
         Ok(Some(Drafter {
             lookup: (lookup != Lookup::Off).then(|| (Index::default(), lookup)),
+            pool: session.model().runtime().text_pool(),
             draft,
             judge: Judge::new(),
             stats: Speculated::default(),
@@ -93,7 +97,15 @@ impl Drafter {
         }
     }
 
-    /// Guesses from the text itself.
+    /// Tells other sequences what this one has said; the first `known` of its tokens were told before.
+    pub fn tell(&self, tokens: &[u32], known: usize) {
+        if self.lookup.is_some() {
+            let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+            pool.add(tokens, known);
+        }
+    }
+
+    /// Guesses from the text itself, or from those of other sequences if they agree longer.
     fn find(
         &mut self,
         (before, pending): (&[u32], &[u32]),
@@ -104,8 +116,19 @@ impl Drafter {
         let (index, lookup) = self.lookup.as_mut()?;
         let len = before.len() + pending.len();
         index.follow(len, before.iter().chain(pending));
-        let mut found = index.find(most.min(MAX_DRAFT))?;
-        let source = Source::Text(found.length);
+        let most = most.min(MAX_DRAFT);
+        let own = index.find(most);
+        let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = pool.find(index.end(), most);
+        drop(pool);
+        let length = |found: &Option<Found>| found.as_ref().map_or(0, |found| found.length);
+        let is_own = own.is_some() && length(&own) >= length(&others);
+        let mut found = if is_own { own } else { others }?;
+        let source = if is_own {
+            Source::Text(found.length)
+        } else {
+            Source::Pool(found.length)
+        };
         let is_judged = *lookup == Lookup::Auto;
         let n = if is_judged {
             let most = found.tokens.len();

@@ -78,6 +78,8 @@ impl Costs {
 pub(super) enum Source {
     /// The text, after an agreement of as many tokens.
     Text(usize),
+    /// The text of another sequence, after an agreement of as many tokens.
+    Pool(usize),
     /// A model.
     Model,
 }
@@ -89,13 +91,16 @@ impl Source {
             Source::Text(0..6) => 0,
             Source::Text(6..16) => 1,
             Source::Text(_) => 2,
-            Source::Model => 3,
+            Source::Pool(0..6) => 3,
+            Source::Pool(6..16) => 4,
+            Source::Pool(_) => 5,
+            Source::Model => 6,
         }
     }
 }
 
 /// What is taken to be the share of right guesses before any was seen, for each kind of source.
-const PRIOR: [f64; 4] = [0.5, 0.7, 0.85, 0.7];
+const PRIOR: [f64; 7] = [0.5, 0.7, 0.85, 0.4, 0.6, 0.8, 0.7];
 
 /// Right and wrong guesses of one kind lately.
 #[derive(Clone, Copy, Default)]

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 /// Tokens that must agree.
 const SHORTEST: usize = 3;
 /// Agreeing beyond this says nothing more.
-const LONGEST: usize = 24;
+pub(super) const LONGEST: usize = 24;
 /// Places that are looked at.
 const MAX_PLACES: usize = 16;
 /// No place.
@@ -51,7 +51,18 @@ impl Index {
         }
     }
 
-    fn push(&mut self, token: u32) {
+    /// Tokens that it knows.
+    pub fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// Its last tokens, as many as an agreement may have.
+    pub fn end(&self) -> &[u32] {
+        &self.tokens[self.tokens.len().saturating_sub(LONGEST)..]
+    }
+
+    /// Takes note of the next token.
+    pub fn push(&mut self, token: u32) {
         self.tokens.push(token);
         let place = self.tokens.len() as u32 - 1;
         let before = match self.tokens.last_chunk() {
@@ -63,16 +74,29 @@ impl Index {
 
     /// At most as many tokens that followed the last ones before.
     pub fn find(&self, most: usize) -> Option<Found> {
-        let last = self.tokens.len().checked_sub(1)?;
-        let mut place = *self.before.last()?;
+        let place = *self.before.last()?;
+        self.find_from(place, &self.tokens, most)
+    }
+
+    /// At most as many tokens that followed the last ones of another text.
+    pub fn find_after(&self, text: &[u32], most: usize) -> Option<Found> {
+        let place = *self.last.get(text.last_chunk()?)?;
+        self.find_from(place, text, most)
+    }
+
+    /// The longest agreement with the end of a text, among the places from this one back.
+    fn find_from(&self, mut place: u32, text: &[u32], most: usize) -> Option<Found> {
         let mut best: Option<(usize, usize)> = None;
         for _ in 0..MAX_PLACES {
             if place == NONE {
                 break;
             }
             let at = place as usize;
-            let agreeing = (0..LONGEST.min(at + 1))
-                .take_while(|n| self.tokens[at - n] == self.tokens[last - n])
+            let ours = self.tokens[..=at].iter().rev();
+            let agreeing = ours
+                .zip(text.iter().rev())
+                .take(LONGEST)
+                .take_while(|(a, b)| a == b)
                 .count();
             if best.is_none_or(|(length, _)| agreeing > length) {
                 best = Some((agreeing, at));
@@ -85,6 +109,16 @@ impl Index {
             tokens: following[..most.min(following.len())].to_vec(),
             length,
         })
+    }
+
+    /// How many tokens at the beginning of a text it has somewhere, one after another.
+    pub fn repeated(&self, text: &[u32]) -> usize {
+        let Some(place) = text.first_chunk().and_then(|three| self.last.get(three)) else {
+            return 0;
+        };
+        let ours = &self.tokens[*place as usize + 1 - SHORTEST..];
+        let same = ours.iter().zip(text).take_while(|(a, b)| a == b);
+        same.count()
     }
 }
 

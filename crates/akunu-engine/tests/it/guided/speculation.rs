@@ -119,6 +119,24 @@ fn a_random_model_says_the_same_with_guesses() {
     assert!(accepted > 20, "{accepted}");
 }
 
+/// Fails when what one sequence has said is not guessed for the next, or when that changes an answer. Nothing of the
+/// first answer repeats itself, so that its own text has nothing to guess from.
+#[test]
+fn what_one_sequence_said_is_guessed_for_another() {
+    let model = tiny();
+    let prompt = [3, 1, 4, 1, 5, 9, 2, 6];
+    for sampling in [drawn(5, 1.0), drawn(6, 1.2)] {
+        let of = |speculation| options(sampling, speculation, 40);
+        let plain = alone(&model, &prompt, of(Speculation::off()));
+        let first = alone(&model, &prompt, of(lookup(Lookup::On)));
+        let second = alone(&model, &prompt, of(lookup(Lookup::On)));
+        assert_eq!(first.ids, plain.ids);
+        assert_eq!(second.ids, plain.ids);
+        let [first, second] = [first, second].map(|said| said.speculated.n_accepted());
+        assert!(second > first + 20, "{first} and {second} were right");
+    }
+}
+
 /// Fails when the counters do not add up.
 #[test]
 fn guesses_are_counted_by_place() {
