@@ -65,15 +65,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.count {
         return count::run(&rows, args.filter.as_deref());
     }
+    if args.filter.is_none() {
+        document::write()?;
+    }
     let kernels = workspace::root().join("kernels");
     let shaders = workspace::root().join("target/shaders");
     let found = |error: akunu_sim::SimError| Failure::Found(error.to_string());
     let ptx = ptx_results(&kernels, &shaders).map_err(found)?;
     let simulator = Simulator::new(&kernels, &shaders.join("sim")).map_err(found)?;
     let entries = parallel::map(&rows, |row| entry(&simulator, row, &ptx));
-    if args.filter.is_none() {
-        document::write()?;
-    }
     if args.json {
         let text = serde_json::to_string_pretty(&entries);
         println!(

@@ -191,7 +191,7 @@ fn of_attention() -> Vec<Op> {
     ]
 }
 
-/// What encoders have besides.
+/// What encoders and adapters have besides.
 fn of_encoders() -> Vec<Op> {
     let (x, to) = (at(20), at(21));
     vec![
@@ -246,6 +246,12 @@ fn of_encoders() -> Vec<Op> {
             from: x,
             to,
             dim: DIM,
+        },
+        Op::ScaleRows {
+            rows: Rows::All,
+            x,
+            width: DIM,
+            factors: at(12),
         },
     ]
 }
