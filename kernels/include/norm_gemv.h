@@ -2,16 +2,22 @@
 //
 //     y_i[n] = 1 / sqrt(mean(x^2) + eps) * sum_k weight_i[n][k] * gain[k] * x[k]
 //
+// With FC_GATE weight 0 is a gate and weight 1 what it lets through, both (N0, K), and the only result is
+//
+//     y_0[n] = act(product with weight 0) * (product with weight 1)
+//
 // The norm costs no pass of its own: the factor of the root is the same for all outputs, and the squares are summed while x
 // is staged.
 //
-// Launch:  a threadgroup for each ROWS outputs of a weight, those of weight 0 first; up to MAX_SPLIT SIMD groups, which
-//          split K as in include/dot_spans.h.
+// Launch:  a threadgroup for each ROWS outputs of a weight, those of weight 0 first; with FC_GATE for each ROWS / 2 outputs
+//          of both; up to MAX_SPLIT SIMD groups, which split K as in include/dot_spans.h.
 // Memory:  every weight is read once; x and gain once for ROWS outputs (from cache), by float4: both begin at a
 //          multiple of 16 bytes, and K is a multiple of 4.
 #pragma once
 
+#include "include/activation.h"
 #include "include/dot_spans.h"
+#include "include/matmul_constants.h"
 #include "include/row.h"
 
 // gain * x; what is read is squared and summed.
@@ -50,6 +56,16 @@ inline NormedWeight normed_weight(constant NormGemvParams &params, uint group, u
     return { 0, params.N0, group };
 }
 
+// The sum of what all SIMD groups have left at place `which`.
+template <uint STRIDE>
+inline float sum_of_shares(threadgroup const float *shares, uint which, uint n_simd_groups) {
+    float sum = 0.0f;
+    for (uint s = 0; s < n_simd_groups; s++) {
+        sum += shares[s * STRIDE + which];
+    }
+    return sum;
+}
+
 template <typename F, uint ROWS>
 kernel void norm_gemv(
     device const float *x           [[buffer(0)]],  // (K)
@@ -72,15 +88,24 @@ kernel void norm_gemv(
     threadgroup float shares[MAX_SPLIT * SUMS];
     static_assert(sizeof(stages) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
 
-    const NormedWeight of = normed_weight(params, group, ROWS);
+    // Outputs of a weight that the threadgroup computes.
+    const uint n_outputs = GATE != 0 ? ROWS / 2 : ROWS;
+    const NormedWeight of = normed_weight(params, group, n_outputs);
     device const uchar *weight = of.index == 0 ? weight_0 : of.index == 1 ? weight_1 : weight_2;
     device float *y = of.index == 0 ? y_0 : of.index == 1 ? y_1 : y_2;
-    const uint first = of.group * ROWS;
+    const uint first = of.group * n_outputs;
     const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
     typename Spans<F>::Row rows[ROWS];
-    take_span_rows<F, ROWS>(weight, layout, first, rows);
     typename F::Row plain[ROWS];
-    take_rows<F, ROWS>(weight, layout, first, plain);
+#pragma unroll
+    for (uint r = 0; r < ROWS; r++) {
+        // Rows beyond the end repeat the last one and are not stored.
+        const bool is_let_through = GATE != 0 && r >= ROWS / 2;
+        device const uchar *from = is_let_through ? weight_1 : weight;
+        const uint row = min(first + (is_let_through ? r - ROWS / 2 : r), of.n - 1);
+        rows[r] = Spans<F>::row(from, layout, row);
+        plain[r] = F::row(from, layout, row);
+    }
 
     const SplitPlace place = { simd_group, n_simd_groups, lane, stages + simd_group * STAGE_VECTORS };
     float sums[ROWS] = { 0.0f };
@@ -96,13 +121,15 @@ kernel void norm_gemv(
         shares[simd_group * SUMS + ROWS] = square;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (thread_index < ROWS && first + thread_index < of.n) {
-        float product = 0.0f;
-        float squares = 0.0f;
-        for (uint s = 0; s < n_simd_groups; s++) {
-            product += shares[s * SUMS + thread_index];
-            squares += shares[s * SUMS + ROWS];
+    if (thread_index < n_outputs && first + thread_index < of.n) {
+        const float squares = sum_of_shares<SUMS>(shares, ROWS, n_simd_groups);
+        const float inverse = inverse_rms(squares, params.K, params.eps);
+        const float product = sum_of_shares<SUMS>(shares, thread_index, n_simd_groups) * inverse;
+        if (GATE == 0) {
+            y[first + thread_index] = product;
+        } else {
+            const float let_through = sum_of_shares<SUMS>(shares, ROWS / 2 + thread_index, n_simd_groups) * inverse;
+            y[first + thread_index] = (GATE == 1 ? act_silu(product) : act_gelu(product)) * let_through;
         }
-        y[first + thread_index] = product * inverse_rms(squares, params.K, params.eps);
     }
 }

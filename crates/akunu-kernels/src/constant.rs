@@ -47,6 +47,8 @@ pub enum Constant {
     BatchM,
     /// Matmul: MLX group size.
     GroupSize,
+    /// Matmul: the first product is the gate of the second.
+    Gate,
     /// RoPE: a frequency table is bound.
     FreqTable,
     /// Pages: keys and values are stored in 8 bits.
@@ -103,6 +105,13 @@ pub const REGISTRY: &[ConstantSpec] = &[
         22,
         ConstantType::U32,
         "MLX group size, 32, 64 or 128; unset: from the params.",
+    ),
+    spec(
+        Constant::Gate,
+        "FC_GATE",
+        23,
+        ConstantType::U32,
+        "The first product is the gate of the second, through SiLU (1) or the tanh form of GELU (2); unset: no gate.",
     ),
     spec(
         Constant::FreqTable,

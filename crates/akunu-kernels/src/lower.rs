@@ -2,7 +2,7 @@
 //!
 //! [`plain`] is the specification: one kernel an operation, for any rows. The twin's device runs it, and the CPU device,
 //! which decides for itself how a kernel is done. [`gpu`] chooses among kernels by shape and chip, as pure functions of
-//! both. In both, the activation of a single row is part of the product that reads it.
+//! both. The activation of a single row is part of the product that reads it, on a Mac of the products that it gates.
 //!
 //! All params are for a full step; the fields that depend on the number of rows are listed with them.
 

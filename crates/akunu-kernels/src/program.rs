@@ -312,9 +312,9 @@ pub enum Op {
     Gate {
         /// The function.
         activation: Activation,
-        /// (rows, width).
+        /// (rows, width). Nothing else reads it.
         gate: Slice,
-        /// (rows, width).
+        /// (rows, width). Nothing else reads it.
         up: Slice,
         /// (rows, width). Only products read it.
         to: Slice,

@@ -1,15 +1,16 @@
-//! A norm and the products that read it as one kernel, for a single row on a GPU.
+//! A norm and the products that read it as one kernel, for a single row on a GPU; and with them the gate of a feed-forward
+//! network.
 
 use akunu_types::params::NormGemvParams;
 
 use super::Lowering;
 use super::product::{bits, group_size};
 use crate::chip::ChipConfig;
-use crate::constant::Constants;
-use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
+use crate::constant::{Constant, Constants};
+use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Slice};
-use crate::program::{Matrix, Op, Rows};
+use crate::program::{Activation, Matrix, Op, Rows};
 use crate::table::KernelId;
 
 /// Most weights of one kernel.
@@ -42,7 +43,7 @@ impl Lowering<'_> {
         if !suits || !is_aligned(x) || !is_aligned(gain) || !dim.is_multiple_of(4) {
             return None;
         }
-        let products: Vec<Normed> = ops[1..]
+        let mut products: Vec<Normed> = ops[1..]
             .iter()
             .map_while(|op| product_of(op, normed))
             .collect();
@@ -58,7 +59,19 @@ impl Lowering<'_> {
         {
             return None;
         }
-        self.push_normed([x, gain], &products, eps);
+        let constants = product_constants(first);
+        let has_gates = !self.chip.is_some_and(ChipConfig::is_nvidia);
+        if let Some((gate, to)) = gate_of(&products, ops.get(n_ops)).filter(|_| has_gates) {
+            products[0].to = to;
+            self.push_normed(
+                [x, gain],
+                &products,
+                eps,
+                constants.with_u32(Constant::Gate, gate),
+            );
+            return Some(n_ops + 1);
+        }
+        self.push_normed([x, gain], &products, eps, constants);
         for product in products {
             if let Some(bias) = product.bias {
                 self.bias(Rows::All, product.to, bias, product.weight.rows);
@@ -67,7 +80,13 @@ impl Lowering<'_> {
         Some(n_ops)
     }
 
-    fn push_normed(&mut self, [x, gain]: [Slice; 2], products: &[Normed], eps: f32) {
+    fn push_normed(
+        &mut self,
+        [x, gain]: [Slice; 2],
+        products: &[Normed],
+        eps: f32,
+        constants: Constants,
+    ) {
         // A weight that is not there has no rows: what is bound in its place is not touched.
         let product = |at: usize| products.get(at).unwrap_or(&products[0]);
         let n_rows = |at: usize| products.get(at).map_or(0, |product| product.weight.rows);
@@ -89,11 +108,6 @@ impl Lowering<'_> {
         let mut bindings = vec![x, gain];
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));
-        let constants = if weight.dtype.is_mlx() {
-            group_size(weight)
-        } else {
-            Constants::none()
-        };
         let kernel = if self.chip.is_some_and(ChipConfig::is_nvidia) {
             KernelId::DecodeNormGemv(weight.dtype)
         } else {
@@ -102,6 +116,40 @@ impl Lowering<'_> {
         let key = PipelineKey { kernel, constants };
         self.push(KernelCall::new(key, &params, bindings, products[0].label));
     }
+}
+
+fn product_constants(weight: &Matrix) -> Constants {
+    if weight.dtype.is_mlx() {
+        group_size(weight)
+    } else {
+        Constants::none()
+    }
+}
+
+/// The constant of the gate that `op` applies to two products, and where its result goes.
+fn gate_of(products: &[Normed], op: Option<&Op>) -> Option<(u32, Slice)> {
+    let [first, second] = products else {
+        return None;
+    };
+    let &Op::Gate {
+        activation,
+        gate,
+        up,
+        to,
+        ..
+    } = op?
+    else {
+        return None;
+    };
+    let are_its = (gate, up) == (first.to, second.to) && first.weight.rows == second.weight.rows;
+    if !are_its || first.bias.is_some() || second.bias.is_some() {
+        return None;
+    }
+    let constant = match activation {
+        Activation::Silu => norm_gemv::SILU,
+        Activation::Gelu => norm_gemv::GELU,
+    };
+    Some((constant, to))
 }
 
 /// The product that `op` is, if it is one of this vector and overwrites its result.

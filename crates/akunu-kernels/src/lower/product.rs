@@ -5,7 +5,6 @@ use std::mem::offset_of;
 use akunu_types::params::{GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::Lowering;
-use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::matmul::select::{product_kernel, reads_halves, tensor_kernel};
 use crate::kernel::nvidia::tensor_gemm;
@@ -111,7 +110,7 @@ impl Lowering<'_> {
     }
 
     /// An activation and the product after it in one kernel, where a program has a single row and no other product reads
-    /// the activation.
+    /// the activation. Not on a GPU, where every threadgroup of the product would compute the activation again.
     pub(super) fn gated_product(&mut self, op: &Op, rest: &[Op]) -> bool {
         let &Op::Gate {
             activation,
@@ -135,10 +134,8 @@ impl Lowering<'_> {
         else {
             return false;
         };
-        // A GPU that splits K would compute the activation once for every few outputs, with all of its SIMD groups.
-        let splits = self.chip.is_some_and(ChipConfig::is_nvidia);
         let is_alone = !is_read(&rest[1..], activated);
-        if x != activated || self.program.room.rows() != 1 || splits || !is_alone {
+        if x != activated || self.program.room.rows() != 1 || self.chip.is_some() || !is_alone {
             return false;
         }
         let kernel = match activation {

@@ -148,10 +148,10 @@ const FAULTS: &[Fault] = &[
         kernel: "embedding_lookup_q4_0",
     },
     Fault {
-        what: "the norm of one SIMD group's share",
+        what: "the sum of one SIMD group alone",
         file: "include/norm_gemv.h",
-        right: "squares += shares[s * SUMS + ROWS];",
-        wrong: "squares = shares[s * SUMS + ROWS];",
+        right: "sum += shares[s * STRIDE + which];",
+        wrong: "sum = shares[s * STRIDE + which];",
         kernel: "norm_gemv_q8_0",
     },
     Fault {

@@ -1,7 +1,9 @@
 //! `norm_gemv_<format>`: `y_i[n] = 1 / sqrt(mean(x²) + eps) * Σ_k weight_i[n][k] * gain[k] * x[k]`, for up to three weights.
 //!
+//! With [`Constant::Gate`]: `y_0[n] = act(product with weight_0) * (product with weight_1)`, and nothing else.
+//!
 //! A norm and the products that read it: queries, keys and values, or a gate and what it lets through. A threadgroup
-//! computes four outputs of one weight; of every n steps of 1024 values a SIMD group of n takes one, a span of 32 a lane. The
+//! computes four outputs of one weight, or two of a gate and the same two of what it lets through; of every n steps of 1024 values a SIMD group of n takes one, a span of 32 a lane. The
 //! squares of x are summed beside the products. x and gain begin at multiples of 16 bytes, and K is a multiple of 4.
 
 use akunu_types::params::NormGemvParams;
@@ -12,6 +14,7 @@ use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
 use crate::cost::Work;
 use crate::extent::bytes;
+use crate::kernel::activation::{gelu, silu};
 use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
@@ -28,6 +31,11 @@ const SIMD_GROUPS_A_CORE: u32 = 32;
 const MAX_SIMD_GROUPS: u32 = 4;
 /// Where x must begin, in bytes.
 pub const X_ALIGNMENT: usize = 16;
+
+/// [`Constant::Gate`] of a gate through SiLU.
+pub const SILU: u32 = 1;
+/// [`Constant::Gate`] of a gate through the tanh form of GELU.
+pub const GELU: u32 = 2;
 
 const BINDINGS: &[Binding] = &[
     read(0, "x", Element::F32),
@@ -51,15 +59,15 @@ pub fn row(dtype: DType) -> KernelRow {
         params_index: 8,
         params: NormGemvParams::LAYOUT,
         constants: if dtype.is_mlx() {
-            &[Constant::GroupSize]
+            &[Constant::GroupSize, Constant::Gate]
         } else {
-            &[]
+            &[Constant::Gate]
         },
         launch,
         required,
         work,
         twin,
-        cases,
+        cases: all_cases,
     }
 }
 
@@ -68,9 +76,23 @@ pub fn outputs(p: &NormGemvParams) -> [u32; 3] {
     [p.N0, p.N1, p.N2]
 }
 
+/// The function of a gate, by the value of [`Constant::Gate`].
+fn activation(args: &Args) -> Option<fn(f32) -> f32> {
+    match args.constants.u32(Constant::Gate) {
+        Some(SILU) => Some(silu),
+        Some(GELU) => Some(gelu),
+        _ => None,
+    }
+}
+
+/// A gate and what it lets through must have as many outputs: others get an empty grid, which the plan check refuses.
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: NormGemvParams = args.params();
-    let groups = outputs(&p).iter().map(|n| n.div_ceil(ROWS)).sum();
+    let groups = match activation(args) {
+        None => outputs(&p).iter().map(|n| n.div_ceil(ROWS)).sum(),
+        Some(_) if outputs(&p) == [p.N0, p.N0, 0] => p.N0.div_ceil(ROWS / 2),
+        Some(_) => 0,
+    };
     let threads = simd_groups(p.K, groups, chip) * SIMD_WIDTH;
     Launch::new([groups, 1, 1], [threads, 1, 1])
 }
@@ -99,7 +121,12 @@ fn required(args: &Args) -> Vec<usize> {
         0 => 0,
         _ => matrix.bytes(),
     });
-    let ys = outputs(&p).map(|n| bytes::<f32>(&[n]));
+    let n_results = if activation(args).is_some() {
+        [p.N0, 0, 0]
+    } else {
+        outputs(&p)
+    };
+    let ys = n_results.map(|n| bytes::<f32>(&[n]));
     [&[vector, vector], &weights[..], &ys[..]].concat()
 }
 
@@ -114,34 +141,56 @@ fn twin(t: &mut Twin) {
     let (x, gain) = (t.read::<f32>(0), t.read::<f32>(1));
     let mut normed = vec![0.0; x.len()];
     rmsnorm(x, gain, p.eps, &mut normed);
+    if let Some(activation) = activation(&t.args()) {
+        let products = [0, 1].map(|at: u8| {
+            let mut y = vec![0.0; p.N0 as usize];
+            Product::single(matrices[at as usize]).compute(&normed, t.read::<u8>(2 + at), &mut y);
+            y
+        });
+        for (n, y) in t.write::<f32>(5).iter_mut().enumerate() {
+            *y = activation(products[0][n]) * products[1][n];
+        }
+        return;
+    }
     for (at, matrix) in (0u8..).zip(matrices).filter(|(_, it)| it.rows > 0) {
         let weight = t.read::<u8>(2 + at);
         Product::single(matrix).compute(&normed, weight, t.write::<f32>(5 + at));
     }
 }
 
-/// (outputs of each weight, K): less and more than a threadgroup's, none of the last, K with a tail and of several
+/// (outputs of each weight, K, gate): less and more than a threadgroup's, none of the last, K with a tail and of several
 /// shares.
-const SHAPES: [([u32; 3], u32); 4] = [
-    ([1, 5, 3], 4),
-    ([9, 2, 0], 300),
-    ([4, 4, 4], 576),
-    ([6, 1, 7], 2312),
+const SHAPES: [([u32; 3], u32, u32); 6] = [
+    ([1, 5, 3], 4, 0),
+    ([9, 2, 0], 300, 0),
+    ([4, 4, 4], 576, 0),
+    ([6, 1, 7], 2312, 0),
+    ([7, 7, 0], 300, SILU),
+    ([9, 9, 0], 2312, GELU),
 ];
 
-/// The cases of a kernel.
+/// The cases of a kernel without gates.
 pub fn cases(dtype: Option<DType>) -> Vec<Case> {
-    let each = dtype.into_iter().flat_map(|dtype| {
-        let groups = [32, 64, 128, 64];
-        SHAPES.into_iter().zip(groups).map(move |s| (dtype, s))
-    });
-    each.map(|(dtype, (shape, group_size))| case(dtype, shape, group_size))
+    let of = |dtype| cases_of(dtype, &SHAPES[..4]);
+    dtype.into_iter().flat_map(of).collect()
+}
+
+fn all_cases(dtype: Option<DType>) -> Vec<Case> {
+    let of = |dtype| cases_of(dtype, &SHAPES);
+    dtype.into_iter().flat_map(of).collect()
+}
+
+fn cases_of(dtype: DType, shapes: &[([u32; 3], u32, u32)]) -> Vec<Case> {
+    let groups = [32, 64, 128, 64, 32, 128];
+    let shapes = shapes.iter().zip(groups);
+    shapes
+        .map(|(&shape, group)| case(dtype, shape, group))
         .collect()
 }
 
 /// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
 /// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
-fn case(dtype: DType, (outputs, k): ([u32; 3], u32), group: u32) -> Case {
+fn case(dtype: DType, (outputs, k, gate): ([u32; 3], u32, u32), group: u32) -> Case {
     let block = if dtype.is_mlx() {
         group
     } else {
@@ -164,11 +213,15 @@ fn case(dtype: DType, (outputs, k): ([u32; 3], u32), group: u32) -> Case {
         bits,
         ..Default::default()
     };
-    let label = format!("outputs {n0} + {n1} + {n2}, K {k}");
-    let mut case = Case::new(label, &params, 1e-9);
+    let label = format!("outputs {n0} + {n1} + {n2}, K {k}, gate {gate}");
+    let mut constants = Constants::none();
     if dtype.is_mlx() && k == 2 * group {
-        case = case.constants(Constants::none().with_u32(Constant::GroupSize, group));
+        constants = constants.with_u32(Constant::GroupSize, group);
     }
+    if gate != 0 {
+        constants = constants.with_u32(Constant::Gate, gate);
+    }
+    let mut case = Case::new(label, &params, 1e-9).constants(constants);
     let weights = matrices(&Args {
         dtype: Some(dtype),
         params: case.params.as_bytes(),
@@ -184,7 +237,8 @@ fn case(dtype: DType, (outputs, k): ([u32; 3], u32), group: u32) -> Case {
             _ => weight.random(&mut rng),
         });
     }
-    for n in outputs {
+    let n_results = if gate != 0 { [n0, 0, 0] } else { outputs };
+    for n in n_results {
         case = case.bind(&vec![f32::NAN; n as usize]);
     }
     case

@@ -9,6 +9,7 @@ use akunu_types::DType;
 use akunu_types::params::NormGemvParams;
 
 use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::constant::Constant;
 use crate::kernel::fused::norm_gemv;
 use crate::kernel::matmul::product::{self, Product};
 use crate::kernel::matmul::shapes::{self, Binding, Shape};
@@ -47,6 +48,11 @@ pub fn norm_row(dtype: DType) -> KernelRow {
         name: ("decode_norm_gemv_", ""),
         family: Family::Nvidia,
         source: "decode_norm_gemv",
+        constants: if dtype.is_mlx() {
+            &[Constant::GroupSize]
+        } else {
+            &[]
+        },
         launch: norm_launch,
         cases: |dtype| {
             let cases = norm_gemv::cases(dtype);
