@@ -2,23 +2,24 @@
 
 #include "include/norm_gemv.h"
 
-typedef decltype(norm_gemv<FormatF32, 4>) norm_gemv_t;
-template [[host_name("norm_gemv_f32")]] kernel norm_gemv_t norm_gemv<FormatF32, 4>;
-template [[host_name("norm_gemv_f16")]] kernel norm_gemv_t norm_gemv<FormatF16, 4>;
-template [[host_name("norm_gemv_bf16")]] kernel norm_gemv_t norm_gemv<FormatBF16, 4>;
-template [[host_name("norm_gemv_q4_0")]] kernel norm_gemv_t norm_gemv<FormatQ4_0, 4>;
-template [[host_name("norm_gemv_q4_1")]] kernel norm_gemv_t norm_gemv<FormatQ4_1, 4>;
-template [[host_name("norm_gemv_q5_0")]] kernel norm_gemv_t norm_gemv<FormatQ5_0, 4>;
-template [[host_name("norm_gemv_q5_1")]] kernel norm_gemv_t norm_gemv<FormatQ5_1, 4>;
-template [[host_name("norm_gemv_q8_0")]] kernel norm_gemv_t norm_gemv<FormatQ8_0, 4>;
-template [[host_name("norm_gemv_q2_k")]] kernel norm_gemv_t norm_gemv<FormatQ2K, 4>;
-template [[host_name("norm_gemv_q3_k")]] kernel norm_gemv_t norm_gemv<FormatQ3K, 4>;
-template [[host_name("norm_gemv_q4_k")]] kernel norm_gemv_t norm_gemv<FormatQ4K, 4>;
-template [[host_name("norm_gemv_q5_k")]] kernel norm_gemv_t norm_gemv<FormatQ5K, 4>;
-template [[host_name("norm_gemv_q6_k")]] kernel norm_gemv_t norm_gemv<FormatQ6K, 4>;
-template [[host_name("norm_gemv_mlx_q2")]] kernel norm_gemv_t norm_gemv<FormatMlxQ2, 4>;
-template [[host_name("norm_gemv_mlx_q3")]] kernel norm_gemv_t norm_gemv<FormatMlxQ3, 4>;
-template [[host_name("norm_gemv_mlx_q4")]] kernel norm_gemv_t norm_gemv<FormatMlxQ4, 4>;
-template [[host_name("norm_gemv_mlx_q5")]] kernel norm_gemv_t norm_gemv<FormatMlxQ5, 4>;
-template [[host_name("norm_gemv_mlx_q6")]] kernel norm_gemv_t norm_gemv<FormatMlxQ6, 4>;
-template [[host_name("norm_gemv_mlx_q8")]] kernel norm_gemv_t norm_gemv<FormatMlxQ8, 4>;
+// for each format: norm_gemv_<format> is norm_gemv<Format, 4>
+template [[host_name("norm_gemv_f32")]] kernel decltype(norm_gemv<FormatF32, 4>) norm_gemv<FormatF32, 4>;
+template [[host_name("norm_gemv_f16")]] kernel decltype(norm_gemv<FormatF16, 4>) norm_gemv<FormatF16, 4>;
+template [[host_name("norm_gemv_q4_0")]] kernel decltype(norm_gemv<FormatQ4_0, 4>) norm_gemv<FormatQ4_0, 4>;
+template [[host_name("norm_gemv_q4_1")]] kernel decltype(norm_gemv<FormatQ4_1, 4>) norm_gemv<FormatQ4_1, 4>;
+template [[host_name("norm_gemv_q5_0")]] kernel decltype(norm_gemv<FormatQ5_0, 4>) norm_gemv<FormatQ5_0, 4>;
+template [[host_name("norm_gemv_q5_1")]] kernel decltype(norm_gemv<FormatQ5_1, 4>) norm_gemv<FormatQ5_1, 4>;
+template [[host_name("norm_gemv_q8_0")]] kernel decltype(norm_gemv<FormatQ8_0, 4>) norm_gemv<FormatQ8_0, 4>;
+template [[host_name("norm_gemv_q2_k")]] kernel decltype(norm_gemv<FormatQ2K, 4>) norm_gemv<FormatQ2K, 4>;
+template [[host_name("norm_gemv_q3_k")]] kernel decltype(norm_gemv<FormatQ3K, 4>) norm_gemv<FormatQ3K, 4>;
+template [[host_name("norm_gemv_q4_k")]] kernel decltype(norm_gemv<FormatQ4K, 4>) norm_gemv<FormatQ4K, 4>;
+template [[host_name("norm_gemv_q5_k")]] kernel decltype(norm_gemv<FormatQ5K, 4>) norm_gemv<FormatQ5K, 4>;
+template [[host_name("norm_gemv_q6_k")]] kernel decltype(norm_gemv<FormatQ6K, 4>) norm_gemv<FormatQ6K, 4>;
+template [[host_name("norm_gemv_bf16")]] kernel decltype(norm_gemv<FormatBF16, 4>) norm_gemv<FormatBF16, 4>;
+template [[host_name("norm_gemv_mlx_q2")]] kernel decltype(norm_gemv<FormatMlxQ2, 4>) norm_gemv<FormatMlxQ2, 4>;
+template [[host_name("norm_gemv_mlx_q3")]] kernel decltype(norm_gemv<FormatMlxQ3, 4>) norm_gemv<FormatMlxQ3, 4>;
+template [[host_name("norm_gemv_mlx_q4")]] kernel decltype(norm_gemv<FormatMlxQ4, 4>) norm_gemv<FormatMlxQ4, 4>;
+template [[host_name("norm_gemv_mlx_q5")]] kernel decltype(norm_gemv<FormatMlxQ5, 4>) norm_gemv<FormatMlxQ5, 4>;
+template [[host_name("norm_gemv_mlx_q6")]] kernel decltype(norm_gemv<FormatMlxQ6, 4>) norm_gemv<FormatMlxQ6, 4>;
+template [[host_name("norm_gemv_mlx_q8")]] kernel decltype(norm_gemv<FormatMlxQ8, 4>) norm_gemv<FormatMlxQ8, 4>;
+// end of formats

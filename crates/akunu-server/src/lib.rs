@@ -11,6 +11,7 @@ mod engine;
 mod error;
 mod guard;
 mod guests;
+mod memory;
 mod metrics;
 mod models;
 mod multipart;

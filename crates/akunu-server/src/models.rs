@@ -88,6 +88,9 @@ impl Loaded {
     }
 }
 
+/// How long a model that was unloaded needs to give its memory back.
+const SETTLING: Duration = Duration::from_millis(200);
+
 /// Why a model cannot be opened.
 pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -179,6 +182,7 @@ impl Models {
         if let Some(loaded) = loaded.as_ref().filter(|loaded| loaded.is_alive()) {
             return Ok(loaded.clone());
         }
+        self.make_room(&entry).await;
         let options = self.options.clone();
         let opened = Arc::clone(&entry);
         let opening = tokio::task::spawn_blocking(move || opened.open(&options));
@@ -187,6 +191,32 @@ impl Models {
         *loaded = Some(opened.clone());
         tracing::info!(model = entry.name, "loaded");
         Ok(opened)
+    }
+
+    /// Unloads models that have nothing to do, the one that was asked for longest ago first, as long as memory is short.
+    async fn make_room(&self, wanted: &Arc<Entry>) {
+        while self.options.keep.is_some()
+            && (self.options.memory_is_short)()
+            && self.unload_oldest(wanted)
+        {
+            tokio::time::sleep(SETTLING).await;
+        }
+    }
+
+    /// Unloads the idle model that was asked for longest ago, other than this one; whether there was one.
+    fn unload_oldest(&self, wanted: &Arc<Entry>) -> bool {
+        let others = self.entries.iter();
+        let others = others.filter(|entry| !Arc::ptr_eq(entry, wanted) && entry.is_idle());
+        let Some(oldest) = others.max_by_key(|entry| entry.unused_for()) else {
+            return false;
+        };
+        // Somebody who holds it is about to use it.
+        let Ok(mut loaded) = oldest.loaded.try_lock() else {
+            return false;
+        };
+        *loaded = None;
+        tracing::info!(model = oldest.name, "unloaded, since memory is short");
+        true
     }
 
     /// Loads the first model: what is wrong with it is told before anybody asks.
@@ -235,6 +265,12 @@ impl Entry {
             Loaded::Engine(engine) => Some(Arc::clone(engine)),
             Loaded::Embedder(_) | Loaded::Reranker(_) | Loaded::Speech(_) => None,
         }
+    }
+
+    /// Whether it is loaded and has nothing to do.
+    fn is_idle(&self) -> bool {
+        let loaded = self.loaded.try_lock();
+        loaded.is_ok_and(|loaded| loaded.as_ref().is_some_and(Loaded::is_idle))
     }
 
     fn touch(&self) {

@@ -14,8 +14,11 @@ pub struct ServerOptions {
     pub queue: usize,
     /// Tokens of a sequence; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
-    /// A model that nobody has asked for as long is unloaded; `None` keeps it.
+    /// A model that nobody has asked for as long is unloaded; `None` keeps it, whatever happens.
     pub keep: Option<Duration>,
+    /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
+    /// than a tenth of this machine's memory is available.
+    pub memory_is_short: fn() -> bool,
     /// Who may ask.
     pub security: Security,
     /// How much may be asked.
@@ -91,6 +94,7 @@ impl Default for ServerOptions {
             queue: 64,
             context: None,
             keep: None,
+            memory_is_short: crate::memory::is_short,
             security: Security::default(),
             limits: Limits::default(),
         }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::support::tiny_llama;
 use crate::support::watched::{Hooks, Watched};
-use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
+use akunu_engine::{GenerateOptions, Model, Session, SessionOptions, Speculation};
 use akunu_kernels::gpu::{Call, replay, unordered_pairs};
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::{
@@ -77,10 +77,12 @@ pub fn device() -> (Watched<SimDevice, Notes>, Notes, CallLog) {
 
 const PROMPT: [u32; 9] = [72, 101, 108, 108, 111, 44, 32, 49, 50];
 
+/// Without guesses, which an answer that was given before would get.
 fn greedy(max_tokens: usize) -> GenerateOptions {
     GenerateOptions {
         max_tokens,
         ignore_end: true,
+        speculation: Speculation::off(),
         ..Default::default()
     }
 }

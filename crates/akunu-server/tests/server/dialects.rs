@@ -203,6 +203,24 @@ fn models_are_loaded_when_asked_for_and_unloaded_when_idle() {
     panic!("still loaded: {:?}", loaded());
 }
 
+/// Breaks when a model that nobody uses stays loaded although memory is short and another one is wanted.
+#[test]
+fn models_make_room_when_memory_is_short() {
+    let server = serve(|options| {
+        options.keep = Some(Duration::from_secs(3600));
+        options.memory_is_short = || true;
+    });
+    let mut asked = question("Hi", 2);
+    asked["model"] = "second".into();
+    assert_eq!(
+        post(server.address, "/v1/chat/completions", &asked).status,
+        200
+    );
+    let list = get(server.address, "/v1/models").json();
+    let is_loaded = |at: usize| list["data"][at]["meta"].is_object();
+    assert!(!is_loaded(0) && is_loaded(1), "{list}");
+}
+
 #[test]
 fn the_page_comes_with_its_policy() {
     let server = serve(|options| options.security.keys = vec!["secret".into()]);

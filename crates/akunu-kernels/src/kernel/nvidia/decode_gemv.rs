@@ -1,6 +1,6 @@
 //! `decode_gemv_<format>` and `decode_norm_gemv_<format>`: the products of decoding on NVIDIA's GPUs.
 //!
-//! As [`gemv`](crate::kernel::matmul::gemv) and [`norm_gemv`](crate::kernel::fused::norm_gemv). A SIMD group has four
+//! As [`gemv`](crate::kernel::matmul::gemv) and [`norm_gemv`]. A SIMD group has four
 //! outputs, or shares them with a second one; the SIMD groups of a threadgroup stage x together. Where a format's weights are bytes, x is staged as whole
 //! numbers of 16 bits with a factor for each 32, and one instruction multiplies four weights. x begins at a multiple of 16
 //! bytes.
