@@ -62,13 +62,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let skipping = Skipping::choose(args.strict, ci.as_deref());
     let start = Instant::now();
     let mut outcomes = Vec::new();
-    let mut beside = None;
+    let mut beside = Vec::new();
     for step in &steps {
-        outcomes.push(run_step(
-            step,
-            beside.take_if(|(name, _)| *name == step.name),
-            skipping,
-        ));
+        let at = beside.iter().position(|(name, _)| *name == step.name);
+        let started = at.map(|at| beside.swap_remove(at));
+        outcomes.push(run_step(step, started, skipping));
         if step.name == "install" {
             beside = start_beside(&steps);
         }
@@ -76,11 +74,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     summarise(&outcomes, start.elapsed())
 }
 
-/// Starts the step that runs beside the others, once all tools are installed: apt-get runs alone.
-fn start_beside(steps: &[&Step]) -> Option<Started> {
-    let (name, command) = steps::BESIDE;
-    let is_wanted = steps.iter().any(|step| step.name == name);
-    is_wanted.then(|| (name, Beside::start(command)))
+/// Starts the steps that run beside the others, once all tools are installed: apt-get runs alone.
+fn start_beside(steps: &[&Step]) -> Vec<Started> {
+    let is_wanted = |name: &str| steps.iter().any(|step| step.name == name);
+    steps::beside()
+        .into_iter()
+        .filter(|(name, _)| is_wanted(name))
+        .map(|(name, command)| (name, Beside::start(&command)))
+        .collect()
 }
 
 /// A step that was started before its turn.

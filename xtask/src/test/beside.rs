@@ -1,7 +1,7 @@
 //! A step that runs beside the others, as a process of its own.
 //!
 //! cargo leaves cores idle: a chain of crates compiles one after another, a test program waits for its last
-//! test. A step with a target folder of its own can use them. Its output goes to a file and is shown when its
+//! test. A step that waits for the network, or has a target folder of its own, can use them. Its output goes to a file and is shown when its
 //! turn comes, so that two steps never mix on the terminal.
 
 use crate::failure::{Failure, LACKING};

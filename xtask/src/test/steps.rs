@@ -24,11 +24,6 @@ pub const STEPS: &[Step] = &[
         run: install,
     },
     Step {
-        name: "assets",
-        what: "fetch the models that tests run",
-        run: || assets::ensure(TEST_ASSETS),
-    },
-    Step {
         name: "fmt",
         what: "rustfmt finds nothing to change",
         run: || cargo(&["fmt", "--all", "--check"]),
@@ -42,6 +37,11 @@ pub const STEPS: &[Step] = &[
         name: "shaders",
         what: "every kernel compiles, for the simulator or on a Mac for Metal",
         run: shaders::run_step,
+    },
+    Step {
+        name: "assets",
+        what: "fetch the models that tests run",
+        run: || assets::ensure(TEST_ASSETS),
     },
     Step {
         name: "test",
@@ -89,8 +89,12 @@ pub const STEPS: &[Step] = &[
     },
 ];
 
-/// The step that runs beside the others, in a target folder of its own, and its command.
-pub const BESIDE: (&str, &[&str]) = ("macos", &["check-macos"]);
+/// The steps that run beside the others: one waits for the network, one has a target folder of its own. The rest of each is its
+/// command.
+pub fn beside() -> [(&'static str, Vec<&'static str>); 2] {
+    let fetch = [&["assets"], TEST_ASSETS].concat();
+    [("assets", fetch), ("macos", vec!["check-macos"])]
+}
 
 /// The tests of the Metal device.
 pub const METAL_STEPS: &[Step] = &[
