@@ -39,6 +39,22 @@ inline DecodePlace decode_place(uint thread_index, uint2 threads) {
     };
 }
 
+// x in device memory, rows of whole float4.
+struct AlignedX {
+    device const float *x;
+
+    float4 vector(uint i) const { return ((device const float4 *)x)[i]; }
+    float value(uint i) const { return x[i]; }
+};
+
+// x in device memory, aligned to 4 bytes.
+struct PackedX {
+    device const float *x;
+
+    float4 vector(uint i) const { return float4(((device const packed_float4 *)x)[i]); }
+    float value(uint i) const { return x[i]; }
+};
+
 // x as whole numbers. A span is 5 vectors of 16 bytes: high bytes, low bytes, and the factor and both sums; those of 8
 // lanes fall into different banks.
 template <typename F, bool AS_INTEGERS = ByteSpans<F>::EXIST>
@@ -113,6 +129,17 @@ struct StagedX<F, false> {
 
 template <typename F>
 constant constexpr uint STAGE = CHUNK_SPANS * StagedX<F>::SPAN_STRIDE_VECTORS;
+
+// Rows first .. first + ROWS, as take_rows has them.
+template <typename F, uint ROWS>
+inline void take_span_rows(
+    device const uchar *weight, WeightLayout at, uint first, thread typename Spans<F>::Row (&rows)[ROWS]
+) {
+#pragma unroll
+    for (uint r = 0; r < ROWS; r++) {
+        rows[r] = Spans<F>::row(weight, at, min(first + r, at.n_rows - 1));
+    }
+}
 
 // The spans of all rows that a lane takes of the step that begins at span `first`.
 template <typename F, uint ROWS>

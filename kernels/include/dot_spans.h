@@ -21,22 +21,6 @@ constant constexpr uint STAGE_VECTORS = SIMD_WIDTH * SPAN_STRIDE / 4;
 // it ends, that one must have ended here. On others it is a barrier that costs nothing and orders no memory.
 inline void inputs_are_ready() { simdgroup_barrier(mem_flags::mem_none); }
 
-// x in device memory, rows of whole float4.
-struct AlignedX {
-    device const float *x;
-
-    float4 vector(uint i) const { return ((device const float4 *)x)[i]; }
-    float value(uint i) const { return x[i]; }
-};
-
-// x in device memory, aligned to 4 bytes.
-struct PackedX {
-    device const float *x;
-
-    float4 vector(uint i) const { return float4(((device const packed_float4 *)x)[i]); }
-    float value(uint i) const { return x[i]; }
-};
-
 // The sum of a span's weights times x. `x` has SPAN_VECTORS vectors.
 template <typename F>
 inline float dot_span(thread const typename Spans<F>::Span &span, threadgroup const float4 *x) {
@@ -101,17 +85,6 @@ inline void dot_rest(thread typename F::Row (&rows)[ROWS], thread X &x, uint K, 
         for (uint r = 0; r < ROWS; r++) {
             sums[r] += F::value(rows[r], i) * value;
         }
-    }
-}
-
-// Rows first .. first + ROWS, as take_rows has them.
-template <typename F, uint ROWS>
-inline void take_span_rows(
-    device const uchar *weight, WeightLayout at, uint first, thread typename Spans<F>::Row (&rows)[ROWS]
-) {
-#pragma unroll
-    for (uint r = 0; r < ROWS; r++) {
-        rows[r] = Spans<F>::row(weight, at, min(first + r, at.n_rows - 1));
     }
 }
 

@@ -69,7 +69,7 @@ const PAGE: &str = "\
 Written by `cargo xtask kernels --count`. The simulator runs kernels that clang has compiled with a call before each load
 and store, and puts the accesses of the 32 lanes of a SIMD group together again. `--filter NAME` counts every case of the
 kernels whose names contain that. A test holds these figures to at most 1.05 times the least bytes and 1.1 cycles an access
-of threadgroup memory, where the source (`crates/akunu-sim/src/count/sizes.rs`) does not say otherwise.
+of threadgroup memory, where the source (`crates/akunu-kernels/src/case/sizes.rs`) does not say otherwise.
 
 {table}
 - **bytes moved**: between the GPU and its memory, in lines of 128 bytes, behind a cache of 8 MiB, which is what an M1 has;

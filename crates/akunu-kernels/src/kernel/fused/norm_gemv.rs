@@ -3,8 +3,9 @@
 //! With [`Constant::Gate`]: `y_0[n] = act(product with weight_0) * (product with weight_1)`, and nothing else.
 //!
 //! A norm and the products that read it: queries, keys and values, or a gate and what it lets through. A threadgroup
-//! computes four outputs of one weight, or two of a gate and the same two of what it lets through; of every n steps of 1024 values a SIMD group of n takes one, a span of 32 a lane. The
-//! squares of x are summed beside the products. x and gain begin at multiples of 16 bytes, and K is a multiple of 4.
+//! computes four outputs of one weight, or two of a gate and the same two of what it lets through; of every n steps of 1024
+//! values a SIMD group of n takes one, a span of 32 a lane. The squares of x are summed beside the products. x and gain
+//! begin at multiples of 16 bytes, and K is a multiple of 4.
 
 use akunu_types::params::NormGemvParams;
 use akunu_types::{DType, SharedStruct};
