@@ -15,6 +15,7 @@ use crate::error::EngineError;
 use crate::machine::{Machine, Outcome, Part};
 use crate::model::Model;
 use crate::options::{GenerateOptions, StopReason, Token};
+use crate::runtime::OutputAt;
 use crate::session::{Reading, Session};
 use crate::speculation::Speculated;
 
@@ -87,8 +88,8 @@ struct Member {
     id: SequenceId,
     session: Session,
     answer: Answer,
-    /// The row of the last step's logits that were its own.
-    row: Option<usize>,
+    /// The logits of the last step that were its own.
+    logits: Option<OutputAt>,
     /// Whether its end was told.
     is_told: bool,
 }
@@ -226,7 +227,7 @@ impl Batch {
             id,
             session,
             answer,
-            row: None,
+            logits: None,
             is_told: false,
         };
         match has_room {
@@ -316,7 +317,7 @@ impl Batch {
         let mut events = Vec::with_capacity(self.members.len());
         let mut outcomes = outcomes.into_iter();
         for member in self.members.iter_mut().chain(&mut self.waiting) {
-            member.row = None;
+            member.logits = None;
             // Those that had ended before the step took no part; whoever joined is waiting.
             let took_part = !member.is_told;
             let outcome = took_part
@@ -334,8 +335,8 @@ impl Batch {
                     events.push(member.event(Progress::Read(member.reading())));
                     None
                 }
-                (Outcome::Chosen { row }, _) => {
-                    member.row = Some(row);
+                (Outcome::Chosen(at), _) => {
+                    member.logits = Some(at);
                     None
                 }
                 (Outcome::None | Outcome::Began, _) => None,
@@ -360,18 +361,15 @@ impl Batch {
     }
 
     /// The logits that a sequence's token of the last step was chosen from, after its repetition
-    /// penalty; `None` if it took no part.
+    /// penalty; `None` if it took no part, or if somebody else has stepped since: a session of the model, or another
+    /// batch.
     pub fn logits(&self, sequence: SequenceId) -> Result<Option<Vec<f32>>, EngineError> {
         let mut members = self.members.iter();
-        let Some(row) = members
-            .find(|member| member.id == sequence)
-            .and_then(|member| member.row)
-        else {
-            return Ok(None);
-        };
-        let mut logits = vec![0f32; self.model.config().vocab_size as usize];
-        self.model.runtime().read_logits(row, &mut logits)?;
-        Ok(Some(logits))
+        let member = members.find(|member| member.id == sequence);
+        match member.and_then(|member| member.logits) {
+            Some(at) => self.model.runtime().logits_at(at),
+            None => Ok(None),
+        }
     }
 }
 

@@ -227,7 +227,8 @@ impl Machine {
         let n_singles = chosen.len();
         for ((row, part), chosen) in singles.enumerate().zip(chosen) {
             part.note(chosen.noted);
-            part.take(runtime, &chosen.tokens, row);
+            let at = runtime.output(row);
+            part.take(runtime, &chosen.tokens, at);
             if let Some(drafter) = &mut part.answer.drafter {
                 drafter.plain(chosen.tokens.len());
             }

@@ -27,3 +27,4 @@ pub(crate) use self::noted::Noted;
 pub use self::observe::Observed;
 pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
 pub(crate) use self::state::Runtime;
+pub(crate) use self::step::OutputAt;

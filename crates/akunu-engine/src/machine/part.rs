@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::answer::Answer;
 use crate::error::EngineError;
 use crate::options::{Overflow, StopReason};
-use crate::runtime::{Noted, Runtime, StepMasks};
+use crate::runtime::{Noted, OutputAt, Runtime, StepMasks};
 use crate::session::{Session, Shifted};
 use crate::speculation::Proposal;
 
@@ -36,8 +36,8 @@ pub(crate) enum Outcome {
     Read,
     /// Its first token was chosen from logits that were there: it takes part from the next step on.
     Began,
-    /// Tokens were chosen, from this row of the step's logits.
-    Chosen { row: usize },
+    /// Tokens were chosen, the last of them from these logits.
+    Chosen(OutputAt),
     /// It failed by itself.
     Failed(EngineError),
 }
@@ -256,21 +256,21 @@ impl<'a> Part<'a> {
     }
 
     /// Its pending tokens were read, and these were chosen, one after another; all but the last were read too.
-    pub fn take(&mut self, runtime: &mut Runtime, chosen: &[u32], row: usize) {
+    pub fn take(&mut self, runtime: &mut Runtime, chosen: &[u32], at: OutputAt) {
         let sequence = &mut self.session.sequence;
         self.n_read = self.answer.pending.len();
         runtime.stored(sequence, &self.answer.pending);
         runtime.stored(sequence, &chosen[..chosen.len() - 1]);
-        self.chose(chosen, row);
+        self.chose(chosen, at);
     }
 
     /// These were chosen after all that was read, and the last of them is not read yet.
-    pub fn chose(&mut self, chosen: &[u32], row: usize) {
+    pub fn chose(&mut self, chosen: &[u32], at: OutputAt) {
         let sequence = &mut self.session.sequence;
         sequence.known = sequence.cached + 1;
         let room = self.session.context() as usize - self.session.sequence.cached;
         self.outcome = match self.answer.chosen(chosen, room.saturating_sub(1)) {
-            Ok(()) => Outcome::Chosen { row },
+            Ok(()) => Outcome::Chosen(at),
             Err(error) => Outcome::Failed(error),
         };
     }

@@ -119,22 +119,23 @@ pub(super) fn mixed_step(
             part.outcome = Outcome::Read;
         }
     }
-    for &Outputs { part: at, first, n } in &outputs {
-        let part = &mut parts[at];
+    for &Outputs { part, first, n } in &outputs {
+        let role = roles[part];
+        let part = &mut parts[part];
         // Whoever failed between the layers and the choice keeps what it had.
         if !part.is_running() {
             continue;
         }
         let chosen = &chosen[first..first + n];
         let kept = n_kept(part.guesses(), chosen);
-        let row = first + kept - 1;
+        let at = runtime.output(first + kept - 1);
         part.note_outputs(runtime, first..first + kept)?;
-        if matches!(roles[at], Role::Reader(_)) {
+        if matches!(role, Role::Reader(_)) {
             part.answer.prompt.clear();
-            part.chose(&chosen[..kept], row);
+            part.chose(&chosen[..kept], at);
         } else {
             part.n_right = kept - 1;
-            part.take(runtime, &chosen[..kept], row);
+            part.take(runtime, &chosen[..kept], at);
         }
     }
     Ok(())

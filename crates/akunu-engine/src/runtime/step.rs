@@ -13,6 +13,13 @@ use crate::error::EngineError;
 use crate::rule::Rule;
 use crate::sequence::Sequence;
 
+/// An output of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutputAt {
+    step: u64,
+    output: usize,
+}
+
 impl Runtime {
     /// Whether the sequence still has its seat.
     pub(super) fn is_seated(&self, sequence: &Sequence) -> bool {
@@ -125,6 +132,24 @@ impl Runtime {
     /// The number of the last step that was begun.
     pub fn last_step(&self) -> u64 {
         self.step
+    }
+
+    /// Where the logits of an output of the last step are, until the next step.
+    pub fn output(&self, output: usize) -> OutputAt {
+        OutputAt {
+            step: self.step,
+            output,
+        }
+    }
+
+    /// The logits of an output, unless somebody has stepped since.
+    pub fn logits_at(&self, at: OutputAt) -> Result<Option<Vec<f32>>, EngineError> {
+        if at.step != self.step {
+            return Ok(None);
+        }
+        let mut logits = vec![0f32; self.vocab_size() as usize];
+        self.read_logits(at.output, &mut logits)?;
+        Ok(Some(logits))
     }
 
     /// Adds the next tokens of a sequence, after all that is cached; the logits of the last `n_outputs` are wanted.

@@ -132,14 +132,18 @@ impl Session {
         if self.sequence.tokens.is_empty() {
             return Err(EngineError::NothingToContinue);
         }
-        let has_logits = self.model.runtime().has_logits(&self.sequence);
-        if !has_logits {
+        loop {
+            // Whether they are there is asked and they are read in one go: other threads step too.
+            let runtime = self.model.runtime();
+            if runtime.has_logits(&self.sequence) {
+                let mut logits = vec![0f32; runtime.vocab_size() as usize];
+                runtime.read_logits(0, &mut logits)?;
+                return Ok(logits);
+            }
+            drop(runtime);
             let tokens = self.sequence.tokens.clone();
             self.feed(&tokens)?;
         }
-        let mut logits = vec![0f32; self.model.config().vocab_size as usize];
-        self.model.runtime().read_logits(0, &mut logits)?;
-        Ok(logits)
     }
 
     pub(super) fn check(&self, tokens: &[u32]) -> Result<(), EngineError> {

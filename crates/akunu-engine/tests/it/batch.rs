@@ -156,10 +156,12 @@ fn logits_are_those_of_a_single_session_bit_for_bit() {
         (n, joined.expect("there is room"))
     });
     let mut seen = Seen::default();
-    for n_tokens in 1..5 {
+    for _ in 1..5 {
         seen.step(&mut batch);
-        for (n, id) in ids {
-            let logits = batch.logits(id).expect("reads");
+        let all = ids.map(|(_, id)| batch.logits(id).expect("reads"));
+        for ((n, id), logits) in ids.into_iter().zip(all) {
+            // More than one a step where the text of another session is guessed.
+            let n_tokens = seen.tokens(id).len();
             if n_tokens == 1 && n == 8 {
                 assert_eq!(
                     logits, None,
@@ -174,6 +176,11 @@ fn logits_are_those_of_a_single_session_bit_for_bit() {
                 logits,
                 Some(single.logits().expect("some")),
                 "prompt of {n}"
+            );
+            assert_eq!(
+                batch.logits(id).expect("reads"),
+                None,
+                "the session stepped since"
             );
         }
     }

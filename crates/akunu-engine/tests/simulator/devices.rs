@@ -199,8 +199,10 @@ fn error_together(model: &Model, n_sequences: u32) -> f32 {
         .collect();
     batch.step();
     batch.step();
-    let errors = (1..).zip(ids).map(|(length, id)| {
-        let together = batch.logits(id).expect("reads").expect("it took part");
+    // Read before anybody else steps.
+    let logits: Vec<_> = ids.into_iter().map(|id| batch.logits(id)).collect();
+    let errors = (1..).zip(logits).map(|(length, together)| {
+        let together = together.expect("reads").expect("it took part");
         let mut alone = session(length);
         if length < n_sequences {
             // As in the batch, others were fed since: the last token of the prompt is read again, by itself.
