@@ -59,7 +59,10 @@ struct PackedX {
 // lanes fall into different banks.
 template <typename F, bool AS_INTEGERS = ByteSpans<F>::EXIST>
 struct StagedX {
+    typedef typename ByteSpans<F>::Span Span;
     static constant constexpr uint SPAN_STRIDE_VECTORS = 5;
+    // Spans of a super-block: a lane has the same one in each step.
+    static constant constexpr uint GROUPS = 8;
     // Largest v: its high byte is not more than 127.
     static constant constexpr float LARGEST = 32512.0f;
     // Below this the factor of the largest v would not be a float.
@@ -84,23 +87,26 @@ struct StagedX {
         const uint i = at % SPAN_VECTORS;
         words[i] = as_type<uint>(char4(high));
         words[SPAN_VECTORS + i] = as_type<uint>(char4(v - high * 256));
+        const float factor = largest * (1.0f / LARGEST);
         if (i % 4 == 0) {
-            words[17 + i / 4] = as_type<uint>(float(sum));
+            words[17 + i / 4] = as_type<uint>(factor * float(sum));
         }
         if (i == 0) {
-            words[16] = as_type<uint>(largest * (1.0f / LARGEST));
+            words[16] = as_type<uint>(factor);
         }
     }
 
+    static Span load(typename Spans<F>::Row row, uint index, uint lane) {
+        return ByteSpans<F>::load(row, index, lane % GROUPS);
+    }
+
     template <uint ROWS>
-    static void dot(
-        thread typename Spans<F>::Span (&spans)[ROWS], threadgroup const uint4 *stage, thread float (&sums)[ROWS]
-    ) {
+    static void dot(thread Span (&spans)[ROWS], threadgroup const uint4 *stage, thread float (&sums)[ROWS]) {
         const float4 rest = as_type<float4>(stage[4]);
-        const IntegerX x = { { stage[0], stage[1] }, { stage[2], stage[3] }, rest.x, { rest.y, rest.z } };
+        const IntegerX x = { { stage[0], stage[1] }, { stage[2], stage[3] }, rest.x, rest.yz };
 #pragma unroll
         for (uint r = 0; r < ROWS; r++) {
-            sums[r] += dot_bytes(ByteSpans<F>::of(spans[r]), x);
+            sums[r] += ByteSpans<F>::dot(spans[r], x);
         }
     }
 };
@@ -108,6 +114,7 @@ struct StagedX {
 // x as floats.
 template <typename F>
 struct StagedX<F, false> {
+    typedef typename Spans<F>::Span Span;
     static constant constexpr uint SPAN_STRIDE_VECTORS = SPAN_STRIDE / 4;
 
     static void put(threadgroup uint4 *stage, uint at, float4 x, bool is_there) {
@@ -116,10 +123,10 @@ struct StagedX<F, false> {
         }
     }
 
+    static Span load(typename Spans<F>::Row row, uint index, uint) { return Spans<F>::load(row, index); }
+
     template <uint ROWS>
-    static void dot(
-        thread typename Spans<F>::Span (&spans)[ROWS], threadgroup const uint4 *stage, thread float (&sums)[ROWS]
-    ) {
+    static void dot(thread Span (&spans)[ROWS], threadgroup const uint4 *stage, thread float (&sums)[ROWS]) {
 #pragma unroll
         for (uint r = 0; r < ROWS; r++) {
             sums[r] += dot_span<F>(spans[r], (threadgroup const float4 *)stage);
@@ -145,7 +152,7 @@ inline void take_span_rows(
 template <typename F, uint ROWS>
 inline void load_spans(
     thread typename Spans<F>::Row (&rows)[ROWS], uint first, uint n_spans, uint lane,
-    thread typename Spans<F>::Span (&spans)[ROWS]
+    thread typename StagedX<F>::Span (&spans)[ROWS]
 ) {
     if (first >= n_spans) {
         return;
@@ -153,7 +160,7 @@ inline void load_spans(
     const uint mine = min(first + lane, n_spans - 1);
 #pragma unroll
     for (uint r = 0; r < ROWS; r++) {
-        spans[r] = Spans<F>::load(rows[r], mine);
+        spans[r] = StagedX<F>::load(rows[r], mine, lane);
     }
 }
 
@@ -169,7 +176,7 @@ inline void dot_staged(
         const uint count = min(n_spans - chunk, CHUNK_SPANS);
         const uint n_vectors = count * SPAN_VECTORS;
         uint first = at.split * SIMD_WIDTH;
-        typename Spans<F>::Span spans[ROWS];
+        typename StagedX<F>::Span spans[ROWS];
         load_spans<F, ROWS>(rows, chunk + first, n_spans, at.lane, spans);
         inputs_are_ready();
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -269,9 +276,11 @@ kernel void decode_gemv(
     }
 }
 
-// y_i[n] = 1 / sqrt(mean(x^2) + eps) * sum_k weight_i[n][k] * gain[k] * x[k], as in include/norm_gemv.h.
+// y_i[n] = 1 / sqrt(mean(x^2) + eps) * sum_k weight_i[n][k] * gain[k] * x[k], as in include/norm_gemv.h, and with FC_GATE
+// y_0[n] = act(product with weight 0) * (product with weight 1).
 //
-// Launch:  a threadgroup for each ROWS * columns outputs of a weight, those of weight 0 first.
+// Launch:  a threadgroup for each ROWS * columns outputs of a weight, those of weight 0 first; with FC_GATE for each
+//          ROWS / 2 * columns outputs of both.
 template <typename F, uint ROWS>
 kernel void decode_norm_gemv(
     device const float *x           [[buffer(0)]],  // (K)
@@ -293,16 +302,17 @@ kernel void decode_norm_gemv(
     static_assert(sizeof(stage) + sizeof(shares) + sizeof(squares) <= 32 * 1024, "threadgroup memory");
 
     const DecodePlace at = decode_place(thread_index, threads);
-    const uint rows_a_group = ROWS * at.n_columns;
+    // Outputs of a weight that a SIMD group has.
+    const uint n_outputs = GATE != 0 ? ROWS / 2 : ROWS;
+    const uint rows_a_group = n_outputs * at.n_columns;
     const NormedWeight of = normed_weight(params, group, rows_a_group);
     device const uchar *weight = of.index == 0 ? weight_0 : of.index == 1 ? weight_1 : weight_2;
     device float *y = of.index == 0 ? y_0 : of.index == 1 ? y_1 : y_2;
-    const uint first = of.group * rows_a_group + at.column * ROWS;
+    const uint first = of.group * rows_a_group + at.column * n_outputs;
     const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
     typename Spans<F>::Row rows[ROWS];
-    take_span_rows<F, ROWS>(weight, layout, first, rows);
     typename F::Row plain[ROWS];
-    take_rows<F, ROWS>(weight, layout, first, plain);
+    take_normed_rows<F, ROWS>({ weight, weight_1 }, layout, first, rows, plain);
 
     float sums[ROWS] = { 0.0f };
     GainedX gained = { x, gain, 0.0f };
@@ -320,11 +330,15 @@ kernel void decode_norm_gemv(
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float product = meet<ROWS>(sums, shares, at);
-    if (at.split == 0 && at.lane < ROWS && first + at.lane < of.n) {
+    // Of row ROWS / 2 + lane.
+    const float let_through = GATE != 0 ? simd_shuffle_down(product, ushort(ROWS / 2)) : 0.0f;
+    if (at.split == 0 && at.lane < n_outputs && first + at.lane < of.n) {
         float all = 0.0f;
         for (uint s = 0; s < at.n_columns * at.n_splits; s++) {
             all += squares[s];
         }
-        y[first + at.lane] = product * inverse_rms(all, params.K, params.eps);
+        const float inverse = inverse_rms(all, params.K, params.eps);
+        y[first + at.lane] =
+            GATE == 0 ? product * inverse : apply_gate(product * inverse) * (let_through * inverse);
     }
 }

@@ -66,6 +66,31 @@ inline float sum_of_shares(threadgroup const float *shares, uint which, uint n_s
     return sum;
 }
 
+inline float apply_gate(float product) { return GATE == 1 ? act_silu(product) : act_gelu(product); }
+
+// Weight 0, 1 or 2, and weight 1, which a gate needs beside weight 0.
+struct NormedFrom {
+    device const uchar *weight;
+    device const uchar *let_through;
+};
+
+// The rows of a threadgroup or SIMD group, from output `first` on; with FC_GATE the second half are those of what is let
+// through. Rows beyond the end repeat the last one and are not stored.
+template <typename F, uint ROWS>
+inline void take_normed_rows(
+    NormedFrom from, WeightLayout layout, uint first, thread typename Spans<F>::Row (&rows)[ROWS],
+    thread typename F::Row (&plain)[ROWS]
+) {
+#pragma unroll
+    for (uint r = 0; r < ROWS; r++) {
+        const bool is_let_through = GATE != 0 && r >= ROWS / 2;
+        device const uchar *weight = is_let_through ? from.let_through : from.weight;
+        const uint row = min(first + (is_let_through ? r - ROWS / 2 : r), layout.n_rows - 1);
+        rows[r] = Spans<F>::row(weight, layout, row);
+        plain[r] = F::row(weight, layout, row);
+    }
+}
+
 template <typename F, uint ROWS>
 kernel void norm_gemv(
     device const float *x           [[buffer(0)]],  // (K)
@@ -97,15 +122,7 @@ kernel void norm_gemv(
     const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
     typename Spans<F>::Row rows[ROWS];
     typename F::Row plain[ROWS];
-#pragma unroll
-    for (uint r = 0; r < ROWS; r++) {
-        // Rows beyond the end repeat the last one and are not stored.
-        const bool is_let_through = GATE != 0 && r >= ROWS / 2;
-        device const uchar *from = is_let_through ? weight_1 : weight;
-        const uint row = min(first + (is_let_through ? r - ROWS / 2 : r), of.n - 1);
-        rows[r] = Spans<F>::row(from, layout, row);
-        plain[r] = F::row(from, layout, row);
-    }
+    take_normed_rows<F, ROWS>({ weight, weight_1 }, layout, first, rows, plain);
 
     const SplitPlace place = { simd_group, n_simd_groups, lane, stages + simd_group * STAGE_VECTORS };
     float sums[ROWS] = { 0.0f };
@@ -129,7 +146,7 @@ kernel void norm_gemv(
             y[first + thread_index] = product;
         } else {
             const float let_through = sum_of_shares<SUMS>(shares, ROWS / 2 + thread_index, n_simd_groups) * inverse;
-            y[first + thread_index] = (GATE == 1 ? act_silu(product) : act_gelu(product)) * let_through;
+            y[first + thread_index] = apply_gate(product) * let_through;
         }
     }
 }

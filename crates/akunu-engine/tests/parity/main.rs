@@ -9,7 +9,7 @@ mod record;
 use std::path::Path;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
-use akunu_engine::{GenerateOptions, Model, Session, SessionOptions};
+use akunu_engine::{Batch, GenerateOptions, Model, Progress, SequenceId, Session, SessionOptions};
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::DType;
 
@@ -98,13 +98,11 @@ fn agrees(path: &Path, record: &Record, max_error: f64) {
         .into_iter()
         .filter(|&isa| isa != Isa::Scalar && isa != best);
     for isa in others {
-        let model = load(path, isa);
-        prompts_agree(&mut session(&model), &two, (isa, max_error));
+        prompts_agree(&load(path, isa), &two, (isa, max_error));
     }
     let model = load(path, best);
-    let mut session = session(&model);
-    prompts_agree(&mut session, &all, (best, max_error));
-    perplexity_agrees(&mut session, record);
+    prompts_agree(&model, &all, (best, max_error));
+    perplexity_agrees(&mut session(&model), record);
 }
 
 /// The model on a CPU device of that level, with one thread: several models are tested at once, and the results are
@@ -130,24 +128,67 @@ fn session(model: &Model) -> Session {
     model.session(options).expect("memory")
 }
 
-/// Ids, logits and greedy tokens of each prompt.
-fn prompts_agree(session: &mut Session, prompts: &[&Prompt], (isa, max_error): (Isa, f64)) {
+/// Ids, logits and greedy tokens of each prompt. The first answers alone, the others together.
+fn prompts_agree(model: &Model, prompts: &[&Prompt], (isa, max_error): (Isa, f64)) {
     let mut errors = Vec::new();
-    for prompt in prompts {
+    let mut batch = model.batch(prompts.len() as u32).expect("memory");
+    let mut answers = Vec::new();
+    for (at, prompt) in prompts.iter().enumerate() {
         let name = format!("{isa}, after {:.30}", prompt.text);
-        let ids = encode(session.model(), &prompt.text);
+        let ids = encode(model, &prompt.text);
         assert_eq!(ids, prompt.ids, "{name}");
+        let mut session = session(model);
         session.feed(&prompt.ids).expect("fits");
         let found = error(&session.logits().expect("some"), &prompt.logits);
         assert!(found <= max_error, "{name}: NMSE {found:e}");
         errors.push(found);
-        same_tokens(session, prompt, &name);
+        if at == 0 {
+            let generation = session.generate(options(prompt)).expect("fine");
+            let ours: Vec<u32> = generation.map(|token| token.expect("runs").id).collect();
+            same_tokens(&mut session, prompt, (&ours, &name));
+        } else {
+            let id = batch.join(session, options(prompt)).expect("room");
+            answers.push((id, prompt, name));
+        }
+    }
+    let all = answers_of(&mut batch);
+    for (id, prompt, name) in answers {
+        let ours: Vec<u32> = all
+            .iter()
+            .filter(|(of, _)| *of == id)
+            .map(|(_, token)| *token)
+            .collect();
+        let mut session = batch.leave(id).expect("it is there");
+        same_tokens(&mut session, prompt, (&ours, &name));
     }
     println!(
         "{isa}: NMSE {:.1e} (theirs by rounding {:.1e})",
         mean(errors.iter().copied()),
         mean(prompts.iter().map(|prompt| prompt.rounding)),
     );
+}
+
+fn options(prompt: &Prompt) -> GenerateOptions {
+    GenerateOptions {
+        max_tokens: prompt.tokens.len(),
+        ignore_end: true,
+        ..Default::default()
+    }
+}
+
+/// The tokens of all sequences of a batch, in the order in which they come.
+fn answers_of(batch: &mut Batch) -> Vec<(SequenceId, u32)> {
+    let mut tokens = Vec::new();
+    while batch.is_running() {
+        for event in batch.step() {
+            match event.progress {
+                Progress::Token(token) => tokens.push((event.sequence, token.id)),
+                Progress::Failed(error) => panic!("{error}"),
+                Progress::Ended { .. } | Progress::Read(_) => {}
+            }
+        }
+    }
+    tokens
 }
 
 fn perplexity_agrees(session: &mut Session, record: &Record) {
@@ -185,15 +226,8 @@ fn error(ours: &[f32], theirs: &[f32]) -> f64 {
 }
 
 /// The greedy tokens are theirs. Where they part, the two tokens were closer than 0.05 in our logits.
-fn same_tokens(session: &mut Session, prompt: &Prompt, name: &str) {
-    let options = GenerateOptions {
-        max_tokens: prompt.tokens.len(),
-        ignore_end: true,
-        ..Default::default()
-    };
-    let generation = session.generate(options).expect("fine");
-    let ours: Vec<u32> = generation.map(|token| token.expect("runs").id).collect();
-    assert_eq!(ours.len(), prompt.tokens.len());
+fn same_tokens(session: &mut Session, prompt: &Prompt, (ours, name): (&[u32], &str)) {
+    assert_eq!(ours.len(), prompt.tokens.len(), "{name}");
     let mut pairs = ours.iter().zip(&prompt.tokens);
     let Some(at) = pairs.position(|(a, b)| a != b) else {
         return;

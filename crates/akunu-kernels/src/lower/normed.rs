@@ -60,8 +60,7 @@ impl Lowering<'_> {
             return None;
         }
         let constants = product_constants(first);
-        let has_gates = !self.chip.is_some_and(ChipConfig::is_nvidia);
-        if let Some((gate, to)) = gate_of(&products, ops.get(n_ops)).filter(|_| has_gates) {
+        if let Some((gate, to)) = gate_of(&products, ops.get(n_ops)) {
             products[0].to = to;
             self.push_normed(
                 [x, gain],

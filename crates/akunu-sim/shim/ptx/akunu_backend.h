@@ -138,6 +138,17 @@ inline int dot4(uint a, uint b, int c) {
     return c;
 }
 
+inline int dot4_unsigned(uint a, uint b, int c) {
+    asm("dp4a.u32.s32 %0, %1, %2, %0;" : "+r"(c) : "r"(a), "r"(b));
+    return c;
+}
+
+inline uint permute(uint a, uint b, uint which) {
+    uint out;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(a), "r"(b), "r"(which));
+    return out;
+}
+
 // Compute capability 8.0 and above; whoever loads the PTX says so.
 inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *, uint) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

@@ -209,6 +209,20 @@ inline int dot4(uint a, uint b, int c) {
     return c;
 }
 
+inline int dot4_unsigned(uint a, uint b, int c) {
+    const uchar4 left = __builtin_bit_cast(uchar4, a);
+    const char4 right = __builtin_bit_cast(char4, b);
+    for (uint i = 0; i < 4; i++) c += (int)left[i] * (int)right[i];
+    return c;
+}
+
+inline uint permute(uint a, uint b, uint which) {
+    const ulong bytes = (ulong)b << 32 | a;
+    uint out = 0;
+    for (uint i = 0; i < 4; i++) out |= (uint)(bytes >> (which >> (4 * i) & 7) * 8 & 255) << (8 * i);
+    return out;
+}
+
 inline float exp(float x) { return __builtin_expf(x); }
 inline float exp2(float x) { return __builtin_exp2f(x); }
 inline float exp10(float x) { return __builtin_powf(10.0f, x); }

@@ -68,12 +68,12 @@ pub fn row(dtype: DType) -> KernelRow {
         required,
         work,
         twin,
-        cases: all_cases,
+        cases,
     }
 }
 
 /// Rows of each weight.
-pub fn outputs(p: &NormGemvParams) -> [u32; 3] {
+fn outputs(p: &NormGemvParams) -> [u32; 3] {
     [p.N0, p.N1, p.N2]
 }
 
@@ -86,14 +86,20 @@ fn activation(args: &Args) -> Option<fn(f32) -> f32> {
     }
 }
 
-/// A gate and what it lets through must have as many outputs: others get an empty grid, which the plan check refuses.
+/// Rows that threadgroups share: of each weight, or of a gate and what it lets through together. Those two must have as many
+/// outputs: others get no rows and so an empty grid, which the plan check refuses.
+pub fn shared_rows(args: &Args) -> [u32; 3] {
+    let p: NormGemvParams = args.params();
+    match activation(args) {
+        None => outputs(&p),
+        Some(_) if outputs(&p) == [p.N0, p.N0, 0] => [p.N0.saturating_mul(2), 0, 0],
+        Some(_) => [0; 3],
+    }
+}
+
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: NormGemvParams = args.params();
-    let groups = match activation(args) {
-        None => outputs(&p).iter().map(|n| n.div_ceil(ROWS)).sum(),
-        Some(_) if outputs(&p) == [p.N0, p.N0, 0] => p.N0.div_ceil(ROWS / 2),
-        Some(_) => 0,
-    };
+    let groups = shared_rows(args).iter().map(|n| n.div_ceil(ROWS)).sum();
     let threads = simd_groups(p.K, groups, chip) * SIMD_WIDTH;
     Launch::new([groups, 1, 1], [threads, 1, 1])
 }
@@ -170,22 +176,16 @@ const SHAPES: [([u32; 3], u32, u32); 6] = [
     ([9, 9, 0], 2312, GELU),
 ];
 
-/// The cases of a kernel without gates.
+/// Cases of each shape.
 pub fn cases(dtype: Option<DType>) -> Vec<Case> {
-    let of = |dtype| cases_of(dtype, &SHAPES[..4]);
-    dtype.into_iter().flat_map(of).collect()
+    dtype.into_iter().flat_map(cases_of).collect()
 }
 
-fn all_cases(dtype: Option<DType>) -> Vec<Case> {
-    let of = |dtype| cases_of(dtype, &SHAPES);
-    dtype.into_iter().flat_map(of).collect()
-}
-
-fn cases_of(dtype: DType, shapes: &[([u32; 3], u32, u32)]) -> Vec<Case> {
+fn cases_of(dtype: DType) -> Vec<Case> {
     let groups = [32, 64, 128, 64, 32, 128];
-    let shapes = shapes.iter().zip(groups);
+    let shapes = SHAPES.into_iter().zip(groups);
     shapes
-        .map(|(&shape, group)| case(dtype, shape, group))
+        .map(|(shape, group)| case(dtype, shape, group))
         .collect()
 }
 

@@ -6,10 +6,8 @@
 //! bytes.
 
 use akunu_types::DType;
-use akunu_types::params::NormGemvParams;
 
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::constant::Constant;
 use crate::kernel::fused::norm_gemv;
 use crate::kernel::matmul::product::{self, Product};
 use crate::kernel::matmul::shapes::{self, Binding, Shape};
@@ -48,11 +46,6 @@ pub fn norm_row(dtype: DType) -> KernelRow {
         name: ("decode_norm_gemv_", ""),
         family: Family::Nvidia,
         source: "decode_norm_gemv",
-        constants: if dtype.is_mlx() {
-            &[Constant::GroupSize]
-        } else {
-            &[]
-        },
         launch: norm_launch,
         cases: |dtype| {
             let cases = norm_gemv::cases(dtype);
@@ -75,11 +68,10 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 }
 
 fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
-    let p: NormGemvParams = args.params();
-    let outputs = norm_gemv::outputs(&p);
-    let (columns, splits) = team(&outputs, chip);
+    let rows = norm_gemv::shared_rows(args);
+    let (columns, splits) = team(&rows, chip);
     Launch::new(
-        [n_threadgroups(&outputs, columns), 1, 1],
+        [n_threadgroups(&rows, columns), 1, 1],
         [columns * SIMD_WIDTH, splits, 1],
     )
 }
