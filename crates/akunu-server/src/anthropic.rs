@@ -48,6 +48,7 @@ struct ToolField {
     description: Option<String>,
     #[serde(default)]
     input_schema: Value,
+    strict: Option<bool>,
 }
 
 /// Answers a conversation.
@@ -135,6 +136,7 @@ impl Request {
             name: tool.name,
             description: tool.description,
             parameters: tool.input_schema,
+            strict: tool.strict.unwrap_or_default(),
         });
         let is_wanted = |tool: &Tool| match choice["type"].as_str() {
             Some("none") => false,

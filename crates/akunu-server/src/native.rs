@@ -94,7 +94,7 @@ pub(crate) async fn apply_template(
     let engine = app.models.engine(asked.model.as_deref()).await?;
     let messages = asked.messages.into_iter().enumerate();
     let messages = messages.map(|(at, message)| crate::question::normal_message(message, at));
-    let tools_given = asked.tools.unwrap_or_default();
+    let tools_given = ToolField::functions(asked.tools.unwrap_or_default());
     let (tools, _) = tools(tools_given, None, &app.options.limits)?;
     let conversation = Conversation {
         messages: messages.collect::<Result<_, _>>()?,

@@ -1,12 +1,13 @@
 //! What all dialects ask for: a prompt, and how its answers are made.
 
+mod calls;
 mod format;
 mod messages;
 mod sampling;
 
 use std::sync::Arc;
 
-use akunu::{EncodeOptions, GenerateOptions, Grammar, RenderOptions};
+use akunu::{EncodeOptions, GenerateOptions, Grammar, Model, RenderOptions};
 use serde_json::{Map, Value};
 
 use crate::answers::Answers;
@@ -16,6 +17,7 @@ use crate::error::ApiError;
 use crate::openai::now;
 use crate::reader::Reader;
 
+use self::calls::Style;
 pub(crate) use self::format::Format;
 use self::messages::tell_tools;
 pub(crate) use self::messages::{Tool, normal_message};
@@ -133,6 +135,7 @@ impl Conversation {
             ..RenderOptions::default()
         };
         let mut ids = model.prompt_with(messages, &options)?;
+        let mut knows_tools = false;
         if !self.tools.is_empty() {
             let tools = self.tools.iter().map(Tool::for_template).collect();
             options
@@ -140,11 +143,12 @@ impl Conversation {
                 .insert("tools".into(), Value::Array(tools));
             let with_tools = model.prompt_with(messages, &options)?;
             // A template that does not write them has never heard of tools.
-            ids = if with_tools == ids {
+            knows_tools = with_tools != ids;
+            ids = if knows_tools {
+                with_tools
+            } else {
                 let told = tell_tools(messages, &self.tools);
                 model.prompt_with(&told, &options)?
-            } else {
-                with_tools
             };
         }
         if !begun.is_empty() {
@@ -156,14 +160,44 @@ impl Conversation {
         }
         let names = self.tools.iter().map(|tool| tool.name.clone());
         let thinks = ends_in_thought(engine, &ids);
+        let grammar = if self.has_strict_tools() {
+            let template = knows_tools.then_some(&options);
+            self.call_grammar(model, template, thinks)?
+        } else {
+            self.format.grammar(model, &self.tools, thinks)?
+        };
         Ok(Prompt {
             tools: names.collect(),
-            grammar: self.format.grammar(model, &self.tools, thinks)?,
+            grammar,
             thinks,
             stop: model.prompt_stops(),
             is_read: true,
             ids,
         })
+    }
+
+    /// Whether a tool is strict that the model may call or not.
+    fn has_strict_tools(&self) -> bool {
+        self.format == Format::Free && self.tools.iter().any(|tool| tool.strict)
+    }
+
+    /// The grammar of calls that the model begins by itself, as its template writes them, or as it was told where it has none
+    /// that knows of tools. `None` where the template writes them in a way that is not known here.
+    fn call_grammar(
+        &self,
+        model: &Model,
+        template: Option<&RenderOptions>,
+        thinks: bool,
+    ) -> Result<Option<Grammar>, ApiError> {
+        let style = match template {
+            Some(options) => Style::of_model(model, options),
+            None => Some(Style::TOLD),
+        };
+        // What was begun as text does not begin as a call any more.
+        let style = style
+            .filter(|style| self.ending == Ending::Answer || !matches!(style, Style::Json { .. }));
+        let grammar = style.map(|style| style.grammar(model, &self.tools, thinks));
+        grammar.transpose()
     }
 }
 

@@ -43,7 +43,12 @@ pub(crate) async fn chat(
     let messages = messages.map(|(at, message)| normal_message(message, at));
     let mut conversation = Conversation {
         messages: messages.collect::<Result<_, _>>()?,
-        tools: openai::tools(request.tools, None, &app.options.limits)?.0,
+        tools: openai::tools(
+            ToolField::functions(request.tools),
+            None,
+            &app.options.limits,
+        )?
+        .0,
         format: Format::of_ollama(request.format)?,
         variables: Map::new(),
         ending: Ending::Answer,

@@ -62,7 +62,7 @@ pub(crate) async fn chat(
     let ending = request.ending()?;
     let messages = request.messages.into_iter().enumerate();
     let messages = messages.map(|(at, message)| normal_message(message, at));
-    let tools_given = request.tools.unwrap_or_default();
+    let tools_given = ToolField::functions(request.tools.unwrap_or_default());
     let (tools, must_call) = tools(tools_given, request.tool_choice.as_ref(), &limits)?;
     let format = match request.json_schema {
         Some(schema) => Format::Schema("json_schema", schema),

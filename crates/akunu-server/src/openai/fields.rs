@@ -160,11 +160,20 @@ pub(crate) struct Function {
     pub description: Option<String>,
     #[serde(default)]
     pub parameters: Value,
+    pub strict: Option<bool>,
 }
 
-/// The tools that may be called: all, none, or the one that must be; and whether one must be.
+impl ToolField {
+    /// The functions of some tools.
+    pub fn functions(given: Vec<ToolField>) -> Vec<Function> {
+        given.into_iter().map(|tool| tool.function).collect()
+    }
+}
+
+/// The tools that may be called: all, none, or the one that must be, which `tool_choice` names as `{"function": {"name": …}}` or, in
+/// responses, as `{"name": …}`; and whether one must be.
 pub(crate) fn tools(
-    given: Vec<ToolField>,
+    given: Vec<Function>,
     choice: Option<&Value>,
     limits: &Limits,
 ) -> Result<(Vec<Tool>, bool), ApiError> {
@@ -173,12 +182,13 @@ pub(crate) fn tools(
         return Err(ApiError::bad_field("tools", message));
     }
     let tools = given.into_iter().map(|tool| Tool {
-        name: tool.function.name,
-        description: tool.function.description,
-        parameters: tool.function.parameters,
+        name: tool.name,
+        description: tool.description,
+        parameters: tool.parameters,
+        strict: tool.strict.unwrap_or_default(),
     });
     let mut tools: Vec<Tool> = tools.collect();
-    let named = choice.and_then(|choice| choice.pointer("/function/name"));
+    let named = choice.and_then(|choice| choice.pointer("/function/name").or(choice.get("name")));
     match (
         choice.and_then(Value::as_str),
         named.and_then(Value::as_str),

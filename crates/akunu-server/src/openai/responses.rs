@@ -10,12 +10,13 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use self::stream::Items;
-use super::{new_id, now};
+use super::fields::Function;
+use super::{new_id, now, tools};
 use crate::answers::{Finish, Usage, Whole};
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::options::Limits;
-use crate::question::{Conversation, Draw, Format, Tool, Wish, ask};
+use crate::question::{Conversation, Draw, Format, Wish, ask};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{respond, too_slow};
@@ -28,21 +29,14 @@ pub(crate) struct Request {
     max_output_tokens: Option<usize>,
     temperature: Option<f32>,
     top_p: Option<f32>,
+    /// Here the function is not in an object of its own.
     #[serde(default)]
-    tools: Vec<ToolField>,
+    tools: Vec<Function>,
+    tool_choice: Option<Value>,
     text: Option<Value>,
     previous_response_id: Option<String>,
     #[serde(default)]
     stream: bool,
-}
-
-/// Here the function is not in an object of its own.
-#[derive(Deserialize)]
-struct ToolField {
-    name: String,
-    description: Option<String>,
-    #[serde(default)]
-    parameters: Value,
 }
 
 /// Answers.
@@ -86,24 +80,16 @@ impl Request {
             let message = "previous_response_id: this server keeps no answers; send the whole conversation as input";
             return Err(ApiError::bad_field("previous_response_id", message));
         }
-        if self.tools.len() > limits.tools {
-            let message = format!(
-                "there are {} tools; at most {}",
-                self.tools.len(),
-                limits.tools
-            );
-            return Err(ApiError::bad_field("tools", message));
-        }
-        let tools = self.tools.into_iter().map(|tool| Tool {
-            name: tool.name,
-            description: tool.description,
-            parameters: tool.parameters,
-        });
+        let (tools, must_call) = tools(self.tools, self.tool_choice.as_ref(), limits)?;
         let format = self.text.and_then(|text| text.get("format").cloned());
         Ok(Conversation {
             messages: input::messages(self.instructions, &self.input)?,
-            tools: tools.collect(),
-            format: Format::of_openai("text.format", format)?,
+            tools,
+            format: if must_call {
+                Format::Call
+            } else {
+                Format::of_openai("text.format", format)?
+            },
             ..Conversation::default()
         })
     }

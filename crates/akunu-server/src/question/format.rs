@@ -1,9 +1,10 @@
 //! What an answer must look like, forced by a grammar.
 
 use akunu::{Grammar, Model};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::Tool;
+use super::calls::any_call;
 use crate::error::ApiError;
 
 /// What an answer must look like.
@@ -70,7 +71,7 @@ impl Format {
         let (field, schema) = match self {
             Format::Free => return Ok(None),
             Format::Schema(field, schema) => (*field, schema.clone()),
-            Format::Call => ("tools", any_call(tools)),
+            Format::Call => ("tools", any_call(tools, "arguments", |_| true)),
         };
         let compiled = Grammar::json_schema(model, &schema.to_string());
         let wrong = |error| ApiError::bad_field(field, format!("{field}: {error}"));
@@ -81,32 +82,6 @@ impl Format {
             grammar
         }))
     }
-}
-
-/// The schema of a call of any of these tools.
-fn any_call(tools: &[Tool]) -> Value {
-    let call = |tool: &Tool| {
-        let arguments = match &tool.parameters {
-            Value::Object(schema) => closed(schema.clone()),
-            _ => json!({"type": "object"}),
-        };
-        json!({
-            "type": "object",
-            "properties": {"name": {"const": tool.name}, "arguments": arguments},
-            "required": ["name", "arguments"],
-            "additionalProperties": false,
-        })
-    };
-    json!({"anyOf": tools.iter().map(call).collect::<Vec<Value>>()})
-}
-
-/// A schema without further properties, unless it speaks of them: a small model that may add some does not come to an end.
-fn closed(mut schema: Map<String, Value>) -> Value {
-    if schema.contains_key("properties") {
-        let further = schema.entry("additionalProperties");
-        further.or_insert(Value::Bool(false));
-    }
-    Value::Object(schema)
 }
 
 #[cfg(test)]

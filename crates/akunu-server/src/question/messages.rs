@@ -12,6 +12,8 @@ pub(crate) struct Tool {
     pub description: Option<String>,
     /// A JSON schema of its arguments.
     pub parameters: Value,
+    /// Whether its arguments must be valid by the schema, also where the model calls it by itself.
+    pub strict: bool,
 }
 
 impl Tool {
@@ -152,6 +154,7 @@ mod tests {
             name: "weather".into(),
             description: None,
             parameters: json!({"type": "object"}),
+            strict: false,
         };
         let mut call = Message::new("assistant", "");
         let calls = json!([{"function": {"name": "weather", "arguments": {}}}]);

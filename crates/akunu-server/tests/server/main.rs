@@ -9,6 +9,7 @@ mod dialects;
 mod embeddings;
 mod hostile;
 mod together;
+mod tools;
 
 use std::net::SocketAddr;
 use std::sync::{LazyLock, Mutex, MutexGuard};
