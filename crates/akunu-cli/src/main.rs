@@ -17,6 +17,7 @@ mod kv;
 mod lines;
 mod logprobs;
 mod models;
+mod open_files;
 mod progress;
 mod running;
 mod sampling;

@@ -2,11 +2,11 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{Request, Response};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
@@ -32,7 +32,9 @@ pub(crate) async fn serve(
     let _ = stream.set_nodelay(true);
     let answering = Arc::clone(&guest);
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (service, asked) = (service.clone(), answering.asks());
+        let asked = Arc::new(OnceLock::new());
+        let request = request.map(|body| Received::new(body, &answering, &asked));
+        let service = service.clone();
         async move {
             let response: Result<Response<Body>, Infallible> = service.oneshot(request).await;
             response.map(|response| {
@@ -59,13 +61,66 @@ pub(crate) async fn serve(
     let _ = connection.await;
 }
 
-/// The body of an answer, which counts as being answered until it is written.
-struct Counted {
-    body: Body,
-    _asked: Asked,
+/// The body of a request. Its client counts as being answered from the body's end on: one that does not send what it
+/// announced has to make room like one that says nothing.
+struct Received {
+    body: Incoming,
+    guest: Arc<Guest>,
+    asked: Arc<OnceLock<Asked>>,
 }
 
-impl hyper::body::Body for Counted {
+impl Received {
+    fn new(body: Incoming, guest: &Arc<Guest>, asked: &Arc<OnceLock<Asked>>) -> Received {
+        let received = Received {
+            body,
+            guest: Arc::clone(guest),
+            asked: Arc::clone(asked),
+        };
+        received.look();
+        received
+    }
+
+    /// Counts the request if nothing more of it will come.
+    fn look(&self) {
+        if self.body.is_end_stream() {
+            self.asked.get_or_init(|| self.guest.asks());
+        }
+    }
+}
+
+impl HttpBody for Received {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if matches!(polled, Poll::Ready(None)) {
+            self.asked.get_or_init(|| self.guest.asks());
+        } else {
+            self.look();
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The body of an answer, whose client counts as being answered until it is written.
+struct Counted {
+    body: Body,
+    _asked: Arc<OnceLock<Asked>>,
+}
+
+impl HttpBody for Counted {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -81,6 +136,6 @@ impl hyper::body::Body for Counted {
     }
 
     fn size_hint(&self) -> SizeHint {
-        hyper::body::Body::size_hint(&self.body)
+        self.body.size_hint()
     }
 }

@@ -1,7 +1,8 @@
 //! Who is connected.
 //!
-//! There are as many places as there may be connections. When all are taken, the oldest connection that asks nothing makes room for
-//! the next: somebody who opens thousands and leaves them silent keeps nobody else out. Whoever is being answered stays.
+//! There are as many places as there may be connections. When all are taken, the oldest connection that has not asked for anything,
+//! or not to the end, makes room for the next: somebody who opens thousands and leaves them half-way keeps nobody else out.
+//! Whoever is being answered stays.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -51,12 +52,8 @@ impl Guests {
 
     fn try_admit(&self) -> Option<Arc<Guest>> {
         let mut list = self.list();
-        if list.len() >= self.max {
-            let is_silent = |guest: &Arc<Guest>| guest.n_asked.load(Relaxed) == 0;
-            let oldest = list.iter().position(is_silent)?;
-            if let Some(guest) = list.remove(oldest) {
-                guest.must_leave.notify_one();
-            }
+        if list.len() >= self.max && !make_room(&mut list) {
+            return None;
         }
         let guest = Arc::new(Guest {
             n_asked: AtomicUsize::new(0),
@@ -65,6 +62,11 @@ impl Guests {
         });
         list.push_back(Arc::clone(&guest));
         Some(guest)
+    }
+
+    /// Closes the oldest connection that may be closed, because the system has no place for another one.
+    pub fn make_room(&self) {
+        make_room(&mut self.list());
     }
 
     /// Takes a connection out that has ended.
@@ -87,6 +89,17 @@ impl Guests {
     fn list(&self) -> MutexGuard<'_, VecDeque<Arc<Guest>>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Closes the oldest connection that is not being answered, if there is one.
+fn make_room(list: &mut VecDeque<Arc<Guest>>) -> bool {
+    let is_silent = |guest: &Arc<Guest>| guest.n_asked.load(Relaxed) == 0;
+    let oldest = list.iter().position(is_silent);
+    let leaving = oldest.and_then(|at| list.remove(at));
+    if let Some(guest) = &leaving {
+        guest.must_leave.notify_one();
+    }
+    leaving.is_some()
 }
 
 impl Guest {

@@ -62,7 +62,7 @@ pub struct Limits {
     pub reading: Duration,
     /// How long an answer may take, from the request to its last token.
     pub answering: Duration,
-    /// Connections at once. The oldest one that asks nothing makes room for one more.
+    /// Connections at once. The oldest one that has not asked, or not to the end, makes room for one more.
     pub connections: usize,
     /// Tools of a request.
     pub tools: usize,

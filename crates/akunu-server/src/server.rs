@@ -108,8 +108,9 @@ impl Server {
                 _ = phase.wait_for(|phase| *phase > Phase::Open) => break,
             };
             let Some((stream, guest)) = accepted else {
-                // Too many open files, most likely: somebody will close one.
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                // Too many open files, most likely.
+                guests.make_room();
+                tokio::time::sleep(Duration::from_millis(5)).await;
                 continue;
             };
             let (service, phase) = (service.clone(), phase.clone());

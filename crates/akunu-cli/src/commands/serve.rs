@@ -8,10 +8,11 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::kv::KvArgs;
 use crate::models;
+use crate::open_files;
 use crate::running::read_text;
 use crate::terminal::{note, warn};
 use akunu::MAX_SEQUENCES;
-use akunu_server::{Handle, Security, Served, Server, ServerOptions, Source};
+use akunu_server::{Handle, Limits, Security, Served, Server, ServerOptions, Source};
 use clap::Parser;
 use log::LogFormat;
 use std::io::Write;
@@ -146,6 +147,7 @@ impl Serve {
                 origins: self.allow_origin.clone(),
                 hosts: self.allow_host.clone(),
             },
+            limits: limits(open_files::raise_limit()),
             ..ServerOptions::default()
         })
     }
@@ -167,6 +169,19 @@ impl Serve {
         };
         self.models.iter().map(source).collect()
     }
+}
+
+/// Files that a server has open besides connections: models that it loads, and its own.
+const OTHER_FILES: u64 = 64;
+
+/// As many connections as usual, or as the files allow that this process may have open.
+fn limits(open_files: Option<u64>) -> Limits {
+    let mut limits = Limits::default();
+    if let Some(files) = open_files {
+        let room = usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX);
+        limits.connections = limits.connections.min(room.max(1));
+    }
+    limits
 }
 
 /// What clients call a model: a name of the catalogue, or that of its folder, or of its file without the extension.
@@ -212,6 +227,16 @@ mod tests {
         for wrong in ["", "10", "m", "-1s", "1.5h"] {
             assert!(keep(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// Breaks when connections can take the files that a model is loaded from.
+    #[test]
+    fn connections_leave_files_to_models() {
+        let usual = Limits::default().connections;
+        assert_eq!(limits(None).connections, usual);
+        assert_eq!(limits(Some(1 << 20)).connections, usual);
+        assert_eq!(limits(Some(1024)).connections, 1024 - 64);
+        assert_eq!(limits(Some(10)).connections, 1);
     }
 
     #[test]

@@ -139,9 +139,10 @@ fn half_open_connections_block_nobody() {
     drop(silent);
 }
 
-/// Breaks when connections that say nothing keep others out, or when somebody who is being answered has to make room.
+/// Breaks when connections that say nothing, or announce a body that does not come, keep others out, or when somebody who is being
+/// answered has to make room.
 #[test]
-fn silent_connections_make_room() {
+fn connections_that_do_not_ask_make_room() {
     let server = serve(|options| options.limits.connections = 8);
     let mut streams: Vec<_> = (0..4)
         .map(|_| post(server.address, "/v1/chat/completions", &endless("Hi")))
@@ -149,13 +150,22 @@ fn silent_connections_make_room() {
     for stream in &mut streams {
         stream.event().unwrap();
     }
-    let silent: Vec<_> = (0..200).map(|_| connect(server.address)).collect();
+    let half =
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99\r\n\r\n{";
+    let crowd: Vec<_> = (0..200)
+        .map(|n| {
+            let mut stream = connect(server.address);
+            // It may have been closed already.
+            let _ = stream.write_all(if n % 2 == 0 { b"" } else { half.as_bytes() });
+            stream
+        })
+        .collect();
     let answer = post(server.address, "/v1/chat/completions", &question("Hi", 2));
     assert_eq!(answer.status, 200);
     for mut stream in streams {
         assert!(stream.events().1, "the stream goes on to its end");
     }
-    drop(silent);
+    drop(crowd);
 }
 
 /// Breaks when a flood of headers is read, or when others notice it.
