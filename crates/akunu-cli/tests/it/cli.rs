@@ -46,7 +46,7 @@ fn inspect_shows_what_smollm2_is() {
         "output layer    the token embedding",
         "tokenizer       gpt2/smollm, 49152 tokens, chat template",
         // 30 layers * 3 heads * (64 + 64) values * 2 bytes * 2048 tokens
-        "KV cache        45.0 MiB for 2048 tokens in f16",
+        "KV cache        45.0 MiB in f16 or 23.9 MiB in q8, for 2048 tokens",
         "q4_1          210",
         "q8_0            1",
         "f32            61",
@@ -78,7 +78,9 @@ fn inspect_prints_the_same_as_json() {
     let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(report["parameters"], 134_515_008);
     assert_eq!(report["file_bytes"], 98_362_432);
-    assert_eq!(report["kv_cache"]["bytes"], 30 * 3 * 128 * 2 * 2048);
+    let cache = &report["kv_cache"]["bytes"];
+    assert_eq!(cache["f16"], 30 * 3 * 128 * 2 * 2048);
+    assert_eq!(cache["q8"], 30 * 3 * (64 + 4) * 2 * 2048);
     assert_eq!(report["description"]["tokenizer"]["chat_template"], true);
     let tensors = report["tensors"].as_array().unwrap();
     assert_eq!(tensors.len(), 272);

@@ -1,16 +1,14 @@
 //! The shape of a model's attention, and the memory that its keys and values take.
 //!
 //! ```text
-//! bytes = Σ over layers  2 * kv_heads * (key_length + value_length) * tokens
+//! bytes = Σ over layers  kv_heads * (bytes of a key + bytes of a value) * tokens
 //! ```
 //!
-//! where a value is an `f16` and `tokens` is the context, or the window in a layer that sees no further.
+//! where `tokens` is the context, or the window in a layer that sees no further.
 
 use akunu_arch::{WindowPattern, arch};
+use akunu_types::KvFormat;
 use serde::Serialize;
-
-/// Bytes of an `f16`.
-const F16_BYTES: u64 = 2;
 
 /// How a model attends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -30,14 +28,21 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Bytes of the keys and values for this many tokens; `None` when nothing is cached, or the numbers
-    /// are absurd.
-    pub fn kv_bytes(&self, context: u64) -> Option<u64> {
+    /// Bytes of the keys and values for this many tokens; `None` when nothing is cached, when the heads do not fit
+    /// the format, or when the numbers are absurd.
+    pub fn kv_bytes(&self, context: u64, format: KvFormat) -> Option<u64> {
         if !self.causal {
             return None;
         }
-        let per_token_and_head =
-            F16_BYTES.checked_mul(self.key_length.checked_add(self.value_length)?)?;
+        let mut per_token_and_head = 0_u64;
+        for length in [self.key_length, self.value_length] {
+            // Larger heads than this are in no model, and twice as many still fit the number of bytes.
+            let length = u32::try_from(length).ok().filter(|&n| n <= 1 << 20)?;
+            if !format.takes(length) {
+                return None;
+            }
+            per_token_and_head += format.bytes_per_slot(length) as u64;
+        }
         let mut total = 0_u64;
         for (layer, &kv_heads) in self.kv_heads.iter().enumerate() {
             let layer = per_token_and_head
@@ -97,12 +102,28 @@ mod tests {
             attention.windowed.iter().filter(|&&local| local).count(),
             15
         );
-        assert_eq!(attention.kv_bytes(4096), Some(1024 * (15 * 512 + 3 * 4096)));
         assert_eq!(
-            attention.kv_bytes(100),
+            attention.kv_bytes(4096, KvFormat::F16),
+            Some(1024 * (15 * 512 + 3 * 4096))
+        );
+        assert_eq!(
+            attention.kv_bytes(100, KvFormat::F16),
             Some(1024 * 18 * 100),
             "a short context fits any window"
         );
+    }
+
+    /// 256 numbers of a byte and 8 scales of two; a head of 80 is no whole number of blocks.
+    #[test]
+    fn eight_bits_are_for_heads_that_fit() {
+        let attention = gemma3_270m();
+        let per_token = attention.kv_bytes(1, KvFormat::Q8);
+        assert_eq!(per_token, Some(2 * (256 + 16) * 18));
+        let attention = Attention {
+            key_length: 80,
+            ..gemma3_270m()
+        };
+        assert_eq!(attention.kv_bytes(1, KvFormat::Q8), None);
     }
 
     #[test]
@@ -111,7 +132,10 @@ mod tests {
             windowed: Vec::new(),
             ..gemma3_270m()
         };
-        assert_eq!(attention.kv_bytes(4096), Some(1024 * 18 * 4096));
+        assert_eq!(
+            attention.kv_bytes(4096, KvFormat::F16),
+            Some(1024 * 18 * 4096)
+        );
     }
 
     #[test]
@@ -120,11 +144,16 @@ mod tests {
             causal: false,
             ..gemma3_270m()
         };
-        assert_eq!(encoder.kv_bytes(512), None);
+        assert_eq!(encoder.kv_bytes(512, KvFormat::F16), None);
         let absurd = Attention {
             key_length: u64::MAX / 2,
             ..gemma3_270m()
         };
-        assert_eq!(absurd.kv_bytes(u64::MAX), None);
+        assert_eq!(absurd.kv_bytes(512, KvFormat::F16), None);
+        let attention = Attention {
+            window: None,
+            ..gemma3_270m()
+        };
+        assert_eq!(attention.kv_bytes(u64::MAX, KvFormat::F16), None);
     }
 }

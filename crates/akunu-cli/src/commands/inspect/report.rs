@@ -7,7 +7,7 @@ use crate::floor;
 use akunu_arch::{EncoderUse, ModelConfig};
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
-use akunu_types::DType;
+use akunu_types::{DType, KvFormat};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -79,9 +79,8 @@ pub struct TypeShare {
 #[derive(Serialize)]
 pub struct KvCache {
     pub context: u64,
-    #[serde(rename = "type")]
-    pub dtype: &'static str,
-    pub bytes: u64,
+    /// The name of each format that the heads fit, and the bytes that it takes.
+    pub bytes: BTreeMap<&'static str, u64>,
 }
 
 /// The floor of decoding: each weight is read once a token, so no chip is faster than its memory.
@@ -214,9 +213,11 @@ impl Weights {
 
 fn kv_cache(attention: Option<&Attention>, context: Option<u64>) -> Option<KvCache> {
     let (attention, context) = (attention?, context?);
-    Some(KvCache {
-        context,
-        dtype: DType::F16.name(),
-        bytes: attention.kv_bytes(context)?,
-    })
+    let mut bytes = BTreeMap::new();
+    for format in KvFormat::ALL {
+        if let Some(n) = attention.kv_bytes(context, format) {
+            bytes.insert(format.name(), n);
+        }
+    }
+    (!bytes.is_empty()).then_some(KvCache { context, bytes })
 }

@@ -1,7 +1,7 @@
 //! The report as text: one fact a line, then the tables.
 
 use super::attention::Attention;
-use super::report::{Encoder, Report, Tensor, Tokenizer, TypeShare};
+use super::report::{Encoder, KvCache, Report, Tensor, Tokenizer, TypeShare};
 use crate::units::{bytes, count};
 use std::io::{self, Write};
 
@@ -42,13 +42,7 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     };
     fact("weights", &weights)?;
     if let Some(kv) = &report.kv_cache {
-        let line = format!(
-            "{} for {} tokens in {}",
-            bytes(kv.bytes),
-            kv.context,
-            kv.dtype
-        );
-        fact("KV cache", &line)?;
+        fact("KV cache", &cache_line(kv))?;
     }
     if let Some(floor) = &report.floor {
         let line = format!(
@@ -106,6 +100,15 @@ fn attention_line(attention: &Attention) -> String {
         };
     }
     line
+}
+
+/// For example "45.0 MiB in f16 or 23.9 MiB in q8, for 2048 tokens".
+fn cache_line(kv: &KvCache) -> String {
+    let sizes = kv.bytes.iter();
+    let sizes: Vec<String> = sizes
+        .map(|(format, n)| format!("{} in {format}", bytes(*n)))
+        .collect();
+    format!("{}, for {} tokens", sizes.join(" or "), kv.context)
 }
 
 fn tokenizer_line(tokenizer: &Tokenizer) -> String {
