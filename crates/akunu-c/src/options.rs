@@ -95,7 +95,7 @@ impl Values {
             "words" => self.words = value != 0.0,
             _ => self.sampling.set(name, value).map_err(|error| {
                 let others = match error {
-                    EngineError::UnknownSampling(_) => {
+                    EngineError::UnknownSampling { .. } => {
                         "; other numbers are threads, context, max_tokens, dimensions, translate and words"
                     }
                     _ => "",

@@ -8,24 +8,25 @@
 //! once in a step. What differs between rows of a step is a factor for each sequence; a row without the adapter has the
 //! factor 0. A step in which nobody has an adapter runs the program of the plain model.
 
+mod load;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use akunu_arch::{adapter_rows, check_adapter};
-use akunu_gguf::{AdapterFile, AdapterPart};
 use sha2::{Digest, Sha256};
 
 use crate::error::EngineError;
-use crate::model::Model;
+use crate::loaded::Loaded;
 use crate::pool::Name;
 
 /// An adapter that is loaded beside a model. Clones are cheap; its memory is given back when the last one is gone.
 #[derive(Clone)]
-pub struct Adapter(Arc<Loaded>);
+pub struct Adapter(Arc<Shared>);
 
-struct Loaded {
-    model: Model,
+struct Shared {
+    /// The model that it was made for.
+    model: Arc<Loaded>,
     path: PathBuf,
     /// Its place among the adapters of the model.
     slot: usize,
@@ -44,51 +45,6 @@ pub(crate) struct AdapterMatrices {
     pub a: Vec<f32>,
     /// (outputs, rank), times the adapter's own scale.
     pub b: Vec<f32>,
-}
-
-impl Model {
-    /// Loads an adapter beside this model: a GGUF file, a folder as PEFT writes it, or the safetensors file in one.
-    pub fn load_adapter(&self, path: impl AsRef<Path>) -> Result<Adapter, EngineError> {
-        let file = AdapterFile::open(path.as_ref())?;
-        check_adapter(self.config(), &file)?;
-        let mut hash = Sha256::new();
-        let mut products = Vec::with_capacity(file.parts().len());
-        for part in file.parts() {
-            let matrices = read(self, &file, part)?;
-            hash.update(&matrices.weight);
-            hash.update(bytemuck::cast_slice::<f32, u8>(&matrices.a));
-            hash.update(bytemuck::cast_slice::<f32, u8>(&matrices.b));
-            products.push(matrices);
-        }
-        let alive = Arc::new(());
-        let slot = self.runtime().load_adapter(&products, &alive)?;
-        Ok(Adapter(Arc::new(Loaded {
-            model: self.clone(),
-            path: path.as_ref().to_path_buf(),
-            slot,
-            identity: hash.finalize().into(),
-            _alive: alive,
-        })))
-    }
-}
-
-fn read(
-    model: &Model,
-    file: &AdapterFile,
-    part: &AdapterPart,
-) -> Result<AdapterMatrices, EngineError> {
-    let [a, mut b] = file.read(part)?;
-    b.iter_mut().for_each(|value| *value *= part.scaling);
-    if let Some(rows) = adapter_rows(model.config(), file, part) {
-        let row = |row: usize| b[row * part.rank..][..part.rank].iter().copied();
-        b = rows.into_iter().flat_map(row).collect();
-    }
-    Ok(AdapterMatrices {
-        weight: part.weight.clone(),
-        rank: part.rank,
-        a,
-        b,
-    })
 }
 
 impl Adapter {
@@ -145,12 +101,12 @@ impl Adapters {
     }
 
     /// Refuses adapters of another model, and scales that are no numbers.
-    pub(crate) fn check(&self, model: &Model) -> Result<(), EngineError> {
+    pub(crate) fn check(&self, model: &Arc<Loaded>) -> Result<(), EngineError> {
         for (adapter, scale) in self.iter() {
-            if !adapter.0.model.is(model) {
+            if !Arc::ptr_eq(&adapter.0.model, model) {
                 return Err(EngineError::AdapterModel {
                     adapter: adapter.path().to_path_buf(),
-                    model: model.path().to_path_buf(),
+                    model: model.path.clone(),
                 });
             }
             if !scale.is_finite() {

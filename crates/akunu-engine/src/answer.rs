@@ -6,8 +6,9 @@ use akunu_kernels::program::Choose;
 
 use crate::error::EngineError;
 use crate::grammar::{Grammar, Guide};
+use crate::logprobs::TokenLogprobs;
 use crate::model::Model;
-use crate::options::{GenerateOptions, StopReason, Token, TokenLogprobs};
+use crate::options::{GenerateOptions, StopReason, Token};
 use crate::rule::Rule;
 use crate::session::Session;
 use crate::speculation::{Drafter, Speculated};

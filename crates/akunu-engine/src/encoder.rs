@@ -16,12 +16,14 @@
 //! # }
 //! ```
 
+mod cut;
+mod file;
 mod graph;
 mod memory;
 mod runtime;
 mod text;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use akunu_arch::{EncoderUse, ModelConfig, Pooling, Role};
@@ -29,6 +31,7 @@ use akunu_gguf::WeightStore;
 use akunu_kernels::{Device, Program};
 use akunu_tokenizer::Tokenizer;
 
+use self::file::EncoderFile;
 use self::runtime::Runtime;
 use crate::error::EngineError;
 use crate::loaded::read_text;
@@ -41,17 +44,6 @@ pub use self::text::{CutText, EncoderText};
 pub struct Encoder {
     file: Arc<EncoderFile>,
     runtime: Arc<Mutex<Runtime>>,
-}
-
-/// What a model file holds, once it is read: all that never changes.
-struct EncoderFile {
-    path: PathBuf,
-    config: ModelConfig,
-    tokenizer: Tokenizer,
-    pooling: Pooling,
-    max_tokens: usize,
-    weights: Weights,
-    weight_bytes: u64,
 }
 
 /// Whether a model is an encoder, from its description alone.

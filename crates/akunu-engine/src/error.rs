@@ -286,10 +286,15 @@ pub enum EngineError {
     },
     /// A sampling option that there is not.
     #[error(
-        "there is no sampling option `{0}`; there are {known}",
-        known = crate::SamplingOptions::NAMES.join(", ")
+        "there is no sampling option `{name}`; there are {}",
+        known.join(", ")
     )]
-    UnknownSampling(String),
+    UnknownSampling {
+        /// What was asked for.
+        name: String,
+        /// The options that there are.
+        known: &'static [&'static str],
+    },
 }
 
 /// Why a saved session cannot be written or used.

@@ -22,7 +22,6 @@ use akunu_kernels::program::{
 use akunu_kernels::{Buffer, Op};
 
 use crate::rule::MAX_BIASES;
-use crate::runtime::MAX_TOGETHER;
 use crate::weights::Weights;
 
 /// Scratch buffers for the rows of a step; every layer uses them again.
@@ -107,6 +106,9 @@ impl Lists {
         [self.bias_tokens, self.bias_values, self.breakers, self.mu]
     }
 }
+
+/// Products of one vector that are adapted together: q, k and v.
+pub(crate) const MAX_TOGETHER: usize = 3;
 
 /// An adapter that some rows of a step have.
 pub(crate) struct Adapted<'a> {

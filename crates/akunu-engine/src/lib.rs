@@ -11,6 +11,7 @@ mod generation;
 mod grammar;
 mod graph;
 mod loaded;
+mod logprobs;
 mod machine;
 mod model;
 mod options;
@@ -35,11 +36,10 @@ pub use encoder::{CutText, Encoder, EncoderText, is_encoder};
 pub use error::{Bytes, EngineError, SavedSessionError};
 pub use generation::Generation;
 pub use grammar::{Grammar, GrammarError, GrammarWalk};
+pub use loaded::ModelOptions;
+pub use logprobs::TokenLogprobs;
 pub use model::Model;
-pub use options::{
-    CancelFlag, DRY_BREAKERS, GenerateOptions, ModelOptions, Overflow, StopReason, Token,
-    TokenLogprobs,
-};
+pub use options::{CancelFlag, DRY_BREAKERS, GenerateOptions, Overflow, StopReason, Token};
 pub use rule::{MAX_BIASES, MAX_LOGPROBS};
 pub use rules::{LogitRule, LogitRules};
 pub use runtime::Observed;

@@ -12,10 +12,16 @@ use akunu_types::KvFormat;
 use crate::error::EngineError;
 use crate::fingerprint;
 use crate::grammar::TokenTable;
-use crate::options::ModelOptions;
 use crate::sampling::SamplingOptions;
 use crate::suggested::suggested;
 use crate::weights::{Weights, read_vector};
+
+/// How a model is loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelOptions {
+    /// How keys and values are stored.
+    pub kv: KvFormat,
+}
 
 /// A model file whose weights are bound to a device.
 pub(crate) struct Loaded {

@@ -10,8 +10,7 @@ use akunu_types::KvFormat;
 
 use crate::error::EngineError;
 use crate::grammar::TokenTable;
-use crate::loaded::Loaded;
-use crate::options::ModelOptions;
+use crate::loaded::{Loaded, ModelOptions};
 use crate::runtime::Runtime;
 use crate::sampling::{Sampling, SamplingOptions};
 
@@ -125,6 +124,11 @@ impl Model {
     /// What tells this model from others.
     pub(crate) fn fingerprint(&self) -> &[u8; 32] {
         &self.loaded.fingerprint
+    }
+
+    /// What its file holds.
+    pub(crate) fn loaded(&self) -> &Arc<Loaded> {
+        &self.loaded
     }
 
     /// Whether two handles are of the same model.

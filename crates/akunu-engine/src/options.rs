@@ -1,21 +1,13 @@
-//! How to load, what to generate, and what came of it.
+//! What to generate, and what came of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use akunu_types::KvFormat;
-
 use crate::grammar::Grammar;
+use crate::logprobs::TokenLogprobs;
 use crate::rules::LogitRules;
 use crate::sampling::Sampling;
 use crate::speculation::Speculation;
-
-/// How a model is loaded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ModelOptions {
-    /// How keys and values are stored.
-    pub kv: KvFormat,
-}
 
 /// Stops a generation from another thread.
 #[derive(Clone, Debug, Default)]
@@ -110,16 +102,6 @@ impl Default for GenerateOptions {
             cancel: CancelFlag::default(),
         }
     }
-}
-
-/// Natural logarithms of probabilities, as the model has them: of the softmax of its logits, before penalties, cuts and
-/// temperature.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TokenLogprobs {
-    /// That of the chosen token.
-    pub chosen: f32,
-    /// The most likely tokens and theirs, the most likely first.
-    pub top: Vec<(u32, f32)>,
 }
 
 /// A generated token.

@@ -5,8 +5,10 @@
 //! are given when they are needed and taken from whoever was idle longest, so that idle sequences cost pages and nothing
 //! else.
 
+mod adapter_set;
 mod adapters;
 mod chain;
+mod chaining;
 mod host;
 mod kind;
 mod memory;
@@ -17,14 +19,14 @@ mod programs;
 mod sizes;
 mod state;
 mod step;
+mod told;
 
-pub(crate) use self::adapters::MAX_TOGETHER;
 pub(crate) use self::chain::ChainId;
 pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
 pub(crate) use self::memory::scratch_bytes;
-pub(crate) use self::noted::Noted;
 pub use self::observe::Observed;
 pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
 pub(crate) use self::state::Runtime;
 pub(crate) use self::step::OutputAt;
+pub(crate) use self::told::Noted;

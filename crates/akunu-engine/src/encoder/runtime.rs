@@ -7,7 +7,7 @@ use akunu_arch::Pooling;
 use akunu_kernels::{Counts, Device, PlanId, Program, RowTable};
 use akunu_types::params::Row;
 
-use super::EncoderFile;
+use super::file::EncoderFile;
 use super::graph::{Graph, Wanted};
 use super::memory::{Memory, Room};
 use super::text::EncoderText;

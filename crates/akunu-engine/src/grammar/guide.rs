@@ -203,6 +203,6 @@ impl Guide {
 /// A grammar that grew beyond its limits on the way.
 fn failed(message: &str) -> EngineError {
     EngineError::GrammarStopped {
-        why: super::one_line(message),
+        why: super::error::one_line(message),
     }
 }

@@ -1,120 +1,12 @@
-//! The adapters of a runtime: their matrices, and the factors of the sequences that use them.
+//! The adapters of a runtime: who loads them and gives them back, and the factors of the sequences that use them.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::VECTOR;
-use akunu_kernels::{Buffer, Device};
-
+use super::adapter_set::{MAX_ADAPTERS, Scratch, Slot, write_matrices};
 use super::state::Runtime;
 use crate::adapter::AdapterMatrices;
 use crate::error::EngineError;
-use crate::graph::Adapted;
 use crate::sequence::Sequence;
-
-/// Most adapters beside one model: the bits of a word.
-pub(super) const MAX_ADAPTERS: usize = 64;
-/// Products of one vector that are adapted together: q, k and v.
-pub(crate) const MAX_TOGETHER: usize = 3;
-/// What the places of matrices in a buffer are multiples of.
-const ALIGNMENT: usize = 16;
-
-/// All adapters of a model.
-#[derive(Default)]
-pub(super) struct AdapterSet {
-    slots: Vec<Option<Slot>>,
-    scratch: Option<Scratch>,
-}
-
-/// One adapter on the device.
-struct Slot {
-    /// A, of (rank, inputs), and B, of (outputs, rank), for each product by the name of its weight.
-    products: HashMap<String, [Matrix; 2]>,
-    matrices: Buffer,
-    max_rank: u32,
-    /// Gone when nobody has the adapter any more.
-    alive: Weak<()>,
-}
-
-/// What all adapters use one after another.
-struct Scratch {
-    /// `A x`, (rows, rank), for each of the products that are adapted together.
-    down: [Buffer; MAX_TOGETHER],
-    /// (MAX_ADAPTERS, seats).
-    factors: Buffer,
-    rank: u32,
-    rows: u32,
-    seats: u32,
-}
-
-impl AdapterSet {
-    /// The adapters of these bits, as programs use them.
-    pub fn adapted(&self, bits: u64) -> Vec<Adapted<'_>> {
-        let Some(scratch) = &self.scratch else {
-            return Vec::new();
-        };
-        let slots = self.slots.iter().enumerate();
-        let chosen = slots.filter(|(at, _)| bits >> at & 1 == 1);
-        chosen
-            .filter_map(|(at, slot)| {
-                Some(Adapted {
-                    products: &slot.as_ref()?.products,
-                    down: scratch.down.map(Slice::from),
-                    factors: scratch.factors_of(at),
-                })
-            })
-            .collect()
-    }
-
-    pub fn release(&mut self, device: &mut dyn Device) {
-        for slot in self.slots.drain(..).flatten() {
-            device.release(slot.matrices);
-        }
-        if let Some(scratch) = self.scratch.take() {
-            scratch.release(device);
-        }
-    }
-}
-
-impl Scratch {
-    fn new([rank, rows, seats]: [u32; 3], device: &mut dyn Device) -> Result<Scratch, EngineError> {
-        let mut made = Vec::new();
-        let bytes = [rank, rows].map(u64::from).iter().product::<u64>() * 4;
-        let factors = 4 * MAX_ADAPTERS as u64 * u64::from(seats);
-        for bytes in [bytes; MAX_TOGETHER].into_iter().chain([factors]) {
-            match device.allocate(bytes as usize, "adapters") {
-                Ok(buffer) => made.push(buffer),
-                Err(error) => {
-                    made.into_iter().for_each(|buffer| device.release(buffer));
-                    return Err(error.into());
-                }
-            }
-        }
-        Ok(Scratch {
-            down: [made[0], made[1], made[2]],
-            factors: made[3],
-            rank,
-            rows,
-            seats,
-        })
-    }
-
-    fn factors_of(&self, slot: usize) -> Slice {
-        Slice {
-            buffer: self.factors,
-            offset: 4 * slot * self.seats as usize,
-        }
-    }
-
-    fn release(self, device: &mut dyn Device) {
-        self.down
-            .into_iter()
-            .for_each(|buffer| device.release(buffer));
-        device.release(self.factors);
-    }
-}
 
 impl Runtime {
     /// Puts the matrices of an adapter on the device, as long as `alive` lives; returns its place.
@@ -205,51 +97,4 @@ impl Runtime {
         }
         Ok(())
     }
-}
-
-fn write_matrices(
-    products: &[AdapterMatrices],
-    alive: &Arc<()>,
-    device: &mut dyn Device,
-) -> Result<Slot, EngineError> {
-    let mut len = 0;
-    let mut places = Vec::with_capacity(2 * products.len());
-    for values in products.iter().flat_map(|product| [&product.a, &product.b]) {
-        places.push(len);
-        len += (4 * values.len()).next_multiple_of(ALIGNMENT);
-    }
-    let matrices = device.allocate(len, "adapter")?;
-    let mut slot = Slot {
-        products: HashMap::new(),
-        matrices,
-        max_rank: 0,
-        alive: Arc::downgrade(alive),
-    };
-    for (product, places) in products.iter().zip(places.chunks_exact(2)) {
-        let rank = product.rank;
-        let matrix = |values: &[f32], offset: usize, cols: usize| Matrix {
-            place: Slice {
-                buffer: matrices,
-                offset,
-            },
-            dtype: VECTOR,
-            rows: (values.len() / cols) as u32,
-            cols: cols as u32,
-            group_size: 0,
-        };
-        for (values, &offset) in [&product.a, &product.b].into_iter().zip(places) {
-            let written = device.write(matrices, offset, bytemuck::cast_slice(values));
-            if let Err(error) = written {
-                device.release(matrices);
-                return Err(error.into());
-            }
-        }
-        let pair = [
-            matrix(&product.a, places[0], product.a.len() / rank),
-            matrix(&product.b, places[1], rank),
-        ];
-        slot.products.insert(product.weight.clone(), pair);
-        slot.max_rank = slot.max_rank.max(rank as u32);
-    }
-    Ok(slot)
 }

@@ -1,42 +1,15 @@
-//! Rules of choice on their way to the device, and what choices leave besides tokens.
+//! Rules of choice on their way to the device, and what choices leave there on its way back.
 
 use std::ops::Range;
 
 use akunu_types::params::SamplingRule;
 
 use super::state::Runtime;
+use super::told::{Noted, Told};
 use crate::error::EngineError;
-use crate::options::TokenLogprobs;
+use crate::logprobs::TokenLogprobs;
 use crate::rule::{MAX_BIASES, MAX_LOGPROBS, Rule};
 use crate::sequence::Sequence;
-
-/// What is told of the tokens of a seat.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Told {
-    seat: usize,
-    /// As in [`SamplingRule::n_scores`].
-    n_scores: u32,
-    has_mu: bool,
-}
-
-/// What a choice leaves besides its token.
-#[derive(Debug, Default)]
-pub(crate) struct Noted {
-    /// How likely each token was, if somebody asks for it.
-    pub scores: Vec<TokenLogprobs>,
-    /// Mirostat's bound after the last one.
-    pub mu: Option<f32>,
-}
-
-impl Told {
-    fn of(sequence: &Sequence) -> Told {
-        Told {
-            seat: sequence.seat as usize,
-            n_scores: sequence.rule.words.n_scores,
-            has_mu: sequence.rule.words.mirostat_tau > 0.0,
-        }
-    }
-}
 
 impl Runtime {
     /// Tells the device how the tokens of a sequence that has a seat are chosen.

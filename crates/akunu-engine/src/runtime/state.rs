@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use akunu_kernels::{Device, RowTable};
 
-use super::adapters::AdapterSet;
+use super::adapter_set::AdapterSet;
 use super::chain::{Chain, ChainId, Chosen};
 use super::kind::Programs;
 use super::memory::Memory;
-use super::noted::Told;
+use super::told::Told;
 use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::pool::Pool;

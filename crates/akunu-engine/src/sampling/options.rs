@@ -117,7 +117,10 @@ macro_rules! sampling_options {
                         self.$name = Some($range.check(stringify!($name), value)? as $kind);
                     })*
                     "seed" => self.seed = Some(SEED.check("seed", value)? as u64),
-                    _ => return Err(EngineError::UnknownSampling(name.to_string())),
+                    _ => {
+                        let (name, known) = (name.to_string(), Self::NAMES);
+                        return Err(EngineError::UnknownSampling { name, known });
+                    }
                 }
                 Ok(())
             }

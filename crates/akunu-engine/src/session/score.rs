@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use super::feed::{Watch, ask};
 use super::state::Session;
 use crate::error::EngineError;
-use crate::options::TokenLogprobs;
+use crate::logprobs::TokenLogprobs;
 use crate::runtime::Kind;
 
 /// Bytes of the logits that are computed at once.

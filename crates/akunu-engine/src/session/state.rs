@@ -121,7 +121,7 @@ impl Session {
     /// Which adapters it has from now on. If they are others than before, its content is forgotten: what was computed
     /// with other adapters is of no use.
     pub fn set_adapters(&mut self, adapters: &Adapters) -> Result<(), EngineError> {
-        adapters.check(&self.model)?;
+        adapters.check(self.model.loaded())?;
         let mut runtime = self.model.runtime();
         runtime.set_adapters(&mut self.sequence, adapters);
         Ok(())

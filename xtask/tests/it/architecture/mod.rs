@@ -3,6 +3,7 @@
 //! Each rule is also fed a planted violation, to show that it can fail.
 
 mod arrows;
+mod circles;
 mod links;
 mod manifests;
 mod paths;

@@ -1,0 +1,19 @@
+//! What is read of an encoder's file.
+
+use std::path::PathBuf;
+
+use akunu_arch::{ModelConfig, Pooling};
+use akunu_tokenizer::Tokenizer;
+
+use crate::weights::Weights;
+
+/// What a model file holds, once it is read: all that never changes.
+pub(super) struct EncoderFile {
+    pub path: PathBuf,
+    pub config: ModelConfig,
+    pub tokenizer: Tokenizer,
+    pub pooling: Pooling,
+    pub max_tokens: usize,
+    pub weights: Weights,
+    pub weight_bytes: u64,
+}

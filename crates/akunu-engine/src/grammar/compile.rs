@@ -1,0 +1,182 @@
+//! Grammars from what people write: a JSON schema, a regular expression, a context-free grammar, or some strings.
+
+use std::sync::Arc;
+
+use llguidance::Matcher;
+use llguidance::api::TopLevelGrammar;
+
+use super::error::{GrammarError, one_line};
+use super::{Compiled, Grammar, gbnf};
+use crate::model::Model;
+
+/// Bytes of a schema or grammar, at most.
+const MAX_TEXT: usize = 512 << 10;
+/// Brackets within brackets of a regular expression or grammar, at most: compiling them takes stack.
+const MAX_DEPTH: usize = 128;
+/// Properties of one object of a schema, and of all together, at most: the time to compile one grows with the square.
+const MAX_PROPERTIES: [usize; 2] = [2000, 5000];
+/// Strings of a choice, at most.
+const MAX_CHOICES: usize = 10_000;
+/// White space between the parts of JSON: enough to be read by people, and an end to it. A small model would otherwise
+/// begin line after line until nothing is left of its context.
+const JSON_SPACE: &str = r"[ \t]{1,8}|\r?\n[ \t]{0,24}";
+
+impl Grammar {
+    /// Answers that are JSON and valid by a JSON schema (draft 2020-12; older ones by their `$schema`).
+    pub fn json_schema(model: &Model, schema: &str) -> Result<Grammar, GrammarError> {
+        let kind = "JSON schema";
+        check_text(kind, schema)?;
+        let parsed = serde_json::from_str::<serde_json::Value>(schema);
+        let mut schema = parsed.map_err(|error| GrammarError::Json {
+            why: error.to_string(),
+        })?;
+        check_properties(&schema)?;
+        if schema == true {
+            schema = serde_json::json!({});
+        }
+        if let Some(object) = schema.as_object_mut() {
+            let space = serde_json::json!({ "whitespace_pattern": JSON_SPACE });
+            object.entry("x-guidance").or_insert(space);
+        }
+        compile(model, kind, TopLevelGrammar::from_json_schema(schema))
+    }
+
+    /// Answers that are JSON, whatever they say: an object, or any other value.
+    pub fn any_json(model: &Model) -> Result<Grammar, GrammarError> {
+        Grammar::json_schema(model, "{}")
+    }
+
+    /// Answers that a regular expression matches as a whole, in the syntax of the `regex` crate.
+    pub fn regex(model: &Model, pattern: &str) -> Result<Grammar, GrammarError> {
+        let kind = "regular expression";
+        check_text(kind, pattern)?;
+        check_depth(kind, pattern)?;
+        compile(model, kind, TopLevelGrammar::from_regex(pattern))
+    }
+
+    /// Answers of a context-free grammar, in the Lark syntax of llguidance. Tokens such as `<|im_end|>` are allowed
+    /// where it names them.
+    pub fn lark(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+        let kind = "grammar";
+        check_text(kind, text)?;
+        check_depth(kind, text)?;
+        compile(model, kind, TopLevelGrammar::from_lark(text.to_string()))
+    }
+
+    /// Answers of a context-free grammar in GBNF, beginning with its rule `root`.
+    pub fn gbnf(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+        let kind = "GBNF grammar";
+        check_text(kind, text)?;
+        check_depth(kind, text)?;
+        let lark = gbnf::to_lark(text).map_err(|why| GrammarError::Compile { kind, why })?;
+        compile(model, kind, TopLevelGrammar::from_lark(lark))
+    }
+
+    /// Answers of a context-free grammar in either syntax: GBNF, whose rules are written with `::=`, or Lark.
+    pub fn context_free(model: &Model, text: &str) -> Result<Grammar, GrammarError> {
+        if gbnf::is_gbnf(text) {
+            Grammar::gbnf(model, text)
+        } else {
+            Grammar::lark(model, text)
+        }
+    }
+
+    /// Answers that are one of some strings.
+    pub fn choice(model: &Model, strings: &[String]) -> Result<Grammar, GrammarError> {
+        let found = strings.len();
+        let is_possible =
+            (1..=MAX_CHOICES).contains(&found) && strings.iter().all(|text| !text.is_empty());
+        if !is_possible {
+            let max = MAX_CHOICES;
+            return Err(GrammarError::Choices { found, max });
+        }
+        let quoted = strings
+            .iter()
+            .map(|text| serde_json::json!(text).to_string());
+        let text = format!("start: {}", quoted.collect::<Vec<_>>().join(" | "));
+        check_text("choice of strings", &text)?;
+        compile(model, "choice of strings", TopLevelGrammar::from_lark(text))
+    }
+
+    /// Whether it was compiled for this model.
+    pub(crate) fn is_of(&self, model: &Model) -> bool {
+        Arc::ptr_eq(&self.compiled.table, &model.token_table())
+    }
+}
+
+fn check_text(kind: &'static str, text: &str) -> Result<(), GrammarError> {
+    let (bytes, max) = (text.len(), MAX_TEXT);
+    if bytes > max {
+        return Err(GrammarError::TooLarge { kind, bytes, max });
+    }
+    Ok(())
+}
+
+/// Counts all brackets, also those in strings: nobody writes a hundred of them into one.
+fn check_depth(kind: &'static str, text: &str) -> Result<(), GrammarError> {
+    let (mut open, mut depth) = (0usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'[' | b'{' => open += 1,
+            b')' | b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        depth = depth.max(open);
+    }
+    if depth > MAX_DEPTH {
+        let max = MAX_DEPTH;
+        return Err(GrammarError::TooDeep { kind, depth, max });
+    }
+    Ok(())
+}
+
+fn check_properties(schema: &serde_json::Value) -> Result<(), GrammarError> {
+    let max = MAX_PROPERTIES;
+    let (mut largest, mut all) = (0, 0);
+    let mut values = vec![schema];
+    while let Some(value) = values.pop() {
+        match value {
+            serde_json::Value::Array(items) => values.extend(items),
+            serde_json::Value::Object(members) => {
+                let properties = members.get("properties").and_then(|of| of.as_object());
+                let n = properties.map_or(0, |properties| properties.len());
+                (largest, all) = (n.max(largest), all + n);
+                values.extend(members.values());
+            }
+            _ => {}
+        }
+    }
+    for (found, most) in [largest, all].into_iter().zip(max) {
+        if found > most {
+            return Err(GrammarError::Properties { found, max });
+        }
+    }
+    Ok(())
+}
+
+fn compile(
+    model: &Model,
+    kind: &'static str,
+    grammar: TopLevelGrammar,
+) -> Result<Grammar, GrammarError> {
+    let table = model.token_table();
+    let failed = |why: &str| GrammarError::Compile {
+        kind,
+        why: one_line(why),
+    };
+    let parser = table.compile(grammar).map_err(|why| failed(&why))?;
+    let matcher = Matcher::new(Ok(parser));
+    // Something must be possible at the beginning.
+    let mut first = matcher.clone();
+    if first.compute_mask_or_eos().is_err() {
+        return Err(failed("there is no text that it allows"));
+    }
+    Ok(Grammar {
+        compiled: Arc::new(Compiled {
+            kind,
+            table,
+            matcher,
+        }),
+        after: None,
+    })
+}

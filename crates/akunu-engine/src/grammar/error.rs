@@ -1,0 +1,73 @@
+//! Why there is no grammar, in words that a user can read.
+
+/// Why there is no grammar.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GrammarError {
+    /// A schema that is not JSON.
+    #[error("the JSON schema is not JSON: {why}")]
+    Json {
+        /// What the reader said, with line and column.
+        why: String,
+    },
+    /// Something that cannot be compiled.
+    #[error("the {kind} cannot be used: {why}")]
+    Compile {
+        /// What was given.
+        kind: &'static str,
+        /// What is wrong, and where.
+        why: String,
+    },
+    /// Too long a text.
+    #[error("the {kind} has {bytes} bytes, and {max} are possible; make it shorter")]
+    TooLarge {
+        /// What was given.
+        kind: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The most.
+        max: usize,
+    },
+    /// Brackets within brackets within brackets.
+    #[error("the {kind} has brackets {depth} deep, and {max} are possible; make it flatter")]
+    TooDeep {
+        /// What was given.
+        kind: &'static str,
+        /// How deep they are.
+        depth: usize,
+        /// The most.
+        max: usize,
+    },
+    /// Objects with too many properties.
+    #[error(
+        "the JSON schema has {found} properties, and {} of one object and {} of all are possible; leave some out",
+        max[0], max[1]
+    )]
+    Properties {
+        /// Those of the largest object, or of all.
+        found: usize,
+        /// The most of one object, and of all.
+        max: [usize; 2],
+    },
+    /// A choice of nothing, or of too much.
+    #[error("a choice of {found} strings is not possible; give 1 to {max}, none of them empty")]
+    Choices {
+        /// Strings that were given.
+        found: usize,
+        /// The most.
+        max: usize,
+    },
+}
+
+/// The message in one line, without the compiler's state and without pictures of the place.
+pub(super) fn one_line(message: &str) -> String {
+    let end = ["\n<state>", "\n<non-verbose/>", "\n<backtrace>"];
+    let end = end.iter().filter_map(|mark| message.find(mark)).min();
+    let is_picture = |line: &str| {
+        let code = line.trim_start_matches(|c: char| c.is_ascii_digit());
+        line.is_empty() || line == "^" || (code != line && code.starts_with(" |"))
+    };
+    let lines = message[..end.unwrap_or(message.len())].lines();
+    let lines = lines.map(str::trim).filter(|line| !is_picture(line));
+    lines.collect::<Vec<_>>().join(" ")
+}

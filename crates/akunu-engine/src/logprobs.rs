@@ -1,0 +1,11 @@
+//! How likely tokens were.
+
+/// Natural logarithms of probabilities, as the model has them: of the softmax of its logits, before penalties, cuts and
+/// temperature.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenLogprobs {
+    /// That of the chosen token.
+    pub chosen: f32,
+    /// The most likely tokens and theirs, the most likely first.
+    pub top: Vec<(u32, f32)>,
+}

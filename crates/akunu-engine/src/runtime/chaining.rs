@@ -1,0 +1,78 @@
+//! How chains are started and read.
+
+use std::sync::Arc;
+
+use akunu_kernels::program::Choose;
+
+use super::chain::{Chain, ChainId, Chosen, RowChosen};
+use super::kind::Kind;
+use super::state::Runtime;
+use crate::error::EngineError;
+
+impl Runtime {
+    /// Starts `n` rounds of the rows that are there.
+    pub fn start_chain(&mut self, how: Choose, n: u32) -> Result<ChainId, EngineError> {
+        let rows = self.table.rows();
+        let (n_rows, start) = (rows.len(), rows.first().map_or(0, |row| row.step));
+        let seats = rows.iter().map(|row| row.sequence as usize);
+        let told = seats.map(|seat| self.seats[seat].told).collect();
+        let ticket = self.submit(Kind::Chain(how), n)?;
+        self.n_chains += 1;
+        let id = ChainId(self.n_chains);
+        self.chain = Some(Chain {
+            id,
+            ticket,
+            n_rows,
+            told,
+            start,
+            n,
+        });
+        Ok(id)
+    }
+
+    /// What a chain has chosen, once it has ended.
+    pub fn finish_chain(&mut self, id: ChainId) -> Result<Chosen, EngineError> {
+        if let Some(kept) = self.kept_chains.remove(&id) {
+            return kept.map_err(|why| EngineError::Step { why });
+        }
+        match self.chain.take() {
+            Some(chain) if chain.id == id => self.read_chain(&chain),
+            other => {
+                self.chain = other;
+                Err(EngineError::UnknownSequence)
+            }
+        }
+    }
+
+    /// Reads a chain that its owner has not asked for yet, and keeps it.
+    pub(super) fn keep_chain(&mut self) {
+        if let Some(chain) = self.chain.take() {
+            let chosen = self.read_chain(&chain);
+            let chosen = chosen.map_err(|error| Arc::new(error.to_string()));
+            self.kept_chains.insert(chain.id, chosen);
+        }
+    }
+
+    fn read_chain(&mut self, chain: &Chain) -> Result<Chosen, EngineError> {
+        self.wait(chain.ticket)?;
+        let step = &self.memory.step;
+        let mut tokens = vec![vec![0; chain.n as usize]; chain.n_rows];
+        let mut rounds = vec![0u32; chain.n_rows];
+        for at in 0..chain.n {
+            let round = ((chain.start + at) % step.max_steps) as usize;
+            let offset = 4 * round * step.row_capacity as usize;
+            let bytes = bytemuck::cast_slice_mut(&mut rounds);
+            self.device.read(step.chosen, offset, bytes)?;
+            for (tokens, &token) in tokens.iter_mut().zip(&rounds) {
+                tokens[at as usize] = token;
+            }
+        }
+        let rows = chain.told.iter().zip(tokens).enumerate();
+        let rows = rows.map(|(output, (told, tokens))| {
+            let rounds = chain.start..chain.start + chain.n;
+            let noted = self.noted(told, output, rounds)?;
+            Ok(RowChosen { tokens, noted })
+        });
+        rows.collect()
+    }
+}

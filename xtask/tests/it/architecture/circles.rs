@@ -1,0 +1,254 @@
+//! No circles between the files of a crate: a file can be read after those that it imports from.
+//!
+//! A file points at the one that an item it imports is written in. Modules that only hand an item on (`pub use`) are
+//! looked through; tests may import what they like.
+
+use super::rust_text::code_only;
+use super::tree::{TextFile, text_files};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The crates that have none.
+const WITHOUT_CIRCLES: [&str; 1] = ["crates/akunu-engine/src/"];
+
+/// A module by its path in the crate; the root is empty.
+type Module = Vec<String>;
+
+/// What a file says of others.
+#[derive(Default)]
+struct Source {
+    /// What it imports or names in full, as paths from the crate's root.
+    imports: Vec<Module>,
+    /// The names that it hands on, and where they come from.
+    handed_on: BTreeMap<String, Module>,
+}
+
+/// The sources of a crate, by their modules.
+fn read(files: &[TextFile], folder: &str) -> BTreeMap<Module, Source> {
+    let mut texts = BTreeMap::new();
+    for file in files {
+        let Some(name) = file.path.strip_prefix(folder) else {
+            continue;
+        };
+        let Some(name) = name.strip_suffix(".rs").filter(|n| !n.ends_with("/tests")) else {
+            continue;
+        };
+        let module = if name == "lib" {
+            Module::new()
+        } else {
+            name.split('/').map(String::from).collect()
+        };
+        texts.insert(module, without_tests(&code_only(&file.text)).to_string());
+    }
+    let modules: BTreeSet<Module> = texts.keys().cloned().collect();
+    let source = |(module, text): (Module, String)| {
+        let source = Source::of(&module, &text, &modules);
+        (module, source)
+    };
+    texts.into_iter().map(source).collect()
+}
+
+/// The code before the tests, which are the last in a file.
+fn without_tests(code: &str) -> &str {
+    code.split("#[cfg(test)]\nmod ").next().unwrap_or(code)
+}
+
+impl Source {
+    fn of(module: &Module, text: &str, modules: &BTreeSet<Module>) -> Source {
+        let mut source = Source::default();
+        let mut code = String::new();
+        for statement in text.split(';') {
+            let Some((before, tree)) = import(statement) else {
+                code.push_str(statement);
+                continue;
+            };
+            code.push_str(before);
+            let is_public = before.rsplit('\n').next();
+            let is_public = is_public.is_some_and(|line| line.trim_start().starts_with("pub"));
+            for path in leaves(tree) {
+                let Some(path) = from_root(module, &path, modules) else {
+                    continue;
+                };
+                if let Some(name) = path.last() {
+                    source.handed_on.insert(name.clone(), path.clone());
+                }
+                if !is_public {
+                    source.imports.push(path);
+                }
+            }
+        }
+        let is_path = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        for path in code.split(|c| !is_path(c)) {
+            let start = path.split("::").next().unwrap_or_default();
+            if path != start && ["crate", "super", "self"].contains(&start) {
+                source.imports.extend(from_root(module, path, modules));
+            }
+        }
+        source
+    }
+}
+
+/// What stands before an import, and what is imported.
+fn import(statement: &str) -> Option<(&str, &str)> {
+    let (before, tree) = statement.rsplit_once("use ")?;
+    let is_word = before.is_empty() || before.ends_with([' ', '\n']);
+    is_word.then_some((before, tree))
+}
+
+/// The paths of a tree of imports: `a::{b, c::d}` has `a::b` and `a::c::d`.
+fn leaves(tree: &str) -> Vec<String> {
+    let tree = tree.trim();
+    let Some((start, inside)) = tree.split_once('{') else {
+        return vec![tree.split(" as ").next().unwrap_or(tree).to_string()];
+    };
+    let inside = inside.rsplit_once('}').map_or(inside, |(inside, _)| inside);
+    let (mut depth, mut branches) = (0, vec![String::new()]);
+    for c in inside.chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 {
+            branches.push(String::new());
+        } else if let Some(branch) = branches.last_mut() {
+            branch.push(c);
+        }
+    }
+    let branches = branches.iter().filter(|branch| !branch.trim().is_empty());
+    branches
+        .flat_map(|branch| leaves(&format!("{start}{}", branch.trim())))
+        .collect()
+}
+
+/// A path of this crate from its root; `None` for other crates.
+fn from_root(module: &Module, path: &str, modules: &BTreeSet<Module>) -> Option<Module> {
+    let mut parts = path.split("::").map(str::trim).peekable();
+    let mut at = module.clone();
+    match parts.peek().copied()? {
+        "crate" => at.clear(),
+        "self" => {}
+        "super" => {
+            at.pop();
+        }
+        // A module below this one, named without `self`.
+        child => {
+            let mut below = module.clone();
+            below.push(child.to_string());
+            if !modules.contains(&below) {
+                return None;
+            }
+            at = below;
+        }
+    }
+    parts.next();
+    for part in parts {
+        if part == "super" {
+            at.pop();
+        } else {
+            at.push(part.to_string());
+        }
+    }
+    Some(at)
+}
+
+/// The file that an item is written in.
+fn home(path: &Module, sources: &BTreeMap<Module, Source>, depth: usize) -> Option<Module> {
+    let n = (0..=path.len())
+        .rev()
+        .find(|&n| sources.contains_key(&path[..n]))?;
+    let module = path[..n].to_vec();
+    let handed = path
+        .get(n)
+        .and_then(|name| sources[&module].handed_on.get(name));
+    match handed {
+        Some(from) if depth < 8 && from[..] != path[..=n] => {
+            let longer = [from, &path[n + 1..]].concat();
+            home(&longer, sources, depth + 1)
+        }
+        _ => Some(module),
+    }
+}
+
+/// One way round for each file that is on a circle.
+fn circles(sources: &BTreeMap<Module, Source>) -> Vec<String> {
+    let arrows: BTreeMap<&Module, BTreeSet<Module>> = sources
+        .iter()
+        .map(|(module, source)| {
+            let homes = source.imports.iter();
+            let homes = homes.filter_map(|path| home(path, sources, 0));
+            (module, homes.filter(|home| home != module).collect())
+        })
+        .collect();
+    let mut found = Vec::new();
+    for start in sources.keys() {
+        // Breadth first, so that the shortest way is told.
+        let mut ways = vec![vec![start.clone()]];
+        let mut seen = BTreeSet::new();
+        let mut at = 0;
+        while at < ways.len() {
+            let way = ways[at].clone();
+            at += 1;
+            let last = &way[way.len() - 1];
+            for next in &arrows[last] {
+                let longer = [&way[..], &[next.clone()]].concat();
+                if next == start {
+                    let names: Vec<String> = longer.iter().map(|m| m.join("::")).collect();
+                    found.push(names.join(" -> "));
+                    ways.clear();
+                    break;
+                }
+                if seen.insert(next.clone()) {
+                    ways.push(longer);
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn files_do_not_import_each_other_in_circles() {
+    let files = text_files();
+    for folder in WITHOUT_CIRCLES {
+        let sources = read(&files, folder);
+        assert!(sources.len() > 50, "{folder} has {} files", sources.len());
+        assert_eq!(circles(&sources), Vec::<String>::new(), "{folder}");
+    }
+}
+
+#[test]
+fn planted_circles_are_found() {
+    let check = |texts: &[(&str, &str)]| {
+        let files: Vec<TextFile> = texts
+            .iter()
+            .map(|(name, text)| TextFile {
+                path: format!("c/src/{name}.rs"),
+                text: text.to_string(),
+            })
+            .collect();
+        circles(&read(&files, "c/src/"))
+    };
+    let both = [("a", "use crate::b::{B, C};"), ("b", "use super::a::A;")];
+    assert_eq!(check(&both), ["a -> b -> a", "b -> a -> b"]);
+    let through_a_module = [
+        ("lib", "mod a; mod m; pub use m::T;"),
+        ("a", "fn f() -> crate::T {}"),
+        ("m", "mod t;\npub(crate) use self::t::T;"),
+        ("m/t", "use crate::a::f;"),
+    ];
+    assert_eq!(check(&through_a_module).len(), 2);
+    let in_tests = [
+        ("a", "use crate::b::B;"),
+        (
+            "b",
+            "struct B;\n#[cfg(test)]\nmod tests { use crate::a::A; }",
+        ),
+    ];
+    assert_eq!(check(&in_tests), Vec::<String>::new());
+    let handed_on = [("m", "mod t;\npub use t::T;"), ("m/t", "use super::U;")];
+    assert_eq!(
+        check(&handed_on),
+        Vec::<String>::new(),
+        "m needs nothing of t"
+    );
+}
