@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Adapters beside a model.
 #[derive(Args)]
 pub struct AdapterArgs {
-    /// Change the model by a LoRA adapter, with this scale [default: 1]: a GGUF file, or a folder with
+    /// Add a LoRA adapter to the model, with this scale [default: 1]: a GGUF file, or a folder with
     /// adapter_config.json and safetensors; may be given several times
     #[arg(long, value_name = "FILE[:SCALE]", value_parser = asked)]
     lora: Vec<Asked>,

@@ -11,17 +11,17 @@ use std::ffi::OsStr;
 /// What `--device` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum DeviceName {
-    /// An NVIDIA GPU or Metal where there is one, else the CPU
+    /// An NVIDIA GPU or a Mac's GPU if there is one, else the CPU
     Auto,
     /// All cores of this machine
     Cpu,
-    /// An NVIDIA GPU, the first or, as cuda:1, the second: needs a build with the feature cuda
+    /// The first NVIDIA GPU; cuda:1 is the second. Needs a build with the feature cuda
     Cuda,
     /// The GPU of a Mac
     Metal,
     /// The Metal kernels on a CPU: for developers, needs clang
     Sim,
-    /// The reference: plain Rust, one thread, slow and right by definition
+    /// The specification of the others: plain Rust, one thread, slow
     Twin,
 }
 
@@ -64,10 +64,10 @@ impl TypedValueParser for ChoiceParser {
 /// Which device computes, and how.
 #[derive(Args, Clone)]
 pub struct DeviceArgs {
-    /// What computes
+    /// The device that runs the model
     #[arg(long, value_parser = ChoiceParser, default_value = "auto")]
     device: DeviceChoice,
-    /// Instructions that the CPU device uses, for comparisons: scalar, neon, dotprod, avx2, avxvnni, avx512, amx
+    /// Instruction set of the CPU device, for comparisons: scalar, neon, dotprod, avx2, avxvnni, avx512, amx
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     isa: Option<Isa>,
 }

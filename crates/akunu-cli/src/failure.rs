@@ -64,7 +64,7 @@ pub enum Failure {
     NotStored {
         /// What was asked for.
         name: String,
-        /// What there is, in words.
+        /// The models that can be removed, as text.
         here: String,
     },
     /// There is no place for downloads.
@@ -125,7 +125,7 @@ pub enum Failure {
         at: usize,
     },
     /// A text of several, or a line of a file, that is empty.
-    #[error("text {number} is empty: nothing can be made of it; remove it")]
+    #[error("text {number} is empty; remove it")]
     EmptyText {
         /// Which one, from 1.
         number: usize,
@@ -137,7 +137,7 @@ pub enum Failure {
     NoTexts,
     /// A text that must not be cut and would be.
     #[error(
-        "text {number} has {found} tokens, and the model looks at {max}: shorten it, or let it be cut by leaving out \
+        "text {number} has {found} tokens, and the model reads at most {max}: shorten it, or let it be cut by leaving out \
          --strict"
     )]
     LongText {
@@ -152,7 +152,7 @@ pub enum Failure {
     #[error("several recordings do not fit one {0} file: add --output FOLDER for a file each")]
     ManyRecordings(&'static str),
     /// A prompt of no tokens.
-    #[error("the prompt is empty: there is nothing to go on from")]
+    #[error("the prompt is empty: there is nothing to continue")]
     EmptyPrompt,
     /// A benchmark without a test.
     #[error("there is nothing to measure: give tokens to read with -p, or tokens to write with -n")]
@@ -220,9 +220,7 @@ pub enum Failure {
     #[error(transparent)]
     Server(akunu_server::ServerError),
     /// Keys were asked for, and there are none.
-    #[error(
-        "there is no key in what --api-key or --api-key-file gives; a key has one character or more"
-    )]
+    #[error("--api-key or --api-key-file gives an empty key; a key has at least one character")]
     NoKeys,
     /// There is nothing to answer.
     #[error(transparent)]
@@ -258,7 +256,7 @@ impl From<akunu_server::ServerError> for Failure {
 }
 
 impl Failure {
-    /// Whether the reader of our output went away, as `head` does: nobody is left to be told.
+    /// Whether the reader of our output has closed it, as `head` does: then there is nothing to report.
     pub fn is_closed_pipe(&self) -> bool {
         match self {
             Failure::Stream(error) => error.kind() == io::ErrorKind::BrokenPipe,

@@ -11,16 +11,16 @@ use std::path::Path;
 /// What an answer must look like.
 #[derive(Args)]
 pub struct GrammarArgs {
-    /// Answer in JSON that this JSON schema allows: a file, or the schema itself; {} allows any JSON
+    /// Answer in JSON that matches this JSON schema: a file, or the schema itself; {} allows any JSON
     #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
     json_schema: Option<String>,
-    /// Answer by this grammar, in Lark or in llama.cpp's GBNF: a file, or the grammar itself
+    /// Answer in the form of this grammar, in Lark or llama.cpp's GBNF: a file, or the grammar itself
     #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
     grammar: Option<String>,
     /// Answer with a text that this regular expression matches as a whole
     #[arg(long, value_name = "PATTERN", group = "grammar_kind")]
     regex: Option<String>,
-    /// Answer with one of these texts, which commas separate
+    /// Answer with one of these texts, separated by commas
     #[arg(
         long,
         value_name = "A,B,…",
@@ -28,7 +28,7 @@ pub struct GrammarArgs {
         group = "grammar_kind"
     )]
     choice: Vec<String>,
-    /// Let the answer be free until this text has come, such as `</think>`
+    /// Apply the form only after this text, such as `</think>`; until then the answer is free
     #[arg(long, value_name = "TEXT", requires = "grammar_kind")]
     grammar_after: Option<String>,
 }
@@ -89,10 +89,10 @@ enum LookupName {
 /// How tokens are guessed ahead. The answer is the same with and without.
 #[derive(Args)]
 pub struct SpeculationArgs {
-    /// Guess tokens from what followed the same words before, and check several at once
+    /// Guess tokens from what followed the same tokens before, and check several at once
     #[arg(long, value_enum, default_value = "auto")]
     lookup: LookupName,
-    /// Let a smaller model of the same vocabulary guess tokens: a file, or a name of `pull --list`
+    /// Let a smaller model with the same vocabulary guess tokens: a file, or a name from `pull --list`
     #[arg(long, value_name = "MODEL")]
     draft: Option<String>,
 }

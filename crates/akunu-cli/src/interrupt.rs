@@ -4,9 +4,9 @@
 //! a terminal without echo. So, from the first [`Interrupt::listen`] on, a thread takes the signals:
 //!
 //! ```text
-//! nobody listens              the process ends with code 128 + signal
-//! somebody listens            the flag is set; the work sees it, returns an error, and cleans up
-//! again, PATIENCE later       the process ends: the work does not look at the flag
+//! no `Interrupt` exists       the process ends with code 128 + signal
+//! one exists                  the flag is set; the work sees it, returns an error, and cleans up
+//! again, PATIENCE later       the process ends: the work does not check the flag
 //! ```
 
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ struct Asked {
 
 static ASKED: LazyLock<Asked> = LazyLock::new(Asked::default);
 
-/// Somebody who looks at the flag: as long as one exists, a first signal does not end the process.
+/// A piece of work that checks the flag: as long as one exists, a first signal does not end the process.
 pub struct Interrupt(());
 
 impl Interrupt {
@@ -86,7 +86,7 @@ impl Interrupt {
         ASKED.times.load(Relaxed)
     }
 
-    /// Waits for somebody else. Nothing is under way meanwhile, so that a signal ends the process.
+    /// Runs code that waits and does not check the flag, during which a signal ends the process.
     pub fn while_waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
         ASKED.listeners.fetch_sub(1, Relaxed);
         let got = wait();

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 enum KvName {
     /// 16 bits each
     F16,
-    /// 8 bits each, in little more than half the memory
+    /// 8 bits each and a scale for each 32, in 53 % of the memory of f16
     Q8,
 }
 

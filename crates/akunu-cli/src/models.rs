@@ -7,20 +7,20 @@ use akunu_fetch::{DEFAULT_ENDPOINT, FetchError, Hub, ModelName, Stored};
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The model of those who name none.
+/// The model when none is named.
 pub const DEFAULT: &str = "smollm2";
 
-/// The model for vectors of those who name none.
+/// The model for vectors when none is named.
 pub const DEFAULT_EMBEDDER: &str = "minilm";
 
-/// The model for speech of those who name none.
+/// The model for speech when none is named.
 pub const DEFAULT_SPEECH: &str = "whisper-base";
 
-/// What they are told.
+/// The note about the default model.
 pub const LARGER: &str = "this is the smallest model; `akunu-cli pull qwen2.5-coder-1.5b` fetches a \
                           larger one that answers better, for `chat -m qwen2.5-coder-1.5b`";
 
-/// What they are told who serve it.
+/// The same note for `serve`.
 pub const LARGER_SERVED: &str = "this is the smallest model; `serve -m qwen2.5-coder-1.5b` serves a larger one that \
                                  answers better";
 

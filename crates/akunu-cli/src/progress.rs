@@ -15,7 +15,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// How long a person waits without a word.
+/// How long a person waits before progress is shown.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How often a line changes while nothing else does.
 const TICK: Duration = Duration::from_millis(250);
@@ -27,12 +27,12 @@ pub enum Counts {
     Things(&'static str),
     /// Bytes, which have a speed.
     Bytes,
-    /// Something that nobody counts: only its share is shown.
+    /// Something without a unit: only its share is shown.
     Share,
 }
 
 impl Counts {
-    /// How it looks, behind a word about what goes on. What nobody knows the length of has no bar.
+    /// The template, after a word about what is done. Without a known length there is no bar.
     fn style(self, before: &str, is_known: bool) -> ProgressStyle {
         let style = ProgressStyle::with_template(&format!("{before}{}", self.template(is_known)));
         // The tests prove that no template is wrong.
@@ -55,7 +55,7 @@ impl Counts {
     }
 }
 
-/// A bar of `length` steps on a terminal, and nothing elsewhere; a length of 0 is one that nobody knows. It disappears when
+/// A bar of `length` steps on a terminal, and nothing elsewhere; a length of 0 means unknown. It disappears when
 /// it is dropped, so that an error does not stand behind it.
 pub fn bar(length: u64, counts: Counts) -> ProgressBar {
     let is_terminal = io::stderr().is_terminal();

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// Which model runs, and where.
 #[derive(Args)]
 pub struct ModelArgs {
-    /// A GGUF file, a folder with config.json and safetensors, a name of `pull --list`, or
+    /// A GGUF file, a folder with config.json and safetensors, a name from `pull --list`, or
     /// hf:owner/repository/file.gguf
     #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT)]
     pub model: String,
@@ -28,10 +28,10 @@ pub struct ModelArgs {
     pub device: DeviceArgs,
     #[command(flatten)]
     pub kv: KvArgs,
-    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
+    /// Threads of the CPU device, at most one for each core [default: one for each core]
     #[arg(short, long, value_name = "N")]
     pub threads: Option<usize>,
-    /// Tokens that the model can look back at [default: what it was trained for, at most 4096]
+    /// Length of the context in tokens [default: what the model was trained for, at most 4096]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub ctx: Option<u32>,
 }

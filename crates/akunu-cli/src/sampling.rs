@@ -38,8 +38,8 @@ pub struct SamplingArgs {
     /// or 1.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("repeat_penalty", text))]
     repeat_penalty: Option<f32>,
-    /// The same seed gives the same answer; -1 takes another one each time, and tells it [default: 0; in
-    /// chat a random one, which /stats and --json tell]
+    /// The same seed gives the same answer; -1 draws a new one and prints it [default: 0; in chat a random one,
+    /// which /stats and --json show]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = seed)]
     seed: Option<Seed>,
     #[command(flatten)]
@@ -56,16 +56,16 @@ struct MoreArgs {
     /// Choose among the tokens whose surprise is nearest to the expected one, until they sum to this; 1: all
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("typical", text))]
     typical: Option<f32>,
-    /// How often the likely tokens are left out but the least likely of them (XTC); 0: never
+    /// How often all likely tokens except the least likely of them are left out (XTC); 0: never
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("xtc_probability", text))]
     xtc_probability: Option<f32>,
-    /// What is likely enough for XTC [default: 0.1]
+    /// The probability from which a token counts as likely for XTC [default: 0.1]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("xtc_threshold", text))]
     xtc_threshold: Option<f32>,
-    /// The temperature moves by as much up and down, with the entropy of the candidates
+    /// The temperature moves by up to this much up and down, with the entropy of the candidates
     #[arg(long, value_name = "T", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dynatemp_range", text))]
     dynatemp_range: Option<f32>,
-    /// How the entropy is bent that moves the temperature [default: 1]
+    /// The exponent of the entropy that moves the temperature [default: 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dynatemp_exp", text))]
     dynatemp_exp: Option<f32>,
     /// Mirostat 2 instead of all cuts, aiming at a surprise of this many bits; 0: off
@@ -80,19 +80,19 @@ struct MoreArgs {
     /// Subtracted once from the logit of a token that came before
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("presence_penalty", text))]
     presence_penalty: Option<f32>,
-    /// How many of the last tokens those three penalties look at; 0: all [default: 64]
+    /// How many of the last tokens the repeat, frequency and presence penalties consider; 0: all [default: 64]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("repeat_last_n", text))]
     repeat_last_n: Option<u32>,
-    /// What a token costs that would make a repetition longer (DRY); 0: nothing
+    /// Penalty of a token that would make a repetition longer (DRY); 0: none
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dry_multiplier", text))]
     dry_multiplier: Option<f32>,
-    /// How much more it costs for each token of the repetition: a factor [default: 1.75]
+    /// Factor of the DRY penalty for each token of the repetition [default: 1.75]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dry_base", text))]
     dry_base: Option<f32>,
-    /// Repetitions of this many tokens begin to cost [default: 2]
+    /// Repetitions of at least this many tokens are penalised by DRY [default: 2]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("dry_allowed_length", text))]
     dry_allowed_length: Option<u32>,
-    /// How many of the last tokens are searched for repetitions; 0: all [default: 0]
+    /// How many of the last tokens DRY searches for repetitions; 0: all [default: 0]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("dry_last_n", text))]
     dry_last_n: Option<u32>,
 }
@@ -159,7 +159,7 @@ impl SamplingArgs {
     }
 }
 
-/// A seed as it is given, or for -1 one that nobody knows before.
+/// The given seed, or for -1 a random one.
 fn seed(text: &str) -> Result<Seed, String> {
     let is_random = text == "-1";
     let value = if is_random {

@@ -27,12 +27,12 @@ use std::time::Instant;
 
 /// Measure how fast a model reads and writes tokens
 ///
-/// One row a test: the mean of the runs and their deviation, the time of a step that writes a token of
-/// each sequence, and how near it comes to the floor, where each weight is read from memory once a step.
+/// Each test is a row: the mean of the runs and their deviation, the time of a step that writes a token of
+/// each sequence, and how near that comes to the floor, the time to read each weight from memory once.
 #[derive(Parser)]
 #[command(name = "bench")]
 pub struct BenchCommand {
-    /// A GGUF file, a folder with config.json and safetensors, a name of `pull --list`, or
+    /// A GGUF file, a folder with config.json and safetensors, a name from `pull --list`, or
     /// hf:owner/repository/file.gguf
     #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT)]
     model: String,
@@ -63,16 +63,16 @@ pub struct BenchCommand {
     )]
     batch: Vec<u32>,
     /// Numbers of threads to try, separated by commas, none above the number of cores [default: one for
-    /// each fast core, fewer while other programs want them]
+    /// each fast core, fewer while other programs need them]
     #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
     threads: Vec<usize>,
     /// Runs of each test
     #[arg(short, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Do not run each test once before it counts
+    /// Do not run each test once before measuring it
     #[arg(long)]
     no_warmup: bool,
-    /// Do not measure the memory, which takes 1 GiB and a few seconds
+    /// Do not measure the speed of memory, which takes 1 GiB and a few seconds
     #[arg(long)]
     skip_floor: bool,
     /// Print one JSON object

@@ -26,10 +26,9 @@ use std::io::{self, IsTerminal, Read, Write};
 
 /// Ask a model, once or line by line
 ///
-/// With a PROMPT it answers and exits; text that is piped to it is added to the prompt, or is the
-/// question by itself. Otherwise it reads a line, answers, and goes on with the next in the same
-/// conversation; /help lists what else can be typed, and """ begins and ends a question of several lines.
-/// Ctrl-C stops an answer, Ctrl-D leaves.
+/// With a PROMPT it answers once and exits; piped text is added to the prompt, or is the question if there
+/// is none. Without either it starts a conversation, in which each line is a question: /help lists the
+/// commands, and """ begins and ends a question of several lines. Ctrl-C stops an answer, Ctrl-D leaves.
 ///
 /// Tokens are drawn as the model's own files suggest; --temp 0 gives the same answer every time.
 #[derive(Parser)]
@@ -42,10 +41,10 @@ pub struct Chat {
     model: ModelArgs,
     #[command(flatten)]
     adapters: AdapterArgs,
-    /// What the model is told before the conversation
+    /// The system prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// At most this many tokens an answer
+    /// Maximum number of tokens of an answer
     #[arg(short, value_name = "N", default_value_t = 512)]
     n: usize,
     /// Take each line of piped text as a question or a command, in one conversation
@@ -57,7 +56,7 @@ pub struct Chat {
     /// Print one JSON object for each answer: text, tokens, seed, timings and why it ended
     #[arg(long)]
     json: bool,
-    /// Tell the log probabilities of the tokens of an answer, and of this many of the best, in --json
+    /// Add the log probabilities of the tokens of an answer, and of the N best ones, to --json
     #[arg(long, value_name = "N", value_parser = logprobs, requires = "json")]
     logprobs: Option<u32>,
     #[command(flatten)]
@@ -73,9 +72,9 @@ pub struct Chat {
 /// What happens when the context is full.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum OnOverflow {
-    /// The oldest turns are forgotten, and it goes on; the system prompt stays
+    /// Forget the oldest turns and continue; the system prompt stays
     Slide,
-    /// The answer ends, and /reset begins anew
+    /// End the answer; /reset starts again
     Stop,
 }
 

@@ -6,7 +6,7 @@ use clap::Parser;
 use clap_complete::Shell;
 use std::io::Write;
 
-/// Print completions for a shell, to be sourced or put where it looks for them
+/// Print completions for a shell, to be sourced or installed
 ///
 /// For bash, `source <(akunu-cli completions bash)` in ~/.bashrc. For zsh, write them to a file _akunu-cli
 /// in a folder of $fpath. For fish, write them to ~/.config/fish/completions/akunu-cli.fish.

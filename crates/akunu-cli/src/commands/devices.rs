@@ -11,7 +11,7 @@ use std::fs;
 use std::io::Write;
 use std::process::Command;
 
-/// Show what this machine can compute with, and what `--device auto` takes
+/// Show the devices of this machine, and which one `--device auto` takes
 #[derive(Parser)]
 #[command(name = "devices")]
 pub struct Devices {

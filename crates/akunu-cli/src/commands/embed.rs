@@ -22,8 +22,8 @@ const BATCH: usize = 64;
 
 /// Turn texts into vectors: similar meanings have a dot product near 1
 ///
-/// Each argument is a text; without any, each line of --file or of standard input is. The result is one line of JSON for
-/// each text, {"text", "embedding", "tokens"}, or with --npy FILE a NumPy array of f32, (texts, dimensions).
+/// Each argument is a text; without arguments, each line of --file or of standard input is one. The output is one line of
+/// JSON for each text, {"text", "embedding", "tokens"}, or with --npy FILE a NumPy array of f32, (texts, dimensions).
 #[derive(Parser)]
 #[command(name = "embed")]
 pub struct Embed {
@@ -33,19 +33,19 @@ pub struct Embed {
     /// A file with a text in each line; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "texts")]
     file: Option<PathBuf>,
-    /// A folder with config.json and safetensors, a GGUF file, a name of `pull --list`, or
+    /// A folder with config.json and safetensors, a GGUF file, a name from `pull --list`, or
     /// hf:owner/repository/file.gguf
     #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT_EMBEDDER)]
     model: String,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
+    /// Threads of the CPU device, at most one for each core [default: one for each core]
     #[arg(short, long, value_name = "N")]
     threads: Option<usize>,
     /// Keep only the first N numbers of each vector, made length 1 again
     #[arg(short, long, value_name = "N")]
     dimensions: Option<usize>,
-    /// Fail on a text that is longer than the model can look at, instead of cutting it
+    /// Fail on a text that is longer than the model can read, instead of cutting it
     #[arg(long)]
     strict: bool,
     /// Write a NumPy array to this file instead of JSON to standard output

@@ -22,8 +22,8 @@ use std::time::Instant;
 
 /// Continue a text as it is, without a chat template
 ///
-/// Control tokens in the text are read as such, and the beginning of a text is marked as the model's
-/// file says.
+/// Control tokens in the text are read as such, and a token that begins texts is added if the model's file
+/// asks for it.
 #[derive(Parser)]
 #[command(name = "generate")]
 pub struct Generate {
@@ -37,7 +37,7 @@ pub struct Generate {
     /// A file with the text to continue; - for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
     file: Option<PathBuf>,
-    /// At most this many new tokens; -1 for all until the model ends or the context is full
+    /// Maximum number of new tokens; -1: until the model ends the text or the context is full
     #[arg(short, long, value_name = "N", default_value = "64", allow_negative_numbers = true, value_parser = limit)]
     n: Limit,
     /// End at this text, which is not printed; may be given several times
@@ -51,15 +51,15 @@ pub struct Generate {
     speculation: SpeculationArgs,
     #[command(flatten)]
     lists: ListArgs,
-    /// Tell the log probabilities of the new tokens, and of this many of the best, in --json or --json-lines
+    /// Add the log probabilities of the new tokens, and of the N best ones, to --json or --json-lines
     #[arg(long, value_name = "N", value_parser = logprobs, requires = "for_scripts")]
     logprobs: Option<u32>,
-    /// Tell the log probabilities of the tokens of the prompt too, each with this many of the best, in --json; the prompt
-    /// is then read twice
+    /// Add the log probabilities of the tokens of the prompt too, each with the N best ones, to --json; the prompt is
+    /// then read twice
     #[arg(long, value_name = "N", value_parser = logprobs, requires = "json", conflicts_with = "choices")]
     prompt_logprobs: Option<u32>,
-    /// Continue the text this many times, with seeds that follow each other, and tell which is the most likely by the
-    /// mean of its log probabilities; in --json
+    /// Continue the text this many times, with consecutive seeds, and mark the one with the largest mean log
+    /// probability; needs --json
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_SEQUENCES as i64), requires = "json")]
     choices: Option<u32>,
     /// What happens when the context is full
@@ -68,7 +68,7 @@ pub struct Generate {
     /// Print one JSON object at the end instead of text as it comes
     #[arg(long, group = "for_scripts")]
     json: bool,
-    /// Print one JSON object a line: one for each token as it comes, and one about all at the end
+    /// Print JSON objects, one on each line: one for each token as it comes, and a summary at the end
     #[arg(long, group = "for_scripts", conflicts_with = "json")]
     json_lines: bool,
 }
@@ -76,9 +76,9 @@ pub struct Generate {
 /// What happens when the context is full.
 #[derive(Clone, Copy, ValueEnum)]
 enum OnOverflow {
-    /// The text ends
+    /// End the text
     Stop,
-    /// The older half of it is forgotten, and it goes on
+    /// Forget the older half of the text and continue
     Shift,
 }
 

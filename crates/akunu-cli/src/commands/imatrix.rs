@@ -24,8 +24,8 @@ const MIN_CONTEXT: u32 = 2;
 
 /// Measure which columns of a model's matrices matter most, for `quantize --imatrix`
 ///
-/// The file is llama.cpp's: llama-quantize reads it as well. Use the F32, F16 or BF16 model that is to be
-/// quantised, and a text of the kind that the model will be used for; some 100,000 tokens are plenty.
+/// The file has llama.cpp's format, so llama-quantize reads it too. Use the F32, F16 or BF16 model that is to be
+/// quantised, and a text like those that the model will be used for; some 100,000 tokens are plenty.
 #[derive(Parser)]
 #[command(name = "imatrix")]
 pub struct Imatrix {
@@ -37,10 +37,10 @@ pub struct Imatrix {
     /// The file to write
     #[arg(short, long, value_name = "OUT", default_value = "imatrix.gguf")]
     output: PathBuf,
-    /// Read at most so many chunks of --ctx tokens (512 unless told)
+    /// Maximum number of chunks of --ctx tokens (512 by default) to read
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     chunks: Option<u32>,
-    /// Replace OUT when it exists
+    /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
 }

@@ -29,7 +29,7 @@ pub struct Inspect {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Tokens of context to plan memory for [default: all that the model was trained for]
+    /// Length of the context that memory is computed for [default: what the model was trained for]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     ctx: Option<u64>,
     /// Also say how fast a chip could decode at best, for example "Apple M2 Pro"

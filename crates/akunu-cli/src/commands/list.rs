@@ -13,8 +13,7 @@ use std::path::Path;
 
 /// List the models in the cache: name, size, type and path
 ///
-/// The names are those that -m and `rm` take. A download that stopped is listed too: `pull` goes on with
-/// it, `rm` removes it.
+/// -m and `rm` take these names. An interrupted download is listed too: `pull` continues it, `rm` removes it.
 #[derive(Parser)]
 #[command(name = "list")]
 pub struct List {

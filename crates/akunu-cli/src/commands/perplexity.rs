@@ -29,7 +29,8 @@ const MIN_CONTEXT: u32 = 3;
 
 /// Measure how well a model predicts a text
 ///
-/// By llama.cpp's method: chunks of --ctx tokens (512 unless told), of which the second half is scored.
+/// Uses llama.cpp's method: the text is cut into chunks of --ctx tokens (512 by default), and the second half of each is
+/// scored.
 #[derive(Parser)]
 #[command(
     name = "perplexity",

@@ -7,13 +7,13 @@ use akunu_fetch::{Catalogue, FetchError, megabytes};
 use clap::Parser;
 use std::io::Write;
 
-/// Fetch a model into the cache, and print where it lies
+/// Fetch a model into the cache, and print its path
 ///
-/// A download that was stopped goes on where it stopped. `list` shows what is there, `rm` removes it.
+/// An interrupted download continues where it stopped. `list` shows the models in the cache, `rm` removes them.
 #[derive(Parser)]
 #[command(name = "pull")]
 pub struct Pull {
-    /// A name of the list, or hf:owner/repository/file.gguf
+    /// A name from --list, or hf:owner/repository/file.gguf
     #[arg(value_name = "MODEL", required_unless_present = "list")]
     model: Option<String>,
     /// List the models that have a name

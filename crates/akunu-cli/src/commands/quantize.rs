@@ -31,9 +31,9 @@ use std::path::{Path, PathBuf};
 /// every type.
 const SLICE: usize = 1 << 20;
 
-/// Write a GGUF model again with its matrices in other types
+/// Write a GGUF model with its matrices in other types
 ///
-/// TYPE means what it means for llama.cpp. Most matrices get the type that TYPE begins with; the output
+/// TYPE means the same as in llama.cpp. Most matrices get the type that TYPE begins with; the output
 /// matrix, or the token embedding where it is the same, gets q6_k or q8_0; and the names that end in _S, _M
 /// or _L give some matrices of some layers more bits. Rows must be a multiple of 32 values, or of 256 for the K types.
 /// Where a type does not fit, the nearest larger one is taken: q4_0 for q2_k and q3_k, q5_0 for q4_k, q5_1 for
@@ -42,14 +42,14 @@ const SLICE: usize = 1 << 20;
 #[derive(Parser)]
 #[command(name = "quantize")]
 pub struct Quantize {
-    /// The model to read: a GGUF file (any part of a split one), a name of `pull --list`, or
+    /// The model to read: a GGUF file (any part of a split one), a name from `pull --list`, or
     /// hf:owner/repository/file.gguf
     #[arg(value_name = "IN")]
     input: String,
     /// The GGUF file to write
     #[arg(value_name = "OUT")]
     output: PathBuf,
-    /// What to make of it; Q4_K_M is a good choice for most
+    /// The type to write; Q4_K_M is a good choice for most models
     #[arg(value_name = "TYPE", value_parser = recipe_parser(), ignore_case = true)]
     recipe: Recipe,
     /// How much each column matters: a file of `akunu-cli imatrix` or llama.cpp, GGUF or .dat
@@ -64,7 +64,7 @@ pub struct Quantize {
     /// All matrices in the type that TYPE begins with, the embedding and the output matrix too
     #[arg(long)]
     pure: bool,
-    /// Replace OUT when it exists
+    /// Replace OUT if it exists
     #[arg(long)]
     force: bool,
     /// Threads to use [default: all cores]

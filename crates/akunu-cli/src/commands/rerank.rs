@@ -20,8 +20,8 @@ const BATCH: usize = 64;
 
 /// Sort documents by how well they answer a question, with a cross-encoder
 ///
-/// Each line of --file or of standard input is a document. The result is a line for each, the best first: its score, a tab,
-/// and its text; with --json one object {"index", "score", "text"}.
+/// Each line of --file or of standard input is a document. The output has a line for each, the best first: its score, a tab,
+/// and its text; with --json, an object {"index", "score", "text"}.
 #[derive(Parser)]
 #[command(name = "rerank")]
 pub struct Rerank {
@@ -36,13 +36,13 @@ pub struct Rerank {
     model: String,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
+    /// Threads of the CPU device, at most one for each core [default: one for each core]
     #[arg(short, long, value_name = "N")]
     threads: Option<usize>,
     /// Print only the best N
     #[arg(short = 'n', long, value_name = "N")]
     top: Option<usize>,
-    /// Fail on a document that is longer than the model can look at, instead of cutting it
+    /// Fail on a document that is longer than the model can read, instead of cutting it
     #[arg(long)]
     strict: bool,
     /// Print one JSON object a line

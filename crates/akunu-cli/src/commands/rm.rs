@@ -9,8 +9,8 @@ use std::io::Write;
 
 /// Remove models from the cache, and say how much that freed
 ///
-/// Whatever is removed can be pulled again, so that it is not asked for. When one of the names is
-/// unknown, nothing is removed.
+/// It does not ask for confirmation, because models can be pulled again. If one of the names is unknown, nothing is
+/// removed.
 #[derive(Parser)]
 #[command(name = "rm")]
 pub struct Remove {

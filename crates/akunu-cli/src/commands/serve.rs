@@ -20,53 +20,53 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Serve models over HTTP: the protocols of OpenAI, Anthropic and Ollama, and a page to talk to
+/// Serve models over HTTP: the protocols of OpenAI, Anthropic and Ollama, and a chat page
 ///
-/// The first model is loaded at once, the others when somebody asks for them. Requests are answered together. Ctrl-C
-/// takes no more requests and answers those that were made; a second one ends at once.
+/// The first model is loaded at once, the others when a request names them. Requests are batched. After Ctrl-C no more
+/// requests are accepted, and the running ones are completed; a second Ctrl-C ends the server at once.
 #[derive(Parser)]
 #[command(name = "serve")]
 pub struct Serve {
-    /// A GGUF file, a folder with config.json and safetensors, a name of `pull --list`, or
+    /// A GGUF file, a folder with config.json and safetensors, a name from `pull --list`, or
     /// hf:owner/repository/file.gguf; may be given several times
     #[arg(short, long = "model", value_name = "MODEL", default_value = models::DEFAULT)]
     models: Vec<String>,
-    /// The address to listen on; 0.0.0.0 lets other machines ask
+    /// The address to listen on; 0.0.0.0 allows requests from other machines
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
     host: IpAddr,
-    /// The port to listen on; 0 takes any that is free
+    /// The port to listen on; 0 chooses a free one
     #[arg(long, value_name = "N", default_value_t = 8080)]
     port: u16,
     /// A key that every request must have; may be given several times
     #[arg(long, value_name = "KEY")]
     api_key: Vec<String>,
-    /// A file with such keys, one a line
+    /// A file with keys, one on each line
     #[arg(long, value_name = "FILE")]
     api_key_file: Option<PathBuf>,
-    /// Web pages of this origin may ask, such as http://localhost:3000; may be given several times
+    /// Allow requests from web pages of this origin, such as http://localhost:3000; may be given several times
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
-    /// Another name that this machine is called by; may be given several times
+    /// Another host name of this machine; may be given several times
     #[arg(long, value_name = "NAME")]
     allow_host: Vec<String>,
-    /// Answers of one model that are made at once
+    /// Number of answers of one model that are computed at once
     #[arg(long, value_name = "N", default_value_t = 8,
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SEQUENCES)))]
     sequences: u32,
-    /// Answers of one model that may wait for a place; more are refused
+    /// Number of requests for one model that may wait; more are refused
     #[arg(long, value_name = "N", default_value_t = 64)]
     queue: u16,
-    /// Tokens of a conversation [default: what the model was trained for, at most 4096]
+    /// Length of a conversation in tokens [default: what the model was trained for, at most 4096]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ctx: Option<u32>,
-    /// Unload a model that nobody has asked for this long: 30s, 10m, 2h, or forever
+    /// Unload a model that was not used for this long: 30s, 10m, 2h, or forever
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = keep)]
     keep: Keep,
     #[command(flatten)]
     device: DeviceArgs,
     #[command(flatten)]
     kv: KvArgs,
-    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
+    /// Threads of the CPU device, at most one for each core [default: one for each core]
     #[arg(short, long, value_name = "N")]
     threads: Option<usize>,
     /// One line on stderr for each request

@@ -13,24 +13,24 @@ use std::path::Path;
 
 /// Turn text from standard input into tokens, or ids back into text
 ///
-/// The text is taken as it is, a newline at its end included. Without --ids or --decode, one line a
-/// token: its id, a tab, and the text it stands for, quoted.
+/// The text is taken as it is, including a newline at its end. Without --ids or --decode, each token is a line: its
+/// id, a tab, and its text, quoted.
 #[derive(Parser)]
 #[command(name = "tokenize")]
 pub struct Tokenize {
-    /// A GGUF file, a model folder, a tokenizer.json, or a name of `pull --list`
+    /// A GGUF file, a model folder, a tokenizer.json, or a name from `pull --list`
     #[arg(short, long, value_name = "MODEL")]
     model: String,
-    /// Print one line of ids separated by spaces, and nothing else
+    /// Print only ids, on one line, separated by spaces
     #[arg(long)]
     ids: bool,
-    /// Put the tokens around the text that the model expects, such as the beginning of a text
+    /// Add the tokens that the model expects around a text, such as the one that begins it
     #[arg(long)]
     add_special: bool,
     /// Read control tokens such as <|im_end|> in the text as tokens
     #[arg(long)]
     parse_special: bool,
-    /// Read ids separated by white space, and print their text and nothing else
+    /// Read ids separated by white space, and print only their text
     #[arg(long, conflicts_with_all = ["ids", "add_special", "parse_special"])]
     decode: bool,
 }

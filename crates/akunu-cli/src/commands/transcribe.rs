@@ -16,43 +16,43 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Write down what is said in audio files
+/// Transcribe speech in audio files
 ///
-/// Reads wav, flac, mp3, ogg (Vorbis), m4a and mp4 (AAC). Text appears as it is found, with a progress bar on a
-/// terminal. The language is found from the first 30 seconds in which somebody speaks, unless --language says it.
+/// Reads wav, flac, mp3, ogg (Vorbis), m4a and mp4 (AAC). Text is printed as it is recognised, with a progress bar on a
+/// terminal. Without --language, the language is detected from the first window of 30 seconds with speech.
 #[derive(Parser)]
 #[command(name = "transcribe")]
 pub struct Transcribe {
     /// The audio files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// A folder with a Whisper (CTranslate2 or Hugging Face), or a name of `pull --list`
+    /// A folder with a Whisper (CTranslate2 or Hugging Face), or a name from `pull --list`
     #[arg(short, long, value_name = "MODEL", default_value = models::DEFAULT_SPEECH)]
     model: String,
     #[command(flatten)]
     device: DeviceArgs,
-    /// Threads of the CPU device, at most as many as there are cores [default: one for each core]
+    /// Threads of the CPU device, at most one for each core [default: one for each core]
     #[arg(short, long, value_name = "N")]
     threads: Option<usize>,
-    /// The language that is spoken, such as en, de or ja [default: found by listening]
+    /// The language that is spoken, such as en, de or ja [default: detected]
     #[arg(short, long, value_name = "LANGUAGE")]
     language: Option<String>,
     /// Write English, whatever is spoken
     #[arg(long)]
     translate: bool,
-    /// Tell when each word is spoken: a line, cue or row for each word
+    /// Add the times of words: a line, cue or row for each word
     #[arg(long)]
     words: bool,
     /// What the recording is about, or how names in it are spelled
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// How to write it
+    /// The format of the output
     #[arg(short, long, value_enum, default_value_t = Format::Txt)]
     format: Format,
-    /// Write a file for each recording into this folder, instead of all to standard output
+    /// Write a file for each recording into this folder, instead of standard output
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// Do not let what was written lead what follows
+    /// Decode each window without the text of the windows before
     #[arg(long)]
     no_carry_over: bool,
 }

@@ -10,7 +10,7 @@ pub struct ListArgs {
     /// given several times
     #[arg(long, value_name = "ID=X", value_parser = bias)]
     logit_bias: Vec<(u32, f32)>,
-    /// A text at which a repetition ends for --dry-multiplier; may be given several times, and "none" leaves it to no
+    /// A text at which a repetition ends for --dry-multiplier; may be given several times; "none" for no such
     /// text [default: \n : " *]
     #[arg(long, value_name = "TEXT")]
     dry_breaker: Vec<String>,

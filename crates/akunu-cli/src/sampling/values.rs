@@ -28,7 +28,7 @@ const FIELDS: [(&str, &str); 20] = [
     ("mirostat_eta", "mirostat_eta"),
 ];
 
-/// Values that are shown even if nobody has changed them.
+/// Values that are shown even if they have not been changed.
 const SHOWN: usize = 5;
 
 /// The names that [`set`] knows, those first that are always shown.
@@ -37,7 +37,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     names.chain(["seed"])
 }
 
-/// The option that `name` and `text` are. An error says in words what is wrong.
+/// The option that `name` and `text` are; the error is a message for people.
 fn read(name: &str, text: &str) -> Result<SamplingOptions, String> {
     let mut options = SamplingOptions::default();
     if name == "seed" {
@@ -65,7 +65,7 @@ pub fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
         .map_err(|_| "it must be a whole number, 0 or more".to_string())
 }
 
-/// Sets one value by the name that it has in a conversation. An error says in words what is wrong.
+/// Sets one value by the name that it has in a conversation; the error is a message for people.
 pub fn set(sampling: &mut Sampling, name: &str, text: &str) -> Result<(), String> {
     *sampling = read(name, text)?.over(*sampling);
     Ok(())

@@ -89,7 +89,7 @@ impl Conversation {
         told.show(read(reply)?, out)
     }
 
-    /// How the last answer went, in words.
+    /// Tokens, speed and seed of the last answer, as text.
     pub fn stats(&self) -> String {
         let context = self.context();
         // The token that was chosen last is not in the context yet.

@@ -93,7 +93,7 @@ impl Lines {
         })
     }
 
-    /// Asks for a yes or no; `None` when there is nobody to ask.
+    /// Asks for a yes or no; `None` without a person at a terminal.
     pub fn confirm(&mut self, question: &str) -> Result<Option<bool>, Failure> {
         let Lines::Person(person) = self else {
             return Ok(None);

@@ -10,7 +10,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     sampling::names().chain([MAX_TOKENS])
 }
 
-/// Sets what `text` says, as in `temp 0.7`. Returns the values in words, or what is wrong.
+/// Sets a value, as in `temp 0.7`. Returns the values as text, or what is wrong.
 pub fn set(options: &mut ChatOptions, text: &str) -> Result<String, String> {
     if text.is_empty() {
         return Ok(in_words(options));

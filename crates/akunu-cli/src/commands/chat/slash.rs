@@ -27,7 +27,7 @@ pub enum Slash {
 const COMMANDS: [(&str, &str, &str); 11] = [
     ("/help", "", "this list"),
     ("/regen", "", "answer the last question again"),
-    ("/undo", "", "take the last question and its answer back"),
+    ("/undo", "", "forget the last question and its answer"),
     ("/reset", "", "forget the conversation"),
     (
         "/system",
@@ -49,7 +49,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
         "[--force] FILE",
         "write the conversation to a file",
     ),
-    ("/load", "FILE", "go on with the conversation of a file"),
+    ("/load", "FILE", "continue the conversation of a file"),
     ("/quit", "", "leave, as Ctrl-D does"),
     ("/exit", "", "the same"),
 ];
@@ -65,7 +65,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Slash {
-    /// The command of a line: `None` when it is none, an error in words when it is a wrong one.
+    /// The command of a line: `None` if it is not a command, a message for people if it is a wrong one.
     pub fn parse(line: &str) -> Option<Result<Slash, String>> {
         if !line.starts_with('/') {
             return None;

@@ -8,7 +8,7 @@ use std::io;
 pub enum LogFormat {
     /// For people
     Text,
-    /// One JSON object a line
+    /// One JSON object on each line
     Json,
 }
 
