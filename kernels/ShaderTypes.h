@@ -155,7 +155,7 @@ struct RoPEParams {
     float theta;
     // Elements between rows; 0 means `n_heads * head_dim`.
     uint32_t row_stride;
-    // Linear scaling of positions, `1 / factor`; 1 for none. Padding in the reference.
+    // Linear scaling of positions, `1 / factor`; 1 for none.
     float freq_scale;
     // Unused, zero.
     uint32_t _pad1;

@@ -47,8 +47,8 @@ pub(crate) fn unknown(path: &Path, name: &str) -> ArchError {
     }
 }
 
-/// The names of the architectures that generate text or turn it into vectors. The others are described, so that a file
-/// can be looked at, and nothing runs them yet.
+/// The names of the architectures that generate text or turn it into vectors. Whisper is described too, but is opened
+/// from its folder, by [`SpeechConfig`](crate::SpeechConfig).
 fn runnable() -> impl Iterator<Item = &'static str> {
     let runs = |arch: &&ArchDescriptor| arch.role != Role::EncoderDecoder;
     ALL.iter().filter(runs).map(|arch| arch.name)

@@ -18,7 +18,7 @@ impl Activation {
     }
 }
 
-/// The normalisation.
+/// The kind of normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {
     /// Root mean square, no mean, no bias.
@@ -36,7 +36,7 @@ pub enum RopePairing {
     SplitHalves,
 }
 
-/// Which layers look at a window only, in a model that has one.
+/// Which layers have a sliding window, in a model that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowPattern {
     /// No layer does.
@@ -51,7 +51,7 @@ pub enum WindowPattern {
 }
 
 impl WindowPattern {
-    /// Whether this layer looks at a window.
+    /// Whether this layer has the window.
     pub const fn is_windowed(self, layer: u32) -> bool {
         match self {
             WindowPattern::None => false,
@@ -72,7 +72,7 @@ pub enum Role {
     EncoderDecoder,
 }
 
-/// One architecture.
+/// How an architecture differs from the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ArchDescriptor {
     /// The name in GGUF's `general.architecture`.
@@ -107,7 +107,7 @@ pub struct ArchDescriptor {
     pub width_scaled_layers: Option<u32>,
     /// Whether attention scores and logits may be soft-capped.
     pub has_softcap: bool,
-    /// Which layers look at a window, when the model has one.
+    /// Which layers have a sliding window, if the model has one.
     pub window: WindowPattern,
     /// RoPE base of windowed layers, where it differs from that of the others.
     pub window_rope_base: Option<f32>,

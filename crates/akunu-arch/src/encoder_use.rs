@@ -51,7 +51,7 @@ impl Pooling {
 pub struct EncoderUse {
     /// How the vectors of a text's tokens become one.
     pub pooling: Pooling,
-    /// Tokens of a text that are looked at: as many as the model has positions for, or as its makers have set.
+    /// The maximum number of tokens of a text: the number of positions of the model, or fewer if its files say so.
     pub max_tokens: usize,
     /// Scores that it gives for a pair of texts; 0 for a model that gives none.
     pub n_labels: u32,

@@ -13,7 +13,7 @@ pub enum ArchError {
         path: PathBuf,
         /// What the file says.
         name: String,
-        /// What runs.
+        /// The supported architectures.
         known: String,
     },
     /// The metadata of a GGUF file cannot be read as needed.
@@ -93,7 +93,7 @@ pub enum ArchError {
         wanted: &'static str,
     },
     /// An adapter for a weight that the model does not have, or that is no factor of a product.
-    #[error("{}: the adapter changes `{name}`, which this model has not as the weight of a product", path.display())]
+    #[error("{}: the adapter changes `{name}`, which is not the weight of a product in this model", path.display())]
     AdapterWeight {
         /// The adapter.
         path: PathBuf,

@@ -8,7 +8,7 @@ use akunu_types::rope;
 /// Factors of the divisors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RopeFactors {
-    /// All 1.
+    /// No scaling.
     None,
     /// The weight `rope_freqs` holds them.
     Weight,

@@ -30,11 +30,11 @@ pub struct SpeechConfig {
     pub suppressed: Vec<u32>,
     /// Tokens that are not said first.
     pub suppressed_first: Vec<u32>,
-    /// The heads of the decoder that look where a word is spoken, as (layer, head); empty where nobody has said.
+    /// The heads of the decoder whose attention gives the times of words, as (layer, head); empty if they are not known.
     pub alignment_heads: Vec<(u32, u32)>,
 }
 
-/// Layers beyond which no Whisper goes.
+/// More layers than any Whisper has.
 const MAX_LAYERS: u32 = 256;
 
 impl SpeechConfig {

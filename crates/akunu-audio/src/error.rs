@@ -17,7 +17,7 @@ pub struct AudioError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AudioProblem {
-    /// The operating system does not give it.
+    /// The operating system refused to read it.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
     /// It has no bytes, or a track without a single sample.
@@ -25,7 +25,7 @@ pub enum AudioProblem {
     Empty,
     /// It is in none of the containers.
     #[error(
-        "is no audio file that can be read here (wav, flac, mp3, ogg with vorbis, m4a with aac); \
+        "is not an audio file of a supported format (wav, flac, mp3, ogg with vorbis, m4a with aac); \
          convert it, for example with: ffmpeg -i FILE out.wav"
     )]
     NotAudio,
@@ -34,7 +34,7 @@ pub enum AudioProblem {
     NoTrack,
     /// A track that nothing here can decode.
     #[error(
-        "has its sound in a codec that cannot be read here ({0}); convert it, for example with: ffmpeg -i FILE out.wav"
+        "has its sound in a codec that is not supported ({0}); convert it, for example with: ffmpeg -i FILE out.wav"
     )]
     Codec(String),
     /// A sample rate that no recording has.

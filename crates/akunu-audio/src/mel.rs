@@ -28,7 +28,7 @@ pub(crate) const N_BINS: usize = WINDOW / 2 + 1;
 
 /// The logarithm of what counts as no sound.
 const SILENCE: f32 = -10.0;
-/// What lies further below the loudest is not told apart: 80 dB.
+/// Levels more than 80 dB below the loudest are raised to that.
 const RANGE: f32 = 8.0;
 
 /// Turns samples into frames as they come.

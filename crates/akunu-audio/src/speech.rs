@@ -1,4 +1,4 @@
-//! Whether anybody speaks, from the frames of a spectrogram.
+//! Detects speech, from the frames of a spectrogram.
 //!
 //! Speech comes in syllables: within a second its loudness rises and falls by tens of decibels, and what rises is in
 //! the low frequencies where voices are. Hum, hiss and wind stay about as loud as they are. So

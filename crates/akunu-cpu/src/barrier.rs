@@ -16,7 +16,7 @@ const PATIENCE: Patience = Patience {
     offer: Duration::from_millis(5),
 };
 
-/// A barrier.
+/// A barrier for the threads of a team.
 pub(crate) struct Barrier {
     /// Threads that meet; changed while none is waiting.
     n_threads: AtomicUsize,

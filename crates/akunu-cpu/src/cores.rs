@@ -1,4 +1,4 @@
-//! How many threads to start when nobody says.
+//! The default number of threads.
 //!
 //! One for each core that the process may use, for two threads of one core share its arithmetic and its way to memory.
 //! Of cores that differ, only the fast ones: slow ones hardly add to what is read from memory, and at the end of each
@@ -63,7 +63,7 @@ mod system {
         unsafe { libc::CPU_ISSET(cpu, set) }
     }
 
-    /// What the system tells of a CPU; `None` if it tells nothing.
+    /// What the system says about a CPU; `None` if it says nothing.
     fn cpu(index: usize) -> Option<Cpu> {
         let read = |name: &str| {
             let text = std::fs::read_to_string(format!("{CPUS}/cpu{index}/{name}")).ok()?;

@@ -2,7 +2,7 @@
 //!
 //! Threads that meet every few microseconds must not be put to sleep: waking one takes longer than what it waits for.
 //! So a waiting thread spins for as long as its [`Patience`] lasts, and only then sleeps in the kernel, on the number
-//! itself: whoever changes the number wakes all that sleep with one call, and nobody takes a lock.
+//! itself: the thread that changes the number wakes all sleepers with one call, without a lock.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ pub(crate) struct Patience {
     pub offer: Duration,
 }
 
-/// The number.
+/// A number that threads wait for.
 #[derive(Default)]
 pub(crate) struct Gate {
     value: Line<AtomicU32>,
@@ -45,7 +45,7 @@ impl Gate {
         self.wake();
     }
 
-    /// The same with a number of the caller's choice, if nobody else changes it.
+    /// The same with a number of the caller's choice; no other thread may change it.
     pub fn advance_to(&self, value: u32) {
         self.value.0.store(value, Ordering::SeqCst);
         self.wake();

@@ -1,7 +1,7 @@
 //! Barriers that a plan has and this device does without.
 //!
 //! A norm of one row takes less time than a barrier. So every part computes it for itself, and the products that read
-//! it go on at once with their own copy. q, k and v, or gate and up, then follow without anybody waiting.
+//! it continue at once with their own copy. q, k and v, or gate and up, then follow without a barrier.
 
 use akunu_kernels::{Counts, Dispatch, KernelId, Plan};
 use akunu_types::params::RMSNormParams;

@@ -55,7 +55,7 @@ impl Pages {
     /// `len` bytes from `at` on, to be written.
     ///
     /// # Safety
-    /// Nobody else reads or writes them as long as the slice lives.
+    /// Nothing else reads or writes them as long as the slice lives.
     #[expect(clippy::mut_from_ref, reason = "the caller keeps the parts apart")]
     pub unsafe fn part(&self, at: usize, len: usize) -> &mut [u8] {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.len));

@@ -3,12 +3,12 @@
 //! The items of a dispatch (panels of rows, blocks of queries) are divided evenly among the parts at first, always in
 //! the same way: a part finds again what it had in its cache, or in the memory beside its core. A part takes *pieces*
 //! of its share from the front, large ones first; one that has no more takes pieces from the shares of others. So a
-//! slow core, or one that does other work too, ends up with less, and nobody waits for more than a piece.
+//! slow core, or one that does other work too, ends up with less, and no thread waits for more than a piece.
 //!
 //! Who computes an item has no influence on its result.
 //!
 //! A share is one number, `generation << 32 | items taken`. A number of an older generation means that nothing is
-//! taken yet, so that nobody has to reset it. Parts may be in different dispatches, as long as there is no barrier
+//! taken yet, so that it needs no reset. Parts may be in different dispatches, as long as there is no barrier
 //! between them; each dispatch since the last barrier has a number of its own ([`RING`] of them).
 
 use std::ops::Range;

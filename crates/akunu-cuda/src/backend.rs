@@ -30,13 +30,13 @@ const OVERLAPPING_DRIVER: (u32, u32) = (12, 4);
 pub struct Counters {
     /// Kernels launched one by one.
     pub launches: u64,
-    /// Graphs captured.
+    /// How many graphs were captured.
     pub captures: u64,
     /// Graphs launched: one for each token of a chain.
     pub graph_launches: u64,
 }
 
-/// One GPU.
+/// The backend of one NVIDIA GPU.
 pub struct Cuda {
     context: Arc<Context>,
     /// Where kernels run.

@@ -37,7 +37,7 @@ impl Context {
         unsafe { call!(cuCtxSetCurrent(self.raw)) }
     }
 
-    /// Bytes that are free on the GPU, whoever uses the rest.
+    /// Bytes that are free on the GPU; other processes may use the rest.
     pub(crate) fn free_memory(&self) -> Result<u64, Fault> {
         let (mut free, mut total) = (0, 0);
         self.enter()?;

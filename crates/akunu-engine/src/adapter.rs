@@ -6,7 +6,7 @@
 //!
 //! An adapter is loaded beside a model once, and any number of sequences use it, each with its own scale, several at
 //! once in a step. What differs between rows of a step is a factor for each sequence; a row without the adapter has the
-//! factor 0. A step in which nobody has an adapter runs the program of the plain model.
+//! factor 0. A step without any adapter runs the program of the plain model.
 
 mod load;
 
@@ -20,7 +20,7 @@ use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::pool::Name;
 
-/// An adapter that is loaded beside a model. Clones are cheap; its memory is given back when the last one is gone.
+/// An adapter that is loaded beside a model. Clones are cheap; its memory is freed with the last one.
 #[derive(Clone)]
 pub struct Adapter(Arc<Shared>);
 
@@ -48,7 +48,7 @@ pub(crate) struct AdapterMatrices {
 }
 
 impl Adapter {
-    /// Where it came from.
+    /// The file or folder of the adapter.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
@@ -74,12 +74,12 @@ pub struct Adapters {
 }
 
 impl Adapters {
-    /// The plain model.
+    /// No adapter: the plain model.
     pub fn none() -> Adapters {
         Adapters::default()
     }
 
-    /// The same with another one, or more of one that is there: 1 is the adapter as it was trained, 0 is nothing of it.
+    /// Adds an adapter, or adds to the scale of one that is there: 1 is the adapter as it was trained, 0 has no effect.
     pub fn with(mut self, adapter: &Adapter, scale: f32) -> Adapters {
         match self.chosen.iter_mut().find(|(known, _)| known == adapter) {
             Some((_, sum)) => *sum += scale,
@@ -132,7 +132,7 @@ impl Adapters {
         found.map_or(0.0, |(_, scale)| *scale)
     }
 
-    /// What tells keys and values that were computed with these adapters from others; zeros for the plain model.
+    /// A hash that identifies these adapters and scales; zeros for the plain model.
     pub(crate) fn identity(&self) -> [u8; 32] {
         if self.is_empty() {
             return [0; 32];

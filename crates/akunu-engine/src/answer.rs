@@ -1,4 +1,4 @@
-//! The answer of one sequence: what is still to be read and chosen, what was handed out, and when it ends.
+//! The answer of one sequence: what is still to be read and chosen, what was returned, and when it ends.
 
 use std::collections::VecDeque;
 
@@ -29,7 +29,7 @@ pub(crate) struct Answer {
     pub guide: Option<Guide>,
     /// Guesses of what comes next.
     pub drafter: Option<Drafter>,
-    /// Chosen and not yet handed out.
+    /// Chosen and not yet returned.
     pub queue: VecDeque<u32>,
     /// How likely tokens were, by their number in the answer.
     scores: VecDeque<(usize, TokenLogprobs)>,
@@ -41,7 +41,7 @@ pub(crate) struct Answer {
 pub(crate) enum Next {
     /// A token.
     Token(Token),
-    /// Nothing more.
+    /// The answer has ended.
     Ended(StopReason),
     /// More must be computed first.
     Nothing,
@@ -108,7 +108,7 @@ impl Answer {
         self.stop
     }
 
-    /// Ends it.
+    /// Ends the answer.
     pub fn end(&mut self, reason: StopReason) {
         self.stop = Some(reason);
     }
@@ -168,7 +168,7 @@ impl Answer {
         ours.is(theirs).then(|| self.guide.clone()).flatten()
     }
 
-    /// How guesses went.
+    /// How many tokens were guessed, and how many of the guesses were right.
     pub fn speculated(&self) -> Speculated {
         let drafter = self.drafter.as_ref();
         drafter.map_or_else(Speculated::default, |drafter| drafter.stats)
@@ -216,7 +216,7 @@ impl Answer {
         self.text.tail()
     }
 
-    /// Leaves the session with its prompt, read or not, and what was handed out, and nothing after it.
+    /// Leaves the session with its prompt, read or not, and the tokens that were returned, and nothing after them.
     pub fn leave(&mut self, session: &mut Session) {
         if !self.prompt.is_empty() {
             session.sequence.tokens = std::mem::take(&mut self.prompt);

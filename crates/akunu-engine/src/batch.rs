@@ -1,11 +1,11 @@
 //! Several sequences of one model, stepped together.
 //!
 //! Decoding waits for the weights to come from memory. A batch reads them once for a token of every
-//! sequence, so that a step for eight people costs little more than one for a single person. Prompts are read piece by
+//! sequence, so that a step for eight sequences costs little more than one for a single sequence. Prompts are read piece by
 //! piece beside them ([`Batch::join_prompt`]), or before ([`Session::feed`] and [`Batch::join`]).
 //!
 //! Sequences are [`Session`]s. They join with their own sampling and stop conditions, and leave with their content,
-//! whenever they like. At most `sequences` step together; those that come later wait in a queue.
+//! at any time. At most `sequences` step together; those that come later wait in a queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ use crate::runtime::OutputAt;
 use crate::session::{Reading, Session};
 use crate::speculation::Speculated;
 
-/// Most sequences of a batch.
+/// The maximum number of sequences of a batch.
 pub const MAX_SEQUENCES: u32 = 256;
-/// Rows of a step: what a running sequence waits for at most, while a prompt is read.
+/// Maximum number of rows of a step, which limits how long a running sequence waits while a prompt is read.
 const DEFAULT_BUDGET: usize = 256;
 
-/// A sequence of a batch. No two sequences of one batch ever have the same.
+/// The id of a sequence, which is unique within its batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(u64);
 
@@ -37,7 +37,7 @@ pub struct BatchEvent {
     pub progress: Progress,
 }
 
-/// How far a sequence came.
+/// What happened to a sequence in a step.
 #[derive(Debug)]
 pub enum Progress {
     /// A piece of its prompt was read.
@@ -51,11 +51,11 @@ pub enum Progress {
         /// The text that was held back: an incomplete character, or the beginning of a stop text.
         tail: String,
     },
-    /// It failed and takes no part in further steps. The others go on.
+    /// It failed and takes no part in further steps. The others continue.
     Failed(EngineError),
 }
 
-/// A session that could not join, and why. Nothing of it is lost.
+/// A session that could not join, unchanged, and why.
 pub struct JoinError {
     /// The session as it was.
     pub session: Box<Session>,
@@ -90,7 +90,7 @@ struct Member {
     answer: Answer,
     /// The logits of the last step that were its own.
     logits: Option<OutputAt>,
-    /// Whether its end was told.
+    /// Whether its end was reported.
     is_told: bool,
 }
 
@@ -108,7 +108,7 @@ pub struct Batch {
 }
 
 impl Model {
-    /// A batch with room for `sequences` at once, 1 to [`MAX_SEQUENCES`]. As many again may wait.
+    /// Makes a batch of up to `sequences` at once, 1 to [`MAX_SEQUENCES`]. As many again may wait.
     pub fn batch(&self, sequences: u32) -> Result<Batch, EngineError> {
         if !(1..=MAX_SEQUENCES).contains(&sequences) {
             return Err(EngineError::BatchSize {
@@ -132,13 +132,13 @@ impl Model {
 }
 
 impl Batch {
-    /// The same with room for as many waiting sequences; 0 refuses whoever finds no place.
+    /// Sets how many sequences may wait for a place; with 0 a session that finds no place is refused.
     pub fn with_queue(mut self, waiting: usize) -> Batch {
         self.queue_capacity = waiting;
         self
     }
 
-    /// The same with at most as many rows in a step, which bounds how long a running sequence waits for its next token
+    /// Sets the maximum number of rows of a step, which limits how long a running sequence waits for its next token
     /// while prompts are read.
     pub fn with_budget(mut self, rows: u32) -> Result<Batch, EngineError> {
         let budget = (rows as usize).max(self.capacity + 1);
@@ -163,7 +163,7 @@ impl Batch {
         all.any(|member| member.answer.is_running())
     }
 
-    /// Lets a session that has been fed go on from the next step on.
+    /// Adds a session that has read its prompt; it takes part from the next step on.
     pub fn join(
         &mut self,
         session: Session,
@@ -173,7 +173,7 @@ impl Batch {
         self.admit(session, answer)
     }
 
-    /// Lets a session read a prompt, which becomes its whole content, and answer it. What it holds already, and what
+    /// Adds a session with a prompt, which becomes its whole content, to read and to answer. What it holds already, and what
     /// other sequences have read of the same beginning, is not read again.
     pub fn join_prompt(
         &mut self,
@@ -242,16 +242,15 @@ impl Batch {
         all.find(|member| member.id == id)
     }
 
-    /// How the guesses of a sequence went so far.
+    /// How many tokens of a sequence were guessed so far, and how many of the guesses were right.
     pub fn speculated(&self, sequence: SequenceId) -> Option<Speculated> {
         let mut all = self.members.iter().chain(&self.waiting);
         all.find(|member| member.id == sequence)
             .map(|member| member.answer.speculated())
     }
 
-    /// Another sequence that goes on from where this one is, with its own sampling. A grammar that both have goes on too;
-    /// another one begins. It takes no part in the step that
-    /// comes next only if all places are taken.
+    /// Adds a sequence that continues from the state of this one, with its own sampling. The same grammar continues too;
+    /// another grammar begins. If all places are taken, it waits like any other sequence.
     pub fn fork(
         &mut self,
         sequence: SequenceId,
@@ -275,8 +274,8 @@ impl Batch {
         Ok(id)
     }
 
-    /// Takes a sequence out, ended or not, in the middle of its prompt or waiting. The session holds what was read and
-    /// what was handed out.
+    /// Removes a sequence, also one that runs, reads its prompt or waits. The session holds the tokens that were read and
+    /// those that were returned.
     pub fn leave(&mut self, sequence: SequenceId) -> Option<Session> {
         let is_it = |member: &Member| member.id == sequence;
         let mut member = match self.members.iter().position(is_it) {
@@ -294,10 +293,10 @@ impl Batch {
             .map(|member| &member.session)
     }
 
-    /// One more token of every sequence that has not ended, and a piece of somebody's prompt, in one submission.
+    /// Computes one more token of every sequence that has not ended, and reads a piece of a prompt, in one submission.
     ///
-    /// A sequence whose context is full ends, one that cannot go on by itself fails, and the others go on. If the
-    /// submission fails, all that took part in it fail with the reason; their sessions hold what they had before.
+    /// A sequence whose context is full ends, one with an error of its own fails, and the others continue. If the
+    /// submission fails, all that took part in it fail with the same reason; their sessions are as before the step.
     pub fn step(&mut self) -> Vec<BatchEvent> {
         self.seat_waiting();
         let running = self
@@ -351,7 +350,7 @@ impl Batch {
         events
     }
 
-    /// Whoever waits takes the places that have become free.
+    /// Waiting sequences take the places that have become free.
     fn seat_waiting(&mut self) {
         while self.has_room()
             && let Some(member) = self.waiting.pop_front()
@@ -361,7 +360,7 @@ impl Batch {
     }
 
     /// The logits that a sequence's token of the last step was chosen from, after its repetition
-    /// penalty; `None` if it took no part, or if somebody else has stepped since: a session of the model, or another
+    /// penalty; `None` if it took no part, or if another step has run since: of a session of the model, or of another
     /// batch.
     pub fn logits(&self, sequence: SequenceId) -> Result<Option<Vec<f32>>, EngineError> {
         let mut members = self.members.iter();
@@ -381,7 +380,7 @@ impl Member {
         }
     }
 
-    /// Hands out all that was chosen, and tells of the end.
+    /// Adds events for all tokens that were chosen, and for the end.
     fn hand_out(&mut self, model: &Model, events: &mut Vec<BatchEvent>) {
         while !self.is_told {
             match self.answer.next(model) {

@@ -1,7 +1,7 @@
 //! Encoders: models that turn whole texts into vectors, or pairs of texts into scores.
 //!
-//! The rows of a step are the tokens of as many texts as fit, one after the other, of whatever lengths: nothing is
-//! padded. A text sees only itself, so that it gives the same vector in every company.
+//! The rows of a step are the tokens of as many texts as fit, one after the other, of any lengths: nothing is
+//! padded. A text sees only itself, so its vector does not depend on the other texts.
 //!
 //! ```no_run
 //! use akunu_engine::{Encoder, EncoderText};
@@ -91,7 +91,7 @@ impl Encoder {
         })
     }
 
-    /// Where the model came from.
+    /// The file or folder of the model.
     pub fn path(&self) -> &Path {
         &self.file.path
     }
@@ -111,7 +111,7 @@ impl Encoder {
         self.file.pooling
     }
 
-    /// Tokens of a text that are looked at, those around it included.
+    /// The maximum number of tokens of a text, including the special tokens around it.
     pub fn max_tokens(&self) -> usize {
         self.file.max_tokens
     }
@@ -126,7 +126,7 @@ impl Encoder {
         self.with_runtime(|runtime| runtime.describe())
     }
 
-    /// The vector of each text, pooled and of any length.
+    /// The pooled vector of each text, not scaled to length 1.
     pub fn encode(&self, texts: &[EncoderText]) -> Result<Vec<Vec<f32>>, EngineError> {
         self.with_runtime(|runtime| runtime.run(texts, graph::Wanted::Vector))
     }
@@ -140,7 +140,7 @@ impl Encoder {
         self.with_runtime(|runtime| runtime.run(pairs, graph::Wanted::Scores))
     }
 
-    /// What a step of as many rows of as many texts does.
+    /// The program of a step with this many rows and texts.
     pub fn program(&self, rows: u32, texts: u32) -> Result<Program, EngineError> {
         self.with_runtime(|runtime| runtime.program(rows, texts))
     }

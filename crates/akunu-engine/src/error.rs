@@ -7,15 +7,15 @@ use std::sync::Arc;
 use akunu_kernels::DeviceError;
 use akunu_types::KvFormat;
 
-/// An error of the engine. Each says in one sentence what is wrong and, where there is one, the way
-/// out.
+/// An error of the engine. Each message says what is wrong and, where possible, how to fix
+/// it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {
     /// The file cannot be read as a model.
     #[error(transparent)]
     Store(#[from] akunu_gguf::StoreError),
-    /// The model's description is missing something or asks for what we do not have.
+    /// The model's description is incomplete, or needs an unsupported feature.
     #[error(transparent)]
     Arch(#[from] akunu_arch::ArchError),
     /// The vocabulary cannot be used.
@@ -59,7 +59,7 @@ pub enum EngineError {
     },
     /// Scores of an encoder that gives none.
     #[error(
-        "{}: has no classifier, so that it cannot score pairs of texts: take a reranker (a cross-encoder), such as \
+        "{}: has no classifier and cannot score pairs of texts: use a reranker (a cross-encoder), such as \
          ms-marco-MiniLM-L6-v2",
         path.display()
     )]
@@ -70,9 +70,9 @@ pub enum EngineError {
     /// A text without a single token.
     #[error("the text is empty: there is nothing to turn into a vector")]
     EmptyText,
-    /// A text with more tokens than the model looks at.
+    /// A text with more tokens than the model can read.
     #[error(
-        "the text has {found} tokens, and the model looks at {max}: shorten it, or let it be cut"
+        "the text has {found} tokens, and the model reads at most {max}: shorten it, or let it be cut"
     )]
     TextTooLong {
         /// Its tokens.
@@ -115,7 +115,7 @@ pub enum EngineError {
     /// The step that a sequence took part in failed.
     #[error("the step failed: {why}")]
     Step {
-        /// What the others were told too.
+        /// The reason, shared by all sequences of the step.
         why: Arc<String>,
     },
     /// No page for keys and values is left.
@@ -144,7 +144,7 @@ pub enum EngineError {
     ContextSize {
         /// What was asked for.
         found: u32,
-        /// The largest.
+        /// The largest possible.
         max: u32,
     },
     /// A context that needs more memory than there is.
@@ -169,13 +169,13 @@ pub enum EngineError {
     BatchSize {
         /// What was asked for.
         found: u32,
-        /// The most.
+        /// The maximum.
         max: u32,
     },
     /// A session that joins a batch without room.
     #[error("all {sequences} places of the batch are taken; let a sequence leave first")]
     BatchFull {
-        /// Places.
+        /// The places of the batch.
         sequences: u32,
     },
     /// A session that joins a batch of another model.
@@ -186,11 +186,11 @@ pub enum EngineError {
     OtherModel {
         /// The session's model.
         session: PathBuf,
-        /// The batch's.
+        /// The model of the batch.
         batch: PathBuf,
     },
     /// Generation before any token was given.
-    #[error("there is nothing to go on from: give at least one token first")]
+    #[error("there is nothing to continue: give at least one token first")]
     NothingToContinue,
     /// The watch of a reading ended it. What was read stays in the session.
     #[error("the reading was stopped after {done} of {total} tokens")]
@@ -226,7 +226,7 @@ pub enum EngineError {
         path: PathBuf,
     },
     /// A grammar that became too large on the way.
-    #[error("the answer cannot go on by its grammar: {why}")]
+    #[error("the answer cannot be continued by its grammar: {why}")]
     GrammarStopped {
         /// What the parser said.
         why: String,
@@ -267,11 +267,9 @@ pub enum EngineError {
         scale: f32,
     },
     /// More adapters than a model can have.
-    #[error(
-        "{max} adapters are loaded beside the model, which are all that it can have; drop one first"
-    )]
+    #[error("the model has {max} adapters, which is the maximum; drop one first")]
     TooManyAdapters {
-        /// The most.
+        /// The maximum.
         max: usize,
     },
     /// A sampling option outside of its range.
@@ -311,7 +309,7 @@ pub enum SavedSessionError {
     #[error("this is not a saved session")]
     Foreign,
     /// A file of another version of this program.
-    #[error("this session has format version {found}, and {wanted} is wanted; save it anew")]
+    #[error("this session has format version {found}, but {wanted} is needed; save it again")]
     Version {
         /// The version.
         found: u32,

@@ -1,6 +1,6 @@
-//! A hash that tells models apart: of the shape, and of a sample of each weight.
+//! A hash that identifies a model: of the shape, and of a sample of each weight.
 //!
-//! Keys and values are of use to the very model only that computed them. Reading all weights would
+//! Keys and values are useful only to the model that computed them. Reading all weights would
 //! take seconds, so of each only the beginning counts, besides its name, type and size: two different
 //! quantisations or training runs differ in the first bytes of some weight.
 

@@ -27,7 +27,7 @@ impl Session {
         Generation::new(self, options)
     }
 
-    /// The same, for whoever wants to keep the session in the generation: [`Generation::into_session`] gives it back.
+    /// Like [`Session::generate`], but the generation owns the session; [`Generation::into_session`] returns it.
     pub fn into_generation(
         self,
         options: GenerateOptions,
@@ -60,12 +60,12 @@ impl<S: BorrowMut<Session>> Generation<S> {
         })
     }
 
-    /// Why it ended; `None` while it goes on.
+    /// Why it ended; `None` before the end.
     pub fn stop(&self) -> Option<StopReason> {
         self.answer.stop()
     }
 
-    /// How guesses went so far.
+    /// How many tokens were guessed so far, and how many of the guesses were right.
     pub fn speculated(&self) -> Speculated {
         self.answer.speculated()
     }
@@ -76,12 +76,12 @@ impl<S: BorrowMut<Session>> Generation<S> {
     }
 
     /// The text that was held back: an incomplete character, or the beginning of a stop text that did
-    /// not come. To be asked for once the iterator has ended.
+    /// not come. Call it after the iterator has ended.
     pub fn tail(&mut self) -> String {
         self.answer.tail()
     }
 
-    /// Ends it and gives the session back, with what was handed out and nothing after it.
+    /// Ends the generation and returns the session, with the tokens that were returned and nothing after them.
     pub fn into_session(mut self) -> Option<S> {
         self.leave();
         self.session.take()
@@ -108,7 +108,7 @@ impl<S: BorrowMut<Session>> Generation<S> {
         }
     }
 
-    /// The session keeps what was handed out, and nothing after it.
+    /// The session keeps the tokens that were returned, and nothing after them.
     fn leave(&mut self) {
         if let Some(session) = self.session.as_mut() {
             let session = session.borrow_mut();

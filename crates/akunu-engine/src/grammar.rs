@@ -1,7 +1,7 @@
 //! Grammars: which tokens an answer may have next.
 //!
 //! A grammar is compiled once for a model and used by any number of answers. While the device runs the layers, the host
-//! works out the set of tokens that may come next, one bit each; the choice is then made among those. What the grammar
+//! computes the set of tokens that may come next, one bit each; the choice is then made among those. What the grammar
 //! leaves no choice about (`{"name": "` of an object with one property) is read without choosing.
 //!
 //! The work is that of the `llguidance` crate: an Earley parser over a lexer of derivatives, walked along a tree of the
@@ -61,8 +61,8 @@ impl std::fmt::Debug for Grammar {
 }
 
 impl Grammar {
-    /// The same, beginning after a text in the answer, such as `</think>`: with the token after the one that completes
-    /// it. What comes before is free.
+    /// Applies the grammar only after a text in the answer, such as `</think>`: from the token after the one that completes
+    /// it. The answer is free before that.
     pub fn starting_after(mut self, text: &str) -> Grammar {
         self.after = (!text.is_empty()).then(|| Arc::from(text));
         self

@@ -81,7 +81,7 @@ pub(crate) struct Outputs {
     pub parts: [Buffer; 2],
     /// Tokens that may be chosen, for rows that have a grammar.
     pub masks: Masks,
-    /// The record of log probabilities, once somebody has asked for it.
+    /// The record of log probabilities, once a sequence has requested it.
     pub scores: Option<ScoreMemory>,
     /// How many there is room for.
     pub capacity: u32,

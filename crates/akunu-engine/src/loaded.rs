@@ -38,7 +38,7 @@ pub(crate) struct Loaded {
     pub rope_freqs: Vec<f32>,
     /// Bytes of all weights.
     pub weight_bytes: u64,
-    /// What tells this model from others.
+    /// A hash that identifies this model.
     pub fingerprint: [u8; 32],
 }
 

@@ -1,6 +1,6 @@
 //! How likely tokens were.
 
-/// Natural logarithms of probabilities, as the model has them: of the softmax of its logits, before penalties, cuts and
+/// Natural logarithms of the model's own probabilities: the softmax of its logits, before penalties, cuts and
 /// temperature.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenLogprobs {

@@ -1,4 +1,4 @@
-//! The machine that steps sequences: one person alone, or many people together.
+//! The machine that steps sequences: one alone, or many together.
 //!
 //! ```text
 //! step 1   a: next token   b: next token   c: tokens 0..254 of its prompt
@@ -6,11 +6,11 @@
 //! step 3   a: next token   b: next token   c: next token
 //! ```
 //!
-//! A step has a row for the next token of every sequence that answers, and a piece of one prompt, up to a budget of
-//! rows: nobody waits longer than one such step for the next token. When nobody has a prompt to read and nothing else
-//! may join, several rounds go in one submission (a *chain*), each reading what the one before has chosen.
+//! A step has a row for the next token of every running sequence, and a piece of one prompt, up to a budget of
+//! rows: no sequence waits longer than one such step for its next token. When there is no prompt to read and no other
+//! sequence can join, several rounds go in one submission (a *chain*), each reading what the one before has chosen.
 //!
-//! When the pool has no page left, the youngest sequence pauses: it gives its pages back and reads its tokens again when
+//! When the pool has no page left, the youngest sequence pauses: it releases its pages and reads its tokens again when
 //! there is room.
 
 mod drafts;
@@ -41,7 +41,7 @@ struct Started {
     has_loaded: bool,
 }
 
-/// Steps sequences.
+/// The state machine that steps sequences.
 pub(crate) struct Machine {
     /// Rounds of the next chain.
     chain: u32,
@@ -49,7 +49,7 @@ pub(crate) struct Machine {
     /// Rows of a step, at most.
     budget: usize,
     started: Option<Started>,
-    /// The step whose rows are still ours, if nobody has stepped since.
+    /// The step whose rows are still in memory, if no other step has run since.
     our_step: Option<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Machine {
         }
     }
 
-    /// One step: every part that can go on does so. An error is one that all parts of the step share.
+    /// One step of every part that can continue. An error is one that all parts of the step share.
     pub fn step(&mut self, parts: &mut [Part]) -> Result<(), EngineError> {
         let Some(first) = parts.first() else {
             return Ok(());
@@ -97,7 +97,7 @@ impl Machine {
         self.finish(&mut runtime, started, parts)
     }
 
-    /// Waits for what was started, if anything: nobody wants it any more.
+    /// Waits for the submission under way, if there is one, whose results are no longer needed.
     pub fn abandon(&mut self, session: &Session) {
         if let Some(started) = self.started.take() {
             // An error comes again with the next submission.
@@ -137,7 +137,7 @@ impl Machine {
         }
     }
 
-    /// Whether several rounds can go in one submission: nobody reads a prompt, and nothing but the logits decides.
+    /// Whether several rounds can go in one submission: no prompt is being read, and only the logits decide.
     fn can_chain(&self, parts: &[Part], roles: &[Role]) -> bool {
         let mut active = parts.iter().zip(roles);
         let chains = |(part, role): (&Part, &Role)| match role {
@@ -242,7 +242,7 @@ impl Machine {
         self.start_ahead(runtime, parts)
     }
 
-    /// Lets a device that can do so compute the next tokens while these are handed out.
+    /// Starts the next tokens on a device that can compute them while these are returned.
     fn start_ahead(
         &mut self,
         runtime: &mut Runtime,

@@ -28,7 +28,7 @@ impl Model {
         Model::load_with(path, device, ModelOptions::default())
     }
 
-    /// The same with other options.
+    /// Like [`Model::load`], with options.
     pub fn load_with(
         path: impl AsRef<Path>,
         mut device: Box<dyn Device>,
@@ -44,12 +44,12 @@ impl Model {
     }
 
     /// Limits the memory for keys and values of all sessions together, in positions. Without it the pool grows as
-    /// sequences need it. To be called before there are sessions.
+    /// sequences need it. Call it before making sessions.
     pub fn limit_pool(&self, positions: u32) {
         self.runtime().limit_pool(positions);
     }
 
-    /// Where the model came from.
+    /// The file or folder of the model.
     pub fn path(&self) -> &Path {
         &self.loaded.path
     }
@@ -79,7 +79,7 @@ impl Model {
         &self.loaded.tokenizer
     }
 
-    /// Its vocabulary, for whoever keeps it.
+    /// The tokenizer, shared.
     pub(crate) fn shared_tokenizer(&self) -> Arc<Tokenizer> {
         Arc::clone(&self.loaded.tokenizer)
     }
@@ -90,18 +90,18 @@ impl Model {
         Arc::clone(self.loaded.token_table.get_or_init(make))
     }
 
-    /// How it wants conversations to be written, where it says so.
+    /// The chat template of the model's files, if there is one.
     pub fn chat_template(&self) -> Option<&ChatTemplate> {
         self.loaded.template.as_ref()
     }
 
-    /// How it wants its tokens to be chosen, where it says so.
+    /// The sampling options that the model's files suggest.
     pub fn suggested_sampling(&self) -> &SamplingOptions {
         &self.loaded.suggested
     }
 
-    /// Bytes of all weights: what decoding one token reads, but for the rows of the embedding that
-    /// are not looked at.
+    /// Bytes of all weights: what decoding one token reads, except for the rows of the embedding that
+    /// it does not need.
     pub fn weight_bytes(&self) -> u64 {
         self.loaded.weight_bytes
     }
@@ -111,17 +111,17 @@ impl Model {
         self.runtime().describe()
     }
 
-    /// Pages of keys and values that sessions have.
+    /// Pages of keys and values that sessions use.
     pub fn pages_in_use(&self) -> u32 {
         self.runtime().n_owned_pages()
     }
 
-    /// What a decode step for some sequences does, each choosing with `sampling`.
+    /// The program of a decode step for this many sequences, each choosing with `sampling`.
     pub fn decode_program(&self, sequences: u32, sampling: Sampling) -> Program {
         self.runtime().decode_program(sequences, sampling.choice())
     }
 
-    /// What tells this model from others.
+    /// A hash that identifies this model.
     pub(crate) fn fingerprint(&self) -> &[u8; 32] {
         &self.loaded.fingerprint
     }

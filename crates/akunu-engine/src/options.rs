@@ -1,4 +1,4 @@
-//! What to generate, and what came of it.
+//! Options for generating, and the results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use crate::speculation::Speculation;
 pub struct CancelFlag(Arc<AtomicBool>);
 
 impl CancelFlag {
-    /// Asks the generation to stop: after the submission under way it hands out no further token.
+    /// Asks the generation to stop: after the current submission it returns no further token.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -24,12 +24,12 @@ impl CancelFlag {
         self.0.store(false, Ordering::Relaxed);
     }
 
-    /// The flag itself, for whoever sets such flags: a signal handler.
+    /// The flag itself, to be set by a signal handler, for example.
     pub fn shared(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }
 
-    /// Whether somebody asked to stop since the last reset.
+    /// Whether it was cancelled since the last reset.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
@@ -41,20 +41,20 @@ pub enum Overflow {
     /// The answer ends with [`StopReason::ContextFull`].
     #[default]
     Stop,
-    /// The older half of the tokens after the first `keep` is dropped, and the answer goes on.
+    /// The older half of the tokens after the first `keep` is dropped, and the answer continues.
     Shift {
         /// Tokens at the beginning that stay: the system prompt.
         keep: usize,
     },
 }
 
-/// The texts at which repetitions end where nobody says otherwise.
+/// The default texts at which repetitions end.
 pub const DRY_BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
 
 /// What to generate.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
-    /// At most this many tokens.
+    /// Maximum number of tokens.
     pub max_tokens: usize,
     /// How a token is chosen.
     pub sampling: Sampling,
@@ -70,13 +70,13 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// What to do when the context is full.
     pub overflow: Overflow,
-    /// Go on at the model's own end tokens.
+    /// Continue after the model's own end tokens.
     pub ignore_end: bool,
-    /// Most tokens of one submission, up to 64; in a [`Batch`](crate::Batch) it is always one of each sequence.
+    /// Maximum number of tokens of one submission, up to 64; in a [`Batch`](crate::Batch) it is always one of each sequence.
     pub max_chain: u32,
-    /// What the answer must look like.
+    /// The form that the answer must have.
     pub grammar: Option<Grammar>,
-    /// Rules of one's own. They need the logits on the host, so that each token is a submission of its own.
+    /// Your own rules. They need the logits on the host, so that each token is a separate submission.
     pub rules: LogitRules,
     /// How tokens are guessed and checked several at once. The answer is the same with and without.
     pub speculation: Speculation,
@@ -120,9 +120,9 @@ pub struct Token {
 pub enum StopReason {
     /// The model chose an end token.
     EndToken,
-    /// A stop text came.
+    /// One of the stop texts appeared.
     StopText,
-    /// As many tokens as were asked for.
+    /// The maximum number of tokens.
     MaxTokens,
     /// The grammar was fulfilled, and nothing may follow.
     GrammarEnd,
@@ -130,6 +130,6 @@ pub enum StopReason {
     ContextFull,
     /// Stopped from outside.
     Cancelled,
-    /// Something failed, the device for example. The error itself was handed out.
+    /// Something failed, the device for example. The error itself was returned before.
     Failed,
 }

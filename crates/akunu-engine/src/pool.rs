@@ -1,5 +1,5 @@
-//! The pages of keys and values: who has them, which are free, and which are kept in case that somebody wants the same
-//! beginning again.
+//! The pages of keys and values: their owners, which are free, and which are kept for sequences with the same
+//! beginning.
 //!
 //! ```text
 //! free ── take ──▶ owned by 1, 2, … sequences ── release ──▶ free
@@ -7,8 +7,8 @@
 //!                        └─ find ── kept, if its content has a name ── evicted, the oldest first
 //! ```
 //!
-//! A full page whose content follows from the tokens alone is named by a hash of all tokens up to its end. A page that
-//! nobody owns any more keeps its name until its place is needed.
+//! A full page whose content depends on the tokens alone is named by a hash of all tokens up to its end. A page
+//! without an owner keeps its name until its memory is needed.
 //!
 //! Nothing is allocated after the pool was made or has grown.
 
@@ -73,7 +73,7 @@ impl Pool {
         self.pages.len() as u32
     }
 
-    /// Pages that somebody owns.
+    /// Pages that have an owner.
     pub fn n_owned(&self) -> u32 {
         self.n_pages() - self.n_available()
     }

@@ -1,4 +1,4 @@
-//! All that the device is told of how the tokens of a sequence are chosen: the rule, and the lists that it refers to.
+//! How the tokens of a sequence are chosen, as the device gets it: the rule, and the lists that it refers to.
 
 mod make;
 
@@ -8,7 +8,7 @@ use akunu_types::params::SamplingRule;
 
 /// Most tokens with a bias.
 pub const MAX_BIASES: usize = 1024;
-/// Most tokens whose log probabilities are told besides the chosen one's.
+/// The maximum number of tokens whose log probabilities are given besides the chosen one's.
 pub const MAX_LOGPROBS: u32 = 20;
 
 /// How the tokens of a sequence are chosen.
@@ -17,9 +17,9 @@ pub(crate) struct Rule {
     pub words: SamplingRule,
     /// Tokens, and what is added to their logits. No token stands twice.
     pub biases: Arc<[(u32, f32)]>,
-    /// A bit for each token at which a repetition ends; empty where nobody looks for repetitions.
+    /// A bit for each token at which a repetition ends; empty if DRY is off.
     pub breakers: Arc<[u32]>,
-    /// Mirostat's bound.
+    /// Mirostat's current limit on the surprise.
     pub mu: f32,
 }
 

@@ -1,11 +1,11 @@
-//! People's own rules of choice.
+//! Rules on logits, written by users of this crate.
 
 use std::sync::Arc;
 
 /// A rule that changes logits before a token is chosen from them.
 ///
-/// It is asked for every token, before penalties, grammar and sampling. The same tokens must give the same change:
-/// a token may be asked for again, and guesses about tokens to come are asked for with the others. Functions are rules:
+/// It is called for every token, before penalties, grammar and sampling. The same tokens must give the same change:
+/// it may be called again for a token, and is also called for guessed tokens. Functions are rules:
 ///
 /// ```
 /// use akunu_engine::{GenerateOptions, LogitRules};
@@ -26,7 +26,7 @@ impl<F: Fn(&[u32], &mut [f32]) + Send + Sync> LogitRule for F {
     }
 }
 
-/// Rules of choice, in the order in which they are applied. Clones are cheap and share them.
+/// Rules on logits, in the order in which they are applied. Clones are cheap and share them.
 #[derive(Clone, Default)]
 pub struct LogitRules(Vec<Arc<dyn LogitRule>>);
 
@@ -36,7 +36,7 @@ impl LogitRules {
         LogitRules::default()
     }
 
-    /// The same and another rule after them.
+    /// Adds a rule after the others.
     pub fn with(mut self, rule: impl LogitRule + 'static) -> LogitRules {
         self.0.push(Arc::new(rule));
         self

@@ -11,32 +11,32 @@ use akunu_types::params::SamplingRule;
 ///
 /// In the order of the steps: biases, repetition, frequency and presence penalties, DRY, `top_n_sigma`, `top_k`,
 /// `typical_p`, `top_p`, `min_p`, XTC, temperature, then a draw that depends on the seed and on the position only. Each cut
-/// sees the probabilities of what those before it have kept, and looks at the whole vocabulary. Mirostat takes the place
-/// of all cuts. `docs/sampling.md` has the formulas.
+/// sees the probabilities of the tokens that the steps before it have kept, of the whole vocabulary. Mirostat replaces
+/// all cuts. `docs/sampling.md` has the formulas.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
-    /// 0 takes the best token always, and nothing is cut; higher is more varied.
+    /// 0 always takes the best token, without cuts; higher is more varied.
     pub temperature: f32,
-    /// The temperature moves up and down by as much, with the entropy of the candidates; 0: it does not.
+    /// The temperature moves by up to this much up and down, with the entropy of the candidates; 0: it does not.
     pub dynamic_range: f32,
     /// The power of the entropy that moves it, above 0.
     pub dynamic_exponent: f32,
     /// Candidates have logits at most this many standard deviations below the best one; 0 keeps all.
     pub top_n_sigma: f32,
-    /// As many of the best tokens are candidates; 0 keeps all.
+    /// Candidates are this many of the best tokens; 0 keeps all.
     pub top_k: u32,
     /// Candidates are those whose surprise is nearest to the expected one, until their probabilities sum to this; above 0
     /// and at most 1, which keeps all.
     pub typical_p: f32,
     /// Candidates are kept until their probabilities sum to this, above 0 and at most 1, which keeps all.
     pub top_p: f32,
-    /// A candidate is at least this share as probable as the best one, 0 to 1.
+    /// Candidates are at least this many times as probable as the best one, 0 to 1.
     pub min_p: f32,
-    /// How often all candidates of at least `xtc_threshold` but the least probable of them are left out, 0 to 1.
+    /// XTC: how often all candidates of at least `xtc_threshold`, except the least probable of them, are left out, 0 to 1.
     pub xtc_probability: f32,
-    /// What is probable enough for that, 0 to 1; above 0.5 it never happens.
+    /// The probability from which XTC counts a token, 0 to 1; above 0.5 nothing is ever left out.
     pub xtc_threshold: f32,
-    /// Mirostat 2 takes the place of all cuts if this is above 0: the surprise in bits that it aims at.
+    /// If above 0, Mirostat 2 replaces all cuts and aims at this surprise, in bits.
     pub mirostat_tau: f32,
     /// How fast mirostat corrects itself, 0 to 1.
     pub mirostat_eta: f32,
@@ -48,11 +48,11 @@ pub struct Sampling {
     pub presence_penalty: f32,
     /// How many of the last tokens are penalised; 0 for all, of which the last 8192 count.
     pub penalty_window: u32,
-    /// DRY: what a token costs that would go on with a repetition of `dry_allowed_length` tokens; 0: nothing.
+    /// DRY: the penalty of a token that would continue a repetition of `dry_allowed_length` tokens; 0: none.
     pub dry_multiplier: f32,
-    /// The factor of that for each token that the repetition is longer.
+    /// The factor of the DRY penalty for each further token of the repetition.
     pub dry_base: f32,
-    /// Repetitions begin to cost at this many tokens, at least 1.
+    /// Repetitions of at least this many tokens are penalised by DRY; at least 1.
     pub dry_allowed_length: u32,
     /// How many of the last tokens are searched for repetitions; 0 for all, of which the last 8192 count.
     pub dry_window: u32,

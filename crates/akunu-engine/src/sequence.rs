@@ -29,7 +29,7 @@ pub(crate) struct Sequence {
     pub known: usize,
     /// How its tokens are chosen.
     pub rule: Rule,
-    /// Tokens that other sequences have been told of, for their guesses.
+    /// Tokens that were added to the texts that other sequences guess from.
     pub told: usize,
     adapters: Adapters,
     /// What the name of its first page follows from: pages of other adapters have other names.

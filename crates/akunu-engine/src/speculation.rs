@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Every row chooses as it would by itself: with the noise of its own position, and with penalties that see the guesses
-//! before it. A guess is kept only if it is what was chosen. The answer therefore has the very tokens that it has
-//! without guesses, greedy or drawn. What was computed for wrong guesses is forgotten.
+//! before it. A guess is kept only if it is what was chosen. The answer therefore has exactly the tokens that it has
+//! without guesses, greedy or drawn. What was computed for wrong guesses is dropped.
 //!
 //! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat), from what other sequences have said
 //! ([`pool`]), or from a small model of the same vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
@@ -25,7 +25,7 @@ pub(crate) use self::drafter::{Drafter, Proposal};
 pub(crate) use self::judge::{Costs, Rest};
 pub(crate) use self::pool::TextPool;
 
-/// Guesses that one step checks, at most.
+/// Maximum number of guesses that one step checks.
 pub const MAX_DRAFT: usize = 31;
 
 /// How tokens are guessed. Answers do not depend on it, only their speed.
@@ -33,7 +33,7 @@ pub const MAX_DRAFT: usize = 31;
 pub struct Speculation {
     /// Guesses from the text itself and from those of other sequences.
     pub lookup: Lookup,
-    /// Guesses of a smaller model, where no text has any.
+    /// Guesses of a smaller model, used when the texts have none.
     pub draft: Option<DraftModel>,
 }
 
@@ -53,7 +53,7 @@ impl Speculation {
 pub enum Lookup {
     /// Never.
     Off,
-    /// While it pays: by the share of guesses that were right lately, and by what rows cost on this device.
+    /// As long as it saves time, estimated from the recent share of right guesses and the time of steps on this device.
     #[default]
     Auto,
     /// Whenever there is something to guess.
@@ -73,7 +73,7 @@ impl std::fmt::Debug for DraftModel {
 }
 
 impl DraftModel {
-    /// Lets `draft` guess for `model`, if both know the same tokens.
+    /// Lets `draft` guess for `model`; an error if their vocabularies differ.
     pub fn new(model: &Model, draft: &Model) -> Result<DraftModel, EngineError> {
         let (ours, theirs) = (model.tokenizer(), draft.tokenizer());
         let (n_ours, n_theirs) = (ours.vocab_size(), theirs.vocab_size());
@@ -97,14 +97,14 @@ impl DraftModel {
     }
 }
 
-/// How guesses went, for each place among the guesses of a step: the first one is at 0.
+/// How many guesses were made and were right, by their position among the guesses of a step, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Speculated {
     /// Steps that had guesses.
     pub steps: u32,
     /// Tokens that were guessed.
     pub drafted: [u32; MAX_DRAFT],
-    /// Of those, the ones that were right.
+    /// Of those, how many were right.
     pub accepted: [u32; MAX_DRAFT],
 }
 

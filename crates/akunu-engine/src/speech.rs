@@ -1,6 +1,6 @@
 //! Speech to text.
 //!
-//! A window of 30 s is heard once ([`SpeechModel::listen`]); then tokens are chosen, as often as one likes
+//! A window of 30 s is encoded once ([`SpeechModel::listen`]); then tokens are decoded, any number of times
 //! ([`SpeechModel::say`]). `rules` say which tokens may follow, `segments` cuts them into pieces with times,
 //! `words` finds when each word was spoken.
 
@@ -76,7 +76,7 @@ impl SpeechModel {
         &self.config
     }
 
-    /// Its tokens that are no text.
+    /// Its tokens that are not text: timestamps, languages, tasks.
     pub fn tokens(&self) -> &SpeechTokens {
         &self.tokens
     }
@@ -86,12 +86,12 @@ impl SpeechModel {
         &self.tokenizer
     }
 
-    /// Frames of a spectrogram that are heard together: 30 s.
+    /// Frames of a window: 30 s.
     pub fn n_frames(&self) -> usize {
         2 * self.config.n_audio_positions as usize
     }
 
-    /// Hears a window: its log-mel spectrogram, ([`SpeechModel::n_frames`], `n_mels`).
+    /// Encodes a window, given as its log-mel spectrogram, ([`SpeechModel::n_frames`], `n_mels`).
     pub fn listen(&mut self, spectrogram: &[f32]) -> Result<(), EngineError> {
         let (found, wanted) = (
             spectrogram.len(),
@@ -106,7 +106,7 @@ impl SpeechModel {
         self.runtime.listen(spectrogram)
     }
 
-    /// What hearing a window does, and what saying a token does.
+    /// The programs of the encoder, for a window, and of the decoder, for a token.
     pub fn programs(&self) -> [Program; 2] {
         [
             self.runtime.encoder_program(),

@@ -1,4 +1,4 @@
-//! How a model wants its tokens to be chosen, where its files say so.
+//! The sampling options that a model's files suggest.
 //!
 //! GGUF files may have `general.sampling.*`, folders a `generation_config.json`:
 //!
@@ -12,7 +12,7 @@
 //! penalty_window        penalty_last_n    -
 //! ```
 //!
-//! A suggestion is not worth a model that does not load: what cannot be a value of its kind is left out.
+//! A wrong suggestion does not keep a model from loading: values out of their range are ignored.
 
 use std::fs::File;
 use std::io::Read;

@@ -29,7 +29,7 @@ impl AnswerText {
         text
     }
 
-    /// Whether a stop text came.
+    /// Whether a stop text has appeared.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
     }

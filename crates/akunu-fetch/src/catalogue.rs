@@ -11,7 +11,7 @@ const CATALOGUE: &str = include_str!("../catalogue.json");
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// The assets.
+    /// All assets, in the order of the file.
     pub assets: Vec<Asset>,
 }
 
@@ -71,7 +71,7 @@ pub struct File {
     pub path: String,
     /// Members of the archives, concatenated in this order.
     pub members: Vec<String>,
-    /// Size.
+    /// The size in bytes.
     pub bytes: u64,
     /// SHA-256, in lower-case hex.
     pub sha256: String,

@@ -76,7 +76,7 @@ pub enum FetchError {
         said: String,
     },
     /// The hub does not have the file, or does not give it.
-    #[error("{endpoint} does not give {file}: {why}")]
+    #[error("{endpoint} does not provide {file}: {why}")]
     HubRefused {
         /// Where it was looked for.
         endpoint: String,
@@ -105,7 +105,7 @@ pub enum FetchError {
     },
     /// An archive lacks a file that the catalogue names, or has it in another order.
     #[error(
-        "no archive contains {0}, or one that comes before its turn does; correct its entry in \
+        "the archives do not contain {0}, or not in the order of the catalogue; correct its entry in \
          assets/catalogue.json"
     )]
     NoMember(String),

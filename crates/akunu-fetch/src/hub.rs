@@ -68,14 +68,14 @@ impl fmt::Display for HubFile {
     }
 }
 
-/// What a hub promises to send.
+/// The size and hash that a hub announces.
 #[derive(Debug, PartialEq, Eq)]
 struct Promise {
     bytes: u64,
     sha256: String,
 }
 
-/// A server that has the files of models as Hugging Face has them.
+/// A server with Hugging Face's protocol.
 pub struct Hub {
     endpoint: String,
 }
@@ -88,8 +88,8 @@ impl Hub {
         }
     }
 
-    /// Makes sure that the file lies below `root`, and returns its path. A file that is there is not
-    /// asked for again.
+    /// Downloads the file below `root` and returns its path. A file that exists is not
+    /// downloaded again.
     pub fn install(
         &self,
         file: &HubFile,
@@ -112,7 +112,7 @@ impl Hub {
         Ok(path)
     }
 
-    /// Brings a file of the catalogue, if the hub promises the very bytes; `false` when it does not.
+    /// Downloads a file of the catalogue, if the hub announces the same size and hash; `false` if it does not.
     pub(crate) fn bring_exactly(
         &self,
         name: &HubFile,
@@ -163,7 +163,7 @@ impl Hub {
         })
     }
 
-    /// Downloads what was promised; the file gets its name at the very end.
+    /// Downloads the announced file, which gets its name when it is complete and checked.
     fn bring(
         &self,
         file: &HubFile,

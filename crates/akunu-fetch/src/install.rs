@@ -28,7 +28,7 @@ pub enum Installed {
     Fetched,
 }
 
-/// How to install: from where, told to whom, and whether in any case.
+/// How to install: the source, who watches the progress, and whether to download again.
 pub struct Order<'a> {
     /// Where the parts come from.
     pub source: &'a dyn Source,

@@ -19,7 +19,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Waits until nobody else fetches `what`.
+    /// Waits until no other process fetches `what`.
     pub fn acquire(path: &Path, what: &str, watch: &dyn Watch) -> Result<Lock, FetchError> {
         let mut has_told = false;
         loop {

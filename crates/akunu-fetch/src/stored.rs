@@ -22,7 +22,7 @@ pub struct Stored {
     pub path: PathBuf,
     /// Its size on the disk.
     pub bytes: u64,
-    /// Whether it can be used; otherwise a download stopped, and can go on.
+    /// Whether it is complete; otherwise its download was interrupted and can be continued.
     pub is_complete: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Running a program that downloads, while somebody watches how much has arrived.
+//! Running a program that downloads, and reporting how much has arrived.
 //!
 //! The program must not outlive us, however we end. It runs in a process group of its own, together with
 //! a shell that reads from a pipe whose other end we hold: when the pipe closes, because we closed it or
@@ -30,7 +30,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// What it said in one line: the last one that tells of an error, or the last one.
+    /// What it printed, in one line: the last line about an error, or the last line.
     pub fn reason(&self) -> String {
         reason(&self.said)
     }
@@ -41,7 +41,7 @@ impl Ran {
     }
 }
 
-/// The last line that tells of an error, or the last one.
+/// The last line about an error, or the last line.
 pub fn reason(said: &str) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
     let telling = |line: &&str| line.to_ascii_lowercase().contains("error");

@@ -1,4 +1,4 @@
-//! Who is told how a download goes, and who may stop it.
+//! Progress of a download, and stopping it.
 
 /// Hears of the downloads of one call, one after the other.
 pub trait Watch {

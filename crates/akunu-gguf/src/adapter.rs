@@ -30,7 +30,7 @@ pub struct AdapterFile {
     parts: Vec<AdapterPart>,
 }
 
-/// What an adapter does to one weight.
+/// The change of an adapter to one weight.
 #[derive(Debug)]
 pub struct AdapterPart {
     /// The weight, by its canonical name.
@@ -97,7 +97,7 @@ impl AdapterFile {
         self.architecture.as_deref()
     }
 
-    /// What it does to each weight, sorted by name.
+    /// The changes to all weights, sorted by name.
     pub fn parts(&self) -> &[AdapterPart] {
         &self.parts
     }

@@ -44,7 +44,7 @@ pub struct Ct2Tensor {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Ct2Fault {
-    /// The operating system does not give it.
+    /// The operating system refused to read it.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
     /// Another version of the container, or another kind of file.
@@ -53,7 +53,7 @@ pub enum Ct2Fault {
     /// It ends too early.
     #[error("ends within {0}: it was cut off or is damaged")]
     Truncated(&'static str),
-    /// A name is no text.
+    /// A name is not UTF-8.
     #[error("has a name that is no UTF-8 at byte {0}")]
     Name(usize),
     /// A type that the container does not have.

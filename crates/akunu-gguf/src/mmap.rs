@@ -29,7 +29,7 @@ enum Storage {
 }
 
 impl FileBytes {
-    /// Maps a regular file. Nothing is read until it is looked at.
+    /// Maps a regular file. Its pages are read when they are first accessed.
     pub fn map(path: &Path) -> io::Result<FileBytes> {
         // Asked before opening: opening a named pipe would wait for a writer.
         let length = regular_file_length(path)?;

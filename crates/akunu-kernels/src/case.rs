@@ -22,7 +22,7 @@ use crate::twin::Twin;
 pub struct Case {
     /// What is awkward about it.
     pub label: String,
-    /// The params.
+    /// The params of the launch.
     pub params: Params,
     /// The function constants.
     pub constants: Constants,
@@ -49,18 +49,18 @@ impl Case {
         }
     }
 
-    /// The same with another tolerance.
+    /// Sets another tolerance.
     pub fn tolerance(self, nmse: f64) -> Case {
         Case { nmse, ..self }
     }
 
-    /// The same, where written halves are pools of keys and values.
+    /// Says that the written halves are pools of keys and values.
     pub fn pools(self, pages: Pages) -> Case {
         let pools = Some(pages);
         Case { pools, ..self }
     }
 
-    /// The same, specialised.
+    /// Sets the function constants.
     pub fn constants(self, constants: Constants) -> Case {
         Case { constants, ..self }
     }
@@ -71,7 +71,7 @@ impl Case {
         self
     }
 
-    /// What the twin makes of the case: the place of each written binding, and its bytes.
+    /// The result of the twin: the place of each written binding, and its bytes.
     pub fn expected(&self, row: &KernelRow) -> Vec<(usize, AlignedBytes)> {
         let whole: Vec<&[u8]> = self.data.iter().map(AsRef::as_ref).collect();
         let args = row.args(self.params.as_bytes(), &self.constants);
@@ -92,10 +92,10 @@ pub enum Mismatch {
         element: usize,
         /// The twin's value.
         expected: f64,
-        /// The other's.
+        /// The value of the tested executor.
         found: f64,
     },
-    /// Too far away as a whole.
+    /// The error of a whole binding is too large.
     #[error(
         "binding {binding}: NMSE {nmse:.3e}, allowed {allowed:.1e}; worst at element {element}: {found} instead of {expected}"
     )]
@@ -110,7 +110,7 @@ pub enum Mismatch {
         element: usize,
         /// The twin's value there.
         expected: f64,
-        /// The other's.
+        /// The value of the tested executor.
         found: f64,
     },
 }
@@ -237,7 +237,7 @@ impl Rng {
             .collect()
     }
 
-    /// `n` bytes.
+    /// `n` random bytes.
     pub fn bytes(&mut self, n: usize) -> Vec<u8> {
         (0..n).map(|_| self.bits() as u8).collect()
     }

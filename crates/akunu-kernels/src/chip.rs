@@ -3,7 +3,7 @@
 //! A device that can ask the system for a number (cores, threads of a threadgroup) overwrites ours: a
 //! chip is sold with fewer cores than its full version, which is what the table describes.
 
-/// What generation a GPU is of.
+/// The vendor and generation of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GpuFamily {
     /// Apple's, by the number in `MTLGPUFamilyApple<n>`: M1 is 7, M2 is 8, M3 and M4 are 9, M5 is 10.
@@ -12,7 +12,7 @@ pub enum GpuFamily {
     Nvidia(u32),
 }
 
-/// One chip.
+/// What kernels are chosen by: the properties of a chip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChipConfig {
     /// Marketing name, as the system gives it.
@@ -82,7 +82,7 @@ impl Published {
 }
 
 impl ChipConfig {
-    /// The smallest chip we run on: what the simulator and the tests assume.
+    /// The smallest supported chip, which the simulator and the tests assume.
     pub fn m1() -> ChipConfig {
         CHIPS[0].config()
     }
@@ -110,8 +110,8 @@ impl ChipConfig {
         ChipConfig::all().find(|chip| chip.name == name)
     }
 
-    /// The chip that Metal calls `name`; one that we do not know is run as an M1, which every later
-    /// chip can do, under its own name.
+    /// The chip that Metal calls `name`; an unknown one is treated as an M1, whose limits every later
+    /// chip has, under its own name.
     pub fn by_name_or_m1(name: &str) -> ChipConfig {
         ChipConfig::by_name(name).unwrap_or_else(|| ChipConfig {
             name: name.into(),

@@ -24,7 +24,7 @@ pub struct ConstantSpec {
     pub name: &'static str,
     /// Index in MSL, `[[function_constant(index)]]`.
     pub index: u16,
-    /// Type.
+    /// The type of its value.
     pub ty: ConstantType,
     /// What it means, and what holds when it is not set.
     pub doc: &'static str,
@@ -167,7 +167,7 @@ impl ConstantValue {
         }
     }
 
-    /// Its bits: what tells two specialisations apart.
+    /// Its bits, which distinguish two specialisations.
     pub const fn bits(self) -> u32 {
         match self {
             ConstantValue::Bool(value) => value as u32,

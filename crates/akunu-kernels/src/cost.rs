@@ -24,7 +24,7 @@ pub struct Cost {
     pub bytes_written: u64,
     /// Operations on floating-point numbers.
     pub flops: u64,
-    /// Launches.
+    /// The number of launches.
     pub dispatches: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Only reading.
+    /// Traffic that only reads.
     pub const fn read(bytes: usize) -> Traffic {
         Traffic {
             read: bytes,
@@ -57,7 +57,7 @@ impl Traffic {
         }
     }
 
-    /// Only writing.
+    /// Traffic that only writes.
     pub const fn written(bytes: usize) -> Traffic {
         Traffic {
             read: 0,

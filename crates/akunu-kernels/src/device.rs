@@ -1,4 +1,4 @@
-//! What an executor of plans offers.
+//! The interface of a device.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ use crate::step::{Checked, RowError};
 pub struct Buffer {
     /// Its place among the device's buffers.
     pub id: u32,
-    /// How often the place was used before: what was released stands for nothing.
+    /// How often the place was used before, so that the handle of a released buffer is not valid again.
     pub generation: u32,
     /// Size in bytes.
     pub len: usize,
-    /// Whether kernels may write to it; mapped weights they may not.
+    /// Whether kernels may write to it; mapped weights are read-only.
     pub writable: bool,
 }
 
 /// Memory that outlives the device's use of it and is never written: a mapped weight file.
 pub trait SharedMemory: AsRef<[u8]> + Send + Sync {
-    /// Says that these bytes will hardly be read again, because the device has made its own copy: the
-    /// memory behind them may be given back, if they can be had again from elsewhere.
+    /// Says that these bytes will hardly be read again, because the device has made its own copy: their
+    /// memory may be released, if they can be read again from elsewhere.
     fn forget(&self, range: Range<usize>) {
         let _ = range;
     }
 
-    /// Bytes of the longest part that is ever bound, the largest tensor; `None` where nobody knows.
+    /// Bytes of the longest part that is ever bound, the largest tensor; `None` if it is not known.
     fn longest_part(&self) -> Option<usize> {
         None
     }
@@ -67,7 +67,7 @@ pub enum DeviceError {
         /// The buffer's number.
         buffer: u32,
     },
-    /// A program that the plan check refuses: a mistake of whoever wrote it.
+    /// A program that the plan check refuses: a bug in the code that made it.
     #[error("the plan is wrong: {0}")]
     Plan(#[from] PlanError),
     /// A step that was refused before anything ran.
@@ -132,7 +132,7 @@ pub enum DeviceError {
     /// There is no such device here.
     #[error("there is no {device} device: {why}; the CPU device runs everywhere")]
     Unavailable {
-        /// What people call it.
+        /// The name of the device.
         device: &'static str,
         /// What is missing.
         why: String,
@@ -161,10 +161,10 @@ pub struct PlanId {
 /// A program is lowered and checked against this device's buffers when it is loaded; what is run with it is a
 /// [`Checked`] step. After that a run can touch nothing but what the program names.
 pub trait Device: Send {
-    /// What people call it.
+    /// The name of the device.
     fn name(&self) -> &'static str;
 
-    /// What it runs on, in words.
+    /// A description of the hardware, for people.
     fn description(&self) -> String;
 
     /// Bytes that further buffers may take together, as far as the device can tell.
@@ -207,7 +207,7 @@ pub trait Device: Send {
         false
     }
 
-    /// Rows up to which a step gives each of them the very bits that it gives a single row.
+    /// The number of rows up to which a step gives each row exactly the bits that it gives a single row.
     fn exact_rows(&self) -> usize {
         usize::MAX
     }

@@ -3,8 +3,8 @@
 //! All that is decided on the host stands here, in safe Rust, and runs on every machine: which buffer
 //! is bound where, where barriers stand, how long a submission may be, what must stay alive until it
 //! has ended. A [`Backend`] is what remains: a few calls, one line each. Metal implements it, and so
-//! does the simulator, which records the calls (`Recorder`) and then executes what it was told: what
-//! Metal will be told is what was proven. The recorder and its checks come with the feature `testing`.
+//! does the simulator, which records the calls (`Recorder`) and then executes them: the calls that
+//! Metal gets are those that were tested. The recorder and its checks come with the feature `testing`.
 //!
 //! ```text
 //! Plan ─ encode_part ─▶ Encoder ─┬─ Metal's compute encoder ─▶ command buffer ─▶ GPU

@@ -2,7 +2,7 @@
 
 use crate::device::{Buffer, DeviceError, SharedBytes};
 
-/// Memory of one buffer: of the device's own kind, or shared with whoever has it.
+/// Memory of one buffer: the device's own, or shared with the caller.
 pub enum HostMemory<M> {
     /// The device's own.
     Owned(M),

@@ -8,7 +8,7 @@ use crate::device::DeviceError;
 use crate::plan::Pipelines;
 use crate::table::KernelId;
 
-/// What tells two pipelines apart: the kernel and every constant's value.
+/// The key of a pipeline: the kernel and every constant's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PipelineKey {
     /// The kernel.
@@ -86,7 +86,7 @@ impl<P> HostPipelines<P> {
         }
     }
 
-    /// A pipeline.
+    /// The pipeline with this id.
     pub fn get(&self, id: PipelineId) -> Option<&P> {
         self.cache.get(id).map(|(_, pipeline)| pipeline)
     }

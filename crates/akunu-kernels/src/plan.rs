@@ -253,11 +253,11 @@ pub struct Room {
     pub counts: Counts,
     /// Whether it moves its rows on, so that it can run several times.
     pub advances: bool,
-    /// Where the keys and values that it looks at are found.
+    /// Where the keys and values that it reads are.
     pub pages: Vec<PageMap>,
     /// The slots of a sequence that it moves, if it does.
     pub moved: Option<SequenceSlots>,
-    /// Whether its rows look at the other rows of their texts.
+    /// Whether its rows attend to the other rows of their texts.
     pub reads_texts: bool,
 }
 

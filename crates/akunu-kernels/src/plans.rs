@@ -55,7 +55,7 @@ impl<P> Plans<P> {
             })
     }
 
-    /// All programs.
+    /// All loaded programs.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut P> {
         self.places.iter_mut().filter_map(|(_, plan)| plan.as_mut())
     }

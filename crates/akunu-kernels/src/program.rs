@@ -39,7 +39,7 @@ pub struct Matrix {
     pub dtype: DType,
     /// Outputs.
     pub rows: u32,
-    /// Inputs.
+    /// The number of inputs.
     pub cols: u32,
     /// Values that share a scale, in MLX formats.
     pub group_size: u32,
@@ -63,7 +63,7 @@ pub struct LayerCache {
     pub format: KvFormat,
     /// Keys, turned to their positions.
     pub k: Buffer,
-    /// Values.
+    /// The pool of values.
     pub v: Buffer,
     /// Where the pages of a sequence are found.
     pub pages: PageMap,
@@ -72,7 +72,7 @@ pub struct LayerCache {
 /// Which elements of a head turn together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// Neighbours.
+    /// Pairs of neighbours: elements 2i and 2i + 1.
     Interleaved,
     /// An element of the first half and its counterpart in the second.
     Halves,
@@ -120,7 +120,7 @@ pub enum LearnedBy {
     Kind,
 }
 
-/// The keys that rows look at in [`Op::AttendRows`].
+/// The keys that rows attend to in [`Op::AttendRows`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKeys {
     /// All rows of the row's own text: keys and values are (rows, n_kv_heads, head_dim).
@@ -133,7 +133,7 @@ pub enum RowKeys {
     },
 }
 
-/// Windows of a signal that a convolution looks at: numbers that overlap where `stride` is less than a window.
+/// The windows of a signal that a convolution reads, which overlap if `stride` is less than a window.
 ///
 /// With time-major input (time, channels), a window of `k` steps is `k * channels` numbers that lie side by side, and
 /// the next one begins `step * channels` further on. So a convolution is a product, with weights
@@ -209,7 +209,7 @@ pub struct Masks {
     pub capacity: u32,
 }
 
-/// An operation.
+/// An operation of a program, on rows.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Op {
@@ -310,7 +310,7 @@ pub enum Op {
     },
     /// `to = activation(gate) * up`.
     Gate {
-        /// The function.
+        /// The activation function.
         activation: Activation,
         /// (rows, width). Nothing else reads it.
         gate: Slice,
@@ -427,7 +427,7 @@ pub enum Op {
         x: Slice,
         /// Elements of a row.
         width: u32,
-        /// The cap.
+        /// The largest absolute value of the result.
         cap: f32,
     },
     /// Forbids some tokens in one row of logits: theirs become -inf.
@@ -447,7 +447,7 @@ pub enum Op {
         logits: Slice,
         /// Logits of a row.
         vocab_size: u32,
-        /// The masks.
+        /// The bits of the allowed tokens.
         masks: Masks,
     },
     /// Keeps the logits of the outputs as they are, for [`Op::Score`].
@@ -461,13 +461,13 @@ pub enum Op {
     },
     /// Chooses a token for each output, for the next round and the history. A penalty changes the logits.
     Choose {
-        /// How.
+        /// The kind of choice.
         how: Choose,
         /// (outputs, vocabulary).
         logits: Slice,
         /// Logits of a row.
         vocab_size: u32,
-        /// What it needs besides.
+        /// Its other buffers.
         memory: ChoiceMemory,
     },
     /// Records how probable the chosen token of each output was, for rules that ask for it.
@@ -477,7 +477,7 @@ pub enum Op {
         /// Logits of a row.
         vocab_size: u32,
     },
-    /// Records what was chosen and moves every single on by one.
+    /// Records the chosen tokens and moves every single to its next position.
     Advance,
     /// Drops slots of one sequence: those from `keep + shift` on move down to `keep`, `len` of them.
     Shift {
@@ -507,10 +507,10 @@ impl Op {
     }
 }
 
-/// Operations in order.
+/// A program: operations in order.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
-    /// What is done.
+    /// The operations.
     pub ops: Vec<Op>,
     /// Where the rows lie; `None` for a program without rows.
     pub step: Option<StepMemory>,
@@ -527,7 +527,7 @@ impl Program {
         }
     }
 
-    /// Where the keys and values that it looks at are found.
+    /// Where the keys and values that it reads are.
     pub fn pages(&self) -> Vec<PageMap> {
         let mut pages = Vec::new();
         for op in &self.ops {
@@ -558,7 +558,7 @@ impl Program {
         })
     }
 
-    /// Whether its rows look at the other rows of their texts.
+    /// Whether its rows attend to the other rows of their texts.
     pub fn reads_texts(&self) -> bool {
         self.ops.iter().any(|op| match op {
             Op::AttendRows { keys, .. } => *keys == RowKeys::OwnText,
@@ -567,7 +567,7 @@ impl Program {
         })
     }
 
-    /// Whether it moves its rows on, so that it can run several times in one submission.
+    /// Whether it moves its rows to their next positions, so that it can run several times in one submission.
     pub fn advances(&self) -> bool {
         self.ops.iter().any(|op| matches!(op, Op::Advance))
     }

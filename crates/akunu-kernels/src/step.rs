@@ -42,7 +42,7 @@ impl Counts {
         self.singles <= room.singles && self.run <= room.run && self.outputs <= room.outputs
     }
 
-    /// One of the numbers.
+    /// The number of this kind.
     pub fn of(&self, count: Count) -> u32 {
         match count {
             Count::Rows => self.rows(),
@@ -60,7 +60,7 @@ pub enum Count {
     Rows,
     /// The singles; also where the run begins.
     Singles,
-    /// The run.
+    /// The rows of the run.
     Run,
     /// The rows whose logits are wanted.
     Outputs,

@@ -1,6 +1,6 @@
-//! The kernel table: one line a kernel, or a line for a whole row of weight formats.
+//! The kernel table: one line for each kernel, or for a kernel in all weight formats.
 //!
-//! A kernel that no lowering chooses does not stand here: `tests/it/chosen.rs` compares the two.
+//! Every kernel is chosen by some lowering: `tests/it/chosen.rs` compares the two.
 
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, StructLayout};
@@ -287,7 +287,7 @@ impl Launch {
     }
 }
 
-/// What a launch is about: the weight format, the parameters and the constants.
+/// The arguments of a launch: the weight format, the params and the constants.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a> {
     /// The weight format of a grid kernel.
@@ -313,7 +313,7 @@ impl Args<'_> {
     }
 }
 
-/// One kernel: all that devices, plans, tests and documents need to know of it.
+/// One kernel: all that devices, plans, tests and documentation need to know about it.
 #[derive(Clone, Copy)]
 pub struct KernelRow {
     /// The name before and after the weight format: `("gemv_", "_silu")`. A kernel without a format
@@ -331,17 +331,17 @@ pub struct KernelRow {
     pub params_index: u8,
     /// Layout of the params.
     pub params: StructLayout,
-    /// The function constants that the kernel looks at.
+    /// The function constants that the kernel uses.
     pub constants: &'static [Constant],
-    /// Launch geometry.
+    /// The launch geometry, from the params and the chip.
     pub launch: fn(&Args, &ChipConfig) -> Launch,
     /// Bytes that each binding must hold, in the order of `bindings`.
     pub required: fn(&Args) -> Vec<usize>,
-    /// What a launch moves and computes, made from what it would be if each binding were touched once.
+    /// What a launch moves and computes, given the work of a launch that touches each binding once.
     pub work: fn(&Args, Work) -> Work,
-    /// The specification.
+    /// The specification, as a scalar function.
     pub twin: fn(&mut Twin),
-    /// What it is tested with.
+    /// The test cases, for a weight format.
     pub cases: fn(Option<DType>) -> Vec<Case>,
 }
 
@@ -360,7 +360,7 @@ impl KernelRow {
         format!("{}/{}.metal", self.family.folder(), self.source)
     }
 
-    /// What a launch with these params and constants is about.
+    /// The arguments of a launch with these params and constants.
     pub fn args<'a>(&self, params: &'a [u8], constants: &'a Constants) -> Args<'a> {
         Args {
             dtype: self.dtype,

@@ -1,4 +1,4 @@
-//! What a twin is given: params, constants, and a typed view of each binding.
+//! The arguments of a twin: params, constants, and a typed view of each binding.
 
 use akunu_types::SharedStruct;
 use bytemuck::{AnyBitPattern, NoUninit, Pod};
@@ -7,7 +7,7 @@ use crate::bytes::AlignedBytes;
 use crate::constant::Constants;
 use crate::table::{Access, Args, KernelRow};
 
-/// A binding as a twin sees it: just as many bytes as the kernel requires.
+/// A binding as a twin sees it: exactly the bytes that the kernel requires.
 #[derive(Debug)]
 pub enum TwinBinding<'a> {
     /// Borrowed, for reading.

@@ -1,4 +1,4 @@
-//! The device that runs twins: slow, safe, and right by definition.
+//! The device that runs twins, the specifications of the kernels: slow and safe.
 
 use crate::bytes::AlignedBytes;
 use crate::device::{Buffer, Device, DeviceError, PlanId, SharedBytes, Ticket};
@@ -12,7 +12,7 @@ use crate::program::Program;
 use crate::step::{Checked, Counts};
 use crate::twin::Twin;
 
-/// Runs each dispatch's twin.
+/// A device that runs the twin of each dispatch.
 #[derive(Default)]
 pub struct TwinDevice {
     buffers: HostBuffers<AlignedBytes>,

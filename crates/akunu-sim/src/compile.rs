@@ -133,7 +133,7 @@ impl Build<'_> {
         std::fs::rename(&made, output).map_err(|source| self.io(source))
     }
 
-    /// Lets clang look at the source, and makes nothing.
+    /// Checks the source with clang, without output.
     pub(crate) fn check(&self, flags: &[String]) -> Result<(), SimError> {
         self.clang(&self.folder()?, flags)
     }

@@ -43,7 +43,7 @@ pub struct SimBackend {
     keeps_rounds: bool,
 }
 
-/// What each submission was told, for whoever keeps a copy of this.
+/// The calls of each submission, shared by all clones.
 #[derive(Clone, Default)]
 pub struct CallLog {
     submissions: Arc<Mutex<Vec<Vec<Call>>>>,
@@ -130,7 +130,7 @@ impl SimBackend {
         }
     }
 
-    /// What the submissions are told, from now on and so far.
+    /// The calls of all submissions, so far and from now on.
     pub fn log(&self) -> CallLog {
         self.log.clone()
     }

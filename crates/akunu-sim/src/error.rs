@@ -17,7 +17,7 @@ pub enum SimError {
     /// A folder or file could not be read or written.
     #[error("{path}: {source}")]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the system said.
         source: std::io::Error,

@@ -98,7 +98,7 @@ impl ConstantValue {
 }
 
 impl Launch<'_> {
-    /// Checks everything that the signature tells.
+    /// Checks everything against the signature.
     pub(crate) fn check(&self, kernel: &Kernel) -> Result<(), SimError> {
         let bad = |problem: String| SimError::BadLaunch {
             kernel: kernel.name.clone(),

@@ -162,7 +162,7 @@ pub struct KernelHandle<'a> {
 }
 
 impl KernelHandle<'_> {
-    /// Its signature.
+    /// The signature of the kernel, as the source declares it.
     pub fn signature(&self) -> &Kernel {
         self.kernel
     }

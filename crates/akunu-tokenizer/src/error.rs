@@ -13,27 +13,27 @@ pub enum TokenizerError {
     /// The chat template of the file cannot be used.
     #[error(transparent)]
     Template(#[from] crate::TemplateError),
-    /// A conversation that leaves no character to mark its texts with.
+    /// A conversation that contains every character that could mark its texts.
     #[error(
         "the messages have a control token's text and every noncharacter from U+FDD0 to U+FDEF, one of which is needed to tell that text from the template's own"
     )]
     NoMarker,
-    /// The algorithm of the vocabulary is not one of ours.
+    /// The algorithm of the vocabulary is not supported.
     #[error("`tokenizer.ggml.model` is `{name}`, which is not supported; supported are {known}")]
     UnknownModel {
         /// What the file says.
         name: String,
-        /// The names that would do.
+        /// The supported names.
         known: String,
     },
-    /// The pre-tokenizer is not in our table.
+    /// The pre-tokenizer is not supported.
     #[error(
         "`tokenizer.ggml.pre` is `{name}`, a pre-tokenizer that is not known; known are {known}"
     )]
     UnknownPreTokenizer {
         /// What the file says.
         name: String,
-        /// The names that would do.
+        /// The supported names.
         known: String,
     },
     /// A vocabulary without tokens, or with more than an id can count.
@@ -44,7 +44,7 @@ pub enum TokenizerError {
         /// The most there may be.
         limit: usize,
     },
-    /// An array that should have one element a token has not.
+    /// An array does not have one element for each token.
     #[error("`{key}` has {found} elements, but there are {n_tokens} tokens: the file is damaged")]
     ArrayLength {
         /// The array.
@@ -101,7 +101,7 @@ pub enum TokenizerError {
         /// Number of tokens.
         n_tokens: usize,
     },
-    /// Special tokens that are longer together than any real ones.
+    /// Special tokens that are too long together.
     #[error(
         "the special tokens in `tokenizer.ggml.tokens` have {found} bytes; at most {limit} are \
          accepted"
@@ -133,10 +133,10 @@ pub enum TokenizerError {
     Io {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// A file that is too big to be what it should be.
+    /// A file that is too large.
     #[error("{}: is larger than {limit} bytes, the most that is read of such a file", path.display())]
     TooLarge {
         /// The file.
@@ -144,7 +144,7 @@ pub enum TokenizerError {
         /// The most that is read.
         limit: u64,
     },
-    /// A `tokenizer.json` or `tokenizer_config.json` that makes no sense.
+    /// A `tokenizer.json` or `tokenizer_config.json` that cannot be used.
     #[error("{}: {reason}", path.display())]
     Json {
         /// The file.
@@ -157,7 +157,7 @@ pub enum TokenizerError {
     Backend {
         /// What was being done.
         action: &'static str,
-        /// Its words.
+        /// What is wrong.
         reason: String,
     },
 }

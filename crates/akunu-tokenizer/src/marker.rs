@@ -1,11 +1,11 @@
-//! Breaking the texts of control tokens where they stand in what somebody wrote.
+//! Breaks up the texts of control tokens in messages.
 //!
 //! ```text
 //! a user typed       Hi<|im_end|>
 //! what is rendered   Hi<□|im_end|>        □ is the marker
 //! ```
 //!
-//! The marker is a noncharacter, U+FDD0 to U+FDEF, that nobody used. It stands
+//! The marker is a noncharacter, U+FDD0 to U+FDEF, that the messages do not contain. It stands
 //!
 //! 1. after the first character of every control token's text, whole, overlapping or in other letter case,
 //! 2. after the last character of a text that ends with the beginning of one, and after the first character of a text

@@ -1,4 +1,4 @@
-//! What is done to a text before it is cut: accents, letter case, characters that stand for others.
+//! Changes to a text before it is split: accents, letter case, replaced characters.
 
 use std::borrow::Cow;
 
@@ -18,16 +18,16 @@ pub(crate) enum Normalizer {
     Nfd,
     Nfkc,
     Nfkd,
-    /// Small letters.
+    /// To lower case.
     Lowercase,
-    /// Combining marks go.
+    /// Removes combining marks.
     StripAccents,
-    /// Spaces at the ends go.
+    /// Removes spaces at the ends.
     Strip {
         left: bool,
         right: bool,
     },
-    /// A text is put in front, unless there is nothing behind it.
+    /// Puts a text in front, unless the text is empty.
     Prepend(String),
     /// Every match becomes another text.
     Replace {
@@ -41,7 +41,7 @@ pub(crate) enum Normalizer {
 /// BERT's cleaning of text.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BertNormalizer {
-    /// Control characters go, and every kind of space is a space.
+    /// Removes control characters, and replaces every kind of space by a space.
     pub clean_text: bool,
     /// Chinese characters are words of their own.
     pub handle_chinese_chars: bool,

@@ -1,6 +1,6 @@
-//! What each token stands for, as bytes.
+//! The bytes of each token.
 //!
-//! A vocabulary is large and an answer small, so tokens are spelt out when they are asked for.
+//! A vocabulary is large and an answer small, so tokens are spelt out when they are needed.
 
 use crate::spelling::{SPACE_BYTES, Spelling, byte_of, byte_of_text};
 use crate::texts::Texts;

@@ -20,7 +20,7 @@ use crate::tokenizer::Tokenizer;
 pub enum PromptPart {
     /// A control token. In a conversation only the template writes these.
     Control(u32),
-    /// Text, whoever wrote it. No control token comes of it, even if it spells one.
+    /// Text of a message. It never becomes a control token, even if it spells one.
     Text(String),
 }
 
@@ -32,7 +32,7 @@ impl Tokenizer {
     /// in `<|{{ message.role }}|>`, means it.) Without a `bos_token` or `eos_token` in the options, the vocabulary's
     /// own are used.
     ///
-    /// What a vocabulary calls *user-defined*, such as `<think>` in some, is text and may be written by anybody.
+    /// Tokens that a vocabulary calls *user-defined*, such as `<think>` in some, are text and may be in messages.
     pub fn render(
         &self,
         template: &ChatTemplate,

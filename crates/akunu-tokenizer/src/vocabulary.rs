@@ -90,7 +90,7 @@ pub struct SpecialIds {
 pub struct Vocabulary {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// How text is cut before merging; only the BPE algorithms look at it.
+    /// How text is split before merging; only the BPE algorithms use it.
     pub pre: &'static PreTokenizer,
     /// The texts by id, and the ids by text.
     pub tokens: Tokens,

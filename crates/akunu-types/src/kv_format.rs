@@ -27,7 +27,7 @@ pub enum KvFormat {
 }
 
 impl KvFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [KvFormat; 2] = [KvFormat::F16, KvFormat::Q8];
 
     /// The name that users know.

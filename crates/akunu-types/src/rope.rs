@@ -1,7 +1,7 @@
 //! The table that rotary position embedding is computed from.
 
 /// The divisors `theta ^ (2d / head_dim) * factor`, one for each pair d of a head, computed in f64.
-/// `factor` is told d and the divisor without it.
+/// `factor` is called with d and the divisor without it.
 pub fn divisors(theta: f64, head_dim: u32, factor: impl Fn(usize, f64) -> f64) -> Vec<f32> {
     let pair = |d: u32| {
         let divisor = theta.powf(f64::from(2 * d) / f64::from(head_dim));

@@ -15,16 +15,16 @@ use crate::history::{Before, History};
 use crate::reply::{Reply, ReplyStats};
 use crate::turns;
 
-/// How a conversation goes. [`Model::chat_options`](crate::Model::chat_options) has what suits a model.
+/// Options of a conversation. [`Model::chat_options`](crate::Model::chat_options) returns those that suit a model.
 #[derive(Clone, Debug)]
 pub struct ChatOptions {
-    /// What the model is told before the conversation.
+    /// The system prompt.
     pub system: Option<String>,
-    /// Tokens that it can look back at; `None` for what it was trained for, at most 4096.
+    /// Length of the context in tokens; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
-    /// At most this many tokens a reply.
+    /// Maximum number of tokens of a reply.
     pub max_tokens: usize,
-    /// How tokens are chosen. [`SamplingOptions::over`] changes some values of it and leaves the others as they suit the
+    /// How tokens are chosen. [`SamplingOptions::over`] changes some values and leaves the others as they suit the
     /// model.
     pub sampling: Sampling,
     /// [`GenerateOptions::logit_bias`]
@@ -33,18 +33,18 @@ pub struct ChatOptions {
     pub dry_breakers: Vec<String>,
     /// [`GenerateOptions::logprobs`], which [`Reply::tokens`] then has.
     pub logprobs: Option<u32>,
-    /// Whether the oldest turns give way when the context is full. Otherwise the reply ends there.
+    /// Whether the oldest turns are forgotten when the context is full. Otherwise the reply ends there.
     pub slides: bool,
     /// Adapters that [`Model::load_adapter`](akunu_engine::Model::load_adapter) has loaded, with their scales. Other ones
-    /// hold from the next reply on; the conversation is then read again.
+    /// apply from the next reply on; the conversation is then read again.
     pub adapters: Adapters,
-    /// What replies must look like.
+    /// The form that replies must have.
     pub grammar: Option<Grammar>,
-    /// Rules of one's own.
+    /// Your own rules on the logits.
     pub rules: LogitRules,
     /// How tokens are guessed and checked several at once. Replies are the same with and without.
     pub speculation: Speculation,
-    /// Stops a reply from another thread. It stays set until somebody resets it.
+    /// Stops a reply from another thread. It stays set until [`CancelFlag::reset`].
     pub cancel: CancelFlag,
 }
 
@@ -68,7 +68,7 @@ impl Default for ChatOptions {
     }
 }
 
-/// How tokens of a conversation are chosen, for a model that suggests this: with little enough chance that a small
+/// The sampling of a conversation with a model that suggests `suggested`: with little enough chance that a small
 /// model still says what it knows, and enough that it does not repeat itself. The seed is a [random](random_seed) one.
 pub fn chat_sampling(suggested: &SamplingOptions) -> Sampling {
     suggested.over(Sampling {
@@ -82,14 +82,14 @@ pub fn chat_sampling(suggested: &SamplingOptions) -> Sampling {
     })
 }
 
-/// A seed that nobody knows before. It has 32 bits, which are easily typed again and safe in JSON.
+/// A random seed. It has 32 bits, so that it is easily typed again and safe in JSON.
 pub fn random_seed() -> u64 {
     RandomState::new().hash_one(0) >> 32
 }
 
 /// A conversation with a model: its messages, and the session that holds them as tokens.
 ///
-/// Only what is new since the last reply goes through the model. What cannot be answered was not said: after an error
+/// Only what is new since the last reply goes through the model. A question that fails is not kept: after an error
 /// the conversation is as it was before the question.
 pub struct Chat {
     session: Session,
@@ -109,12 +109,12 @@ impl Chat {
         chat
     }
 
-    /// Asks, and returns the reply as pieces of text that come as they are made.
+    /// Asks a question, and returns the reply as an iterator of pieces of text.
     pub fn ask(&mut self, question: impl Into<String>) -> Result<Reply<'_>, Error> {
         self.ask_watched(question, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Like [`Chat::ask`], with `watch` told how far the reading of the question is; it may end it with
+    /// Like [`Chat::ask`]; `watch` is called with the progress of reading the question, and may end it with
     /// [`EngineError::Cancelled`](crate::EngineError::Cancelled).
     pub fn ask_watched(
         &mut self,
@@ -132,13 +132,13 @@ impl Chat {
         self.history.messages.push(message);
     }
 
-    /// The reply to what was said last. [`Chat::ask`] is this after a message of the user.
+    /// Replies to the messages so far. [`Chat::ask`] adds a message of the user and calls this.
     pub fn answer(&mut self) -> Result<Reply<'_>, Error> {
         let before = self.history.before();
         self.reply(before, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Takes the last answer back and answers again, with the next seed. If that fails, the answer stays.
+    /// Removes the last answer and answers again, with the next seed. If that fails, the answer stays.
     pub fn regenerate(&mut self) -> Result<Reply<'_>, Error> {
         self.regenerate_watched(&mut |_| ControlFlow::Continue(()))
     }
@@ -151,25 +151,25 @@ impl Chat {
         self.reply(before, watch)
     }
 
-    /// Takes the last question back, with all that followed; returns it.
+    /// Removes the last question and everything after it; returns the question.
     pub fn undo(&mut self) -> Option<Message> {
         self.history.take_question()
     }
 
-    /// Begins anew, with this told to the model before.
+    /// Starts a new conversation with this system prompt.
     pub fn begin(&mut self, system: Option<String>) {
         let told = system.map(|text| Message::new("system", text));
         self.go_on_with(told.into_iter().collect());
     }
 
-    /// Forgets what was said, but not what the model was told before.
+    /// Forgets the conversation, except for the system prompt.
     pub fn reset(&mut self) {
         let mut messages = std::mem::take(&mut self.history.messages);
         messages.retain(|message| message.role == "system");
         self.go_on_with(messages);
     }
 
-    /// Goes on as if just this had been said.
+    /// Replaces the conversation by these messages.
     pub fn go_on_with(&mut self, messages: Vec<Message>) {
         self.session.clear();
         self.history = History {
@@ -178,22 +178,22 @@ impl Chat {
         };
     }
 
-    /// All that was said, and what the model was told before.
+    /// All messages, including the system prompt.
     pub fn messages(&self) -> &[Message] {
         &self.history.messages
     }
 
-    /// How many of the messages the model does not see any more.
+    /// How many of the messages no longer fit the context, so that the model does not see them.
     pub fn n_forgotten(&self) -> usize {
         self.history.window.n_forgotten()
     }
 
-    /// How the next reply is made.
+    /// The options of the next reply.
     pub fn options(&self) -> &ChatOptions {
         &self.options
     }
 
-    /// The same, to be changed: `max_tokens`, `sampling`, `slides` and `cancel` hold from the next reply on.
+    /// The same, to be changed: `max_tokens`, `sampling`, `slides` and `cancel` apply from the next reply on.
     pub fn options_mut(&mut self) -> &mut ChatOptions {
         &mut self.options
     }
@@ -203,7 +203,7 @@ impl Chat {
         &self.session
     }
 
-    /// What the last reply took.
+    /// Tokens and times of the last reply.
     pub fn last(&self) -> Option<&ReplyStats> {
         self.history.last.as_ref()
     }

@@ -1,15 +1,15 @@
-//! What computes.
+//! The devices that can run a model.
 
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_kernels::twin_device::TwinDevice;
 
 use crate::error::Error;
 
-/// What computes.
+/// A device that can run a model.
 #[derive(Default)]
 #[non_exhaustive]
 pub enum Device {
-    /// The best of this machine: CUDA or Metal where there is one, else the CPU.
+    /// The best device of this machine: an NVIDIA GPU (with the feature `cuda`) or a Mac's GPU if there is one, else the CPU.
     #[default]
     Auto,
     /// The cores of this machine.
@@ -18,15 +18,15 @@ pub enum Device {
     Metal,
     /// An NVIDIA GPU, by its number from 0; only with the feature `cuda`.
     Cuda(u32),
-    /// The reference: plain Rust, one thread, slow and right by definition.
+    /// The specification that the others are tested against: plain Rust, one thread, slow.
     Twin,
     /// Any other implementation.
     Custom(Box<dyn akunu_kernels::Device>),
 }
 
 impl Device {
-    /// The device that people call `name`: `auto`, `cpu`, `metal`, `cuda`, `cuda:1` for the second GPU, or `twin`. `options`
-    /// are for the CPU, where that is what computes.
+    /// The device with this name: `auto`, `cpu`, `metal`, `cuda`, `cuda:1` for the second GPU, or `twin`. `options`
+    /// apply if it is the CPU.
     pub fn named(name: &str, options: CpuOptions) -> Result<Device, Error> {
         let gpu = name.strip_prefix("cuda:").map(str::parse);
         Ok(match (name, gpu) {
@@ -40,7 +40,7 @@ impl Device {
         })
     }
 
-    /// Makes it ready for one model.
+    /// Opens the device, for one model.
     pub fn open(self) -> Result<Box<dyn akunu_kernels::Device>, Error> {
         match self {
             Device::Auto => cuda(0)

@@ -19,11 +19,11 @@ use crate::model::Model;
 /// # Ok::<(), akunu::Error>(())
 /// ```
 ///
-/// Encoders (BERT and its like) pool the vectors of a text's tokens as their own files say. A model that generates text
-/// gives the hidden state of the last token: that tells texts apart too, but less well, because it was not trained for it.
+/// Encoders (such as BERT) pool the vectors of a text's tokens as their own files say. A model that generates text
+/// gives the hidden state of the last token; such vectors are worse, because the model was not trained for them.
 ///
 /// `Embedder::from(model)` shares a [`Model`] that is open already. [`Session::embed`](akunu_engine::Session::embed) has the
-/// hidden state of a list of tokens as it is, of any length.
+/// hidden state of a list of tokens without scaling it to length 1.
 #[derive(Clone)]
 pub struct Embedder {
     kind: Kind,
@@ -38,9 +38,9 @@ enum Kind {
 /// How texts become vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// Keep as many numbers of each vector, the first ones: for models that were trained so that these say most.
+    /// Keep only this many numbers of each vector, the first ones, for models that were trained for it.
     pub dimensions: Option<usize>,
-    /// Refuse a text that is longer than the model can look at, instead of cutting it.
+    /// Return an error for a text that is longer than the model can read, instead of cutting it.
     pub strict: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct EmbedOptions {
 pub struct Embedding {
     /// Its numbers; the vector has length 1.
     pub vector: Vec<f32>,
-    /// Tokens that the model has looked at.
+    /// Tokens of the text that the model has read.
     pub n_tokens: usize,
-    /// Tokens at the end of the text that it has not looked at, because there were too many.
+    /// Tokens at the end of the text that were cut off, because there were too many.
     pub n_cut: usize,
 }
 
@@ -62,7 +62,7 @@ impl Embedder {
         Embedder::open_on(path, Device::Auto)
     }
 
-    /// The same on a device of choice.
+    /// Opens a model on this device.
     pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Embedder, Error> {
         let path = path.as_ref();
         let kind = if is_encoder(path)? {
@@ -85,7 +85,7 @@ impl Embedder {
         Ok(embeddings.into_iter().map(|made| made.vector).collect())
     }
 
-    /// The same with options of choice, and what was done.
+    /// Like [`Embedder::embed_all`], with options; says how many tokens were read and cut.
     pub fn embed_with<T: AsRef<str>>(
         &self,
         texts: &[T],
@@ -113,7 +113,7 @@ impl Embedder {
         config.dim as usize
     }
 
-    /// Tokens of a text that the model looks at.
+    /// The maximum number of tokens of a text.
     pub fn max_tokens(&self) -> usize {
         match &self.kind {
             Kind::Encoder(encoder) => encoder.max_tokens(),
@@ -121,7 +121,7 @@ impl Embedder {
         }
     }
 
-    /// The vocabulary that texts are split by, to count tokens beforehand.
+    /// The tokenizer of the model, to count tokens beforehand.
     pub fn tokenizer(&self) -> &Tokenizer {
         match &self.kind {
             Kind::Encoder(encoder) => encoder.tokenizer(),
@@ -129,7 +129,7 @@ impl Embedder {
         }
     }
 
-    /// Where the model came from.
+    /// The file or folder of the model.
     pub fn path(&self) -> &Path {
         match &self.kind {
             Kind::Encoder(encoder) => encoder.path(),

@@ -1,4 +1,4 @@
-//! Why something could not be done.
+//! The errors of this crate.
 
 use akunu_cpu::CpuError;
 use akunu_engine::{EngineError, GrammarError};
@@ -27,8 +27,8 @@ pub enum Error {
     #[cfg(feature = "fetch")]
     #[error(transparent)]
     Fetch(#[from] akunu_fetch::FetchError),
-    /// A text that must not be cut and would be.
-    #[error("text {} has {found} tokens, and the model looks at {max}: shorten it", index + 1)]
+    /// A text is too long, and must not be cut.
+    #[error("text {} has {found} tokens, and the model reads at most {max}: shorten it", index + 1)]
     TextTooLong {
         /// Which of the texts, from 0.
         index: usize,
@@ -37,7 +37,7 @@ pub enum Error {
         /// Tokens that are possible.
         max: usize,
     },
-    /// A vector shortened to nothing, or to more than it has.
+    /// A number of dimensions that is 0 or more than the model has.
     #[error("vectors of {found} dimensions are not possible: this model has {max}")]
     Dimensions {
         /// What was asked for.
@@ -50,27 +50,27 @@ pub enum Error {
     ManyLabels {
         /// The model.
         path: std::path::PathBuf,
-        /// Its scores.
+        /// The number of its scores.
         n_labels: u32,
     },
     /// An audio file cannot be read.
     #[error(transparent)]
     Audio(#[from] akunu_audio::AudioError),
-    /// A language that a speech model does not know.
+    /// A language that the speech model does not support.
     #[error("the model knows no language `{name}`; it knows {known}")]
     Language {
         /// What was asked for.
         name: String,
-        /// What there is.
+        /// The supported languages.
         known: String,
     },
-    /// Another language, or a translation, wanted of a model that knows only English.
+    /// A language or a translation was requested from a model that supports only English.
     #[error("this model knows only English: it cannot {wanted}; use one for several languages")]
     OnlyEnglish {
         /// What it was asked to do.
         wanted: String,
     },
-    /// An answer is wanted, and nobody has asked anything.
+    /// A reply was requested, but there is no question.
     #[error("there is no question to answer")]
     NothingAsked,
 }

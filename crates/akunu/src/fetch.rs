@@ -6,7 +6,7 @@ use akunu_fetch::{DEFAULT_ENDPOINT, Hub, ModelName, Watch};
 
 use crate::error::Error;
 
-/// Makes sure that a model lies below `folder`, and returns the file that [`Model::open`](crate::Model::open) takes.
+/// Downloads a model below `folder`, and returns the path for [`Model::open`](crate::Model::open).
 ///
 /// `name` is one of the catalogue (`smollm2`, for example; a wrong one gets the list), or `hf:owner/repository/file.gguf`
 /// for a file of Hugging Face. What is there already is not downloaded again, and what was downloaded has the hash that was

@@ -1,4 +1,4 @@
-//! A model that is ready to be asked.
+//! A model on a device.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::turns;
 
 /// A model on a device. Clones are cheap and share everything.
 ///
-/// It is an [engine's model](akunu_engine::Model), whose functions it has, and what most programs do with one.
+/// It dereferences to the [engine's model](akunu_engine::Model), and adds conversations and prompts.
 #[derive(Clone)]
 pub struct Model(akunu_engine::Model);
 
@@ -23,12 +23,12 @@ impl Model {
         Model::open_on(path, Device::Auto)
     }
 
-    /// The same on a device of choice.
+    /// Opens a model on this device.
     pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Model, Error> {
         Model::open_with(path, device, ModelOptions::default())
     }
 
-    /// The same with options of choice: keys and values in 8 bits, for example.
+    /// Opens a model on this device with options: keys and values in 8 bits, for example.
     pub fn open_with(
         path: impl AsRef<Path>,
         device: Device,
@@ -38,12 +38,12 @@ impl Model {
         Ok(Model(model))
     }
 
-    /// A conversation with a context of the default size, which draws tokens as the model's file suggests.
+    /// Starts a conversation with the options of [`Model::chat_options`].
     pub fn chat(&self) -> Result<Chat, Error> {
         self.chat_with(self.chat_options())
     }
 
-    /// Begins a conversation with these options: [`Model::chat_options`] has those that suit the model.
+    /// Starts a conversation with these options; change those of [`Model::chat_options`], which suit the model.
     pub fn chat_with(&self, options: ChatOptions) -> Result<Chat, Error> {
         let session = self.session(SessionOptions {
             context: options.context,
@@ -52,7 +52,7 @@ impl Model {
         Ok(Chat::new(session, options))
     }
 
-    /// What [`Model::chat`] begins with, with a seed that was not used before.
+    /// The options that suit this model: a default context, sampling as its file suggests, and a random seed.
     pub fn chat_options(&self) -> ChatOptions {
         ChatOptions {
             sampling: chat_sampling(self.suggested_sampling()),
@@ -65,8 +65,8 @@ impl Model {
         Ok(turns::encode(self, messages)?)
     }
 
-    /// Like [`Model::prompt`], with what the chat template gets to know besides the messages: `tools`, for example. A
-    /// model without a template has no use for it.
+    /// Like [`Model::prompt`], with further variables for the chat template: `tools`, for example. A
+    /// model without a template ignores them.
     pub fn prompt_with(
         &self,
         messages: &[Message],
@@ -75,7 +75,7 @@ impl Model {
         Ok(turns::encode_with(self, messages, options)?)
     }
 
-    /// Texts that end an answer to such a prompt, besides the model's own end.
+    /// Texts that end an answer to a prompt of [`Model::prompt`], besides the model's own end tokens.
     pub fn prompt_stops(&self) -> Vec<String> {
         turns::stops(self)
     }

@@ -1,4 +1,4 @@
-//! The reply to a question, as it comes.
+//! The reply to a question, as a stream.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::history::{Before, History};
 
 /// A reply: an iterator of pieces of text.
 ///
-/// What was taken of it when it is dropped is the answer that the conversation remembers. After an error the
+/// When it is dropped, the conversation keeps the pieces that were taken as the answer. After an error the
 /// conversation is as it was before the question.
 pub struct Reply<'c> {
     generation: Generation<&'c mut Session>,
@@ -26,25 +26,25 @@ pub struct Reply<'c> {
     has_failed: bool,
 }
 
-/// What a reply took.
+/// Tokens and times of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReplyStats {
-    /// Tokens of the conversation before the reply: those that were known already, and those that were read.
+    /// Tokens of the conversation before the reply: those that were already in the session, and those that were read.
     pub prompt: Fed,
     /// Tokens of the reply.
     pub tokens: usize,
     /// The seed of its draws.
     pub seed: u64,
-    /// Reading what was new of the conversation.
+    /// Time to read the new part of the conversation.
     pub reading: Duration,
-    /// From there to the first token.
+    /// Time from there to the first token.
     pub first: Duration,
-    /// From there to the end.
+    /// Time from there to the end.
     pub rest: Duration,
-    /// How guesses went.
+    /// How many tokens were guessed, and how many of the guesses were right.
     pub speculated: Speculated,
-    /// Why it ended; `None` when it was not taken to its end.
+    /// Why it ended; `None` if it was dropped before its end.
     pub stop: Option<StopReason>,
 }
 
@@ -67,18 +67,18 @@ impl<'c> Reply<'c> {
         }
     }
 
-    /// What has come so far.
+    /// The text so far.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The tokens that have come so far, if [`ChatOptions::logprobs`](crate::ChatOptions::logprobs) asks for their log
+    /// The tokens so far, if [`ChatOptions::logprobs`](crate::ChatOptions::logprobs) asks for their log
     /// probabilities.
     pub fn tokens(&self) -> &[Token] {
         &self.tokens
     }
 
-    /// Why it ended; `None` while it goes on.
+    /// Why it ended; `None` before the end.
     pub fn stop(&self) -> Option<StopReason> {
         self.generation.stop()
     }
@@ -88,7 +88,7 @@ impl<'c> Reply<'c> {
         self.history.window.n_forgotten()
     }
 
-    /// Ends it; returns what it took.
+    /// Ends the reply; returns its tokens and times.
     pub fn finish(mut self) -> ReplyStats {
         self.conclude();
         self.stats

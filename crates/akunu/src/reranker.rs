@@ -1,4 +1,4 @@
-//! How well documents answer a question.
+//! Scores of how well documents answer a question.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::embedder::refuse_cut;
 use crate::error::Error;
 
-/// A cross-encoder: a model that reads a question and a document together and says how well they go together.
+/// A cross-encoder: a model that reads a question and a document together and scores how well the document answers.
 ///
 /// ```no_run
 /// let reranker = akunu::Reranker::open("ms-marco-MiniLM-L6-v2")?;
@@ -25,11 +25,11 @@ pub struct Reranker {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Ranking {
-    /// The model's own number: larger is better, and any number is possible.
+    /// The output of the model's classifier, any number; larger is better.
     pub score: f32,
-    /// Tokens that the model has looked at.
+    /// Tokens that the model has read.
     pub n_tokens: usize,
-    /// Tokens that it has not looked at, because there were too many.
+    /// Tokens that were cut off, because there were too many.
     pub n_cut: usize,
 }
 
@@ -39,7 +39,7 @@ impl Reranker {
         Reranker::open_on(path, Device::Auto)
     }
 
-    /// The same on a device of choice.
+    /// Opens a model on this device.
     pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Reranker, Error> {
         Encoder::load(path, device.open()?)?.try_into()
     }
@@ -50,7 +50,7 @@ impl Reranker {
         Ok(rankings.into_iter().map(|ranking| ranking.score).collect())
     }
 
-    /// The same, and what was done. `strict` refuses a document that is too long instead of cutting it.
+    /// Like [`Reranker::scores`], with the numbers of tokens. `strict` makes a document that is too long an error.
     pub fn rank<T: AsRef<str>>(
         &self,
         query: &str,
@@ -78,7 +78,7 @@ impl Reranker {
         Ok(rankings)
     }
 
-    /// Tokens of a question and a document together that the model looks at.
+    /// The maximum number of tokens of a question and a document together.
     pub fn max_tokens(&self) -> usize {
         self.encoder.max_tokens()
     }

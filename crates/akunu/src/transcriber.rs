@@ -1,4 +1,4 @@
-//! What is said in audio files.
+//! Speech to text.
 
 mod cue;
 mod sound;
@@ -20,7 +20,7 @@ use crate::error::Error;
 /// Temperature above which what was written is not trusted to lead what follows.
 const TRUSTED_TEMPERATURE: f32 = 0.5;
 
-/// Turns speech into text with a Whisper.
+/// Turns speech into text with a Whisper model.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), akunu::Error> {
@@ -39,22 +39,22 @@ pub struct Transcriber {
 /// How a recording is turned into text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscribeOptions {
-    /// The language that is spoken, such as `en`; without it, it is found from the first 30 s in which somebody speaks.
+    /// The spoken language, such as `en`; `None` detects it from the first window of 30 s with speech.
     pub language: Option<String>,
     /// Whether to write English, whatever is spoken.
     pub translate: bool,
-    /// Whether to find when each word is spoken.
+    /// Whether to compute the times of words.
     pub words: bool,
-    /// Whether the model writes times. Without them a segment is what was said in 30 s.
+    /// Whether the model writes timestamps. Without them each window of 30 s is one segment.
     pub times: bool,
     /// What the recording is about, or how names are spelled in it.
     pub prompt: Option<String>,
-    /// Whether what was written leads what follows: names stay the same, but so do mistakes.
+    /// Whether each window is decoded after the text of the windows before: names stay the same, but so do mistakes.
     pub carry_over: bool,
-    /// The temperature with which tokens are drawn. Without it the most probable ones are taken, and only where these
-    /// make no sense are higher and higher temperatures tried.
+    /// The temperature with which tokens are drawn. `None` takes the most probable tokens; only if these
+    /// make no sense, higher and higher temperatures are tried.
     pub temperature: Option<f32>,
-    /// Fixes what chance decides, where tokens are drawn.
+    /// The seed for drawing tokens.
     pub seed: u64,
 }
 
@@ -73,7 +73,7 @@ impl Default for TranscribeOptions {
     }
 }
 
-/// Something that was said.
+/// A piece of speech with its times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
     /// When it begins, in seconds.
@@ -84,11 +84,11 @@ pub struct Segment {
     pub text: String,
     /// Its tokens, without times.
     pub tokens: Vec<u32>,
-    /// Its words, where they were asked for.
+    /// Its words, with [`TranscribeOptions::words`].
     pub words: Vec<Word>,
     /// The mean log probability of the tokens of its window: near 0 when the model was sure.
     pub mean_logprob: f32,
-    /// How probable the model finds it that nobody speaks in its window.
+    /// The model's probability that there is no speech in its window.
     pub no_speech: f32,
     /// The temperature with which its window was decoded: more than 0 when the first try failed.
     pub temperature: f32,
@@ -98,7 +98,7 @@ pub struct Segment {
     pub window: f64,
 }
 
-/// The segments of a recording, as they are found: an iterator.
+/// The segments of a recording, as an iterator that decodes them one window at a time.
 pub struct Transcription<'a> {
     model: &'a mut SpeechModel,
     options: TranscribeOptions,
@@ -115,12 +115,12 @@ pub struct Transcription<'a> {
 }
 
 impl Transcriber {
-    /// Opens the folder of a Whisper (CTranslate2 or Hugging Face) on the best device of this machine.
+    /// Opens the folder of a Whisper model (CTranslate2 or Hugging Face) on the best device of this machine.
     pub fn open(path: impl AsRef<Path>) -> Result<Transcriber, Error> {
         Transcriber::open_on(path, Device::Auto)
     }
 
-    /// The same on a device of choice.
+    /// Opens a model on this device.
     pub fn open_on(path: impl AsRef<Path>, device: Device) -> Result<Transcriber, Error> {
         let model = SpeechModel::load(path, device.open()?)?;
         Ok(Transcriber { model })
@@ -131,7 +131,7 @@ impl Transcriber {
         &self.model
     }
 
-    /// Begins to listen to a file.
+    /// Begins to transcribe a file.
     pub fn transcribe(
         &mut self,
         path: impl AsRef<Path>,
@@ -141,7 +141,7 @@ impl Transcriber {
         self.listen(AudioReader::open(path)?, options)
     }
 
-    /// Begins to listen to a file that is in memory. Errors call it `name`, whose extension is a hint at its format.
+    /// Begins to transcribe a file in memory. Errors call it `name`; its extension is a hint at its format.
     pub fn transcribe_bytes(
         &mut self,
         name: &str,
@@ -216,7 +216,7 @@ impl Transcriber {
 }
 
 impl Transcription<'_> {
-    /// The language that is spoken, once it is known.
+    /// The spoken language, once it is known.
     pub fn language(&self) -> Option<&str> {
         self.language.as_deref()
     }
@@ -226,12 +226,12 @@ impl Transcription<'_> {
         self.sound.duration()
     }
 
-    /// Up to where it was listened to, in seconds.
+    /// Up to where it was transcribed, in seconds.
     pub fn position(&self) -> f64 {
         self.sound.position()
     }
 
-    /// How many seconds the file promised and does not hold, once all was read.
+    /// How many seconds of the announced length are missing in the file, once all was read.
     pub fn missing(&self) -> Option<f64> {
         self.sound.missing()
     }

@@ -2,7 +2,7 @@
 
 use crate::descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, WindowPattern};
 
-/// The plain decoder that the others are told apart from.
+/// The plain decoder; the others are described by how they differ from it.
 pub const ARCH: ArchDescriptor = ArchDescriptor {
     name: "llama",
     model_types: &["llama", "mistral"],

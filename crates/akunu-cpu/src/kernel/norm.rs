@@ -54,7 +54,7 @@ impl PrivateVector {
     }
 }
 
-/// `y = norm(x)` of a single row, by every part for itself: nobody has to wait for it. Part 0 stores it too.
+/// `y = norm(x)` of a single row, computed by every part for itself instead of waiting for it. Part 0 also stores it.
 pub(crate) struct PrivateRmsNorm;
 
 impl Body for PrivateRmsNorm {

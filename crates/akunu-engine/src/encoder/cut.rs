@@ -1,4 +1,4 @@
-//! Texts and pairs of texts as tokens, cut to what the model can look at.
+//! Texts and pairs of texts as tokens, cut to the model's maximum length.
 
 use akunu_tokenizer::EncodeOptions;
 

@@ -67,7 +67,7 @@ impl Runtime {
         self.write_program(rows, Wanted::Vector)
     }
 
-    /// A text that the model cannot look at is refused before anything runs.
+    /// Refuses a text that the model cannot read, before anything runs.
     fn check(&self, text: &EncoderText) -> Result<(), EngineError> {
         let (n, max) = (text.tokens.len(), self.file.max_tokens);
         if n == 0 {

@@ -12,7 +12,7 @@ pub struct EncoderText {
 /// A text that fits the model, and how much of it was cut off.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutText {
-    /// What the model looks at.
+    /// The tokens that the model reads.
     pub text: EncoderText,
     /// Tokens that were cut off.
     pub n_cut: usize,

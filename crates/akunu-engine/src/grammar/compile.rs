@@ -41,7 +41,7 @@ impl Grammar {
         compile(model, kind, TopLevelGrammar::from_json_schema(schema))
     }
 
-    /// Answers that are JSON, whatever they say: an object, or any other value.
+    /// Answers that are any JSON value.
     pub fn any_json(model: &Model) -> Result<Grammar, GrammarError> {
         Grammar::json_schema(model, "{}")
     }
@@ -112,7 +112,7 @@ fn check_text(kind: &'static str, text: &str) -> Result<(), GrammarError> {
     Ok(())
 }
 
-/// Counts all brackets, also those in strings: nobody writes a hundred of them into one.
+/// Counts all brackets, also those in strings, where more than a hundred are not to be expected.
 fn check_depth(kind: &'static str, text: &str) -> Result<(), GrammarError> {
     let (mut open, mut depth) = (0usize, 0);
     for byte in text.bytes() {

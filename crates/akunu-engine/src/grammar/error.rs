@@ -19,23 +19,25 @@ pub enum GrammarError {
         why: String,
     },
     /// Too long a text.
-    #[error("the {kind} has {bytes} bytes, and {max} are possible; make it shorter")]
+    #[error("the {kind} has {bytes} bytes, and at most {max} are allowed; make it shorter")]
     TooLarge {
         /// What was given.
         kind: &'static str,
         /// Its length.
         bytes: usize,
-        /// The most.
+        /// The maximum.
         max: usize,
     },
-    /// Brackets within brackets within brackets.
-    #[error("the {kind} has brackets {depth} deep, and {max} are possible; make it flatter")]
+    /// Brackets that are nested too deep.
+    #[error(
+        "the {kind} has brackets nested {depth} deep, and at most {max} are allowed; make it flatter"
+    )]
     TooDeep {
         /// What was given.
         kind: &'static str,
         /// How deep they are.
         depth: usize,
-        /// The most.
+        /// The maximum.
         max: usize,
     },
     /// Objects with too many properties.
@@ -49,12 +51,12 @@ pub enum GrammarError {
         /// The most of one object, and of all.
         max: [usize; 2],
     },
-    /// A choice of nothing, or of too much.
+    /// A choice of no strings, or of too many.
     #[error("a choice of {found} strings is not possible; give 1 to {max}, none of them empty")]
     Choices {
         /// Strings that were given.
         found: usize,
-        /// The most.
+        /// The maximum.
         max: usize,
     },
 }

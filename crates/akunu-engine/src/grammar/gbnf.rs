@@ -7,7 +7,7 @@
 //!
 //! GBNF speaks of characters. Lark has a lexer, which takes the longest piece of text that a *terminal* (in capitals)
 //! matches, and *rules* over terminals. A rule of GBNF that leads to no recursion is a regular expression, and becomes a
-//! terminal: within it no lexer decides anything. So a grammar without recursion means the very same in both.
+//! terminal: within it the lexer makes no decisions. So a grammar without recursion means exactly the same in both.
 //! In others the lexer cuts where a recursive rule has more than one way to go on with the same characters.
 
 mod parse;

@@ -121,7 +121,7 @@ impl Guide {
         }
     }
 
-    /// Tokens that must come next, at most as many; it goes on by them.
+    /// Tokens that must come next, at most this many; the guide advances by them.
     pub fn force(&mut self, most: usize) -> Result<Vec<u32>, EngineError> {
         if !self.is_running() || most == 0 {
             return Ok(Vec::new());

@@ -4,7 +4,7 @@ use super::Grammar;
 use super::guide::Guide;
 use crate::error::EngineError;
 
-/// A text on its way through a grammar: for decoders of one's own, and to see whether a text has a form.
+/// A position in a grammar, for your own decoders and to check whether a text has a form.
 pub struct GrammarWalk {
     guide: Guide,
 }
@@ -19,7 +19,7 @@ impl Grammar {
 }
 
 impl GrammarWalk {
-    /// The tokens that may come next: bit `t % 32` of word `t / 32` is that of token t. A text that is complete may go on
+    /// The tokens that may come next: bit `t % 32` of word `t / 32` is that of token t. A text that is complete may continue
     /// with one of the model's end tokens.
     pub fn allowed(&mut self) -> Result<Vec<u32>, EngineError> {
         let mut bits = Vec::new();

@@ -45,7 +45,7 @@ pub(super) fn pause_youngest(runtime: &mut Runtime, parts: &mut [Part], roles: &
     true
 }
 
-/// The first sequence that takes part cannot go on even alone.
+/// The first sequence that takes part cannot continue even alone.
 pub(super) fn fail_first(parts: &mut [Part], roles: &[Role], error: EngineError) {
     let active = roles.iter().position(|role| *role != Role::Idle);
     if let Some(part) = active.and_then(|at| parts.get_mut(at)) {

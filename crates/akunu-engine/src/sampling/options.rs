@@ -1,4 +1,4 @@
-//! What somebody has said about sampling, the rest left open, and the range of each value.
+//! Sampling options that may be unset, and the range of each value.
 //!
 //! Options are laid over a complete [`Sampling`], so that several can be stacked: those of a user over those that a model's
 //! files suggest, over what suits the program.
@@ -79,7 +79,7 @@ impl Range {
 /// The fields of [`Sampling`] but for the seed, the type of each, and its range.
 macro_rules! sampling_options {
     ($($name:ident: $kind:ty, $range:ident;)*) => {
-        /// How tokens are chosen, as far as somebody has said it: `None` where nothing was said.
+        /// How tokens are chosen; `None` for values that are not set.
         ///
         /// ```
         /// use akunu_engine::{Sampling, SamplingOptions};
@@ -102,7 +102,7 @@ macro_rules! sampling_options {
             /// The name of each option, which is that of its field.
             pub const NAMES: &[&str] = &[$(stringify!($name),)* "seed"];
 
-            /// What was said, and `other` where nothing was.
+            /// The values that are set, and those of `other` for the rest.
             pub fn over(&self, other: Sampling) -> Sampling {
                 Sampling {
                     $($name: self.$name.unwrap_or(other.$name),)*
@@ -110,7 +110,7 @@ macro_rules! sampling_options {
                 }
             }
 
-            /// Sets an option by its name. A value outside of its range, or a name that there is not, changes nothing.
+            /// Sets an option by its name. A value outside of its range or an unknown name is an error and changes nothing.
             pub fn set(&mut self, name: &str, value: f64) -> Result<(), EngineError> {
                 match name {
                     $(stringify!($name) => {
@@ -125,7 +125,7 @@ macro_rules! sampling_options {
                 Ok(())
             }
 
-            /// What was said and is in its range.
+            /// The values that are set and in their range.
             pub(crate) fn in_range(self) -> SamplingOptions {
                 let holds = |range: &Range, x: f64| x.is_finite() && (range.holds)(x);
                 SamplingOptions {

@@ -5,9 +5,9 @@
 //!                        ^ watch ^ watch ^ watch
 //! ```
 //!
-//! A long prompt takes seconds or minutes. Before each chunk a caller may be told how far the reading
-//! is and may end it; what was read by then stays in the session, so that the same prompt goes on from
-//! there when it is fed again.
+//! A long prompt takes seconds or minutes. Before each chunk the caller's `watch` is called with the progress
+//! and may end the reading; what was read by then stays in the session, so that feeding the same prompt again
+//! continues from there.
 
 use std::ops::ControlFlow;
 
@@ -33,7 +33,7 @@ pub struct Reading {
     pub total: usize,
 }
 
-/// Asked before each chunk; [`ControlFlow::Break`] ends the reading with [`EngineError::Cancelled`].
+/// Called before each chunk; [`ControlFlow::Break`] ends the reading with [`EngineError::Cancelled`].
 pub type Watch<'a> = dyn FnMut(Reading) -> ControlFlow<()> + 'a;
 
 impl Session {
@@ -43,7 +43,7 @@ impl Session {
         self.feed_watched(tokens, &mut |_| ControlFlow::Continue(()))
     }
 
-    /// Like [`Session::feed`], with `watch` asked before each chunk of [`SessionOptions::chunk`] tokens.
+    /// Like [`Session::feed`]; `watch` is called before each chunk of [`SessionOptions::chunk`] tokens.
     ///
     /// [`SessionOptions::chunk`]: crate::SessionOptions::chunk
     pub fn feed_watched(

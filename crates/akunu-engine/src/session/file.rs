@@ -34,7 +34,7 @@ pub(super) const CHECKSUM: usize = 32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub fingerprint: [u8; 32],
-    /// What tells the adapters from others.
+    /// A hash that identifies the adapters.
     pub adapters: [u8; 32],
     pub kv: KvFormat,
     pub n_tokens: u32,

@@ -1,6 +1,6 @@
 //! Saving a session to a file and restoring it.
 //!
-//! The device is asked for all that a file holds before the file is opened, and nobody waits for the disk while it works.
+//! Everything is read from the device before the file is opened, so that the device does not wait for the disk.
 //! A new file gets an unguessable name beside its target, is written and synced, and then takes the target's place: at
 //! any moment the target is whole, old or new. What a program that was killed left behind goes with the next saving.
 
@@ -258,7 +258,7 @@ fn write_new(part: &Path, bytes: &[u8]) -> std::io::Result<()> {
     file.sync_all()
 }
 
-/// A name that nobody can have put something under before.
+/// An unguessable file name.
 fn unguessable(folder: &Path, name: &str) -> PathBuf {
     // The hasher of the standard library is keyed by the system's random numbers.
     let random = |n: u32| {

@@ -108,7 +108,7 @@ impl Session {
         self.model.runtime().truncate(&mut self.sequence, len);
     }
 
-    /// Forgets all tokens and gives back their pages; what others share stays with them.
+    /// Forgets all tokens and releases their pages; shared pages stay with their other owners.
     pub fn clear(&mut self) {
         self.truncate(0);
     }

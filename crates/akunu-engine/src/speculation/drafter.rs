@@ -97,7 +97,7 @@ impl Drafter {
         }
     }
 
-    /// Tells other sequences what this one has said; the first `known` of its tokens were told before.
+    /// Adds the tokens of this sequence to the texts that others guess from; the first `known` are already there.
     pub fn tell(&self, tokens: &[u32], known: usize) {
         if self.lookup.is_some() {
             let mut pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);

@@ -27,7 +27,7 @@ const FORGET: f64 = 0.99;
 const NEW: f64 = 0.2;
 /// Rows that times are kept for.
 const MAX_ROWS: usize = 64;
-/// What a row more is taken to cost, as a share of the first, as long as nobody has seen one.
+/// The assumed cost of one more row, as a share of the first, before any was measured.
 const GUESSED_ROW: f64 = 0.08;
 
 /// Seconds of steps by their rows.

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 const SHORTEST: usize = 3;
 /// Agreeing beyond this says nothing more.
 pub(super) const LONGEST: usize = 24;
-/// Places that are looked at.
+/// How many earlier places are compared.
 const MAX_PLACES: usize = 16;
 /// No place.
 const NONE: u32 = u32::MAX;
@@ -33,7 +33,7 @@ pub(super) struct Index {
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// What followed.
+    /// The tokens that followed the match.
     pub tokens: Vec<u32>,
     /// How many tokens before it agree.
     pub length: usize,

@@ -62,7 +62,7 @@ pub struct Decoded {
     pub tokens: Vec<u32>,
     /// The mean of the log probabilities of all tokens, the end included.
     pub mean_logprob: f32,
-    /// How probable it is that nobody speaks.
+    /// The probability that there is no speech.
     pub no_speech: f32,
     /// The temperature with which they were chosen.
     pub temperature: f32,
@@ -73,7 +73,7 @@ pub struct Opened {
     prompt_len: usize,
     logits: Vec<f32>,
     has_times: bool,
-    /// How probable it is that nobody speaks.
+    /// The probability that there is no speech.
     pub no_speech: f32,
 }
 

@@ -14,7 +14,7 @@ pub const WINDOW_SECONDS: f64 = 30.0;
 pub struct WindowSegment {
     /// Seconds since the beginning of the window.
     pub start: f64,
-    /// Likewise.
+    /// Seconds since the beginning of the window.
     pub end: f64,
     /// Its tokens of text.
     pub tokens: Vec<u32>,

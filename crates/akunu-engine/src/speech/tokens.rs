@@ -1,4 +1,4 @@
-//! The tokens of a speech model that are no text.
+//! The tokens of a speech model that are not text.
 //!
 //! ```text
 //! … text … <|endoftext|> <|startoftranscript|> <|en|> <|zh|> … <|translate|> <|transcribe|> <|startoflm|> <|startofprev|>
@@ -20,7 +20,7 @@ const MULTILINGUAL_VOCABULARY: u32 = 51_865;
 /// Seconds from one time token to the next.
 pub const TIME_STEP: f64 = 0.02;
 
-/// The ids of the tokens that are no text.
+/// The ids of the tokens that are not text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpeechTokens {
     /// `<|endoftext|>`: ends a window, and begins the ids that are no text.
@@ -33,7 +33,7 @@ pub struct SpeechTokens {
     pub transcribe: u32,
     /// `<|startofprev|>`: what was said before follows.
     pub previous: u32,
-    /// `<|nospeech|>`, whose probability tells whether nobody speaks.
+    /// `<|nospeech|>`, whose probability is that of a window without speech.
     pub no_speech: u32,
     /// `<|notimestamps|>`.
     pub no_times: u32,

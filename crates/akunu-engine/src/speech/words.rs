@@ -30,7 +30,7 @@ const MAX_TYPICAL: f64 = 0.7;
 pub struct Word {
     /// Seconds since the beginning of the window.
     pub start: f64,
-    /// Likewise.
+    /// Seconds since the beginning of the window.
     pub end: f64,
     /// The word, with the space before it.
     pub text: String,

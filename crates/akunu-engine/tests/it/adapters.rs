@@ -373,7 +373,7 @@ fn an_adapter_that_cannot_be_used_is_refused_with_its_reason() {
     };
     let wide = TinyLlama { n_heads: 6, ..TINY }.write();
     let cases = [
-        (told(&file.path), "is a model and no adapter"),
+        (told(&file.path), "is a model, not an adapter"),
         (told(&with_alpha(0.0)), "alpha is 0"),
         (told(&with_alpha(f32::NAN)), "alpha is NaN"),
         (

@@ -37,11 +37,11 @@ pub(super) enum AdapterProblem {
     Safetensors(#[from] FolderProblem),
     /// Some other file.
     #[error(
-        "is no adapter: give a GGUF file, or a folder with adapter_config.json and adapter_model.safetensors"
+        "is not an adapter: give a GGUF file, or a folder with adapter_config.json and adapter_model.safetensors"
     )]
     Unknown,
     /// A whole model.
-    #[error("is a model and no adapter: load it as the model instead")]
+    #[error("is a model, not an adapter: load it as the model instead")]
     Model,
     /// The description of a safetensors adapter is missing.
     #[error("does not exist: an adapter in safetensors is a folder that has this file")]
@@ -61,12 +61,12 @@ pub(super) enum AdapterProblem {
     #[error("says that alpha is {0}: it must be a number other than 0")]
     Alpha(f64),
     /// A rank of 0.
-    #[error("has the rank 0, so that there is nothing that it could change")]
+    #[error("has the rank 0, so it changes nothing")]
     NoRank,
-    /// Something that adapters can do and we do not.
+    /// A feature of adapters that is not supported.
     #[error("{0}, which is not supported")]
     Unsupported(String),
-    /// A tensor that is no half of a pair for a known weight.
+    /// A tensor that does not belong to a known weight.
     #[error("has the tensor `{0}`, which belongs to no weight that an adapter can change")]
     Tensor(String),
     /// Two tensors for the same half.
@@ -90,7 +90,7 @@ pub(super) enum AdapterProblem {
         /// Columns of B.
         b: usize,
     },
-    /// Numbers that cannot be read, or are none.
+    /// Values that cannot be read, or are not numbers.
     #[error("the tensor `{tensor}` cannot be used: {why}")]
     Numbers {
         /// Its name in the file.

@@ -300,7 +300,7 @@ pub(crate) enum SplitFault {
     MissingPart {
         /// The part, from 1.
         part: u32,
-        /// All parts.
+        /// The number of parts.
         count: u32,
         /// The file name expected.
         name: String,
@@ -372,7 +372,7 @@ fn described(index: usize, name: Option<&str>) -> String {
     }
 }
 
-/// What stands where the magic should, readable if it is text: a web page or a note that was saved
+/// The bytes in place of the magic, readable if they are text: a web page or a note that was saved
 /// instead of the model is then recognised.
 fn begins_with(found: &[u8]) -> String {
     match found {

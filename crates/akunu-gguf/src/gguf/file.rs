@@ -76,7 +76,7 @@ impl GgufFile {
         self.version
     }
 
-    /// What the model says about itself.
+    /// The metadata of the model.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }
@@ -105,7 +105,7 @@ impl GgufFile {
         self.parts.first().map_or(Path::new(""), |part| part.path())
     }
 
-    /// Gives back the memory of what stands before the tensors: the metadata, with the whole vocabulary. It can still
+    /// Releases the memory pages before the tensors: the metadata, with the whole vocabulary. It can still
     /// be read, from the file again.
     pub fn forget_header(&self) {
         for (at, part) in self.parts.iter().enumerate() {

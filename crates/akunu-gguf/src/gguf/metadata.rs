@@ -16,9 +16,9 @@ const MIN_ENTRY_BYTES: usize = 8 + 1 + 4 + 1;
 
 /// The metadata of a GGUF file. Values stay in the file; a look-up reads them there.
 ///
-/// The typed look-ups answer `Ok(None)` when the key is absent and an error that names the file, the
-/// key and both types when the value has another type. Integers of any width are accepted where an
-/// integer is asked for, as long as the value fits.
+/// The typed look-ups return `Ok(None)` if the key is absent, and an error that names the file, the
+/// key and both types if the value has another type. Integers of any width are accepted where an
+/// integer is expected, as long as the value fits.
 #[derive(Debug)]
 pub struct Metadata {
     file: Arc<FileBytes>,

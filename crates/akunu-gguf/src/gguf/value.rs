@@ -1,4 +1,4 @@
-//! Metadata values, read where they lie.
+//! Metadata values, read in place.
 //!
 //! ```text
 //! scalar   little-endian number; bool is one byte, 0 or 1

@@ -12,7 +12,7 @@ const CHUNK: usize = 64 * 256;
 /// Values of a tensor as they lie in a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// Their type.
+    /// The type of the values.
     pub dtype: DType,
     /// Their bytes.
     pub bytes: &'a [u8],

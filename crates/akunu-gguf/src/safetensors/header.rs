@@ -61,7 +61,7 @@ pub fn read_safetensors_header(
     read_header(file).map_err(|problem| problem.in_file(path))
 }
 
-/// The same for whoever has a name of the file already.
+/// The same for a caller that adds the file's name to errors.
 pub(crate) fn read_header(file: &[u8]) -> Result<Vec<SafetensorInfo>, FolderProblem> {
     let (json, data_start) = header_json(file)?;
     let data_len = file.len() - data_start;

@@ -52,7 +52,7 @@ pub(super) enum SpeechProblem {
     /// A matrix of q, k and v together that is not as long as three of them.
     #[error("tensor `{0}` cannot be cut into equal parts")]
     Fused(String),
-    /// The operating system does not give it.
+    /// The operating system refused to read it.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
     /// It is no JSON.

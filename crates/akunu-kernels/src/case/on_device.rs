@@ -38,7 +38,7 @@ pub fn run_on(device: &mut dyn Device, kernel: KernelId, case: &Case) -> Result<
     run_guarded(device, kernel, case, &GUARD)
 }
 
-/// The same in buffers that end with the bindings, for a checker that looks at every access itself.
+/// The same in buffers that end with the bindings, for a checker of every access.
 ///
 /// # Errors
 /// See [`CaseError`].
@@ -73,7 +73,7 @@ pub struct Cases<W> {
 }
 
 impl<W: Fn(&KernelRow) -> bool> Cases<W> {
-    /// Runs every case of the kernels that are wanted, and tells what became of each kernel. It ends with the first case
+    /// Runs every case of the selected kernels, and reports the result of each kernel. It ends with the first case
     /// that loses the device, after which nothing runs on it.
     pub fn run_on(&self, device: &mut dyn Device, mut each: impl FnMut(Outcome)) {
         let wanted = |kernel: &KernelId| (self.wanted)(&kernel.row());

@@ -53,7 +53,7 @@ impl<B: Backend> GpuDevice<B> {
         }
     }
 
-    /// The backend.
+    /// The backend of the device.
     pub fn backend(&self) -> &B {
         &self.backend
     }

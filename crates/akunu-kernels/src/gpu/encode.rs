@@ -11,7 +11,7 @@ use crate::table::Launch;
 
 use super::pipelines::Compiled;
 
-/// What a GPU is told. Dispatches between two barriers may run at the same time and in any order; what
+/// The calls that a GPU gets. Dispatches between two barriers may run at the same time and in any order; what
 /// is set stays set until it is set again.
 pub trait Encoder {
     /// A buffer of the GPU.
@@ -58,7 +58,7 @@ pub struct Part {
 
 /// Encodes a part of a submission. The plan must have admitted the step.
 ///
-/// Barriers stand where [`Plan::barrier_before`] says, but not before the very first dispatch: an
+/// Barriers are where [`Plan::barrier_before`] says, but not before the first dispatch: an
 /// encoder begins after all that was submitted before it. A dispatch without rows in this step is left out.
 pub fn encode_part<E: Encoder>(
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! An encoder that writes down what it is told.
+//! An encoder that records its calls.
 
 use std::marker::PhantomData;
 
@@ -54,7 +54,7 @@ pub struct Recorder<B, P> {
 }
 
 impl<B, P> Recorder<B, P> {
-    /// A recorder that was told nothing.
+    /// A recorder without calls.
     pub fn new() -> Recorder<B, P> {
         Recorder {
             calls: Vec::new(),
@@ -62,7 +62,7 @@ impl<B, P> Recorder<B, P> {
         }
     }
 
-    /// Ends the encoder: nothing can be told to it any more.
+    /// Ends the encoder: no call may follow.
     pub fn end(mut self) -> Vec<Call> {
         self.calls.push(Call::End);
         self.calls

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! so that whatever is not longer than that lies whole in the window that is the last to begin before
-//! it. Where nobody knows the largest tensor, it is taken to be half of a window.
+//! it. If the largest tensor is not known, it is taken to be half of a window.
 
 use std::ops::Range;
 

@@ -137,7 +137,7 @@ pub(super) fn rounding(format: KvFormat) -> f64 {
     }
 }
 
-/// The table of a case: the divisors of base 10000, or a NaN that nobody may read.
+/// The table of a case: the divisors of base 10000, or a NaN that must not be read.
 pub(super) fn case_table(has_table: bool, head_dim: u32) -> Vec<f32> {
     if has_table {
         divisors(10000.0, head_dim, |d, _| 1.0 + d as f64 / 16.0)

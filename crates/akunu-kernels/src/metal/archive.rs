@@ -3,7 +3,7 @@
 //! The archive is a file in the user's cache folder. Its name holds the hash of the kernels, and one of
 //! the GPU and the system's build, so that what another version left is never read. It is only a
 //! cache: whatever is wrong with it, pipelines are made without it. New pipelines are added, and the
-//! file is written, in a thread of its own: nobody waits for it.
+//! file is written, in a thread of its own, without blocking anything.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,7 +43,7 @@ struct State {
 unsafe impl Send for State {}
 
 impl Archive {
-    /// The archive of these kernels on this system. A file that cannot be read is made anew.
+    /// The archive of these kernels on this system. A file that cannot be read is replaced.
     pub(super) fn open(gpu: &Gpu) -> Option<Archive> {
         let path = path(gpu)?;
         let kept = path.is_file().then(|| load(gpu, Some(&path)));

@@ -59,7 +59,7 @@ impl Residency {
         })))
     }
 
-    /// Starts the thread that keeps it alive, which ends when nobody else has it.
+    /// Starts the thread that keeps it alive, which ends when the last other owner is gone.
     pub(super) fn keep_alive(residency: &Arc<Residency>) {
         let weak = Arc::downgrade(residency);
         let spawned = std::thread::Builder::new()
@@ -104,7 +104,7 @@ impl Drop for State {
     }
 }
 
-/// Asks for residency again and again, as long as somebody has the set and has used it lately.
+/// Requests residency repeatedly, as long as the set has an owner and was used recently.
 fn beat(residency: &Weak<Residency>) {
     loop {
         std::thread::sleep(BEAT);

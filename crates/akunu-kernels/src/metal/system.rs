@@ -1,4 +1,4 @@
-//! The default GPU and what the system tells of it.
+//! The default GPU, and what the system says about it.
 
 use std::ffi::{c_char, c_void};
 use std::ptr::NonNull;

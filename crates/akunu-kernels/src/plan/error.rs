@@ -44,7 +44,7 @@ pub enum PlanError {
         /// Size of the params.
         size: usize,
     },
-    /// A constant that the kernel does not look at.
+    /// A constant that the kernel does not have.
     #[error("dispatch {index} ({kernel}): the kernel has no constant {constant}")]
     UnknownConstant {
         /// Place in the plan.

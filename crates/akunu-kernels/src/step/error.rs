@@ -61,7 +61,7 @@ pub enum RowError {
         sequence: u32,
     },
     /// Rows of a text that do not follow each other from its first token to its last.
-    #[error("row {row} is not the one of its text that must stand there")]
+    #[error("row {row} is not the next row of its text")]
     Text {
         /// The row.
         row: u32,
@@ -90,7 +90,7 @@ pub enum RowError {
     /// A chain of a program that does not move its rows on.
     #[error("a program that does not move its rows on cannot run {steps} times")]
     Still {
-        /// Rounds.
+        /// The number of rounds.
         steps: u32,
     },
 }

@@ -18,7 +18,7 @@ struct Tables {
     pages: Vec<u32>,
     /// How many places of the table have each page.
     owners: Vec<u32>,
-    /// Places that the device has not been told of.
+    /// Places that have not been uploaded to the device.
     changed: Vec<usize>,
 }
 
@@ -80,7 +80,7 @@ impl RowTable {
         }
     }
 
-    /// The buffers.
+    /// The buffers that the table is uploaded to.
     pub fn memory(&self) -> &StepMemory {
         &self.memory
     }
@@ -139,7 +139,7 @@ impl RowTable {
         self.n_singles = self.rows.len() as u32;
     }
 
-    /// Adds a token of a sequence that is followed by further ones of the same sequence, and whose logits nobody wants.
+    /// Adds a token of a sequence that is followed by further ones of the same sequence, and whose logits are not needed.
     pub fn push_silent(&mut self, row: Row, token: u32) {
         self.push_run(row, token);
         self.n_singles = self.rows.len() as u32;
@@ -205,7 +205,7 @@ impl RowTable {
         })
     }
 
-    /// The same for a program that looks at no keys and values.
+    /// The same for a program that reads no keys and values.
     pub fn check_outputs(&mut self) -> Result<Checked<'_>, RowError> {
         self.check_counts(1)?;
         Ok(Checked {
@@ -217,7 +217,7 @@ impl RowTable {
         })
     }
 
-    /// Proves that the rows are whole texts, one after the other: for a program whose rows look at all others of their
+    /// Proves that the rows are whole texts, one after the other: for a program whose rows attend to all others of their
     /// text, and at no pages.
     pub fn check_texts(&mut self) -> Result<Checked<'_>, RowError> {
         self.check_counts(1)?;
@@ -350,7 +350,7 @@ impl RowTable {
         }
     }
 
-    /// Takes note that nobody knows what the device has: it is told everything again.
+    /// Marks the device's copy as unknown, so that everything is uploaded again.
     pub fn distrust(&mut self) {
         self.is_changed = true;
         for tables in &mut self.tables {
@@ -447,7 +447,7 @@ impl Checked<'_> {
         self.table.counts()
     }
 
-    /// Whether it was checked for a plan that looks at these pages or texts and moves these slots.
+    /// Whether it was checked for a plan that reads these pages or texts and moves these slots.
     pub(crate) fn covers(&self, room: &Room) -> bool {
         let pages = &room.pages;
         let knows = |map: &PageMap| self.table.tables.iter().any(|tables| tables.map == *map);
@@ -469,7 +469,7 @@ impl Checked<'_> {
         self.steps
     }
 
-    /// Tells the device what has changed since the last step: pages, and rows unless it has moved them on itself.
+    /// Uploads what has changed since the last step: pages, and rows unless the device has advanced them itself.
     pub fn write(&self, device: &mut dyn Device) -> Result<(), DeviceError> {
         for tables in &self.table.tables {
             let mut changed = &tables.changed[..];

@@ -1,4 +1,4 @@
-//! Buffers that notice when somebody reads or writes beside them.
+//! Buffers that detect reads and writes outside of them.
 //!
 //! ```text
 //! | no access | 0xff … | the bytes, aligned as asked | 0xff, under 16 bytes | no access |

@@ -213,7 +213,7 @@ struct LaneAccess {
 }
 
 thread_local! {
-    /// Who counts the launch of this host thread; null where nobody does.
+    /// The counter of the launch on this host thread; null if it is not counted.
     static RECORDER: Cell<*mut Recorder> = const { Cell::new(std::ptr::null_mut()) };
 }
 
@@ -225,7 +225,7 @@ pub fn recorded<T>(recorder: Option<&mut Recorder>, work: impl FnOnce() -> T) ->
     done
 }
 
-/// Asks whoever counts on this host thread.
+/// Calls the counter of this host thread.
 pub fn with_recorder(ask: impl FnOnce(&mut Recorder)) {
     // SAFETY: `recorded` sets the pointer while it borrows the recorder, which nothing else on this thread reaches; `ask`
     // runs no kernel, so that there is never a second borrow.

@@ -35,7 +35,7 @@ pub enum Pause {
     ThreadgroupMemory,
     /// The processor refused an access.
     Trap(trap::Trap),
-    /// It returned.
+    /// The fibre's function has returned.
     Done,
 }
 

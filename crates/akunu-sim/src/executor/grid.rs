@@ -23,7 +23,7 @@ pub(crate) struct Grid<'a> {
 unsafe impl Sync for Grid<'_> {}
 
 impl Grid<'_> {
-    /// Runs every threadgroup, or up to the first that fails. Whoever counts does so on one host thread.
+    /// Runs every threadgroup, or up to the first that fails. Counting uses one host thread.
     ///
     /// # Safety
     /// As [`Worker::run`] asks of the job.

@@ -6,7 +6,7 @@
 //! * numbers, and constants, which are written in capitals;
 //! * the variable of a loop `for (uint i = …; i < …; …)` whose bounds are such constants: the compiler unrolls it. What is
 //!   known at run time only goes into an `if` inside the loop;
-//! * parameters of a function that is no kernel: it is inlined, and whoever calls it is looked at too.
+//! * parameters of a function that is not a kernel: it is inlined, and its callers are checked too.
 
 use super::ReadError;
 use super::lexer::{TokenKind, Tokens};

@@ -1,6 +1,6 @@
 //! What a C++ compiler would let pass and Metal's would not.
 //!
-//! Nobody here has a Metal compiler, so these rules stand in for it:
+//! A Metal compiler runs only on a Mac, so these rules stand in for it:
 //! words that MSL does not have, pointers and references without an address space, and arrays that would not be in registers
 //! (`arrays.rs`).
 

@@ -115,7 +115,7 @@ pub enum AddressSpace {
 pub enum Access {
     /// `const` or `constant`.
     Read,
-    /// Neither.
+    /// Neither: the kernel may write it.
     ReadWrite,
 }
 

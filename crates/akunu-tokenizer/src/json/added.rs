@@ -44,7 +44,7 @@ impl Added {
         })
     }
 
-    /// Every added token in a text that nobody has normalized, and where it stands with the spaces that it swallows.
+    /// Every added token in a text that is not normalised, and its place including the spaces that it swallows.
     pub fn find_all(&self, text: &str) -> Vec<(Range<usize>, u32)> {
         let mut found = Vec::new();
         self.plain.split(text, true, &mut |part| match part {

@@ -20,7 +20,7 @@ shared_struct! {
         16 => theta: f32,
         /// Elements between rows; 0 means `n_heads * head_dim`.
         20 => row_stride: u32,
-        /// Linear scaling of positions, `1 / factor`; 1 for none. Padding in the reference.
+        /// Linear scaling of positions, `1 / factor`; 1 for none.
         24 => freq_scale: f32,
         /// Unused, zero.
         28 => _pad1: u32,

@@ -2,7 +2,7 @@
 
 use super::Segment;
 
-/// A subtitle: something that was said, and when.
+/// A subtitle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cue<'a> {
     /// When it begins, in seconds.
@@ -14,7 +14,7 @@ pub struct Cue<'a> {
 }
 
 impl Segment {
-    /// The segment as one subtitle, or as one for each word where words were asked for.
+    /// The segment as one subtitle or, with `by_word` and if it has words, as one for each word.
     pub fn cues(&self, by_word: bool) -> Vec<Cue<'_>> {
         if by_word && !self.words.is_empty() {
             let words = self.words.iter().map(|word| Cue {
@@ -36,13 +36,13 @@ impl Cue<'_> {
     /// What a WebVTT file begins with.
     pub const VTT_HEAD: &'static str = "WEBVTT\n\n";
 
-    /// As SubRip has it; the first subtitle of a file has the number 1.
+    /// The subtitle in SubRip's format; the first of a file has the number 1.
     pub fn srt(&self, number: usize) -> String {
         let (start, end) = (clock(self.start, ','), clock(self.end, ','));
         format!("{number}\n{start} --> {end}\n{}\n\n", self.text)
     }
 
-    /// As WebVTT has it, after [`Cue::VTT_HEAD`].
+    /// The subtitle in WebVTT's format, after [`Cue::VTT_HEAD`].
     pub fn vtt(&self) -> String {
         // An arrow in a text would begin another cue.
         let text = self.text.replace("-->", "->");

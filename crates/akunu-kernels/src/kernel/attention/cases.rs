@@ -1,7 +1,7 @@
 //! The inputs of the attention kernels: small, and each with something awkward.
 //!
-//! Where no row looks there are traps: slots and pages that nobody sees hold NaN, table entries that
-//! nobody needs name pages that do not exist, and rows that take no part name sequences that do not.
+//! What no row may read is a trap: hidden slots and pages hold NaN, unused table entries
+//! name pages that do not exist, and idle rows name sequences that do not exist.
 
 use akunu_types::params::{AttentionParams, Row};
 

@@ -55,7 +55,7 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases(),
 };
 
-/// Most tokens that are looked at for repetitions.
+/// The maximum number of tokens that are searched for repetitions.
 pub const DRY_MAX: u32 = 8192;
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -196,7 +196,7 @@ fn has_bit_of(bits: &[u32], token: u32, n: usize) -> bool {
     (token as usize) < n && has_bit(bits, token)
 }
 
-/// What a token costs that would go on with a repetition of this length; infinitely much where that is no number.
+/// The penalty of a token that would continue a repetition of this length; infinite if it is not a number.
 pub fn dry_penalty(rule: &SamplingRule, length: u32) -> f32 {
     rule.dry_multiplier * power(rule.dry_base, length - rule.dry_allowed)
 }
