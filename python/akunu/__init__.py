@@ -37,7 +37,7 @@ Stop = Literal["end", "text", "max_tokens", "context_full", "cancelled"]
 
 
 def cache_folder() -> Path:
-    """Where models are kept: the same place that ``akunu-cli`` uses."""
+    """The folder for models, which ``akunu-cli`` uses too."""
     home = Path.home()
     if sys.platform == "win32":
         caches = Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local")
@@ -51,23 +51,23 @@ def cache_folder() -> Path:
 
 
 def fetch(name: str, folder: Union[str, os.PathLike[str], None] = None) -> Path:
-    """Fetches a model if it is not here yet, and returns its path.
+    """Downloads a model, unless it is there already, and returns its path.
 
-    ``name`` is one of the catalogue (``smollm2``, for example; a wrong one gets the list), or
-    ``hf:owner/repository/file.gguf`` for a file of Hugging Face. Without a folder it goes to :func:`cache_folder`.
+    ``name`` is a name of the catalogue (``smollm2``, for example; the error for a wrong one lists them), or
+    ``hf:owner/repository/file.gguf`` for a file of Hugging Face. The default folder is :func:`cache_folder`.
     """
     return Path(_akunu.fetch(name, os.fspath(cache_folder() if folder is None else folder)))
 
 
 class Message(TypedDict):
-    """What somebody said: ``{"role": "user", "content": "Hello"}``."""
+    """A message: ``{"role": "user", "content": "Hello"}``."""
 
     role: str
     content: str
 
 
 class Reply:
-    """An answer as it comes: pieces of text, for ``for`` and for ``async for``."""
+    """An answer as a stream: iterate over its pieces of text with ``for`` or ``async for``."""
 
     def __init__(self, native: _akunu.Reply) -> None:
         self._native = native
@@ -99,7 +99,7 @@ class Reply:
         return piece
 
     def read(self) -> str:
-        """Waits for the rest; returns the whole text."""
+        """Waits for the rest, and returns the whole text."""
         for _ in self:
             pass
         return self._text
@@ -110,7 +110,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """What has come so far."""
+        """The text so far."""
         return self._text
 
     @property
@@ -120,30 +120,30 @@ class Reply:
 
 
 class Chat:
-    """A conversation, which remembers what was said. :meth:`Model.chat` begins one."""
+    """A conversation, which remembers its messages. :meth:`Model.chat` starts one."""
 
     def __init__(self, native: _akunu.Chat) -> None:
         self._native = native
 
     def ask(self, question: str) -> Reply:
-        """Asks. What was taken of the reply is the answer that the conversation remembers."""
+        """Asks a question. The conversation keeps the pieces that are taken from the reply as the answer."""
         return Reply(self._native.ask(question))
 
     def say(self, role: str, text: str) -> None:
-        """Adds a message without an answer: what was said elsewhere."""
+        """Adds a message without an answer."""
         self._native.say(role, text)
 
     def undo(self) -> Optional[str]:
-        """Takes the last question back, with all that followed; returns it."""
+        """Removes the last question and everything after it; returns the question."""
         return self._native.undo()
 
     def reset(self) -> None:
-        """Forgets what was said, but not the system prompt."""
+        """Forgets the conversation, except for the system prompt."""
         self._native.reset()
 
     @property
     def messages(self) -> list[Message]:
-        """All that was said, and what the model was told before."""
+        """All messages, including the system prompt."""
         return [Message(role=role, content=text) for role, text in self._native.messages()]
 
 
@@ -191,7 +191,7 @@ class Model:
         seed: Optional[int] = None,
         **sampling: float,
     ) -> Chat:
-        """Begins a conversation. What is not given is as the model's file suggests, with a new seed.
+        """Starts a conversation. Options that are not given are those that the model's file suggests, with a new seed.
 
         ``sampling`` are rarer options: ``penalty_window``, ``frequency_penalty``, ``presence_penalty``, ``dry_multiplier``,
         ``dry_base``, ``dry_allowed_length``, ``dry_window``, ``top_n_sigma``, ``typical_p``, ``xtc_probability``,
@@ -226,7 +226,7 @@ class Model:
         seed: Optional[int] = None,
         **sampling: float,
     ) -> Reply:
-        """Continues a text. Without options the best token is taken always, until the model ends.
+        """Continues a text. Without options it always takes the best token, until the model ends the text.
 
         ``sampling`` are rarer options, as in :meth:`chat`.
         """
@@ -250,7 +250,7 @@ class Embedder:
     """A model that turns texts into vectors: texts that mean similar things have a dot product near 1.
 
     ``path`` is a folder with ``config.json`` and safetensors, or a GGUF file, of an encoder such as all-MiniLM-L6-v2. A model
-    that generates text serves as well, less exactly.
+    that generates text works too, but less well.
     """
 
     def __init__(
@@ -269,7 +269,7 @@ class Embedder:
 
     @property
     def max_tokens(self) -> int:
-        """How many tokens of a text the model looks at."""
+        """The maximum number of tokens of a text."""
         return self._native.max_tokens
 
     def embed(
@@ -281,8 +281,8 @@ class Embedder:
     ) -> numpy.typing.NDArray[numpy.float32]:
         """The vector of each text, of length 1, as an array of ``len(texts)`` rows.
 
-        ``dimensions`` keeps the first numbers of each vector, for models that were trained so. A text that is longer than the
-        model looks at is cut; with ``strict`` it is an :class:`Error`.
+        ``dimensions`` keeps only the first numbers of each vector, for models that were trained for it. A text that is longer
+        than the model can read is cut; with ``strict`` it is an :class:`Error`.
         """
         import numpy
 
@@ -294,7 +294,7 @@ class Embedder:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of a recording: when it is spoken, in seconds, and what it is, with the space before it."""
+    """A word of a recording: its times in seconds, and its text with the space before it."""
 
     start: float
     end: float
@@ -303,7 +303,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Segment:
-    """Something that was said: from when to when, in seconds, and what. ``words`` is empty unless it was asked for."""
+    """A piece of speech: its times in seconds, and its text. ``words`` is empty unless they were requested."""
 
     start: float
     end: float
@@ -313,7 +313,7 @@ class Segment:
 
 
 class Transcription:
-    """What is said in a recording, as it is found: segments, for ``for`` and for ``async for``."""
+    """The segments of a recording as a stream: iterate over them with ``for`` or ``async for``."""
 
     def __init__(self, native: _akunu.Transcription) -> None:
         self._native = native
@@ -349,12 +349,12 @@ class Transcription:
         return segment
 
     def cancel(self) -> None:
-        """Ends it when the next segment is found, from any thread."""
+        """Ends it at the next segment; may be called from any thread."""
         self._native.cancel()
 
 
 class Transcriber:
-    """A Whisper that writes down what is said, from a folder as CTranslate2 or Hugging Face lay it out."""
+    """A Whisper model, from a folder of CTranslate2 or Hugging Face."""
 
     def __init__(
         self,
@@ -374,10 +374,10 @@ class Transcriber:
         translate: bool = False,
         words: bool = False,
     ) -> Transcription:
-        """Listens to an audio file: wav, flac, mp3, ogg, m4a or mp4.
+        """Transcribes an audio file: wav, flac, mp3, ogg, m4a or mp4.
 
-        Without a ``language`` it is found by listening. ``prompt`` says what the recording is about, or how names in it are
-        spelled; ``translate`` writes English, whatever is spoken; ``words`` finds when each word is spoken. One recording at a
+        Without a ``language`` it is detected. ``prompt`` says what the recording is about, or how names in it are
+        spelled; ``translate`` writes English, whatever is spoken; ``words`` adds the times of words. One recording at a
         time: another call before this one has ended is an :class:`Error`.
         """
         return Transcription(self._native.transcribe(os.fspath(path), language, prompt, translate, words))

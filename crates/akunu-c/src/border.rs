@@ -8,15 +8,15 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::status::{AkunuStatus, Failure};
 
-/// Takes a piece of text as it comes. The text is UTF-8 in whole characters, ends with a NUL after its length bytes and is
-/// gone when the function returns. Anything but 0 ends the answer.
+/// Receives a piece of text. The text is UTF-8 in whole characters, ends with a NUL after its `length` bytes, and is valid
+/// only until the function returns. Return 0 to continue; anything else ends the answer.
 pub type AkunuOnText =
     Option<unsafe extern "C" fn(text: *const c_char, length: usize, context: *mut c_void) -> c_int>;
 
 /// Who hears of the pieces of an answer.
 #[derive(Clone, Copy)]
 pub struct Listener {
-    /// Called with each piece; nobody, if it is null.
+    /// Called with each piece, unless it is null.
     pub on_text: AkunuOnText,
     /// What the caller wants back with each call.
     pub context: *mut c_void,
@@ -35,7 +35,7 @@ impl Listener {
     }
 }
 
-/// A word of a segment. Its text is as that of a segment.
+/// A word of a segment. Its text is valid as long as that of the segment.
 #[repr(C)]
 pub struct AkunuWord {
     /// When it begins, in seconds.
@@ -46,7 +46,7 @@ pub struct AkunuWord {
     text: *const c_char,
 }
 
-/// Something that was said in a recording. It and its texts, which are UTF-8 and end with a NUL, are gone when the callback
+/// A piece of speech in a recording. It and its texts, which are UTF-8 and end with a NUL, are valid only until the callback
 /// returns.
 #[repr(C)]
 pub struct AkunuSegment {
@@ -54,24 +54,24 @@ pub struct AkunuSegment {
     start: f64,
     /// When it ends.
     end: f64,
-    /// What was said.
+    /// The text.
     text: *const c_char,
-    /// The language that is spoken: "en", for example.
+    /// The spoken language: "en", for example.
     language: *const c_char,
-    /// Its words, if the option words asks for them.
+    /// Its words, if the option words is set.
     words: *const AkunuWord,
-    /// How many words there are.
+    /// The number of words.
     n_words: usize,
 }
 
-/// Takes a segment of a recording as it is found. Anything but 0 ends the transcription.
+/// Receives a segment of a recording. Return 0 to continue; anything else ends the transcription.
 pub type AkunuOnSegment =
     Option<unsafe extern "C" fn(segment: *const AkunuSegment, context: *mut c_void) -> c_int>;
 
 /// Who hears of the segments of a recording.
 #[derive(Clone, Copy)]
 pub struct SegmentListener {
-    /// Called with each segment; nobody, if it is null.
+    /// Called with each segment, unless it is null.
     pub on_segment: AkunuOnSegment,
     /// What the caller wants back with each call.
     pub context: *mut c_void,
@@ -162,7 +162,7 @@ pub fn write_if_wanted<T>(to: *mut T, value: T, name: &str) -> Result<(), Failur
     write(to, value, name)
 }
 
-/// Whether a result can be written there, for whoever has much to do before.
+/// Whether a result can be written there, to be checked before long work.
 pub fn check<T>(to: *mut T, name: &str) -> Result<(), Failure> {
     if to.is_null() || !to.is_aligned() {
         return Err(Failure::argument(format!(
@@ -189,7 +189,7 @@ impl<T: Copy> Room<T> {
     }
 
     /// Writes the length of a list of `length` elements and `n_more` behind it that are not counted; returns whether the
-    /// caller wants the list itself, which then fits. Whoever makes the list with effort asks this before.
+    /// caller wants the list itself, which then fits. Call this before computing an expensive list.
     pub fn is_wanted(&self, length: usize, n_more: usize) -> Result<bool, Failure> {
         write(self.length, length, "length")?;
         if self.to.is_null() && self.capacity == 0 {

@@ -12,7 +12,7 @@ use crate::options::{self, AkunuOptions, Values};
 use crate::status::{AkunuStatus, Failure, call};
 use crate::stream::{AkunuStop, only, stop_of};
 
-/// A conversation with a model. One call at a time uses it; only akunu_chat_cancel may come from another thread.
+/// A conversation with a model. It takes one call at a time; only akunu_chat_cancel may be called meanwhile.
 pub struct AkunuChat(());
 
 struct Chat {
@@ -60,8 +60,8 @@ impl Chat {
     }
 }
 
-/// Begins a conversation; akunu_chat_free ends it. Of the options, which may be null, system, context, max_tokens and how
-/// tokens are chosen count; what is not set is as the model's file suggests, with a new seed.
+/// Starts a conversation; akunu_chat_free frees it. The options may be null; it uses system, context, max_tokens and those of
+/// sampling. Values that are not set are those that the model's file suggests, with a new seed.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_new(
     model: *const AkunuModel,
@@ -76,14 +76,13 @@ pub extern "C" fn akunu_chat_new(
     })
 }
 
-/// Ends a conversation, once the call under way has ended. Null is ignored.
+/// Frees a conversation, after the running call has ended. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_free(chat: *mut AkunuChat) -> AkunuStatus {
     call(|| handles::take::<Chat>(chat))
 }
 
-/// Adds a message without an answer: what was said elsewhere. `role` is system, user, assistant, or what else the model's
-/// template knows.
+/// Adds a message without an answer. `role` is system, user, assistant, or another role that the model's template supports.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_say(
     chat: *mut AkunuChat,
@@ -98,9 +97,9 @@ pub extern "C" fn akunu_chat_say(
     })
 }
 
-/// Asks, and hands the answer to `on_text` piece by piece, in this thread; `context` comes back with each. What was handed
-/// out is the answer that the conversation remembers; after an error it is as it was before the question. Why the answer
-/// ended is written to `stop`, unless that is null.
+/// Asks a question, and passes the answer to `on_text` piece by piece, with `context`, in this thread. The conversation
+/// keeps these pieces as the answer; after an error it is as before the question. Why the answer ended is stored in `stop`,
+/// unless that is null.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_ask(
     chat: *mut AkunuChat,
@@ -118,7 +117,7 @@ pub extern "C" fn akunu_chat_ask(
     })
 }
 
-/// Answers what was said last, with akunu_chat_say for example; otherwise like akunu_chat_ask.
+/// Answers the messages so far, added by akunu_chat_say for example; otherwise like akunu_chat_ask.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_answer(
     chat: *mut AkunuChat,
@@ -134,7 +133,7 @@ pub extern "C" fn akunu_chat_answer(
     })
 }
 
-/// Forgets what was said, but not what the model was told before.
+/// Forgets the conversation, except for the system prompt.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_reset(chat: *mut AkunuChat) -> AkunuStatus {
     call(|| {
@@ -144,7 +143,7 @@ pub extern "C" fn akunu_chat_reset(chat: *mut AkunuChat) -> AkunuStatus {
     })
 }
 
-/// Ends the answer that is under way, from any thread, the callback's among them. Without one it does nothing.
+/// Ends the running answer; it may be called from any thread and from the callback. Without an answer it does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_chat_cancel(chat: *mut AkunuChat) -> AkunuStatus {
     call(|| {

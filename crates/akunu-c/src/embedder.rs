@@ -39,10 +39,9 @@ impl Embedder {
     }
 }
 
-/// Opens a model for embeddings (BERT and its like; a model that generates text serves as well, less exactly): a folder with
-/// config.json and safetensors, or a GGUF file. akunu_embedder_free ends it. Of the options, which may be null, device,
-/// threads and dimensions count: the latter keeps the first numbers of each vector, which is of use for models that were
-/// trained so.
+/// Opens a model for embeddings (such as BERT; a model that generates text works too, but less well): a folder with
+/// config.json and safetensors, or a GGUF file. akunu_embedder_free frees it. The options may be null; it uses device, threads
+/// and dimensions, which keeps only the first numbers of each vector, for models that were trained for it.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_embedder_open(
     path: *const c_char,
@@ -68,13 +67,13 @@ pub extern "C" fn akunu_embedder_open(
     })
 }
 
-/// Ends an embedder, once the calls under way have ended. Null is ignored.
+/// Frees an embedder, after the running calls have ended. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_embedder_free(embedder: *mut AkunuEmbedder) -> AkunuStatus {
     call(|| handles::take::<Embedder>(embedder))
 }
 
-/// Writes how many numbers a vector has.
+/// Stores the number of floats of a vector.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_embedder_dimensions(
     embedder: *const AkunuEmbedder,
@@ -86,10 +85,10 @@ pub extern "C" fn akunu_embedder_dimensions(
     })
 }
 
-/// Writes the vector of each text, one behind the other: `n_texts` times akunu_embedder_dimensions floats. Each vector has
-/// length 1; texts that mean similar things have a dot product near 1. A text that is longer than the model looks at is cut.
-/// Many texts in one call are faster than one by one. The number of floats is written to `length` in any case; with `to`
-/// null and `capacity` 0 nothing else is, and nothing is computed.
+/// Stores the vectors of all texts, one after the other: `n_texts` times akunu_embedder_dimensions floats. Each vector has
+/// length 1; texts that mean similar things have a dot product near 1. A text that is longer than the model can read is cut.
+/// Many texts in one call are faster than one by one. `length` always gets the number of floats; with `to` null and
+/// `capacity` 0 only that is stored, and nothing is computed.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_embed(
     embedder: *const AkunuEmbedder,

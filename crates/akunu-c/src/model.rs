@@ -17,8 +17,8 @@ impl Thing for Model {
     const NAME: &'static str = "model";
 }
 
-/// Opens a GGUF file, or a folder with config.json and safetensors; akunu_model_free ends it. Of the options, which may be
-/// null, device, threads and kv count.
+/// Opens a GGUF file, or a folder with config.json and safetensors; akunu_model_free frees it. The options may be null; it
+/// uses device, threads and kv.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_model_open(
     path: *const c_char,
@@ -36,14 +36,14 @@ pub extern "C" fn akunu_model_open(
     })
 }
 
-/// Ends a model. Sessions and chats that were made of it go on, and keep its memory as long as they live. Null is ignored.
+/// Frees a model. Its sessions and chats stay usable, and keep its memory as long as they live. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_model_free(model: *mut AkunuModel) -> AkunuStatus {
     call(|| handles::take::<Model>(model))
 }
 
-/// Writes what the model runs on, and a NUL: "cpu: 8 threads, avx512". The length without the NUL is written in any case;
-/// with `to` null and `capacity` 0 nothing else is.
+/// Stores what the model runs on, and a NUL: "cpu: 8 threads, avx512". `length` always gets the length without the NUL; with
+/// `to` null and `capacity` 0 only that is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_model_device(
     model: *const AkunuModel,
@@ -62,9 +62,9 @@ pub extern "C" fn akunu_model_device(
     })
 }
 
-/// Writes the token ids of a text. `add_special` puts around it what the model expects, such as a token for the beginning.
-/// Text such as "<|im_end|>" is read as the characters that it has, never as a control token. The number of ids is written
-/// in any case; with `to` null and `capacity` 0 nothing else is.
+/// Stores the token ids of a text. `add_special` adds the tokens that the model expects around a text, such as one for the
+/// beginning. Text such as "<|im_end|>" is read as its characters, never as a control token. `length` always gets the number
+/// of ids; with `to` null and `capacity` 0 only that is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_tokenize(
     model: *const AkunuModel,
@@ -90,8 +90,8 @@ pub extern "C" fn akunu_tokenize(
     })
 }
 
-/// Writes the text of some token ids, without control tokens, and a NUL. The length without the NUL is written in any case;
-/// with `to` null and `capacity` 0 nothing else is.
+/// Stores the text of some token ids, without control tokens, and a NUL. `length` always gets the length without the NUL; with
+/// `to` null and `capacity` 0 only that is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_detokenize(
     model: *const AkunuModel,

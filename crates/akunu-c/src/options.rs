@@ -60,7 +60,7 @@ pub fn read(options: *const AkunuOptions) -> Result<Values, Failure> {
 }
 
 impl Values {
-    /// What computes.
+    /// The device that the options name.
     pub fn device(&self) -> Result<Device, akunu::Error> {
         let cpu = CpuOptions {
             threads: self.threads,
@@ -144,7 +144,7 @@ fn small_count(name: &str, value: f64) -> Result<u32, Failure> {
         .map_err(|_| Failure::argument(format!("`{name}` is {value}, which is too large")))
 }
 
-/// Makes options, in which nothing is set; akunu_options_free ends them.
+/// Makes options without any value; akunu_options_free frees them.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus {
     call(|| {
@@ -153,10 +153,10 @@ pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus 
     })
 }
 
-/// Sets a number: threads (of the CPU device), context (tokens that a session or chat can look back at), max_tokens (of an
-/// answer), or how tokens are chosen: temperature (0 takes the best token always), top_k, top_p, min_p, repetition_penalty,
-/// seed, and the rarer ones that a wrong name gets as a list. For embeddings there is dimensions (numbers of a vector that are
-/// kept), for recordings translate (not 0 writes English, whatever is spoken) and words (not 0 tells when each is spoken).
+/// Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer), or
+/// a sampling option: temperature (0 always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the
+/// rarer ones, which the error for a wrong name lists. For embeddings there is dimensions (numbers of a vector that are kept),
+/// for recordings translate (1 writes English, whatever is spoken) and words (1 adds the times of words).
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_set_number(
     options: *mut AkunuOptions,
@@ -172,8 +172,8 @@ pub extern "C" fn akunu_options_set_number(
 }
 
 /// Sets a text: device (auto, cpu, metal, cuda, cuda:1 for the second GPU, or twin), kv (f16 or q8: how keys and values are
-/// stored), system (what a chat is told before), stop (a text that ends what a session generates; it can be set several
-/// times), language (what is spoken in a recording, as "en"), prompt (what a recording is about, or how names in it are
+/// stored), system (the system prompt of a chat), stop (a text that ends what a session generates; it can be set several
+/// times), language (the language of a recording, such as "en"), prompt (what a recording is about, or how names in it are
 /// spelled).
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_set_text(
@@ -190,7 +190,7 @@ pub extern "C" fn akunu_options_set_text(
     })
 }
 
-/// Ends options; what was made with them is not touched. Null is ignored.
+/// Frees options; it does not affect what was made with them. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_free(options: *mut AkunuOptions) -> AkunuStatus {
     call(|| handles::take::<Options>(options))

@@ -13,7 +13,7 @@ use crate::options::{self, AkunuOptions, Values};
 use crate::status::{AkunuStatus, Failure, call};
 use crate::stream::{AkunuStop, only, stop_of};
 
-/// A text that a model continues. One call at a time uses it; only akunu_session_cancel may come from another thread.
+/// A text that a model continues. It takes one call at a time; only akunu_session_cancel may be called meanwhile.
 pub struct AkunuSession(());
 
 struct Session {
@@ -65,7 +65,7 @@ impl Session {
     }
 }
 
-/// Makes a session; akunu_session_free ends it. Of the options, which may be null, context counts.
+/// Makes a session; akunu_session_free frees it. The options may be null; it uses context.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_new(
     model: *const AkunuModel,
@@ -87,13 +87,13 @@ pub extern "C" fn akunu_session_new(
     })
 }
 
-/// Ends a session, once the call under way has ended. Null is ignored.
+/// Frees a session, after the running call has ended. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_free(session: *mut AkunuSession) -> AkunuStatus {
     call(|| handles::take::<Session>(session))
 }
 
-/// Puts tokens behind those that the session has, and reads them.
+/// Appends tokens to those of the session, and reads them.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_feed(
     session: *mut AkunuSession,
@@ -106,9 +106,9 @@ pub extern "C" fn akunu_session_feed(
     })
 }
 
-/// Goes on with the text, and hands it to `on_text` piece by piece, in this thread; `context` comes back with each. Of the
-/// options, which may be null, all but device, threads, kv, context and system count; without them the best token is taken
-/// always, until the model ends. Why it ended is written to `stop`, unless that is null.
+/// Continues the text, and passes it to `on_text` piece by piece, with `context`, in this thread. The options may be null; it
+/// uses max_tokens, stop and those of sampling. Without options it always takes the best token, until the model ends the
+/// text. Why it ended is stored in `stop`, unless that is null.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_generate(
     session: *mut AkunuSession,
@@ -125,8 +125,8 @@ pub extern "C" fn akunu_session_generate(
     })
 }
 
-/// Writes the tokens of the session, given and generated. Their number is written in any case; with `to` null and
-/// `capacity` 0 nothing else is.
+/// Stores the tokens of the session, given and generated. `length` always gets their number; with `to` null and `capacity` 0
+/// only that is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_tokens(
     session: *const AkunuSession,
@@ -155,8 +155,8 @@ pub extern "C" fn akunu_session_truncate(session: *mut AkunuSession, length: usi
     })
 }
 
-/// Ends the call that is under way with this session, from any thread, the callback's among them. Without such a call it
-/// does nothing.
+/// Ends the running call of this session; it may be called from any thread and from the callback. Without a call it does
+/// nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_cancel(session: *mut AkunuSession) -> AkunuStatus {
     call(|| {

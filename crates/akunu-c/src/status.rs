@@ -7,27 +7,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use akunu::{EngineError, Error};
 
-/// How a call ended. Whatever is not AKUNU_STATUS_OK has a text: see akunu_last_error.
+/// The result of a call. For every other status than AKUNU_STATUS_OK, akunu_last_error has a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum AkunuStatus {
-    /// It did what it was asked to do.
+    /// Success.
     Ok = 0,
-    /// An argument is null, not UTF-8 or out of range, or an option is not known.
+    /// An argument is null, not UTF-8 or out of range, or an option does not exist.
     Argument = 1,
-    /// A handle was freed already, or is of another kind.
+    /// A handle was already freed, or is of another kind.
     Handle = 2,
     /// Another call with this session, chat or transcriber has not ended yet.
     Busy = 3,
     /// The model, the device or a recording cannot be opened.
     Open = 4,
-    /// The engine cannot go on: the context is full, or the device failed.
+    /// The engine cannot continue: the context is full, or the device failed.
     Engine = 5,
-    /// It was cancelled while a text was read, before anything was answered, or while a recording was listened to.
+    /// The call was cancelled while a text was read, before the answer began, or while a recording was transcribed.
     Cancelled = 6,
-    /// The caller's memory is too small; the size that is needed was written.
+    /// The caller's buffer is too small; the needed size was stored.
     Memory = 7,
-    /// A fault of this library.
+    /// A bug in this library.
     Internal = 8,
 }
 
@@ -96,7 +96,7 @@ fn internal(panic: &(dyn Any + Send)) -> Failure {
     Failure::new(AkunuStatus::Internal, text)
 }
 
-/// Why the last call that failed in this thread did so, as one sentence of UTF-8; empty if none has failed. The text stays
+/// The message of the last failed call of this thread, as one sentence of UTF-8; empty if none has failed. It stays valid
 /// until the next call of this thread fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_last_error() -> *const c_char {

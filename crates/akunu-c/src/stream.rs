@@ -10,13 +10,13 @@ use crate::status::{AkunuStatus, Failure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub enum AkunuStop {
-    /// The model has said all that it wanted to.
+    /// The model ended the answer.
     End = 0,
-    /// A stop text came.
+    /// A stop text appeared.
     Text = 1,
-    /// It has as many tokens as were asked for.
+    /// The maximum number of tokens was reached.
     MaxTokens = 2,
-    /// The context holds no more.
+    /// The context is full.
     ContextFull = 3,
     /// The callback or another thread ended it.
     Cancelled = 4,

@@ -11,8 +11,8 @@ use crate::options::{self, AkunuOptions, Values};
 use crate::status::{AkunuStatus, Failure, call};
 use crate::stream::only;
 
-/// A Whisper that writes down what is said. One call at a time uses it; only akunu_transcriber_cancel may come from another
-/// thread.
+/// A Whisper model that transcribes speech. It takes one call at a time; only akunu_transcriber_cancel may be called
+/// meanwhile.
 pub struct AkunuTranscriber(());
 
 struct Transcriber {
@@ -44,8 +44,8 @@ impl Transcriber {
     }
 }
 
-/// Opens a folder with a Whisper, as CTranslate2 or Hugging Face lay it out; akunu_transcriber_free ends it. Of the options,
-/// which may be null, device and threads count.
+/// Opens a folder with a Whisper model of CTranslate2 or Hugging Face; akunu_transcriber_free frees it. The options may be
+/// null; it uses device and threads.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_transcriber_open(
     path: *const c_char,
@@ -66,15 +66,14 @@ pub extern "C" fn akunu_transcriber_open(
     })
 }
 
-/// Ends a transcriber, once the call under way has ended. Null is ignored.
+/// Frees a transcriber, after the running call has ended. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_transcriber_free(transcriber: *mut AkunuTranscriber) -> AkunuStatus {
     call(|| handles::take::<Transcriber>(transcriber))
 }
 
-/// Listens to an audio file (wav, flac, mp3, ogg, m4a or mp4), and hands what is said to `on_segment` piece by piece, in this
-/// thread; `context` comes back with each. Of the options, which may be null, language, prompt, translate and words count;
-/// without a language it is found by listening.
+/// Transcribes an audio file (wav, flac, mp3, ogg, m4a or mp4), and passes its segments to `on_segment`, with `context`, in
+/// this thread. The options may be null; it uses language, prompt, translate and words. Without a language it is detected.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_transcribe(
     transcriber: *mut AkunuTranscriber,
@@ -94,8 +93,8 @@ pub extern "C" fn akunu_transcribe(
     })
 }
 
-/// Ends the call that is under way with this transcriber when it finds the next segment, from any thread; that call returns
-/// AKUNU_STATUS_CANCELLED. Without such a call it does nothing.
+/// Ends the running call of this transcriber at the next segment; it may be called from any thread. That call returns
+/// AKUNU_STATUS_CANCELLED. Without a call it does nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_transcriber_cancel(transcriber: *mut AkunuTranscriber) -> AkunuStatus {
     call(|| {
