@@ -24,6 +24,7 @@ mod neon;
 mod package;
 mod parallel;
 mod parity;
+mod plots;
 mod predict;
 mod process;
 mod python;
@@ -78,6 +79,8 @@ enum Command {
     Package(package::Args),
     /// Compare the Rust structs with the header, by a C++ compiler
     Parity,
+    /// Draw the plots of the documentation from its tables
+    Plots(plots::Args),
     /// Predict tokens a second on Macs, from what kernels do and what memory delivers
     Predict(predict::Args),
     /// Build the Python package, install it into an environment of its own and test it
@@ -108,6 +111,7 @@ fn main() -> ExitCode {
         Command::Neon(args) => neon::run(&args),
         Command::Package(args) => package::run(&args),
         Command::Parity => parity::run(),
+        Command::Plots(args) => plots::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Python => python::run(),
         Command::RandomModel(args) => random_model::run(&args),
