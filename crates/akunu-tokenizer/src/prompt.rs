@@ -20,7 +20,7 @@ use crate::tokenizer::Tokenizer;
 pub enum PromptPart {
     /// A control token. In a conversation only the template writes these.
     Control(u32),
-    /// Text of a message. It never becomes a control token, even if it spells one.
+    /// Text of the template or of a message. It never becomes a control token, even if it spells one.
     Text(String),
 }
 
