@@ -1,7 +1,7 @@
-//! How many threads are worth running while other programs want cores too.
+//! How many threads are worth running while other programs need cores too.
 //!
 //! All threads of a team wait for the slowest. A thread that shares its core with another program stands still for
-//! milliseconds whenever that program has its turn, and everybody with it: 16 threads of which four share their core
+//! milliseconds whenever that program has its turn, and all others wait for it: 16 threads of which four share their core
 //! are slower than 12 that have one each. So the team shrinks by the threads that lose their core, and grows again
 //! from time to time to see whether the others have gone.
 //!

@@ -24,21 +24,21 @@ use crate::place::Place;
 use crate::pool::{MAX_THREADS, ThreadPool};
 use crate::select::select;
 
-/// How the device runs.
+/// Options of the CPU device.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
     /// Number of threads; `None` for one on each fast core that the process may use, and fewer while other programs
-    /// want those cores.
+    /// need those cores.
     pub threads: Option<usize>,
-    /// The instructions; `None` for the best that the machine has.
+    /// The instruction set; `None` for the best that the machine has.
     pub isa: Option<Isa>,
 }
 
-/// Why there is no device.
+/// Why the device cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuError {
-    /// Instructions that the machine lacks.
+    /// An instruction set that the machine lacks.
     #[error("this machine has no {wanted}; it has {available}")]
     Isa {
         /// The level asked for.
@@ -46,12 +46,12 @@ pub enum CpuError {
         /// The levels it has.
         available: String,
     },
-    /// A number of threads that makes no sense.
+    /// A number of threads that is not possible.
     #[error("{found} threads asked for, 1 to {max} are possible")]
     Threads {
         /// The number asked for.
         found: usize,
-        /// The most.
+        /// The maximum.
         max: usize,
     },
     /// The system refused a thread.
@@ -77,7 +77,7 @@ pub struct CpuDevice {
 }
 
 impl CpuDevice {
-    /// A device without buffers; its threads are started here.
+    /// Opens the device and starts its threads.
     pub fn new(options: CpuOptions) -> Result<CpuDevice, CpuError> {
         let isa = options.isa.unwrap_or_else(Isa::detect);
         if !isa.is_available() {

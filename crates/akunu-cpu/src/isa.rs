@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// A level of instructions. Kernels are written for levels, not for single extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isa {
-    /// What every CPU can do.
+    /// No vector instructions: for every CPU.
     Scalar,
     /// x86-64 with AVX2, FMA and F16C.
     Avx2,
@@ -22,7 +22,7 @@ pub enum Isa {
     Dotprod,
 }
 
-/// A name that is no level.
+/// A name that is not a level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown instructions `{0}`: one of scalar, avx2, avxvnni, avx512, amx, neon, dotprod")]
 pub struct UnknownIsa(pub String);

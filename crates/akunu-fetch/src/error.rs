@@ -1,9 +1,9 @@
-//! Why a file could not be had.
+//! Why a file could not be fetched.
 
 use crate::watch::megabytes;
 use std::path::Path;
 
-/// Why a file could not be had. Each says what to do about it.
+/// Why a file could not be fetched. Each message says what to do about it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FetchError {
@@ -18,10 +18,10 @@ pub enum FetchError {
     UnknownModel {
         /// What was asked for.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
-    /// A name of the catalogue that is no model.
+    /// A name of the catalogue that is not a model.
     #[error("`{0}` is for tests and cannot be run as a model")]
     NotAModel(String),
     /// A program that downloads is missing.
@@ -59,26 +59,26 @@ pub enum FetchError {
         /// Bytes that are free there, where the system says it.
         free: Option<u64>,
     },
-    /// Another process is at work on it.
+    /// Another process is fetching it.
     #[error(
         "another process is fetching {0} at this moment; wait for it or stop it, then try again"
     )]
     Busy(String),
-    /// What should name a file of a hub does not.
+    /// A name of a file of a hub is malformed.
     #[error("`{0}` does not name a file of a hub; write it as hf:owner/repository/file.gguf")]
     HubName(String),
-    /// The hub could not be asked.
+    /// The hub could not be reached.
     #[error("{endpoint} cannot be reached: {said}; check the network and try again")]
     HubUnreachable {
-        /// Where it was looked for.
+        /// The address of the hub.
         endpoint: String,
         /// curl's reason.
         said: String,
     },
-    /// The hub does not have the file, or does not give it.
+    /// The hub does not have the file, or refuses it.
     #[error("{endpoint} does not provide {file}: {why}")]
     HubRefused {
-        /// Where it was looked for.
+        /// The address of the hub.
         endpoint: String,
         /// The file.
         file: String,
@@ -93,12 +93,12 @@ pub enum FetchError {
         /// curl's reason.
         said: String,
     },
-    /// The bytes are not those that were promised.
+    /// The file does not have the expected size or hash.
     #[error("{what} is corrupted and was removed: expected {expected}, found {found}; try again")]
     Corrupt {
         /// The archive or file.
         what: String,
-        /// What was promised.
+        /// What was expected.
         expected: String,
         /// What was found.
         found: String,

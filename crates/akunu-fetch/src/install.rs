@@ -1,4 +1,4 @@
-//! Bringing one asset into the folder of assets: fetch, check, unpack, rename.
+//! Installing one asset: fetch, check, unpack, rename.
 //!
 //! The files grow in a folder of their own (see [`crate::staging`]); the last step is a rename. So a
 //! folder under an asset's name is always complete. A stamp file inside holds the hash of the asset's
@@ -32,13 +32,13 @@ pub enum Installed {
 pub struct Order<'a> {
     /// Where the parts come from.
     pub source: &'a dyn Source,
-    /// Who hears of it.
+    /// Receives the progress.
     pub watch: &'a dyn Watch,
     /// Download again what is there already.
     pub force: bool,
 }
 
-/// Makes sure that `root/<name>` holds the asset.
+/// Installs the asset as `root/<name>`, unless it is there.
 pub fn install(asset: &Asset, root: &Path, order: &Order) -> Result<Installed, FetchError> {
     let folder = root.join(&asset.name);
     if !order.force && is_present(asset, &folder)? {

