@@ -104,7 +104,7 @@ pub fn warn_of_cuts(n_cut: usize, max_tokens: usize) {
     if n_cut > 0 {
         let texts = if n_cut == 1 { "text was" } else { "texts were" };
         warn(&format!(
-            "{n_cut} {texts} cut: the model looks at the first {max_tokens} tokens; --strict refuses such texts"
+            "{n_cut} {texts} cut: the model reads the first {max_tokens} tokens; with --strict this is an error"
         ));
     }
 }

@@ -29,11 +29,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
     ("/regen", "", "answer the last question again"),
     ("/undo", "", "forget the last question and its answer"),
     ("/reset", "", "forget the conversation"),
-    (
-        "/system",
-        "TEXT",
-        "begin anew, with this told to the model before",
-    ),
+    ("/system", "TEXT", "start again with this system prompt"),
     (
         "/set",
         "[NAME VALUE]",
@@ -57,7 +53,7 @@ const COMMANDS: [(&str, &str, &str); 11] = [
 /// What is typed besides commands.
 const KEYS: &str = "  \"\"\"                  begins and ends a question of several lines\n  \
     Tab                  completes commands and file names\n  \
-    Ctrl-C               stops an answer, clears a line, leaves at an empty one";
+    Ctrl-C               stops an answer, clears a line, leaves if it is empty";
 
 /// The names of all commands.
 pub fn names() -> impl Iterator<Item = &'static str> {
@@ -110,7 +106,7 @@ impl Slash {
             Slash::Help => note(&help()),
             Slash::Regen => return talk.answer_again(out),
             Slash::Undo => note(match talk.chat().undo() {
-                Some(_) => "the last question and its answer are taken back",
+                Some(_) => "the last question and its answer are forgotten",
                 None => "there is no question to take back",
             }),
             Slash::Reset => {
