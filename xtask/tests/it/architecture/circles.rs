@@ -190,7 +190,7 @@ fn circles(sources: &BTreeMap<Module, Source>) -> Vec<String> {
             at += 1;
             let last = &way[way.len() - 1];
             for next in &arrows[last] {
-                let longer = [&way[..], &[next.clone()]].concat();
+                let longer = [&way[..], std::slice::from_ref(next)].concat();
                 if next == start {
                     let names: Vec<String> = longer.iter().map(|m| m.join("::")).collect();
                     found.push(names.join(" -> "));
