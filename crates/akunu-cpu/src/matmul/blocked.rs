@@ -7,9 +7,11 @@
 //! ```text
 //! for each piece of groups of rows
 //!     for each chunk of columns
-//!         widen the chunk of the groups
-//!         for each block of vectors
-//!             for each pair of groups: sums += widened * block, with the sums in registers
+//!         widen the chunk of the groups                    (they stay in the second cache)
+//!         for each run of blocks                           (it stays there too)
+//!             for each one or two groups                   (they stay in the first cache)
+//!                 for each block of vectors of the run
+//!                     sums += widened * block, with the sums in registers
 //!     y = alpha sums + beta y
 //! ```
 //!
@@ -24,8 +26,10 @@ use crate::isa::Isa;
 
 /// Groups of sixteen rows that share a reading of x.
 pub const PANELS: usize = 4;
-/// Vectors whose sums are kept at a time, about.
-const KEPT: usize = 480;
+/// Vectors whose sums are kept at a time, at most: the 512 that a step reads of a prompt are fewer.
+const KEPT: usize = 528;
+/// Vectors of a run of blocks, about. A chunk of them has 64 KiB or less.
+const RUN: usize = 96;
 
 /// Vectors in blocks that share a reading of the weights. The sums of a block stay in registers: of six vectors in the
 /// 16 registers of AVX2, of twelve in the 32 of AVX-512. There must be more vectors than [`FEW`](super::FEW), so that a
@@ -66,9 +70,10 @@ impl Blocks {
         first(block)..first(block + 1)
     }
 
-    /// Blocks whose sums are kept at a time.
+    /// Blocks whose sums are kept at a time: about as many each time.
     fn kept(self) -> usize {
-        self.count().min(KEPT / self.most)
+        let times = self.count().div_ceil(KEPT / self.most);
+        self.count().div_ceil(times)
     }
 
     /// Sums of a group of rows that are kept at a time.
@@ -88,10 +93,12 @@ pub trait Form {
     fn chunks(&self) -> usize;
     /// Bytes of x for each vector.
     fn x_bytes(&self) -> usize;
+    /// Groups that are multiplied at once: one or two.
+    fn at_once(&self) -> usize;
     /// Widens a chunk of group `at` to `wide`.
     unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8);
-    /// Adds the products of a chunk of one or two groups with a block of vectors, which begins at `x`, to their sums,
-    /// sixteen for each vector.
+    /// Adds the products of a chunk of groups, at most [`at_once`](Form::at_once), with a block of vectors, which begins
+    /// at `x`, to their sums, sixteen for each vector.
     unsafe fn add(&self, groups: &[Group], x: *const u8, chunk: usize, n_vectors: usize);
 }
 
@@ -172,18 +179,39 @@ impl<F: Form> Job<'_, F> {
                 for (p, at) in piece.clone().enumerate() {
                     self.form.widen(at, chunk, self.wide(p));
                 }
-                for (place, block) in blocks.clone().enumerate() {
-                    let vectors = self.blocks.vectors(block);
+                for first in blocks.clone().step_by(RUN / self.blocks.most) {
+                    let run = first..blocks.end.min(first + RUN / self.blocks.most);
+                    self.multiply(chunk, piece.len(), (blocks.start, run));
+                }
+            }
+        }
+    }
+
+    /// Adds the products of a widened chunk with a run of blocks; the sums of the blocks from `kept_from` on are kept.
+    ///
+    /// # Safety
+    /// As [`Job::run`].
+    #[inline(always)]
+    unsafe fn multiply(
+        &self,
+        chunk: usize,
+        n_groups: usize,
+        (kept_from, run): (usize, Range<usize>),
+    ) {
+        let at_once = self.form.at_once();
+        for p in (0..n_groups).step_by(at_once) {
+            for block in run.clone() {
+                let vectors = self.blocks.vectors(block);
+                let group = |p: usize| Group {
+                    wide: self.wide(p),
+                    sums: self.sums(p, block - kept_from),
+                };
+                let pair = [group(p), group(p + 1)];
+                let groups = &pair[..at_once.min(n_groups - p)];
+                // SAFETY: as the caller says.
+                unsafe {
                     let x = self.packed.add(vectors.start * self.form.x_bytes());
-                    let group = |p: usize| Group {
-                        wide: self.wide(p),
-                        sums: self.sums(p, place),
-                    };
-                    for p in (0..piece.len()).step_by(2) {
-                        let pair = [group(p), group(p + 1)];
-                        let groups = &pair[..2.min(piece.len() - p)];
-                        self.form.add(groups, x, chunk, vectors.len());
-                    }
+                    self.form.add(groups, x, chunk, vectors.len());
                 }
             }
         }

@@ -23,8 +23,8 @@ use super::rows::{Float, Number, Rows};
 use crate::isa::Isa;
 use crate::simd::{self, Lanes, WithLanes, prefetch, transpose};
 
-/// Columns of a chunk.
-const CHUNK: usize = 256;
+/// Columns of a chunk: two groups of them, 16 KiB, and a block of vectors fit the first cache.
+const CHUNK: usize = 128;
 
 /// Bytes that x takes.
 pub fn packed_bytes(m: usize, cols: usize) -> usize {
@@ -95,26 +95,34 @@ pub struct Columns<'a> {
     rows: &'a Rows<'a>,
     widen: Widen,
     add: Add,
+    at_once: usize,
 }
 
 impl<'a> Columns<'a> {
     /// The weights, with the functions of a level.
     pub fn of(rows: &'a Rows<'a>, isa: Isa) -> Columns<'a> {
-        let (widen, add): (Widen, Add) = match isa {
+        let (widen, add, at_once): (Widen, Add, usize) = match isa {
             Isa::AvxVnni | Isa::Avx2 => (
                 // SAFETY: as the caller says.
                 |rows, at, of, wide| unsafe { simd::avx2::run(Widening(rows, at, of, wide)) },
                 // SAFETY: as the caller says.
                 |groups, x, n, m| unsafe { simd::avx2::run(Adding(groups, x, n, m)) },
+                1,
             ),
             _ => (
                 // SAFETY: as the caller says.
                 |rows, at, of, wide| unsafe { simd::avx512::run(Widening(rows, at, of, wide)) },
                 // SAFETY: as the caller says.
                 |groups, x, n, m| unsafe { simd::avx512::run(Adding(groups, x, n, m)) },
+                2,
             ),
         };
-        Columns { rows, widen, add }
+        Columns {
+            rows,
+            widen,
+            add,
+            at_once,
+        }
     }
 
     /// The columns of a chunk.
@@ -133,6 +141,10 @@ impl Form for Columns<'_> {
 
     fn x_bytes(&self) -> usize {
         self.rows.cols * size_of::<f32>()
+    }
+
+    fn at_once(&self) -> usize {
+        self.at_once
     }
 
     unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8) {

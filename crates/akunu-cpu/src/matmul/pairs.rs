@@ -166,6 +166,13 @@ impl Form for Pairs<'_> {
         self.matrix.shape.cells * CELL_BYTES
     }
 
+    fn at_once(&self) -> usize {
+        match self.isa {
+            Isa::Avx2 | Isa::AvxVnni => 1,
+            _ => 2,
+        }
+    }
+
     unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8) {
         let (panel, quant) = (self.matrix.panel(at), self.matrix.shape.quant);
         let (cells, wide) = (self.cells(chunk), wide.cast::<Wide>());
