@@ -49,7 +49,14 @@ fn read(files: &[TextFile], folder: &str) -> BTreeMap<Module, Source> {
 
 /// The code before the tests, which are the last in a file.
 fn without_tests(code: &str) -> &str {
-    code.split("#[cfg(test)]\nmod ").next().unwrap_or(code)
+    const MARK: &str = "#[cfg(test)]\n";
+    let begins = |at: usize| {
+        let line = code[at + MARK.len()..].lines().next().unwrap_or_default();
+        line.contains("mod ") && line.contains('{')
+    };
+    let mut marks = code.match_indices(MARK).map(|(at, _)| at);
+    let end = marks.find(|&at| begins(at)).unwrap_or(code.len());
+    &code[..end]
 }
 
 impl Source {
@@ -241,7 +248,7 @@ fn planted_circles_are_found() {
         ("a", "use crate::b::B;"),
         (
             "b",
-            "struct B;\n#[cfg(test)]\nmod tests { use crate::a::A; }",
+            "struct B;\n#[cfg(test)]\npub mod tests { use crate::a::A; }",
         ),
     ];
     assert_eq!(check(&in_tests), Vec::<String>::new());
