@@ -2,6 +2,7 @@
 
 use std::arch::x86_64::*;
 use std::ops::Range;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::blocked::{Group, LEAST_256, MOST_256};
 use super::cells256::{CellScales, Cells, LANES};
@@ -213,7 +214,8 @@ unsafe fn by_vectors<D: PairDot, const MINS: usize>(
     }
 }
 
-/// A panel times `M` vectors. There are registers for the integer sums of a cell, but not for the others beside them.
+/// A panel times `M` vectors. There are registers for the integer sums of a cell, but not for the others beside them:
+/// those go through memory, which the compiler is told, since it would save and restore all of them instead.
 #[inline(always)]
 unsafe fn multiply<D: PairDot, const MINS: usize, const M: usize>(
     Group { wide, sums }: Group,
@@ -223,34 +225,47 @@ unsafe fn multiply<D: PairDot, const MINS: usize, const M: usize>(
     // SAFETY: as the caller says.
     unsafe {
         for c in 0..n_cells {
+            compiler_fence(Ordering::SeqCst);
             let (wide, x) = (wide.cast::<Wide>().add(c), x.add(c));
             let dots = integer_dots::<D, M>(wide, x);
-            for half in 0..2 {
-                let scale = _mm256_loadu_ps((&raw const (*wide).scale[LANES * half]).cast());
-                let mut mins = [_mm256_setzero_ps(); MINS];
-                for (of_half, min) in mins.iter_mut().enumerate() {
-                    *min = _mm256_loadu_ps((&raw const (*wide).mins[of_half][LANES * half]).cast());
-                }
-                for (m, dots) in dots.iter().enumerate() {
-                    let at = sums.add(ROWS * m + LANES * half);
-                    let factor = _mm256_mul_ps(scale, _mm256_set1_ps((*x).scales[m]));
-                    let dots = _mm256_cvtepi32_ps(dots[half]);
-                    let mut sum = _mm256_fmadd_ps(dots, factor, _mm256_loadu_ps(at));
-                    for (of_half, min) in mins.into_iter().enumerate() {
-                        let weight = match MINS {
-                            1 => (*x).weights_of_min[m],
-                            _ => (*x).weights_of_half_mins[of_half][m],
-                        };
-                        sum = _mm256_fmadd_ps(min, _mm256_set1_ps(weight), sum);
-                    }
-                    _mm256_storeu_ps(at, sum);
-                }
+            for (m, dots) in dots.into_iter().enumerate() {
+                scale::<MINS, M>(dots, m, (wide, x), sums.add(ROWS * m));
             }
         }
     }
 }
 
-/// The integer sums of a cell.
+/// Adds the integer sums of vector `m`, scaled, to its sums.
+#[inline(always)]
+unsafe fn scale<const MINS: usize, const M: usize>(
+    dots: [__m256i; 2],
+    m: usize,
+    (wide, x): (*const Wide, *const BlockCell<M>),
+    sums: *mut f32,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let scale_of_x = _mm256_set1_ps((*x).scales[m]);
+        for (half, dots) in dots.into_iter().enumerate() {
+            let at = sums.add(LANES * half);
+            let scale = _mm256_loadu_ps((&raw const (*wide).scale[LANES * half]).cast());
+            let factor = _mm256_mul_ps(scale, scale_of_x);
+            let dots = _mm256_cvtepi32_ps(dots);
+            let mut sum = _mm256_fmadd_ps(dots, factor, _mm256_loadu_ps(at));
+            for of_half in 0..MINS {
+                let min = &raw const (*wide).mins[of_half][LANES * half];
+                let weight = match MINS {
+                    1 => (*x).weights_of_min[m],
+                    _ => (*x).weights_of_half_mins[of_half][m],
+                };
+                sum = _mm256_fmadd_ps(_mm256_loadu_ps(min.cast()), _mm256_set1_ps(weight), sum);
+            }
+            _mm256_storeu_ps(at, sum);
+        }
+    }
+}
+
+/// The integer sums of a cell, two pairs of columns a round.
 #[inline(always)]
 unsafe fn integer_dots<D: PairDot, const M: usize>(
     wide: *const Wide,
@@ -261,18 +276,29 @@ unsafe fn integer_dots<D: PairDot, const M: usize>(
         let mut dots = [[_mm256_setzero_si256(); 2]; M];
         let words = (&raw const (*wide).words).cast::<__m256i>();
         let pairs = (&raw const (*x).pairs).cast::<i32>();
-        for k in 0..PAIRS {
-            let words = [
-                _mm256_loadu_si256(words.add(2 * k)),
-                _mm256_loadu_si256(words.add(2 * k + 1)),
-            ];
-            for (m, dots) in dots.iter_mut().enumerate() {
-                let pair = _mm256_set1_epi32(pairs.add(M * k + m).read());
-                for (dots, words) in dots.iter_mut().zip(words) {
-                    *dots = D::dot(*dots, words, pair);
-                }
-            }
+        for k in (0..PAIRS).step_by(2) {
+            add_pair::<D, M>(&mut dots, words.add(2 * k), pairs.add(M * k));
+            add_pair::<D, M>(&mut dots, words.add(2 * k + 2), pairs.add(M * k + M));
         }
         dots
+    }
+}
+
+/// Adds the products of a pair of columns.
+#[inline(always)]
+unsafe fn add_pair<D: PairDot, const M: usize>(
+    dots: &mut [[__m256i; 2]; M],
+    words: *const __m256i,
+    pairs: *const i32,
+) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let words = [_mm256_loadu_si256(words), _mm256_loadu_si256(words.add(1))];
+        for (m, dots) in dots.iter_mut().enumerate() {
+            let pair = _mm256_set1_epi32(pairs.add(m).read());
+            for (dots, words) in dots.iter_mut().zip(words) {
+                *dots = D::dot(*dots, words, pair);
+            }
+        }
     }
 }
