@@ -33,6 +33,10 @@ const INPUTS: &str = "// akunu_inputs_are_ready";
 /// Waits until the kernel before has ended.
 const WAIT: &str = "\tgriddepcontrol.wait;";
 
+/// Before the body of such a kernel. Its threadgroups have 256 threads at most and wait for memory, so that a multiprocessor is to
+/// hold two of them; without this the driver's compiler takes more than half of the registers for one.
+const TWO_AT_ONCE: &str = ".maxntid 256, 1, 1\n.minnctapersm 2\n";
+
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -121,6 +125,10 @@ pub(crate) fn specialise(
                 out.push_str(line);
             }
             out.push('\n');
+        }
+        if std::ptr::eq(item, kernel) && kernel.text.contains(INPUTS) {
+            let body = out[begin..].find("\n{").map(|at| begin + at + 1);
+            out.insert_str(body.unwrap_or(begin), TWO_AT_ONCE);
         }
         if std::ptr::eq(item, kernel) && target.overlaps {
             let body = first_instruction(&out[begin..]) + begin;
@@ -459,5 +467,30 @@ mod tests {
         );
         assert_eq!(text.matches("griddepcontrol.wait").count(), 1);
         assert!(!made(false).contains("griddepcontrol"));
+    }
+
+    /// Breaks when a product of one row may take registers for which a multiprocessor holds only one threadgroup, or when
+    /// kernels that are not made for it must do with few.
+    #[test]
+    fn products_of_one_row_leave_registers_for_another_threadgroup() {
+        let marked = TEXT.replacen(
+            "\tst.shared.u32",
+            "\t// akunu_inputs_are_ready\n\tst.shared.u32",
+            1,
+        );
+        let target = Target {
+            capability: 75,
+            overlaps: false,
+        };
+        let made =
+            |text| specialise(text, "first", &Constants::none(), target).map(|made| made.text);
+        let text = made(&marked).expect("it is our PTX");
+        let head = text.split("\n{").next().unwrap_or_default();
+        assert!(
+            head.ends_with(".maxntid 256, 1, 1\n.minnctapersm 2"),
+            "{head}"
+        );
+        let plain = made(TEXT).expect("it is our PTX");
+        assert!(!plain.contains("minnctapersm"));
     }
 }
