@@ -11,15 +11,13 @@
 //! Packages are installed into environments of their own under `target/`. It is no part of `cargo xtask test`: what others publish
 //! may change from day to day.
 
-mod server;
-
 use crate::assets;
 use crate::failure::Failure;
 use crate::process;
 use crate::python::{environment, pip};
+use crate::server::{Profile, Server, build};
 use crate::workspace;
 use clap::ValueEnum;
-use server::Server;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -84,7 +82,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         &args.parts
     };
     assets::ensure(&["smollm2", "whisper-tiny.en", "jfk"])?;
-    let program = server::build()?;
+    let program = build(Profile::Development)?;
     let mut summary = Vec::new();
     for part in parts {
         let outcome = match part.run(&program) {
@@ -124,8 +122,13 @@ fn with_server(
     context: u32,
     run: impl FnOnce(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let server = Server::start(program, context)?;
-    run(&server.address)
+    let assets = workspace::assets();
+    let mut serve = Command::new(program);
+    serve.args(["serve", "--port", "0", "--ctx", &context.to_string(), "-m"]);
+    serve.arg(assets.join("smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"));
+    serve.arg("-m").arg(assets.join("whisper-tiny.en"));
+    let server = Server::start(&mut serve)?;
+    run(&server.url())
 }
 
 /// A folder of this command.

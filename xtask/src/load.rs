@@ -3,15 +3,20 @@
 //! Requests arrive at random moments, as people's do: the time between two is exponentially distributed around
 //! 1 / rate. Each is a stream, and each token's time is noted.
 
+mod burst;
+mod hostile;
+mod open_files;
 mod report;
 mod request;
 mod soak;
+mod versus;
 
 use crate::failure::Failure;
 use report::Report;
 use request::{Request, Times};
 use std::thread;
 use std::time::{Duration, Instant};
+use versus::VersusArgs;
 
 /// What to do.
 #[derive(clap::Args)]
@@ -20,10 +25,10 @@ pub struct Args {
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8080")]
     address: String,
     /// Requests in all
-    #[arg(long, value_name = "N", default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, conflicts_with = "mode")]
     requests: u32,
     /// Requests that arrive in a second, on average; 0 for all at once
-    #[arg(long, value_name = "R", default_value_t = 4.0)]
+    #[arg(long, value_name = "R", default_value_t = 4.0, conflicts_with = "mode")]
     rate: f64,
     /// Words of a prompt, as a range of which each request takes one number
     #[arg(long, value_name = "FROM-TO", default_value = "20-200", value_parser = range)]
@@ -35,14 +40,34 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Print one JSON object
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mode")]
     json: bool,
     /// Instead, let clients come and go for this long (90s, 10m), and compare each answer with the same one alone
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with_all = ["requests", "rate", "json"])]
+    #[arg(long, value_name = "TIME", value_parser = time, group = "mode")]
     soak: Option<Duration>,
-    /// Clients of the soak
-    #[arg(long, value_name = "N", default_value_t = 64, requires = "soak")]
-    clients: u32,
+    /// Instead, measure what one client notices while others open thousands of connections and send what is meant to harm
+    #[arg(long, group = "mode")]
+    hostile: bool,
+    /// Connections of --hostile [default: 10000]
+    #[arg(long, value_name = "N", requires = "hostile")]
+    connections: Option<u32>,
+    #[command(flatten)]
+    versus: VersusArgs,
+    /// Clients at once: of the soak [default: 64], or of the comparison, one number after the other [default: 1,8,16]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', requires = "mode", conflicts_with = "hostile",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    clients: Vec<u32>,
+}
+
+impl Args {
+    /// Numbers of clients: those that were asked for, or else these.
+    fn clients(&self, default: &[u32]) -> Vec<u32> {
+        if self.clients.is_empty() {
+            default.to_vec()
+        } else {
+            self.clients.clone()
+        }
+    }
 }
 
 /// `90s` or `10m`.
@@ -72,6 +97,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(time) = args.soak {
         return soak::run(args, time);
+    }
+    if args.hostile {
+        return hostile::run(args);
+    }
+    if let Some(peer) = &args.versus.llama_server {
+        return versus::run(args, peer);
     }
     let mut random = Random(args.seed);
     let begin = Instant::now();

@@ -30,6 +30,7 @@ mod process;
 mod python;
 mod random_model;
 mod schemas;
+mod server;
 mod shaders;
 mod test;
 mod tools;

@@ -12,15 +12,23 @@ pub struct Report {
     took: Duration,
     prompt_tokens: u64,
     tokens: u64,
-    first: Percentiles,
-    gap: Percentiles,
+    /// From a request to its first token.
+    pub first: Percentiles,
+    /// Between a token and the next.
+    pub gap: Percentiles,
 }
 
 /// Times that this share of all stays below, in milliseconds.
-struct Percentiles {
-    p50: f64,
-    p90: f64,
-    p99: f64,
+pub struct Percentiles {
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+}
+
+/// The middle one, or 0 of none.
+pub fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied().unwrap_or(0.0)
 }
 
 impl Report {

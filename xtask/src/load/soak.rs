@@ -15,6 +15,8 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Clients, unless somebody says otherwise.
+const N_CLIENTS: u32 = 64;
 /// Requests that differ.
 const N_REQUESTS: u32 = 48;
 /// How long a slow reader waits before each piece.
@@ -51,6 +53,7 @@ struct Seen {
 
 /// Runs the soak.
 pub fn run(args: &Args, time: Duration) -> Result<(), Failure> {
+    let n_clients = args.clients(&[N_CLIENTS])[0];
     let mut random = Random(args.seed);
     let requests: Vec<Request> = (0..N_REQUESTS)
         .map(|number| Request {
@@ -63,14 +66,11 @@ pub fn run(args: &Args, time: Duration) -> Result<(), Failure> {
     let alone = requests.iter().map(|request| read(request, Manner::Reads));
     let alone: Result<Vec<(String, u64)>, Trouble> = alone.collect();
     let alone = alone.map_err(|error| Failure::Found(format!("alone: {error}")))?;
-    println!(
-        "{N_REQUESTS} requests answered alone; now {} clients",
-        args.clients
-    );
+    println!("{N_REQUESTS} requests answered alone; now {n_clients} clients");
     let seen = Mutex::new(Seen::default());
     let begin = Instant::now();
     thread::scope(|scope| {
-        for client in 0..args.clients {
+        for client in 0..n_clients {
             let mut random = Random(args.seed ^ (u64::from(client + 1) << 32));
             let (requests, alone, seen) = (&requests, &alone, &seen);
             scope.spawn(move || {
