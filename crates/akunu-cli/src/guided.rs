@@ -76,14 +76,24 @@ fn from_text(
 }
 
 /// What `--lookup` takes.
-#[derive(Clone, Copy, ValueEnum)]
-enum LookupName {
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum LookupName {
     /// Whenever the text has something to guess from
     On,
     /// Never
     Off,
     /// While it makes answers faster
     Auto,
+}
+
+impl From<LookupName> for Lookup {
+    fn from(name: LookupName) -> Lookup {
+        match name {
+            LookupName::On => Lookup::On,
+            LookupName::Off => Lookup::Off,
+            LookupName::Auto => Lookup::Auto,
+        }
+    }
 }
 
 /// How tokens are guessed ahead. The answer is the same with and without.
@@ -109,11 +119,7 @@ impl SpeculationArgs {
             None => None,
         };
         Ok(Speculation {
-            lookup: match self.lookup {
-                LookupName::On => Lookup::On,
-                LookupName::Off => Lookup::Off,
-                LookupName::Auto => Lookup::Auto,
-            },
+            lookup: self.lookup.into(),
             draft,
         })
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use akunu::{GenerateOptions, Model, SessionOptions, StopReason, TokenLogprobs};
+use akunu::{GenerateOptions, Lookup, Model, SessionOptions, StopReason, TokenLogprobs};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
@@ -79,6 +79,8 @@ pub(crate) struct Engine {
     pub model: Model,
     /// Tokens of a sequence.
     pub context: u32,
+    /// How tokens are guessed.
+    pub lookup: Lookup,
     pub stats: Arc<Stats>,
     inbox: UnboundedSender<Message>,
     /// One for each sequence that may be in the batch or wait.
@@ -108,6 +110,7 @@ impl Engine {
         Ok(Engine {
             model,
             context,
+            lookup: options.lookup,
             stats,
             inbox,
             places: Arc::new(Semaphore::new(n_places)),

@@ -90,6 +90,24 @@ const ROWS: &[Row] = &[
         value: |stats| load(&stats.generated_tokens),
     },
     Row {
+        names: &[
+            "akunu_guessed_tokens_total",
+            "vllm:spec_decode_num_draft_tokens_total",
+        ],
+        kind: "counter",
+        help: "Tokens that were guessed ahead.",
+        value: |stats| load(&stats.guessed_tokens),
+    },
+    Row {
+        names: &[
+            "akunu_right_guesses_total",
+            "vllm:spec_decode_num_accepted_tokens_total",
+        ],
+        kind: "counter",
+        help: "Guessed tokens that were right.",
+        value: |stats| load(&stats.right_guesses),
+    },
+    Row {
         names: &["akunu_steps_total"],
         kind: "counter",
         help: "Steps of the batch.",

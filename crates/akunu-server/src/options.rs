@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use akunu::Lookup;
+
 /// How a server is set up.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
@@ -14,6 +16,9 @@ pub struct ServerOptions {
     pub queue: usize,
     /// Tokens of a sequence; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
+    /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
+    /// speed does, by which a client that measures times can learn of others' texts.
+    pub lookup: Lookup,
     /// A model that nobody has asked for as long is unloaded; `None` keeps it, whatever happens.
     pub keep: Option<Duration>,
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
@@ -93,6 +98,7 @@ impl Default for ServerOptions {
             sequences: 8,
             queue: 64,
             context: None,
+            lookup: Lookup::default(),
             keep: None,
             memory_is_short: crate::memory::is_short,
             security: Security::default(),

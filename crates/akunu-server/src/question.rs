@@ -7,7 +7,7 @@ mod sampling;
 
 use std::sync::Arc;
 
-use akunu::{EncodeOptions, GenerateOptions, Grammar, Model, RenderOptions};
+use akunu::{EncodeOptions, GenerateOptions, Grammar, Model, RenderOptions, Speculation};
 use serde_json::{Map, Value};
 
 use crate::answers::Answers;
@@ -252,6 +252,10 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
             grammar: prompt.grammar.clone(),
             logit_bias: wish.logit_bias.clone(),
             logprobs: wish.logprobs,
+            speculation: Speculation {
+                lookup: engine.lookup,
+                ..Speculation::default()
+            },
             ..GenerateOptions::default()
         }
     };

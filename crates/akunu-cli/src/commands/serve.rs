@@ -5,6 +5,7 @@ mod log;
 use super::Run;
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
+use crate::guided::LookupName;
 use crate::interrupt::Interrupt;
 use crate::kv::KvArgs;
 use crate::models;
@@ -66,6 +67,9 @@ pub struct Serve {
     device: DeviceArgs,
     #[command(flatten)]
     kv: KvArgs,
+    /// Guess tokens from what followed the same tokens before, in any request, and check several at once
+    #[arg(long, value_enum, default_value = "auto")]
+    lookup: LookupName,
     /// Threads of the CPU device, at most one for each core [default: one for each core]
     #[arg(short, long, value_name = "N")]
     threads: Option<usize>,
@@ -141,6 +145,7 @@ impl Serve {
             sequences: self.sequences,
             queue: self.queue.into(),
             context: self.ctx,
+            lookup: self.lookup.into(),
             keep: self.keep.0,
             security: Security {
                 keys,

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use akunu::Speculated;
+
 /// Upper bounds of the classes of a histogram, in seconds.
 pub(crate) const BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
@@ -55,6 +57,8 @@ pub(crate) struct Stats {
     pub prompt_tokens: AtomicU64,
     pub cached_tokens: AtomicU64,
     pub generated_tokens: AtomicU64,
+    pub guessed_tokens: AtomicU64,
+    pub right_guesses: AtomicU64,
     pub steps: AtomicU64,
     pub running: AtomicU64,
     pub waiting: AtomicU64,
@@ -109,6 +113,15 @@ impl Stats {
     pub fn next_token(&self, after: Duration) {
         self.generated_tokens.fetch_add(1, Relaxed);
         self.gap.add(after);
+    }
+
+    /// How the guesses of an answer went.
+    pub fn guessed(&self, speculated: &Speculated) {
+        let sum = |by_place: &[u32]| by_place.iter().map(|n| u64::from(*n)).sum();
+        self.guessed_tokens
+            .fetch_add(sum(&speculated.drafted), Relaxed);
+        self.right_guesses
+            .fetch_add(sum(&speculated.accepted), Relaxed);
     }
 
     pub fn stepped(&self, now: Load) {

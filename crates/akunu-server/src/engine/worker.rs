@@ -109,7 +109,7 @@ impl Worker {
             .filter(|(_, one)| one.events.is_closed());
         let gone: Vec<SequenceId> = gone.map(|(id, _)| *id).collect();
         for id in gone {
-            self.batch.leave(id);
+            self.leave(id);
             let siblings = self.running.remove(&id).map_or(0, |one| one.siblings.len());
             self.stats.gave_up(1 + siblings);
         }
@@ -187,8 +187,15 @@ impl Worker {
         });
         if has_ended {
             self.running.remove(&sequence);
-            self.batch.leave(sequence);
+            self.leave(sequence);
         }
+    }
+
+    fn leave(&mut self, sequence: SequenceId) {
+        if let Some(speculated) = self.batch.speculated(sequence) {
+            self.stats.guessed(&speculated);
+        }
+        self.batch.leave(sequence);
     }
 
     fn count(&self) {

@@ -2,6 +2,7 @@
 
 use super::client::post;
 use super::{endless, question, serve};
+use akunu::Lookup;
 
 const QUESTIONS: [&str; 8] = [
     "What is the capital of France?",
@@ -31,6 +32,26 @@ fn eight_clients_get_the_answers_that_each_gets_alone() {
     let together: Vec<String> = asking.map(|one| one.join().unwrap()).into();
     assert_eq!(together, alone);
     server.wait_for("akunu_requests_running", |n| n == 0.0);
+}
+
+/// Breaks when a server that may not guess does, when one that may does not, or when answers depend on it.
+#[test]
+fn guesses_are_made_where_they_are_allowed_and_change_no_answer() {
+    let text =
+        "Repeat: one two three four. One two three four. One two three four. One two three four.";
+    let answer = |lookup: Lookup| {
+        let server = serve(|options| options.lookup = lookup);
+        let body = post(server.address, "/v1/chat/completions", &question(text, 24)).json();
+        server.wait_for("akunu_requests_running", |n| n == 0.0);
+        let guessed = server.metric("akunu_guessed_tokens_total");
+        assert!(server.metric("akunu_right_guesses_total") <= guessed);
+        (body["choices"][0]["message"]["content"].clone(), guessed)
+    };
+    let (plain, none) = answer(Lookup::Off);
+    let (guessed, some) = answer(Lookup::On);
+    assert_eq!(none, 0.0);
+    assert!(some > 0.0);
+    assert_eq!(plain, guessed);
 }
 
 /// Breaks when a queue grows without end, or when somebody who was refused is not told to come again.
