@@ -24,13 +24,14 @@ pub(crate) enum Part {
 
 const THINK: &str = "<think>";
 const END_THINK: &str = "</think>";
-const CALL: &str = "<tool_call>";
-const END_CALL: &str = "</tool_call>";
-const MISTRAL: &str = "[TOOL_CALLS]";
-const PYTHON: &str = "<|python_tag|>";
+pub(crate) const CALL: &str = "<tool_call>";
+pub(crate) const END_CALL: &str = "</tool_call>";
+pub(crate) const MISTRAL: &str = "[TOOL_CALLS]";
+pub(crate) const PYTHON: &str = "<|python_tag|>";
+pub(crate) const ARGS: &str = "[ARGS]";
 
 /// Texts of control tokens that mean something here. The engine leaves control tokens out of the text.
-pub(crate) const MARKS: [&str; 7] = [THINK, END_THINK, CALL, END_CALL, MISTRAL, PYTHON, "[ARGS]"];
+pub(crate) const MARKS: [&str; 7] = [THINK, END_THINK, CALL, END_CALL, MISTRAL, PYTHON, ARGS];
 
 /// A call is not longer than this; what is, is text.
 const MAX_CALL_BYTES: usize = 64 << 10;

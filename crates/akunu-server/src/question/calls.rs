@@ -17,17 +17,12 @@ use serde_json::{Map, Value, json};
 
 use super::Tool;
 use crate::error::ApiError;
+use crate::reader::{ARGS, CALL, END_CALL, MISTRAL, PYTHON};
 
 /// White space within JSON: enough to be read by people, and an end to it.
 const JSON_SPACE: &str = r"[ \t]{1,8}|\r?\n[ \t]{0,24}";
 /// A name that no tool has.
 const PROBE: &str = "akunu_probe";
-
-const CALL: &str = "<tool_call>";
-const END_CALL: &str = "</tool_call>";
-const MISTRAL: &str = "[TOOL_CALLS]";
-const ARGS: &str = "[ARGS]";
-const PYTHON: &str = "<|python_tag|>";
 
 /// How a model writes a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
