@@ -222,6 +222,14 @@ pub enum Failure {
     /// Keys were asked for, and there are none.
     #[error("--api-key or --api-key-file gives an empty key; a key has at least one character")]
     NoKeys,
+    /// A model that is not served cannot be kept.
+    #[error("--pin {pin}: no model of this name is served; there are: {known}")]
+    UnknownPin {
+        /// What was asked for.
+        pin: String,
+        /// The names of the models, with commas.
+        known: String,
+    },
     /// There is nothing to answer.
     #[error(transparent)]
     Akunu(akunu::Error),

@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::engine::{self, Engine, Event, What};
 use crate::error::ApiError;
 use crate::reader::{MARKS, Part, Reader, ToolCall};
+use crate::transcript::Transcript;
 
 /// Something that happened to one of the answers.
 #[derive(Debug)]
@@ -94,6 +95,8 @@ pub(crate) struct Answers {
     scored: Vec<Vec<Scored>>,
     pending: VecDeque<Happening>,
     pub usage: Usage,
+    /// Where the answers are logged, if they are.
+    pub transcript: Option<Transcript>,
 }
 
 impl Answers {
@@ -118,6 +121,7 @@ impl Answers {
                 since: Instant::now(),
                 first: None,
             },
+            transcript: None,
         }
     }
 
@@ -191,6 +195,9 @@ impl Answers {
                 }
                 let finish = self.finish(choice, reason);
                 self.n_open -= 1;
+                if let Some(transcript) = &mut self.transcript {
+                    transcript.end(choice);
+                }
                 self.happened(choice, Piece::Ended(finish));
             }
             What::Failed(error) => return Err(error),
@@ -216,6 +223,9 @@ impl Answers {
     }
 
     fn read(&mut self, choice: usize, text: &str) {
+        if let Some(transcript) = &mut self.transcript {
+            transcript.push(choice, text);
+        }
         let parts = match &mut self.readers[choice] {
             Some(reader) => reader.push(text),
             None if text.is_empty() => Vec::new(),

@@ -81,6 +81,8 @@ pub(crate) struct Engine {
     pub context: u32,
     /// How tokens are guessed.
     pub lookup: Lookup,
+    /// Whether prompts and answers are logged.
+    pub log_texts: bool,
     pub stats: Arc<Stats>,
     inbox: UnboundedSender<Message>,
     /// One for each sequence that may be in the batch or wait.
@@ -111,11 +113,20 @@ impl Engine {
             model,
             context,
             lookup: options.lookup,
+            log_texts: options.log_texts,
             stats,
             inbox,
             places: Arc::new(Semaphore::new(n_places)),
             n_places,
         })
+    }
+
+    /// What tokens say, control tokens included.
+    pub fn text_of(&self, ids: &[u32]) -> String {
+        let tokenizer = self.model.tokenizer();
+        let bytes = ids.iter().filter_map(|id| tokenizer.token_bytes(*id));
+        let bytes: Vec<u8> = bytes.flatten().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     /// Whether its thread still takes requests.

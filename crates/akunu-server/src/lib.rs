@@ -27,6 +27,7 @@ mod router;
 mod server;
 mod speech;
 mod stream;
+mod transcript;
 
 pub use error::ServerError;
 pub use models::{OpenError, Served, Source};

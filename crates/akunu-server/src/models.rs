@@ -17,6 +17,8 @@ pub struct Source {
     pub name: String,
     /// Opens it. It is called whenever the model is asked for and not loaded.
     pub open: Box<dyn Fn() -> Result<Served, OpenError> + Send + Sync>,
+    /// Whether it stays loaded, once somebody has asked for it.
+    pub pinned: bool,
 }
 
 /// A model, by what it can be asked for.
@@ -206,7 +208,8 @@ impl Models {
     /// Unloads the idle model that was asked for longest ago, other than this one; whether there was one.
     fn unload_oldest(&self, wanted: &Arc<Entry>) -> bool {
         let others = self.entries.iter();
-        let others = others.filter(|entry| !Arc::ptr_eq(entry, wanted) && entry.is_idle());
+        let others = others
+            .filter(|entry| !Arc::ptr_eq(entry, wanted) && !entry.source.pinned && entry.is_idle());
         let Some(oldest) = others.max_by_key(|entry| entry.unused_for()) else {
             return false;
         };
@@ -233,7 +236,7 @@ impl Models {
 
     /// Unloads what nobody has asked for since a while.
     pub fn unload_idle(&self, keep: Duration) {
-        for entry in &self.entries {
+        for entry in self.entries.iter().filter(|entry| !entry.source.pinned) {
             // Somebody who holds it is about to use it.
             let Ok(mut loaded) = entry.loaded.try_lock() else {
                 continue;

@@ -108,14 +108,8 @@ pub(crate) async fn apply_template(
         ..Conversation::default()
     };
     let prompt = conversation.prompt(&engine).await?;
-    let tokenizer = engine.model.tokenizer();
-    let bytes = prompt
-        .ids
-        .iter()
-        .filter_map(|id| tokenizer.token_bytes(*id));
-    let bytes: Vec<u8> = bytes.flatten().collect();
     Ok(axum::Json(json!({
-        "prompt": String::from_utf8_lossy(&bytes),
+        "prompt": engine.text_of(&prompt.ids),
         "tokens": prompt.ids.len(),
     })))
 }

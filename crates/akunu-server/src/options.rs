@@ -19,11 +19,13 @@ pub struct ServerOptions {
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
-    /// A model that nobody has asked for as long is unloaded; `None` keeps it, whatever happens.
+    /// A model that nobody has asked for as long is unloaded, unless it is pinned; `None` keeps all, whatever happens.
     pub keep: Option<Duration>,
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
     /// than a tenth of this machine's memory is available.
     pub memory_is_short: fn() -> bool,
+    /// Whether prompts and answers are logged, for people who want to see what a program asks for.
+    pub log_texts: bool,
     /// Who may ask.
     pub security: Security,
     /// How much may be asked.
@@ -101,6 +103,7 @@ impl Default for ServerOptions {
             lookup: Lookup::default(),
             keep: None,
             memory_is_short: crate::memory::is_short,
+            log_texts: false,
             security: Security::default(),
             limits: Limits::default(),
         }

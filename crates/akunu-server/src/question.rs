@@ -16,6 +16,7 @@ use crate::engine::{Engine, Work};
 use crate::error::ApiError;
 use crate::openai::now;
 use crate::reader::Reader;
+use crate::transcript::Transcript;
 
 use self::calls::Style;
 pub(crate) use self::format::Format;
@@ -224,12 +225,7 @@ impl Conversation {
 /// Whether the last tokens of a prompt open a thought.
 fn ends_in_thought(engine: &Engine, ids: &[u32]) -> bool {
     let last = &ids[ids.len().saturating_sub(8)..];
-    let tokenizer = engine.model.tokenizer();
-    let bytes = last.iter().filter_map(|id| tokenizer.token_bytes(*id));
-    let text = bytes.flatten().collect::<Vec<u8>>();
-    String::from_utf8_lossy(&text)
-        .trim_end()
-        .ends_with("<think>")
+    engine.text_of(last).trim_end().ends_with("<think>")
 }
 
 /// Asks an engine.
@@ -266,9 +262,14 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
     });
     let readers = readers.collect();
     let n_prompt = prompt.ids.len();
+    let transcript = engine
+        .log_texts
+        .then(|| Transcript::begin(&engine.text_of(&prompt.ids), wish.n));
     let events = engine.ask(Work {
         prompt: prompt.ids,
         choices: (0..wish.n).map(choice).collect(),
     })?;
-    Ok(Answers::new(Arc::clone(engine), events, readers, n_prompt))
+    let mut answers = Answers::new(Arc::clone(engine), events, readers, n_prompt);
+    answers.transcript = transcript;
+    Ok(answers)
 }

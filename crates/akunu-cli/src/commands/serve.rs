@@ -63,6 +63,9 @@ pub struct Serve {
     /// Unload a model that was not used for this long: 30s, 10m, 2h, or forever
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = keep)]
     keep: Keep,
+    /// Keep the model of this name once it is loaded, whatever --keep says; may be given several times
+    #[arg(long, value_name = "NAME")]
+    pin: Vec<String>,
     #[command(flatten)]
     device: DeviceArgs,
     #[command(flatten)]
@@ -76,6 +79,9 @@ pub struct Serve {
     /// One line on stderr for each request
     #[arg(long, value_enum, value_name = "FORMAT")]
     log: Option<LogFormat>,
+    /// Log prompts and answers too
+    #[arg(long, requires = "log")]
+    log_texts: bool,
 }
 
 /// How long a model stays loaded; `None` forever.
@@ -106,17 +112,12 @@ impl Run for Serve {
         let options = self.options()?;
         let is_open = !self.host.is_loopback() && options.security.keys.is_empty();
         let sources = self.sources()?;
-        let names: Vec<String> = sources.iter().map(|source| source.name.clone()).collect();
+        let names = names(&sources);
         let server = Server::bind(options, sources)?;
         if is_open {
             warn("everybody who reaches this address may ask; --api-key asks for a key");
         }
-        writeln!(
-            out,
-            "serving {} on http://{}",
-            names.join(", "),
-            server.address()?
-        )?;
+        writeln!(out, "serving {} on http://{}", names, server.address()?)?;
         out.flush()?;
         if self.models == [models::DEFAULT] {
             note(models::LARGER_SERVED);
@@ -147,6 +148,7 @@ impl Serve {
             context: self.ctx,
             lookup: self.lookup.into(),
             keep: self.keep.0,
+            log_texts: self.log_texts,
             security: Security {
                 keys,
                 origins: self.allow_origin.clone(),
@@ -168,12 +170,28 @@ impl Serve {
                 Ok(Served::open(&path, device, kv)?)
             };
             Ok(Source {
+                pinned: self.pin.contains(&name),
                 name,
                 open: Box::new(open),
             })
         };
-        self.models.iter().map(source).collect()
+        let sources: Result<Vec<Source>, Failure> = self.models.iter().map(source).collect();
+        let sources = sources?;
+        let is_served = |pin: &&String| sources.iter().any(|source| source.name == **pin);
+        match self.pin.iter().find(|pin| !is_served(pin)) {
+            Some(pin) => Err(Failure::UnknownPin {
+                pin: pin.clone(),
+                known: names(&sources),
+            }),
+            None => Ok(sources),
+        }
     }
+}
+
+/// What clients call the models.
+fn names(sources: &[Source]) -> String {
+    let names: Vec<&str> = sources.iter().map(|source| &*source.name).collect();
+    names.join(", ")
 }
 
 /// Files that a server has open besides connections: models that it loads, and its own.

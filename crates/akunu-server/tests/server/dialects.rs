@@ -1,7 +1,8 @@
 //! The other protocols, several models, and the page.
 
 use super::client::{get, post};
-use super::{question, serve};
+use super::{question, serve, serve_pinned};
+use akunu_server::ServerOptions;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -219,6 +220,32 @@ fn models_make_room_when_memory_is_short() {
     let list = get(server.address, "/v1/models").json();
     let is_loaded = |at: usize| list["data"][at]["meta"].is_object();
     assert!(!is_loaded(0) && is_loaded(1), "{list}");
+}
+
+/// Breaks when a pinned model is unloaded because nobody uses it, or because memory is short.
+#[test]
+fn pinned_models_stay() {
+    let short = |options: &mut ServerOptions| {
+        options.keep = Some(Duration::from_millis(50));
+        options.memory_is_short = || true;
+    };
+    let server = serve_pinned(short, "smollm2");
+    let mut asked = question("Hi", 2);
+    asked["model"] = "second".into();
+    let answer = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(answer.status, 200);
+    let is_loaded = |at: usize| {
+        let list = get(server.address, "/v1/models").json();
+        list["data"][at]["meta"].is_object()
+    };
+    for _ in 0..500 {
+        if !is_loaded(1) {
+            assert!(is_loaded(0), "the pinned model went as well");
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("the other model stays loaded");
 }
 
 #[test]

@@ -41,6 +41,11 @@ fn smollm2() -> Model {
 
 /// A server with SmolLM2 under two names.
 fn serve(change: impl FnOnce(&mut ServerOptions)) -> Running {
+    serve_pinned(change, "")
+}
+
+/// The same; the model of this name stays loaded.
+fn serve_pinned(change: impl FnOnce(&mut ServerOptions), pinned: &str) -> Running {
     let alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
     let mut options = ServerOptions {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -51,6 +56,7 @@ fn serve(change: impl FnOnce(&mut ServerOptions)) -> Running {
     let sources = ["smollm2", "second"].map(|name| Source {
         name: name.into(),
         open: Box::new(|| Ok(smollm2().into())),
+        pinned: name == pinned,
     });
     start(options, sources.into(), alone)
 }
@@ -70,6 +76,7 @@ fn serve_asset(asset: &'static str, file: &'static str) -> Running {
     let source = Source {
         name: asset.into(),
         open: Box::new(open),
+        pinned: false,
     };
     start(options, vec![source], alone)
 }
