@@ -21,6 +21,8 @@ constant constexpr uint MAX_TEAM = 8;
 
 // Where a thread is.
 struct DecodePlace {
+    uint group;
+    uint n_groups;
     uint thread_index;
     uint n_threads;
     uint lane;
@@ -30,28 +32,34 @@ struct DecodePlace {
     uint n_splits;
 };
 
-inline DecodePlace decode_place(uint thread_index, uint2 threads) {
+inline DecodePlace decode_place(uint2 group, uint thread_index, uint2 threads) {
     const uint n_columns = threads.x / SIMD_WIDTH;
     const uint simd_group = thread_index / SIMD_WIDTH;
     return {
-        thread_index, threads.x * threads.y, thread_index % SIMD_WIDTH,
+        group.x, group.y, thread_index, threads.x * threads.y, thread_index % SIMD_WIDTH,
         simd_group % n_columns, n_columns, simd_group / n_columns, threads.y,
     };
 }
 
-// x in device memory, rows of whole float4.
+// x in device memory, aligned to 16 bytes.
 struct AlignedX {
     device const float *x;
 
     float4 vector(uint i) const { return ((device const float4 *)x)[i]; }
-    float value(uint i) const { return x[i]; }
 };
 
-// x in device memory, aligned to 4 bytes.
+// The same, aligned to 4 bytes.
 struct PackedX {
     device const float *x;
 
     float4 vector(uint i) const { return float4(((device const packed_float4 *)x)[i]); }
+};
+
+// Either.
+struct PlainX {
+    device const float *x;
+    bool is_aligned;
+
     float value(uint i) const { return x[i]; }
 };
 
@@ -137,17 +145,6 @@ struct StagedX<F, false> {
 template <typename F>
 constant constexpr uint STAGE = CHUNK_SPANS * StagedX<F>::SPAN_STRIDE_VECTORS;
 
-// Rows first .. first + ROWS, as take_rows has them.
-template <typename F, uint ROWS>
-inline void take_span_rows(
-    device const uchar *weight, WeightLayout at, uint first, thread typename Spans<F>::Row (&rows)[ROWS]
-) {
-#pragma unroll
-    for (uint r = 0; r < ROWS; r++) {
-        rows[r] = Spans<F>::row(weight, at, min(first + r, at.n_rows - 1));
-    }
-}
-
 // The spans of all rows that a lane takes of the step that begins at span `first`.
 template <typename F, uint ROWS>
 inline void load_spans(
@@ -155,6 +152,12 @@ inline void load_spans(
     thread typename StagedX<F>::Span (&spans)[ROWS]
 ) {
     if (first >= n_spans) {
+        // Without this the spans of before would be kept.
+        const typename StagedX<F>::Span nothing = {};
+#pragma unroll
+        for (uint r = 0; r < ROWS; r++) {
+            spans[r] = nothing;
+        }
         return;
     }
     const uint mine = min(first + lane, n_spans - 1);
@@ -164,44 +167,55 @@ inline void load_spans(
     }
 }
 
-// Adds to sums[r] this lane's share of sum_k row_r[k] * x[k] over all whole spans. All threads must call it.
-template <typename F, uint ROWS, typename X>
-inline void dot_staged(
-    thread typename Spans<F>::Row (&rows)[ROWS], thread X &x, uint K, DecodePlace at, threadgroup uint4 *stage,
-    thread float (&sums)[ROWS]
-) {
-    const uint n_spans = K / SPAN;
-    const uint stride = at.n_splits * SIMD_WIDTH;
-    for (uint chunk = 0; chunk < n_spans; chunk += CHUNK_SPANS) {
-        const uint count = min(n_spans - chunk, CHUNK_SPANS);
-        const uint n_vectors = count * SPAN_VECTORS;
-        uint first = at.split * SIMD_WIDTH;
-        typename StagedX<F>::Span spans[ROWS];
-        load_spans<F, ROWS>(rows, chunk + first, n_spans, at.lane, spans);
-        inputs_are_ready();
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint base = at.thread_index; base - at.thread_index < n_vectors; base += AT_ONCE * at.n_threads) {
-            float4 values[AT_ONCE];
+// Stages the chunk of x that begins at span `first`. All threads must call it.
+template <typename F, typename X>
+inline void stage_chunk(thread X &x, uint first, uint n_spans, DecodePlace at, threadgroup uint4 *stage) {
+    const uint n_vectors = min(n_spans - first, CHUNK_SPANS) * SPAN_VECTORS;
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint base = at.thread_index; base - at.thread_index < n_vectors; base += AT_ONCE * at.n_threads) {
+        float4 values[AT_ONCE];
 #pragma unroll
-            for (uint i = 0; i < AT_ONCE; i++) {
-                const uint vector = base + i * at.n_threads;
-                values[i] = vector < n_vectors ? x.vector(chunk * SPAN_VECTORS + vector) : float4(0.0f);
-            }
-#pragma unroll
-            for (uint i = 0; i < AT_ONCE; i++) {
-                const uint vector = base + i * at.n_threads;
-                StagedX<F>::put(stage, vector, values[i], vector < n_vectors);
-            }
+        for (uint i = 0; i < AT_ONCE; i++) {
+            const uint vector = base + i * at.n_threads;
+            values[i] = vector < n_vectors ? x.vector(first * SPAN_VECTORS + vector) : float4(0.0f);
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        while (first < count) {
-            if (first + at.lane < count) {
-                StagedX<F>::dot(spans, stage + (first + at.lane) * StagedX<F>::SPAN_STRIDE_VECTORS, sums);
-            }
-            first += stride;
-            if (first < count) {
-                load_spans<F, ROWS>(rows, chunk + first, n_spans, at.lane, spans);
-            }
+#pragma unroll
+        for (uint i = 0; i < AT_ONCE; i++) {
+            const uint vector = base + i * at.n_threads;
+            StagedX<F>::put(stage, vector, values[i], vector < n_vectors);
+        }
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
+}
+
+// The choice is made once, so that several vectors can be under way.
+template <typename F>
+inline void stage_chunk(thread PlainX &x, uint first, uint n_spans, DecodePlace at, threadgroup uint4 *stage) {
+    if (x.is_aligned) {
+        AlignedX aligned = { x.x };
+        stage_chunk<F>(aligned, first, n_spans, at, stage);
+    } else {
+        PackedX packed = { x.x };
+        stage_chunk<F>(packed, first, n_spans, at, stage);
+    }
+}
+
+// Adds to sums[r] this lane's share of sum_k row_r[k] * x[k] over the staged chunk that begins at span `chunk`. The first
+// spans are loaded already.
+template <typename F, uint ROWS>
+inline void dot_chunk(
+    thread typename Spans<F>::Row (&rows)[ROWS], thread typename StagedX<F>::Span (&spans)[ROWS], uint chunk,
+    uint n_spans, DecodePlace at, threadgroup const uint4 *stage, thread float (&sums)[ROWS]
+) {
+    const uint count = min(n_spans - chunk, CHUNK_SPANS);
+    uint first = at.split * SIMD_WIDTH;
+    while (first < count) {
+        if (first + at.lane < count) {
+            StagedX<F>::dot(spans, stage + (first + at.lane) * StagedX<F>::SPAN_STRIDE_VECTORS, sums);
+        }
+        first += at.n_splits * SIMD_WIDTH;
+        if (first < count) {
+            load_spans<F, ROWS>(rows, chunk + first, n_spans, at.lane, spans);
         }
     }
 }
@@ -218,6 +232,8 @@ inline float meet(thread float (&sums)[ROWS], threadgroup float *shares, DecodeP
     if (at.n_splits == 1) {
         return mine;
     }
+    // The shares of the turn before were read.
+    threadgroup_barrier(mem_flags::mem_threadgroup);
     if (at.lane < ROWS) {
         shares[(at.split * at.n_columns + at.column) * ROWS + at.lane] = mine;
     }
@@ -231,9 +247,69 @@ inline float meet(thread float (&sums)[ROWS], threadgroup float *shares, DecodeP
     return all;
 }
 
+// All products of a threadgroup: it takes the turns at.group, at.group + at.n_groups, … of `outputs`. x is staged once for all of
+// them if one chunk holds it. All threads must call it.
+template <typename F, uint ROWS, typename Outputs, typename X>
+inline void all_turns(
+    thread Outputs &outputs, thread X &x, uint K, DecodePlace at, threadgroup uint4 *stage, threadgroup float *shares
+) {
+    const uint n_spans = K / SPAN;
+    const uint n_turns = outputs.n_turns(at);
+    for (uint turn = at.group; turn < n_turns; turn += at.n_groups) {
+        const bool is_first = turn == at.group;
+        typename Spans<F>::Row rows[ROWS];
+        outputs.take(turn, at, rows);
+        float sums[ROWS] = { 0.0f };
+        for (uint chunk = 0; chunk < n_spans; chunk += CHUNK_SPANS) {
+            typename StagedX<F>::Span spans[ROWS];
+            load_spans<F, ROWS>(rows, chunk + at.split * SIMD_WIDTH, n_spans, at.lane, spans);
+            if (is_first || n_spans > CHUNK_SPANS) {
+                inputs_are_ready();
+                stage_chunk<F>(x, chunk, n_spans, at, stage);
+            }
+            dot_chunk<F, ROWS>(rows, spans, chunk, n_spans, at, stage, sums);
+        }
+        if (K % SPAN != 0 && at.split == 0) {
+            outputs.rest(turn, at, x, K, sums);
+        }
+        if (is_first) {
+            outputs.x_was_read(x, at);
+        }
+        outputs.store(turn, at, meet<ROWS>(sums, shares, at));
+    }
+}
+
+// The outputs of one weight.
+template <typename F, typename P, uint ROWS>
+struct PlainOutputs {
+    device const uchar *weight;
+    device float *y;
+    constant P *params;
+
+    uint n_turns(DecodePlace at) const { return ceil_divide(params->N, ROWS * at.n_columns); }
+    uint first(uint turn, DecodePlace at) const { return (turn * at.n_columns + at.column) * ROWS; }
+
+    void take(uint turn, DecodePlace at, thread typename Spans<F>::Row (&rows)[ROWS]) const {
+        take_rows<Spans<F>, ROWS>(weight, weight_layout(*params), first(turn, at), rows);
+    }
+    void rest(uint turn, DecodePlace at, thread PlainX &x, uint K, thread float (&sums)[ROWS]) const {
+        typename F::Row plain[ROWS];
+        take_rows<F, ROWS>(weight, weight_layout(*params), first(turn, at), plain);
+        dot_rest<F, ROWS>(plain, x, K, at.lane, sums);
+    }
+    void x_was_read(thread PlainX &, DecodePlace) const {}
+    void store(uint turn, DecodePlace at, float product) const {
+        const uint n = first(turn, at) + at.lane;
+        if (at.split == 0 && at.lane < ROWS && n < params->N) {
+            store_product(y + n, product, *params);
+        }
+    }
+};
+
 // y[m][n] = alpha * sum_k weight[n][k] * x[m][k] + beta * y[m][n]
 //
-// Launch:  grid (ceil(N / (ROWS * columns)), M), threadgroups of (32 * columns, splits) threads, up to MAX_TEAM SIMD groups.
+// Launch:  grid (up to ceil(N / (ROWS * columns)), M), threadgroups of (32 * columns, splits) threads, up to MAX_TEAM SIMD
+//          groups. Fewer threadgroups take turns.
 template <typename F, typename P, uint ROWS>
 kernel void decode_gemv(
     device const float *x        [[buffer(0)]],  // (M, K), rows lda apart
@@ -241,6 +317,7 @@ kernel void decode_gemv(
     device float *y              [[buffer(2)]],  // (M, N), rows ldc apart
     constant P &params           [[buffer(3)]],
     uint2 group                  [[threadgroup_position_in_grid]],
+    uint2 groups                 [[threadgroups_per_grid]],
     uint thread_index            [[thread_index_in_threadgroup]],
     uint2 threads                [[threads_per_threadgroup]]
 ) {
@@ -248,39 +325,84 @@ kernel void decode_gemv(
     threadgroup float shares[MAX_TEAM * ROWS];
     static_assert(sizeof(stage) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
 
-    const DecodePlace at = decode_place(thread_index, threads);
-    const uint first = (group.x * at.n_columns + at.column) * ROWS;
-    const WeightLayout layout = weight_layout(params);
-    typename Spans<F>::Row rows[ROWS];
-    take_span_rows<F, ROWS>(weight, layout, first, rows);
-    typename F::Row plain[ROWS];
-    take_rows<F, ROWS>(weight, layout, first, plain);
-
-    const uint K = matmul_k(params.K);
-    float sums[ROWS] = { 0.0f };
-    device const float *x_row = x + ulong(group.y) * params.lda;
-    PackedX packed = { x_row };
-    if (params.lda % 4 == 0) {
-        AlignedX aligned = { x_row };
-        dot_staged<F, ROWS>(rows, aligned, K, at, stage, sums);
-    } else {
-        dot_staged<F, ROWS>(rows, packed, K, at, stage, sums);
-    }
-    if (at.split == 0) {
-        dot_rest<F, ROWS>(plain, packed, K, at.lane, sums);
-    }
-
-    const float product = meet<ROWS>(sums, shares, at);
-    if (at.split == 0 && at.lane < ROWS && first + at.lane < params.N) {
-        store_product(y + ulong(group.y) * params.ldc + first + at.lane, product, params);
-    }
+    const DecodePlace at = decode_place(uint2(group.x, groups.x), thread_index, threads);
+    PlainX x_row = { x + ulong(group.y) * params.lda, params.lda % 4 == 0 };
+    PlainOutputs<F, P, ROWS> outputs = { weight, y + ulong(group.y) * params.ldc, &params };
+    all_turns<F, ROWS>(outputs, x_row, matmul_k(params.K), at, stage, shares);
 }
+
+// One of three pointers. Not by `?:` on members, which would be put into memory.
+template <typename T>
+inline T pick(uint index, T zero, T one, T two) {
+    return index == 0 ? zero : index == 1 ? one : two;
+}
+
+// The outputs of up to three weights that read the same normalised vector.
+template <typename F, uint ROWS>
+struct NormedOutputs {
+    device const uchar *weight_0;
+    device const uchar *weight_1;
+    device const uchar *weight_2;
+    device float *y_0;
+    device float *y_1;
+    device float *y_2;
+    constant NormGemvParams *params;
+    threadgroup float *squares;  // of each SIMD group
+
+    // Outputs of a weight that a SIMD group has in a turn.
+    static uint n_outputs() { return GATE != 0 ? ROWS / 2 : ROWS; }
+
+    uint n_turns(DecodePlace at) const { return n_normed_groups(*params, n_outputs() * at.n_columns); }
+    NormedWeight of(uint turn, DecodePlace at) const { return normed_weight(*params, turn, n_outputs() * at.n_columns); }
+    uint first(NormedWeight of, DecodePlace at) const { return (of.group * at.n_columns + at.column) * n_outputs(); }
+    device const uchar *weight(NormedWeight of) const { return pick(of.index, weight_0, weight_1, weight_2); }
+    WeightLayout layout(NormedWeight of) const {
+        return { of.n, params->K, params->group_size, of.n * (params->K / 8 * params->bits) };
+    }
+
+    void take(uint turn, DecodePlace at, thread typename Spans<F>::Row (&rows)[ROWS]) const {
+        const NormedWeight from = of(turn, at);
+        take_normed_rows<Spans<F>, ROWS>({ weight(from), weight_1 }, layout(from), first(from, at), rows);
+    }
+    // Every column reads the rest, and its squares count once.
+    void rest(uint turn, DecodePlace at, thread GainedX &x, uint K, thread float (&sums)[ROWS]) const {
+        const NormedWeight from = of(turn, at);
+        typename F::Row plain[ROWS];
+        take_normed_rows<F, ROWS>({ weight(from), weight_1 }, layout(from), first(from, at), plain);
+        GainedX rest = { x.x, x.gain, 0.0f };
+        dot_rest<F, ROWS>(plain, rest, K, at.lane, sums);
+        x.square += at.column == 0 ? rest.square : 0.0f;
+    }
+    void x_was_read(thread GainedX &x, DecodePlace at) const {
+        const float square = simd_sum(x.square);
+        if (at.lane == 0) {
+            squares[at.thread_index / SIMD_WIDTH] = square;
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+    void store(uint turn, DecodePlace at, float product) const {
+        const NormedWeight to = of(turn, at);
+        const uint n = first(to, at) + at.lane;
+        // Of row ROWS / 2 + lane.
+        const float let_through = GATE != 0 ? simd_shuffle_down(product, ushort(ROWS / 2)) : 0.0f;
+        if (at.split != 0 || at.lane >= n_outputs() || n >= to.n) {
+            return;
+        }
+        float all = 0.0f;
+        for (uint s = 0; s < at.n_columns * at.n_splits; s++) {
+            all += squares[s];
+        }
+        const float inverse = inverse_rms(all, params->K, params->eps);
+        pick(to.index, y_0, y_1, y_2)[n] =
+            GATE == 0 ? product * inverse : apply_gate(product * inverse) * (let_through * inverse);
+    }
+};
 
 // y_i[n] = 1 / sqrt(mean(x^2) + eps) * sum_k weight_i[n][k] * gain[k] * x[k], as in include/norm_gemv.h, and with FC_GATE
 // y_0[n] = act(product with weight 0) * (product with weight 1).
 //
-// Launch:  a threadgroup for each ROWS * columns outputs of a weight, those of weight 0 first; with FC_GATE for each
-//          ROWS / 2 * columns outputs of both.
+// Launch:  up to a threadgroup for each ROWS * columns outputs of a weight, those of weight 0 first; with FC_GATE for each
+//          ROWS / 2 * columns outputs of both. Fewer threadgroups take turns.
 template <typename F, uint ROWS>
 kernel void decode_norm_gemv(
     device const float *x           [[buffer(0)]],  // (K)
@@ -293,6 +415,7 @@ kernel void decode_norm_gemv(
     device float *y_2               [[buffer(7)]],  // (N2)
     constant NormGemvParams &params [[buffer(8)]],
     uint group                      [[threadgroup_position_in_grid]],
+    uint groups                     [[threadgroups_per_grid]],
     uint thread_index               [[thread_index_in_threadgroup]],
     uint2 threads                   [[threads_per_threadgroup]]
 ) {
@@ -301,44 +424,8 @@ kernel void decode_norm_gemv(
     threadgroup float squares[MAX_TEAM];
     static_assert(sizeof(stage) + sizeof(shares) + sizeof(squares) <= 32 * 1024, "threadgroup memory");
 
-    const DecodePlace at = decode_place(thread_index, threads);
-    // Outputs of a weight that a SIMD group has.
-    const uint n_outputs = GATE != 0 ? ROWS / 2 : ROWS;
-    const uint rows_a_group = n_outputs * at.n_columns;
-    const NormedWeight of = normed_weight(params, group, rows_a_group);
-    device const uchar *weight = of.index == 0 ? weight_0 : of.index == 1 ? weight_1 : weight_2;
-    device float *y = of.index == 0 ? y_0 : of.index == 1 ? y_1 : y_2;
-    const uint first = of.group * rows_a_group + at.column * n_outputs;
-    const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
-    typename Spans<F>::Row rows[ROWS];
-    typename F::Row plain[ROWS];
-    take_normed_rows<F, ROWS>({ weight, weight_1 }, layout, first, rows, plain);
-
-    float sums[ROWS] = { 0.0f };
+    const DecodePlace at = decode_place(uint2(group, groups), thread_index, threads);
     GainedX gained = { x, gain, 0.0f };
-    dot_staged<F, ROWS>(rows, gained, params.K, at, stage, sums);
-    if (at.split == 0) {
-        // Every column reads the rest, and its squares count once.
-        GainedX rest = { x, gain, 0.0f };
-        dot_rest<F, ROWS>(plain, rest, params.K, at.lane, sums);
-        gained.square += at.column == 0 ? rest.square : 0.0f;
-    }
-
-    const float square = simd_sum(gained.square);
-    if (at.lane == 0) {
-        squares[thread_index / SIMD_WIDTH] = square;
-    }
-    threadgroup_barrier(mem_flags::mem_threadgroup);
-    const float product = meet<ROWS>(sums, shares, at);
-    // Of row ROWS / 2 + lane.
-    const float let_through = GATE != 0 ? simd_shuffle_down(product, ushort(ROWS / 2)) : 0.0f;
-    if (at.split == 0 && at.lane < n_outputs && first + at.lane < of.n) {
-        float all = 0.0f;
-        for (uint s = 0; s < at.n_columns * at.n_splits; s++) {
-            all += squares[s];
-        }
-        const float inverse = inverse_rms(all, params.K, params.eps);
-        y[first + at.lane] =
-            GATE == 0 ? product * inverse : apply_gate(product * inverse) * (let_through * inverse);
-    }
+    NormedOutputs<F, ROWS> outputs = { weight_0, weight_1, weight_2, y_0, y_1, y_2, &params, squares };
+    all_turns<F, ROWS>(outputs, gained, params.K, at, stage, shares);
 }

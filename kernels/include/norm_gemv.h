@@ -44,13 +44,24 @@ struct NormedWeight {
     uint group;
 };
 
+// ceil(n / d), d a power of two.
+inline uint ceil_divide(uint n, uint d) { return (n + d - 1) >> ctz(d); }
+
+// Threadgroups of all weights, or with FC_GATE of weight 0, where each has rows of both. `rows_a_group` is a power of two.
+inline uint n_normed_groups(constant NormGemvParams &params, uint rows_a_group) {
+    const uint groups_0 = ceil_divide(params.N0, rows_a_group);
+    return GATE != 0
+        ? groups_0
+        : groups_0 + ceil_divide(params.N1, rows_a_group) + ceil_divide(params.N2, rows_a_group);
+}
+
 inline NormedWeight normed_weight(constant NormGemvParams &params, uint group, uint rows_a_group) {
-    const uint groups_0 = (params.N0 + rows_a_group - 1) / rows_a_group;
-    const uint groups_1 = (params.N1 + rows_a_group - 1) / rows_a_group;
-    if (group >= groups_0 + groups_1) {
+    const uint groups_0 = ceil_divide(params.N0, rows_a_group);
+    const uint groups_1 = ceil_divide(params.N1, rows_a_group);
+    if (GATE == 0 && group >= groups_0 + groups_1) {
         return { 2, params.N2, group - groups_0 - groups_1 };
     }
-    if (group >= groups_0) {
+    if (GATE == 0 && group >= groups_0) {
         return { 1, params.N1, group - groups_0 };
     }
     return { 0, params.N0, group };
@@ -74,20 +85,18 @@ struct NormedFrom {
     device const uchar *let_through;
 };
 
-// The rows of a threadgroup or SIMD group, from output `first` on; with FC_GATE the second half are those of what is let
-// through. Rows beyond the end repeat the last one and are not stored.
-template <typename F, uint ROWS>
+// The rows of a threadgroup or SIMD group, from output `first` on, as F or Spans<F> has them; with FC_GATE the second half are
+// those of what is let through. Rows beyond the end repeat the last one and are not stored.
+template <typename R, uint ROWS>
 inline void take_normed_rows(
-    NormedFrom from, WeightLayout layout, uint first, thread typename Spans<F>::Row (&rows)[ROWS],
-    thread typename F::Row (&plain)[ROWS]
+    NormedFrom from, WeightLayout layout, uint first, thread typename R::Row (&rows)[ROWS]
 ) {
 #pragma unroll
     for (uint r = 0; r < ROWS; r++) {
         const bool is_let_through = GATE != 0 && r >= ROWS / 2;
         device const uchar *weight = is_let_through ? from.let_through : from.weight;
         const uint row = min(first + (is_let_through ? r - ROWS / 2 : r), layout.n_rows - 1);
-        rows[r] = Spans<F>::row(weight, layout, row);
-        plain[r] = F::row(weight, layout, row);
+        rows[r] = R::row(weight, layout, row);
     }
 }
 
@@ -122,7 +131,8 @@ kernel void norm_gemv(
     const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
     typename Spans<F>::Row rows[ROWS];
     typename F::Row plain[ROWS];
-    take_normed_rows<F, ROWS>({ weight, weight_1 }, layout, first, rows, plain);
+    take_normed_rows<Spans<F>, ROWS>({ weight, weight_1 }, layout, first, rows);
+    take_normed_rows<F, ROWS>({ weight, weight_1 }, layout, first, plain);
 
     const SplitPlace place = { simd_group, n_simd_groups, lane, stages + simd_group * STAGE_VECTORS };
     float sums[ROWS] = { 0.0f };

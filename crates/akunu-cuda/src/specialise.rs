@@ -286,14 +286,24 @@ fn value(line: &str, constants: &Constants) -> Result<String, SpecialiseError> {
         _ => u64::from(bits.is_some()),
     };
     let part = whole >> (8 * byte);
-    let moved = match ty {
-        "f32" => format!("mov.f32 \t{register}, 0f{:08X};", part as u32),
-        "u64" | "b64" => format!("mov.u64 \t{register}, {part};"),
-        "u32" | "b32" => format!("mov.u32 \t{register}, {};", part as u32),
-        "u16" | "b16" => format!("mov.u16 \t{register}, {};", part as u16),
-        // A byte is loaded into a register of 16 bits.
-        "u8" | "b8" => format!("mov.u16 \t{register}, {};", part as u8),
+    let read = match ty {
+        "u64" | "b64" => part,
+        "f32" | "u32" | "b32" => u64::from(part as u32),
+        "u16" | "b16" => u64::from(part as u16),
+        "u8" | "b8" => u64::from(part as u8),
         _ => return Err(unknown()),
+    };
+    // A register may be wider than what is loaded into it.
+    let moved = if register.starts_with("%rd") {
+        format!("mov.u64 \t{register}, {read};")
+    } else if register.starts_with("%rs") {
+        format!("mov.u16 \t{register}, {read};")
+    } else if register.starts_with("%r") {
+        format!("mov.u32 \t{register}, {read};")
+    } else if register.starts_with("%f") {
+        format!("mov.f32 \t{register}, 0f{read:08X};")
+    } else {
+        return Err(unknown());
     };
     Ok(format!("{load}{moved}"))
 }
@@ -404,6 +414,8 @@ mod tests {
             value(&load, &Constants::none()).unwrap(),
             "\tmov.u32 \t%r1, 0;"
         );
+        let widened = load.replace("%r1", "%rd1");
+        assert_eq!(value(&widened, &set).unwrap(), "\tmov.u64 \t%rd1, 96;");
         let defined = format!(
             "\tld.global.u64 \t%rd1, [akunu_constants+{}];",
             16 * index + 8

@@ -178,20 +178,26 @@ const SHAPES: [([u32; 3], u32, u32); 6] = [
 
 /// Cases of each shape.
 pub fn cases(dtype: Option<DType>) -> Vec<Case> {
-    dtype.into_iter().flat_map(cases_of).collect()
+    cases_of(dtype, &SHAPES)
 }
 
-fn cases_of(dtype: DType) -> Vec<Case> {
-    let groups = [32, 64, 128, 64, 32, 128];
-    let shapes = SHAPES.into_iter().zip(groups);
-    shapes
-        .map(|(shape, group)| case(dtype, shape, group))
+/// Outputs of each weight, K and the activation of a gate (0: none).
+pub type NormShape = ([u32; 3], u32, u32);
+
+/// A case for each shape.
+pub fn cases_of(dtype: Option<DType>, shapes: &[NormShape]) -> Vec<Case> {
+    let groups = [32, 64, 128, 64, 32, 128].into_iter().cycle();
+    let each = dtype
+        .into_iter()
+        .flat_map(|dtype| shapes.iter().map(move |shape| (dtype, *shape)));
+    each.zip(groups)
+        .map(|((dtype, shape), group)| case(dtype, shape, group))
         .collect()
 }
 
 /// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
 /// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
-fn case(dtype: DType, (outputs, k, gate): ([u32; 3], u32, u32), group: u32) -> Case {
+fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
     let block = if dtype.is_mlx() {
         group
     } else {

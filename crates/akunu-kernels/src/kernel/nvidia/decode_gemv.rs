@@ -1,14 +1,13 @@
 //! `decode_gemv_<format>` and `decode_norm_gemv_<format>`: the products of decoding on NVIDIA's GPUs.
 //!
-//! As [`gemv`](crate::kernel::matmul::gemv) and [`norm_gemv`]. A SIMD group has four
-//! outputs, or shares them with a second one; the SIMD groups of a threadgroup stage x together. Where a format's weights are bytes, x is staged as whole
-//! numbers of 16 bits with a factor for each 32, and one instruction multiplies four weights. x begins at a multiple of 16
-//! bytes.
+//! As [`gemv`](crate::kernel::matmul::gemv) and [`norm_gemv`]. A SIMD group has four outputs at a time, or shares them with
+//! others; the SIMD groups of a threadgroup stage x together. Where a format's weights are bytes, x is staged as whole numbers
+//! of 16 bits with a factor for each 32, and one instruction multiplies four weights. x begins at a multiple of 16 bytes.
 
 use akunu_types::DType;
 
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::kernel::fused::norm_gemv;
+use crate::kernel::fused::norm_gemv::{self, NormShape};
 use crate::kernel::matmul::product::{self, Product};
 use crate::kernel::matmul::shapes::{self, Binding, Shape};
 use crate::table::{Args, Family, KernelRow, Launch};
@@ -19,7 +18,7 @@ const ROWS: u32 = 4;
 const SIMD_GROUPS_A_CORE: u32 = 16;
 /// Most SIMD groups of a threadgroup.
 const MAX_SIMD_GROUPS: u32 = 8;
-/// How many of them may lie side by side, with outputs of their own.
+/// How many of them may lie side by side, with outputs of their own: powers of two, which the kernels need not divide by.
 const COLUMNS: [u32; 4] = [8, 4, 2, 1];
 
 /// The row of the kernel table.
@@ -33,7 +32,10 @@ pub fn row(dtype: DType) -> KernelRow {
                 inputs: 1,
                 batch: false,
             };
-            let cases = shapes::cases(dtype, SHAPES, binding);
+            let mut cases = shapes::cases(dtype, SHAPES, binding);
+            if matches!(dtype, Some(DType::Q4_0 | DType::F16)) {
+                cases.extend(shapes::cases(dtype, &[TURNS_OF_TWO_CHUNKS], binding));
+            }
             cases.into_iter().map(|case| case.tolerance(NMSE)).collect()
         },
         ..product::row(dtype, "decode_gemv")
@@ -49,8 +51,10 @@ pub fn norm_row(dtype: DType) -> KernelRow {
         launch: norm_launch,
         cases: |dtype| {
             let cases = norm_gemv::cases(dtype);
+            let in_turns = norm_gemv::cases_of(dtype, NORM_SHAPES_IN_TURNS);
             cases
                 .into_iter()
+                .chain(in_turns)
                 .map(|case| case.tolerance(NORM_NMSE))
                 .collect()
         },
@@ -61,8 +65,9 @@ pub fn norm_row(dtype: DType) -> KernelRow {
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p = Product::of(args);
     let (columns, splits) = team(&[p.n], chip);
+    let n_turns = n_threadgroups(&[p.n], columns);
     Launch::new(
-        [p.n.div_ceil(ROWS * columns), p.m, 1],
+        [at_once(n_turns, (columns, splits), chip), p.m, 1],
         [columns * SIMD_WIDTH, splits, 1],
     )
 }
@@ -70,10 +75,17 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
     let rows = norm_gemv::shared_rows(args);
     let (columns, splits) = team(&rows, chip);
+    let n_turns = n_threadgroups(&rows, columns);
     Launch::new(
-        [n_threadgroups(&rows, columns), 1, 1],
+        [at_once(n_turns, (columns, splits), chip), 1, 1],
         [columns * SIMD_WIDTH, splits, 1],
     )
+}
+
+/// Threadgroups of a launch: as many as run at once. Where there are outputs for more they take turns, and stage x once for
+/// all of theirs.
+fn at_once(n: u32, (columns, splits): (u32, u32), chip: &ChipConfig) -> u32 {
+    n.min(SIMD_GROUPS_A_CORE / (columns * splits) * chip.gpu_cores)
 }
 
 fn n_threadgroups(outputs: &[u32], columns: u32) -> u32 {
@@ -104,14 +116,22 @@ const NMSE: f64 = 1e-7;
 /// The same where a weight has a single output: 9e-8 or less.
 const NORM_NMSE: f64 = 1e-6;
 
-/// One output; K of one share and a tail; steps of several chunks; rows that do and that do not consist of whole float4.
+/// One output; K of one share and a tail; steps of several chunks; rows that do and that do not consist of whole float4; outputs
+/// that the threadgroups of a small GPU take in turns.
 const SHAPES: &[Shape] = &[
     Shape::new(3, 1, 1),
     Shape::new(1, 5, 301).special(),
     Shape::new(1, 7, 576).factors(0.5, 2.0),
     Shape::new(2, 3, 2056).gaps().factors(1.0, 1.0),
     Shape::new(1, 9, 4864).scale(1e-4).special(),
+    Shape::new(2, 530, 64),
 ];
+
+/// For one format of bytes and one of floats: it takes the simulator long.
+const TURNS_OF_TWO_CHUNKS: Shape = Shape::new(1, 514, 4128);
+
+/// Turns of two weights, and of a gate.
+const NORM_SHAPES_IN_TURNS: &[NormShape] = &[([520, 40, 0], 64, 0), ([262, 262, 0], 64, 1)];
 
 #[cfg(test)]
 mod tests {
@@ -135,5 +155,29 @@ mod tests {
         ] {
             assert_eq!(team(&outputs, &chip), expected, "{outputs:?}");
         }
+    }
+
+    /// Breaks when more threadgroups are launched than run at once, each of which would stage x again, or fewer.
+    #[test]
+    fn threadgroups_take_turns_where_there_are_many_outputs() {
+        let chip = ChipConfig {
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        };
+        assert_eq!(at_once(4008, (8, 1), &chip), 264);
+        assert_eq!(at_once(256, (4, 2), &chip), 256);
+        assert_eq!(at_once(384, (2, 2), &chip), 384);
+    }
+
+    /// Breaks when no case has turns on the chip of the simulator.
+    #[test]
+    fn some_cases_have_turns() {
+        let chip = ChipConfig::m1();
+        let turns = |outputs: &[u32]| {
+            let team = team(outputs, &chip);
+            let n = n_threadgroups(outputs, team.0);
+            n.div_ceil(at_once(n, team, &chip))
+        };
+        assert_eq!([turns(&[514]), turns(&[520, 40]), turns(&[524])], [2; 3]);
     }
 }
