@@ -503,10 +503,11 @@ struct Row {
     // [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
     // of the second text of a pair.
     uint32_t flags;
+    // Slots of other branches of its tree: with bit i, it does not see slot `length - 1 - i`. Bits 0, its own slot,
+    // and 31 are never set.
+    uint32_t hidden;
     // Unused, zero.
     uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
 };
 static_assert(sizeof(Row) == 32, "Row is 32 bytes");
 
@@ -915,8 +916,8 @@ static_assert(offsetof(Row, slot) == 8, "Row.slot is at 8");
 static_assert(offsetof(Row, length) == 12, "Row.length is at 12");
 static_assert(offsetof(Row, step) == 16, "Row.step is at 16");
 static_assert(offsetof(Row, flags) == 20, "Row.flags is at 20");
-static_assert(offsetof(Row, _pad0) == 24, "Row._pad0 is at 24");
-static_assert(offsetof(Row, _pad1) == 28, "Row._pad1 is at 28");
+static_assert(offsetof(Row, hidden) == 24, "Row.hidden is at 24");
+static_assert(offsetof(Row, _pad0) == 28, "Row._pad0 is at 28");
 static_assert(offsetof(SamplingRule, temperature) == 0, "SamplingRule.temperature is at 0");
 static_assert(offsetof(SamplingRule, dynamic_range) == 4, "SamplingRule.dynamic_range is at 4");
 static_assert(offsetof(SamplingRule, dynamic_exponent) == 8, "SamplingRule.dynamic_exponent is at 8");

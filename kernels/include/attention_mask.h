@@ -1,9 +1,9 @@
 // Which keys a row sees.
 //
 // An active row sees
-//   * the slots 0 .. length of its sequence;
-//   * of a sliding window, only the last WINDOW of those.
-// An idle row sees nothing.
+//   * the slots 0 .. length of its sequence, but for those of other branches of its tree, which are among the last 31;
+//   * of a sliding window, only the last WINDOW of those. A window begins before all slots that are hidden.
+// An idle row sees nothing. What is hidden holds numbers: it may be read, and counts nothing.
 #pragma once
 
 #include <metal_stdlib>
@@ -16,12 +16,18 @@ using namespace metal;
 struct RowMask {
     uint begin;       // the first slot that the row sees
     uint end;         // one after the last
+    uint hidden;      // bit i: slot end - 1 - i is of another branch; bit 31 is 0
 
-    bool visible(uint slot) const { return slot >= begin && slot < end; }
+    bool visible(uint slot) const {
+        const bool is_hidden = ((hidden >> min(end - 1 - slot, 31u)) & 1) != 0;
+        return slot >= begin && slot < end && !is_hidden;
+    }
 };
 
 inline RowMask row_mask(device const Row &row) {
     const uint end = is_active(row) ? row.length : 0;
-    const uint begin = WINDOW != 0 && end > WINDOW ? end - WINDOW : 0;
-    return { begin, end };
+    const uint hidden = is_active(row) ? row.hidden : 0;
+    const uint n_keys = end - popcount(hidden);
+    const uint begin = WINDOW != 0 && n_keys > WINDOW ? n_keys - WINDOW : 0;
+    return { begin, end, hidden };
 }

@@ -134,5 +134,7 @@ pub fn speculated_json(speculated: &Speculated) -> Value {
         "accepted": speculated.n_accepted(),
         "drafted_by_position": &speculated.drafted[..used],
         "accepted_by_position": &speculated.accepted[..used],
+        "branched": speculated.branched,
+        "branches_accepted": speculated.branches_accepted,
     })
 }

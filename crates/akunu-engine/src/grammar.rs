@@ -11,6 +11,7 @@ mod compile;
 mod error;
 mod gbnf;
 mod guide;
+mod schema;
 mod table;
 mod walk;
 

@@ -152,6 +152,15 @@ struct Product {
     bias: Option<Slice>,
 }
 
+/// What becomes of keys that move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Keys {
+    /// They are turned back by as many positions: their tokens come earlier in the text than before.
+    Turned,
+    /// They stay as they are: they were turned to where they go.
+    AsTheyAre,
+}
+
 impl Graph<'_> {
     /// Looks up the tokens and runs every layer; the result is in the residual stream.
     pub fn layers(&self) -> Vec<Op> {
@@ -249,13 +258,20 @@ impl Graph<'_> {
         ops.into_iter().flatten().collect()
     }
 
-    /// Drops slots of a sequence in every layer.
-    pub fn shift(&self, [sequence, keep, shift, len]: [u32; 4]) -> Vec<Op> {
+    /// Moves slots of a sequence down in every layer.
+    pub fn shift(&self, [sequence, keep, shift, len]: [u32; 4], keys: Keys) -> Vec<Op> {
         let layers = 0..self.config.layers.len();
+        let rope = |layer: usize| match keys {
+            Keys::Turned => self.rope(layer),
+            Keys::AsTheyAre => Rope {
+                freq_scale: 0.0,
+                ..self.rope(layer)
+            },
+        };
         let of_layer = |layer: usize| Op::Shift {
             cache: self.caches[layer],
             heads: self.heads(),
-            rope: self.rope(layer),
+            rope: rope(layer),
             sequence,
             keep,
             shift,

@@ -10,6 +10,7 @@ mod fingerprint;
 mod generation;
 mod grammar;
 mod graph;
+mod guesses;
 mod loaded;
 mod logprobs;
 mod machine;

@@ -10,6 +10,8 @@
 //! before it. A guess is kept only if it is what was chosen. The answer therefore has exactly the tokens that it has
 //! without guesses, greedy or drawn. What was computed for wrong guesses is dropped.
 //!
+//! Where a text went on in two ways before, both are guessed: guesses are a tree then.
+//!
 //! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat), from what other sequences have said
 //! ([`pool`]), or from a small model of the same vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
 
@@ -19,6 +21,7 @@ mod lookup;
 mod pool;
 
 use crate::error::EngineError;
+use crate::guesses::Tree;
 use crate::model::Model;
 
 pub(crate) use self::drafter::{Drafter, Proposal};
@@ -106,6 +109,10 @@ pub struct Speculated {
     pub drafted: [u32; MAX_DRAFT],
     /// Of those, how many were right.
     pub accepted: [u32; MAX_DRAFT],
+    /// Steps whose guesses had a second branch.
+    pub branched: u32,
+    /// Of those, how many went on in that branch.
+    pub branches_accepted: u32,
 }
 
 impl Default for Speculated {
@@ -114,6 +121,8 @@ impl Default for Speculated {
             steps: 0,
             drafted: [0; MAX_DRAFT],
             accepted: [0; MAX_DRAFT],
+            branched: 0,
+            branches_accepted: 0,
         }
     }
 }
@@ -129,13 +138,16 @@ impl Speculated {
         self.accepted.iter().sum()
     }
 
-    fn count(&mut self, n_drafted: usize, n_accepted: usize) {
+    fn count(&mut self, tree: &Tree, path: &[usize]) {
         self.steps += 1;
-        for count in &mut self.drafted[..n_drafted] {
+        for node in 0..tree.len() {
+            self.drafted[tree.depth(node)] += 1;
+        }
+        for count in &mut self.accepted[..path.len()] {
             *count += 1;
         }
-        for count in &mut self.accepted[..n_accepted] {
-            *count += 1;
-        }
+        self.branched += u32::from(tree.is_branched());
+        let has_left = path.iter().any(|&node| node >= tree.n_trunk());
+        self.branches_accepted += u32::from(has_left);
     }
 }

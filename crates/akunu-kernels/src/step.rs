@@ -9,11 +9,12 @@
 //! ```
 //!
 //! Rows come in two kinds: *singles*, each the next token of a sequence of its own, and after them a *run*, tokens that
-//! follow each other in one sequence. The host keeps a copy of all that in a [`RowTable`], which proves for all rounds of
+//! follow each other in one sequence. Singles of one sequence may also follow each other, or be the branches of a tree. The host keeps a copy of all that in a [`RowTable`], which proves for all rounds of
 //! a submission that no row leaves its pages, and nothing else can be submitted.
 
 mod error;
 mod table;
+mod tree;
 
 use crate::device::Buffer;
 

@@ -2,10 +2,11 @@
 //!
 //! `pp512` is a prompt of 512 tokens read at once; `tg128` are 128 tokens written one after the other;
 //! `tg128 @ d4000` the same after 4000 tokens, and `tg128 @ b4` by four sequences at once, each of which
-//! writes 128. Each test is run once to warm up and then a few times.
+//! writes 128. Each test is run once to warm up and then a few times. `--texts` answers questions with and without guesses.
 
 mod report;
 mod speed_test;
+mod texts;
 
 use super::Run;
 use crate::device::{DeviceArgs, usable_threads};
@@ -66,6 +67,11 @@ pub struct BenchCommand {
     /// each fast core, fewer while other programs need them]
     #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
     threads: Vec<usize>,
+    /// Also edit a file, answer a question and write a story, with and without guessing tokens ahead, in at most so many
+    /// tokens
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "300",
+        value_parser = clap::value_parser!(u32).range(2..))]
+    texts: Option<u32>,
     /// Runs of each test
     #[arg(short, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
@@ -82,7 +88,7 @@ pub struct BenchCommand {
 
 impl Run for BenchCommand {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        if self.tests().is_empty() {
+        if self.tests().is_empty() && self.texts.is_none() {
             return Err(Failure::NothingToMeasure);
         }
         let path = models::resolve(&self.model)?;
@@ -132,17 +138,28 @@ impl BenchCommand {
     /// All tests with this many threads.
     fn group(&self, path: &Path, threads: Option<usize>) -> Result<Group, Failure> {
         let begin = Instant::now();
-        let device = self.device.open(threads)?;
+        let open = || -> Result<(&'static str, Model), Failure> {
+            let device = self.device.open(threads)?;
+            let name = device.name();
+            let device = akunu::Device::Custom(device);
+            let model = Model::open_with(path, device, self.kv.options())?;
+            Ok((name, model))
+        };
+        let (name, model) = open()?;
         let threads = threads.unwrap_or_else(default_threads);
-        let name = device.name();
-        let device = akunu::Device::Custom(device);
-        let model = Model::open_with(path, device, self.kv.options())?;
         let tests = self.tests();
         let context = tests.iter().map(Test::context).max().unwrap_or(1);
         let mut bench = Bench::new(&model, context)?;
         let load_ms = begin.elapsed().as_secs_f64() * 1e3;
         warn_beyond_training("the largest test", context as usize, &model);
         let results = self.measure(&mut bench, &tests)?;
+        let texts = match self.texts {
+            Some(tokens) => {
+                let open = || Ok(open()?.1);
+                texts::measure(&open, (self.runs, tokens), bench.interrupt())?
+            }
+            None => Vec::new(),
+        };
         let mut group = Group {
             device: name,
             threads,
@@ -151,6 +168,7 @@ impl BenchCommand {
             read_bytes_per_second: None,
             barrier_us: None,
             results,
+            texts,
         };
         if name == "cpu"
             && !self.skip_floor

@@ -122,6 +122,41 @@ fn bench_has_a_row_for_each_test() {
     assert_usage(&akunu(["bench", "-t", "two"]), "two");
 }
 
+/// Fails when a text is left out, or when guesses change an answer.
+#[test]
+fn bench_answers_texts_with_and_without_guesses() {
+    let model = smollm2();
+    let flags = [
+        "bench",
+        "-m",
+        &model,
+        "--skip-floor",
+        "-p",
+        "0",
+        "-n",
+        "0",
+        "-t",
+        "1",
+        "-r",
+        "1",
+    ];
+    let report = json(&[&flags[..], &["--texts", "3", "--json"]].concat());
+    let texts = report["groups"][0]["texts"].as_array().unwrap();
+    let names: Vec<&str> = texts
+        .iter()
+        .map(|text| text["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["edit a file", "answer", "prose"]);
+    for text in texts {
+        assert_eq!(
+            (&text["is_same"], &text["tokens"]),
+            (&true.into(), &3.into())
+        );
+        assert!(text["tok_s_with"].as_f64().unwrap() > 0.0);
+    }
+    assert_usage(&akunu(["bench", "--texts", "1"]), "2..");
+}
+
 /// The warning comes before the long work; the test does not wait for that.
 #[test]
 fn bench_warns_about_prompts_beyond_the_training() {

@@ -17,7 +17,7 @@ mod work;
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention::head_dim;
-use akunu_kernels::kernel::attention::mask::Mask;
+use akunu_kernels::kernel::attention::mask::{Mask, Seen};
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_kernels::table::Args;
 use akunu_kernels::{Constant, KernelId};
@@ -149,8 +149,9 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// What a row sees.
-    fn seen(&self, row: usize) -> Range<usize> {
+    /// What a row sees. A row of a tree counts its keys as if no other branch were there: they are cut into the same
+    /// blocks, and rounded alike, as in a text of its own.
+    fn seen(&self, row: usize) -> Seen {
         self.mask.seen(&self.rows[row])
     }
 
@@ -159,10 +160,10 @@ impl<'a> Problem<'a> {
         (self.params.first_row as usize + row) * self.q_stride + head * self.head_dim
     }
 
-    /// Where a key of a sequence lies, and its value.
+    /// Where the key of a slot lies, and its value.
     #[inline]
-    fn key_at(&self, sequence: u32, kv_head: usize, key: usize) -> SlotAt {
-        self.pages.slot_at(self.table, sequence, key, kv_head)
+    fn key_at(&self, sequence: u32, kv_head: usize, slot: usize) -> SlotAt {
+        self.pages.slot_at(self.table, sequence, slot, kv_head)
     }
 
     /// Applies the soft cap to scores; as many are there as fill whole vectors.

@@ -61,6 +61,23 @@ impl Cache {
         }
     }
 
+    /// What slots of a sequence hold moves to the slots from `to` on.
+    fn move_slots(&mut self, sequence: u32, from: &[usize], to: usize) {
+        let Cache {
+            pages,
+            table,
+            pools,
+        } = self;
+        for pool in pools {
+            for head in 0..N_KV_HEADS as usize {
+                for (&from, to) in from.iter().zip(to..) {
+                    let at = |slot| pages.slot_at(table, sequence, slot, head);
+                    pages.copy(pool, at(from), at(to));
+                }
+            }
+        }
+    }
+
     /// The output of each row. The query of a row depends on its sequence and position.
     fn attend(
         &self,
@@ -216,6 +233,34 @@ fn a_batch_does_not_change_a_bit_of_a_row() {
                 .position(|row| row.sequence == 1)
                 .expect("one");
             assert_eq!(alone, together[first..][..prompt.len()], "{isa}");
+        }
+    }
+}
+
+/// A row of a tree gives the bits of a row of a text without the other branches. Fails when its keys are cut or summed
+/// otherwise, wherever the tree lies among blocks, runs and pages.
+#[test]
+fn other_branches_do_not_change_a_bit_of_a_row() {
+    for constants in masks() {
+        for (base, page_shift) in [(10, 5), (61, 5), (94, 6), (126, 5), (190, 8), (253, 6)] {
+            // Slots: base, then a branch of three, one of two, and one after its first.
+            let hidden = [0b1110_u32, 0b1_1100, 0b11_1010];
+            let kept = [[0, 4, 0], [0, 4, 5], [0, 4, 6]];
+            let tree = Cache::new(page_shift, &constants);
+            for ((row, hidden), kept) in (4..).zip(hidden).zip(kept) {
+                let row = Row::in_tree(1, base + row, hidden);
+                let kept = &kept[..(row.position + 1 - base) as usize];
+                let mut text = Cache::new(page_shift, &constants);
+                let from: Vec<usize> = kept.iter().map(|at| base as usize + at).collect();
+                text.move_slots(1, &from, base as usize);
+                for isa in Isa::available() {
+                    let mut device = device(isa, 2);
+                    let found = tree.attend(&mut device, &[row.alone()], &constants);
+                    let alone = Row::at(1, row.position).alone();
+                    let wanted = text.attend(&mut device, &[alone], &constants);
+                    assert_eq!(found, wanted, "{isa}, {row:?}, pages of 2^{page_shift}");
+                }
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use llguidance::Matcher;
 use llguidance::api::TopLevelGrammar;
 
 use super::error::{GrammarError, one_line};
+use super::schema::prepared;
 use super::{Compiled, Grammar, gbnf};
 use crate::model::Model;
 
@@ -17,9 +18,6 @@ const MAX_DEPTH: usize = 128;
 const MAX_PROPERTIES: [usize; 2] = [2000, 5000];
 /// Strings of a choice, at most.
 const MAX_CHOICES: usize = 10_000;
-/// White space between the parts of JSON: enough to be read by people, and an end to it. A small model would otherwise
-/// begin line after line until nothing is left of its context.
-const JSON_SPACE: &str = r"[ \t]{1,8}|\r?\n[ \t]{0,24}";
 
 impl Grammar {
     /// Answers that are JSON and valid by a JSON schema (draft 2020-12; older ones by their `$schema`).
@@ -27,18 +25,15 @@ impl Grammar {
         let kind = "JSON schema";
         check_text(kind, schema)?;
         let parsed = serde_json::from_str::<serde_json::Value>(schema);
-        let mut schema = parsed.map_err(|error| GrammarError::Json {
+        let schema = parsed.map_err(|error| GrammarError::Json {
             why: error.to_string(),
         })?;
         check_properties(&schema)?;
-        if schema == true {
-            schema = serde_json::json!({});
-        }
-        if let Some(object) = schema.as_object_mut() {
-            let space = serde_json::json!({ "whitespace_pattern": JSON_SPACE });
-            object.entry("x-guidance").or_insert(space);
-        }
-        compile(model, kind, TopLevelGrammar::from_json_schema(schema))
+        compile(
+            model,
+            kind,
+            TopLevelGrammar::from_json_schema(prepared(schema)),
+        )
     }
 
     /// Answers that are any JSON value.

@@ -11,6 +11,7 @@
 //! In others the lexer cuts where a recursive rule has more than one way to go on with the same characters.
 
 mod parse;
+mod scan;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

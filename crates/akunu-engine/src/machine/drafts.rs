@@ -43,7 +43,7 @@ fn propose_one(
     part.guess = drafter.propose(text, most, *rest, costs)?;
     part.cut_guesses()?;
     if let (Some(guess), Some(drafter)) = (&part.guess, &part.answer.drafter) {
-        rest.rows += guess.tokens.len();
+        rest.rows += guess.tree.len();
         rest.tokens += drafter.expected(guess);
     }
     Ok(())
@@ -81,7 +81,7 @@ pub(super) fn learn(runtime: &mut Runtime, parts: &mut [Part], roles: &[Role], t
         active.filter(|(_, role)| **role == Role::Single)
     };
     let n_singles = singles().count();
-    let n_guesses: usize = singles().map(|(part, _)| part.guesses().len()).sum();
+    let n_guesses: usize = singles().map(|(part, _)| part.n_guesses()).sum();
     let n_rows: usize = n_guesses + singles().map(|(part, _)| part.n_read).sum::<usize>();
     let costs = runtime.costs();
     if !took.has_loaded {
@@ -106,8 +106,8 @@ pub(super) fn learn(runtime: &mut Runtime, parts: &mut [Part], roles: &[Role], t
         };
         match &part.guess {
             Some(guess) => {
-                let share = guess.tokens.len() as f64 / n_guesses as f64;
-                drafter.learn(guess, part.n_right, extra * share, token);
+                let share = guess.tree.len() as f64 / n_guesses as f64;
+                drafter.learn(guess, &part.right, extra * share, token);
             }
             None => drafter.plain(1),
         }

@@ -1,7 +1,5 @@
 //! One sequence in a step.
 
-use std::ops::Range;
-
 use crate::answer::Answer;
 use crate::error::EngineError;
 use crate::options::{Overflow, StopReason};
@@ -18,8 +16,8 @@ pub(crate) struct Part<'a> {
     pub answer: &'a mut Answer,
     /// Guesses that this step checks.
     pub guess: Option<Proposal>,
-    /// How many of them were right.
-    pub n_right: usize,
+    /// Those of them that were right, one after the other.
+    pub right: Vec<usize>,
     /// Tokens that it knew before and read in this step.
     pub n_read: usize,
     /// What became of it in this step.
@@ -49,7 +47,7 @@ impl<'a> Part<'a> {
             session,
             answer,
             guess: None,
-            n_right: 0,
+            right: Vec::new(),
             n_read: 0,
             outcome: Outcome::None,
         }
@@ -70,14 +68,14 @@ impl<'a> Part<'a> {
         self.is_running() && self.answer.pending.is_empty() && self.unread() > 0
     }
 
-    /// The guesses of this step.
-    pub fn guesses(&self) -> &[u32] {
-        self.guess.as_ref().map_or(&[], |guess| &guess.tokens)
+    /// The number of guesses of this step.
+    pub fn n_guesses(&self) -> usize {
+        self.guess.as_ref().map_or(0, |guess| guess.tree.len())
     }
 
     /// Rows of a single.
     pub fn n_rows(&self) -> usize {
-        self.answer.pending.len() + self.guesses().len()
+        self.answer.pending.len() + self.n_guesses()
     }
 
     /// Positions of the context that nothing is known for yet.
@@ -183,7 +181,6 @@ impl<'a> Part<'a> {
 
     /// The masks of its outputs, from `first` on, where its grammar has begun.
     pub fn put_masks(&mut self, first: usize, masks: &mut StepMasks) -> Result<(), EngineError> {
-        let guesses = self.guess.as_ref().map_or(&[][..], |guess| &guess.tokens);
         let Some(guide) = self
             .answer
             .guide
@@ -192,11 +189,20 @@ impl<'a> Part<'a> {
         else {
             return Ok(());
         };
-        let mut output = first;
-        guide.masks(guesses, |bits| {
-            masks.put(output, bits);
-            output += 1;
-        })
+        let Some(Proposal { tree, .. }) = &self.guess else {
+            return guide.masks(&[], |bits| masks.put(first, bits));
+        };
+        let mut is_put = vec![false; 1 + tree.len()];
+        for path in tree.branches() {
+            let mut outputs = [0].into_iter().chain(path.iter().map(|node| 1 + node));
+            guide.masks(&tree.tokens_of(&path), |bits| {
+                let output = outputs.next().unwrap_or(0);
+                if !std::mem::replace(&mut is_put[output], true) {
+                    masks.put(first + output, bits);
+                }
+            })?;
+        }
+        Ok(())
     }
 
     /// Applies people's own rules to the logits of an output after all that is read. There are no guesses then.
@@ -219,13 +225,19 @@ impl<'a> Part<'a> {
             return Ok(());
         };
         let (answer, model) = (&mut *self.answer, self.session.model());
-        let end = guess.tokens.iter().position(|&id| answer.is_end(model, id));
-        guess.tokens.truncate(end.unwrap_or(usize::MAX));
+        let tokens: Vec<u32> = guess.tree.tokens().collect();
+        guess
+            .tree
+            .retain(|node| !answer.is_end(model, tokens[node]));
         if let Some(guide) = answer.guide.as_mut() {
-            let n = guide.count_allowed(&guess.tokens)?;
-            guess.tokens.truncate(n);
+            let mut allowed = vec![false; guess.tree.len()];
+            for path in guess.tree.branches() {
+                let n = guide.count_allowed(&guess.tree.tokens_of(&path))?;
+                path[..n].iter().for_each(|&node| allowed[node] = true);
+            }
+            guess.tree.retain(|node| allowed[node]);
         }
-        self.guess = (!guess.tokens.is_empty()).then_some(guess);
+        self.guess = (!guess.tree.is_empty()).then_some(guess);
         Ok(())
     }
 
@@ -234,7 +246,7 @@ impl<'a> Part<'a> {
     pub fn note_outputs(
         &mut self,
         runtime: &Runtime,
-        outputs: Range<usize>,
+        outputs: impl IntoIterator<Item = usize>,
     ) -> Result<(), EngineError> {
         let mut all = Noted::default();
         for output in outputs {
@@ -273,26 +285,5 @@ impl<'a> Part<'a> {
             Ok(()) => Outcome::Chosen(at),
             Err(error) => Outcome::Failed(error),
         };
-    }
-}
-
-/// How many of the tokens that were chosen by the rows of some guesses count: the rows up to the first wrong guess have
-/// read what was chosen before them.
-pub(super) fn n_kept(guesses: &[u32], chosen: &[u32]) -> usize {
-    let right = guesses.iter().zip(chosen).take_while(|(a, b)| a == b);
-    (right.count() + 1).min(chosen.len())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::n_kept;
-
-    /// Fails when a guess is kept that was not chosen, or when what was chosen instead is lost.
-    #[test]
-    fn guesses_count_up_to_the_first_wrong_one() {
-        assert_eq!(n_kept(&[], &[5]), 1);
-        assert_eq!(n_kept(&[5, 6, 7], &[5, 6, 7, 8]), 4);
-        assert_eq!(n_kept(&[5, 6, 7], &[5, 9, 7, 8]), 2);
-        assert_eq!(n_kept(&[5, 6, 7], &[4, 6, 7, 8]), 1);
     }
 }

@@ -2,8 +2,9 @@
 
 use akunu_kernels::program::Choose;
 
-use super::part::{Outcome, Part, n_kept};
+use super::part::{Outcome, Part};
 use crate::error::EngineError;
+use crate::guesses::{Accepted, Tree};
 use crate::runtime::{Kind, Runtime, StepMasks};
 
 /// What a part does in a step.
@@ -60,11 +61,11 @@ fn push_all(
         if roles[at] != Role::Single {
             continue;
         }
-        let n = part.guesses().len() + 1;
-        let tokens = [&part.answer.pending, part.guesses()].concat();
         let sequence = &mut part.session.sequence;
         runtime.set_rule(sequence, &part.answer.rule)?;
-        let first = runtime.push_next(sequence, &tokens, n)?;
+        let tree = part.guess.as_ref().map(|guess| &guess.tree);
+        let first = runtime.push_next(sequence, &part.answer.pending, tree)?;
+        let n = part.n_guesses() + 1;
         outputs.push(Outputs { part: at, first, n });
     }
     Ok(outputs)
@@ -126,16 +127,21 @@ pub(super) fn mixed_step(
         if !part.is_running() {
             continue;
         }
-        let chosen = &chosen[first..first + n];
-        let kept = n_kept(part.guesses(), chosen);
-        let at = runtime.output(first + kept - 1);
-        part.note_outputs(runtime, first..first + kept)?;
+        let tree = part.guess.as_ref().map(|guess| &guess.tree);
+        let Accepted { path, tokens } = tree
+            .unwrap_or(&Tree::default())
+            .accept(&chosen[first..first + n]);
+        let outputs = [0].into_iter().chain(path.iter().map(|node| 1 + node));
+        part.note_outputs(runtime, outputs.map(|output| first + output))?;
+        let at = runtime.output(first + path.last().map_or(0, |node| 1 + node));
         if matches!(role, Role::Reader(_)) {
             part.answer.prompt.clear();
-            part.chose(&chosen[..kept], at);
+            part.chose(&tokens, at);
         } else {
-            part.n_right = kept - 1;
-            part.take(runtime, &chosen[..kept], at);
+            let sequence = &mut part.session.sequence;
+            runtime.keep_branch(sequence, part.answer.pending.len(), &path, &tokens)?;
+            part.right = path;
+            part.take(runtime, &tokens, at);
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Steps: rows are put together, checked and submitted.
 
 use akunu_kernels::program::Choose;
-use akunu_kernels::{DeviceError, Op, Program, Ticket};
+use akunu_kernels::{DeviceError, Program, Ticket};
 use akunu_types::params::Row;
 
 use super::host::StepMasks;
@@ -10,6 +10,8 @@ use super::memory::cache_bytes;
 use super::state::{Runtime, Seat};
 use crate::adapter::Adapters;
 use crate::error::EngineError;
+use crate::graph::Keys;
+use crate::guesses::Tree;
 use crate::rule::Rule;
 use crate::sequence::Sequence;
 
@@ -152,16 +154,19 @@ impl Runtime {
         Ok(Some(logits))
     }
 
-    /// Adds the next tokens of a sequence, after all that is cached; the logits of the last `n_outputs` are wanted.
-    /// Returns the first of those outputs.
+    /// Adds the next tokens of a sequence, after all that is cached, and guesses of what follows them; the logits of the
+    /// last token and of all guesses are wanted. Returns the first of those outputs.
     pub fn push_next(
         &mut self,
         sequence: &mut Sequence,
-        tokens: &[u32],
-        n_outputs: usize,
+        pending: &[u32],
+        guesses: Option<&Tree>,
     ) -> Result<usize, EngineError> {
         self.sit_down(sequence)?;
         let first = sequence.cached;
+        let tokens: Vec<u32> = (pending.iter().copied())
+            .chain(guesses.into_iter().flat_map(Tree::tokens))
+            .collect();
         let end = first + tokens.len();
         // What the device chose itself it has noted itself.
         let known = sequence.known.clamp(first, end);
@@ -172,14 +177,44 @@ impl Runtime {
         }
         let first_output = self.n_outputs();
         for (at, &token) in tokens.iter().enumerate() {
-            let row = Row::at(sequence.seat, (first + at) as u32).alone();
-            if at + n_outputs < tokens.len() {
+            let slot = (first + at) as u32;
+            let guess = at.checked_sub(pending.len());
+            let hidden = guess.zip(guesses).map_or(0, |(at, tree)| tree.hidden(at));
+            let row = Row::in_tree(sequence.seat, slot, hidden).alone();
+            if at + 1 < pending.len() {
                 self.table.push_silent(row, token);
             } else {
                 self.table.push_single(row, token);
             }
         }
         Ok(first_output)
+    }
+
+    /// Moves the guesses that were right to where their text has them, behind the pending tokens of the last step. `chosen`
+    /// are the tokens that follow those.
+    pub fn keep_branch(
+        &mut self,
+        sequence: &Sequence,
+        n_pending: usize,
+        path: &[usize],
+        chosen: &[u32],
+    ) -> Result<(), EngineError> {
+        let base = sequence.cached + n_pending;
+        let nodes: Vec<(usize, usize)> = path.iter().copied().enumerate().collect();
+        let mut has_moved = false;
+        for run in nodes.chunk_by(|a, b| a.1 + 1 == b.1) {
+            let (to, from) = run[0];
+            if from > to {
+                let moved = [base + to, from - to, run.len()].map(|n| n as u32);
+                self.move_down(sequence.seat, moved, Keys::AsTheyAre)?;
+                has_moved = true;
+            }
+        }
+        if has_moved {
+            // The rows of a branch have noted their tokens elsewhere.
+            self.write_history(sequence.seat, base, chosen)?;
+        }
+        Ok(())
     }
 
     /// Adds tokens of a prompt, after all that is cached.
@@ -339,19 +374,13 @@ impl Runtime {
         reserved?;
         self.begin(1)?;
         self.sit_down(sequence)?;
-        let n_moved = cached - keep - shift;
-        let moved = [sequence.seat, keep as u32, shift as u32, n_moved as u32];
-        let program = Program {
-            ops: self.graph(0).shift(moved),
-            step: Some(self.memory.step),
-            ..Program::default()
-        };
+        let moved = [keep, shift, cached - keep - shift].map(|n| n as u32);
         let mut tokens = sequence.tokens.clone();
         tokens.drain(keep..keep + shift);
         // A shift that fails halfway leaves pages that fit neither the old tokens nor the new ones.
         let old = std::mem::take(&mut sequence.tokens);
         sequence.replace(old, keep, keep.min(sequence.pure));
-        self.run_alone(&program, sequence.seat, keep as u32..cached as u32)?;
+        self.move_down(sequence.seat, moved, Keys::Turned)?;
         sequence.replace(tokens, cached - shift, keep.min(sequence.pure));
         self.drop_pages_after(sequence);
         self.write_history(sequence.seat, 0, &sequence.tokens)?;
@@ -359,18 +388,22 @@ impl Runtime {
         Ok(())
     }
 
-    /// Runs a program once that works on slots of one sequence.
-    fn run_alone(
+    /// Moves `len` slots of a seat's sequence from `keep + shift` on down to `keep`, in every layer.
+    fn move_down(
         &mut self,
-        program: &Program,
         seat: u32,
-        slots: std::ops::Range<u32>,
+        [keep, shift, len]: [u32; 3],
+        keys: Keys,
     ) -> Result<(), EngineError> {
-        debug_assert!(program.ops.iter().all(|op| matches!(op, Op::Shift { .. })));
-        let plan = self.device.load(program)?;
+        let program = Program {
+            ops: self.graph(0).shift([seat, keep, shift, len], keys),
+            step: Some(self.memory.step),
+            ..Program::default()
+        };
+        let plan = self.device.load(&program)?;
         let step = self
             .table
-            .check_sequence(seat, slots)
+            .check_sequence(seat, keep..keep + shift + len)
             .map_err(DeviceError::from);
         let ran = step.and_then(|step| self.device.run(plan, Some(&step)));
         self.device.unload(plan);

@@ -3,16 +3,20 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use super::judge::{Costs, Judge, Rest, Source};
-use super::lookup::{Found, Index};
+use super::judge::{Costs, Fork, Judge, Offer, Rest, Source, Went, Worthwhile};
+use super::lookup::{Found, Index, OtherTokens};
 use super::{Lookup, MAX_DRAFT, Speculated, Speculation, TextPool};
 use crate::error::EngineError;
+use crate::guesses::Tree;
 use crate::options::GenerateOptions;
 use crate::sampling::Sampling;
 use crate::session::{Session, SessionOptions};
 
-/// Guesses from the text when nobody judges them.
+/// Guesses from the text when nobody judges them, and those of a branch.
 const ALWAYS: usize = 8;
+const ALWAYS_OF_BRANCH: usize = 2;
+/// Windows that a tree fits into, whatever it is like.
+const MIN_WINDOW: u32 = MAX_DRAFT as u32 + 1;
 
 /// Guesses for one answer, and how they went.
 pub(crate) struct Drafter {
@@ -20,6 +24,8 @@ pub(crate) struct Drafter {
     /// What other sequences have said.
     pool: Arc<Mutex<TextPool>>,
     draft: Option<Draft>,
+    /// Whether guesses may branch.
+    can_branch: bool,
     judge: Judge,
     pub stats: Speculated,
 }
@@ -36,7 +42,7 @@ struct Draft {
 #[derive(Debug)]
 pub(crate) struct Proposal {
     /// The guesses.
-    pub tokens: Vec<u32>,
+    pub tree: Tree,
     source: Source,
     is_judged: bool,
     /// Time that was spent on guessing.
@@ -72,6 +78,7 @@ impl Drafter {
             lookup: (lookup != Lookup::Off).then(|| (Index::default(), lookup)),
             pool: session.model().runtime().text_pool(),
             draft,
+            can_branch: can_branch(&sampling, session),
             judge: Judge::new(),
             stats: Speculated::default(),
         }))
@@ -90,8 +97,8 @@ impl Drafter {
             return Ok(found);
         };
         let per_guess = (costs, draft.seconds);
-        let most = most.min(MAX_DRAFT);
-        match self.judge.best(Source::Model, most, rest, per_guess) {
+        let offer = Offer::chain(Source::Model, most.min(MAX_DRAFT));
+        match self.judge.best(offer, rest, per_guess).trunk {
             0 => Ok(None),
             n => draft.generate(before, pending, n).map(Some),
         }
@@ -123,22 +130,37 @@ impl Drafter {
         drop(pool);
         let length = |found: &Option<Found>| found.as_ref().map_or(0, |found| found.length);
         let is_own = own.is_some() && length(&own) >= length(&others);
-        let mut found = if is_own { own } else { others }?;
+        let (found, other) = if is_own { (own, others) } else { (others, own) };
+        let found = found?;
         let source = if is_own {
             Source::Text(found.length)
         } else {
             Source::Pool(found.length)
         };
-        let is_judged = *lookup == Lookup::Auto;
-        let n = if is_judged {
-            let most = found.tokens.len();
-            self.judge.best(source, most, rest, (costs, 0.0))
-        } else {
-            ALWAYS
+        let fork = match self.can_branch {
+            true => found.fork.or_else(|| {
+                let other = other.as_ref()?;
+                OtherTokens::between(&found.tokens, &other.tokens)
+            }),
+            false => None,
         };
-        found.tokens.truncate(n);
-        (!found.tokens.is_empty()).then_some(Proposal {
-            tokens: found.tokens,
+        let offer = Offer {
+            source,
+            trunk: found.tokens.len(),
+            fork: fork.as_ref().map(|fork| Fork {
+                after: fork.after,
+                guesses: fork.tokens.len(),
+            }),
+            most,
+        };
+        let is_judged = *lookup == Lookup::Auto;
+        let guesses = match is_judged {
+            true => self.judge.best(offer, rest, (costs, 0.0)),
+            false => offer.always(ALWAYS, ALWAYS_OF_BRANCH),
+        };
+        let tree = tree_of(&found.tokens, fork, guesses);
+        (!tree.is_empty()).then_some(Proposal {
+            tree,
             source,
             is_judged,
             seconds: 0.0,
@@ -158,7 +180,13 @@ impl Drafter {
 
     /// Tokens that some guesses are expected to add.
     pub fn expected(&self, proposal: &Proposal) -> f64 {
-        self.judge.expected(proposal.source, proposal.tokens.len())
+        let tree = &proposal.tree;
+        let guesses = Worthwhile {
+            trunk: tree.n_trunk(),
+            branch: tree.len() - tree.n_trunk(),
+        };
+        let fork = tree.fork().unwrap_or(0);
+        self.judge.expected(proposal.source, guesses, fork)
     }
 
     /// Some tokens came without guesses.
@@ -166,15 +194,46 @@ impl Drafter {
         self.judge.plain(tokens);
     }
 
-    /// A step checked a proposal: it took `extra` seconds more than without, where a token takes `token` seconds.
-    pub fn learn(&mut self, proposal: &Proposal, n_right: usize, extra: f64, token: f64) {
-        let n = proposal.tokens.len();
-        self.stats.count(n, n_right);
-        if proposal.is_judged && token > 0.0 {
-            let worth = (extra + proposal.seconds) / token;
-            self.judge.learn(proposal.source, n, n_right, worth);
+    /// A step checked a proposal, and the guesses of a path were right. It took `extra` seconds more than without, where a
+    /// token takes `token` seconds.
+    pub fn learn(&mut self, proposal: &Proposal, path: &[usize], extra: f64, token: f64) {
+        let tree = &proposal.tree;
+        self.stats.count(tree, path);
+        if !proposal.is_judged || token <= 0.0 {
+            return;
         }
+        let n_trunk = tree.n_trunk();
+        let of_trunk = path.iter().take_while(|&&node| node < n_trunk).count();
+        let is_forked = tree.fork() == Some(of_trunk);
+        let went = Went {
+            source: proposal.source,
+            trunk: (n_trunk, of_trunk),
+            branch: is_forked.then_some(of_trunk < path.len()),
+            right: path.len(),
+        };
+        self.judge.learn(went, (extra + proposal.seconds) / token);
     }
+}
+
+/// Whether rows of several branches choose as they would alone. Penalties look at the device's record of the last tokens,
+/// which has one text; and a window must be longer than a tree.
+fn can_branch(sampling: &Sampling, session: &Session) -> bool {
+    let looks_back = sampling.repetition_penalty != 1.0
+        || sampling.frequency_penalty != 0.0
+        || sampling.presence_penalty != 0.0
+        || sampling.dry_multiplier != 0.0;
+    let mut layers = session.model().config().layers.iter();
+    !looks_back && layers.all(|layer| layer.window.is_none_or(|window| window >= MIN_WINDOW))
+}
+
+/// As many guesses of a continuation, and of another one.
+fn tree_of(trunk: &[u32], fork: Option<OtherTokens>, guesses: Worthwhile) -> Tree {
+    let mut tree = Tree::chain(&trunk[..guesses.trunk.min(trunk.len())]);
+    if let Some(fork) = fork {
+        let parent = fork.after.checked_sub(1);
+        tree.add(parent, &fork.tokens[..guesses.branch]);
+    }
+    tree
 }
 
 impl Draft {
@@ -205,7 +264,7 @@ impl Draft {
             before => before + 0.2 * (of_one - before),
         };
         Ok(Proposal {
-            tokens,
+            tree: Tree::chain(&tokens),
             source: Source::Model,
             is_judged: true,
             seconds,

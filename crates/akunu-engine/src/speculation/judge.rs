@@ -8,7 +8,13 @@
 //! ```
 //!
 //! and the best k is taken, if it beats the step without guesses. p is the share of right guesses lately, for short
-//! and long agreements apart.
+//! and long agreements apart. A branch of m further guesses after the first f adds
+//!
+//! ```text
+//! pᶠ (1 - p) q (1 + p + … + pᵐ⁻¹)   tokens
+//! ```
+//!
+//! where q is how often a branch was right lately when the trunk was wrong at its fork.
 //!
 //! Estimates are wrong at times, so that there is an *account*, in tokens: a step of guesses that gave more tokens than
 //! it took the time of is a gain, one that gave fewer is a loss, and each token without guesses adds [`ALLOWANCE`]. A
@@ -101,6 +107,48 @@ impl Source {
 
 /// What is taken to be the share of right guesses before any was seen, for each kind of source.
 const PRIOR: [f64; 7] = [0.5, 0.7, 0.85, 0.4, 0.6, 0.8, 0.7];
+/// The same for a branch, where the trunk is wrong.
+const BRANCH_PRIOR: f64 = 0.3;
+/// Most guesses of a branch.
+const MAX_BRANCH: usize = 8;
+
+/// What there is to guess.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offer {
+    pub source: Source,
+    /// Guesses that follow each other.
+    pub trunk: usize,
+    /// Another continuation.
+    pub fork: Option<Fork>,
+    /// Guesses in all, at most.
+    pub most: usize,
+}
+
+/// Guesses that follow the first `after` guesses of the trunk, instead of the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Fork {
+    pub after: usize,
+    pub guesses: usize,
+}
+
+/// Guesses of the trunk, and of the branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Worthwhile {
+    pub trunk: usize,
+    pub branch: usize,
+}
+
+/// How a step with guesses went.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Went {
+    pub source: Source,
+    /// Guesses of the trunk, and how many of them were right.
+    pub trunk: (usize, usize),
+    /// Whether the branch was right; `None` where there was none, or where the trunk was right at its fork.
+    pub branch: Option<bool>,
+    /// Right guesses in all.
+    pub right: usize,
+}
 
 /// Right and wrong guesses of one kind lately.
 #[derive(Clone, Copy, Default)]
@@ -113,6 +161,7 @@ struct Seen {
 pub(super) struct Judge {
     account: f64,
     seen: [Seen; PRIOR.len()],
+    branches: Seen,
 }
 
 /// What the rest of a step is like.
@@ -129,65 +178,114 @@ impl Judge {
         Judge {
             account: FIRST,
             seen: [Seen::default(); PRIOR.len()],
+            branches: Seen::default(),
         }
     }
 
     fn share(&self, source: Source) -> f64 {
         let kind = source.kind();
-        let Seen { right, wrong } = self.seen[kind];
-        (right + PRIOR[kind]) / (right + wrong + 1.0)
+        self.seen[kind].share(PRIOR[kind])
     }
 
-    /// The number of guesses, at most `most`, that make a step the fastest; each takes `drafting` seconds.
-    pub fn best(
-        &self,
-        source: Source,
-        most: usize,
-        rest: Rest,
-        (costs, drafting): (&Costs, f64),
-    ) -> usize {
+    /// The guesses that make a step the fastest; each takes `drafting` seconds.
+    pub fn best(&self, offer: Offer, rest: Rest, (costs, drafting): (&Costs, f64)) -> Worthwhile {
         let Some(plain) = costs.of(rest.rows) else {
-            return 0;
+            return Worthwhile::default();
         };
         let token = plain / rest.tokens;
-        let share = self.share(source);
-        let (mut best, mut best_rate) = (0, 1.0 / token);
-        let (mut expected, mut right) = (rest.tokens, 1.0);
-        for n in 1..=most {
-            right *= share;
-            expected += right;
-            let seconds = costs.of(rest.rows + n).unwrap_or(plain) + drafting * n as f64;
-            let worst = (seconds - plain) / token;
-            if worst <= self.account && expected / seconds > best_rate {
-                (best, best_rate) = (n, expected / seconds);
+        let (mut best, mut best_rate) = (Worthwhile::default(), 1.0 / token);
+        for trunk in 1..=offer.trunk.min(offer.most) {
+            for branch in 0..=offer.most_of_branch(trunk) {
+                let n = trunk + branch;
+                let seconds = costs.of(rest.rows + n).unwrap_or(plain) + drafting * n as f64;
+                let worst = (seconds - plain) / token;
+                let (guesses, after) = (Worthwhile { trunk, branch }, offer.fork_after());
+                let expected = rest.tokens + self.expected(offer.source, guesses, after);
+                if worst <= self.account && expected / seconds > best_rate {
+                    (best, best_rate) = (guesses, expected / seconds);
+                }
             }
         }
         best
     }
 
-    /// The expected number of right guesses.
-    pub fn expected(&self, source: Source, n: usize) -> f64 {
+    /// The expected number of right guesses; the branch follows the first `after` of the trunk.
+    pub fn expected(&self, source: Source, guesses: Worthwhile, after: usize) -> f64 {
         let share = self.share(source);
-        (1..=n as i32).map(|n| share.powi(n)).sum()
+        // share + share² + …
+        let sum = |n: usize| -> f64 { (1..=n as i32).map(|n| share.powi(n)).sum() };
+        let reached = share.powi(after as i32) * (1.0 - share);
+        let in_branch =
+            (1.0 + sum(guesses.branch.saturating_sub(1))) * f64::from(guesses.branch > 0);
+        sum(guesses.trunk) + reached * self.branches.share(BRANCH_PRIOR) * in_branch
     }
 
     /// Some tokens came without guesses.
     pub fn plain(&mut self, tokens: usize) {
         self.account = (self.account + ALLOWANCE * tokens as f64).min(MOST);
-        for seen in &mut self.seen {
-            let kept = FORGET.powi(tokens.min(1000) as i32);
+        let kept = FORGET.powi(tokens.min(1000) as i32);
+        for seen in self.seen.iter_mut().chain([&mut self.branches]) {
             seen.right *= kept;
             seen.wrong *= kept;
         }
     }
 
-    /// A step had guesses, of which the first ones were right; it took as long as `worth` tokens more than one without.
-    pub fn learn(&mut self, source: Source, guesses: usize, right: usize, worth: f64) {
-        let gain = right as f64 - worth;
+    /// A step had guesses; it took as long as `worth` tokens more than one without.
+    pub fn learn(&mut self, went: Went, worth: f64) {
+        let gain = went.right as f64 - worth;
         self.account = (self.account + gain).clamp(-MOST, MOST);
-        let seen = &mut self.seen[source.kind()];
-        seen.right = seen.right * DECAY + right as f64;
-        seen.wrong = seen.wrong * DECAY + f64::from(right < guesses);
+        let (guesses, right) = went.trunk;
+        self.seen[went.source.kind()].add(right, right < guesses);
+        if let Some(is_right) = went.branch {
+            self.branches.add(usize::from(is_right), !is_right);
+        }
+    }
+}
+
+impl Seen {
+    fn share(&self, prior: f64) -> f64 {
+        (self.right + prior) / (self.right + self.wrong + 1.0)
+    }
+
+    fn add(&mut self, right: usize, is_wrong: bool) {
+        self.right = self.right * DECAY + right as f64;
+        self.wrong = self.wrong * DECAY + f64::from(is_wrong);
+    }
+}
+
+impl Offer {
+    /// Guesses of a trunk alone.
+    pub fn chain(source: Source, most: usize) -> Offer {
+        Offer {
+            source,
+            trunk: most,
+            fork: None,
+            most,
+        }
+    }
+
+    /// As many guesses as that, where there is room; a branch takes the place of the last ones of the trunk.
+    pub fn always(&self, trunk: usize, branch: usize) -> Worthwhile {
+        let trunk = trunk.min(self.trunk).min(self.most);
+        let most_of_branch = |trunk: usize| self.most_of_branch(trunk).min(branch);
+        let trunks = (1..=trunk).filter(|&trunk| most_of_branch(trunk) > 0);
+        let widest = trunks.max_by_key(|&trunk| (most_of_branch(trunk), trunk));
+        let trunk = widest.unwrap_or(trunk);
+        Worthwhile {
+            trunk,
+            branch: if trunk == 0 { 0 } else { most_of_branch(trunk) },
+        }
+    }
+
+    /// Most guesses of the branch beside as many of the trunk, which must go beyond the fork.
+    fn most_of_branch(&self, trunk: usize) -> usize {
+        let fork = self.fork.filter(|fork| fork.after < trunk);
+        let guesses = fork.map_or(0, |fork| fork.guesses.min(MAX_BRANCH));
+        guesses.min(self.most - trunk)
+    }
+
+    fn fork_after(&self) -> usize {
+        self.fork.map_or(0, |fork| fork.after)
     }
 }
 
@@ -204,6 +302,15 @@ mod tests {
         costs
     }
 
+    fn chain(source: Source, guesses: usize, right: usize) -> Went {
+        Went {
+            source,
+            trunk: (guesses, right),
+            branch: None,
+            right,
+        }
+    }
+
     const ALONE: Rest = Rest {
         rows: 1,
         tokens: 1.0,
@@ -217,14 +324,16 @@ mod tests {
         let (mut seconds, n_tokens) = (0.0, 2000);
         let mut tries = 0;
         for _ in 0..n_tokens {
-            let n = judge.best(source, 8, ALONE, (&costs, 0.0));
+            let n = judge
+                .best(Offer::chain(source, 8), ALONE, (&costs, 0.0))
+                .trunk;
             let took = costs.of(1 + n).expect("known");
             seconds += took;
             match n {
                 0 => judge.plain(1),
                 n => {
                     tries += 1;
-                    judge.learn(source, n, 0, (took - 0.01) / 0.01);
+                    judge.learn(chain(source, n, 0), (took - 0.01) / 0.01);
                 }
             }
         }
@@ -239,12 +348,15 @@ mod tests {
         let (costs, source) = (costs(), Source::Text(20));
         let mut judge = Judge::new();
         for _ in 0..20 {
-            let n = judge.best(source, 31, ALONE, (&costs, 0.0));
+            let n = judge
+                .best(Offer::chain(source, 31), ALONE, (&costs, 0.0))
+                .trunk;
             assert!(n > 0);
             let took = costs.of(1 + n).expect("known");
-            judge.learn(source, n, n, (took - 0.01) / 0.01);
+            judge.learn(chain(source, n, n), (took - 0.01) / 0.01);
         }
-        assert!(judge.best(source, 31, ALONE, (&costs, 0.0)) > 16);
+        let best = judge.best(Offer::chain(source, 31), ALONE, (&costs, 0.0));
+        assert!(best.trunk > 16);
     }
 
     /// Fails when guesses are made where a row more costs as much as a step.
@@ -255,12 +367,41 @@ mod tests {
             costs.record(rows, 0.01 * rows as f64);
         }
         let judge = Judge::new();
-        assert_eq!(judge.best(Source::Text(20), 31, ALONE, (&costs, 0.0)), 0);
-        assert_eq!(
-            judge.best(Source::Text(20), 31, ALONE, (&Costs::default(), 0.0)),
-            0,
-            "nothing is known"
-        );
+        let offer = Offer::chain(Source::Text(20), 31);
+        let nothing = Worthwhile::default();
+        assert_eq!(judge.best(offer, ALONE, (&costs, 0.0)), nothing);
+        let unknown = judge.best(offer, ALONE, (&Costs::default(), 0.0));
+        assert_eq!(unknown, nothing, "nothing is known");
+    }
+
+    /// Fails when a branch is guessed that was never right, or when one is not that was right whenever the trunk was not.
+    #[test]
+    fn a_branch_is_guessed_where_it_was_right() {
+        let costs = costs();
+        let offer = Offer {
+            fork: Some(Fork {
+                after: 1,
+                guesses: 4,
+            }),
+            most: 7,
+            ..Offer::chain(Source::Text(4), 7)
+        };
+        let after = |is_right: bool| {
+            let mut judge = Judge::new();
+            for _ in 0..30 {
+                let went = Went {
+                    branch: Some(is_right),
+                    ..chain(Source::Text(4), 3, 1)
+                };
+                judge.learn(went, 0.0);
+            }
+            judge.best(offer, ALONE, (&costs, 0.0))
+        };
+        assert!(after(true).branch > 0, "{:?}", after(true));
+        assert!(after(false).trunk > 0, "{:?}", after(false));
+        assert_eq!(after(false).branch, 0);
+        let few = Offer { most: 1, ..offer };
+        assert_eq!(few.most_of_branch(1), 0, "there is no room");
     }
 
     #[test]

@@ -9,6 +9,9 @@
 //! Of the places with the same last three tokens the one wins whose tokens before them agree longest, up to
 //! [`LONGEST`]; of equals the latest. A look-up follows at most [`MAX_PLACES`] places, so that it takes bounded time in
 //! texts that repeat one thing.
+//!
+//! Where the text went on otherwise after other places, there is a *fork*: of the tokens that came there instead, the most
+//! frequent one, and what followed it.
 
 use std::collections::HashMap;
 
@@ -37,6 +40,28 @@ pub(super) struct Found {
     pub tokens: Vec<u32>,
     /// How many tokens before it agree.
     pub length: usize,
+    /// What followed elsewhere.
+    pub fork: Option<OtherTokens>,
+}
+
+/// Tokens that followed the first `after` tokens of a continuation, instead of its next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OtherTokens {
+    pub after: usize,
+    /// At least one.
+    pub tokens: Vec<u32>,
+}
+
+impl OtherTokens {
+    /// Where a continuation differs from another one.
+    pub fn between(trunk: &[u32], other: &[u32]) -> Option<OtherTokens> {
+        let after = trunk.iter().zip(other).take_while(|(a, b)| a == b).count();
+        let differs = after < trunk.len() && after < other.len();
+        differs.then(|| OtherTokens {
+            after,
+            tokens: other[after..].to_vec(),
+        })
+    }
 }
 
 impl Index {
@@ -86,11 +111,8 @@ impl Index {
 
     /// The longest agreement with the end of a text, among the places from this one back.
     fn find_from(&self, mut place: u32, text: &[u32], most: usize) -> Option<Found> {
-        let mut best: Option<(usize, usize)> = None;
-        for _ in 0..MAX_PLACES {
-            if place == NONE {
-                break;
-            }
+        let mut places = Vec::with_capacity(MAX_PLACES);
+        while place != NONE && places.len() < MAX_PLACES {
             let at = place as usize;
             let ours = self.tokens[..=at].iter().rev();
             let agreeing = ours
@@ -98,16 +120,19 @@ impl Index {
                 .take(LONGEST)
                 .take_while(|(a, b)| a == b)
                 .count();
-            if best.is_none_or(|(length, _)| agreeing > length) {
-                best = Some((agreeing, at));
-            }
+            places.push((agreeing, at));
             place = self.before[at];
         }
-        let (length, at) = best?;
-        let following = &self.tokens[at + 1..];
+        let &(length, at) = places.iter().max()?;
+        let after = |at: usize| {
+            let following = &self.tokens[at + 1..];
+            &following[..most.min(following.len())]
+        };
+        let others = places.iter().map(|&(_, at)| after(at));
         Some(Found {
-            tokens: following[..most.min(following.len())].to_vec(),
+            tokens: after(at).to_vec(),
             length,
+            fork: most_frequent(after(at), others),
         })
     }
 
@@ -120,6 +145,26 @@ impl Index {
         let same = ours.iter().zip(text).take_while(|(a, b)| a == b);
         same.count()
     }
+}
+
+/// Of continuations that differ from the trunk, latest first: the one whose first other token most of them have.
+fn most_frequent<'t>(
+    trunk: &[u32],
+    others: impl Iterator<Item = &'t [u32]>,
+) -> Option<OtherTokens> {
+    let forks: Vec<OtherTokens> = others
+        .filter_map(|other| OtherTokens::between(trunk, other))
+        .collect();
+    let first = |fork: &OtherTokens| (fork.after, fork.tokens[0]);
+    let votes = |fork: &OtherTokens| {
+        forks
+            .iter()
+            .filter(|other| first(other) == first(fork))
+            .count()
+    };
+    // Of equals `max_by_key` takes the last.
+    let best = (0..forks.len()).rev().max_by_key(|&at| votes(&forks[at]))?;
+    forks.into_iter().nth(best)
 }
 
 #[cfg(test)]
@@ -139,6 +184,7 @@ mod tests {
         let wanted = Found {
             tokens: vec![4, 5],
             length: 3,
+            fork: None,
         };
         assert_eq!(found, Some(wanted));
         assert_eq!(index(&[1, 2, 3, 4, 5, 9, 2, 3]).find(2), None);
@@ -159,6 +205,25 @@ mod tests {
             index(&text).find(1).map(|found| found.tokens),
             Some(vec![50])
         );
+    }
+
+    /// Fails when only one continuation is known, when a rarer one is taken for the other, or when it does not begin where
+    /// the two part.
+    #[test]
+    fn what_followed_elsewhere_is_a_fork() {
+        // After 1 2 3: first 4 8, twice 4 9 with something else behind, and last 4 5 6.
+        let text = [
+            1, 2, 3, 4, 8, 0, 1, 2, 3, 4, 9, 7, 1, 2, 3, 4, 9, 0, 1, 2, 3, 4, 5, 6, 1, 2, 3,
+        ];
+        let found = index(&text).find(3).expect("it came before");
+        assert_eq!(found.tokens, [4, 5, 6]);
+        let fork = OtherTokens {
+            after: 1,
+            tokens: vec![9, 0],
+        };
+        assert_eq!(found.fork, Some(fork));
+        let same = index(&[1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3]).find(2);
+        assert_eq!(same.expect("it came before").fork, None);
     }
 
     /// Fails when tokens of a text that is gone are still found.

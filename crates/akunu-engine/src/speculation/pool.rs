@@ -46,14 +46,24 @@ impl TextPool {
     pub(super) fn find(&self, last: &[u32], most: usize) -> Option<Found> {
         let found = [&self.young, &self.old].map(|half| {
             let mut found = half.find_after(last, most)?;
-            let end = found.tokens.iter().position(|&token| token == SEPARATOR);
-            found.tokens.truncate(end.unwrap_or(most));
-            (!found.tokens.is_empty()).then_some(found)
+            let n = cut(&mut found.tokens);
+            let fork = found.fork.as_mut().map(|fork| cut(&mut fork.tokens));
+            if fork == Some(0) || found.fork.as_ref().is_some_and(|fork| fork.after >= n) {
+                found.fork = None;
+            }
+            (n > 0).then_some(found)
         });
         // Of equals `max_by_key` takes the last.
         let found = found.into_iter().rev().flatten();
         found.max_by_key(|found| found.length)
     }
+}
+
+/// Cuts tokens where their text ends; returns how many are left.
+fn cut(tokens: &mut Vec<u32>) -> usize {
+    let end = tokens.iter().position(|&token| token == SEPARATOR);
+    tokens.truncate(end.unwrap_or(tokens.len()));
+    tokens.len()
 }
 
 #[cfg(test)]

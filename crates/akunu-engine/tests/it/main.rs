@@ -20,6 +20,7 @@ mod metal;
 mod names;
 mod overflow;
 mod pages;
+mod peft;
 mod real_model;
 mod reference;
 mod saved_session;

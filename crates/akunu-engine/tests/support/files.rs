@@ -53,22 +53,26 @@ pub fn write_folder(model: &Fixture, folder: &Path) -> PathBuf {
     };
     write("config.json", model.config.to_string().as_bytes());
     write("tokenizer.json", tokenizer().to_string().as_bytes());
+    let weights = model.weights.iter();
+    let tensors = weights.map(|weight| (&weight.name[..], &weight.shape[..], weight.values()));
+    write("model.safetensors", &safetensors(tensors));
+    folder.to_path_buf()
+}
+
+/// The bytes of a safetensors file: names, shapes and numbers.
+pub fn safetensors<'t>(tensors: impl Iterator<Item = (&'t str, &'t [u64], Vec<f32>)>) -> Vec<u8> {
     let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
-    for weight in &model.weights {
+    for (name, shape, values) in tensors {
         let begin = data.len();
-        data.extend_from_slice(bytemuck::cast_slice(&weight.values()));
+        data.extend_from_slice(bytemuck::cast_slice(&values));
         let entry = json!({
-            "dtype": "F32", "shape": weight.shape, "data_offsets": [begin, data.len()],
+            "dtype": "F32", "shape": shape, "data_offsets": [begin, data.len()],
         });
-        header.insert(weight.name.clone(), entry);
+        header.insert(name.to_string(), entry);
     }
     let header = Value::Object(header).to_string();
     let len = (header.len() as u64).to_le_bytes();
-    write(
-        "model.safetensors",
-        &[&len, header.as_bytes(), &data].concat(),
-    );
-    folder.to_path_buf()
+    [&len, header.as_bytes(), &data].concat()
 }
 
 /// The byte-level vocabulary of the GGUF file.

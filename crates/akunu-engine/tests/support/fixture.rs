@@ -84,10 +84,15 @@ impl Weight {
     /// Llama's heads are interleaved row by row.
     pub fn gguf_values(&self) -> Vec<f32> {
         let values: Vec<f32> = self.values().iter().map(|v| v + self.gguf_adds).collect();
+        let cols = self.shape.get(1).copied().unwrap_or(1);
+        self.gguf_rows(values, cols as usize)
+    }
+
+    /// Rows of as many numbers, one for each row of the weight, in the order that they have in GGUF.
+    pub fn gguf_rows(&self, values: Vec<f32>, cols: usize) -> Vec<f32> {
         if self.interleaved_heads == 0 {
             return values;
         }
-        let cols = self.shape[1] as usize;
         let head = self.shape[0] as usize / self.interleaved_heads;
         let rows = (0..self.shape[0] as usize).flat_map(|row| {
             let (first, within) = (row / head * head, row % head);
@@ -99,7 +104,7 @@ impl Weight {
 }
 
 /// Number `i` of a sequence from -1 to 1 that the name begins, exact in 24 bits.
-fn uniform(name: &str, i: u64) -> f32 {
+pub fn uniform(name: &str, i: u64) -> f32 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
     let seed = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
     let mut x = i.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed);

@@ -60,6 +60,17 @@ pub enum RowError {
         /// Its sequence.
         sequence: u32,
     },
+    /// A row of a tree that does not see what its parent sees, that hides a slot which no row before it in the step has,
+    /// or whose position is not the number of slots that it sees before its own.
+    #[error("row {row} of sequence {sequence} has no place in the tree of its sequence: {why}")]
+    Tree {
+        /// The row.
+        row: u32,
+        /// Its sequence.
+        sequence: u32,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Rows of a text that do not follow each other from its first token to its last.
     #[error("row {row} is not the next row of its text")]
     Text {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use akunu_types::params::Row;
 
-use super::{Counts, PageMap, RowError, StepMemory};
+use super::{Counts, PageMap, RowError, StepMemory, tree};
 use crate::device::{Device, DeviceError};
 use crate::plan::{Room, Slice};
 
@@ -183,6 +183,14 @@ impl RowTable {
     /// write to no page that another sequence has.
     pub fn check(&mut self, steps: u32) -> Result<Checked<'_>, RowError> {
         self.check_counts(steps)?;
+        let windows = self.tables.iter().filter_map(|tables| tables.map.window);
+        tree::Trees {
+            singles: &self.rows[..self.n_singles as usize],
+            run: &self.rows[self.n_singles as usize..],
+            steps,
+            window: windows.min(),
+        }
+        .check()?;
         let mut last: Option<Row> = None;
         for row in self.rows.iter().filter(|row| row.is_active()) {
             // Of rows that follow each other, what is seen was looked at with the first; only what is written is new.
@@ -375,8 +383,9 @@ impl Tables {
                 capacity: map.capacity(),
             });
         }
-        let window = map.window.map_or(length, u64::from);
-        let begin = length.saturating_sub(window);
+        let n_keys = length - u64::from(row.hidden.count_ones());
+        let window = map.window.map_or(n_keys, u64::from);
+        let begin = n_keys.saturating_sub(window);
         let first = if is_next { slot } else { begin.min(slot) };
         // Within the capacity there are no more pages than a sequence's table has.
         let pages = |first: u64, last: u64| {

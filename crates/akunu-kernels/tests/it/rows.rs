@@ -114,6 +114,114 @@ fn a_page_outside_of_the_pool_is_refused() {
     );
 }
 
+/// What is said of a step of these rows of sequence 0, which are a tree.
+fn tree(window: Option<u32>, rows: &[Row]) -> Result<(), RowError> {
+    let pages = [(0, 0, 3), (0, 1, 4), (0, 2, 5), (0, 3, 6)];
+    singles(&mut table_with(window, &pages), rows, 1)
+}
+
+/// Slots 4 to 8: `a b c`, and the branch `d e` after `a`.
+const TREE: [Row; 5] = [
+    Row::at(0, 4),
+    Row::at(0, 5),
+    Row::at(0, 6),
+    Row::in_tree(0, 7, 0b110),
+    Row::in_tree(0, 8, 0b1100),
+];
+
+fn with(at: usize, row: Row) -> [Row; 5] {
+    let mut rows = TREE;
+    rows[at] = row;
+    rows
+}
+
+/// Fails when a row could see what is not of its branch, or turn by a position that is not its own.
+#[test]
+fn a_tree_that_is_none_is_refused() {
+    assert_eq!(tree(None, &TREE), Ok(()));
+    // A second branch of the branch, and one that begins before the first row.
+    let more = [
+        Row::in_tree(0, 9, 0b1_1010),
+        Row::in_tree(0, 10, 0b111_1110),
+    ];
+    assert_eq!(tree(None, &[&TREE[..], &more].concat()), Ok(()));
+    let bad = [
+        // e sees d, but c too, which d does not see.
+        (4, Row::in_tree(0, 8, 0b1000), "its parent"),
+        // e hides a, which is before its parent.
+        (4, Row::in_tree(0, 8, 0b1_1100), "its parent"),
+        // A row without a mask sees the branch beside it.
+        (4, Row::at(0, 8), "its parent"),
+        // Slot 3 was there before the step.
+        (3, Row::in_tree(0, 7, 0b1_0110), "no row before it"),
+        // Its own slot, and one that is none.
+        (3, Row::in_tree(0, 7, 0b111), "no row before it"),
+        (3, Row::in_tree(0, 7, 1 << 31), "no row before it"),
+        // RoPE would turn it to where it is stored.
+        (
+            3,
+            Row {
+                position: 7,
+                ..TREE[3]
+            },
+            "position",
+        ),
+        (
+            3,
+            Row {
+                length: 7,
+                ..TREE[3]
+            },
+            "own slot",
+        ),
+    ];
+    for (at, row, wanted) in bad {
+        match tree(None, &with(at, row)) {
+            Err(RowError::Tree { why, .. }) => assert!(why.contains(wanted), "{row:?}: {why}"),
+            other => panic!("{row:?}: {other:?}"),
+        }
+    }
+}
+
+/// Fails when a child may come before its parent, or when two rows share a slot.
+#[test]
+fn rows_of_a_tree_come_in_ascending_slots() {
+    let order = |row| Err(RowError::Order { row, sequence: 0 });
+    let mut rows = TREE;
+    rows.swap(3, 4);
+    assert_eq!(tree(None, &rows), order(4));
+    // d in the slot of c.
+    assert_eq!(tree(None, &with(3, Row::in_tree(0, 6, 0b10))), order(3));
+}
+
+/// Fails when a window loses keys to a branch that it does not show, or when rows of a tree move on.
+#[test]
+fn a_tree_fits_its_windows_and_has_one_round() {
+    assert_eq!(tree(Some(3), &TREE), Ok(()));
+    assert!(matches!(
+        tree(Some(1), &TREE),
+        Err(RowError::Tree { row: 4, .. })
+    ));
+    let pages = [(0, 0, 3), (0, 1, 4), (0, 2, 5), (0, 3, 6)];
+    let mut table = table(&pages);
+    let refused = run(&mut table, &[], &TREE);
+    assert!(
+        matches!(refused, Err(RowError::Tree { row: 3, .. })),
+        "{refused:?}"
+    );
+    // Several rows of one sequence never move on.
+    let refused = singles(&mut table, &TREE, 2);
+    assert!(
+        matches!(refused, Err(RowError::Order { .. })),
+        "{refused:?}"
+    );
+    let alone = singles(&mut table, &[Row::in_tree(0, 7, 0b10)], 2);
+    assert!(
+        matches!(alone, Err(RowError::Tree { row: 0, .. })),
+        "{alone:?}"
+    );
+}
+
 #[test]
 fn a_slot_without_a_page_is_refused() {
     let missing = |sequence, slot| Err(RowError::Missing { sequence, slot });

@@ -19,8 +19,6 @@ use super::Tool;
 use crate::error::ApiError;
 use crate::reader::{ARGS, CALL, END_CALL, MISTRAL, PYTHON};
 
-/// White space within JSON: enough to be read by people, and an end to it.
-const JSON_SPACE: &str = r"[ \t]{1,8}|\r?\n[ \t]{0,24}";
 /// A name that no tool has.
 const PROBE: &str = "akunu_probe";
 
@@ -109,7 +107,7 @@ impl Style {
     fn hermes(self, model: &Model, tools: &[Tool]) -> String {
         let mark = |text| mark(model.tokenizer(), text);
         let (begin, end) = (mark(CALL), mark(END_CALL));
-        let call = with_space(self.call(tools));
+        let call = in_lark(&self.call(tools));
         format!(
             "start: SPACE? call SPACE? {end} (SPACE? {begin} SPACE? call SPACE? {end})*\n\
              call: %json {call}\n\
@@ -120,8 +118,8 @@ impl Style {
     fn json(self, model: &Model, tools: &[Tool]) -> String {
         let python = control(model.tokenizer(), PYTHON);
         let python = python.map_or(String::new(), |token| format!("{token}?"));
-        let call = with_space(self.call(tools));
-        let list = with_space(self.call_list(tools));
+        let call = in_lark(&self.call(tools));
+        let list = in_lark(&self.call_list(tools));
         format!(
             "start: (TEXT | SPACE? {python} (call (SEPARATOR call)* | list))?\n\
              call: %json {call}\n\
@@ -172,7 +170,7 @@ fn named(model: &Model, tools: &[Tool], has_mark: bool) -> String {
     let args = if has_mark { mark(ARGS) } else { String::new() };
     let one = |tool: &Tool| {
         let name = json!(tool.name);
-        let schema = with_space(arguments(tool, tool.strict));
+        let schema = in_lark(&arguments(tool, tool.strict));
         format!("{name} {args} %json {schema}")
     };
     let any: Vec<String> = tools.iter().map(one).collect();
@@ -239,9 +237,8 @@ fn move_references(schema: &mut Value, to: &str) {
 }
 
 /// A schema as a part of a Lark grammar.
-fn with_space(mut schema: Value) -> Value {
-    schema["x-guidance"] = json!({"whitespace_pattern": JSON_SPACE});
-    schema
+fn in_lark(schema: &Value) -> String {
+    Grammar::lark_schema(&schema.to_string())
 }
 
 /// A mark in a Lark grammar: a control token where it is one, or else its text.

@@ -57,6 +57,13 @@ const FAULTS: &[Fault] = &[
         kernel: "tensor_gemm_small_q4_0",
     },
     Fault {
+        what: "a branch that sees the others",
+        file: "include/attention_mask.h",
+        right: " && !is_hidden;",
+        wrong: ";",
+        kernel: "flash_attention_decode_fast_f16",
+    },
+    Fault {
         what: "a wrong lane layout",
         file: "include/attention_tile.h",
         right: "return value + simd_shuffle_xor(value, 8);",
@@ -101,8 +108,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a window that begins a key too late",
         file: "include/attention_mask.h",
-        right: "end > WINDOW ? end - WINDOW : 0",
-        wrong: "end >= WINDOW ? end - WINDOW + 1 : 0",
+        right: "n_keys > WINDOW ? n_keys - WINDOW : 0",
+        wrong: "n_keys >= WINDOW ? n_keys - WINDOW + 1 : 0",
         kernel: "flash_attention_decode_fast_f16",
     },
     Fault {

@@ -20,10 +20,11 @@ shared_struct! {
         /// [`Row::ALONE`] an active row is computed as if no other of its sequence were there; with [`Row::SECOND`] it is
         /// of the second text of a pair.
         20 => flags: u32,
+        /// Slots of other branches of its tree: with bit i, it does not see slot `length - 1 - i`. Bits 0, its own slot,
+        /// and 31 are never set.
+        24 => hidden: u32,
         /// Unused, zero.
-        24 => _pad0: u32,
-        /// Unused, zero.
-        28 => _pad1: u32,
+        28 => _pad0: u32,
     }
 }
 
@@ -44,8 +45,18 @@ impl Row {
             length: position + 1,
             step: 0,
             flags: Row::ACTIVE,
+            hidden: 0,
             _pad0: 0,
-            _pad1: 0,
+        }
+    }
+
+    /// The row of a token of a tree: it is stored in a slot of its own, and does not see the `hidden` slots before it,
+    /// which other branches have. Its position is that of a text without them.
+    pub const fn in_tree(sequence: u32, slot: u32, hidden: u32) -> Row {
+        Row {
+            position: slot - hidden.count_ones(),
+            hidden,
+            ..Row::at(sequence, slot)
         }
     }
 

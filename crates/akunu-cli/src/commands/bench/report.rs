@@ -1,6 +1,7 @@
 //! What was measured, as a table or as JSON.
 
 use super::speed_test::Test;
+use super::texts::{self, TextOutcome};
 use crate::failure::Failure;
 use crate::floor;
 use crate::units;
@@ -32,6 +33,9 @@ pub struct Group {
     /// What it costs that all threads wait for each other once.
     pub barrier_us: Option<f64>,
     pub results: Vec<Outcome>,
+    /// Texts with and without guesses, where they are asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextOutcome>,
 }
 
 /// One test.
@@ -110,6 +114,9 @@ impl Report {
             if let Some(barrier) = group.barrier_us {
                 writeln!(out, "a barrier, threads {}: {barrier:.2} µs", group.threads)?;
             }
+        }
+        for group in self.groups.iter().filter(|group| !group.texts.is_empty()) {
+            texts::write_table(&group.texts, out)?;
         }
         Ok(())
     }

@@ -126,6 +126,11 @@ impl<'m> Bench<'m> {
         Ok(f64::from(tokens) / seconds)
     }
 
+    /// Where signals are noticed.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
     /// An error when a signal asked us to stop.
     pub fn check_interrupt(&self) -> Result<(), Failure> {
         self.interrupt.check()

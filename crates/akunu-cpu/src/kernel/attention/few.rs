@@ -17,7 +17,7 @@ mod block;
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention;
-use akunu_kernels::kernel::pages::Pages;
+use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_types::params::AttentionParams;
 
 pub(super) use self::block::keys_ahead;
@@ -76,7 +76,7 @@ pub(crate) struct Single {
 impl Single {
     /// A row behind another one.
     pub fn after(before: Option<&Single>, row: usize, problem: &Problem) -> Single {
-        let keys = problem.seen(row);
+        let keys = problem.seen(row).keys;
         let n_runs = keys.end.div_ceil(RUN).saturating_sub(keys.start / RUN);
         let n_items = n_runs.max(1) * problem.n_kv_heads;
         let n_states = if n_runs > 1 { n_items } else { 0 };
@@ -260,8 +260,42 @@ struct Keys {
 }
 
 impl Keys {
+    /// Whether slots of other branches lie between the keys of a block.
+    fn are_scattered(&self, problem: &Problem, block: &Range<usize>) -> bool {
+        block.end > problem.seen(self.row).first_hidden()
+    }
+
+    /// The memory that the stretches of a block lie in: the pool, or, for keys that are scattered, room for a block in
+    /// which they are put one after the other, and their scales behind them.
+    fn pool<'p, S: Stored>(
+        &self,
+        problem: &Problem,
+        pool: &'p [u8],
+        block: &Range<usize>,
+        room: &'p mut [u8],
+    ) -> &'p [u8] {
+        if !self.are_scattered(problem, block) {
+            return pool;
+        }
+        let seen = problem.seen(self.row);
+        let sequence = problem.rows[self.row].sequence;
+        let (row, n_scale_bytes) = (
+            problem.head_dim * S::BYTES,
+            2 * S::n_scales(problem.head_dim),
+        );
+        let (numbers, scales) = room.split_at_mut(block.len() * row);
+        for (i, key) in block.clone().enumerate() {
+            let at = problem.key_at(sequence, self.kv_head, seen.slot(key));
+            numbers[i * row..][..row].copy_from_slice(&pool[at.numbers..][..row]);
+            scales[i * n_scale_bytes..][..n_scale_bytes]
+                .copy_from_slice(&pool[at.scales..][..n_scale_bytes]);
+        }
+        room
+    }
+
     /// Cuts a block where a page ends, and where what is to be fetched begins to lie in the next page: at most twice in
-    /// each 32 keys. The number of stretches comes with them.
+    /// each 32 keys. The number of stretches comes with them. Keys that are scattered are one stretch in a memory of their
+    /// own.
     #[inline(always)]
     fn stretches<S: Stored>(
         &self,
@@ -271,6 +305,17 @@ impl Keys {
         let (shift, row) = (problem.pages.page_shift, problem.head_dim * S::BYTES);
         let sequence = problem.rows[self.row].sequence;
         let (mut stretches, mut n) = ([Stretch::EMPTY; MAX_STRETCHES], 0);
+        if self.are_scattered(problem, block) {
+            stretches[0] = Stretch {
+                n: block.len(),
+                at: SlotAt {
+                    numbers: 0,
+                    scales: block.len() * row,
+                },
+                ..Stretch::EMPTY
+            };
+            return (stretches, 1);
+        }
         let mut first = block.start;
         while first < block.end {
             let at = problem.key_at(sequence, self.kv_head, first);
@@ -300,7 +345,10 @@ impl Keys {
 
 /// Floats of scratch that [`State::attend`] wants.
 fn room<S: Stored>(problem: &Problem) -> usize {
-    problem.group * (problem.head_dim + BLOCK) + BLOCK * S::n_scales(problem.head_dim)
+    let n_scales = S::n_scales(problem.head_dim);
+    let of_a_slot = problem.head_dim * S::BYTES + 2 * n_scales;
+    let gathered = (BLOCK * of_a_slot).div_ceil(size_of::<f32>());
+    problem.group * (problem.head_dim + BLOCK) + BLOCK * n_scales + gathered
 }
 
 /// What is known after some keys, for each head of a group.
@@ -348,7 +396,9 @@ impl<'a> State<'a> {
     ) {
         let (group, head_dim) = (problem.group, problem.head_dim);
         let (q, rest) = memory.split_at_mut(group * head_dim);
-        let (scores, scales) = rest.split_at_mut(group * BLOCK);
+        let (scores, rest) = rest.split_at_mut(group * BLOCK);
+        let (scales, gathered) = rest.split_at_mut(BLOCK * S::n_scales(head_dim));
+        let gathered: &mut [u8] = bytemuck::cast_slice_mut(gathered);
         for g in 0..group {
             let at = problem.query_at(keys.row, keys.kv_head * group + g);
             let scaled = q[g * head_dim..].iter_mut().zip(&problem.q[at..]);
@@ -365,16 +415,18 @@ impl<'a> State<'a> {
             let (stretches, n) = keys.stretches::<S>(problem, &in_block);
             // SAFETY: by the caller's promise; the stretches are in the pages, and in the block.
             unsafe {
+                let pool = keys.pool::<S>(problem, problem.k, &in_block, gathered);
                 for stretch in &stretches[..n] {
-                    let k = stretch.of::<L, S>(problem.k, head_dim, scales);
+                    let k = stretch.of::<L, S>(pool, head_dim, scales);
                     let scores = &mut scores[stretch.key..];
                     block.part(stretch).scores::<L, S>(q, k, scores);
                 }
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
                 block.weigh::<L>(self, scores);
+                let pool = keys.pool::<S>(problem, problem.v, &in_block, gathered);
                 for stretch in &stretches[..n] {
-                    let v = stretch.of::<L, S>(problem.v, head_dim, scales);
+                    let v = stretch.of::<L, S>(pool, head_dim, scales);
                     let weights = &scores[stretch.key..];
                     block.part(stretch).sum::<L, S>(weights, v, self.sums);
                 }

@@ -2,7 +2,7 @@
 //!
 //! A *prompt* is some neighbouring rows of one sequence, each of which sees at least what the one before sees: their
 //! queries are multiplied with the same keys. All other rows are *singles*, each with its own keys; so are rows that are
-//! to be rounded as if they were alone.
+//! to be rounded as if they were alone, and rows of trees, which do not see all of what lies before them.
 //!
 //! A dispatch may have several of both, in any order.
 
@@ -29,7 +29,8 @@ impl Groups {
         let mut first = 0;
         for rows in problem.rows.chunk_by(|a, b| {
             let is_one_sequence = a.sequence == b.sequence && a.is_active() && b.is_active();
-            is_one_sequence && !a.is_alone() && !b.is_alone() && a.length <= b.length
+            let are_alone = a.is_alone() || b.is_alone() || a.hidden | b.hidden != 0;
+            is_one_sequence && !are_alone && a.length <= b.length
         }) {
             let end = first + rows.len();
             if rows.len() >= min_prompt {

@@ -162,7 +162,7 @@ impl Job<'_> {
     /// From the first key that some query sees to the last.
     fn keys(&self) -> Range<usize> {
         let queries = self.first..self.first + self.n_queries;
-        let ranges = queries.map(|query| self.problem.seen(query));
+        let ranges = queries.map(|query| self.problem.seen(query).keys);
         let seen = ranges.filter(|keys| !keys.is_empty());
         let joined = seen.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
         joined.unwrap_or(0..0)
@@ -170,9 +170,16 @@ impl Job<'_> {
 
     /// Where each key of a block lies, and its value. Behind the last key stands the last one again.
     fn keys_at(&self, keys: &Range<usize>) -> [SlotAt; BLOCK] {
+        // Rows that do not see all slots before them have a job of their own.
+        let seen = self.problem.seen(self.first);
         std::array::from_fn(|i| {
             let key = (keys.start + i).min(keys.end - 1);
-            self.problem.key_at(self.sequence, self.kv_head, key)
+            let slot = if self.n_queries == 1 {
+                seen.slot(key)
+            } else {
+                key
+            };
+            self.problem.key_at(self.sequence, self.kv_head, slot)
         })
     }
 
@@ -224,7 +231,7 @@ impl Job<'_> {
     fn hide(&self, s: &mut [f32], keys: Range<usize>, rows: usize) {
         let group = self.problem.group;
         for query in 0..self.n_queries {
-            let seen = self.problem.seen(self.first + query);
+            let seen = self.problem.seen(self.first + query).keys;
             let in_block = |key: usize| key.clamp(keys.start, keys.end) - keys.start;
             let shown = in_block(seen.start)..in_block(seen.end);
             let hide = |i: usize| {

@@ -6,8 +6,7 @@
 //! item      "text"   [a-z]   [^a-z]   .   name   ( choice )      with *  +  ?  {n}  {n,}  {n,m} after it
 //! ```
 
-use std::iter::Peekable;
-use std::str::Chars;
+use super::scan::Parser;
 
 /// A rule and its body.
 pub(super) struct Rule {
@@ -52,10 +51,7 @@ pub(super) fn is_name(c: char) -> bool {
 
 /// The rules of a grammar, or what is wrong and in which line.
 pub(super) fn parse(text: &str) -> Result<Vec<Rule>, String> {
-    let mut parser = Parser {
-        chars: text.chars().peekable(),
-        line: 1,
-    };
+    let mut parser = Parser::new(text);
     let mut rules: Vec<Rule> = Vec::new();
     loop {
         parser.skip_space(true);
@@ -74,44 +70,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Rule>, String> {
     }
 }
 
-struct Parser<'t> {
-    chars: Peekable<Chars<'t>>,
-    line: usize,
-}
-
 impl Parser<'_> {
-    fn peek(&mut self) -> Option<char> {
-        self.chars.peek().copied()
-    }
-
-    fn next(&mut self) -> Option<char> {
-        let next = self.chars.next();
-        self.line += usize::from(next == Some('\n'));
-        next
-    }
-
-    fn error<T>(&self, what: impl std::fmt::Display) -> Result<T, String> {
-        Err(format!("line {}: {what}", self.line))
-    }
-
-    /// Skips white space and comments; line ends only where the text may go on after them.
-    fn skip_space(&mut self, over_lines: bool) {
-        while let Some(c) = self.peek() {
-            match c {
-                '#' => {
-                    while self.peek().is_some_and(|c| c != '\n') {
-                        self.next();
-                    }
-                }
-                '\n' | '\r' if !over_lines => return,
-                c if c.is_whitespace() => {
-                    self.next();
-                }
-                _ => return,
-            }
-        }
-    }
-
+    /// A name, or nothing.
     fn name(&mut self) -> String {
         let mut name = String::new();
         while let Some(c) = self.peek().filter(|c| is_name(*c)) {
@@ -163,8 +123,8 @@ impl Parser<'_> {
             self.skip_space(in_brackets);
             let line = self.line;
             let node = match self.peek() {
-                Some('"') => self.text()?,
-                Some('[') => self.class()?,
+                Some('"') => Node::Text(self.text()?),
+                Some('[') => Node::Class(self.class()?),
                 Some('.') => {
                     self.next();
                     Node::Class(r"[^\n]".into())
@@ -190,21 +150,6 @@ impl Parser<'_> {
             self.skip_to_bar();
         }
         Ok(Node::Sequence(nodes))
-    }
-
-    /// Skips line ends if a bar comes after them.
-    fn skip_to_bar(&mut self) {
-        let mut ahead = Parser {
-            chars: self.chars.clone(),
-            line: self.line,
-        };
-        ahead.skip_space(true);
-        if ahead.peek() == Some('|') {
-            *self = Parser {
-                chars: ahead.chars.clone(),
-                line: ahead.line,
-            };
-        }
     }
 
     fn repeated(&mut self, mut node: Node) -> Result<Node, String> {
@@ -249,105 +194,5 @@ impl Parser<'_> {
             return self.error(format!("`{{{inner}}}` is more than {MAX_REPEAT} times"));
         }
         Ok((least, most))
-    }
-
-    fn text(&mut self) -> Result<Node, String> {
-        self.next();
-        let mut text = String::new();
-        loop {
-            match self.peek() {
-                None | Some('\n') => return self.error("the string has no end"),
-                Some('"') => {
-                    self.next();
-                    return Ok(Node::Text(text));
-                }
-                Some('\\') => text.push(self.escape()?),
-                Some(c) => {
-                    text.push(c);
-                    self.next();
-                }
-            }
-        }
-    }
-
-    fn class(&mut self) -> Result<Node, String> {
-        self.next();
-        let mut class = String::from("[");
-        if self.peek() == Some('^') {
-            self.next();
-            class.push('^');
-        }
-        let empty = class.len();
-        loop {
-            match self.peek() {
-                None | Some('\n') => return self.error("the class of characters has no end"),
-                Some(']') => break,
-                Some('-') => {
-                    self.next();
-                    // Between two characters it is a range; at the beginning or the end it is itself.
-                    let is_range = class.len() > empty && self.peek() != Some(']');
-                    class.push_str(if is_range { "-" } else { r"\-" });
-                }
-                Some('\\') => {
-                    let c = self.escape()?;
-                    push_literal(c, &mut class);
-                }
-                Some(c) => {
-                    push_literal(c, &mut class);
-                    self.next();
-                }
-            }
-        }
-        self.next();
-        if class.len() == empty {
-            return self.error("the class of characters is empty");
-        }
-        class.push(']');
-        Ok(Node::Class(class))
-    }
-
-    /// The character that an escape stands for.
-    fn escape(&mut self) -> Result<char, String> {
-        self.next();
-        let escape = self.next().unwrap_or(' ');
-        let n_digits = match escape {
-            'n' => return Ok('\n'),
-            'r' => return Ok('\r'),
-            't' => return Ok('\t'),
-            '\\' | '"' | '[' | ']' | '-' | '^' => return Ok(escape),
-            'x' => 2,
-            'u' => 4,
-            'U' => 8,
-            other => return self.error(format!("`\\{other}` is no escape")),
-        };
-        let mut digits = String::new();
-        for _ in 0..n_digits {
-            digits.extend(self.peek().filter(char::is_ascii_hexdigit));
-            self.next();
-        }
-        let code = u32::from_str_radix(&digits, 16).ok();
-        let c = code
-            .filter(|_| digits.len() == n_digits)
-            .and_then(char::from_u32);
-        match c {
-            Some(c) => Ok(c),
-            None => self.error(format!("`\\{escape}{digits}` is no character")),
-        }
-    }
-}
-
-/// A character as it stands for itself within a class of a regular expression.
-fn push_literal(c: char, class: &mut String) {
-    match c {
-        '\n' => class.push_str(r"\n"),
-        '\r' => class.push_str(r"\r"),
-        '\t' => class.push_str(r"\t"),
-        // Those that mean something in a class, two of them together in some.
-        '[' | ']' | '\\' | '^' | '-' | '&' | '~' => {
-            class.push('\\');
-            class.push(c);
-        }
-        c if c.is_control() => class.push_str(&format!("\\x{{{:x}}}", u32::from(c))),
-        c => class.push(c),
     }
 }

@@ -18,8 +18,8 @@ const IDLE: Row = Row {
     length: u32::MAX,
     step: 0,
     flags: 0,
+    hidden: u32::MAX,
     _pad0: u32::MAX,
-    _pad1: u32::MAX,
 };
 
 /// One attention: pages of 32 slots, rows that lie compactly, and no constant, unless told otherwise.
@@ -67,6 +67,15 @@ fn row(sequence: u32, length: u32) -> Row {
     }
 }
 
+/// Rows of one sequence in three branches after slot 62, of which the first crosses the end of a page; the second branch has two ends.
+fn tree() -> Vec<Row> {
+    let hidden = [0, 0, 0, 0b110, 0b1100, 0b1_1010, 0b11_1110];
+    let rows = (62..).zip(hidden);
+    rows.map(|(slot, hidden)| Row::in_tree(0, slot, hidden))
+        .chain([row(1, 33)])
+        .collect()
+}
+
 /// Rows of sequence 0, of which the last one sees `n_keys` slots and each one before it one less.
 fn prompt(n_rows: u32, n_keys: u32) -> Vec<Row> {
     let lengths = (0..n_rows).map(|at| (n_keys + at + 1).saturating_sub(n_rows));
@@ -110,12 +119,18 @@ impl Setting {
         Setting { constants, ..self }
     }
 
-    /// The slots that some row sees, each with its sequence.
+    /// The slots that some row sees, and those of other branches between them, each with its sequence.
     fn used(&self) -> Vec<(u32, u32)> {
         let mask = Mask::new(&self.constants);
         let seen = |row: &Row| {
-            let (sequence, slots) = (row.sequence, mask.seen(row));
-            slots.map(move |slot| (sequence, slot as u32))
+            let (sequence, keys) = (row.sequence, mask.seen(row).keys);
+            let length = keys.end as u32
+                + if row.is_active() {
+                    row.hidden.count_ones()
+                } else {
+                    0
+                };
+            (keys.start as u32..length).map(move |slot| (sequence, slot))
         };
         let mut used: Vec<(u32, u32)> = self.rows.iter().flat_map(seen).collect();
         used.sort_unstable();
@@ -275,6 +290,11 @@ fn decode_settings() -> Vec<Setting> {
         ),
         setting("only idle rows", 8, (1, 1), vec![IDLE, IDLE]),
         setting("all rows see all keys", 64, (1, 1), vec![row(0, 40); 3]),
+        setting("a tree of guesses", 64, (4, 2), tree()),
+        setting("a tree of guesses, window", 80, (2, 1), tree()).window(40),
+        setting("a tree of guesses", 96, (3, 1), tree())
+            .q8()
+            .fixed_head(),
         setting("large", 64, (1, 1), vec![row(0, 70)]).magnitude(40.0),
         setting("tiny", 80, (1, 1), vec![row(0, 35)]).magnitude(1e-4),
         setting("one key", 64, (3, 1), vec![row(0, 1)]).q8(),

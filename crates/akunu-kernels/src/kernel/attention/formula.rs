@@ -62,8 +62,8 @@ fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, Part
         {
             let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
             let at = query_offset(&p, index, head);
-            let is_mine = |slot: usize| (slot / 32 - seen.start / 32) % n_parts == part;
-            let scores: Vec<(SlotAt, f32)> = (seen.clone())
+            let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
+            let scores: Vec<(SlotAt, f32)> = (seen.slots())
                 .filter(|&slot| is_mine(slot))
                 .map(|slot| {
                     let key = key_at(slot);
