@@ -7,12 +7,17 @@ use crate::runtime::{Kind, scratch_bytes};
 use crate::sequence::Sequence;
 
 /// How large a session is.
+///
+/// Later versions may have further fields: end a value with `..SessionOptions::default()`.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOptions {
     /// Tokens that it holds at most; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
     /// Tokens that a prefill runs through the layers at once.
     pub chunk: u32,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for SessionOptions {
@@ -20,6 +25,7 @@ impl Default for SessionOptions {
         SessionOptions {
             context: None,
             chunk: 512,
+            _more: (),
         }
     }
 }

@@ -57,6 +57,7 @@ fn with_context(context: u32) -> SessionOptions {
     SessionOptions {
         context: Some(context),
         chunk: 16,
+        ..SessionOptions::default()
     }
 }
 

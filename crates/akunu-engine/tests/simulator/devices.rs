@@ -36,6 +36,7 @@ fn run(device: Box<dyn Device>, dtype: DType, sampling: Sampling) -> (Vec<u32>, 
     let options = SessionOptions {
         context: Some(64),
         chunk: 40,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     let prompt: Vec<u32> = (0..35).map(|i| i * 7 % 256).collect();
@@ -126,6 +127,7 @@ fn together(
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let prompt: Vec<u32> = (0..length).map(|i| i * 7 % 256).collect();
@@ -183,6 +185,7 @@ fn error_together(model: &Model, n_sequences: u32) -> f32 {
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let prompt: Vec<u32> = (0..length).map(|i| (i * 7 + length) % 256).collect();
@@ -228,6 +231,7 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
         let options = SessionOptions {
             context: Some(64),
             chunk: 32,
+            ..SessionOptions::default()
         };
         let encode = EncodeOptions {
             add_special: true,
@@ -252,7 +256,7 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
                 Progress::Token(token) => &token.text,
                 Progress::Ended { tail, .. } => tail,
                 Progress::Failed(error) => panic!("{error}"),
-                Progress::Read(_) => "",
+                _ => "",
             };
             texts[at.expect("one of the three")].push_str(text);
         }
@@ -275,6 +279,7 @@ fn smollm2_gives_the_same_tokens_through_the_metal_kernels() {
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let encode = EncodeOptions {

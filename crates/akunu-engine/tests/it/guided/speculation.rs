@@ -24,6 +24,7 @@ fn lookup(lookup: Lookup) -> Speculation {
     Speculation {
         lookup,
         draft: None,
+        ..Speculation::default()
     }
 }
 
