@@ -6,7 +6,7 @@ use akunu_kernels::program::{LayerCache, Masks, ScoreMemory};
 use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
 use akunu_types::params::{Row, SamplingRule};
 
-use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
+use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::error::EngineError;
 use crate::graph::{Activations, Lists, Outputs};
 use crate::loaded::Loaded;
@@ -173,7 +173,7 @@ impl Memory {
             let caches = layers.iter().map(|_| make.cache(model, map));
             caches.collect::<Result<Vec<_>, EngineError>>()
         })?;
-        let bytes = cache_bytes(model, old.n_pages);
+        let bytes = cache_bytes(&model.config, model.kv, old.n_pages);
         for (&layer, cache) in layers.iter().zip(caches) {
             let before = std::mem::replace(&mut self.caches[layer], cache);
             for (from, to) in [(before.k, cache.k), (before.v, cache.v)] {
@@ -288,13 +288,6 @@ fn map_of(maps: &[PageMap], layer: &LayerConfig) -> PageMap {
         Some(map) => *map,
         None => unreachable!("every layer's window has a map"),
     }
-}
-
-/// Bytes of the keys, or of the values, of one layer in as many pages.
-pub(super) fn cache_bytes(model: &Loaded, n_pages: u32) -> usize {
-    let config = &model.config;
-    let of_a_slot = config.n_kv_heads as usize * model.kv.bytes_per_slot(config.head_dim);
-    of_a_slot * PAGE * n_pages as usize
 }
 
 /// Makes buffers, all or none.
@@ -427,7 +420,7 @@ impl Make<'_> {
     }
 
     fn cache(&mut self, model: &Loaded, pages: PageMap) -> Result<LayerCache, EngineError> {
-        let bytes = cache_bytes(model, pages.n_pages) as u64;
+        let bytes = cache_bytes(&model.config, model.kv, pages.n_pages) as u64;
         Ok(LayerCache {
             format: model.kv,
             k: self.buffer(bytes, "keys")?,

@@ -122,7 +122,8 @@ fn a_context_that_overflows_goes_on() {
 
 #[test]
 fn sizes_follow_the_format() {
-    let [f16, q8] = KvFormat::ALL.map(|kv| load(TINY, cpu(), kv).kv_bytes(1000, 64));
+    let model = load(TINY, cpu(), KvFormat::F16);
+    let [f16, q8] = KvFormat::ALL.map(|kv| model.config().kv_bytes_read(1000, kv));
     assert_eq!(f16, 2 * 2 * 64 * 2 * 1000);
     assert_eq!(q8, 2 * 2 * (64 + 4) * 1000);
 }
