@@ -21,7 +21,7 @@ pub struct ServerOptions {
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
-    /// A model that nobody has asked for as long is unloaded, unless it is pinned; `None` keeps all, whatever happens.
+    /// A model that has not been used for this long is unloaded, unless it is pinned; `None` keeps all, whatever happens.
     pub keep: Option<Duration>,
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
     /// than a tenth of this machine's memory is available.

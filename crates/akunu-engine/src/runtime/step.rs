@@ -395,7 +395,7 @@ impl Runtime {
         Ok(page)
     }
 
-    /// Writes the same.
+    /// Writes what [`Runtime::read_page`] reads.
     pub fn write_page(
         &mut self,
         sequence: &Sequence,

@@ -56,7 +56,7 @@ impl Worker {
         }
     }
 
-    /// Answers until nobody can ask any more.
+    /// Runs until nothing is left that could send a request.
     pub fn run(mut self, mut inbox: UnboundedReceiver<Message>) {
         loop {
             if self.running.is_empty() && self.queue.is_empty() {
