@@ -33,7 +33,7 @@ __all__ = [
     "fetch",
 ]
 
-Stop = Literal["end", "text", "max_tokens", "context_full", "cancelled"]
+Stop = Literal["end", "text", "max_tokens", "context_full", "cancelled", "other"]
 
 
 def cache_folder() -> Path:

@@ -42,10 +42,11 @@ impl Model {
             "q8" => KvFormat::Q8,
             _ => return Err(PyValueError::new_err("kv is 'f16' or 'q8'")),
         };
-        let cpu = CpuOptions { threads, isa: None };
+        let cpu = CpuOptions { threads, ..CpuOptions::default() };
         let open = || {
             let device = Device::named(device, cpu)?;
-            akunu::Model::open_with(&path, device, ModelOptions { kv })
+            let options = ModelOptions { kv, ..ModelOptions::default() };
+            akunu::Model::open_with(&path, device, options)
         };
         py.detach(open).map(Model).map_err(raise)
     }

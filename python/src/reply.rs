@@ -38,5 +38,6 @@ fn word(reason: Option<StopReason>) -> &'static str {
         Some(StopReason::MaxTokens) => "max_tokens",
         Some(StopReason::ContextFull) => "context_full",
         None | Some(StopReason::Cancelled | StopReason::Failed) => "cancelled",
+        Some(_) => "other",
     }
 }

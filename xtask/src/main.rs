@@ -32,6 +32,7 @@ mod random_model;
 mod schemas;
 mod server;
 mod shaders;
+mod svg;
 mod test;
 mod tools;
 mod workspace;

@@ -7,6 +7,7 @@ mod section;
 use std::path::Path;
 
 use akunu_gguf::{Container, WeightStore};
+use akunu_types::KvFormat;
 
 use crate::descriptor::{ArchDescriptor, Role};
 use crate::error::ArchError;
@@ -92,15 +93,14 @@ impl ModelConfig {
         self.n_kv_heads * self.head_dim
     }
 
-    /// Bytes of keys and values for `context` positions, where a head of either takes `head_bytes` at each. A
-    /// windowed layer keeps its window, rounded up by `chunk` positions that a prefill may write at once.
-    pub fn kv_bytes(&self, context: u32, chunk: u32, head_bytes: usize) -> u64 {
-        let row = 2 * u64::from(self.n_kv_heads) * head_bytes as u64;
-        let slots = |layer: &LayerConfig| layer.cache_slots(context, chunk);
-        self.layers
-            .iter()
-            .map(|layer| row * u64::from(slots(layer)))
-            .sum()
+    /// Bytes of keys and values that a token reads when there are `n_positions` of them: a layer with a window reads no more
+    /// than its window.
+    pub fn kv_bytes_read(&self, n_positions: u32, format: KvFormat) -> u64 {
+        let head_bytes = format.bytes_per_slot(self.head_dim) as u64;
+        let row = 2 * u64::from(self.n_kv_heads) * head_bytes;
+        let seen = |layer: &LayerConfig| layer.window.unwrap_or(u32::MAX).min(n_positions);
+        let layers = self.layers.iter();
+        layers.map(|layer| row * u64::from(seen(layer))).sum()
     }
 
     /// Sizes that are zero, do not divide, or are beyond any real model.
@@ -166,15 +166,5 @@ impl ModelConfig {
             return Err(invalid("sliding window", "0".into(), "at least 1"));
         }
         Ok(())
-    }
-}
-
-impl LayerConfig {
-    /// Positions that the layer's cache holds: all of the context, or the window and a chunk.
-    pub fn cache_slots(&self, context: u32, chunk: u32) -> u32 {
-        match self.window {
-            Some(window) => window.saturating_add(chunk).min(context),
-            None => context,
-        }
     }
 }

@@ -1,6 +1,8 @@
-//! The commands that the documentation tells people to type, so that a program can hold them against its own arguments.
+//! The commands that the documentation tells people to type, so that a program can hold them against its own arguments and
+//! run them.
 //!
-//! Commands are lines of ```` ```sh ```` blocks and texts in single backticks. What begins with a program's name, behind a pipe or
+//! Commands are lines of ```` ```sh ```` blocks, lines of ```` ```text ```` blocks that begin with `$`, and texts in single
+//! backticks. What begins with a program's name, behind a pipe or
 //! an assignment of a variable as well, is a command of it up to the next pipe, redirection or comment:
 //!
 //! ```text
@@ -19,15 +21,20 @@ pub struct Documented {
     pub arguments: Vec<String>,
     /// Whether it is a line to be typed as it is, and not a mention within a sentence or a beginning that ends in `…`.
     pub is_line: bool,
+    /// The whole line for a shell, with pipes and redirections.
+    pub line: String,
+    /// What the page shows that the command prints; empty when it shows nothing.
+    pub prints: Vec<String>,
 }
 
 impl Documented {
-    /// Whether some argument is to be replaced by whoever types it: `FILE`, or `N`.
+    /// Whether some argument is to be replaced by whoever types it: `FILE`, or `N`, but not `Q4_0`.
     #[must_use]
     pub fn has_placeholder(&self) -> bool {
         let is_placeholder = |word: &String| {
             let mut letters = word.chars().filter(|c| c.is_alphabetic()).peekable();
-            letters.peek().is_some() && letters.all(char::is_uppercase)
+            let has_digit = word.contains(|c: char| c.is_ascii_digit());
+            letters.peek().is_some() && letters.all(char::is_uppercase) && !has_digit
         };
         self.arguments.iter().any(is_placeholder)
     }
@@ -68,10 +75,13 @@ fn of_text(file: &str, text: &str, name: &[&str]) -> Vec<Documented> {
     let mut found = Vec::new();
     let mut fence = None;
     let mut line = String::new();
+    // The command whose output is being read.
+    let mut shown: Option<usize> = None;
     for (number, part) in text.lines().enumerate() {
         let place = format!("{file}:{}", number + 1);
         if let Some(language) = part.trim_start().strip_prefix("```") {
             fence = fence.is_none().then(|| language.trim().to_string());
+            shown = None;
             continue;
         }
         match fence.as_deref() {
@@ -83,6 +93,15 @@ fn of_text(file: &str, text: &str, name: &[&str]) -> Vec<Documented> {
                 }
                 found.extend(of_line(&place, &std::mem::take(&mut line), name, true));
             }
+            Some("text") => match (part.strip_prefix("$ "), &mut shown) {
+                (Some(typed), shown) => {
+                    let before = found.len();
+                    found.extend(of_line(&place, typed, name, true));
+                    *shown = (found.len() > before).then_some(before);
+                }
+                (None, Some(at)) => found[*at].prints.push(part.to_string()),
+                (None, None) => {}
+            },
             Some(_) => {}
             None => {
                 let mentions = part.split('`').skip(1).step_by(2);
@@ -100,6 +119,8 @@ fn of_line(place: &str, line: &str, name: &[&str], is_line: bool) -> Vec<Documen
         place: place.to_string(),
         arguments,
         is_line: is_line && !line.contains(" …"),
+        line: without_brackets(line),
+        prints: Vec::new(),
     };
     commands
         .filter_map(|command| arguments(command, name))
@@ -122,6 +143,23 @@ fn arguments(command: &[String], name: &[&str]) -> Option<Vec<String>> {
     }
     let (first, rest) = words.split_at_checked(name.len())?;
     (first == name).then(|| rest.to_vec())
+}
+
+/// The line without the brackets around what may be left out, and without `…`; those within quotes stay.
+fn without_brackets(line: &str) -> String {
+    let mut quote = None;
+    let is_kept = |c: &char| match (quote, c) {
+        (Some(open), _) => {
+            quote = (*c != open).then_some(open);
+            true
+        }
+        (None, '"' | '\'') => {
+            quote = Some(*c);
+            true
+        }
+        (None, _) => !['[', ']', '…'].contains(c),
+    };
+    line.chars().filter(is_kept).collect()
 }
 
 /// The words of a shell's line up to a comment, with quotes taken off, and those of optional arguments without their
@@ -174,5 +212,20 @@ mod tests {
         assert_eq!((&*found[0].place, found[0].is_line), ("page.md:1", false));
         assert!(found[1].is_line && found[2].is_line && !found[3].is_line);
         assert!(found[1].has_placeholder() && !found[2].has_placeholder());
+        assert_eq!(
+            found[1].line,
+            "cat a.txt | A=1 prog run \"two words\" -n N FILE > out   # prog comment"
+        );
+    }
+
+    /// Breaks when what a page shows is taken from another command, or from another block.
+    #[test]
+    fn what_a_command_prints_belongs_to_it() {
+        let text = "```text\n$ prog a '[x]'\none\ntwo\n$ other\nthree\n$ prog b\n```\n\n```text\nfour\n```\n";
+        let found = of_text("page.md", text, &["prog"]);
+        assert_eq!(found.len(), 2);
+        assert_eq!(found[0].prints, ["one", "two"]);
+        assert_eq!(found[0].line, "prog a '[x]'");
+        assert!(found[0].is_line && found[1].prints.is_empty());
     }
 }

@@ -45,6 +45,8 @@ typedef enum {
   AKUNU_STOP_CONTEXT_FULL = 3,
   // The callback or another thread ended it.
   AKUNU_STOP_CANCELLED = 4,
+  // A reason that this interface has no name for yet.
+  AKUNU_STOP_OTHER = 5,
 } akunu_stop;
 
 // A conversation with a model. It takes one call at a time; only akunu_chat_cancel may be called meanwhile.

@@ -65,13 +65,17 @@ impl Values {
         let cpu = CpuOptions {
             threads: self.threads,
             isa: None,
+            ..CpuOptions::default()
         };
         Device::named(self.device.as_deref().unwrap_or("auto"), cpu)
     }
 
     /// How the model is loaded.
     pub fn model(&self) -> akunu::ModelOptions {
-        akunu::ModelOptions { kv: self.kv }
+        akunu::ModelOptions {
+            kv: self.kv,
+            ..akunu::ModelOptions::default()
+        }
     }
 
     /// How a recording is turned into text.

@@ -20,6 +20,8 @@ pub enum AkunuStop {
     ContextFull = 3,
     /// The callback or another thread ended it.
     Cancelled = 4,
+    /// A reason that this interface has no name for yet.
+    Other = 5,
 }
 
 /// Why an answer ended that the caller heard to its end, or did not.
@@ -31,6 +33,7 @@ pub fn stop_of(reason: Option<StopReason>) -> AkunuStop {
         Some(StopReason::ContextFull) => AkunuStop::ContextFull,
         // `None`: the callback has ended it. A failure is an error, and never comes here.
         None | Some(StopReason::Cancelled | StopReason::Failed) => AkunuStop::Cancelled,
+        Some(_) => AkunuStop::Other,
     }
 }
 

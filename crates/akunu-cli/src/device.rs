@@ -77,7 +77,12 @@ impl DeviceArgs {
     pub fn open(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
         let cpu = || {
             let (isa, threads) = (self.isa, threads.map(usable_threads));
-            akunu::Device::Cpu(CpuOptions { threads, isa }).open()
+            akunu::Device::Cpu(CpuOptions {
+                threads,
+                isa,
+                ..CpuOptions::default()
+            })
+            .open()
         };
         let gpu = |ordinal| akunu::Device::Cuda(ordinal).open();
         Ok(match self.device.name {

@@ -14,5 +14,7 @@ pub fn weight_bytes(store: &WeightStore) -> u64 {
 
 /// Bytes of keys and values that a token at this position reads.
 pub fn cache_bytes(model: &Model, position: u32) -> u64 {
-    model.kv_bytes(position.max(1), 1)
+    model
+        .config()
+        .kv_bytes_read(position.max(1), model.kv_format())
 }

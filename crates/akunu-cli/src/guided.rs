@@ -121,6 +121,7 @@ impl SpeculationArgs {
         Ok(Speculation {
             lookup: self.lookup.into(),
             draft,
+            ..Speculation::default()
         })
     }
 }

@@ -27,6 +27,9 @@ impl KvArgs {
             KvName::F16 => KvFormat::F16,
             KvName::Q8 => KvFormat::Q8,
         };
-        ModelOptions { kv }
+        ModelOptions {
+            kv,
+            ..ModelOptions::default()
+        }
     }
 }

@@ -181,19 +181,6 @@ pub fn follow(
     Ok(answer)
 }
 
-/// The reason as scripts read it.
-pub fn stop_name(stop: StopReason) -> &'static str {
-    match stop {
-        StopReason::EndToken => "end",
-        StopReason::GrammarEnd => "grammar",
-        StopReason::StopText => "stop",
-        StopReason::MaxTokens => "length",
-        StopReason::ContextFull => "context",
-        StopReason::Cancelled => "cancelled",
-        StopReason::Failed => "error",
-    }
-}
-
 /// A text file as a whole; `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Failure> {
     if path == Path::new("-") {

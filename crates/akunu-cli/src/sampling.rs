@@ -155,6 +155,8 @@ impl SamplingArgs {
             mirostat_tau: more.mirostat_tau,
             mirostat_eta: more.mirostat_eta,
             seed: self.seed.map(|seed| seed.value),
+            // Instead of `..SamplingOptions::default()`: an option without a flag does not compile.
+            _more: (),
         }
     }
 }

@@ -186,6 +186,7 @@ fn kernels(criterion: &mut Criterion) {
             let options = CpuOptions {
                 threads: Some(threads),
                 isa: Some(isa),
+                ..CpuOptions::default()
             };
             let mut device = CpuDevice::new(options).expect("the machine has it");
             let name = format!("{isa} × {threads}");

@@ -90,6 +90,7 @@ fn products(criterion: &mut Criterion) {
             let options = CpuOptions {
                 threads: Some(threads),
                 isa: Some(isa),
+                ..CpuOptions::default()
             };
             let mut group = criterion.benchmark_group("products");
             for dtype in FORMATS {

@@ -25,6 +25,8 @@ use crate::pool::{MAX_THREADS, ThreadPool};
 use crate::select::select;
 
 /// Options of the CPU device.
+///
+/// Later versions may have further fields: end a value with `..CpuOptions::default()`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuOptions {
     /// Number of threads; `None` for one on each fast core that the process may use, and fewer while other programs
@@ -32,6 +34,9 @@ pub struct CpuOptions {
     pub threads: Option<usize>,
     /// The instruction set; `None` for the best that the machine has.
     pub isa: Option<Isa>,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// Why the device cannot be opened.

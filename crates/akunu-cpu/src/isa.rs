@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// A level of instructions. Kernels are written for levels, not for single extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Isa {
     /// No vector instructions: for every CPU.
     Scalar,

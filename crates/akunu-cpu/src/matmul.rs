@@ -1,6 +1,6 @@
 //! The matrix products, and the weights as they read them.
 //!
-//! Quantised weights are laid out anew when a plan is prepared: as panels of sixteen rows ([`format`]), which decoding
+//! Quantised weights are rearranged when a plan is prepared: into panels of sixteen rows ([`format`]), which decoding
 //! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or 16-bit integers ([`pairs`]) for the products
 //! of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]) or columns of
 //! f32 ([`columns`]) for a prompt.
@@ -55,7 +55,7 @@ use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
 
-/// Vectors up to which every product multiplies each as it does a single one.
+/// Up to this many vectors, a product computes each exactly as it would compute it alone.
 pub(crate) const FEW: usize = 2 * dots::BATCH;
 
 /// The fast form of a product, where there is one.

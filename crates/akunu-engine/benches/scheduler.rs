@@ -93,7 +93,7 @@ fn step(batch: &mut Batch) -> Result<Vec<SequenceId>, EngineError> {
         match event.progress {
             Progress::Token(_) => stepped.push(event.sequence),
             Progress::Failed(error) => return Err(error),
-            Progress::Ended { .. } | Progress::Read(_) => {}
+            _ => {}
         }
     }
     Ok(stepped)

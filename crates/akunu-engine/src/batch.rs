@@ -39,6 +39,7 @@ pub struct BatchEvent {
 
 /// What happened to a sequence in a step.
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum Progress {
     /// A piece of its prompt was read.
     Read(Reading),

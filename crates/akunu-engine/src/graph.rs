@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use akunu_arch::{self as arch, ModelConfig, RopePairing};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    Activation, ChoiceMemory, Choose, HeadNorms, Heads, LayerCache, Masks, Matrix, Pairing, Rope,
+    ChoiceMemory, Choose, GateFunction, HeadNorms, Heads, LayerCache, Masks, Matrix, Pairing, Rope,
     Rows, ScoreMemory,
 };
 use akunu_kernels::{Buffer, Op};
@@ -338,8 +338,8 @@ impl Graph<'_> {
         self.products(Of::all(x, "gate and up"), &products, ops);
         ops.push(Op::Gate {
             activation: match self.config.arch.activation {
-                arch::Activation::SiluGate => Activation::Silu,
-                arch::Activation::GeluGate | arch::Activation::Gelu => Activation::Gelu,
+                arch::Activation::SiluGate => GateFunction::Silu,
+                arch::Activation::GeluGate | arch::Activation::Gelu => GateFunction::Gelu,
             },
             gate,
             up,

@@ -17,10 +17,15 @@ use crate::suggested::suggested;
 use crate::weights::{Weights, read_vector};
 
 /// How a model is loaded.
+///
+/// Later versions may have further fields: end a value with `..ModelOptions::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelOptions {
     /// How keys and values are stored.
     pub kv: KvFormat,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// A model file whose weights are bound to a device.

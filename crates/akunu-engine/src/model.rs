@@ -64,16 +64,6 @@ impl Model {
         self.loaded.kv
     }
 
-    /// Bytes of the keys and values of a sequence of `context` positions that reads `chunk` of them at once.
-    pub fn kv_bytes(&self, context: u32, chunk: u32) -> u64 {
-        let config = self.config();
-        config.kv_bytes(
-            context,
-            chunk,
-            self.kv_format().bytes_per_slot(config.head_dim),
-        )
-    }
-
     /// The vocabulary of the model, which turns text into token ids and back.
     pub fn tokenizer(&self) -> &Tokenizer {
         &self.loaded.tokenizer

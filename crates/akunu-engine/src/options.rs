@@ -37,6 +37,7 @@ impl CancelFlag {
 
 /// What happens when the context is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Overflow {
     /// The answer ends with [`StopReason::ContextFull`].
     #[default]
@@ -52,6 +53,8 @@ pub enum Overflow {
 pub const DRY_BREAKERS: [&str; 4] = ["\n", ":", "\"", "*"];
 
 /// What to generate.
+///
+/// Later versions may have further fields: end a value with `..GenerateOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct GenerateOptions {
     /// Maximum number of tokens.
@@ -82,6 +85,9 @@ pub struct GenerateOptions {
     pub speculation: Speculation,
     /// Stops it from another thread.
     pub cancel: CancelFlag,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for GenerateOptions {
@@ -100,6 +106,7 @@ impl Default for GenerateOptions {
             rules: LogitRules::default(),
             speculation: Speculation::default(),
             cancel: CancelFlag::default(),
+            _more: (),
         }
     }
 }
@@ -117,6 +124,7 @@ pub struct Token {
 
 /// Why a generation ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StopReason {
     /// The model chose an end token.
     EndToken,
@@ -132,4 +140,19 @@ pub enum StopReason {
     Cancelled,
     /// Something failed, the device for example. The error itself was returned before.
     Failed,
+}
+
+impl StopReason {
+    /// One word for it, as `akunu-cli` prints it in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            StopReason::EndToken => "end",
+            StopReason::StopText => "stop",
+            StopReason::MaxTokens => "length",
+            StopReason::GrammarEnd => "grammar",
+            StopReason::ContextFull => "context",
+            StopReason::Cancelled => "cancelled",
+            StopReason::Failed => "error",
+        }
+    }
 }

@@ -26,7 +26,7 @@ pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
 pub(crate) use self::memory::scratch_bytes;
 pub use self::observe::Observed;
-pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
+pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, sequence_bytes};
 pub(crate) use self::state::Runtime;
 pub(crate) use self::step::OutputAt;
 pub(crate) use self::told::Noted;

@@ -13,6 +13,8 @@ use akunu_types::params::SamplingRule;
 /// `typical_p`, `top_p`, `min_p`, XTC, temperature, then a draw that depends on the seed and on the position only. Each cut
 /// sees the probabilities of the tokens that the steps before it have kept, of the whole vocabulary. Mirostat replaces
 /// all cuts. `docs/sampling.md` has the formulas.
+///
+/// Later versions may have further fields: end a value with `..Sampling::greedy()`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampling {
     /// 0 always takes the best token, without cuts; higher is more varied.
@@ -58,6 +60,9 @@ pub struct Sampling {
     pub dry_window: u32,
     /// The same seed gives the same tokens.
     pub seed: u64,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Sampling {
@@ -85,6 +90,7 @@ impl Sampling {
             dry_allowed_length: 2,
             dry_window: 0,
             seed: 0,
+            _more: (),
         }
     }
 

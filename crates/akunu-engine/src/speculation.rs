@@ -32,12 +32,17 @@ pub(crate) use self::pool::TextPool;
 pub const MAX_DRAFT: usize = 31;
 
 /// How tokens are guessed. Answers do not depend on it, only their speed.
+///
+/// Later versions may have further fields: end a value with `..Speculation::default()`.
 #[derive(Clone, Debug, Default)]
 pub struct Speculation {
     /// Guesses from the text itself and from those of other sequences.
     pub lookup: Lookup,
     /// Guesses of a smaller model, used when the texts have none.
     pub draft: Option<DraftModel>,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Speculation {
@@ -46,6 +51,7 @@ impl Speculation {
         Speculation {
             lookup: Lookup::Off,
             draft: None,
+            _more: (),
         }
     }
 }
@@ -53,6 +59,7 @@ impl Speculation {
 /// Whether tokens are guessed from what followed the same words before, in the text itself or in those of other
 /// sequences of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Lookup {
     /// Never.
     Off,

@@ -20,10 +20,13 @@ fn resident() -> u64 {
     kib.expect("a line").parse().expect("a number")
 }
 
-const SMALL: SessionOptions = SessionOptions {
-    context: Some(128),
-    chunk: 64,
-};
+fn small() -> SessionOptions {
+    SessionOptions {
+        context: Some(128),
+        chunk: 64,
+        ..SessionOptions::default()
+    }
+}
 
 fn load() -> Model {
     let options = CpuOptions {
@@ -40,7 +43,7 @@ fn load() -> Model {
 #[test]
 fn two_thousand_turns_take_no_memory() {
     let model = load();
-    let mut session = model.session(SMALL).expect("memory");
+    let mut session = model.session(small()).expect("memory");
     let mut warm = 0;
     for turn in 0..TURNS {
         if turn == WARM {
@@ -78,7 +81,7 @@ fn a_hundred_thousand_sessions_take_no_memory() {
         if n == 2000 {
             warm = resident();
         }
-        let mut session = model.session(SMALL).expect("memory");
+        let mut session = model.session(small()).expect("memory");
         // Some of them hold something.
         if n % 500 == 0 {
             let prompt: Vec<u32> = (0..70).map(|i| (i + n / 500) % 256).collect();

@@ -54,6 +54,7 @@ pub struct Archive {
 /// Where an archive comes from.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum Registry {
     /// A wheel (zip), by pip.
     PipWheel,

@@ -18,6 +18,7 @@ impl Catalogue {
 
 /// A model that can be fetched: one of the [`Catalogue`] by its name, or a file of a hub as `hf:owner/repository/file.gguf`.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum ModelName {
     /// One of the catalogue: a single file, or a folder with safetensors.
     Catalogue(Asset),

@@ -5,6 +5,7 @@
 
 /// The vendor and generation of a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum GpuFamily {
     /// Apple's, by the number in `MTLGPUFamilyApple<n>`: M1 is 7, M2 is 8, M3 and M4 are 9, M5 is 10.
     Apple(u8),

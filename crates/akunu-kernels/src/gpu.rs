@@ -24,7 +24,7 @@ mod windows;
 
 pub use backend::{Backend, Limits};
 pub use device::GpuDevice;
-pub use encode::{Encoder, Part, Resources, encode_part};
+pub use encode::{Encoder, Resources, SubmissionPart, encode_part};
 pub use pipelines::{Compiled, Compiler};
 pub use windows::Windows;
 

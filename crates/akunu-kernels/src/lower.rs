@@ -29,7 +29,7 @@ use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Room, RowField, Slice};
 use crate::program::{
-    Activation, HeadNorms, Heads, LayerCache, Masks, Op, Pairing, Program, Rope, Rows,
+    GateFunction, HeadNorms, Heads, LayerCache, Masks, Op, Pairing, Program, Rope, Rows,
 };
 use crate::step::{Count, StepMemory};
 use crate::table::KernelId;
@@ -348,10 +348,10 @@ impl<'a> Lowering<'a> {
         self.push(KernelCall::new(key, &params, bindings.to_vec(), "norm").with_rows([field]));
     }
 
-    fn gate(&mut self, activation: Activation, bindings: [Slice; 3], width: u32) {
+    fn gate(&mut self, activation: GateFunction, bindings: [Slice; 3], width: u32) {
         let kernel = match activation {
-            Activation::Silu => KernelId::SiluGate,
-            Activation::Gelu => KernelId::GeluGate,
+            GateFunction::Silu => KernelId::SiluGate,
+            GateFunction::Gelu => KernelId::GeluGate,
         };
         let count = offset_of!(ElementwiseParams, count);
         let field = RowField::times(count, Count::Rows, width);

@@ -104,7 +104,7 @@ pub struct HeadNorms {
 
 /// The function of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
+pub enum GateFunction {
     /// `x * sigmoid(x)`.
     Silu,
     /// GELU by its tanh form.
@@ -311,7 +311,7 @@ pub enum Op {
     /// `to = activation(gate) * up`.
     Gate {
         /// The activation function.
-        activation: Activation,
+        activation: GateFunction,
         /// (rows, width). Nothing else reads it.
         gate: Slice,
         /// (rows, width). Nothing else reads it.

@@ -18,7 +18,7 @@ use crate::transcript::Transcript;
 pub(crate) struct Happening {
     pub choice: usize,
     pub what: Piece,
-    /// The tokens since the last happening, if somebody asked how likely they were.
+    /// The tokens since the last event, if log probabilities were asked for.
     pub scored: Vec<Scored>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Answers {
     /// Whether an answer has called a tool.
     has_called: Vec<bool>,
     n_open: usize,
-    /// Tokens of each answer that were told to nobody yet.
+    /// Tokens of each answer that have not been sent yet.
     scored: Vec<Vec<Scored>>,
     pending: VecDeque<Happening>,
     pub usage: Usage,

@@ -43,7 +43,7 @@ where
     }
 }
 
-/// A whole body of at most as many bytes, which must come within a time.
+/// Reads a whole body of at most that many bytes, which must arrive in time.
 pub(crate) async fn read(
     request: Request,
     max_bytes: usize,

@@ -89,7 +89,7 @@ async fn encoded(
     .await
 }
 
-/// What is wrong with the texts is told to the client.
+/// Problems with the texts are reported to the client.
 fn of_embedder(error: akunu::Error) -> ApiError {
     use akunu::EngineError::EmptyText;
     match error {

@@ -39,12 +39,12 @@ pub(crate) enum What {
     Token {
         id: u32,
         text: String,
-        /// How likely it was, if somebody asked for that.
+        /// Its log probabilities, if they were asked for.
         logprobs: Option<TokenLogprobs>,
     },
     /// It ended, with the text that was held back.
     Ended { reason: StopReason, tail: String },
-    /// It failed; the client is told this.
+    /// It failed; the client gets this error.
     Failed(ApiError),
 }
 

@@ -222,7 +222,7 @@ impl Models {
         true
     }
 
-    /// Loads the first model: what is wrong with it is told before anybody asks.
+    /// Loads the first model, so that a problem with it is reported before the first request.
     pub fn load_first(&self) -> Result<(), ServerError> {
         let Some(first) = self.entries.first() else {
             return Err(ServerError::NoModel);
@@ -234,7 +234,7 @@ impl Models {
         Ok(())
     }
 
-    /// Unloads what nobody has asked for since a while.
+    /// Unloads models that have not been used for a while.
     pub fn unload_idle(&self, keep: Duration) {
         for entry in self.entries.iter().filter(|entry| !entry.source.pinned) {
             // Somebody who holds it is about to use it.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use akunu::Lookup;
 
 /// How a server is set up.
+///
+/// Later versions may have further fields: end a value with `..ServerOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     /// Where it listens; port 0 takes any that is free.
@@ -19,7 +21,7 @@ pub struct ServerOptions {
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
-    /// A model that nobody has asked for as long is unloaded, unless it is pinned; `None` keeps all, whatever happens.
+    /// A model that has not been used for this long is unloaded, unless it is pinned; `None` keeps all, whatever happens.
     pub keep: Option<Duration>,
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
     /// than a tenth of this machine's memory is available.
@@ -30,9 +32,14 @@ pub struct ServerOptions {
     pub security: Security,
     /// How much may be asked.
     pub limits: Limits,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// Who may ask.
+///
+/// Later versions may have further fields: end a value with `..Security::default()`.
 #[derive(Clone, Default)]
 pub struct Security {
     /// A request must have one of these keys, where there are any.
@@ -41,6 +48,9 @@ pub struct Security {
     pub origins: Vec<String>,
     /// Names that this machine is called by, besides `localhost` and IP addresses.
     pub hosts: Vec<String>,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// Keys are not shown.
@@ -55,6 +65,8 @@ impl std::fmt::Debug for Security {
 }
 
 /// How much may be asked.
+///
+/// Later versions may have further fields: end a value with `..Limits::default()`.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Bytes of a request's body.
@@ -75,6 +87,9 @@ pub struct Limits {
     pub tools: usize,
     /// Texts of a request for embeddings, and stop texts.
     pub texts: usize,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for Limits {
@@ -89,6 +104,7 @@ impl Default for Limits {
             connections: 4096,
             tools: 128,
             texts: 256,
+            _more: (),
         }
     }
 }
@@ -106,6 +122,7 @@ impl Default for ServerOptions {
             log_texts: false,
             security: Security::default(),
             limits: Limits::default(),
+            _more: (),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The page to talk to, embedded in the program.
 //!
-//! It asks nobody but this server: the policy below lets a browser load and run nothing else, and no text can become a
+//! It sends requests to this server only: the policy below lets a browser load and run nothing else, and no text can become a
 //! script.
 
 use axum::http::{StatusCode, header};
@@ -55,7 +55,7 @@ pub(crate) async fn page(uri: axum::http::Uri) -> Response {
 mod tests {
     use super::*;
 
-    /// Breaks when a script or a style would be refused by the policy, or when the page asks somebody else.
+    /// Breaks when a script or a style would be refused by the policy, or when the page sends requests elsewhere.
     #[test]
     fn the_page_needs_nothing_that_the_policy_forbids() {
         for (path, _, content) in FILES {

@@ -61,7 +61,7 @@ pub(crate) struct Wish {
     pub ignore_end: bool,
     /// Tokens, and what is added to their logits.
     pub logit_bias: Vec<(u32, f32)>,
-    /// How likely each token was, and as many of the best.
+    /// Log probabilities of each token, and of this many of the best.
     pub logprobs: Option<u32>,
 }
 

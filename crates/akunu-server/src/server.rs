@@ -130,7 +130,7 @@ impl Server {
     }
 }
 
-/// Looks for models that nobody asks for, a few times in the time that they are kept.
+/// Looks for models that are not used, a few times in the time that they are kept.
 async fn unload_idle(app: App, keep: Duration) {
     loop {
         tokio::time::sleep((keep / 4).clamp(Duration::from_millis(10), Duration::from_secs(10)))

@@ -1,7 +1,7 @@
 //! A loaded speech model: one recording after the other.
 //!
-//! The work is done on a thread of its own, which tells what it finds as it finds it. When nobody listens any more it stops
-//! after the segment that it is at.
+//! The work is done on a thread of its own, which reports each segment as it finds it. When the receiver is
+//! dropped, it stops after the segment that it is at.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ fn listen(
     Ok(())
 }
 
-/// What is wrong with a recording or a wish is told to the client.
+/// Problems with a recording or an option are reported to the client.
 fn of_recording(error: akunu::Error) -> ApiError {
     let field = match error {
         akunu::Error::Audio(_) => "file",

@@ -4,7 +4,8 @@ use crate::error::SimError;
 use crate::executor::abi::{Constant, MAX_BINDINGS};
 use crate::executor::buffer::SimBuffer;
 use crate::executor::schedule::Schedule;
-use crate::msl::{Access, FunctionConstant, Kernel};
+use crate::msl::{BufferAccess, FunctionConstant, Kernel};
+use akunu_kernels::{ConstantType, ConstantValue};
 use std::ffi::c_void;
 
 /// Most threads of a threadgroup on Apple GPUs.
@@ -51,49 +52,21 @@ impl<'a> Binding<'a> {
     }
 }
 
-/// A function constant's value. Its type must be the one that the source declares.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum ConstantValue {
-    /// `bool`.
-    Bool(bool),
-    /// `uint`.
-    U32(u32),
-    /// `int`.
-    I32(i32),
-    /// `float`.
-    F32(f32),
+/// The name in MSL of a value's type.
+fn type_name(value: ConstantValue) -> &'static str {
+    match value.ty() {
+        ConstantType::Bool => "bool",
+        ConstantType::U32 => "uint",
+        ConstantType::F32 => "float",
+    }
 }
 
-impl ConstantValue {
-    /// The type's name in MSL.
-    pub fn type_name(self) -> &'static str {
-        match self {
-            ConstantValue::Bool(_) => "bool",
-            ConstantValue::U32(_) => "uint",
-            ConstantValue::I32(_) => "int",
-            ConstantValue::F32(_) => "float",
-        }
-    }
-
-    /// The value as C++ source, exactly.
-    pub fn source(self) -> String {
-        match self {
-            ConstantValue::Bool(value) => value.to_string(),
-            ConstantValue::U32(value) => format!("{value}u"),
-            ConstantValue::I32(value) => format!("({value})"),
-            ConstantValue::F32(value) => {
-                format!("__builtin_bit_cast(float, {}u)", value.to_bits())
-            }
-        }
-    }
-
-    fn bits(self) -> u64 {
-        match self {
-            ConstantValue::Bool(value) => u64::from(value),
-            ConstantValue::U32(value) => u64::from(value),
-            ConstantValue::I32(value) => u64::from(value.cast_unsigned()),
-            ConstantValue::F32(value) => u64::from(value.to_bits()),
-        }
+/// A value as C++ source, exactly.
+pub(crate) fn source(value: ConstantValue) -> String {
+    match value {
+        ConstantValue::Bool(value) => value.to_string(),
+        ConstantValue::U32(value) => format!("{value}u"),
+        ConstantValue::F32(value) => format!("__builtin_bit_cast(float, {}u)", value.to_bits()),
     }
 }
 
@@ -175,16 +148,16 @@ impl Launch<'_> {
                 .position(|constant| constant.index == *index)
                 .ok_or_else(|| bad(format!("its file has no function_constant({index})")))?;
             let constant = &declared[slot];
-            if constant.ty != value.type_name() {
+            if constant.ty != type_name(*value) {
                 return Err(bad(format!(
                     "function_constant({index}) `{}` is a {}, not a {}",
                     constant.name,
                     constant.ty,
-                    value.type_name()
+                    type_name(*value)
                 )));
             }
             table[slot] = Constant {
-                bits: value.bits(),
+                bits: value.bits().into(),
                 defined: 1,
             };
         }
@@ -209,7 +182,7 @@ impl Launch<'_> {
             .filter(|binding| std::ptr::eq(binding.buffer, buffer))
             .any(|binding| {
                 kernel.buffers().any(|(index, _, _, access)| {
-                    index == binding.index && access == Access::ReadWrite
+                    index == binding.index && access == BufferAccess::ReadWrite
                 })
             })
     }

@@ -14,11 +14,12 @@ mod simulator;
 pub mod table;
 mod toolchain;
 
+pub use akunu_kernels::ConstantValue;
 pub use compile::{Purpose, compile};
 pub use device::{CallLog, SimBackend, SimCompiler, SimDevice, SimMemory, SimPipeline};
 pub use error::SimError;
 pub use executor::buffer::SimBuffer;
 pub use executor::schedule::Schedule;
-pub use launch::{Binding, ConstantValue, Launch};
+pub use launch::{Binding, Launch};
 pub use simulator::{KernelHandle, Simulator};
 pub use toolchain::Toolchain;

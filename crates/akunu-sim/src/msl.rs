@@ -32,7 +32,7 @@ mod signature;
 
 pub use reader::read;
 pub use signature::{
-    Access, AddressSpace, Builtin, FunctionConstant, Kernel, Parameter, ParameterKind, Unit,
+    AddressSpace, BufferAccess, Builtin, FunctionConstant, Kernel, Parameter, ParameterKind, Unit,
 };
 
 /// What the reader could not make sense of, with file and line.

@@ -16,9 +16,10 @@
 
 use crate::compile::Build;
 use crate::error::SimError;
-use crate::launch::ConstantValue;
+use crate::launch;
 use crate::rewrite::{Target, rewrite};
 use crate::toolchain::Toolchain;
+use akunu_kernels::ConstantValue;
 use akunu_kernels::flatten::{FlatSource, flatten, metal_files};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -135,7 +136,7 @@ pub fn compile(
 ) -> Result<Ptx, SimError> {
     let values: Vec<_> = constants
         .iter()
-        .map(|(index, value)| (*index, value.source()))
+        .map(|(index, value)| (*index, launch::source(*value)))
         .collect();
     let rewritten = rewrite(source, Target::Ptx, &values)?;
     let mut flags: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();

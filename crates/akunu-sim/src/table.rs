@@ -2,13 +2,13 @@
 
 use akunu_kernels::case::{Case, Mismatch, compare};
 use akunu_kernels::table::{Access, Binding as TableBinding, Element, KernelRow};
-use akunu_kernels::{ChipConfig, ConstantType, Constants};
+use akunu_kernels::{ChipConfig, ConstantType, ConstantValue, Constants};
 
 use crate::error::SimError;
 use crate::executor::buffer::SimBuffer;
 use crate::executor::count::Counts;
 use crate::executor::schedule::Schedule;
-use crate::launch::{Binding, ConstantValue, Launch};
+use crate::launch::{Binding, Launch};
 use crate::msl::{self, AddressSpace};
 use crate::simulator::{KernelHandle, Simulator};
 
@@ -177,14 +177,9 @@ pub(crate) fn threadgroup_bytes(bytes: u32) -> Vec<(u32, usize)> {
 
 /// The constants of a specialisation, as the simulator wants them.
 pub(crate) fn constants(constants: &Constants) -> Vec<(u32, ConstantValue)> {
-    let value = |value| match value {
-        akunu_kernels::ConstantValue::Bool(value) => ConstantValue::Bool(value),
-        akunu_kernels::ConstantValue::U32(value) => ConstantValue::U32(value),
-        akunu_kernels::ConstantValue::F32(value) => ConstantValue::F32(value),
-    };
+    let constants = constants.iter();
     constants
-        .iter()
-        .map(|(c, v)| (c.spec().index.into(), value(v)))
+        .map(|(constant, value)| (constant.spec().index.into(), value))
         .collect()
 }
 
@@ -256,7 +251,7 @@ fn buffer_fits(
     binding: &TableBinding,
     element: &str,
     space: AddressSpace,
-    access: msl::Access,
+    access: msl::BufferAccess,
 ) -> bool {
     let scalar = element.trim_end_matches(['2', '4']);
     let type_fits = match binding.element {
@@ -268,6 +263,6 @@ fn buffer_fits(
         Element::Row => element == "Row",
         Element::Rule => element == "SamplingRule",
     };
-    let writes = access == msl::Access::ReadWrite;
+    let writes = access == msl::BufferAccess::ReadWrite;
     type_fits && space == AddressSpace::Device && writes == binding.access.writes()
 }

@@ -4,6 +4,11 @@
 //! half of the key's hash and the key's place. A key is in the first free slot from its hash on, so the way
 //! to it ends at an empty slot. At least half of the slots are empty. The table never grows: its maker knows
 //! from the file how many keys come.
+//!
+//! `hashbrown::HashTable` would do the same in 5 bytes a slot instead of 8. With it the vocabulary of Gemma 3 (262,144 tokens, which
+//! are put in once and hardly looked up) took 45 ms to load instead of 35, that of Llama 3 a tenth longer, that of Qwen 2 a tenth
+//! less, and that of SmolLM2 13 ms instead of 17 (medians of five or more in turn, on two busy cores): a slot of ours is one place
+//! in memory, one of its slots is two.
 
 /// An empty slot. Places stay below 2^32 - 1, so no other slot looks like it.
 const EMPTY: u64 = u64::MAX;

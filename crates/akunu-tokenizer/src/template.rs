@@ -70,6 +70,8 @@ impl Message {
 }
 
 /// What a template gets to know besides the messages.
+///
+/// Later versions may have further fields: end a value with `..RenderOptions::default()`.
 #[derive(Clone, Debug, Default)]
 pub struct RenderOptions {
     /// End with the beginning of the assistant's answer.
@@ -82,6 +84,9 @@ pub struct RenderOptions {
     pub variables: Map<String, serde_json::Value>,
     /// Local time in seconds since 1970, for `strftime_now`. Without it that function is not defined.
     pub now: Option<i64>,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// A checked template.

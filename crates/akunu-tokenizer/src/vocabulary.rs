@@ -15,6 +15,7 @@ pub const MAX_TOKENS: usize = 1 << 24;
 
 /// The algorithm that turns text into tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// BPE over bytes that are spelt as printable characters (GPT-2 and most models since).
     ByteLevelBpe,

@@ -10,6 +10,7 @@
     non_camel_case_types,
     reason = "each variant is ggml's own name for the type"
 )]
+#[non_exhaustive]
 pub enum DType {
     F32 = 0,
     F16 = 1,

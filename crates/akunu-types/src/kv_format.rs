@@ -17,6 +17,8 @@ pub const Q8_BLOCK: u32 = 32;
 pub const Q8_LARGEST: f32 = 127.0;
 
 /// A format of keys and values.
+///
+/// Not `#[non_exhaustive]`: the kernels match on all formats, so that a new one does not compile until each of them handles it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KvFormat {
     /// 16 bits an element.

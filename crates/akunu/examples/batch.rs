@@ -26,13 +26,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 continue;
             };
             match event.progress {
-                Progress::Read(_) => {}
                 Progress::Token(token) => answer.push_str(&token.text),
                 Progress::Ended { tail, .. } => {
                     answer.push_str(&tail);
                     batch.leave(event.sequence);
                 }
                 Progress::Failed(error) => return Err(error.into()),
+                _ => {}
             }
         }
     }

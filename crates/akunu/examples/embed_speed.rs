@@ -12,7 +12,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (model, file) = (next("a model")?, next("a file with texts")?);
     let batch: usize = next("the texts of a batch")?.parse()?;
     let threads = Some(next("the number of threads")?.parse()?);
-    let device = Device::Cpu(CpuOptions { threads, isa: None });
+    let device = Device::Cpu(CpuOptions {
+        threads,
+        isa: None,
+        ..CpuOptions::default()
+    });
     let embedder = Embedder::open_on(model, device)?;
     let text = std::fs::read_to_string(file)?;
     let lines: Vec<&str> = text.lines().collect();

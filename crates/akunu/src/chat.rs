@@ -16,6 +16,8 @@ use crate::reply::{Reply, ReplyStats};
 use crate::turns;
 
 /// Options of a conversation. [`Model::chat_options`](crate::Model::chat_options) returns those that suit a model.
+///
+/// Later versions may have further fields: end a value with `..ChatOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct ChatOptions {
     /// The system prompt.
@@ -46,6 +48,9 @@ pub struct ChatOptions {
     pub speculation: Speculation,
     /// Stops a reply from another thread. It stays set until [`CancelFlag::reset`].
     pub cancel: CancelFlag,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for ChatOptions {
@@ -64,6 +69,7 @@ impl Default for ChatOptions {
             rules: LogitRules::default(),
             speculation: Speculation::default(),
             cancel: CancelFlag::default(),
+            _more: (),
         }
     }
 }

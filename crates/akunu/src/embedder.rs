@@ -36,12 +36,17 @@ enum Kind {
 }
 
 /// How texts become vectors.
+///
+/// Later versions may have further fields: end a value with `..EmbedOptions::default()`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
     /// Keep only this many numbers of each vector, the first ones, for models that were trained for it.
     pub dimensions: Option<usize>,
     /// Return an error for a text that is longer than the model can read, instead of cutting it.
     pub strict: bool,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 /// The vector of a text.

@@ -54,6 +54,7 @@ pub enum Error {
         n_labels: u32,
     },
     /// An audio file cannot be read.
+    #[cfg(feature = "speech")]
     #[error(transparent)]
     Audio(#[from] akunu_audio::AudioError),
     /// A language that the speech model does not support.

@@ -12,12 +12,15 @@ mod history;
 mod model;
 mod reply;
 mod reranker;
+#[cfg(feature = "speech")]
 mod transcriber;
 mod turns;
 mod window;
 
+#[cfg(feature = "speech")]
 pub use akunu_audio::{AudioError, AudioProblem, AudioReader};
 pub use akunu_cpu::{CpuError, CpuOptions, Isa};
+#[cfg(feature = "speech")]
 pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
@@ -38,4 +41,5 @@ pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};
+#[cfg(feature = "speech")]
 pub use transcriber::{Cue, Segment, TranscribeOptions, Transcriber, Transcription};

@@ -37,6 +37,8 @@ pub struct Transcriber {
 }
 
 /// How a recording is turned into text.
+///
+/// Later versions may have further fields: end a value with `..TranscribeOptions::default()`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TranscribeOptions {
     /// The spoken language, such as `en`; `None` detects it from the first window of 30 s with speech.
@@ -56,6 +58,9 @@ pub struct TranscribeOptions {
     pub temperature: Option<f32>,
     /// The seed for drawing tokens.
     pub seed: u64,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for TranscribeOptions {
@@ -69,6 +74,7 @@ impl Default for TranscribeOptions {
             carry_over: true,
             temperature: None,
             seed: 0,
+            _more: (),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Horizontal bars in two panels side by side; a thin line in the left one marks the floor.
 
 use super::summary::{Comparison, Summary};
-use std::fmt::Write;
+use crate::svg::Svg;
 
 const WIDTH: f64 = 860.0;
 const LABEL: f64 = 110.0;
@@ -16,39 +16,35 @@ const TOP: f64 = 56.0;
 const OURS: &str = "#2f6fdb";
 const PEER: &str = "#b8bfca";
 const FLOOR: &str = "#d0402f";
-const TEXT: &str = "#555e6b";
 
 /// The chart as an SVG file, readable on light and on dark pages.
 pub fn draw(summary: &Summary) -> String {
     let rows = &summary.comparisons;
     let height = TOP + ROW * rows.len() as f64 + 16.0;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"12\" fill=\"{TEXT}\">\n"
-    );
-    legend(&mut svg);
+    let mut svg = Svg::new(WIDTH, height);
+    let legend = [
+        (OURS, "Akunu"),
+        (PEER, "llama.cpp"),
+        (FLOOR, "reading the weights once"),
+    ];
+    svg.legend((LABEL, 8.0), legend.into_iter());
     let left = LABEL;
     let right = LABEL + PANEL + GAP;
-    title(&mut svg, left, "decode, tokens a second");
-    title(&mut svg, right, "prompt, tokens a second");
+    svg.text((left, TOP - 12.0), "decode, tokens a second");
+    svg.text((right, TOP - 12.0), "prompt, tokens a second");
     let decode_scale = scale(rows, |row| {
         row.decode().0.max(row.decode().1).max(row.floor)
     });
     let prefill_scale = scale(rows, |row| row.prefill().0.max(row.prefill().1));
     for (n, row) in rows.iter().enumerate() {
         let y = TOP + ROW * n as f64;
-        text(&mut svg, (4.0, y + 16.0), &row.label());
+        svg.text((4.0, y + 16.0), &row.label());
         bars(&mut svg, (left, y), row.decode(), decode_scale);
         bars(&mut svg, (right, y), row.prefill(), prefill_scale);
         let x = left + row.floor * decode_scale;
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"2\" height=\"{:.1}\" fill=\"{FLOOR}\"/>",
-            2.0 * BAR + 2.0
-        );
+        svg.bar((x, y), (2.0, 2.0 * BAR + 2.0), FLOOR);
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg.finish()
 }
 
 /// Pixels for a token a second, so that the largest value fits with its number beside.
@@ -57,42 +53,14 @@ fn scale(rows: &[Comparison], value: impl Fn(&Comparison) -> f64) -> f64 {
     (PANEL - 44.0) / largest
 }
 
-fn legend(svg: &mut String) {
-    let entries = [
-        (OURS, "Akunu"),
-        (PEER, "llama.cpp"),
-        (FLOOR, "reading the weights once"),
-    ];
-    let mut x = LABEL;
-    for (colour, name) in entries {
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x}\" y=\"8\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"
-        );
-        text(svg, (x + 18.0, 18.0), name);
-        x += 40.0 + 7.0 * name.len() as f64;
-    }
-}
-
-fn title(svg: &mut String, x: f64, name: &str) {
-    text(svg, (x, TOP - 12.0), name);
-}
-
 /// Ours above the peer's, each with its number.
-fn bars(svg: &mut String, (x, y): (f64, f64), (ours, peer): (f64, f64), scale: f64) {
+fn bars(svg: &mut Svg, (x, y): (f64, f64), (ours, peer): (f64, f64), scale: f64) {
     for (n, (value, colour)) in [(ours, OURS), (peer, PEER)].into_iter().enumerate() {
         let y = y + n as f64 * (BAR + 2.0);
         let width = (value * scale).max(1.0);
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{BAR}\" fill=\"{colour}\"/>"
-        );
-        text(svg, (x + width + 5.0, y + 10.0), &format!("{value:.0}"));
+        svg.bar((x, y), (width, BAR), colour);
+        svg.text((x + width + 5.0, y + 10.0), &format!("{value:.0}"));
     }
-}
-
-fn text(svg: &mut String, (x, y): (f64, f64), words: &str) {
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\">{words}</text>");
 }
 
 #[cfg(test)]

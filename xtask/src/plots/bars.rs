@@ -1,7 +1,7 @@
 //! Groups of horizontal bars, each with its number.
 
 use super::mark::Chart;
-use std::fmt::Write;
+use crate::svg::Svg;
 
 const WIDTH: f64 = 640.0;
 const LABEL: f64 = 130.0;
@@ -10,7 +10,6 @@ const BAR: f64 = 11.0;
 const GAP: f64 = 10.0;
 const TOP: f64 = 50.0;
 
-const TEXT: &str = "#555e6b";
 /// Colours that can be told apart on light and on dark pages.
 const COLOURS: [&str; 4] = ["#2f6fdb", "#b8bfca", "#2c9c5a", "#b07a1e"];
 
@@ -18,54 +17,30 @@ const COLOURS: [&str; 4] = ["#2f6fdb", "#b8bfca", "#2c9c5a", "#b07a1e"];
 pub fn draw(chart: &Chart) -> String {
     let group = chart.names.len() as f64 * BAR + GAP;
     let height = TOP + group * chart.groups.len() as f64;
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" \
-         font-family=\"sans-serif\" font-size=\"12\" fill=\"{TEXT}\">\n"
-    );
-    text(&mut svg, (4.0, 16.0), &chart.title);
-    legend(&mut svg, &chart.names);
+    let mut svg = Svg::new(WIDTH, height);
+    svg.text((4.0, 16.0), &chart.title);
+    let names = chart.names.iter().map(String::as_str);
+    svg.legend((LABEL, 26.0), colours().zip(names));
     let values = chart.groups.iter().flat_map(|(_, values)| values);
     let most = values.flatten().copied().fold(f64::MIN_POSITIVE, f64::max);
     let scale = (WIDTH - LABEL - NUMBER) / most;
     for (n, (label, values)) in chart.groups.iter().enumerate() {
         let y = TOP + group * n as f64;
-        text(&mut svg, (4.0, y + group / 2.0), label);
-        for (n, value) in values.iter().enumerate() {
+        svg.text((4.0, y + group / 2.0), label);
+        for (n, (value, colour)) in values.iter().zip(colours()).enumerate() {
             if let Some(value) = value {
-                bar(&mut svg, y + n as f64 * BAR, (*value, scale), n);
+                let (y, width) = (y + n as f64 * BAR, value * scale);
+                svg.bar((LABEL, y), (width, BAR - 1.0), colour);
+                svg.text((LABEL + width + 5.0, y + 9.0), &value.to_string());
             }
         }
     }
-    svg.push_str("</svg>\n");
-    svg
+    svg.finish()
 }
 
-fn legend(svg: &mut String, names: &[String]) {
-    let mut x = LABEL;
-    for (n, name) in names.iter().enumerate() {
-        let colour = COLOURS[n % COLOURS.len()];
-        let _ = writeln!(
-            svg,
-            "<rect x=\"{x:.1}\" y=\"26\" width=\"12\" height=\"12\" fill=\"{colour}\"/>"
-        );
-        text(svg, (x + 18.0, 36.0), name);
-        x += 40.0 + 7.0 * name.chars().count() as f64;
-    }
-}
-
-fn bar(svg: &mut String, y: f64, (value, scale): (f64, f64), n: usize) {
-    let (width, colour) = (value * scale, COLOURS[n % COLOURS.len()]);
-    let height = BAR - 1.0;
-    let _ = writeln!(
-        svg,
-        "<rect x=\"{LABEL}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height}\" fill=\"{colour}\"/>"
-    );
-    text(svg, (LABEL + width + 5.0, y + 9.0), &value.to_string());
-}
-
-fn text(svg: &mut String, (x, y): (f64, f64), words: &str) {
-    let words = words.replace('&', "&amp;").replace('<', "&lt;");
-    let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\">{words}</text>");
+/// A colour for each bar of a group, beginning again where there are more.
+fn colours() -> impl Iterator<Item = &'static str> {
+    COLOURS.into_iter().cycle()
 }
 
 #[cfg(test)]

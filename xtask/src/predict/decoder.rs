@@ -2,7 +2,7 @@
 
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    Activation, ChoiceMemory, Choose, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
+    ChoiceMemory, Choose, GateFunction, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
 };
 use akunu_kernels::{Buffer, Counts, Op, PageMap, Program, StepMemory};
 use akunu_types::{DType, KvFormat};
@@ -207,7 +207,7 @@ impl Decoder {
             ops.push(product(weight, [v.x, to], false, None));
         }
         ops.push(Op::Gate {
-            activation: Activation::Silu,
+            activation: GateFunction::Silu,
             gate: v.gate,
             up: v.up,
             to: v.activated,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use akunu_arch::{Activation, ArchError, ModelConfig, RopeFactors, RopePairing};
 use akunu_gguf::WeightStore;
+use akunu_types::KvFormat;
 
 fn asset(name: &str, file: &str) -> (WeightStore, PathBuf) {
     let path = akunu_assets::path(name, file);
@@ -33,7 +34,7 @@ fn smollm2() {
         .expect("all weights are there");
     // 30 layers × 2 × 3 heads × 64 × 2 bytes a position.
     assert_eq!(
-        config.kv_bytes(1000, 512, 2 * 64),
+        config.kv_bytes_read(1000, KvFormat::F16),
         30 * 2 * 3 * 64 * 2 * 1000
     );
 }
@@ -64,6 +65,9 @@ fn gemma3_has_windows_and_two_rope_bases() {
         );
         assert_eq!(layer.rope.factors, RopeFactors::None);
     }
+    // 15 layers see 512 positions and 3 see all, with a key and a value of 256 halves each.
+    let read = config.kv_bytes_read(4096, KvFormat::F16);
+    assert_eq!(read, 2 * 2 * 256 * (15 * 512 + 3 * 4096));
     config
         .check_weights(&store, &path)
         .expect("all weights are there");

@@ -66,6 +66,7 @@ impl Run for Embed {
         let options = EmbedOptions {
             dimensions: self.dimensions,
             strict: self.strict,
+            ..EmbedOptions::default()
         };
         let width = self.dimensions.unwrap_or(embedder.dimensions());
         let format = match &self.npy {

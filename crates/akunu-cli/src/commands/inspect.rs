@@ -30,8 +30,8 @@ pub struct Inspect {
     #[arg(long)]
     json: bool,
     /// Length of the context that memory is computed for [default: what the model was trained for]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
-    ctx: Option<u64>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    ctx: Option<u32>,
     /// Also say how fast a chip could decode at best, for example "Apple M2 Pro"
     #[arg(long, value_name = "NAME", value_parser = chip)]
     chip: Option<ChipConfig>,

@@ -153,6 +153,7 @@ impl Serve {
                 keys,
                 origins: self.allow_origin.clone(),
                 hosts: self.allow_host.clone(),
+                ..Security::default()
             },
             limits: limits(open_files::raise_limit()),
             ..ServerOptions::default()

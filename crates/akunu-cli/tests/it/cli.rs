@@ -45,8 +45,8 @@ fn inspect_shows_what_smollm2_is() {
         "attention       9 heads, 3 for keys and values, 64 values each",
         "output layer    the token embedding",
         "tokenizer       gpt2/smollm, 49152 tokens, chat template",
-        // 30 layers * 3 heads * (64 + 64) values * 2 bytes * 2048 tokens
-        "KV cache        45.0 MiB in f16 or 23.9 MiB in q8, for 2048 tokens",
+        // 30 layers * 3 heads * (64 + 64) values * 2 bytes * 33 pages of 64 tokens
+        "KV cache        46.4 MiB in f16 or 24.7 MiB in q8, for 2048 tokens",
         "q4_1          210",
         "q8_0            1",
         "f32            61",
@@ -79,8 +79,8 @@ fn inspect_prints_the_same_as_json() {
     assert_eq!(report["parameters"], 134_515_008);
     assert_eq!(report["file_bytes"], 98_362_432);
     let cache = &report["kv_cache"]["bytes"];
-    assert_eq!(cache["f16"], 30 * 3 * 128 * 2 * 2048);
-    assert_eq!(cache["q8"], 30 * 3 * (64 + 4) * 2 * 2048);
+    assert_eq!(cache["f16"], 30 * 3 * 128 * 2 * 64 * 33);
+    assert_eq!(cache["q8"], 30 * 3 * (64 + 4) * 2 * 64 * 33);
     assert_eq!(report["description"]["tokenizer"]["chat_template"], true);
     let tensors = report["tensors"].as_array().unwrap();
     assert_eq!(tensors.len(), 272);
@@ -88,6 +88,27 @@ fn inspect_prints_the_same_as_json() {
     assert_eq!(report["weights"]["bytes"], bytes);
     let q = tensors.iter().find(|t| t["name"] == "blk.3.attn_q.weight");
     assert_eq!(q.unwrap()["weight"], "layers.3.attention.q.weight");
+}
+
+/// Breaks when `inspect` counts the memory of windows by itself again; the engine's tests compare the same number with
+/// what is allocated.
+#[test]
+fn inspect_counts_windows_as_the_engine_does() {
+    let file = program::asset("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
+    let done = akunu(["inspect", &file, "--json", "--ctx", "4096"]);
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let store = akunu_gguf::WeightStore::open(&file).expect("a model");
+    let config = akunu_arch::ModelConfig::from_store(&store).expect("a Gemma 3");
+    let session = akunu::SessionOptions {
+        context: Some(4096),
+        ..Default::default()
+    };
+    for format in akunu::KvFormat::ALL {
+        let told = report["kv_cache"]["bytes"][format.name()].as_u64();
+        assert_eq!(told, session.kv_bytes(&config, format));
+    }
+    assert_eq!(report["description"]["attention"]["windowed_layers"], 15);
 }
 
 #[test]

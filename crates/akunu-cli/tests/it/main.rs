@@ -7,6 +7,8 @@ mod cli;
 mod completions;
 #[cfg(unix)]
 mod conversation_at_a_terminal;
+#[cfg(unix)]
+mod documented;
 mod embed;
 #[cfg(unix)]
 mod fetching;

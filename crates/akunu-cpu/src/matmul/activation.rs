@@ -1,7 +1,7 @@
 //! Activations as 16-bit numbers: `x = scale * v` with one scale for each cell of 32 columns.
 //!
-//! One byte, as others have it, would lose what the weights of a good file still have. Where instructions multiply
-//! bytes, `v` is kept as two, `v = 256 q + r`: reading the weights takes longer than multiplying twice.
+//! One byte, as other engines use it, would lose precision that the weights of a good file still have. Where instructions
+//! multiply bytes, `v` is kept as two, `v = 256 q + r`: reading the weights takes longer than multiplying twice.
 //!
 //! A product of stored weights `w = s * (u - offset) + min` with such a cell is
 //!

@@ -26,9 +26,9 @@ use crate::isa::Isa;
 
 /// Groups of sixteen rows that share a reading of x.
 pub const PANELS: usize = 4;
-/// Vectors whose sums are kept at a time, at most: the 512 that a step reads of a prompt are fewer.
+/// Maximum number of vectors whose sums are kept at a time; a step reads up to 512 of a prompt, which are fewer.
 const KEPT: usize = 528;
-/// Vectors of a run of blocks, about. A chunk of them has 64 KiB or less.
+/// About how many vectors a run of blocks has. A chunk of them takes 64 KiB or less.
 const RUN: usize = 96;
 
 /// Vectors in blocks that share a reading of the weights. The sums of a block stay in registers: of six vectors in the

@@ -20,6 +20,7 @@ fn device(threads: usize) -> CpuDevice {
     let options = CpuOptions {
         threads: Some(threads),
         isa: None,
+        ..CpuOptions::default()
     };
     CpuDevice::new(options).expect("threads")
 }
@@ -46,6 +47,7 @@ fn no_threads_or_too_many_are_refused() {
         let options = CpuOptions {
             threads: Some(threads),
             isa: None,
+            ..CpuOptions::default()
         };
         assert!(matches!(
             CpuDevice::new(options),
@@ -358,6 +360,7 @@ fn chains_agree_with_the_twins_on_any_number_of_threads() {
                 let options = CpuOptions {
                     threads: Some(threads),
                     isa: Some(isa),
+                    ..CpuOptions::default()
                 };
                 let mut device = CpuDevice::new(options).expect("the machine has it");
                 let found = Decoder::new(&mut device).run(&mut device, steps);

@@ -141,6 +141,7 @@ fn device(isa: Isa, threads: usize) -> CpuDevice {
     let options = CpuOptions {
         threads: Some(threads),
         isa: Some(isa),
+        ..CpuOptions::default()
     };
     CpuDevice::new(options).expect("the machine has it")
 }

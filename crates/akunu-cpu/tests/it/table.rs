@@ -24,6 +24,7 @@ fn devices() -> Vec<CpuDevice> {
             let options = CpuOptions {
                 threads: Some(threads),
                 isa: Some(isa),
+                ..CpuOptions::default()
             };
             devices.push(CpuDevice::new(options).expect("the machine has it"));
         }

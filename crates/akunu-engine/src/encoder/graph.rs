@@ -13,7 +13,7 @@
 use akunu_arch::{ModelConfig, Pooling, RopePairing};
 use akunu_kernels::Op;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Activation, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows};
+use akunu_kernels::program::{GateFunction, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows};
 
 use super::memory::Memory;
 use crate::weights::Weights;
@@ -128,7 +128,7 @@ impl Graph<'_> {
             let activated = Slice::from(m.activated);
             ops.push(self.product(&name("ffn.gate"), h, gate, "gate"));
             ops.push(Op::Gate {
-                activation: Activation::Silu,
+                activation: GateFunction::Silu,
                 gate,
                 up,
                 to: activated,

@@ -1,4 +1,4 @@
-//! The memory of adapters: their matrices, and what all of them use one after another.
+//! The memory of adapters: their matrices, and scratch memory that they share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,9 +12,9 @@ use crate::adapter::AdapterMatrices;
 use crate::error::EngineError;
 use crate::graph::{Adapted, MAX_TOGETHER};
 
-/// Most adapters beside one model: the bits of a word.
+/// Maximum number of adapters of one model: each is a bit of a word.
 pub(super) const MAX_ADAPTERS: usize = 64;
-/// What the places of matrices in a buffer are multiples of.
+/// Alignment of matrices in a buffer, in bytes.
 const ALIGNMENT: usize = 16;
 
 /// All adapters of a model.
@@ -30,11 +30,11 @@ pub(super) struct Slot {
     products: HashMap<String, [Matrix; 2]>,
     pub matrices: Buffer,
     pub max_rank: u32,
-    /// Gone when nobody has the adapter any more.
+    /// Dead once nobody uses the adapter any more.
     pub alive: Weak<()>,
 }
 
-/// What all adapters use one after another.
+/// Scratch memory that all adapters share.
 pub(super) struct Scratch {
     /// `A x`, (rows, rank), for each of the products that are adapted together.
     down: [Buffer; MAX_TOGETHER],

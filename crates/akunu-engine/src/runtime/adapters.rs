@@ -1,4 +1,4 @@
-//! The adapters of a runtime: who loads them and gives them back, and the factors of the sequences that use them.
+//! The adapters of a runtime: how they are loaded and released, and the factors of the sequences that use them.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// Tells the device the factors of a sequence that has just sat down.
+    /// Writes the factors of a sequence that has just taken its seat to the device.
     pub(super) fn write_factors(&mut self, sequence: &Sequence) -> Result<(), EngineError> {
         let Some(scratch) = &self.adapters.scratch else {
             return Ok(());

@@ -7,7 +7,7 @@ use akunu_kernels::Ticket;
 
 use super::told::{Noted, Told};
 
-/// A chain that was started. No two chains of a model ever have the same.
+/// Identifies a chain; no two chains of a model have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ChainId(pub(super) u64);
 
@@ -15,11 +15,11 @@ pub(crate) struct ChainId(pub(super) u64);
 pub(crate) struct RowChosen {
     /// The tokens.
     pub tokens: Vec<u32>,
-    /// What else is told of them.
+    /// What was recorded about them.
     pub noted: Noted,
 }
 
-/// The same for each row.
+/// What a chain has chosen for every row.
 pub(super) type Chosen = Vec<RowChosen>;
 
 /// The chain that was started last and has not been read.
@@ -27,7 +27,7 @@ pub(super) struct Chain {
     pub id: ChainId,
     pub ticket: Ticket,
     pub n_rows: usize,
-    /// What is told of the tokens of each row.
+    /// What is recorded about the tokens of each row.
     pub told: Vec<Told>,
     /// The place of its first round in the record.
     pub start: u32,

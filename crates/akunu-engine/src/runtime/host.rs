@@ -1,4 +1,4 @@
-//! What the host does to logits between the layers and the choice: masks of grammars, and people's own rules.
+//! What the host does to logits between the layers and the choice: masks of grammars, and the caller's own rules.
 
 use akunu_kernels::kernel::sampling::grammar_bitmask::NO_MASK;
 use akunu_kernels::program::Choose;
@@ -26,7 +26,7 @@ impl StepMasks {
         }
     }
 
-    /// The mask of an output. What it says nothing about is forbidden: rows of the embedding that are no tokens.
+    /// Sets the mask of an output. Rows of the embedding beyond the end of the mask, which are no tokens, are forbidden.
     pub fn put(&mut self, output: usize, bits: &[u32]) {
         let mask = self.bits.len();
         self.rows[output] = (mask / self.n_words) as u32;

@@ -38,7 +38,7 @@ pub(super) struct ProgramKey {
     pub adapters: u64,
 }
 
-/// Most programs that are kept: adapters in many combinations would make ever more.
+/// Maximum number of programs that are kept: every combination of adapters needs its own.
 const MAX_PROGRAMS: usize = 512;
 
 /// Programs by what they do.
@@ -55,7 +55,7 @@ impl Programs {
         }
     }
 
-    /// Buffers have changed: every program is made anew.
+    /// Drops all programs, because buffers have changed. They are made again when they are needed.
     pub fn unload_all(&mut self, device: &mut dyn Device) {
         for (_, plan) in self.loaded.drain() {
             device.unload(plan);
@@ -64,7 +64,7 @@ impl Programs {
 }
 
 impl Kind {
-    /// Whether the rows move on by themselves.
+    /// Whether the device moves the rows to their next position.
     pub fn advances(self) -> bool {
         matches!(self, Kind::Chain(_))
     }
@@ -77,12 +77,12 @@ impl Kind {
         )
     }
 
-    /// Whether it has products of the model.
+    /// Whether it multiplies by weights of the model.
     pub fn has_products(self) -> bool {
         !matches!(self, Kind::OnlyChoice(_) | Kind::MaskedChoice(_))
     }
 
-    /// Whether it looks at keys and values.
+    /// Whether it reads keys and values.
     pub fn uses_pages(self) -> bool {
         !matches!(
             self,

@@ -6,15 +6,15 @@ use akunu_kernels::program::{LayerCache, Masks, ScoreMemory};
 use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
 use akunu_types::params::{Row, SamplingRule};
 
-use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT};
+use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::error::EngineError;
 use crate::graph::{Activations, Lists, Outputs};
 use crate::loaded::Loaded;
 use crate::rule::{MAX_BIASES, MAX_LOGPROBS};
 
-/// Tokens of each sequence that penalties look at, at most.
+/// Maximum number of tokens of a sequence that penalties look at.
 const HISTORY: u32 = 8192;
-/// Slots of a sequence at first.
+/// Slots of a sequence that page tables have room for at first.
 const FIRST_SLOTS: u32 = 4096;
 
 /// Everything that programs read and write, besides the weights.
@@ -33,7 +33,7 @@ pub(super) struct Memory {
     divisor_buffers: Vec<Buffer>,
 }
 
-/// The kinds of layers: what each looks back at.
+/// The kinds of layers: their windows, each once.
 fn page_kinds(config: &ModelConfig) -> Vec<Option<u32>> {
     let mut kinds = Vec::new();
     for layer in &config.layers {
@@ -99,7 +99,7 @@ impl Memory {
         })
     }
 
-    /// Other numbers of seats and rows. Page tables and rows are empty afterwards; pages keep what they hold.
+    /// Changes the numbers of seats and rows. Page tables and rows are empty afterwards; pages keep what they hold.
     pub fn resize(
         &mut self,
         model: &Loaded,
@@ -129,7 +129,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Room for at least as many slots of a sequence; returns whether there was less. Page tables are empty then.
+    /// Makes room for at least as many slots of a sequence; returns whether there was less. Page tables are empty then.
     pub fn grow_slots(
         &mut self,
         model: &Loaded,
@@ -155,7 +155,7 @@ impl Memory {
         Ok(true)
     }
 
-    /// More pages of one kind; those that are there keep what they hold.
+    /// Adds pages of one kind; those that are there keep what they hold.
     pub fn grow_pages(
         &mut self,
         model: &Loaded,
@@ -173,7 +173,7 @@ impl Memory {
             let caches = layers.iter().map(|_| make.cache(model, map));
             caches.collect::<Result<Vec<_>, EngineError>>()
         })?;
-        let bytes = cache_bytes(model, old.n_pages);
+        let bytes = cache_bytes(&model.config, model.kv, old.n_pages);
         for (&layer, cache) in layers.iter().zip(caches) {
             let before = std::mem::replace(&mut self.caches[layer], cache);
             for (from, to) in [(before.k, cache.k), (before.v, cache.v)] {
@@ -187,7 +187,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Room for the logits of at least as many rows; returns whether there was less.
+    /// Makes room for the logits of at least as many rows; returns whether there was less.
     pub fn grow_outputs(
         &mut self,
         model: &Loaded,
@@ -201,7 +201,7 @@ impl Memory {
         Ok(true)
     }
 
-    /// A record of log probabilities; returns whether there was none.
+    /// Makes the record of log probabilities; returns whether there was none before.
     pub fn want_scores(
         &mut self,
         model: &Loaded,
@@ -288,13 +288,6 @@ fn map_of(maps: &[PageMap], layer: &LayerConfig) -> PageMap {
         Some(map) => *map,
         None => unreachable!("every layer's window has a map"),
     }
-}
-
-/// Bytes of the keys, or of the values, of one layer in as many pages.
-pub(super) fn cache_bytes(model: &Loaded, n_pages: u32) -> usize {
-    let config = &model.config;
-    let of_a_slot = config.n_kv_heads as usize * model.kv.bytes_per_slot(config.head_dim);
-    of_a_slot * PAGE * n_pages as usize
 }
 
 /// Makes buffers, all or none.
@@ -427,7 +420,7 @@ impl Make<'_> {
     }
 
     fn cache(&mut self, model: &Loaded, pages: PageMap) -> Result<LayerCache, EngineError> {
-        let bytes = cache_bytes(model, pages.n_pages) as u64;
+        let bytes = cache_bytes(&model.config, model.kv, pages.n_pages) as u64;
         Ok(LayerCache {
             format: model.kv,
             k: self.buffer(bytes, "keys")?,

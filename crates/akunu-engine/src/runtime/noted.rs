@@ -1,4 +1,4 @@
-//! Rules of choice on their way to the device, and what choices leave there on its way back.
+//! Writes rules of choice to the device, and reads what choices record besides tokens.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::rule::{MAX_BIASES, MAX_LOGPROBS, Rule};
 use crate::sequence::Sequence;
 
 impl Runtime {
-    /// Tells the device how the tokens of a sequence that has a seat are chosen.
+    /// Writes to the device how the tokens of a sequence that has a seat are chosen.
     pub(super) fn write_rule(&mut self, sequence: &Sequence) -> Result<(), EngineError> {
         let seat = sequence.seat as usize;
         let Rule {
@@ -57,12 +57,12 @@ impl Runtime {
         Ok(())
     }
 
-    /// What the choice from an output of the last step, which was no chain, has left besides its token.
+    /// What was recorded about the token chosen from an output of the last step, which was not a chain.
     pub fn read_noted(&self, sequence: &Sequence, output: usize) -> Result<Noted, EngineError> {
         self.noted(&Told::of(sequence), output, 0..1)
     }
 
-    /// What some rounds have left for a row.
+    /// What some rounds have recorded for a row.
     pub(super) fn noted(
         &self,
         told: &Told,

@@ -5,14 +5,10 @@ use std::ops::Range;
 
 use akunu_kernels::plan::Slice;
 
-use super::memory::cache_bytes;
-use super::sizes::{MAX_CHAIN, PAGE};
+use super::sizes::{PAGE, WINDOW_SLACK, cache_bytes, sequence_pages};
 use super::state::Runtime;
 use crate::error::EngineError;
 use crate::sequence::Sequence;
-
-/// Positions behind a window that are kept, so that a chain can be rolled back.
-const WINDOW_SLACK: usize = 2 * MAX_CHAIN as usize;
 
 /// Pages that hold these slots.
 fn pages_of(slots: Range<usize>) -> Range<usize> {
@@ -33,10 +29,7 @@ impl Runtime {
     pub fn want_pages(&mut self, context: usize, chunk: usize) -> Result<(), EngineError> {
         for kind in 0..self.pools.len() {
             let window = self.memory.maps[kind].window;
-            let slots = window.map_or(context, |window| {
-                (window as usize + chunk + WINDOW_SLACK + PAGE).min(context)
-            });
-            let wanted = self.limited(slots.div_ceil(PAGE) as u32 + 1);
+            let wanted = self.limited(sequence_pages(window, context, chunk));
             if wanted > self.pools[kind].n_pages() {
                 self.grow_pool(kind, wanted)?;
             }
@@ -120,7 +113,7 @@ impl Runtime {
     ) -> Result<(), EngineError> {
         let to = self.take_page(kind)?;
         let window = self.memory.maps[kind].window;
-        let bytes = cache_bytes(&self.model, 1);
+        let bytes = cache_bytes(&self.model.config, self.model.kv, 1);
         let place = |buffer, page: u32| Slice {
             buffer,
             offset: page as usize * bytes,

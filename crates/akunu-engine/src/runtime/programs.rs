@@ -77,7 +77,7 @@ impl Runtime {
         }
     }
 
-    /// The program of a decode step for `n` sequences, for people who want to see it.
+    /// The program of a decode step for `n` sequences, to be looked at.
     pub fn decode_program(&self, n: u32, how: Choose) -> Program {
         let room = Counts {
             singles: n,
@@ -92,7 +92,7 @@ impl Runtime {
         })
     }
 
-    /// All that operations name, with the adapters of these bits.
+    /// The buffers and weights that operations refer to, with the adapters of these bits.
     pub(super) fn graph(&self, adapters: u64) -> Graph<'_> {
         Graph {
             config: &self.model.config,

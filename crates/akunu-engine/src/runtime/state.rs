@@ -28,7 +28,7 @@ pub(super) struct Seat {
     pub owner: u64,
     /// The last step that it was used in.
     pub last_used: u64,
-    /// What is told of its tokens.
+    /// What is recorded about its tokens.
     pub told: Told,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Runtime {
     pub(super) pools: Vec<Pool>,
     pub(super) seats: Vec<Seat>,
     pub(super) programs: Programs,
-    /// Most positions of a pool, where somebody has said so.
+    /// Maximum number of positions of a pool, if it is limited.
     pub(super) max_positions: Option<u32>,
     pub(super) n_sequences_made: u64,
     /// Counts the steps: who stepped last knows whether the rows are still its own.

@@ -6,7 +6,7 @@ use akunu_types::params::Row;
 
 use super::host::StepMasks;
 use super::kind::Kind;
-use super::memory::cache_bytes;
+use super::sizes::cache_bytes;
 use super::state::{Runtime, Seat};
 use crate::adapter::Adapters;
 use crate::error::EngineError;
@@ -428,7 +428,7 @@ impl Runtime {
         Ok(page)
     }
 
-    /// Writes the same.
+    /// Writes what [`Runtime::read_page`] reads.
     pub fn write_page(
         &mut self,
         sequence: &Sequence,
@@ -454,7 +454,7 @@ impl Runtime {
         let pages = &sequence.pages[kind.unwrap_or(0)];
         let page = pages[index].unwrap_or(0) as usize;
         let cache = self.memory.caches[layer];
-        let bytes = cache_bytes(&self.model, 1);
+        let bytes = cache_bytes(&self.model.config, self.model.kv, 1);
         let slice = akunu_kernels::plan::Slice {
             buffer: [cache.k, cache.v][which],
             offset: page * bytes,

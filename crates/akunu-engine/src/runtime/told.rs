@@ -1,9 +1,9 @@
-//! What choices leave besides tokens.
+//! What choices record besides tokens.
 
 use crate::logprobs::TokenLogprobs;
 use crate::sequence::Sequence;
 
-/// What is told of the tokens of a seat.
+/// What is recorded about the tokens of a seat.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Told {
     pub seat: usize,
@@ -12,7 +12,7 @@ pub(super) struct Told {
     pub has_mu: bool,
 }
 
-/// What a choice leaves besides its token.
+/// What a choice records besides its token.
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
     /// How likely each token was, if somebody asks for it.

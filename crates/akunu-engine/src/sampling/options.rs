@@ -96,6 +96,9 @@ macro_rules! sampling_options {
             )*
             /// [`Sampling::seed`]
             pub seed: Option<u64>,
+            /// Makes room for further options.
+            #[doc(hidden)]
+            pub _more: (),
         }
 
         impl SamplingOptions {
@@ -107,6 +110,7 @@ macro_rules! sampling_options {
                 Sampling {
                     $($name: self.$name.unwrap_or(other.$name),)*
                     seed: self.seed.unwrap_or(other.seed),
+                    _more: (),
                 }
             }
 
@@ -131,6 +135,7 @@ macro_rules! sampling_options {
                 SamplingOptions {
                     $($name: self.$name.filter(|x| holds(&$range, f64::from(*x))),)*
                     seed: self.seed,
+                    _more: (),
                 }
             }
         }

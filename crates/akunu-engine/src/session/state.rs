@@ -1,18 +1,26 @@
 //! A session: its tokens, and the pages that hold their keys and values.
 
+use akunu_arch::ModelConfig;
+use akunu_types::KvFormat;
+
 use crate::adapter::Adapters;
 use crate::error::{Bytes, EngineError};
 use crate::model::Model;
-use crate::runtime::{Kind, scratch_bytes};
+use crate::runtime::{Kind, scratch_bytes, sequence_bytes};
 use crate::sequence::Sequence;
 
 /// How large a session is.
+///
+/// Later versions may have further fields: end a value with `..SessionOptions::default()`.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionOptions {
     /// Tokens that it holds at most; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
     /// Tokens that a prefill runs through the layers at once.
     pub chunk: u32,
+    /// Makes room for further options.
+    #[doc(hidden)]
+    pub _more: (),
 }
 
 impl Default for SessionOptions {
@@ -20,7 +28,33 @@ impl Default for SessionOptions {
         SessionOptions {
             context: None,
             chunk: 512,
+            _more: (),
         }
+    }
+}
+
+impl SessionOptions {
+    /// Bytes of memory that one such session needs for its keys and values. `None` for a context that is not possible, and
+    /// for heads that the format does not take.
+    pub fn kv_bytes(&self, config: &ModelConfig, format: KvFormat) -> Option<u64> {
+        let (context, chunk) = self.sizes(config).ok()?;
+        let takes = format.takes(config.head_dim);
+        takes.then(|| sequence_bytes(config, format, context, chunk))
+    }
+
+    /// The context and the chunk for a model of this shape.
+    fn sizes(&self, config: &ModelConfig) -> Result<(u32, u32), EngineError> {
+        let default = config.context_length.min(DEFAULT_CONTEXT);
+        let context = self.context.unwrap_or(default);
+        let row = u64::from(config.head_dim.max(1));
+        let max = (u64::from(u32::MAX) / row).min(1 << 24) as u32;
+        if !(1..=max).contains(&context) {
+            return Err(EngineError::ContextSize {
+                found: context,
+                max,
+            });
+        }
+        Ok((context, self.chunk.clamp(1, context)))
     }
 }
 
@@ -44,19 +78,7 @@ impl Model {
 
 impl Session {
     fn new(model: Model, options: SessionOptions) -> Result<Session, EngineError> {
-        let config = model.config();
-        let context = options
-            .context
-            .unwrap_or(config.context_length.min(DEFAULT_CONTEXT));
-        let row = u64::from(config.head_dim.max(1));
-        let max = (u64::from(u32::MAX) / row).min(1 << 24) as u32;
-        if !(1..=max).contains(&context) {
-            return Err(EngineError::ContextSize {
-                found: context,
-                max,
-            });
-        }
-        let chunk = options.chunk.clamp(1, context);
+        let (context, chunk) = options.sizes(model.config())?;
         check_memory(&model, context, chunk)?;
         let mut runtime = model.runtime();
         runtime.want_rows(chunk)?;
@@ -186,7 +208,7 @@ impl Drop for Session {
 fn check_memory(model: &Model, context: u32, chunk: u32) -> Result<(), EngineError> {
     let config = model.config();
     let mut runtime = model.runtime();
-    let cache = model.kv_bytes(context, chunk);
+    let cache = sequence_bytes(config, model.kv_format(), context, chunk);
     let scratch = scratch_bytes(config, chunk);
     let Some(free) = runtime.device().memory_limit() else {
         return Ok(());

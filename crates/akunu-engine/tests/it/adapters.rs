@@ -40,6 +40,7 @@ fn session(model: &Model, adapters: &Adapters) -> Session {
     let options = SessionOptions {
         context: Some(250),
         chunk: 64,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     session.set_adapters(adapters).expect("of this model");

@@ -22,6 +22,7 @@ fn fed(model: &Model, context: u32, n: u32) -> Session {
     let options = SessionOptions {
         context: Some(context),
         chunk: 8,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     session.feed(&prompt(n)).expect("fits");
@@ -67,7 +68,7 @@ impl Seen {
                 Progress::Token(token) => self.tokens.push((event.sequence, token.id)),
                 Progress::Ended { reason, .. } => self.ends.push((event.sequence, reason)),
                 Progress::Failed(error) => panic!("{error}"),
-                Progress::Read(_) => {}
+                _ => {}
             }
         }
     }

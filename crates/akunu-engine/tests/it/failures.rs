@@ -25,6 +25,7 @@ fn fed(model: &Model, context: u32, n: u32) -> Session {
     let options = SessionOptions {
         context: Some(context),
         chunk: 8,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     session.feed(&prompt(n)).expect("fits");

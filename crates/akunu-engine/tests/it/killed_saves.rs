@@ -23,6 +23,7 @@ fn open(model: &Path) -> Session {
     let options = SessionOptions {
         context: Some(250),
         chunk: 64,
+        ..SessionOptions::default()
     };
     model.session(options).expect("memory")
 }

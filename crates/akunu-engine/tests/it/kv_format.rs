@@ -22,7 +22,10 @@ fn cpu() -> Box<dyn Device> {
 }
 
 fn load(model: TinyLlama, device: Box<dyn Device>, kv: KvFormat) -> Model {
-    let options = ModelOptions { kv };
+    let options = ModelOptions {
+        kv,
+        ..ModelOptions::default()
+    };
     Model::load_with(&model.write().path, device, options).expect("a whole model")
 }
 
@@ -30,6 +33,7 @@ fn session(model: &Model) -> Session {
     let options = SessionOptions {
         context: Some(250),
         chunk: 64,
+        ..SessionOptions::default()
     };
     model.session(options).expect("memory")
 }
@@ -92,6 +96,7 @@ fn a_context_that_overflows_goes_on() {
     let options = SessionOptions {
         context: Some(60),
         chunk: 16,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     session.feed(&prompt(50)).expect("fits");
@@ -117,7 +122,8 @@ fn a_context_that_overflows_goes_on() {
 
 #[test]
 fn sizes_follow_the_format() {
-    let [f16, q8] = KvFormat::ALL.map(|kv| load(TINY, cpu(), kv).kv_bytes(1000, 64));
+    let model = load(TINY, cpu(), KvFormat::F16);
+    let [f16, q8] = KvFormat::ALL.map(|kv| model.config().kv_bytes_read(1000, kv));
     assert_eq!(f16, 2 * 2 * 64 * 2 * 1000);
     assert_eq!(q8, 2 * 2 * (64 + 4) * 1000);
 }
@@ -126,7 +132,10 @@ fn sizes_follow_the_format() {
 #[test]
 fn heads_that_have_no_whole_blocks_are_refused() {
     let file = TinyLlama { n_heads: 4, ..TINY }.write();
-    let options = ModelOptions { kv: KvFormat::Q8 };
+    let options = ModelOptions {
+        kv: KvFormat::Q8,
+        ..ModelOptions::default()
+    };
     let error = Model::load_with(&file.path, cpu(), options).err();
     let Some(error @ EngineError::KvFormat { head_dim: 48, .. }) = error else {
         panic!("{error:?}");

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::tiny_llama;
 use crate::support::watched::{Hooks, Watched};
-use akunu_engine::{EngineError, Model, SessionOptions};
+use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_engine::{EngineError, KvFormat, Model, ModelOptions, SessionOptions};
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{Buffer, DeviceError};
 use akunu_types::DType;
@@ -57,6 +58,7 @@ fn with_context(context: u32) -> SessionOptions {
     SessionOptions {
         context: Some(context),
         chunk: 16,
+        ..SessionOptions::default()
     }
 }
 
@@ -115,4 +117,47 @@ fn sessions_share_everything_but_their_pages() {
     assert!(more.iter().all(Result::is_ok));
     assert_eq!(taken.load(Ordering::Relaxed), before);
     drop((first, more));
+}
+
+/// A device that counts the bytes of keys and values.
+struct Caches(Arc<AtomicUsize>);
+
+impl Hooks for Caches {
+    fn allocate(&mut self, bytes: usize, label: &str) -> Result<(), DeviceError> {
+        if ["keys", "values"].contains(&label) {
+            self.0.fetch_add(bytes, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
+
+/// `inspect` and the errors say what a session takes: a model without windows, and one with windows in most layers, whose
+/// pages depend on the chunk too. Breaks when the pages are counted by another formula than the one that is told.
+#[test]
+fn the_memory_that_is_told_is_what_a_session_allocates() {
+    for (asset, file) in [
+        ("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),
+        ("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf"),
+    ] {
+        let path = akunu_assets::path(asset, file);
+        for (kv, context, chunk) in [(KvFormat::F16, 2000, 512), (KvFormat::Q8, 1024, 64)] {
+            let taken = Arc::new(AtomicUsize::new(0));
+            let device = CpuDevice::new(CpuOptions::default()).expect("a CPU");
+            let device = Watched::new(device, Caches(Arc::clone(&taken)));
+            let options = ModelOptions {
+                kv,
+                ..ModelOptions::default()
+            };
+            let model = Model::load_with(&path, Box::new(device), options).expect("a model");
+            let options = SessionOptions {
+                context: Some(context),
+                chunk,
+                ..SessionOptions::default()
+            };
+            let told = options.kv_bytes(model.config(), kv).expect("possible");
+            taken.store(0, Ordering::Relaxed);
+            let _session = model.session(options).expect("memory");
+            assert_eq!(told, taken.load(Ordering::Relaxed) as u64, "{asset} {kv:?}");
+        }
+    }
 }

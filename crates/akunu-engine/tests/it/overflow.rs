@@ -19,6 +19,7 @@ fn open(model: &Model) -> Session {
     let options = SessionOptions {
         context: Some(CONTEXT),
         chunk: 4,
+        ..SessionOptions::default()
     };
     model.session(options).expect("memory")
 }
@@ -51,6 +52,7 @@ fn error_after_shift(session: &mut Session) -> f32 {
     let options = SessionOptions {
         context: Some(session.context()),
         chunk: 4,
+        ..SessionOptions::default()
     };
     let mut fresh = session.model().session(options).expect("memory");
     fresh.feed(session.tokens()).expect("fits");
@@ -101,6 +103,7 @@ fn windows_are_filled_again() {
     let options = SessionOptions {
         context: Some(LONG),
         chunk: 64,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     session.feed(&prompt(LONG)).expect("fits");

@@ -18,7 +18,10 @@ fn load_with(model: TinyLlama, kv: KvFormat) -> Model {
         ..Default::default()
     };
     let device = CpuDevice::new(options).expect("a CPU");
-    let options = ModelOptions { kv };
+    let options = ModelOptions {
+        kv,
+        ..ModelOptions::default()
+    };
     Model::load_with(&model.write().path, Box::new(device), options).expect("a whole model")
 }
 
@@ -26,6 +29,7 @@ fn session(model: &Model) -> Session {
     let options = SessionOptions {
         context: Some(250),
         chunk: 64,
+        ..SessionOptions::default()
     };
     model.session(options).expect("memory")
 }
@@ -279,6 +283,7 @@ fn chains_under_way_are_kept_for_their_owners() {
             let options = SessionOptions {
                 context: Some(9000),
                 chunk: 600,
+                ..SessionOptions::default()
             };
             model.session(options).expect("memory");
         }

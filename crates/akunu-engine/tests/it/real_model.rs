@@ -11,6 +11,7 @@ fn complete(name: &str, file: &str, prompt: &str, max_tokens: usize) -> String {
     let context = SessionOptions {
         context: Some(64),
         chunk: 32,
+        ..SessionOptions::default()
     };
     let mut session = model.session(context).expect("memory");
     let encode = EncodeOptions {

@@ -27,13 +27,17 @@ fn open(model: &Model, context: u32) -> Session {
     let options = SessionOptions {
         context: Some(context),
         chunk: 4,
+        ..SessionOptions::default()
     };
     model.session(options).expect("memory")
 }
 
 fn load_q8(model: TinyLlama) -> Model {
     let device = Box::new(TwinDevice::new());
-    let options = ModelOptions { kv: KvFormat::Q8 };
+    let options = ModelOptions {
+        kv: KvFormat::Q8,
+        ..ModelOptions::default()
+    };
     Model::load_with(&model.write().path, device, options).expect("a whole model")
 }
 
@@ -98,6 +102,7 @@ fn a_session_of_another_size_takes_it_over() {
         let larger = SessionOptions {
             context: Some(200),
             chunk: 7,
+            ..SessionOptions::default()
         };
         let mut larger = model.session(larger).expect("memory");
         larger.restore(&path).expect("it fits");

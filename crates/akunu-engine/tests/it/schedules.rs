@@ -31,6 +31,7 @@ fn session(model: &Model) -> Session {
     let options = SessionOptions {
         context: Some(CONTEXT),
         chunk: 32,
+        ..SessionOptions::default()
     };
     model.session(options).expect("memory")
 }
@@ -179,7 +180,7 @@ fn run_schedule(file: &TinyModel, device: fn() -> Box<dyn Device>, seed: u64, po
                     }
                 }
                 Progress::Failed(error) => panic!("seed {seed}: {error}"),
-                Progress::Read(_) => {}
+                _ => {}
             }
         }
         if n_joined >= 14 && !batch.is_running() {
@@ -308,7 +309,7 @@ fn more_sequences_than_contiguous_caches_would_allow() {
                 Progress::Token(token) => got.entry(event.sequence).or_default().push(token.id),
                 Progress::Ended { .. } => drop(batch.leave(event.sequence)),
                 Progress::Failed(error) => panic!("{error}"),
-                Progress::Read(_) => {}
+                _ => {}
             }
         }
     }

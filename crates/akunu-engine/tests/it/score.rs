@@ -65,6 +65,7 @@ fn what_cannot_be_scored_is_named() {
     let small = SessionOptions {
         context: Some(8),
         chunk: 4,
+        ..SessionOptions::default()
     };
     let mut session = model.session(small).expect("memory");
     let long = session.score(&TEXT, 1).expect_err("more than the context");

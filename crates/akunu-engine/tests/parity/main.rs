@@ -115,6 +115,7 @@ fn load_with(path: &Path, isa: Isa, threads: usize) -> Model {
     let options = CpuOptions {
         isa: Some(isa),
         threads: Some(threads),
+        ..CpuOptions::default()
     };
     let device = CpuDevice::new(options).expect("a level of this machine");
     Model::load(path, Box::new(device)).unwrap_or_else(|error| panic!("{error}"))
@@ -184,7 +185,7 @@ fn answers_of(batch: &mut Batch) -> Vec<(SequenceId, u32)> {
             match event.progress {
                 Progress::Token(token) => tokens.push((event.sequence, token.id)),
                 Progress::Failed(error) => panic!("{error}"),
-                Progress::Ended { .. } | Progress::Read(_) => {}
+                _ => {}
             }
         }
     }

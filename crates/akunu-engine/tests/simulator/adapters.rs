@@ -25,6 +25,7 @@ fn together(device: Box<dyn Device>, model: &Path, adapters: &[&Path; 2]) -> Vec
         let options = SessionOptions {
             context: Some(64),
             chunk: 16,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         session.set_adapters(adapters).expect("of this model");

@@ -38,6 +38,7 @@ fn run(device: Box<dyn Device>, dtype: DType, sampling: Sampling) -> (Vec<u32>, 
     let options = SessionOptions {
         context: Some(64),
         chunk: 40,
+        ..SessionOptions::default()
     };
     let mut session = model.session(options).expect("memory");
     let prompt: Vec<u32> = (0..35).map(|i| i * 7 % 256).collect();
@@ -168,6 +169,7 @@ fn together(
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let prompt: Vec<u32> = (0..length).map(|i| i * 7 % 256).collect();
@@ -225,6 +227,7 @@ fn error_together(model: &Model, n_sequences: u32) -> f32 {
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let prompt: Vec<u32> = (0..length).map(|i| (i * 7 + length) % 256).collect();
@@ -270,6 +273,7 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
         let options = SessionOptions {
             context: Some(64),
             chunk: 32,
+            ..SessionOptions::default()
         };
         let encode = EncodeOptions {
             add_special: true,
@@ -294,7 +298,7 @@ fn smollm2_answers_three_at_once_as_it_answers_each() {
                 Progress::Token(token) => &token.text,
                 Progress::Ended { tail, .. } => tail,
                 Progress::Failed(error) => panic!("{error}"),
-                Progress::Read(_) => "",
+                _ => "",
             };
             texts[at.expect("one of the three")].push_str(text);
         }
@@ -317,6 +321,7 @@ fn smollm2_gives_the_same_tokens_through_the_metal_kernels() {
         let options = SessionOptions {
             context: Some(32),
             chunk: 8,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         let encode = EncodeOptions {

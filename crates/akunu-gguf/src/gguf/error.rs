@@ -35,20 +35,10 @@ pub(crate) enum Problem {
     #[error(
         "the download is incomplete, or the file is damaged: it ends after {found} bytes ({inside})"
     )]
-    EndsEarly {
-        /// Bytes of the file.
-        found: usize,
-        /// What does not fit.
-        inside: Box<Problem>,
-    },
+    EndsEarly { found: usize, inside: Box<Problem> },
     /// The file ends before the data of its last tensor does.
     #[error("the download is incomplete: the file has {found} bytes of {wanted}; fetch it again")]
-    Incomplete {
-        /// Bytes of the file.
-        found: usize,
-        /// Bytes that its tensors need.
-        wanted: usize,
-    },
+    Incomplete { found: usize, wanted: usize },
     /// The file does not begin with `GGUF`.
     #[error("not a GGUF file: {}", begins_with(.found))]
     Magic {
@@ -63,18 +53,10 @@ pub(crate) enum Problem {
     },
     /// A version that we do not read.
     #[error("GGUF version {version} is not supported (2 and 3 are): convert the model again")]
-    Version {
-        /// The version found.
-        version: u32,
-    },
+    Version { version: u32 },
     /// A field of the header is damaged.
     #[error("header field `{field}`: {fault}")]
-    Header {
-        /// Which field.
-        field: &'static str,
-        /// What is wrong.
-        fault: Fault,
-    },
+    Header { field: &'static str, fault: Fault },
     /// The key or the value of a metadata entry is damaged.
     #[error("metadata {}: {fault}", described(*.index, .key.as_deref()))]
     Metadata {
@@ -82,29 +64,19 @@ pub(crate) enum Problem {
         index: usize,
         /// Its key, when that could be read.
         key: Option<String>,
-        /// What is wrong.
         fault: Fault,
     },
     /// Two metadata entries have the same key.
     #[error("metadata key `{key}` occurs twice")]
-    DuplicateKey {
-        /// The key.
-        key: String,
-    },
+    DuplicateKey { key: String },
     /// A metadata entry that is needed is not there.
     #[error("metadata key `{key}` is missing: the model was not fully converted")]
-    MissingKey {
-        /// The key.
-        key: String,
-    },
+    MissingKey { key: String },
     /// A metadata entry has another type than its reader wants.
     #[error("metadata key `{key}` is {found}, expected {wanted}")]
     WrongType {
-        /// The key.
         key: String,
-        /// What the file has.
         found: String,
-        /// What was asked for.
         wanted: &'static str,
     },
     /// `general.alignment` cannot be used.
@@ -113,18 +85,10 @@ pub(crate) enum Problem {
         min = super::parse::MIN_ALIGNMENT,
         max = super::parse::MAX_ALIGNMENT
     )]
-    Alignment {
-        /// The value found.
-        alignment: u64,
-    },
+    Alignment { alignment: u64 },
     /// The file says it has more tensors than any model has.
     #[error("{count} tensors are more than the {limit} that are supported")]
-    TooManyTensors {
-        /// Tensors that the file claims.
-        count: usize,
-        /// The limit.
-        limit: usize,
-    },
+    TooManyTensors { count: usize, limit: usize },
     /// An entry of the tensor list is damaged.
     #[error("tensor {}: {fault}", described(*.index, .name.as_deref()))]
     Tensor {
@@ -132,15 +96,11 @@ pub(crate) enum Problem {
         index: usize,
         /// Its name, when that could be read.
         name: Option<String>,
-        /// What is wrong.
         fault: TensorFault,
     },
     /// Two tensors have the same name.
     #[error("tensor `{name}` occurs twice")]
-    DuplicateTensor {
-        /// The name.
-        name: String,
-    },
+    DuplicateTensor { name: String },
     /// The parts of a split model do not fit together.
     #[error("split model: {0}")]
     Split(#[from] SplitFault),
@@ -157,49 +117,25 @@ pub(crate) enum Fault {
     Truncated,
     /// A count or a length that the rest of the file cannot hold.
     #[error("claims {count} elements where the rest of the file holds at most {limit}")]
-    CountBeyondFile {
-        /// The count found.
-        count: u64,
-        /// How many would fit.
-        limit: usize,
-    },
+    CountBeyondFile { count: u64, limit: usize },
     /// Text that is not UTF-8.
     #[error("is not valid UTF-8")]
     InvalidUtf8,
     /// A key or name without characters, or longer than GGUF allows.
     #[error("is {length} bytes long: 1 to {limit} are allowed")]
-    NameLength {
-        /// Its length in bytes.
-        length: usize,
-        /// The longest allowed.
-        limit: usize,
-    },
+    NameLength { length: usize, limit: usize },
     /// A value type that GGUF does not define.
     #[error("has the unknown value type {id}")]
-    UnknownValueType {
-        /// The type id found.
-        id: u32,
-    },
+    UnknownValueType { id: u32 },
     /// A bool that is neither 0 nor 1.
     #[error("is a bool with the value {byte}: only 0 and 1 are allowed")]
-    InvalidBool {
-        /// The byte found.
-        byte: u8,
-    },
+    InvalidBool { byte: u8 },
     /// Arrays inside arrays, too deep.
     #[error("has arrays nested deeper than {limit} levels")]
-    TooDeep {
-        /// The deepest allowed.
-        limit: usize,
-    },
+    TooDeep { limit: usize },
     /// An element of an array is damaged.
     #[error("element {index} {fault}")]
-    Element {
-        /// Its position.
-        index: usize,
-        /// What is wrong with it.
-        fault: Box<Fault>,
-    },
+    Element { index: usize, fault: Box<Fault> },
 }
 
 /// What is wrong with an entry of the tensor list.
@@ -210,36 +146,21 @@ pub(crate) enum TensorFault {
     Entry(#[from] Fault),
     /// No dimension, or more than four.
     #[error("has {n_dims} dimensions: 1 to 4 are allowed")]
-    DimCount {
-        /// The number found.
-        n_dims: u32,
-    },
+    DimCount { n_dims: u32 },
     /// A dimension of zero elements.
     #[error("has the dimensions {dims:?}: none may be zero")]
-    ZeroDim {
-        /// The dimensions.
-        dims: Vec<u64>,
-    },
+    ZeroDim { dims: Vec<u64> },
     /// More elements or bytes than can be counted.
     #[error("has the dimensions {dims:?}: their product overflows")]
-    TooLarge {
-        /// The dimensions.
-        dims: Vec<u64>,
-    },
+    TooLarge { dims: Vec<u64> },
     /// A tensor type that ggml does not define, or that is newer than this program.
     #[error("has the unknown tensor type {id}: convert it to a supported type")]
-    UnknownType {
-        /// The type id found.
-        id: u32,
-    },
+    UnknownType { id: u32 },
     /// A row does not consist of whole blocks.
     #[error("has rows of {row} values, which is not a multiple of the block of {block} of {dtype}")]
     PartialBlock {
-        /// Values in a row.
         row: usize,
-        /// Values in a block.
         block: usize,
-        /// The tensor's type.
         dtype: akunu_types::DType,
     },
     /// An offset that is not a multiple of the alignment.
@@ -247,7 +168,6 @@ pub(crate) enum TensorFault {
     Misaligned {
         /// Offset in the data section.
         offset: u64,
-        /// The file's alignment.
         alignment: usize,
     },
     /// Data beyond the end of the file.
@@ -258,7 +178,6 @@ pub(crate) enum TensorFault {
     BeyondFile {
         /// Offset in the data section.
         offset: u64,
-        /// Bytes of the tensor.
         size: usize,
         /// Bytes of the data section.
         available: usize,
@@ -268,7 +187,6 @@ pub(crate) enum TensorFault {
     Order {
         /// Offset in the data section.
         offset: u64,
-        /// Where the tensor before it ends.
         previous_end: usize,
     },
 }
@@ -281,18 +199,13 @@ pub(crate) enum SplitFault {
         "the file is one of {count} parts, but its name does not end in `-00001-of-{count:05}.gguf`: \
          give the parts their original names"
     )]
-    Name {
-        /// Parts that the metadata announces.
-        count: u32,
-    },
+    Name { count: u32 },
     /// The name and the metadata disagree.
     #[error("`{key}` is {found}, but the file's name says {expected}")]
     Disagrees {
-        /// The metadata key.
         key: &'static str,
         /// What the metadata says; `-1` when the key is missing.
         found: i64,
-        /// What the name says.
         expected: u32,
     },
     /// A part is not there.
@@ -300,19 +213,12 @@ pub(crate) enum SplitFault {
     MissingPart {
         /// The part, from 1.
         part: u32,
-        /// The number of parts.
         count: u32,
-        /// The file name expected.
         name: String,
     },
     /// The parts together do not hold the announced number of tensors.
     #[error("`split.tensors.count` is {expected}, but the parts hold {found} tensors")]
-    TensorCount {
-        /// Tensors announced.
-        expected: u32,
-        /// Tensors found.
-        found: usize,
-    },
+    TensorCount { expected: u32, found: usize },
 }
 
 /// What is wrong with a file to be written.
@@ -320,42 +226,23 @@ pub(crate) enum SplitFault {
 pub(crate) enum WriteFault {
     /// A tensor that a reader would refuse.
     #[error("tensor `{name}` {fault}")]
-    Tensor {
-        /// Its name.
-        name: String,
-        /// What is wrong.
-        fault: TensorFault,
-    },
+    Tensor { name: String, fault: TensorFault },
     /// A tensor declared twice.
     #[error("tensor `{name}` was declared twice")]
-    DuplicateTensor {
-        /// Its name.
-        name: String,
-    },
+    DuplicateTensor { name: String },
     /// A key or a name that a reader would refuse.
     #[error("the key or name `{name}` {fault}")]
-    Name {
-        /// The name.
-        name: String,
-        /// What is wrong.
-        fault: Fault,
-    },
+    Name { name: String, fault: Fault },
     /// Data for another tensor than the one that is due.
     #[error("data came for tensor `{found}` when {} was due", due.as_deref().unwrap_or("none"))]
     OutOfTurn {
         /// The tensor that the data is for.
         found: String,
-        /// The tensor that is due.
         due: Option<String>,
     },
     /// More data than the tensor holds.
     #[error("tensor `{name}` holds {size} bytes, and more came")]
-    TooMuchData {
-        /// The tensor.
-        name: String,
-        /// Its size in bytes.
-        size: usize,
-    },
+    TooMuchData { name: String, size: usize },
     /// The file was finished before all of its data came.
     #[error("finished before the data of tensor `{name}` was complete")]
     Unfinished {

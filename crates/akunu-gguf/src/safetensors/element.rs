@@ -12,6 +12,7 @@ use akunu_types::DType;
     non_camel_case_types,
     reason = "each variant is the format's own name for the type"
 )]
+#[non_exhaustive]
 pub enum ElementType {
     BOOL,
     U8,

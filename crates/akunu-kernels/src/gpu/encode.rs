@@ -47,7 +47,7 @@ pub trait Resources<E: Encoder> {
 
 /// A part of a submission that one encoder takes: some dispatches of the plan, as often as it has rounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct SubmissionPart {
     /// How often the dispatches run.
     pub rounds: u32,
     /// The dispatches of each round.
@@ -62,7 +62,7 @@ pub struct Part {
 /// encoder begins after all that was submitted before it. A dispatch without rows in this step is left out.
 pub fn encode_part<E: Encoder>(
     plan: &Plan,
-    part: &Part,
+    part: &SubmissionPart,
     chip: &ChipConfig,
     resources: &impl Resources<E>,
     encoder: &mut E,

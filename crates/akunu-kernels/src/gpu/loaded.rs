@@ -4,7 +4,7 @@ use crate::plan::Plan;
 use crate::step::Counts;
 
 use super::backend::Backend;
-use super::encode::Part;
+use super::encode::SubmissionPart;
 
 /// Most rounds that are kept of a program: one for each number of sequences that step together.
 const MAX_ROUNDS: usize = 16;
@@ -22,8 +22,8 @@ impl<B: Backend> Loaded<B> {
     }
 
     /// One round of the whole program.
-    pub(super) fn part(&self, counts: Counts) -> Part {
-        Part {
+    pub(super) fn part(&self, counts: Counts) -> SubmissionPart {
+        SubmissionPart {
             rounds: 1,
             dispatches: 0..self.plan.dispatches().len(),
             counts,

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use super::encode::Part;
+use super::encode::SubmissionPart;
 use crate::plan::Plan;
 use crate::step::Counts;
 
@@ -29,8 +29,8 @@ pub(super) struct Pace {
 
 impl Pace {
     /// The command buffers of `n` rounds.
-    pub(super) fn parts(&self, plan: &Plan, counts: Counts, n: u32) -> Vec<Part> {
-        let part = |rounds, dispatches| Part {
+    pub(super) fn parts(&self, plan: &Plan, counts: Counts, n: u32) -> Vec<SubmissionPart> {
+        let part = |rounds, dispatches| SubmissionPart {
             rounds,
             dispatches,
             counts,

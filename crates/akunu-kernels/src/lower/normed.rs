@@ -10,7 +10,7 @@ use crate::constant::{Constant, Constants};
 use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Slice};
-use crate::program::{Activation, Matrix, Op, Rows};
+use crate::program::{GateFunction, Matrix, Op, Rows};
 use crate::table::KernelId;
 
 /// Most weights of one kernel.
@@ -145,8 +145,8 @@ fn gate_of(products: &[Normed], op: Option<&Op>) -> Option<(u32, Slice)> {
         return None;
     }
     let constant = match activation {
-        Activation::Silu => norm_gemv::SILU,
-        Activation::Gelu => norm_gemv::GELU,
+        GateFunction::Silu => norm_gemv::SILU,
+        GateFunction::Gelu => norm_gemv::GELU,
     };
     Some((constant, to))
 }

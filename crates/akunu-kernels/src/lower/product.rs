@@ -10,7 +10,7 @@ use crate::kernel::matmul::select::{product_kernel, reads_halves, tensor_kernel}
 use crate::kernel::nvidia::tensor_gemm;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{Activation, Matrix, Op, Rows};
+use crate::program::{GateFunction, Matrix, Op, Rows};
 use crate::step::Count;
 use crate::table::KernelId;
 
@@ -139,8 +139,8 @@ impl Lowering<'_> {
             return false;
         }
         let kernel = match activation {
-            Activation::Silu => KernelId::GemvSilu(weight.dtype),
-            Activation::Gelu => KernelId::GemvGelu(weight.dtype),
+            GateFunction::Silu => KernelId::GemvSilu(weight.dtype),
+            GateFunction::Gelu => KernelId::GemvGelu(weight.dtype),
         };
         let bindings = vec![gate, up, weight.place, to];
         self.push_product(kernel, Count::Rows, weight, bindings, (add, label));

@@ -10,7 +10,7 @@ use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    Activation, ChoiceMemory, Choose, HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix,
+    ChoiceMemory, Choose, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix,
     Pairing, Rope, RowKeys, Rows, ScoreMemory, Windows,
 };
 use akunu_kernels::table::weight_formats;
@@ -106,9 +106,9 @@ fn of_format(dtype: DType) -> Vec<Op> {
         norm,
         product(dtype, 14_336, x),
         product(dtype, 50_000, x),
-        gate(Activation::Silu),
+        gate(GateFunction::Silu),
         product(dtype, DIM, at(24)),
-        gate(Activation::Gelu),
+        gate(GateFunction::Gelu),
         product(dtype, DIM, at(24)),
     ]
 }

@@ -8,7 +8,7 @@ use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::{RowField, Slice};
 use akunu_kernels::program::{
-    Activation, ChoiceMemory, Choose, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
+    ChoiceMemory, Choose, GateFunction, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
 };
 use akunu_kernels::step::Count;
 use akunu_kernels::twin_device::TwinDevice;
@@ -216,7 +216,7 @@ impl Model {
             m.product(all, [h, gate], [WIDTH, DIM], false),
             m.product(all, [h, up], [WIDTH, DIM], false),
             Op::Gate {
-                activation: Activation::Silu,
+                activation: GateFunction::Silu,
                 gate,
                 up,
                 to: activated,

@@ -56,7 +56,7 @@ impl Worker {
         }
     }
 
-    /// Answers until nobody can ask any more.
+    /// Runs until nothing is left that could send a request.
     pub fn run(mut self, mut inbox: UnboundedReceiver<Message>) {
         loop {
             if self.running.is_empty() && self.queue.is_empty() {
@@ -157,7 +157,6 @@ impl Worker {
             return;
         };
         let what = match progress {
-            Progress::Read(_) => return,
             Progress::Token(token) => {
                 running.count_token(&self.stats);
                 What::Token {
@@ -171,6 +170,8 @@ impl Worker {
                 self.stats.failed();
                 What::Failed(error.into())
             }
+            // A piece of the prompt was read: nothing to tell.
+            _ => return,
         };
         // The prompt has been read by now, or never will be.
         for sibling in running.siblings.drain(..).rev() {

@@ -5,6 +5,7 @@ fn security() -> Security {
         keys: Vec::new(),
         origins: vec!["https://app.example".into()],
         hosts: vec!["Box.lan".into()],
+        ..Security::default()
     }
 }
 

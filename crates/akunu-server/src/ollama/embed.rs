@@ -33,6 +33,7 @@ pub(crate) async fn embed(
     let options = EmbedOptions {
         dimensions: request.dimensions,
         strict: !request.truncate,
+        ..EmbedOptions::default()
     };
     let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
     Ok(axum::Json(json!({

@@ -39,6 +39,7 @@ pub(crate) async fn embeddings(
     let options = EmbedOptions {
         dimensions: request.dimensions,
         strict: true,
+        ..EmbedOptions::default()
     };
     let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
     let vectors = made.vectors.iter().enumerate();

@@ -36,7 +36,7 @@ pub(super) enum Style {
 }
 
 impl Style {
-    /// How a model is told to write them whose template knows of none.
+    /// How calls are described to a model whose template knows of none.
     pub const TOLD: Style = Style::Json {
         arguments: "arguments",
     };

@@ -1,7 +1,7 @@
 //! One kernel parameter: `device const T *x [[buffer(0)]]` → what it is bound to.
 
 use super::lexer::Tokens;
-use super::{Access, AddressSpace, Builtin, Parameter, ParameterKind, ReadError};
+use super::{AddressSpace, BufferAccess, Builtin, Parameter, ParameterKind, ReadError};
 use std::ops::Range;
 
 /// Template parameter names and the arguments that stand for them.
@@ -102,9 +102,9 @@ fn classify(pieces: &Pieces, ty: String) -> Result<ParameterKind, String> {
             element: ty,
             space: AddressSpace::Device,
             access: if pieces.is_const {
-                Access::Read
+                BufferAccess::Read
             } else {
-                Access::ReadWrite
+                BufferAccess::ReadWrite
             },
             reference: pieces.reference,
         }),
@@ -112,7 +112,7 @@ fn classify(pieces: &Pieces, ty: String) -> Result<ParameterKind, String> {
             index,
             element: ty,
             space: AddressSpace::Constant,
-            access: Access::Read,
+            access: BufferAccess::Read,
             reference: pieces.reference,
         }),
         (Some("threadgroup"), None, Some(index), None) if pieces.pointer => {

@@ -28,7 +28,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// The buffer parameters, as (index, element type, space, access).
-    pub fn buffers(&self) -> impl Iterator<Item = (u32, &str, AddressSpace, Access)> {
+    pub fn buffers(&self) -> impl Iterator<Item = (u32, &str, AddressSpace, BufferAccess)> {
         self.parameters
             .iter()
             .filter_map(|parameter| match &parameter.kind {
@@ -81,7 +81,7 @@ pub enum ParameterKind {
         /// `device` or `constant`.
         space: AddressSpace,
         /// Whether the kernel may write it.
-        access: Access,
+        access: BufferAccess,
         /// A reference rather than a pointer.
         reference: bool,
     },
@@ -112,7 +112,7 @@ pub enum AddressSpace {
 
 /// Whether a kernel may write a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum BufferAccess {
     /// `const` or `constant`.
     Read,
     /// Neither: the kernel may write it.

@@ -313,8 +313,8 @@ fn a_function_constant_without_a_value_or_of_another_type() {
         &["a function constant without a value, FC_UNSET"],
     );
     assert_says(
-        &run(&[(9, ConstantValue::I32(1))]).unwrap_err(),
-        &["`FC_UNSET` is a uint, not a int"],
+        &run(&[(9, ConstantValue::F32(1.0))]).unwrap_err(),
+        &["`FC_UNSET` is a uint, not a float"],
     );
     assert_says(
         &run(&[(8, ConstantValue::U32(1))]).unwrap_err(),

@@ -2,7 +2,7 @@
 
 use crate::support;
 use akunu_kernels::flatten::flatten;
-use akunu_sim::msl::{Access, AddressSpace, Builtin, Kernel, ParameterKind, Unit, read};
+use akunu_sim::msl::{AddressSpace, BufferAccess, Builtin, Kernel, ParameterKind, Unit, read};
 
 fn unit(source: &str) -> Unit {
     read(&format!("#line 1 \"k.metal\"\n{source}")).unwrap_or_else(|error| panic!("{error}"))
@@ -42,9 +42,9 @@ fn a_plain_kernel() {
     assert_eq!(
         buffers,
         [
-            (2, "half4", AddressSpace::Device, Access::Read),
-            (0, "float", AddressSpace::Device, Access::ReadWrite),
-            (1, "Params", AddressSpace::Constant, Access::Read),
+            (2, "half4", AddressSpace::Device, BufferAccess::Read),
+            (0, "float", AddressSpace::Device, BufferAccess::ReadWrite),
+            (1, "Params", AddressSpace::Constant, BufferAccess::Read),
         ]
     );
     assert!(matches!(

@@ -30,6 +30,7 @@ fn conversation(mut variables: Map<String, Value>) -> (Vec<Message>, RenderOptio
         eos_token: Some("</s>".to_string()),
         variables,
         now: Some(NOW),
+        ..RenderOptions::default()
     };
     (serde_json::from_value(messages).unwrap(), options)
 }

@@ -4,6 +4,7 @@
 
 mod arrows;
 mod circles;
+mod growing;
 mod links;
 mod manifests;
 mod paths;

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::guided::speculated_json;
 use crate::interrupt::Interrupt;
 use crate::logprobs;
-use crate::running::{rate, stop_name, watched};
+use crate::running::{rate, watched};
 use crate::terminal::{note, shown};
 use akunu::{
     Chat, ChatOptions, EngineError, Error, Fed, Message, Model, Reply, ReplyStats, StopReason,
@@ -192,7 +192,7 @@ fn as_json(text: &str, stats: &ReplyStats) -> Value {
     let Fed { reused, processed } = stats.prompt;
     json!({
         "text": text,
-        "stop": stats.stop.map(stop_name),
+        "stop": stats.stop.map(StopReason::name),
         "tokens": stats.tokens,
         "prompt_tokens": reused + processed,
         "reused_tokens": reused,

@@ -3,7 +3,6 @@
 use super::output::{Asked, line};
 use crate::failure::Failure;
 use crate::logprobs;
-use crate::running::stop_name;
 use akunu::{
     GenerateOptions, Progress, Sampling, SequenceId, Session, StopReason, Token, Tokenizer,
 };
@@ -106,7 +105,7 @@ fn choose(
                 Progress::Token(token) => choice.tokens.push(token),
                 Progress::Ended { reason, tail } => (choice.stop, choice.tail) = (reason, tail),
                 Progress::Failed(error) => return Err(error.into()),
-                Progress::Read(_) => {}
+                _ => {}
             }
         }
     }
@@ -121,7 +120,7 @@ impl Choice {
         let mut object = json!({
             "ids": ids,
             "text": text,
-            "stop": stop_name(self.stop),
+            "stop": self.stop.name(),
             "seed": self.seed,
             "mean_logprob": mean,
         });

@@ -10,7 +10,7 @@
 use crate::failure::Failure;
 use crate::guided::speculated_json;
 use crate::logprobs;
-use crate::running::{Answer, Loaded, collect, follow, rate, stop_name};
+use crate::running::{Answer, Loaded, collect, follow, rate};
 use akunu::{Generation, Session, StopReason, TokenLogprobs};
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -90,7 +90,7 @@ fn whole(asked: &Asked, answer: &Answer) -> Value {
         "prompt_ids": asked.prompt_ids,
         "ids": answer.ids,
         "text": answer.text,
-        "stop": stop_name(answer.stop),
+        "stop": answer.stop.name(),
         "seed": asked.seed,
         "speculation": speculated_json(&answer.speculated),
         "timings": timings(asked, answer),
@@ -111,7 +111,7 @@ fn summary(asked: &Asked, answer: &Answer) -> Value {
     json!({
         "model": asked.loaded.model.path(),
         "device": asked.loaded.device,
-        "stop": stop_name(answer.stop),
+        "stop": answer.stop.name(),
         "seed": asked.seed,
         "n_prompt": asked.prompt_ids.len(),
         "n": answer.ids.len(),

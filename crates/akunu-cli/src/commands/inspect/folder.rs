@@ -1,6 +1,6 @@
 //! The description of a model folder, from `config.json` and the tokenizer's files.
 
-use super::attention::{Attention, every_nth_is_global, known_windows};
+use super::attention::Attention;
 use super::report::{Description, Tokenizer};
 use akunu_gguf::ModelFolder;
 use serde_json::Value;
@@ -10,18 +10,6 @@ use std::path::Path;
 
 /// A tokenizer's configuration beyond this size is not read; real ones are far below.
 const MAX_CONFIG_BYTES: u64 = 16 << 20;
-/// Layers beyond this are not believed: lists as long as the count are made.
-const MAX_LAYERS: u64 = 100_000;
-/// Models that look both ways and keep nothing.
-const ENCODERS: &[&str] = &[
-    "bert",
-    "roberta",
-    "xlm-roberta",
-    "distilbert",
-    "nomic_bert",
-    "modernbert",
-];
-
 /// What the folder says.
 pub fn describe(folder: &ModelFolder) -> Description {
     let config = Config::of(folder.config());
@@ -72,43 +60,19 @@ impl<'a> Config<'a> {
 }
 
 fn attention(config: &Config<'_>) -> Option<Attention> {
-    let layers = config
-        .number("num_hidden_layers")
-        .filter(|&n| n <= MAX_LAYERS)?;
-    let layers = usize::try_from(layers).ok()?;
     let heads = config.number("num_attention_heads")?;
-    let kv_heads = config.number("num_key_value_heads").unwrap_or(heads);
     let even_share = config
         .number("hidden_size")
         .and_then(|dim| dim.checked_div(heads));
     let head_dim = config.number("head_dim").or(even_share)?;
-    let model_type = config.string("model_type").unwrap_or_default();
     Some(Attention {
         heads,
-        kv_heads: vec![kv_heads; layers],
+        kv_heads: config.number("num_key_value_heads").unwrap_or(heads),
         key_length: head_dim,
         value_length: head_dim,
-        causal: !ENCODERS.contains(&model_type),
         window: config.number("sliding_window").filter(|&window| window > 0),
-        windowed: windowed_layers(config, model_type, layers),
+        windowed_layers: None,
     })
-}
-
-/// A list of layer types, the distance of the global layers, or what we know of the architecture.
-fn windowed_layers(config: &Config<'_>, model_type: &str, layers: usize) -> Vec<bool> {
-    if let Some(types) = config.get("layer_types").and_then(Value::as_array) {
-        return types
-            .iter()
-            .map(|layer| layer == "sliding_attention")
-            .collect();
-    }
-    match config
-        .number("sliding_window_pattern")
-        .and_then(|n| usize::try_from(n).ok())
-    {
-        Some(pattern) => every_nth_is_global(pattern, layers),
-        None => known_windows(model_type, layers),
-    }
 }
 
 fn tokenizer(folder: &Path, config: &Config<'_>) -> Option<Tokenizer> {

@@ -4,7 +4,8 @@ use super::attention::Attention;
 use super::{folder, gguf};
 use crate::failure::Failure;
 use crate::floor;
-use akunu_arch::{EncoderUse, ModelConfig};
+use akunu::SessionOptions;
+use akunu_arch::{EncoderUse, ModelConfig, Role};
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
 use akunu_types::{DType, KvFormat};
@@ -25,7 +26,7 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<Encoder>,
     pub weights: Weights,
-    /// Absent for a model that keeps no keys and values, or does not say how many.
+    /// Absent for a model that keeps no keys and values, and for one that cannot be run.
     pub kv_cache: Option<KvCache>,
     /// How fast a chip could decode at best, when one was named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,10 +76,10 @@ pub struct TypeShare {
     pub usable: bool,
 }
 
-/// Memory for keys and values.
+/// Memory for keys and values, as a session allocates it.
 #[derive(Serialize)]
 pub struct KvCache {
-    pub context: u64,
+    pub context: u32,
     /// The name of each format that the heads fit, and the bytes that it takes.
     pub bytes: BTreeMap<&'static str, u64>,
 }
@@ -129,10 +130,8 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    fn of(store: &WeightStore) -> Option<Encoder> {
-        // What cannot be run can still be looked at.
-        let config = ModelConfig::from_store(store).ok()?;
-        let usage = EncoderUse::of(store, &config).ok().flatten()?;
+    fn of(store: &WeightStore, config: &ModelConfig) -> Option<Encoder> {
+        let usage = EncoderUse::of(store, config).ok().flatten()?;
         Some(Encoder {
             pooling: usage.pooling.name(),
             max_tokens: usage.max_tokens,
@@ -143,8 +142,8 @@ impl Encoder {
 
 impl Report {
     /// Reads the descriptions and adds up the tensors; touches no weight.
-    pub fn new(store: &WeightStore, context: Option<u64>) -> Result<Report, Failure> {
-        let (path, format, description) = match store.container() {
+    pub fn new(store: &WeightStore, context: Option<u32>) -> Result<Report, Failure> {
+        let (path, format, mut description) = match store.container() {
             Container::Gguf(file) => {
                 let format = format!("GGUF v{}", file.version());
                 (file.path(), format, gguf::describe(file.metadata())?)
@@ -157,7 +156,13 @@ impl Report {
                 (folder.path(), format.to_string(), folder::describe(folder))
             }
         };
-        let context = context.or(description.context_length);
+        // What cannot be run can still be looked at.
+        let config = ModelConfig::from_store(store).ok();
+        if let (Some(attention), Some(config)) = (&mut description.attention, &config) {
+            let windows = config.layers.iter().filter(|layer| layer.window.is_some());
+            attention.windowed_layers = attention.window.map(|_| windows.count());
+        }
+        let config = config.as_ref();
         Ok(Report {
             path: path.display().to_string(),
             format,
@@ -166,8 +171,8 @@ impl Report {
             parameters: store.iter().map(|w| w.dims.n_elements() as u64).sum(),
             tied_embeddings: store.has_tied_embeddings(),
             weights: Weights::of(store),
-            kv_cache: kv_cache(description.attention.as_ref(), context),
-            encoder: Encoder::of(store),
+            kv_cache: config.and_then(|config| KvCache::of(config, context)),
+            encoder: config.and_then(|config| Encoder::of(store, config)),
             description,
             floor: None,
             tensors: None,
@@ -211,13 +216,23 @@ impl Weights {
     }
 }
 
-fn kv_cache(attention: Option<&Attention>, context: Option<u64>) -> Option<KvCache> {
-    let (attention, context) = (attention?, context?);
-    let mut bytes = BTreeMap::new();
-    for format in KvFormat::ALL {
-        if let Some(n) = attention.kv_bytes(context, format) {
-            bytes.insert(format.name(), n);
+impl KvCache {
+    /// What a session of this context needs, or one of the whole context that the model was trained for.
+    fn of(config: &ModelConfig, context: Option<u32>) -> Option<KvCache> {
+        if config.arch.role != Role::Decoder {
+            return None;
         }
+        let context = context.unwrap_or(config.context_length);
+        let session = SessionOptions {
+            context: Some(context),
+            ..SessionOptions::default()
+        };
+        let mut bytes = BTreeMap::new();
+        for format in KvFormat::ALL {
+            if let Some(n) = session.kv_bytes(config, format) {
+                bytes.insert(format.name(), n);
+            }
+        }
+        (!bytes.is_empty()).then_some(KvCache { context, bytes })
     }
-    (!bytes.is_empty()).then_some(KvCache { context, bytes })
 }

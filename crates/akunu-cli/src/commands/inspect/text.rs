@@ -87,16 +87,14 @@ fn encoder_line(encoder: &Encoder) -> String {
 }
 
 fn attention_line(attention: &Attention) -> String {
-    let kv_heads = attention.kv_heads.iter().copied().max().unwrap_or(0);
     let mut line = format!(
-        "{} heads, {kv_heads} for keys and values, {} values each",
-        attention.heads, attention.key_length
+        "{} heads, {} for keys and values, {} values each",
+        attention.heads, attention.kv_heads, attention.key_length
     );
     if let Some(window) = attention.window {
-        let local = attention.windowed.iter().filter(|&&local| local).count();
-        line += &match local {
-            0 => format!(", window {window} in some layers"),
-            n => format!(", window {window} in {n} layers"),
+        line += &match attention.windowed_layers {
+            Some(n) => format!(", window {window} in {n} layers"),
+            None => format!(", window {window} in some layers"),
         };
     }
     line

@@ -28,6 +28,7 @@ fn lookup(lookup: Lookup) -> Speculation {
     Speculation {
         lookup,
         draft: None,
+        ..Speculation::default()
     }
 }
 

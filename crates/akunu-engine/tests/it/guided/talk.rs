@@ -150,7 +150,7 @@ pub fn run(batch: &mut Batch, ids: &[SequenceId]) -> Vec<Said> {
                     said.stop = Some(reason);
                 }
                 Progress::Failed(error) => panic!("{error}"),
-                Progress::Read(_) => {}
+                _ => {}
             }
         }
     }

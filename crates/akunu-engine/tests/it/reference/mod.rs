@@ -22,6 +22,7 @@ fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
     let options = SessionOptions {
         context: Some(64),
         chunk: 7,
+        ..SessionOptions::default()
     };
     let mut session = loaded.session(options).expect("memory");
     let mut worst: f64 = 0.0;

@@ -126,6 +126,7 @@ fn all_devices_draw_the_same_tokens() {
             let options = CpuOptions {
                 threads: Some(threads),
                 isa: Some(isa),
+                ..CpuOptions::default()
             };
             let device = Box::new(CpuDevice::new(options).expect("the machine has it"));
             assert_eq!(tokens(device), wanted, "{isa}, {threads} threads");

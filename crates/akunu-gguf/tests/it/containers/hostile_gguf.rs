@@ -1,4 +1,4 @@
-//! GGUF files that want to do harm: each must be refused, in words, at once.
+//! GGUF files that want to do harm: each must be refused at once, with an error that names the problem.
 
 use super::bytes::*;
 use akunu_gguf::GgufFile;

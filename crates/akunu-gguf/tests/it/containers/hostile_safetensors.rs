@@ -1,4 +1,4 @@
-//! Safetensors files that want to do harm: each must be refused, in words, at once.
+//! Safetensors files that want to do harm: each must be refused at once, with an error that names the problem.
 
 use super::bytes::{safetensors, walk_safetensors};
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! The exact calls of a submission.
 
 use akunu_kernels::gpu::{
-    Call, Compiled, Numbered, Part, Recorder, Resources, UnorderedPair, encode_part, replay,
-    unordered_pairs,
+    Call, Compiled, Numbered, Recorder, Resources, SubmissionPart, UnorderedPair, encode_part,
+    replay, unordered_pairs,
 };
 use akunu_kernels::step::Count;
 use akunu_kernels::{
@@ -217,7 +217,7 @@ fn a_round_can_be_cut_between_dispatches() {
     let plan = bench.device.plan(plan).expect("it is loaded");
     let encode = |dispatches| {
         let mut recorder = Recorder::new();
-        let part = Part {
+        let part = SubmissionPart {
             rounds: 1,
             dispatches,
             counts: bench.table.counts(),
