@@ -63,7 +63,7 @@ pub fn measure(
         cancel: interrupt.flag().clone(),
         speculation: Speculation {
             lookup,
-            draft: None,
+            ..Speculation::default()
         },
         ..model.chat_options()
     };
