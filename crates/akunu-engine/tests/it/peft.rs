@@ -115,6 +115,7 @@ impl Recorded {
         let options = SessionOptions {
             context: Some(64),
             chunk: 7,
+            ..SessionOptions::default()
         };
         let mut session = model.session(options).expect("memory");
         session.set_adapters(adapters).expect("of this model");

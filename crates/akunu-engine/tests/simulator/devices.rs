@@ -107,7 +107,7 @@ fn a_tree_of_guesses_gives_the_same_tokens_on_every_device() {
                 ignore_end: true,
                 speculation: Speculation {
                     lookup,
-                    draft: None,
+                    ..Speculation::default()
                 },
                 ..Default::default()
             };
