@@ -12,6 +12,9 @@ use crate::graph::{Activations, Lists, Outputs};
 use crate::loaded::Loaded;
 use crate::rule::{MAX_BIASES, MAX_LOGPROBS};
 
+/// Outputs that there is room for once there are more than one. Guesses make it so, and whenever there is more room all
+/// programs are loaded again, which takes as long as some tokens of a small model.
+const FEW_OUTPUTS: u32 = 8;
 /// Maximum number of tokens of a sequence that penalties look at.
 const HISTORY: u32 = 8192;
 /// Slots of a sequence that page tables have room for at first.
@@ -197,7 +200,8 @@ impl Memory {
         if outputs <= self.outputs.capacity {
             return Ok(false);
         }
-        self.make_outputs(model, outputs.next_power_of_two(), device)?;
+        let capacity = outputs.next_power_of_two().max(FEW_OUTPUTS);
+        self.make_outputs(model, capacity, device)?;
         Ok(true)
     }
 

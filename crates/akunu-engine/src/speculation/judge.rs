@@ -34,7 +34,7 @@ const NEW: f64 = 0.2;
 /// Rows that times are kept for.
 const MAX_ROWS: usize = 64;
 /// The assumed cost of one more row, as a share of the first, before any was measured.
-const GUESSED_ROW: f64 = 0.08;
+const GUESSED_ROW: f64 = 0.25;
 
 /// Seconds of steps by their rows.
 #[derive(Clone)]
@@ -106,7 +106,7 @@ impl Source {
 }
 
 /// What is taken to be the share of right guesses before any was seen, for each kind of source.
-const PRIOR: [f64; 7] = [0.5, 0.7, 0.85, 0.4, 0.6, 0.8, 0.7];
+const PRIOR: [f64; 7] = [0.4, 0.7, 0.85, 0.3, 0.6, 0.8, 0.7];
 /// The same for a branch, where the trunk is wrong.
 const BRANCH_PRIOR: f64 = 0.3;
 /// Most guesses of a branch.
