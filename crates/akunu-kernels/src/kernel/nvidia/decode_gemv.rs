@@ -18,6 +18,16 @@ const ROWS: u32 = 4;
 const SIMD_GROUPS_A_CORE: u32 = 16;
 /// Most SIMD groups of a threadgroup.
 const MAX_SIMD_GROUPS: u32 = 8;
+/// The formats for which x is staged as whole numbers (`ByteSpans` in include/integer_span.h).
+const AS_INTEGERS: [DType; 7] = [
+    DType::Q4_0,
+    DType::Q4_1,
+    DType::Q5_0,
+    DType::Q8_0,
+    DType::Q4_K,
+    DType::Q5_K,
+    DType::Q6_K,
+];
 /// How many of them may lie side by side, with outputs of their own: powers of two, which the kernels need not divide by.
 const COLUMNS: [u32; 4] = [8, 4, 2, 1];
 
@@ -33,7 +43,7 @@ pub fn row(dtype: DType) -> KernelRow {
                 batch: false,
             };
             let mut cases = shapes::cases(dtype, SHAPES, binding);
-            if matches!(dtype, Some(DType::Q4_0 | DType::F16)) {
+            if dtype == Some(DType::Q4_0) {
                 cases.extend(shapes::cases(dtype, &[TURNS_OF_TWO_CHUNKS], binding));
             }
             cases.into_iter().map(|case| case.tolerance(NMSE)).collect()
@@ -67,7 +77,11 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let (columns, splits) = team(&[p.n], chip);
     let n_turns = n_threadgroups(&[p.n], columns);
     Launch::new(
-        [at_once(n_turns, (columns, splits), chip), p.m, 1],
+        [
+            n_launched(n_turns, args.dtype, (columns, splits), chip),
+            p.m,
+            1,
+        ],
         [columns * SIMD_WIDTH, splits, 1],
     )
 }
@@ -77,15 +91,29 @@ fn norm_launch(args: &Args, chip: &ChipConfig) -> Launch {
     let (columns, splits) = team(&rows, chip);
     let n_turns = n_threadgroups(&rows, columns);
     Launch::new(
-        [at_once(n_turns, (columns, splits), chip), 1, 1],
+        [
+            n_launched(n_turns, args.dtype, (columns, splits), chip),
+            1,
+            1,
+        ],
         [columns * SIMD_WIDTH, splits, 1],
     )
 }
 
-/// Threadgroups of a launch: as many as run at once. Where there are outputs for more they take turns, and stage x once for
-/// all of theirs.
-fn at_once(n: u32, (columns, splits): (u32, u32), chip: &ChipConfig) -> u32 {
-    n.min(SIMD_GROUPS_A_CORE / (columns * splits) * chip.gpu_cores)
+/// Threadgroups of a launch with `n` turns. Where rounding x is much of the work, as many as run at once, which take turns and
+/// stage x once for all of theirs; else one for each turn, which the GPU hands out as others end.
+fn n_launched(
+    n: u32,
+    dtype: Option<DType>,
+    (columns, splits): (u32, u32),
+    chip: &ChipConfig,
+) -> u32 {
+    match dtype {
+        Some(dtype) if AS_INTEGERS.contains(&dtype) => {
+            n.min(SIMD_GROUPS_A_CORE / (columns * splits) * chip.gpu_cores)
+        }
+        _ => n,
+    }
 }
 
 fn n_threadgroups(outputs: &[u32], columns: u32) -> u32 {
@@ -127,7 +155,7 @@ const SHAPES: &[Shape] = &[
     Shape::new(2, 530, 64),
 ];
 
-/// For one format of bytes and one of floats: it takes the simulator long.
+/// For one format only: it takes the simulator long.
 const TURNS_OF_TWO_CHUNKS: Shape = Shape::new(1, 514, 4128);
 
 /// Turns of two weights, and of a gate.
@@ -164,9 +192,11 @@ mod tests {
             gpu_cores: 132,
             ..ChipConfig::m1()
         };
-        assert_eq!(at_once(4008, (8, 1), &chip), 264);
-        assert_eq!(at_once(256, (4, 2), &chip), 256);
-        assert_eq!(at_once(384, (2, 2), &chip), 384);
+        let launched = |n, dtype, team| n_launched(n, Some(dtype), team, &chip);
+        assert_eq!(launched(4008, DType::Q4_0, (8, 1)), 264);
+        assert_eq!(launched(4008, DType::F16, (8, 1)), 4008);
+        assert_eq!(launched(256, DType::Q6_K, (4, 2)), 256);
+        assert_eq!(launched(384, DType::Q6_K, (2, 2)), 384);
     }
 
     /// Breaks when no case has turns on the chip of the simulator.
@@ -176,7 +206,7 @@ mod tests {
         let turns = |outputs: &[u32]| {
             let team = team(outputs, &chip);
             let n = n_threadgroups(outputs, team.0);
-            n.div_ceil(at_once(n, team, &chip))
+            n.div_ceil(n_launched(n, Some(DType::Q4_0), team, &chip))
         };
         assert_eq!([turns(&[514]), turns(&[520, 40]), turns(&[524])], [2; 3]);
     }
