@@ -1,6 +1,6 @@
 //! Questions and answers.
 
-use super::client::{get, post};
+use super::client::{get, post, with};
 use super::{question, serve};
 use serde_json::{Value, json};
 
@@ -199,4 +199,20 @@ fn models_tokens_and_templates() {
         prompt["prompt"],
         "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nU<|im_end|><|im_end|>\n<|im_start|>assistant\n"
     );
+}
+
+/// Sends what `curl` sends for the first command of docs/server.md. Breaks when that would not get an answer.
+#[test]
+fn the_request_of_the_documentation_is_answered() {
+    let page = std::fs::read_to_string("../../docs/server.md").unwrap();
+    let command = page.split("curl http://127.0.0.1:8080").nth(1).unwrap();
+    let (path, rest) = command.split_once(" -d '").unwrap();
+    let (body, _) = rest.split_once('\'').unwrap();
+    let server = serve(|_| {});
+    let form = [("Content-Type", "application/x-www-form-urlencoded")];
+    let response = with(server.address, "POST", path, &form, body.as_bytes());
+    assert_eq!(response.status, 200);
+    let answer = response.json();
+    let text = answer["choices"][0]["message"]["content"].as_str();
+    assert!(text.unwrap().contains("Paris"), "{answer}");
 }
