@@ -21,6 +21,20 @@ pub struct Source {
     pub pinned: bool,
 }
 
+impl Source {
+    /// A model that is unloaded when nobody uses it.
+    pub fn new(
+        name: impl Into<String>,
+        open: impl Fn() -> Result<Served, OpenError> + Send + Sync + 'static,
+    ) -> Source {
+        Source {
+            name: name.into(),
+            open: Box::new(open),
+            pinned: false,
+        }
+    }
+}
+
 /// A model, by what it can be asked for.
 #[non_exhaustive]
 pub enum Served {

@@ -172,8 +172,7 @@ impl Serve {
             };
             Ok(Source {
                 pinned: self.pin.contains(&name),
-                name,
-                open: Box::new(open),
+                ..Source::new(name, open)
             })
         };
         let sources: Result<Vec<Source>, Failure> = self.models.iter().map(source).collect();

@@ -54,9 +54,8 @@ fn serve_pinned(change: impl FnOnce(&mut ServerOptions), pinned: &str) -> Runnin
     };
     change(&mut options);
     let sources = ["smollm2", "second"].map(|name| Source {
-        name: name.into(),
-        open: Box::new(|| Ok(smollm2().into())),
         pinned: name == pinned,
+        ..Source::new(name, || Ok(smollm2().into()))
     });
     start(options, sources.into(), alone)
 }
@@ -73,12 +72,7 @@ fn serve_asset(asset: &'static str, file: &'static str) -> Running {
         let folder = path.parent().unwrap();
         Ok(Served::open(folder, Device::Auto, ModelOptions::default())?)
     };
-    let source = Source {
-        name: asset.into(),
-        open: Box::new(open),
-        pinned: false,
-    };
-    start(options, vec![source], alone)
+    start(options, vec![Source::new(asset, open)], alone)
 }
 
 fn start(options: ServerOptions, sources: Vec<Source>, alone: MutexGuard<'static, ()>) -> Running {
