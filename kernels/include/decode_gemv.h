@@ -68,6 +68,8 @@ struct PlainX {
 template <typename F, bool AS_INTEGERS = ByteSpans<F>::EXIST>
 struct StagedX {
     typedef typename ByteSpans<F>::Span Span;
+    // Whether threadgroups take turns.
+    static constant constexpr bool TAKES_TURNS = true;
     static constant constexpr uint SPAN_STRIDE_VECTORS = 5;
     // Spans of a super-block: a lane has the same one in each step.
     static constant constexpr uint GROUPS = 8;
@@ -123,6 +125,8 @@ struct StagedX {
 template <typename F>
 struct StagedX<F, false> {
     typedef typename Spans<F>::Span Span;
+    // Spans leave no registers for what the next turn needs.
+    static constant constexpr bool TAKES_TURNS = false;
     static constant constexpr uint SPAN_STRIDE_VECTORS = SPAN_STRIDE / 4;
 
     static void put(threadgroup uint4 *stage, uint at, float4 x, bool is_there) {
@@ -276,6 +280,9 @@ inline void all_turns(
             outputs.x_was_read(x, at);
         }
         outputs.store(turn, at, meet<ROWS>(sums, shares, at));
+        if (!StagedX<F>::TAKES_TURNS) {
+            return;
+        }
     }
 }
 
@@ -308,8 +315,8 @@ struct PlainOutputs {
 
 // y[m][n] = alpha * sum_k weight[n][k] * x[m][k] + beta * y[m][n]
 //
-// Launch:  grid (up to ceil(N / (ROWS * columns)), M), threadgroups of (32 * columns, splits) threads, up to MAX_TEAM SIMD
-//          groups. Fewer threadgroups take turns.
+// Launch:  grid (ceil(N / (ROWS * columns)), M), threadgroups of (32 * columns, splits) threads, up to MAX_TEAM SIMD groups.
+//          Of formats that are multiplied as bytes there may be fewer threadgroups, which take turns.
 template <typename F, typename P, uint ROWS>
 kernel void decode_gemv(
     device const float *x        [[buffer(0)]],  // (M, K), rows lda apart
@@ -401,8 +408,8 @@ struct NormedOutputs {
 // y_i[n] = 1 / sqrt(mean(x^2) + eps) * sum_k weight_i[n][k] * gain[k] * x[k], as in include/norm_gemv.h, and with FC_GATE
 // y_0[n] = act(product with weight 0) * (product with weight 1).
 //
-// Launch:  up to a threadgroup for each ROWS * columns outputs of a weight, those of weight 0 first; with FC_GATE for each
-//          ROWS / 2 * columns outputs of both. Fewer threadgroups take turns.
+// Launch:  a threadgroup for each ROWS * columns outputs of a weight, those of weight 0 first; with FC_GATE for each
+//          ROWS / 2 * columns outputs of both. Of formats that are multiplied as bytes there may be fewer, which take turns.
 template <typename F, uint ROWS>
 kernel void decode_norm_gemv(
     device const float *x           [[buffer(0)]],  // (K)

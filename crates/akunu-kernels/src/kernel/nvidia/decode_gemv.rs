@@ -18,7 +18,7 @@ const ROWS: u32 = 4;
 const SIMD_GROUPS_A_CORE: u32 = 16;
 /// Most SIMD groups of a threadgroup.
 const MAX_SIMD_GROUPS: u32 = 8;
-/// The formats for which x is staged as whole numbers (`ByteSpans` in include/integer_span.h).
+/// The formats for which x is staged as whole numbers (`ByteSpans` in include/integer_span.h). Only their kernels take turns.
 const AS_INTEGERS: [DType; 7] = [
     DType::Q4_0,
     DType::Q4_1,
