@@ -156,7 +156,7 @@ inline void load_spans(
     thread typename StagedX<F>::Span (&spans)[ROWS]
 ) {
     if (first >= n_spans) {
-        // Without this the spans of before would be kept.
+        // Nobody reads them; but if they were left as they are, the compiler would keep two sets of registers.
         const typename StagedX<F>::Span nothing = {};
 #pragma unroll
         for (uint r = 0; r < ROWS; r++) {
