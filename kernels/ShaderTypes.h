@@ -115,6 +115,37 @@ struct RowAttentionParams {
 };
 static_assert(sizeof(RowAttentionParams) == 32, "RowAttentionParams is 32 bytes");
 
+// RoPE of one row, the storing of its key and value, and its attention.
+//
+// q and the output are (n_heads, head_dim), k and v are (n_kv_heads, head_dim). The row is the first of the row table.
+struct DecodeAttentionParams {
+    // Number of query heads, a multiple of `n_kv_heads`.
+    uint32_t n_heads;
+    // Number of key and value heads.
+    uint32_t n_kv_heads;
+    // Elements of a head, a multiple of 64.
+    uint32_t head_dim;
+    // A page holds `1 << page_shift` slots, at least 32.
+    uint32_t page_shift;
+    // Pages of a sequence in the page table.
+    uint32_t table_stride;
+    // Pages of the pool.
+    uint32_t n_pages;
+    // Sequences of the page table.
+    uint32_t n_sequences;
+    // Threadgroups that share the keys of a head, at most.
+    uint32_t n_groups;
+    // Base of the frequencies.
+    float theta;
+    // Linear scaling of positions, `1 / factor`; 1 for none.
+    float freq_scale;
+    // Added to the mean square before the root, where heads are normalised.
+    float eps;
+    // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
+    float scale;
+};
+static_assert(sizeof(DecodeAttentionParams) == 48, "DecodeAttentionParams is 48 bytes");
+
 // `y = x / sqrt(mean(x²) + eps) * weight`, one row a threadgroup.
 struct RMSNormParams {
     // Elements of a row.
@@ -778,6 +809,18 @@ static_assert(offsetof(RowAttentionParams, n_keys) == 16, "RowAttentionParams.n_
 static_assert(offsetof(RowAttentionParams, n_sequences) == 20, "RowAttentionParams.n_sequences is at 20");
 static_assert(offsetof(RowAttentionParams, scale) == 24, "RowAttentionParams.scale is at 24");
 static_assert(offsetof(RowAttentionParams, _pad0) == 28, "RowAttentionParams._pad0 is at 28");
+static_assert(offsetof(DecodeAttentionParams, n_heads) == 0, "DecodeAttentionParams.n_heads is at 0");
+static_assert(offsetof(DecodeAttentionParams, n_kv_heads) == 4, "DecodeAttentionParams.n_kv_heads is at 4");
+static_assert(offsetof(DecodeAttentionParams, head_dim) == 8, "DecodeAttentionParams.head_dim is at 8");
+static_assert(offsetof(DecodeAttentionParams, page_shift) == 12, "DecodeAttentionParams.page_shift is at 12");
+static_assert(offsetof(DecodeAttentionParams, table_stride) == 16, "DecodeAttentionParams.table_stride is at 16");
+static_assert(offsetof(DecodeAttentionParams, n_pages) == 20, "DecodeAttentionParams.n_pages is at 20");
+static_assert(offsetof(DecodeAttentionParams, n_sequences) == 24, "DecodeAttentionParams.n_sequences is at 24");
+static_assert(offsetof(DecodeAttentionParams, n_groups) == 28, "DecodeAttentionParams.n_groups is at 28");
+static_assert(offsetof(DecodeAttentionParams, theta) == 32, "DecodeAttentionParams.theta is at 32");
+static_assert(offsetof(DecodeAttentionParams, freq_scale) == 36, "DecodeAttentionParams.freq_scale is at 36");
+static_assert(offsetof(DecodeAttentionParams, eps) == 40, "DecodeAttentionParams.eps is at 40");
+static_assert(offsetof(DecodeAttentionParams, scale) == 44, "DecodeAttentionParams.scale is at 44");
 static_assert(offsetof(RMSNormParams, dim) == 0, "RMSNormParams.dim is at 0");
 static_assert(offsetof(RMSNormParams, eps) == 4, "RMSNormParams.eps is at 4");
 static_assert(offsetof(RMSNormParams, n_rows) == 8, "RMSNormParams.n_rows is at 8");

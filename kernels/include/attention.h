@@ -19,7 +19,8 @@ using namespace metal;
 constant constexpr float LOWEST_SCORE = -1e38f;
 
 // The factor of the query before the dot product.
-inline float query_factor(constant AttentionParams &params) {
+template <typename Params>
+inline float query_factor(constant Params &params) {
     return SOFTCAP > 0.0f ? params.scale / SOFTCAP : params.scale * M_LOG2E_F;
 }
 

@@ -25,7 +25,11 @@ struct TeamLane {
     uint n_chunks;
 
     uint element(uint chunk) const { return chunk * CHUNK + 4 * lane; }
-    bool holds(uint chunk) const { return element(chunk) < head_dim; }
+    // element(chunk) < head_dim, in a form that is known to compilers where FC_HEAD_DIM is: only a last chunk that is not
+    // whole depends on the lane.
+    bool holds(uint chunk) const {
+        return chunk < n_chunks && (chunk < head_dim / CHUNK || element(chunk) < head_dim);
+    }
 };
 
 inline TeamLane team_lane(uint simd_lane, uint head_dim) {

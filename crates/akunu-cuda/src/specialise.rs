@@ -37,6 +37,10 @@ const WAIT: &str = "\tgriddepcontrol.wait;";
 /// hold two of them; without this the driver's compiler takes more than half of the registers for one.
 const TWO_AT_ONCE: &str = ".maxntid 256, 1, 1\n.minnctapersm 2\n";
 
+/// In a kernel whose threadgroups have 512 threads at most, and what is then put before its body: without it the driver's compiler
+/// may take more registers than so many threads leave each other.
+const AT_MOST_512: [&str; 2] = ["// akunu_at_most_512_threads", ".maxntid 512, 1, 1\n"];
+
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -126,9 +130,12 @@ pub(crate) fn specialise(
             }
             out.push('\n');
         }
-        if std::ptr::eq(item, kernel) && kernel.text.contains(INPUTS) {
-            let body = out[begin..].find("\n{").map(|at| begin + at + 1);
-            out.insert_str(body.unwrap_or(begin), TWO_AT_ONCE);
+        let [marker, at_most_512] = AT_MOST_512;
+        for (marker, limits) in [(INPUTS, TWO_AT_ONCE), (marker, at_most_512)] {
+            if std::ptr::eq(item, kernel) && kernel.text.contains(marker) {
+                let body = out[begin..].find("\n{").map(|at| begin + at + 1);
+                out.insert_str(body.unwrap_or(begin), limits);
+            }
         }
         if std::ptr::eq(item, kernel) && target.overlaps {
             let body = first_instruction(&out[begin..]) + begin;
@@ -504,5 +511,25 @@ mod tests {
         );
         let plain = made(TEXT).expect("it is our PTX");
         assert!(!plain.contains("minnctapersm"));
+    }
+
+    /// Breaks when a kernel of 512 threads may take more registers than so many threads have, or when others must do with few.
+    #[test]
+    fn a_kernel_of_many_threads_is_limited_in_registers() {
+        let marked = TEXT.replacen(
+            "\tst.shared.u32",
+            "\t// akunu_at_most_512_threads\n\tst.shared.u32",
+            1,
+        );
+        let target = Target {
+            capability: 90,
+            overlaps: true,
+        };
+        let made =
+            |text| specialise(text, "first", &Constants::none(), target).map(|made| made.text);
+        let text = made(&marked).expect("it is our PTX");
+        let head = text.split("\n{").next().unwrap_or_default();
+        assert!(head.ends_with(".maxntid 512, 1, 1"), "{head}");
+        assert!(!made(TEXT).expect("it is our PTX").contains("maxntid"));
     }
 }

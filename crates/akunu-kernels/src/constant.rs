@@ -51,6 +51,8 @@ pub enum Constant {
     Gate,
     /// RoPE: a frequency table is bound.
     FreqTable,
+    /// RoPE: each head of q and k is normalised first.
+    HeadNorm,
     /// Pages: keys and values are stored in 8 bits.
     KvQ8,
 }
@@ -119,6 +121,13 @@ pub const REGISTRY: &[ConstantSpec] = &[
         40,
         ConstantType::Bool,
         "A table of frequency divisors is bound; unset: computed from theta.",
+    ),
+    spec(
+        Constant::HeadNorm,
+        "FC_HEAD_NORM",
+        41,
+        ConstantType::Bool,
+        "Each head of q and k is normalised before it turns; unset: it is not.",
     ),
     spec(
         Constant::KvQ8,

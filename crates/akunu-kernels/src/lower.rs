@@ -40,7 +40,7 @@ pub fn plain(program: &Program) -> Vec<KernelCall> {
 }
 
 /// The kernels that suit the shapes and the chip. What one kernel of an operation leaves for the next lies in `scratch`,
-/// which has [`scratch_bytes`]; without it no such kernels are chosen.
+/// which has [`scratch_bytes`], at first zeros; without it no such kernels are chosen.
 pub fn gpu(program: &Program, chip: &ChipConfig, scratch: Option<Buffer>) -> Vec<KernelCall> {
     Lowering::new(program, Some(chip), scratch).run().calls
 }
@@ -72,6 +72,9 @@ impl Program {
         }
     }
 }
+
+/// Bytes of counters at the beginning of the scratch memory: zeros, which every kernel that counts there leaves as zeros.
+const COUNTERS: usize = 1024;
 
 /// A program being lowered.
 struct Lowering<'a> {
@@ -109,6 +112,7 @@ impl<'a> Lowering<'a> {
             if let Some(n_ops) = self
                 .normed_products(ops)
                 .or_else(|| self.biased_products(ops))
+                .or_else(|| self.decode_attention(ops))
             {
                 ops = &ops[n_ops..];
                 continue;
@@ -127,7 +131,7 @@ impl<'a> Lowering<'a> {
         /// Where a part begins: at least what every binding asks for.
         const ALIGNMENT: usize = 256;
         let buffer = self.scratch?;
-        let mut end = 0;
+        let mut end = COUNTERS;
         let places = bytes.map(|bytes| {
             let offset = end;
             end += bytes.next_multiple_of(ALIGNMENT);
@@ -135,6 +139,12 @@ impl<'a> Lowering<'a> {
         });
         self.scratch_bytes = self.scratch_bytes.max(end);
         Some(places)
+    }
+
+    /// As many bytes of counters, if there is scratch memory and it has so many.
+    fn counters(&self, bytes: usize) -> Option<Slice> {
+        let buffer = self.scratch.filter(|_| bytes <= COUNTERS)?;
+        Some(Slice { buffer, offset: 0 })
     }
 
     /// The buffers of the step, for operations that read rows.

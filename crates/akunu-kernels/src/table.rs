@@ -49,6 +49,8 @@ kernel_table! {
         ArgmaxPartial => sampling::argmax_partial::ROW,
         BiasAdd => common::bias_add::ROW,
         Copy => common::copy::ROW,
+        DecodeAttention => nvidia::decode_attention::INTERLEAVED,
+        DecodeAttentionNeox => nvidia::decode_attention::NEOX,
         Draw => sampling::draw::ROW,
         EmbeddingScale => embedding::embedding_scale::ROW,
         FlashAttentionDecode => attention::flash_attention_decode::ROW,

@@ -16,7 +16,9 @@ mod rope;
 mod rows;
 mod sampling;
 
-pub use attention::{AttentionParams, LogitSoftcapParams, RowAttentionParams};
+pub use attention::{
+    AttentionParams, DecodeAttentionParams, LogitSoftcapParams, RowAttentionParams,
+};
 pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
 pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PosEmbedParams};
 pub use kv_cache::KVShiftParams;
@@ -37,6 +39,7 @@ pub const ALL: &[StructLayout] = &[
     ElementwiseParams::LAYOUT,
     AttentionParams::LAYOUT,
     RowAttentionParams::LAYOUT,
+    DecodeAttentionParams::LAYOUT,
     RMSNormParams::LAYOUT,
     LayerNormParams::LAYOUT,
     RoPEParams::LAYOUT,

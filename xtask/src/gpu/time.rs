@@ -10,7 +10,7 @@ use akunu_kernels::{
     Buffer, Constant, Constants, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program,
 };
 use akunu_types::DType;
-use akunu_types::params::{AttentionParams, GEMMParams, Row};
+use akunu_types::params::{AttentionParams, DecodeAttentionParams, GEMMParams, Row};
 use std::time::Instant;
 
 /// Bytes that weights and keys are taken from: several times what an NVIDIA GPU caches.
@@ -148,7 +148,65 @@ impl Bench<'_> {
                 self.attend(kernel, (n_rows, n_parts, length))?;
             }
         }
+        if KernelId::DecodeAttentionNeox.row().name().contains(part) {
+            for length in [1, 128, 512, 4096] {
+                self.attend_one(length)?;
+            }
+        }
         Ok(())
+    }
+
+    /// RoPE, the storing of a key and attention of one row.
+    fn attend_one(&mut self, length: u32) -> Result<(), DeviceError> {
+        let n_pages = length.div_ceil(64);
+        let params = DecodeAttentionParams {
+            n_heads: 32,
+            n_kv_heads: 8,
+            head_dim: 128,
+            page_shift: 6,
+            table_stride: n_pages,
+            n_pages,
+            n_sequences: 1,
+            // What an H200 gets for 8192 keys.
+            n_groups: 16,
+            theta: 10000.0,
+            freq_scale: 1.0,
+            eps: 0.0,
+            scale: 0.09,
+        };
+        let table: Vec<u32> = (0..n_pages).collect();
+        let [rows_at, table_at, counters] = [3, 4, 5].map(|at| self.part(at));
+        for (at, bytes) in [
+            (rows_at, bytemuck::bytes_of(&Row::at(0, length - 1))),
+            (table_at, bytemuck::cast_slice(&table)),
+            (counters, &[0; 64]),
+        ] {
+            self.device.write(at.buffer, at.offset, bytes)?;
+        }
+        let pool = (n_pages * 64 * 8 * 128 * 2) as usize;
+        let calls = (0..N_CALLS).map(|at| {
+            let keys = |which: usize| Slice {
+                buffer: self.memory,
+                offset: (2 * at + which) * pool % (MEMORY / 2),
+            };
+            let [q, out, parts] = [0, 1, 2].map(|at| self.part(at));
+            let weights = Slice {
+                offset: parts.offset + (1 << 20),
+                ..parts
+            };
+            let bindings = [
+                &[q, q, q, keys(0), keys(1), rows_at, table_at, q, q, q][..],
+                &[out, parts, weights, counters],
+            ];
+            let key = PipelineKey {
+                kernel: KernelId::DecodeAttentionNeox,
+                constants: Constants::none().with_u32(Constant::HeadDim, 128),
+            };
+            KernelCall::new(key, &params, bindings.concat(), "attention")
+        });
+        let calls: Vec<KernelCall> = calls.collect();
+        let moved = (2 * length * 8 * 128 * 2) as usize;
+        self.report(&format!("   1 row,  {length} keys"), calls, moved)
     }
 
     fn attend(
@@ -220,8 +278,8 @@ impl Bench<'_> {
 
     /// Part `at` of the activations.
     fn part(&self, at: usize) -> Slice {
-        // x, y, factors, rows and a table: y of 512 rows and a vocabulary is the largest.
-        const ENDS: [usize; 5] = [0, 32 << 20, 240 << 20, 244 << 20, 248 << 20];
+        // x, y, factors, rows, a table and counters: y of 512 rows and a vocabulary is the largest.
+        const ENDS: [usize; 6] = [0, 32 << 20, 240 << 20, 244 << 20, 248 << 20, 249 << 20];
         Slice {
             buffer: self.activations,
             offset: ENDS[at],

@@ -11,7 +11,7 @@
 
 use akunu_types::KvFormat;
 use akunu_types::kv_format::{Q8_BLOCK, Q8_LARGEST};
-use akunu_types::params::{AttentionParams, KVShiftParams, RopeStoreParams};
+use akunu_types::params::{AttentionParams, DecodeAttentionParams, KVShiftParams, RopeStoreParams};
 use half::f16;
 
 use crate::case::Rng;
@@ -88,7 +88,12 @@ macro_rules! pages_of {
     };
 }
 
-pages_of!(AttentionParams, KVShiftParams, RopeStoreParams);
+pages_of!(
+    AttentionParams,
+    DecodeAttentionParams,
+    KVShiftParams,
+    RopeStoreParams
+);
 
 impl Pages {
     /// Whether a page is a multiple of 32 slots, their number fits in 32 bits, and the format takes the

@@ -179,7 +179,9 @@ fn of_attention() -> Vec<Op> {
     };
     vec![
         store(Pairing::Halves, None),
+        attend(64, cache(8)),
         store(Pairing::Interleaved, None),
+        attend(64, cache(8)),
         store(Pairing::Halves, Some(norms)),
         attend(64, cache(1)),
         attend(64, cache(64)),

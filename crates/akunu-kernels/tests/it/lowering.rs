@@ -512,6 +512,59 @@ fn a_norm_and_its_products_are_one_kernel() {
     }));
 }
 
+/// RoPE, the storing of a key and attention are one kernel for a single row on an NVIDIA GPU. Breaks when several rows, which
+/// may see each other's keys, another chip, or heads that the kernel does not take are lowered like this, and when the
+/// counters are part of what other kernels write to.
+#[test]
+fn the_attention_of_one_row_is_one_kernel() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let chip = ChipConfig {
+        family: GpuFamily::Nvidia(90),
+        ..ChipConfig::m1()
+    };
+    let scratch = Some(model.activated);
+    let at = model
+        .ops
+        .iter()
+        .position(|op| matches!(op, Op::RopeStore { .. }));
+    let at = at.expect("keys are stored");
+    let of_heads = |head_dim| {
+        let mut ops = model.ops[at..at + 2].to_vec();
+        for op in &mut ops {
+            if let Op::RopeStore { heads, .. } | Op::Attend { heads, .. } = op {
+                heads.head_dim = head_dim;
+            }
+        }
+        ops
+    };
+    let ops = of_heads(64);
+    let lowered = |ops: &[Op], room, chip: &ChipConfig, scratch| {
+        lower::gpu(&model.program(ops, room), chip, scratch)
+    };
+    let calls = lowered(&ops, [1, 0, 1], &chip, scratch);
+    assert_eq!(kernels(&calls), [DecodeAttentionNeox]);
+    let [.., parts, weights, arrived] = calls[0].bindings[..] else {
+        panic!("{:?}", calls[0].bindings)
+    };
+    assert_eq!(arrived.offset, 0);
+    let counters = 4 * HEADS.n_kv_heads as usize;
+    assert!(counters <= parts.offset && parts.offset < weights.offset);
+
+    let is_one =
+        |ops: &[Op], room, chip: &ChipConfig, scratch| lowered(ops, room, chip, scratch).len() == 1;
+    assert!(!is_one(&ops, [2, 0, 2], &chip, scratch));
+    assert!(!is_one(&ops, [1, 1, 1], &chip, scratch));
+    assert!(!is_one(&ops, [1, 0, 1], &chip, None));
+    assert!(!is_one(&ops, [1, 0, 1], &ChipConfig::m1(), scratch));
+    let mut other_queries = ops.clone();
+    if let Op::Attend { q, .. } = &mut other_queries[1] {
+        *q = model.activated.into();
+    }
+    assert!(!is_one(&other_queries, [1, 0, 1], &chip, scratch));
+    assert!(!is_one(&of_heads(80), [1, 0, 1], &chip, scratch));
+}
+
 /// A norm, the two products that read it and the gate between them are one kernel for a single row on a GPU. Breaks when a bias, or
 /// another order, is taken for a gate, or when several rows are.
 #[test]

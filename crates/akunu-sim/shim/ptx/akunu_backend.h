@@ -149,6 +149,11 @@ inline uint permute(uint a, uint b, uint which) {
     return out;
 }
 
+// Whoever loads the PTX limits the threads of a kernel that has this.
+inline void at_most_512_threads() { asm volatile("// akunu_at_most_512_threads"); }
+// Compute capability 7.0 and above.
+inline void device_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+
 // Compute capability 8.0 and above; whoever loads the PTX says so.
 inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *, uint) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

@@ -35,6 +35,38 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// RoPE of one row, the storing of its key and value, and its attention.
+    ///
+    /// q and the output are (n_heads, head_dim), k and v are (n_kv_heads, head_dim). The row is the first of the row table.
+    pub struct DecodeAttentionParams = "DecodeAttentionParams", size = 48 {
+        /// Number of query heads, a multiple of `n_kv_heads`.
+        0 => n_heads: u32,
+        /// Number of key and value heads.
+        4 => n_kv_heads: u32,
+        /// Elements of a head, a multiple of 64.
+        8 => head_dim: u32,
+        /// A page holds `1 << page_shift` slots, at least 32.
+        12 => page_shift: u32,
+        /// Pages of a sequence in the page table.
+        16 => table_stride: u32,
+        /// Pages of the pool.
+        20 => n_pages: u32,
+        /// Sequences of the page table.
+        24 => n_sequences: u32,
+        /// Threadgroups that share the keys of a head, at most.
+        28 => n_groups: u32,
+        /// Base of the frequencies.
+        32 => theta: f32,
+        /// Linear scaling of positions, `1 / factor`; 1 for none.
+        36 => freq_scale: f32,
+        /// Added to the mean square before the root, where heads are normalised.
+        40 => eps: f32,
+        /// Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
+        44 => scale: f32,
+    }
+}
+
+shared_struct! {
     /// Attention of some rows over the rows of two matrices: those of their own text, or those of an encoder.
     ///
     /// Q and the output are (n_rows, n_heads, head_dim). Query head h reads KV head `h / (n_heads / n_kv_heads)`.

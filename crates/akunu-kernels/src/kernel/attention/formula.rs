@@ -4,7 +4,7 @@ use akunu_types::params::{AttentionParams, Row};
 
 use super::head_dim;
 use super::mask::Mask;
-use crate::constant::Constant;
+use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
 use crate::twin::Twin;
 
@@ -37,23 +37,67 @@ struct PartAt {
 }
 
 /// The attention over a part of the keys, and log2 Σ 2^score: -∞ where there is none.
-struct PartOf {
-    output: Vec<f32>,
-    weight: f32,
+pub struct PartOf {
+    /// The attention.
+    pub output: Vec<f32>,
+    /// The logarithm of the sum of the weights.
+    pub weight: f32,
+}
+
+/// Keys and values, and how scores are made of them.
+pub struct Memory<'a> {
+    /// How they lie.
+    pub pages: Pages,
+    /// The pool of keys.
+    pub k: &'a [u8],
+    /// The pool of values.
+    pub v: &'a [u8],
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Soft cap of the scores.
+    pub cap: Option<f32>,
+}
+
+impl Memory<'_> {
+    /// The attention of a query over some keys.
+    pub fn attend(&self, query: &[f32], keys: impl Iterator<Item = SlotAt>) -> PartOf {
+        let scores: Vec<(SlotAt, f32)> = keys
+            .map(|key| {
+                let product = dot(query, &self.pages.load(self.k, key));
+                (key, score(product * self.scale, self.cap))
+            })
+            .collect();
+        let mut output = vec![0.0; query.len()];
+        for (key, weight) in softmax(&scores) {
+            for (out, value) in output.iter_mut().zip(self.pages.load(self.v, key)) {
+                *out += weight * value;
+            }
+        }
+        let weight = log2_sum(&scores);
+        PartOf { output, weight }
+    }
+}
+
+/// The soft cap that constants ask for.
+pub fn softcap(constants: &Constants) -> Option<f32> {
+    constants.f32(Constant::Softcap).filter(|&cap| cap > 0.0)
 }
 
 /// Of every `n_parts` tiles of 32 keys a part has one.
 fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, PartAt, PartOf)) {
     let args = t.args();
     let p: AttentionParams = t.params();
-    let (q, k, v) = (t.read::<f32>(0), t.read::<u8>(1), t.read::<u8>(2));
+    let q = t.read::<f32>(0);
     let (rows, table) = (t.read::<Row>(5), t.read::<u32>(6));
     let (mask, pages) = (Mask::new(args.constants), Pages::from((&p, args.constants)));
+    let memory = Memory {
+        pages,
+        k: t.read::<u8>(1),
+        v: t.read::<u8>(2),
+        scale: p.scale,
+        cap: softcap(args.constants),
+    };
     let head_dim = head_dim(&args, &p) as usize;
-    let cap = args
-        .constants
-        .f32(Constant::Softcap)
-        .filter(|&cap| cap > 0.0);
     let group = (p.n_heads / p.n_kv_heads) as usize;
     for (index, row) in rows.iter().enumerate().skip(p.first_row as usize) {
         let seen = mask.seen(row);
@@ -61,32 +105,16 @@ fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, Part
             (0..p.n_heads as usize).flat_map(|head| (0..n_parts).map(move |part| (head, part)))
         {
             let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
-            let at = query_offset(&p, index, head);
+            let query = &q[query_offset(&p, index, head)..][..head_dim];
             let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
-            let scores: Vec<(SlotAt, f32)> = (seen.slots())
-                .filter(|&slot| is_mine(slot))
-                .map(|slot| {
-                    let key = key_at(slot);
-                    let product = dot(&q[at..][..head_dim], &pages.load(k, key));
-                    (key, score(product * p.scale, cap))
-                })
-                .collect();
-            let mut output = vec![0.0; head_dim];
-            for (key, weight) in softmax(&scores) {
-                for (out, value) in output.iter_mut().zip(pages.load(v, key)) {
-                    *out += weight * value;
-                }
-            }
-            let weight = log2_sum(&scores);
-            store(
-                t,
-                PartAt {
-                    row: index,
-                    head,
-                    part,
-                },
-                PartOf { output, weight },
-            );
+            let slots = seen.slots().filter(|&slot| is_mine(slot));
+            let found = memory.attend(query, slots.map(key_at));
+            let at = PartAt {
+                row: index,
+                head,
+                part,
+            };
+            store(t, at, found);
         }
     }
 }

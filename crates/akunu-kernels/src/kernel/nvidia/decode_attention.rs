@@ -1,0 +1,458 @@
+//! `decode_attention_f16`, `decode_attention_neox_f16`: RoPE of one row, the storing of its key and value, and its attention.
+//!
+//! What [`rope_store`](crate::kernel::rope::rope_store) or its form with head norms, the
+//! [split](crate::kernel::attention::flash_attention_decode_split) attention and its
+//! [join](crate::kernel::attention::flash_attention_join) do as three kernels, but for q, which stays as it is. A kernel of
+//! decoding takes some microseconds even where it moves next to nothing, so that a layer is faster with fewer of them.
+//!
+//! A threadgroup has the heads that share keys, each with as many SIMD groups: its streams. Tiles of 32 keys go in turn to the
+//! streams of as many threadgroups as there are tiles for; the row's own key and value, which are not read from memory, go to
+//! the first threadgroup. Each threadgroup leaves its part, and the last one to arrive joins them.
+
+use akunu_types::SharedStruct;
+use akunu_types::params::{DecodeAttentionParams, Row};
+
+use crate::case::{Case, Rng};
+use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::constant::{Constant, Constants};
+use crate::cost::{Traffic, Work, multiply_adds};
+use crate::extent::bytes;
+use crate::kernel::attention::formula::{Memory, PartOf, softcap};
+use crate::kernel::attention::mask::Mask;
+use crate::kernel::norm::rmsnorm::rmsnorm;
+use crate::kernel::pages::{self, Pages};
+use crate::kernel::rope::{Frequencies, Style, case_table, rounding, table_bytes};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::twin::Twin;
+
+/// The largest head.
+pub const MAX_HEAD_DIM: u32 = 256;
+/// Elements of a head are a multiple of this: of a lane's chunk in each of the two halves that turn together.
+pub const HEAD_STEP: u32 = 64;
+/// Most threadgroups for the heads that share keys.
+pub const MAX_GROUPS: u32 = 64;
+/// Slots of a tile.
+const KEY_TILE: u32 = 32;
+
+/// The row of the kernel with interleaved pairs.
+pub const INTERLEAVED: KernelRow = KernelRow {
+    name: ("decode_attention_f16", ""),
+    dtype: None,
+    family: Family::Nvidia,
+    source: "decode_attention",
+    bindings: &[
+        read(0, "q", Element::F32),
+        read(1, "k", Element::F32),
+        read(2, "v", Element::F32),
+        read_write(3, "K", Element::F16),
+        read_write(4, "V", Element::F16),
+        read(6, "rows", Element::Row),
+        read(7, "table", Element::U32),
+        read(8, "freqs", Element::F32),
+        read(9, "q_norm", Element::F32),
+        read(10, "k_norm", Element::F32),
+        read_write(11, "O", Element::F32),
+        read_write(12, "parts", Element::F32),
+        read_write(13, "weights", Element::F32),
+        read_write(14, "arrived", Element::U32),
+    ],
+    params_index: 5,
+    params: DecodeAttentionParams::LAYOUT,
+    constants: &[
+        Constant::HeadDim,
+        Constant::Window,
+        Constant::Softcap,
+        Constant::FreqTable,
+        Constant::HeadNorm,
+        Constant::KvQ8,
+    ],
+    launch: |args, _| launch(args),
+    required,
+    work,
+    twin: |t| twin(t, Style::Interleaved),
+    cases: |_| cases(),
+};
+
+/// The row of the kernel that pairs the halves of a head.
+pub const NEOX: KernelRow = KernelRow {
+    name: ("decode_attention_neox_f16", ""),
+    twin: |t| twin(t, Style::SplitHalves),
+    ..INTERLEAVED
+};
+
+/// Whether the kernels take such heads.
+pub fn takes(n_heads: u32, n_kv_heads: u32, head_dim: u32) -> bool {
+    let n_shared = n_heads.checked_div(n_kv_heads).unwrap_or(0);
+    n_heads.is_multiple_of(n_kv_heads)
+        && (1..=simd_groups(head_dim)).contains(&n_shared)
+        && (HEAD_STEP..=MAX_HEAD_DIM).contains(&head_dim)
+        && head_dim.is_multiple_of(HEAD_STEP)
+}
+
+/// SIMD groups of a threadgroup at most, and so heads that share keys: the registers hold 16 of smaller heads, 8 of larger ones.
+const fn simd_groups(head_dim: u32) -> u32 {
+    if head_dim <= 128 { 16 } else { 8 }
+}
+
+/// SIMD groups of each head in a threadgroup.
+fn streams(p: &DecodeAttentionParams) -> u32 {
+    simd_groups(p.head_dim) / (p.n_heads / p.n_kv_heads)
+}
+
+/// Threadgroups for the heads that share keys: one on each core, whose registers it takes, as long as each has a tile for all
+/// of its streams.
+pub fn groups(p: &DecodeAttentionParams, max_keys: u32, chip: &ChipConfig) -> u32 {
+    let busy = max_keys.div_ceil(KEY_TILE * streams(p));
+    let filling = chip.gpu_cores / p.n_kv_heads;
+    filling.min(busy).clamp(1, MAX_GROUPS)
+}
+
+/// Shapes that the kernel cannot read get an empty grid, which the plan check refuses; so do heads whose size is not a
+/// constant, since the registers of a threadgroup would not suffice.
+fn launch(args: &Args) -> Launch {
+    let p: DecodeAttentionParams = args.params();
+    let head_dim = args.constants.u32(Constant::HeadDim);
+    let is_taken = takes(p.n_heads, p.n_kv_heads, p.head_dim)
+        && head_dim == Some(p.head_dim)
+        && (1..=MAX_GROUPS).contains(&p.n_groups)
+        && Pages::from((&p, args.constants)).are_usable();
+    if !is_taken {
+        return Launch::new([0; 3], [SIMD_WIDTH, 1, 1]);
+    }
+    let n_simd_groups = streams(&p) * (p.n_heads / p.n_kv_heads);
+    Launch::new(
+        [p.n_kv_heads, p.n_groups, 1],
+        [n_simd_groups * SIMD_WIDTH, 1, 1],
+    )
+}
+
+/// Bytes of the parts and of their weights.
+pub fn part_bytes(p: &DecodeAttentionParams) -> [usize; 2] {
+    [
+        bytes::<f32>(&[p.n_heads, p.n_groups, p.head_dim]),
+        bytes::<f32>(&[p.n_heads, p.n_groups]),
+    ]
+}
+
+/// Bytes of the counters.
+pub fn counter_bytes(n_kv_heads: u32) -> usize {
+    bytes::<u32>(&[n_kv_heads])
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: DecodeAttentionParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    let q = bytes::<f32>(&[p.n_heads, p.head_dim]);
+    let kv = bytes::<f32>(&[p.n_kv_heads, p.head_dim]);
+    let norm = match args.constants.bool(Constant::HeadNorm) {
+        true => bytes::<f32>(&[p.head_dim]),
+        false => 0,
+    };
+    let [parts, weights] = part_bytes(&p);
+    vec![
+        q,
+        kv,
+        kv,
+        pages.pool_bytes(),
+        pages.pool_bytes(),
+        bytes::<Row>(&[1]),
+        pages.table_bytes(),
+        table_bytes(args, p.head_dim),
+        norm,
+        norm,
+        q,
+        parts,
+        weights,
+        counter_bytes(p.n_kv_heads),
+    ]
+}
+
+/// As attention counts it: all the keys that a row can see. The own key and value are written.
+fn work(args: &Args, once: Work) -> Work {
+    let p: DecodeAttentionParams = args.params();
+    let pages = Pages::from((&p, args.constants));
+    let n_slots = pages.max_slots();
+    let n_keys = (Mask::new(args.constants).window).map_or(n_slots, |window| window.min(n_slots));
+    let keys = Traffic {
+        read: pages.slot_bytes(&[n_keys]).min(pages.pool_bytes()),
+        written: pages.slot_bytes(&[1]),
+    };
+    let entries = bytes::<u32>(&[p.table_stride]).min(pages.table_bytes());
+    let out = Traffic::written(once.traffic[10].written);
+    once.with(3, keys)
+        .with(4, keys)
+        .with(6, Traffic::read(entries))
+        .with(10, out)
+        .with_flops(2 * multiply_adds(&[n_keys, p.n_heads, p.head_dim]))
+}
+
+fn twin(t: &mut Twin, style: Style) {
+    let p: DecodeAttentionParams = t.params();
+    let constants = t.constants();
+    let pages = Pages::from((&p, constants));
+    let (row, table) = (t.read::<Row>(6)[0], t.read::<u32>(7));
+    let head_dim = p.head_dim as usize;
+    let frequencies = Frequencies {
+        table: (constants.bool(Constant::FreqTable)).then_some(t.read::<f32>(8)),
+        theta: p.theta,
+        scale: p.freq_scale,
+        head_dim,
+    };
+    let turn = |head: &[f32], norm: &[f32]| {
+        let mut normal = head.to_vec();
+        if constants.bool(Constant::HeadNorm) {
+            rmsnorm(head, norm, p.eps, &mut normal);
+        }
+        frequencies.turn(&normal, row.position as f32, style)
+    };
+    let (q, k, v) = (t.read::<f32>(0), t.read::<f32>(1), t.read::<f32>(2));
+    let (q_norm, k_norm) = (t.read::<f32>(9), t.read::<f32>(10));
+    let at = |slot: usize, head: usize| pages.slot_at(table, row.sequence, slot, head);
+    if row.is_active() {
+        for (head, (k, v)) in (k.chunks(head_dim).zip(v.chunks(head_dim))).enumerate() {
+            let own = at(row.slot as usize, head);
+            pages.store(t.write(3), own, &turn(k, k_norm));
+            pages.store(t.write(4), own, v);
+        }
+    }
+    let (k, v) = (t.copy::<u8>(3), t.copy::<u8>(4));
+    let memory = Memory {
+        pages,
+        k: &k,
+        v: &v,
+        scale: p.scale,
+        cap: softcap(constants),
+    };
+    let seen = Mask::new(constants).seen(&row);
+    let share = Share::new(&p, seen.slots().collect());
+    let group = (p.n_heads / p.n_kv_heads) as usize;
+    for (head, query) in q.chunks(head_dim).enumerate() {
+        let query = turn(query, q_norm);
+        let attend = |slots: Vec<usize>| {
+            memory.attend(&query, slots.into_iter().map(|slot| at(slot, head / group)))
+        };
+        let all = attend(share.slots.clone());
+        t.write::<f32>(11)[head * head_dim..][..head_dim].copy_from_slice(&all.output);
+        for part in (0..share.n_parts).filter(|_| share.n_parts > 1) {
+            let PartOf { output, weight } = attend(share.of(part));
+            let index = head * p.n_groups as usize + part;
+            t.write::<f32>(12)[index * head_dim..][..head_dim].copy_from_slice(&output);
+            t.write::<f32>(13)[index] = weight;
+        }
+    }
+}
+
+/// How the slots that a row sees, of which the last is its own, are shared by threadgroups.
+struct Share {
+    slots: Vec<usize>,
+    n_streams: usize,
+    n_parts: usize,
+}
+
+impl Share {
+    fn new(p: &DecodeAttentionParams, slots: Vec<usize>) -> Share {
+        let tile = |slot: &usize| slot / KEY_TILE as usize;
+        let earlier = &slots[..slots.len().saturating_sub(1)];
+        let n_tiles = match earlier {
+            [] => 0,
+            [first, ..] => {
+                slots.last().map_or(0, |own| own - 1) / KEY_TILE as usize - tile(first) + 1
+            }
+        };
+        let n_streams = streams(p) as usize;
+        let n_parts = n_tiles.div_ceil(n_streams).clamp(1, p.n_groups as usize);
+        Share {
+            slots,
+            n_streams,
+            n_parts,
+        }
+    }
+
+    /// The slots of a threadgroup.
+    fn of(&self, part: usize) -> Vec<usize> {
+        let tile = |slot: usize| slot / KEY_TILE as usize;
+        let is_mine = |&(at, &slot): &(usize, &usize)| {
+            let turn = (tile(slot) - tile(self.slots[0])) % (self.n_parts * self.n_streams);
+            let part_of = if at + 1 == self.slots.len() {
+                0
+            } else {
+                turn / self.n_streams
+            };
+            part_of == part
+        };
+        let slots = self.slots.iter().enumerate();
+        slots.filter(is_mine).map(|(_, &slot)| slot).collect()
+    }
+}
+
+/// One attention: halves, no norm, and no constant but the head's size and the table of frequencies, unless told otherwise.
+struct Setting {
+    label: &'static str,
+    head_dim: u32,
+    heads: (u32, u32),
+    n_groups: u32,
+    page_shift: u32,
+    row: Row,
+    constants: Constants,
+}
+
+fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -> Setting {
+    Setting {
+        label,
+        head_dim,
+        heads,
+        n_groups: 4,
+        page_shift: 5,
+        row: Row::at(1, length - 1),
+        constants: Constants::none()
+            .with_bool(Constant::FreqTable, true)
+            .with_u32(Constant::HeadDim, head_dim),
+    }
+}
+
+impl Setting {
+    fn groups(self, n_groups: u32) -> Setting {
+        Setting { n_groups, ..self }
+    }
+    fn page_shift(self, page_shift: u32) -> Setting {
+        Setting { page_shift, ..self }
+    }
+    /// The text was cut: positions are further than slots.
+    fn position(mut self, position: u32) -> Setting {
+        self.row.position = position;
+        self
+    }
+    fn hidden(mut self, hidden: u32) -> Setting {
+        self.row = Row::in_tree(1, self.row.slot, hidden);
+        self
+    }
+    fn idle(mut self) -> Setting {
+        self.row.flags = 0;
+        self
+    }
+    fn with(self, change: impl Fn(Constants) -> Constants) -> Setting {
+        let constants = change(self.constants);
+        Setting { constants, ..self }
+    }
+    fn window(self, keys: u32) -> Setting {
+        self.with(|constants| constants.with_u32(Constant::Window, keys))
+    }
+    fn softcap(self, cap: f32) -> Setting {
+        self.with(|constants| constants.with_f32(Constant::Softcap, cap))
+    }
+    fn norm(self) -> Setting {
+        self.with(|constants| constants.with_bool(Constant::HeadNorm, true))
+    }
+    fn q8(self) -> Setting {
+        self.with(|constants| constants.with_bool(Constant::KvQ8, true))
+    }
+
+    /// A pool whose unseen slots are traps, the row's own among them; unused entries of the table name pages that do not
+    /// exist.
+    fn case(self) -> Case {
+        let (n_heads, n_kv_heads) = self.heads;
+        let row = self.row;
+        let begin = Mask::new(&self.constants).seen(&row).keys.start as u32;
+        let used: Vec<(u32, u32)> = (begin..=row.slot)
+            .map(|slot| (row.sequence, slot))
+            .collect();
+        let last_page = row.slot >> self.page_shift;
+        let pages = Pages {
+            page_shift: self.page_shift,
+            table_stride: last_page + 2,
+            n_kv_heads,
+            head_dim: self.head_dim,
+            n_pages: last_page + 3,
+            n_sequences: 2,
+            format: pages::format(&self.constants),
+        };
+        let params = DecodeAttentionParams {
+            n_heads,
+            n_kv_heads,
+            head_dim: self.head_dim,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            n_groups: self.n_groups,
+            theta: 10000.0,
+            freq_scale: 0.125,
+            eps: 1e-6,
+            scale: 1.0 / (self.head_dim as f32).sqrt(),
+        };
+        let mut rng = Rng::new(u64::from(self.head_dim + row.slot));
+        let table = pages.case_table(&mut rng, &used);
+        let mut pool = |magnitude: f32| {
+            let mut pool = vec![0xFF; pages.pool_bytes()];
+            for slot in begin / KEY_TILE * KEY_TILE..row.slot {
+                for head in 0..n_kv_heads as usize {
+                    let at = pages.slot_at(&table, row.sequence, slot as usize, head);
+                    let numbers = rng.floats(self.head_dim as usize, magnitude);
+                    pages.store(&mut pool, at, &numbers);
+                }
+            }
+            pool
+        };
+        let (keys, values) = (pool(2.0), pool(1.0));
+        let label = format!(
+            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups, {}",
+            self.label,
+            self.head_dim,
+            row.length,
+            1 << self.page_shift,
+            self.n_groups,
+            pages.format.name()
+        );
+        let (q, kv) = (n_heads * self.head_dim, n_kv_heads * self.head_dim);
+        let [parts, weights] = part_bytes(&params).map(|bytes| bytes / size_of::<f32>());
+        // As RoPE alone: a turned key may be rounded to the other neighbour.
+        let nmse = 1e-9 + rounding(pages.format);
+        Case::new(label, &params, nmse)
+            .constants(self.constants)
+            .pools(pages)
+            .bind(&rng.floats(q as usize, 2.0))
+            .bind(&rng.floats(kv as usize, 2.0))
+            .bind(&rng.floats(kv as usize, 1.0))
+            .bind(&keys)
+            .bind(&values)
+            .bind(&[row])
+            .bind(&table)
+            .bind(&case_table(true, self.head_dim))
+            .bind(&rng.floats(self.head_dim as usize, 1.0))
+            .bind(&rng.floats(self.head_dim as usize, 1.0))
+            .bind(&vec![f32::NAN; q as usize])
+            .bind(&vec![f32::NAN; parts])
+            .bind(&vec![f32::NAN; weights])
+            .bind(&vec![0u32; n_kv_heads as usize])
+    }
+}
+
+/// One key; tiles and pages that are just full, or not yet; one threadgroup, several, fewer than there are tiles; heads that
+/// share keys and heads that do not; windows, soft caps, norms, branches, an idle row.
+fn cases() -> Vec<Case> {
+    [
+        setting("the first token", 64, (9, 3), 1),
+        setting("the second token", 64, (4, 2), 2),
+        setting("a tile and itself", 64, (9, 3), 33).position(1000),
+        setting("two threadgroups", 64, (32, 8), 140),
+        setting("more tiles than streams", 128, (8, 2), 600).groups(3),
+        setting("a page of 64", 128, (4, 4), 64)
+            .page_shift(6)
+            .norm(),
+        setting("a large head", 256, (4, 1), 200).norm(),
+        setting("a large head, 8 share keys", 256, (8, 1), 70),
+        setting("192", 192, (6, 2), 267).groups(2),
+        setting("soft cap", 64, (16, 1), 97).softcap(5.0),
+        setting("window within a page", 64, (4, 1), 150).window(37),
+        setting("a window of one", 64, (2, 1), 40).window(1),
+        setting("a branch", 64, (4, 2), 80).hidden(0b110),
+        setting("idle", 64, (2, 1), 40).idle(),
+        setting("the first token", 64, (3, 1), 1).q8(),
+        setting("several threadgroups", 128, (8, 2), 300)
+            .q8()
+            .norm(),
+        setting("window", 256, (2, 1), 150).q8().window(64),
+    ]
+    .map(Setting::case)
+    .into()
+}
