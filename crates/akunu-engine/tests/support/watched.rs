@@ -74,6 +74,9 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
         self.get().share(bytes, label)
     }
+    fn longest_binding(&self, bytes: usize) -> usize {
+        self.get().longest_binding(bytes)
+    }
     fn release(&mut self, buffer: Buffer) {
         self.hooks.release(buffer);
         self.get().release(buffer);

@@ -7,11 +7,11 @@ use akunu_types::{DType, SharedStruct};
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::constant::{Constant, Constants};
+use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, mlx_params, run_launch};
+use crate::weight::{MlxLayout, WeightLayout, mlx_params, run_launch};
 
 const BINDINGS: &[Binding] = &[
     read(0, "token", Element::U32),
@@ -22,7 +22,10 @@ const BINDINGS: &[Binding] = &[
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
     let (params, constants): (_, &[Constant]) = if dtype.is_mlx() {
-        (MLXParams::LAYOUT, &[Constant::GroupSize])
+        (
+            MLXParams::LAYOUT,
+            &[Constant::GroupSize, Constant::ScaleType],
+        )
     } else {
         (EmbeddingParams::LAYOUT, &[])
     };
@@ -126,7 +129,7 @@ fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) ->
             M: tokens,
             ..mlx_params(dtype, vocab, dim, group_size)
         };
-        let special = Constants::none().with_u32(Constant::GroupSize, group_size);
+        let special = MlxLayout::of(&params).constants();
         let case = Case::new(label, &params, nmse);
         if tokens == 3 {
             case.constants(special)
