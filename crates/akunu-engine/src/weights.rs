@@ -3,6 +3,7 @@
 //! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Vectors (norms,
 //! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
 
+mod copy;
 mod mlx;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
 use akunu_kernels::weight::{MlxLayout, VECTOR};
 use akunu_kernels::{Buffer, Device};
+use copy::{BINDING_ALIGNMENT, copy};
 use mlx::InPlace;
 
 /// Every weight of a model, by canonical name.
@@ -62,9 +64,6 @@ fn longest(store: &WeightStore, part: usize, device: &dyn Device) -> usize {
     });
     bound.max().unwrap_or(0)
 }
-
-/// Offsets of bound weights are multiples of this; others are copied to a buffer of their own.
-const BINDING_ALIGNMENT: usize = 16;
 
 impl Weights {
     /// Binds every weight that the model reads. [`ModelConfig::check_weights`] has passed.
@@ -257,10 +256,4 @@ pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, En
         Data::Mlx(_) => return Err(fail("a vector is quantised".into())),
     }
     Ok(values)
-}
-
-fn copy(bytes: &[u8], label: &str, device: &mut dyn Device) -> Result<Slice, EngineError> {
-    let buffer = device.allocate(bytes.len(), label)?;
-    device.write(buffer, 0, bytes)?;
-    Ok(buffer.into())
 }

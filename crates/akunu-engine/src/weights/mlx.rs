@@ -18,7 +18,7 @@ use akunu_kernels::program::Matrix;
 use akunu_kernels::weight::{MlxLayout, ScaleType};
 use akunu_kernels::{Buffer, Device};
 
-use super::{BINDING_ALIGNMENT, copy};
+use super::copy::{BINDING_ALIGNMENT, copy};
 use crate::error::EngineError;
 
 /// Kernels read whole words.
