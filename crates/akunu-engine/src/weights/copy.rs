@@ -8,13 +8,11 @@ use crate::error::EngineError;
 /// Offsets of bound weights are multiples of this; others are copied to a buffer of their own.
 pub(super) const BINDING_ALIGNMENT: usize = 16;
 
-/// A buffer with these bytes.
+/// A buffer with these bytes. It is read-only, as the file is: a device may lay it out as it likes.
 pub(super) fn copy(
     bytes: &[u8],
     label: &str,
     device: &mut dyn Device,
 ) -> Result<Slice, EngineError> {
-    let buffer = device.allocate(bytes.len(), label)?;
-    device.write(buffer, 0, bytes)?;
-    Ok(buffer.into())
+    Ok(device.keep(bytes, label)?.into())
 }
