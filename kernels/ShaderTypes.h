@@ -309,11 +309,11 @@ struct PenaltiesParams {
 };
 static_assert(sizeof(PenaltiesParams) == 32, "PenaltiesParams is 32 bytes");
 
-// Matrix product with MLX-quantised weights, their embedding lookup and their dequantisation.
+// Matrix product with MLX-quantised weights, and their embedding lookup.
 //
-// The weight buffer is `[packed values | scales | biases]`; a value is `scale * q + bias` with
-// one scale and one bias for each group of a row. The reference ends after `weight_bytes` and
-// eight bytes of padding; strides and factors make these weights as capable as all others.
+// A value is `scale * q + bias`, with one scale and one bias for each group of a row. Packed values, scales and
+// biases are three arrays anywhere in the weight's binding, as in the file that is bound: their places are byte
+// offsets, of any alignment.
 struct MLXParams {
     // Number of tokens.
     uint32_t M;
@@ -323,10 +323,14 @@ struct MLXParams {
     uint32_t K;
     // Values that share a scale and a bias: 32, 64 or 128.
     uint32_t group_size;
-    // Bits of a packed value: 2, 3, 4, 5, 6 or 8.
-    uint32_t bits;
-    // Byte offset of the scales in the weight buffer; the biases follow the scales.
-    uint32_t weight_bytes;
+    // Byte offset of the packed values in the binding.
+    uint32_t packed_at;
+    // Byte offset of the scales.
+    uint32_t scales_at;
+    // Byte offset of the biases.
+    uint32_t biases_at;
+    // Type of scales and biases: 0 is f16, 1 is bf16, 2 is f32.
+    uint32_t scale_type;
     // Elements between rows of A; K when contiguous.
     uint32_t lda;
     // Elements between rows of C; N when contiguous.
@@ -335,10 +339,6 @@ struct MLXParams {
     float alpha;
     // Factor of what C held before; 0 overwrites and never reads C.
     float beta;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
 };
 static_assert(sizeof(MLXParams) == 48, "MLXParams is 48 bytes");
 
@@ -356,12 +356,28 @@ struct NormGemvParams {
     float eps;
     // MLX weights: values that share a scale and a bias.
     uint32_t group_size;
-    // MLX weights: bits of a value. The scales lie behind N * K of them.
-    uint32_t bits;
-    // Unused, zero.
-    uint32_t _pad0;
+    // MLX weights: type of scales and biases, as in `MLXParams`.
+    uint32_t scale_type;
+    // MLX weights: byte offsets in the binding of the first weight.
+    uint32_t packed_0;
+    // Its scales.
+    uint32_t scales_0;
+    // Its biases.
+    uint32_t biases_0;
+    // MLX weights: byte offsets in the binding of the second weight.
+    uint32_t packed_1;
+    // Its scales.
+    uint32_t scales_1;
+    // Its biases.
+    uint32_t biases_1;
+    // MLX weights: byte offsets in the binding of the third weight.
+    uint32_t packed_2;
+    // Its scales.
+    uint32_t scales_2;
+    // Its biases.
+    uint32_t biases_2;
 };
-static_assert(sizeof(NormGemvParams) == 32, "NormGemvParams is 32 bytes");
+static_assert(sizeof(NormGemvParams) == 64, "NormGemvParams is 64 bytes");
 
 // A row-major matrix.
 struct MatrixParams {
@@ -885,22 +901,30 @@ static_assert(offsetof(MLXParams, M) == 0, "MLXParams.M is at 0");
 static_assert(offsetof(MLXParams, N) == 4, "MLXParams.N is at 4");
 static_assert(offsetof(MLXParams, K) == 8, "MLXParams.K is at 8");
 static_assert(offsetof(MLXParams, group_size) == 12, "MLXParams.group_size is at 12");
-static_assert(offsetof(MLXParams, bits) == 16, "MLXParams.bits is at 16");
-static_assert(offsetof(MLXParams, weight_bytes) == 20, "MLXParams.weight_bytes is at 20");
-static_assert(offsetof(MLXParams, lda) == 24, "MLXParams.lda is at 24");
-static_assert(offsetof(MLXParams, ldc) == 28, "MLXParams.ldc is at 28");
-static_assert(offsetof(MLXParams, alpha) == 32, "MLXParams.alpha is at 32");
-static_assert(offsetof(MLXParams, beta) == 36, "MLXParams.beta is at 36");
-static_assert(offsetof(MLXParams, _pad0) == 40, "MLXParams._pad0 is at 40");
-static_assert(offsetof(MLXParams, _pad1) == 44, "MLXParams._pad1 is at 44");
+static_assert(offsetof(MLXParams, packed_at) == 16, "MLXParams.packed_at is at 16");
+static_assert(offsetof(MLXParams, scales_at) == 20, "MLXParams.scales_at is at 20");
+static_assert(offsetof(MLXParams, biases_at) == 24, "MLXParams.biases_at is at 24");
+static_assert(offsetof(MLXParams, scale_type) == 28, "MLXParams.scale_type is at 28");
+static_assert(offsetof(MLXParams, lda) == 32, "MLXParams.lda is at 32");
+static_assert(offsetof(MLXParams, ldc) == 36, "MLXParams.ldc is at 36");
+static_assert(offsetof(MLXParams, alpha) == 40, "MLXParams.alpha is at 40");
+static_assert(offsetof(MLXParams, beta) == 44, "MLXParams.beta is at 44");
 static_assert(offsetof(NormGemvParams, K) == 0, "NormGemvParams.K is at 0");
 static_assert(offsetof(NormGemvParams, N0) == 4, "NormGemvParams.N0 is at 4");
 static_assert(offsetof(NormGemvParams, N1) == 8, "NormGemvParams.N1 is at 8");
 static_assert(offsetof(NormGemvParams, N2) == 12, "NormGemvParams.N2 is at 12");
 static_assert(offsetof(NormGemvParams, eps) == 16, "NormGemvParams.eps is at 16");
 static_assert(offsetof(NormGemvParams, group_size) == 20, "NormGemvParams.group_size is at 20");
-static_assert(offsetof(NormGemvParams, bits) == 24, "NormGemvParams.bits is at 24");
-static_assert(offsetof(NormGemvParams, _pad0) == 28, "NormGemvParams._pad0 is at 28");
+static_assert(offsetof(NormGemvParams, scale_type) == 24, "NormGemvParams.scale_type is at 24");
+static_assert(offsetof(NormGemvParams, packed_0) == 28, "NormGemvParams.packed_0 is at 28");
+static_assert(offsetof(NormGemvParams, scales_0) == 32, "NormGemvParams.scales_0 is at 32");
+static_assert(offsetof(NormGemvParams, biases_0) == 36, "NormGemvParams.biases_0 is at 36");
+static_assert(offsetof(NormGemvParams, packed_1) == 40, "NormGemvParams.packed_1 is at 40");
+static_assert(offsetof(NormGemvParams, scales_1) == 44, "NormGemvParams.scales_1 is at 44");
+static_assert(offsetof(NormGemvParams, biases_1) == 48, "NormGemvParams.biases_1 is at 48");
+static_assert(offsetof(NormGemvParams, packed_2) == 52, "NormGemvParams.packed_2 is at 52");
+static_assert(offsetof(NormGemvParams, scales_2) == 56, "NormGemvParams.scales_2 is at 56");
+static_assert(offsetof(NormGemvParams, biases_2) == 60, "NormGemvParams.biases_2 is at 60");
 static_assert(offsetof(MatrixParams, rows) == 0, "MatrixParams.rows is at 0");
 static_assert(offsetof(MatrixParams, cols) == 4, "MatrixParams.cols is at 4");
 static_assert(offsetof(MatrixParams, _pad0) == 8, "MatrixParams._pad0 is at 8");

@@ -363,9 +363,7 @@ struct NormedOutputs {
     NormedWeight of(uint turn, DecodePlace at) const { return normed_weight(*params, turn, n_outputs() * at.n_columns); }
     uint first(NormedWeight of, DecodePlace at) const { return (of.group * at.n_columns + at.column) * n_outputs(); }
     device const uchar *weight(NormedWeight of) const { return pick(of.index, weight_0, weight_1, weight_2); }
-    WeightLayout layout(NormedWeight of) const {
-        return { of.n, params->K, params->group_size, of.n * (params->K / 8 * params->bits) };
-    }
+    NormedLayout layout(NormedWeight of) const { return normed_layout(*params, of); }
 
     void take(uint turn, DecodePlace at, thread typename Spans<F>::Row (&rows)[ROWS]) const {
         const NormedWeight from = of(turn, at);

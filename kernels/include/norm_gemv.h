@@ -67,6 +67,23 @@ inline NormedWeight normed_weight(constant NormGemvParams &params, uint group, u
     return { 0, params.N0, group };
 }
 
+// Where the rows of a weight lie, and those of weight 1, which a gate needs beside weight 0.
+struct NormedLayout {
+    WeightLayout weight;
+    WeightLayout let_through;
+};
+
+inline NormedLayout normed_layout(constant NormGemvParams &p, NormedWeight of) {
+    const WeightLayout one = { of.n, p.K, p.group_size, p.scale_type, p.packed_1, p.scales_1, p.biases_1 };
+    WeightLayout own = one;
+    if (of.index == 0) {
+        own = { of.n, p.K, p.group_size, p.scale_type, p.packed_0, p.scales_0, p.biases_0 };
+    } else if (of.index == 2) {
+        own = { of.n, p.K, p.group_size, p.scale_type, p.packed_2, p.scales_2, p.biases_2 };
+    }
+    return { own, one };
+}
+
 // The sum of what all SIMD groups have left at place `which`.
 template <uint STRIDE>
 inline float sum_of_shares(threadgroup const float *shares, uint which, uint n_simd_groups) {
@@ -89,14 +106,14 @@ struct NormedFrom {
 // those of what is let through. Rows beyond the end repeat the last one and are not stored.
 template <typename R, uint ROWS>
 inline void take_normed_rows(
-    NormedFrom from, WeightLayout layout, uint first, thread typename R::Row (&rows)[ROWS]
+    NormedFrom from, NormedLayout layout, uint first, thread typename R::Row (&rows)[ROWS]
 ) {
 #pragma unroll
     for (uint r = 0; r < ROWS; r++) {
         const bool is_let_through = GATE != 0 && r >= ROWS / 2;
         device const uchar *weight = is_let_through ? from.let_through : from.weight;
-        const uint row = min(first + (is_let_through ? r - ROWS / 2 : r), layout.n_rows - 1);
-        rows[r] = R::row(weight, layout, row);
+        const uint row = min(first + (is_let_through ? r - ROWS / 2 : r), layout.weight.n_rows - 1);
+        rows[r] = R::row(weight, is_let_through ? layout.let_through : layout.weight, row);
     }
 }
 
@@ -128,7 +145,7 @@ kernel void norm_gemv(
     device const uchar *weight = of.index == 0 ? weight_0 : of.index == 1 ? weight_1 : weight_2;
     device float *y = of.index == 0 ? y_0 : of.index == 1 ? y_1 : y_2;
     const uint first = of.group * n_outputs;
-    const WeightLayout layout = { of.n, params.K, params.group_size, of.n * (params.K / 8 * params.bits) };
+    const NormedLayout layout = normed_layout(params, of);
     typename Spans<F>::Row rows[ROWS];
     typename F::Row plain[ROWS];
     take_normed_rows<Spans<F>, ROWS>({ weight, weight_1 }, layout, first, rows);

@@ -6,9 +6,10 @@
 //!
 //! ```text
 //! compute-sanitizer --tool memcheck  xtask gpu --ptx FOLDER --exact
-//! compute-sanitizer --tool racecheck xtask gpu --ptx FOLDER --exact
+//! xtask gpu --ptx FOLDER --racecheck
 //! ```
 
+pub mod sanitizer;
 mod time;
 
 use crate::failure::Failure;
@@ -36,10 +37,22 @@ pub struct Args {
     /// Time products and attention instead of checking them
     #[arg(long, conflicts_with = "exact")]
     time: bool,
+    /// Look for races with compute-sanitizer, after it has found a planted one
+    #[arg(long, conflicts_with_all = ["exact", "time"])]
+    racecheck: bool,
+    /// Fetch compute-sanitizer into target/compute-sanitizer by pip, and do nothing else
+    #[arg(long, exclusive = true)]
+    fetch_sanitizer: bool,
+    /// Run the kernel that has a planted race in place of its own
+    #[arg(long, hide = true)]
+    planted_race: bool,
 }
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.fetch_sanitizer {
+        return sanitizer::fetch();
+    }
     let found = |error: DeviceError| Failure::Found(error.to_string());
     for gpu in akunu_cuda::gpus().map_err(found)? {
         println!("{}: {}, CUDA {}", gpu.ordinal, gpu.name, gpu.driver);
@@ -49,9 +62,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(folder) => folder.clone(),
         None => compile(&kernels)?,
     };
-    let sources = sources(&kernels, &folder)?;
-    let mut device = akunu_cuda::open_with(0, sources).map_err(found)?;
     let part = args.filter.as_deref().unwrap_or_default();
+    if args.racecheck {
+        return sanitizer::racecheck(&folder, part);
+    }
+    let sources = sources(&kernels, &folder, args.planted_race)?;
+    let mut device = akunu_cuda::open_with(0, sources).map_err(found)?;
     if args.time {
         return time::run(&mut device, part);
     }
@@ -80,12 +96,13 @@ fn model() -> Result<(), Failure> {
     Ok(process::run(&mut cargo)?)
 }
 
-/// The PTX of every file, from a folder.
-fn sources(kernels: &Path, folder: &Path) -> Result<PtxSources, Failure> {
+/// The PTX of every file, from a folder; that of one file may have a race.
+fn sources(kernels: &Path, folder: &Path, has_race: bool) -> Result<PtxSources, Failure> {
     let files = metal_files(kernels).map_err(|error| Failure::Found(error.to_string()))?;
     let mut texts = Vec::new();
     for file in files {
-        let path = folder.join(ptx::file_name(&file));
+        let planted = sanitizer::planted_text(folder, &file).filter(|_| has_race);
+        let path = planted.unwrap_or_else(|| folder.join(ptx::file_name(&file)));
         let text = std::fs::read_to_string(&path);
         let text = text.map_err(|error| Failure::Found(format!("{}: {error}", path.display())))?;
         texts.push((file, text));
@@ -101,6 +118,7 @@ fn compile(kernels: &Path) -> Result<PathBuf, Failure> {
     for file in ptx::compile_folder(&toolchain, kernels, &folder).map_err(found)? {
         file.result.map_err(found)?;
     }
+    sanitizer::compile_planted(&toolchain, kernels, &folder).map_err(found)?;
     Ok(folder)
 }
 

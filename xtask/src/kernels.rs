@@ -2,6 +2,7 @@
 
 mod count;
 mod document;
+mod fused;
 
 use crate::failure::Failure;
 use crate::{parallel, workspace};
@@ -28,6 +29,9 @@ pub struct Args {
     /// nothing
     #[arg(long, conflicts_with_all = ["json", "check"])]
     count: bool,
+    /// Fuse products and sums and take denormal numbers for zeros, as a GPU may: every case must hold its tolerance so too
+    #[arg(long, conflicts_with_all = ["json", "check", "count"])]
+    fused: bool,
 }
 
 /// What is known of one kernel.
@@ -64,6 +68,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .collect();
     if args.count {
         return count::run(&rows, args.filter.as_deref());
+    }
+    if args.fused {
+        return fused::run(&rows);
     }
     if args.filter.is_none() {
         document::write()?;

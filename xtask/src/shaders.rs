@@ -8,7 +8,10 @@
 //!
 //! A file whose text, shim, flags and compiler are unchanged is not built again.
 
+mod parse;
+
 use crate::failure::Failure;
+use crate::gpu::sanitizer;
 use crate::tools::CLANG;
 use crate::{debian, parallel, process, workspace};
 use akunu_kernels::flatten::{flatten, library_name, metal_files};
@@ -24,6 +27,9 @@ pub struct Args {
     /// What to compile for; without it, everything that this machine can
     #[arg(long)]
     target: Option<Target>,
+    /// Compile nothing: let crosstl, an independent parser of MSL, read every file
+    #[arg(long, conflicts_with = "target")]
+    parse: bool,
 }
 
 /// What kernels are compiled for.
@@ -39,6 +45,9 @@ enum Target {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.parse {
+        return parse::run();
+    }
     match args.target {
         Some(Target::Sim) => simulator(),
         Some(Target::Ptx) => run_ptx(),
@@ -119,6 +128,9 @@ pub fn run_ptx() -> Result<(), Failure> {
             }
             Err(error) => failed.push((row.file, error.to_string())),
         }
+    }
+    if let Err(error) = sanitizer::compile_planted(&toolchain, &kernels, &output) {
+        failed.push(("the planted race".to_owned(), error.to_string()));
     }
     println!("ptx: {count} kernels, {} files failed", failed.len());
     report("ptx", &failed)

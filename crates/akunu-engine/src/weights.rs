@@ -1,7 +1,10 @@
 //! A model's weights on a device: where each one is bound.
 //!
-//! Matrices stay in the mapped file and are bound by offset. Vectors (norms, biases) are few and
-//! small: they are widened to f32, which is what the kernels read, unless the file has them so.
+//! Matrices stay in the mapped file and are bound by offset; those of MLX are three tensors each ([`mlx`]). Vectors (norms,
+//! biases) are few and small: they are widened to f32, which is what the kernels read, unless the file has them so.
+
+mod copy;
+mod mlx;
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -14,8 +17,10 @@ use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_kernels::device::{SharedBytes, SharedMemory};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::VECTOR;
+use akunu_kernels::weight::{MlxLayout, VECTOR};
 use akunu_kernels::{Buffer, Device};
+use copy::{BINDING_ALIGNMENT, copy};
+use mlx::InPlace;
 
 /// Every weight of a model, by canonical name.
 #[derive(Debug)]
@@ -47,17 +52,18 @@ impl SharedMemory for Part {
     }
 }
 
-/// Bytes of the largest tensor of a file that is bound where it lies.
-fn longest(store: &WeightStore, part: usize) -> usize {
+/// Bytes of the longest piece of a file that is bound where it lies.
+fn longest(store: &WeightStore, part: usize, device: &dyn Device) -> usize {
     let bound = store.iter().map(|view| match view.data {
         Data::Plain(span) if span.part == part => span.bytes.len(),
-        _ => 0,
+        Data::Mlx(mlx) => match InPlace::of(&mlx, store, device) {
+            Some(piece) if piece.part == part => piece.bytes,
+            _ => 0,
+        },
+        Data::Plain(_) => 0,
     });
     bound.max().unwrap_or(0)
 }
-
-/// Offsets of bound weights are multiples of this; others are copied to a buffer of their own.
-const BINDING_ALIGNMENT: usize = 16;
 
 impl Weights {
     /// Binds every weight that the model reads. [`ModelConfig::check_weights`] has passed.
@@ -71,7 +77,7 @@ impl Weights {
         for (at, part) in store.parts().iter().enumerate() {
             let bytes: SharedBytes = Arc::new(Part {
                 bytes: Arc::clone(part),
-                longest: longest(store, at),
+                longest: longest(store, at, device),
             });
             parts.push(device.share(bytes, &format!("weights {at}"))?);
         }
@@ -88,7 +94,7 @@ impl Weights {
                 let vector = bind_vector(&view, offset, path, &parts, device)?;
                 weights.vectors.insert(shape.name, vector);
             } else {
-                let matrix = bind_matrix(&view, path, &parts, device)?;
+                let matrix = bind_matrix(&view, store, path, &parts, device)?;
                 weights.matrices.insert(shape.name, matrix);
             }
         }
@@ -103,23 +109,14 @@ impl Weights {
             let Some(&whole) = self.matrices.get(&name("qkv")) else {
                 continue;
             };
-            let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0);
             let mut first = 0;
             for (part, rows) in [
                 ("q", config.q_dim()),
                 ("k", config.kv_dim()),
                 ("v", config.kv_dim()),
             ] {
-                let place = Slice {
-                    offset: whole.place.offset + first as usize * row_bytes,
-                    ..whole.place
-                };
-                let matrix = Matrix {
-                    place,
-                    rows,
-                    ..whole
-                };
-                self.matrices.insert(name(part), matrix);
+                self.matrices
+                    .insert(name(part), some_rows(whole, first, rows));
                 first += rows;
             }
         }
@@ -163,8 +160,26 @@ fn norm_offset(config: &ModelConfig, name: &str) -> f32 {
     }
 }
 
+/// `rows` rows of a matrix, from `first` on.
+fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
+    if whole.dtype.is_mlx() {
+        return mlx::some_rows(whole, first, rows);
+    }
+    let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0);
+    let place = Slice {
+        offset: whole.place.offset + first as usize * row_bytes,
+        ..whole.place
+    };
+    Matrix {
+        place,
+        rows,
+        ..whole
+    }
+}
+
 fn bind_matrix(
     view: &WeightView,
+    store: &WeightStore,
     path: &Path,
     parts: &[Buffer],
     device: &mut dyn Device,
@@ -176,19 +191,19 @@ fn bind_matrix(
             dtype: view.dtype,
         });
     }
-    let (place, group_size) = match &view.data {
+    let (place, mlx) = match &view.data {
         Data::Plain(span) if span.offset.is_multiple_of(BINDING_ALIGNMENT) => (
             Slice {
                 buffer: parts[span.part],
                 offset: span.offset,
             },
-            0,
+            MlxLayout::default(),
         ),
-        Data::Plain(span) => (copy(span.bytes, view.name, device)?, 0),
-        Data::Mlx(mlx) => (
-            copy(&mlx.contiguous(), view.name, device)?,
-            mlx.affine.group_size,
-        ),
+        Data::Plain(span) => (copy(span.bytes, view.name, device)?, MlxLayout::default()),
+        Data::Mlx(mlx) => match InPlace::of(mlx, store, device) {
+            Some(piece) => piece.bound(parts),
+            None => mlx::copied(mlx, view.name, device)?,
+        },
     };
     let (rows, cols) = (view.rows() as u32, view.cols() as u32);
     Ok(Matrix {
@@ -196,7 +211,7 @@ fn bind_matrix(
         dtype: view.dtype,
         rows,
         cols,
-        group_size,
+        mlx,
     })
 }
 
@@ -241,10 +256,4 @@ pub(crate) fn read_vector(view: &WeightView, path: &Path) -> Result<Vec<f32>, En
         Data::Mlx(_) => return Err(fail("a vector is quantised".into())),
     }
     Ok(values)
-}
-
-fn copy(bytes: &[u8], label: &str, device: &mut dyn Device) -> Result<Slice, EngineError> {
-    let buffer = device.allocate(bytes.len(), label)?;
-    device.write(buffer, 0, bytes)?;
-    Ok(buffer.into())
 }

@@ -47,6 +47,8 @@ pub enum Constant {
     BatchM,
     /// Matmul: MLX group size.
     GroupSize,
+    /// Matmul: type of MLX scales.
+    ScaleType,
     /// Matmul: the first product is the gate of the second.
     Gate,
     /// RoPE: a frequency table is bound.
@@ -114,6 +116,13 @@ pub const REGISTRY: &[ConstantSpec] = &[
         23,
         ConstantType::U32,
         "The first product is the gate of the second, through SiLU (1) or the tanh form of GELU (2); unset: no gate.",
+    ),
+    spec(
+        Constant::ScaleType,
+        "FC_SCALE_TYPE",
+        24,
+        ConstantType::U32,
+        "Type of MLX scales and biases: f16 (0), bf16 (1) or f32 (2); unset: from the params.",
     ),
     spec(
         Constant::FreqTable,

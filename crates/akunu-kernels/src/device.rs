@@ -178,6 +178,17 @@ pub trait Device: Send {
     /// A read-only buffer over memory that exists already; nothing is copied.
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError>;
 
+    /// A read-only buffer with a copy of these bytes.
+    fn keep(&mut self, bytes: &[u8], label: &str) -> Result<Buffer, DeviceError> {
+        self.share(Arc::new(AlignedBytes::copy_of(bytes)), label)
+    }
+
+    /// Bytes of the longest piece of [shared](Device::share) memory of `bytes` bytes that a kernel can be given, wherever it
+    /// lies.
+    fn longest_binding(&self, bytes: usize) -> usize {
+        bytes
+    }
+
     /// Gives a buffer's memory back. No program that names it may run afterwards.
     fn release(&mut self, buffer: Buffer);
 

@@ -320,7 +320,7 @@ impl<'a> Lowering<'a> {
             let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
             let key = PipelineKey {
                 kernel,
-                constants: product::group_size(table),
+                constants: table.mlx.constants(),
             };
             KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
         } else {

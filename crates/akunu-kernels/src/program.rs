@@ -29,6 +29,7 @@ use akunu_types::{DType, KvFormat};
 use crate::device::Buffer;
 use crate::plan::{KernelCall, Slice};
 use crate::step::{Counts, PageMap, SequenceSlots, StepMemory};
+use crate::weight::MlxLayout;
 
 /// A matrix of weights: its place and its format.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,8 +42,8 @@ pub struct Matrix {
     pub rows: u32,
     /// The number of inputs.
     pub cols: u32,
-    /// Values that share a scale, in MLX formats.
-    pub group_size: u32,
+    /// Where the parts of MLX weights lie, from `place` on.
+    pub mlx: MlxLayout,
 }
 
 /// The heads of attention.

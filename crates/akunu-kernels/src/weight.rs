@@ -1,6 +1,11 @@
 //! Weights in the twins: the values of a row in any format, and random weights for the cases.
 
+mod mlx;
 mod random;
+
+use std::ops::Range;
+
+pub use mlx::{MlxLayout, ScaleType};
 
 use akunu_types::DType;
 use akunu_types::block::decoder;
@@ -8,7 +13,6 @@ use akunu_types::params::MLXParams;
 use half::f16;
 
 use crate::case::Rng;
-use crate::constant::Constant;
 use crate::table::{Args, Launch};
 
 /// The format in which kernels read vectors: norms and biases.
@@ -28,10 +32,8 @@ pub struct WeightLayout {
     pub cols: usize,
     /// Values from one row to the next.
     pub stride: usize,
-    /// MLX: values that share a scale and a bias.
-    pub group_size: usize,
-    /// MLX: byte offset of the scales.
-    pub scales_at: usize,
+    /// MLX: where values, scales and biases lie.
+    pub mlx: MlxLayout,
 }
 
 impl WeightLayout {
@@ -42,18 +44,14 @@ impl WeightLayout {
             rows,
             cols,
             stride: cols,
-            group_size: 0,
-            scales_at: 0,
+            mlx: MlxLayout::default(),
         }
     }
 
-    /// Contiguous rows of a kernel's format; `mlx` is the group size, before which the function constant
-    /// goes, and the offset of the scales.
-    pub fn of(args: &Args, rows: u32, cols: u32, mlx: (u32, u32)) -> WeightLayout {
-        let group_size = args.constants.u32(Constant::GroupSize).unwrap_or(mlx.0);
+    /// Contiguous rows of a kernel's format; function constants go before what `mlx` says.
+    pub fn of(args: &Args, rows: u32, cols: u32, mlx: MlxLayout) -> WeightLayout {
         WeightLayout {
-            group_size: group_size as usize,
-            scales_at: mlx.1 as usize,
+            mlx: mlx.specialised(args.constants),
             ..WeightLayout::contiguous(args.format(), rows as usize, cols as usize)
         }
     }
@@ -61,26 +59,55 @@ impl WeightLayout {
     /// MLX weights as their params describe them.
     pub fn mlx(args: &Args) -> WeightLayout {
         let p: MLXParams = args.params();
-        WeightLayout::of(args, p.N, p.K, (p.group_size, p.weight_bytes))
+        WeightLayout::of(args, p.N, p.K, MlxLayout::of(&p))
     }
 
-    /// Bytes that the kernels may read.
+    /// Bytes of the binding that the kernels may read, gaps between the parts of MLX weights included.
     pub fn bytes(&self) -> usize {
-        let rows_before = self.rows.saturating_sub(1);
-        let packed = rows_before
-            .saturating_mul(row_bytes(self.dtype, self.stride))
-            .saturating_add(row_bytes(self.dtype, self.cols));
-        if !self.dtype.is_mlx() {
-            return packed;
+        let ends = self.parts().into_iter().map(|part| part.end);
+        let last = ends.max().unwrap_or(0);
+        if self.dtype.is_mlx() {
+            last.checked_next_multiple_of(mlx::WORD).unwrap_or(last)
+        } else {
+            last
         }
-        let halves = self.rows.saturating_mul(self.groups()).saturating_mul(2);
-        packed.max(self.scales_at.saturating_add(halves.saturating_mul(2)))
+    }
+
+    /// Bytes that are read if every weight is read once.
+    pub fn read_bytes(&self) -> usize {
+        let sizes = self.parts().into_iter().map(|part| part.len());
+        sizes.fold(0, usize::saturating_add)
+    }
+
+    /// The bytes of the binding in which weights lie: the rows, and the scales and biases of MLX weights.
+    pub fn parts(&self) -> Vec<Range<usize>> {
+        let part = |at: u32, bytes: usize| at as usize..(at as usize).saturating_add(bytes);
+        let mut parts = vec![part(self.mlx.packed_at, self.packed_bytes())];
+        if self.dtype.is_mlx() {
+            parts.push(part(self.mlx.scales_at, self.scale_bytes()));
+            parts.push(part(self.mlx.biases_at, self.scale_bytes()));
+        }
+        parts
+    }
+
+    /// Bytes from the first row to the end of the last one.
+    fn packed_bytes(&self) -> usize {
+        let rows_before = self.rows.saturating_sub(1);
+        rows_before
+            .saturating_mul(row_bytes(self.dtype, self.stride))
+            .saturating_add(row_bytes(self.dtype, self.cols))
+    }
+
+    /// MLX: bytes of all scales, or of all biases.
+    fn scale_bytes(&self) -> usize {
+        let groups = self.rows.saturating_mul(self.groups());
+        groups.saturating_mul(self.mlx.scale_type.bytes())
     }
 
     /// Bytes of one row, with its scales.
     pub fn row_bytes(&self) -> usize {
         let scales = if self.dtype.is_mlx() {
-            self.groups() * 4
+            self.groups() * 2 * self.mlx.scale_type.bytes()
         } else {
             0
         };
@@ -89,8 +116,7 @@ impl WeightLayout {
 
     /// The values of one row.
     pub fn row(&self, bytes: &[u8], index: usize) -> Vec<f32> {
-        let start = index * row_bytes(self.dtype, self.stride);
-        let row = &bytes[start..start + row_bytes(self.dtype, self.cols)];
+        let row = self.packed_row(bytes, index);
         let mut row = if self.dtype.is_mlx() {
             self.mlx_row(row, bytes, index)
         } else {
@@ -100,13 +126,15 @@ impl WeightLayout {
         row
     }
 
+    /// The values of a row as they are stored, without the scales of MLX weights.
+    fn packed_row<'b>(&self, bytes: &'b [u8], index: usize) -> &'b [u8] {
+        let start = self.mlx.packed_at as usize + index * row_bytes(self.dtype, self.stride);
+        &bytes[start..start + row_bytes(self.dtype, self.cols)]
+    }
+
     /// `scale * q + bias`; q is the next `bits` bits of a little-endian stream.
     fn mlx_row(&self, packed: &[u8], bytes: &[u8], index: usize) -> Vec<f32> {
         let bits = mlx_bits(self.dtype) as usize;
-        let half = |at: usize| {
-            let at = (self.scales_at & !1) + 2 * at;
-            f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
-        };
         let q = |i: usize| {
             let stream = (0..bits).map(|bit| i * bits + bit);
             let bits = stream.map(|at| u32::from(packed[at / 8] >> (at % 8) & 1));
@@ -114,7 +142,8 @@ impl WeightLayout {
         };
         let value = |i: usize| {
             let group = index * self.groups() + i / self.group_len();
-            half(group) * q(i) as f32 + half(self.rows * self.groups() + group)
+            let [scale, bias] = self.mlx.scale_and_bias(bytes, group);
+            scale * q(i) as f32 + bias
         };
         (0..whole_blocks(self.dtype, self.cols))
             .map(value)
@@ -122,23 +151,18 @@ impl WeightLayout {
     }
 
     /// MLX: the packed values of a row from value `first` on, which is the first of its byte, and the scale and
-    /// the bias that value has.
+    /// the bias that value has, rounded to halves.
     pub fn mlx_run<'b>(&self, bytes: &'b [u8], row: usize, first: usize) -> (&'b [u8], [f16; 2]) {
-        let start = row * row_bytes(self.dtype, self.stride);
-        let packed = &bytes[start..start + row_bytes(self.dtype, self.cols)];
-        let half = |at: usize| {
-            let at = (self.scales_at & !1) + 2 * at;
-            f16::from_le_bytes([bytes[at], bytes[at + 1]])
-        };
+        let packed = self.packed_row(bytes, row);
         let group = row * self.groups() + first / self.group_len();
         let bits = mlx_bits(self.dtype) as usize;
-        let scales = [half(group), half(self.rows * self.groups() + group)];
+        let scales = self.mlx.scale_and_bias(bytes, group).map(f16::from_f32);
         (&packed[first * bits / 8..], scales)
     }
 
     /// MLX: values of a group, in whole runs of 8.
     fn group_len(&self) -> usize {
-        (self.group_size / 8).max(1) * 8
+        (self.mlx.group_size as usize / 8).max(1) * 8
     }
 
     /// MLX: groups of a row.
@@ -146,15 +170,22 @@ impl WeightLayout {
         whole_blocks(self.dtype, self.cols).div_ceil(self.group_len())
     }
 
-    /// Random weights.
+    /// Random weights. What lies between the parts of MLX weights is random too.
     pub fn random(&self, rng: &mut Rng) -> Vec<u8> {
         if !self.dtype.is_mlx() {
             let before = self.rows.saturating_sub(1) * self.stride;
             return random::random(self.dtype, before + self.cols, rng);
         }
-        let mut bytes = rng.bytes(self.scales_at);
-        let halves = rng.halves(2 * self.rows * self.groups(), 0.02);
-        bytes.extend_from_slice(bytemuck::cast_slice(&halves));
+        let mut bytes = rng.bytes(self.bytes());
+        let scales = rng.floats(2 * self.rows * self.groups(), 0.02);
+        let (scales, biases) = scales.split_at(self.rows * self.groups());
+        for (at, values) in [(self.mlx.scales_at, scales), (self.mlx.biases_at, biases)] {
+            let stored: Vec<u8> = values
+                .iter()
+                .flat_map(|&value| self.mlx.scale_type.stored(value))
+                .collect();
+            bytes[at as usize..][..stored.len()].copy_from_slice(&stored);
+        }
         bytes
     }
 }
@@ -175,14 +206,19 @@ fn mlx_bits(dtype: DType) -> u32 {
     (dtype.block_bytes() * 8 / dtype.block_len()) as u32
 }
 
-/// Params of MLX weights whose scales follow the packed values at once, for the cases.
+/// Params of MLX weights for the cases: the parts lie in another order, at other bytes and with scales of another type from
+/// case to case.
 pub fn mlx_params(dtype: DType, rows: u32, cols: u32, group_size: u32) -> MLXParams {
+    let scale_type = ScaleType::any(rows + cols / 32);
+    let layout = MlxLayout::scattered(dtype, [rows, cols], group_size, scale_type);
     MLXParams {
         N: rows,
         K: cols,
         group_size,
-        bits: mlx_bits(dtype),
-        weight_bytes: rows * cols * mlx_bits(dtype) / 8,
+        packed_at: layout.packed_at,
+        scales_at: layout.scales_at,
+        biases_at: layout.biases_at,
+        scale_type: layout.scale_type.code(),
         ..Default::default()
     }
 }
@@ -224,8 +260,7 @@ mod tests {
     /// 2 rows of 64 values, 4 bits, groups of 32: 64 bytes of values, 4 scales, 4 biases.
     fn mlx() -> WeightLayout {
         WeightLayout {
-            group_size: 32,
-            scales_at: 64,
+            mlx: MlxLayout::contiguous(DType::MLX_Q4, [2, 64], 32, ScaleType::F16),
             ..WeightLayout::contiguous(DType::MLX_Q4, 2, 64)
         }
     }
@@ -240,6 +275,17 @@ mod tests {
         };
         assert_eq!(gaps.bytes(), 2 * 54 + 36, "nothing behind the last row");
         assert_eq!(mlx().bytes(), 64 + 2 * 4 + 2 * 4);
+        assert_eq!(mlx().read_bytes(), 64 + 2 * 4 + 2 * 4);
+        let apart = MlxLayout {
+            biases_at: 1001,
+            ..mlx().mlx
+        };
+        let apart = WeightLayout {
+            mlx: apart,
+            ..mlx()
+        };
+        assert_eq!(apart.bytes(), 1012, "the last word as a whole");
+        assert_eq!(apart.read_bytes(), 80, "gaps are not read");
     }
 
     /// A size that wrapped around would pass the plan check.
@@ -264,7 +310,10 @@ mod tests {
     fn any_group_size_stays_inside() {
         for group_size in [0, 1, 7, 24, 32, 64, 1000] {
             let matrix = WeightLayout {
-                group_size,
+                mlx: MlxLayout {
+                    group_size,
+                    ..mlx().mlx
+                },
                 ..mlx()
             };
             let bytes = vec![0u8; matrix.bytes()];

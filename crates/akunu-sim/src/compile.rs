@@ -7,17 +7,15 @@ use akunu_kernels::flatten::FlatSource;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Halves are rounded after every operation and nothing is contracted, so that a result does not depend
-/// on the machine; `1.0` is a float, as in MSL; the checks call the handlers of the shim. Kernels are C++14, as MSL is, and a
+/// Halves are rounded after every operation, so that a result does not depend on the machine; `1.0` is a float, as in MSL; the checks call the handlers of the shim. Kernels are C++14, as MSL is, and a
 /// warning is an error; only what a file includes and does not use is no fault of it.
-const FLAGS: [&str; 25] = [
+const FLAGS: [&str; 24] = [
     "-std=c++14",
     "-O2",
     "-fPIC",
     "-shared",
     "-g0",
     "-D__METAL_VERSION__=310",
-    "-ffp-contract=off",
     "-fno-math-errno",
     "-Xclang",
     "-ffloat16-excess-precision=none",
@@ -37,6 +35,11 @@ const FLAGS: [&str; 25] = [
     "-Wno-unused-function",
     "-Wno-unused-const-variable",
 ];
+
+/// Every operation is rounded by itself.
+const SEPARATE: &str = "-ffp-contract=off";
+/// Products and sums are fused wherever clang can, in other places than a GPU's compiler would.
+const FUSED: &str = "-ffp-contract=fast";
 
 /// For counting: clang calls the shim before each load and store, as it does for a kernel that looks for wrong addresses
 /// by itself. Loads are counted as they are written, so that clang does not join those of several rounds of a loop.
@@ -60,6 +63,8 @@ const COUNTING: [&str; 12] = [
 pub enum Purpose {
     /// To be run.
     Results,
+    /// To be run as a GPU might: products and sums are fused, and denormal numbers are zeros.
+    Fused,
     /// To be counted: it reports each load and store, and is slow.
     Counts,
 }
@@ -77,6 +82,12 @@ pub fn compile(
 ) -> Result<PathBuf, SimError> {
     let rewritten = rewrite(source, Target::Simulator, &[])?;
     let mut flags: Vec<String> = FLAGS.iter().map(|&flag| flag.to_owned()).collect();
+    let contract = if purpose == Purpose::Fused {
+        FUSED
+    } else {
+        SEPARATE
+    };
+    flags.push(contract.to_owned());
     if purpose == Purpose::Counts {
         flags.extend(COUNTING.map(str::to_owned));
     }

@@ -64,6 +64,18 @@ impl Simulator {
         Ok(simulator)
     }
 
+    /// The same, but products and sums are fused and denormal numbers are zeros, as a GPU may have it. Results differ from
+    /// those of [`Simulator::new`] by rounding; a kernel that holds its tolerances in both relies on neither.
+    ///
+    /// # Errors
+    /// As [`Simulator::new`].
+    pub fn fused(folder: &Path, cache: &Path) -> Result<Simulator, SimError> {
+        Ok(Simulator {
+            purpose: Purpose::Fused,
+            ..Simulator::new(folder, cache)?
+        })
+    }
+
     /// The same, but launches are counted ([`KernelHandle::count`]), and slow.
     ///
     /// # Errors
@@ -106,6 +118,7 @@ impl Simulator {
                     constants: &file.unit.constants,
                     library: self.library(file)?,
                     threadgroup_limit: threadgroup_limit(&file.source.file),
+                    flushes: self.purpose == Purpose::Fused,
                 });
             }
         }
@@ -159,6 +172,8 @@ pub struct KernelHandle<'a> {
     constants: &'a [FunctionConstant],
     library: Arc<Library>,
     threadgroup_limit: usize,
+    /// Whether denormal numbers are zeros.
+    flushes: bool,
 }
 
 impl KernelHandle<'_> {
@@ -213,6 +228,7 @@ impl KernelHandle<'_> {
             library: &self.library,
             constants: &constants,
             schedule: launch.schedule,
+            flushes: self.flushes,
         };
         self.protect(launch, false)?;
         // SAFETY: the entry belongs to the library, and `check` has seen that every binding of the

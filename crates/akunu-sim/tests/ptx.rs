@@ -58,3 +58,50 @@ fn a_pointer_in_the_wrong_address_space_does_not_compile() {
         );
     }
 }
+
+/// Matrices and atomics lie in `device` and `threadgroup` memory only, and atomic floats in `device` memory. Planted: each
+/// in memory of another kind.
+#[test]
+fn matrices_and_atomics_are_refused_in_other_memory() {
+    let toolchain = Toolchain::find().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let said = |statements: &str| {
+        let text = format!(
+            "#include <metal_stdlib>\nusing namespace metal;\n\
+             kernel void k(constant float *c [[buffer(0)]], device float *y [[buffer(1)]]) {{\n\
+             threadgroup float shared[64];\nthreadgroup atomic_float total;\n\
+             float own[64] = {{ 0.0f }};\nsimdgroup_float8x8 m = simdgroup_float8x8(1.0f);\n{statements}\n}}\n"
+        );
+        std::fs::write(folder.path().join("k.metal"), text).unwrap();
+        let source = flatten(folder.path(), "k.metal").unwrap();
+        let made = ptx::compile(&toolchain, &source, &[], folder.path());
+        made.err().map(|error| error.to_string())
+    };
+    let right = "simdgroup_load(m, shared); simdgroup_store(m, y); \
+                 atomic_store_explicit((device atomic_float *)y, 1.0f, memory_order_relaxed);";
+    assert_eq!(said(right), None);
+    let planted = [
+        (
+            "simdgroup_load(m, c); simdgroup_store(m, y);",
+            "simdgroup_load",
+        ),
+        (
+            "simdgroup_load(m, own); simdgroup_store(m, y);",
+            "simdgroup_load",
+        ),
+        ("simdgroup_store(m, own); y[0] = own[0];", "simdgroup_store"),
+        (
+            "atomic_fetch_add_explicit(&total, 1.0f, memory_order_relaxed);",
+            "atomic_fetch_add_explicit",
+        ),
+        (
+            "y[0] = float(atomic_load_explicit((constant atomic_uint *)c, memory_order_relaxed));",
+            "atomic_load_explicit",
+        ),
+    ];
+    for (statements, function) in planted {
+        let said = said(statements).unwrap_or_default();
+        let expected = format!("no matching function for call to '{function}'");
+        assert!(said.contains(&expected), "{statements}: {said}");
+    }
+}

@@ -84,7 +84,7 @@ mod tests {
             ("EmbeddingParams", 16),
             ("EmbeddingScaleParams", 16),
             ("MLXParams", 48),
-            ("NormGemvParams", 32),
+            ("NormGemvParams", 64),
         ];
         for pair in expected {
             assert!(

@@ -1,30 +1,51 @@
 // MLX's affine formats: value = scale * q + bias, one scale and one bias for each group of a row.
 //
-// The buffer is [packed values | scales | biases]. A row of packed values is one little-endian stream
-// of bits, value i in bits [i * BITS, (i + 1) * BITS): a run of 8 is BITS bytes long. Scales and biases
-// are halves, (n_rows, n_groups) each.
+// The three parts of a matrix lie where the file has them: packed values (n_rows, row bytes), scales and biases
+// (n_rows, n_groups). A row of packed values is one little-endian stream of bits, value i in bits [i * BITS, (i + 1) * BITS):
+// a run of 8 is BITS bytes long.
 //
-// Runs of an even number of bytes are aligned to 2, those of 3 and 5 bytes to 1.
+// MLX does not align what it writes, so that a part may begin at any byte. Everything is therefore loaded in whole words,
+// which are shifted into place; a word is read only if it holds a byte that is asked for. The binding begins at a multiple
+// of 4 bytes, and ends with a word.
 #pragma once
 
 #include "include/format/run.h"
 #include "include/matmul_constants.h"
 
+// Bytes from `first` on, in words.
+struct ByteStream {
+    device const uint *words;
+    uint first;  // 0 to 3
+};
+
+inline ByteStream byte_stream(device const uchar *binding, ulong at) {
+    return ByteStream{ (device const uint *)(binding + (at & ~3ul)), uint(at & 3) };
+}
+
+// The upper word begins where the lower one ends: 32 bits from bit `shift` of the lower one on, a shift of 0 to 24.
+inline uint join_words(uint low, uint high, uint shift) { return low >> shift | high << (31 - shift) << 1; }
+
 // The first 32 bits and the rest of the stream of a run.
 template <uint BITS>
-inline uint2 mlx_stream(device const uchar *p) {
-    uint2 words = uint2(0, 0);
-    if (BITS % 2 == 0) {
-        device const ushort *units = (device const ushort *)p;
-        for (uint i = 0; i < BITS / 2; i++) {
-            words[i / 2] |= uint(units[i]) << (i % 2 * 16);
-        }
-    } else {
-        for (uint i = 0; i < BITS; i++) {
-            words[i / 4] |= uint(p[i]) << (i % 4 * 8);
-        }
-    }
-    return words;
+inline uint2 mlx_stream(ByteStream row, uint run) {
+    const uint at = row.first + run * BITS;
+    const uint shift = at % 4 * 8;
+    device const uint *from = row.words + at / 4;
+    const uint a = from[0];
+    const uint b = shift + 8 * BITS > 32 ? from[1] : 0;
+    const uint c = shift + 8 * BITS > 64 ? from[2] : 0;
+    return uint2(join_words(a, b, shift), join_words(b, c, shift));
+}
+
+// Scale or bias `index`: half, bfloat or float, by the number that `MLXParams` documents.
+inline float mlx_scale(ByteStream row, uint index, uint type) {
+    const uint bytes = type == 2 ? 4 : 2;
+    const uint at = row.first + index * bytes;
+    const uint shift = at % 4 * 8;
+    device const uint *from = row.words + at / 4;
+    const uint high = shift + 8 * bytes > 32 ? from[1] : 0;
+    const uint bits = join_words(from[0], high, shift);
+    return type == 0 ? float(as_type<half>(ushort(bits))) : as_type<float>(type == 1 ? bits << 16 : bits);
 }
 
 // Four values from the low end of a word.
@@ -34,10 +55,11 @@ inline float4 mlx_values(uint word) {
 }
 
 struct MlxRow {
-    device const uchar *packed;
-    device const half *scales;
-    device const half *biases;
+    ByteStream packed;
+    ByteStream scales;
+    ByteStream biases;
     uint group_runs;
+    uint scale_type;
 };
 
 template <uint BITS>
@@ -52,15 +74,23 @@ struct FormatMlx {
         const uint n_runs = at.row_len / BLOCK * (BLOCK / RUN);
         const uint group_runs = max(matmul_group_size(at.group_size) / RUN, 1u);
         const ulong n_groups = (n_runs + group_runs - 1) / group_runs;
-        device const half *scales = (device const half *)(weight + (at.scales_at & ~1u)) + index * n_groups;
-        return MlxRow{ weight + index * (ulong(n_runs) * BITS), scales, scales + at.n_rows * n_groups, group_runs };
+        const uint scale_type = matmul_scale_type(at.scale_type);
+        const ulong before = index * n_groups * (scale_type == 2 ? 4 : 2);
+        return MlxRow{
+            byte_stream(weight, at.packed_at + index * (ulong(n_runs) * BITS)),
+            byte_stream(weight, at.scales_at + before),
+            byte_stream(weight, at.biases_at + before),
+            group_runs,
+            scale_type,
+        };
     }
     static Run run(Row row, uint index) {
-        const uint2 words = mlx_stream<BITS>(row.packed + index * BITS);
+        const uint2 words = mlx_stream<BITS>(row.packed, index);
         // The last four values begin at bit 4 * BITS; a shift by 32 is none.
         const uint rest = BITS == 8 ? words.y : (words.x >> (4 * BITS % 32)) | (words.y << ((32 - 4 * BITS) % 32));
         const uint group = index / row.group_runs;
-        return Run{ mlx_values<BITS>(words.x), mlx_values<BITS>(rest), row.scales[group], row.biases[group] };
+        return Run{ mlx_values<BITS>(words.x), mlx_values<BITS>(rest), mlx_scale(row.scales, group, row.scale_type),
+                    mlx_scale(row.biases, group, row.scale_type) };
     }
     static float value(Row, uint) { return 0.0f; }  // rows end with a group
 };

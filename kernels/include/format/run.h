@@ -34,18 +34,23 @@ struct Run {
 struct WeightLayout {
     uint n_rows;
     uint row_len;      // values from one row to the next
-    uint group_size;   // MLX only
-    uint scales_at;    // MLX only: byte offset of the scales
+    // MLX only: values of a group, type of the scales, and byte offsets of the three parts in the binding.
+    uint group_size;
+    uint scale_type;
+    uint packed_at;
+    uint scales_at;
+    uint biases_at;
 };
 
 inline WeightLayout weight_layout(constant GEMMParams &params) {
-    return WeightLayout{ params.N, params.ldb, 0, 0 };
+    return WeightLayout{ params.N, params.ldb, 0, 0, 0, 0, 0 };
 }
 inline WeightLayout weight_layout(constant MLXParams &params) {
-    return WeightLayout{ params.N, params.K, params.group_size, params.weight_bytes };
+    return WeightLayout{ params.N, params.K, params.group_size, params.scale_type,
+                         params.packed_at, params.scales_at, params.biases_at };
 }
 inline WeightLayout weight_layout(constant EmbeddingParams &params) {
-    return WeightLayout{ params.vocab_size, params.dim, 0, 0 };
+    return WeightLayout{ params.vocab_size, params.dim, 0, 0, 0, 0, 0 };
 }
 
 // Values of a row that come in whole runs; the rest, fewer than 8, is read one by one.

@@ -27,7 +27,8 @@ impl PackedShape {
         let weight = source.weight;
         let quant = Quant::of(weight.dtype)?;
         let whole = weight.dtype.block_len().max(CELL);
-        let groups = !weight.dtype.is_mlx() || weight.group_size.is_multiple_of(CELL);
+        let groups =
+            !weight.dtype.is_mlx() || (weight.mlx.group_size as usize).is_multiple_of(CELL);
         let rows_are_whole = weight.stride.is_multiple_of(weight.dtype.block_len());
         let empty = weight.rows == 0 || weight.cols == 0;
         if !weight.cols.is_multiple_of(whole) || !rows_are_whole || empty || !groups {

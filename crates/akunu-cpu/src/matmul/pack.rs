@@ -274,7 +274,8 @@ impl<'a> Source<'a> {
 
     /// Where the rows of some panels lie.
     pub fn bytes_of_panels(&self, panels: Range<usize>) -> Range<usize> {
-        let at = |panel: usize| (panel * self.panel_bytes()).min(self.bytes.len());
+        let first = self.weight.mlx.packed_at as usize;
+        let at = |panel: usize| (first + panel * self.panel_bytes()).min(self.bytes.len());
         at(panels.start)..at(panels.end)
     }
 }
@@ -292,8 +293,12 @@ fn pack_row(source: &Source, row: usize, n: usize, out: &mut [u8]) {
     let Some(quant) = Quant::of(source.weight.dtype) else {
         return;
     };
-    let bytes = &source.bytes[row * source.stride..];
     let cells = source.weight.cols / CELL;
+    if source.weight.dtype.is_mlx() {
+        (0..cells).for_each(|c| put_cell(quant, c, &mlx_cell(source, row, c), n, out));
+        return;
+    }
+    let bytes = &source.bytes[row * source.stride..];
     match source.weight.dtype {
         DType::Q4_0 => pack_blocks::<BlockQ4_0>(bytes, cells, n, out),
         DType::Q4_1 => pack_blocks::<BlockQ4_1>(bytes, cells, n, out),
@@ -305,7 +310,7 @@ fn pack_row(source: &Source, row: usize, n: usize, out: &mut [u8]) {
         DType::Q4_K => pack_blocks::<BlockQ4K>(bytes, cells, n, out),
         DType::Q5_K => pack_blocks::<BlockQ5K>(bytes, cells, n, out),
         DType::Q6_K => pack_blocks::<BlockQ6K>(bytes, cells, n, out),
-        _ => (0..cells).for_each(|c| put_cell(quant, c, &mlx_cell(source, row, c), n, out)),
+        _ => {}
     }
 }
 

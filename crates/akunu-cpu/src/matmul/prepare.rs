@@ -106,9 +106,11 @@ impl Panels {
             kernel: "panels".into(),
             why,
         })?;
-        // What is left: scales behind the rows, and pages that belong to two parts.
+        // What is left: scales, and pages that belong to two parts.
         for w in wanted {
-            buffers.forget(w.weight.buffer, w.weight.offset, w.source.bytes.len());
+            for part in w.source.weight.parts() {
+                buffers.forget(w.weight.buffer, w.weight.offset + part.start, part.len());
+            }
         }
         memory.prefer_large();
         self.matrices

@@ -87,7 +87,7 @@ mod tests {
     use crate::matmul::pack::Source;
     use crate::memory::Pages;
     use akunu_kernels::case::Rng;
-    use akunu_kernels::weight;
+    use akunu_kernels::weight::{self, MlxLayout, ScaleType};
     use akunu_types::DType;
     use std::sync::Arc;
 
@@ -97,8 +97,12 @@ mod tests {
         let (rows, cols) = (21, 512);
         for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
             let matrix = weight::WeightLayout {
-                group_size: 64,
-                scales_at: dtype.bytes_of(rows * cols).unwrap(),
+                mlx: MlxLayout::contiguous(
+                    dtype,
+                    [rows, cols].map(|n| n as u32),
+                    64,
+                    ScaleType::F16,
+                ),
                 ..weight::WeightLayout::contiguous(dtype, rows, cols)
             };
             let bytes = matrix.random(&mut Rng::new(3));

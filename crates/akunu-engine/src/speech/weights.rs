@@ -13,6 +13,7 @@ use akunu_kernels::Device;
 use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
+use akunu_kernels::weight::MlxLayout;
 use akunu_types::DType;
 
 use crate::error::EngineError;
@@ -91,7 +92,7 @@ impl SpeechWeights {
                     dtype: weight.dtype,
                     rows: weight.rows as u32,
                     cols: weight.cols as u32,
-                    group_size: 0,
+                    mlx: MlxLayout::default(),
                 };
                 weights.matrices.insert(weight.name, matrix);
             }

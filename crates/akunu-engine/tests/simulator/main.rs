@@ -10,5 +10,6 @@ mod adapters;
 mod choice;
 mod devices;
 mod encoders;
+mod mlx;
 mod recorded;
 mod speech;

@@ -3,6 +3,7 @@
 
 pub mod files;
 pub mod fixture;
+pub mod mlx_folder;
 pub mod random_adapter;
 pub mod watched;
 

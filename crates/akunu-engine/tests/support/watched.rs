@@ -74,6 +74,13 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
         self.get().share(bytes, label)
     }
+    fn keep(&mut self, bytes: &[u8], label: &str) -> Result<Buffer, DeviceError> {
+        self.hooks.allocate(bytes.len(), label)?;
+        self.get().keep(bytes, label)
+    }
+    fn longest_binding(&self, bytes: usize) -> usize {
+        self.get().longest_binding(bytes)
+    }
     fn release(&mut self, buffer: Buffer) {
         self.hooks.release(buffer);
         self.get().release(buffer);

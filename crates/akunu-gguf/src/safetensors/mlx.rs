@@ -88,22 +88,6 @@ impl MlxTensor<'_> {
         values
     }
 
-    /// Copies the weight into the one buffer that kernels read,
-    /// `[packed | scales as f16 | biases as f16]`. The scales start at `packed.bytes.len()`. Scales of
-    /// a wider type are rounded to f16.
-    pub fn contiguous(&self) -> Vec<u8> {
-        let scales = 2 * self.rows * self.groups() * size_of::<f16>();
-        let mut buffer = Vec::with_capacity(self.packed.bytes.len() + scales);
-        buffer.extend_from_slice(self.packed.bytes);
-        for part in [self.scales, self.biases] {
-            for at in 0..self.rows * self.groups() {
-                let half = f16::from_f32(self.scale_at(part, at));
-                buffer.extend_from_slice(&half.to_le_bytes());
-            }
-        }
-        buffer
-    }
-
     /// Scale or bias number `at`, counted over all rows.
     fn scale_at(&self, part: Span<'_>, at: usize) -> f32 {
         match self.scale_type {
@@ -148,32 +132,5 @@ mod tests {
         let sixes_word = (1u32 | 2 << 6 | 33 << 12 | 63 << 18).to_le_bytes();
         let sixes: Vec<u8> = (0..4).map(|i| unpack(&sixes_word[..3], 6, i)).collect();
         assert_eq!(sixes, [1, 2, 33, 63]);
-    }
-
-    #[test]
-    fn the_contiguous_buffer_holds_halves_behind_the_values() {
-        let span = |bytes| Span {
-            part: 0,
-            offset: 0,
-            bytes,
-        };
-        let (packed, scale, bias) = ([7; 16], 0.5f32.to_le_bytes(), (-1.0f32).to_le_bytes());
-        let tensor = MlxTensor {
-            packed: span(&packed),
-            scales: span(&scale),
-            biases: span(&bias),
-            scale_type: DType::F32,
-            affine: Affine {
-                bits: 4,
-                group_size: 32,
-            },
-            rows: 1,
-            cols: 32,
-        };
-        let buffer = tensor.contiguous();
-        assert_eq!(buffer[..16], packed);
-        assert_eq!(buffer[16..18], f16::from_f32(0.5).to_le_bytes());
-        assert_eq!(buffer[18..], f16::from_f32(-1.0).to_le_bytes());
-        assert_eq!(tensor.dequantise()[..2], [2.5, -1.0]);
     }
 }

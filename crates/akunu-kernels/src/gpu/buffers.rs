@@ -85,6 +85,12 @@ impl<B: Backend> Buffers<B> {
         }))
     }
 
+    /// Bytes of the longest piece of shared memory of `bytes` bytes that windows should overlap by.
+    pub(super) fn longest_binding(&self, bytes: usize) -> usize {
+        let max = self.limits.max_buffer;
+        if bytes <= max { bytes } else { max / 4 }
+    }
+
     /// Takes a buffer out of the list; it lives as long as what is returned.
     pub(super) fn release(&mut self, buffer: Buffer) -> Option<Memory<B>> {
         let place = self.places.get_mut(buffer.id as usize)?;

@@ -210,6 +210,21 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.buffers.share(&mut self.backend, bytes, label)
     }
 
+    /// In memory of the GPU alone.
+    fn keep(&mut self, bytes: &[u8], label: &str) -> Result<Buffer, DeviceError> {
+        let buffer = self.allocate(bytes.len(), label)?;
+        self.write(buffer, 0, bytes)?;
+        Ok(Buffer {
+            writable: false,
+            ..buffer
+        })
+    }
+
+    /// Windows that overlap by a quarter are a third more than those that do not overlap.
+    fn longest_binding(&self, bytes: usize) -> usize {
+        self.buffers.longest_binding(bytes)
+    }
+
     /// Kept rounds may name the buffer, and are encoded again where they are still wanted.
     fn release(&mut self, buffer: Buffer) {
         let Some(memory) = self.buffers.release(buffer) else {

@@ -4,7 +4,6 @@
 use akunu_types::params::NormGemvParams;
 
 use super::Lowering;
-use super::product::{bits, group_size};
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT};
@@ -50,7 +49,8 @@ impl Lowering<'_> {
         let first = products.first()?.weight;
         let is_alike = |product: &Normed| {
             let weight = product.weight;
-            (weight.dtype, weight.cols, weight.group_size) == (first.dtype, dim, first.group_size)
+            (weight.dtype, weight.cols) == (first.dtype, dim)
+                && weight.mlx.constants() == first.mlx.constants()
         };
         let n_ops = 1 + products.len();
         if !(2..=MAX_PRODUCTS).contains(&products.len())
@@ -90,19 +90,24 @@ impl Lowering<'_> {
         let product = |at: usize| products.get(at).unwrap_or(&products[0]);
         let n_rows = |at: usize| products.get(at).map_or(0, |product| product.weight.rows);
         let weight = products[0].weight;
+        let [zero, one, two] = [0, 1, 2].map(|at| product(at).weight.mlx);
         let params = NormGemvParams {
             K: weight.cols,
             N0: n_rows(0),
             N1: n_rows(1),
             N2: n_rows(2),
             eps,
-            group_size: weight.group_size,
-            bits: if weight.dtype.is_mlx() {
-                bits(weight)
-            } else {
-                0
-            },
-            ..Default::default()
+            group_size: zero.group_size,
+            scale_type: zero.scale_type.code(),
+            packed_0: zero.packed_at,
+            scales_0: zero.scales_at,
+            biases_0: zero.biases_at,
+            packed_1: one.packed_at,
+            scales_1: one.scales_at,
+            biases_1: one.biases_at,
+            packed_2: two.packed_at,
+            scales_2: two.scales_at,
+            biases_2: two.biases_at,
         };
         let mut bindings = vec![x, gain];
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
@@ -119,7 +124,7 @@ impl Lowering<'_> {
 
 fn product_constants(weight: &Matrix) -> Constants {
     if weight.dtype.is_mlx() {
-        group_size(weight)
+        weight.mlx.constants()
     } else {
         Constants::none()
     }

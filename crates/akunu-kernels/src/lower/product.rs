@@ -5,7 +5,6 @@ use std::mem::offset_of;
 use akunu_types::params::{GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::Lowering;
-use crate::constant::{Constant, Constants};
 use crate::kernel::matmul::select::{product_kernel, reads_halves, tensor_kernel};
 use crate::kernel::nvidia::tensor_gemm;
 use crate::pipeline::PipelineKey;
@@ -164,7 +163,7 @@ impl Lowering<'_> {
         let call = if weight.dtype.is_mlx() {
             let key = PipelineKey {
                 kernel,
-                constants: group_size(weight),
+                constants: weight.mlx.constants(),
             };
             let field = RowField::new(offset_of!(MLXParams, M), rows);
             let params = MLXParams {
@@ -213,26 +212,19 @@ fn half_stride(cols: u32) -> u32 {
 }
 
 pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {
-    let packed = weight.dtype.bytes_of((weight.rows * weight.cols) as usize);
+    let mlx = weight.mlx;
     MLXParams {
         N: weight.rows,
         K: weight.cols,
-        group_size: weight.group_size,
-        bits: bits(weight),
-        weight_bytes: packed.unwrap_or(0) as u32,
+        group_size: mlx.group_size,
+        packed_at: mlx.packed_at,
+        scales_at: mlx.scales_at,
+        biases_at: mlx.biases_at,
+        scale_type: mlx.scale_type.code(),
         lda: weight.cols,
         ldc: weight.rows,
         alpha: 1.0,
         beta,
         ..Default::default()
     }
-}
-
-/// MLX: bits of a value.
-pub(super) fn bits(weight: &Matrix) -> u32 {
-    (8 * weight.dtype.block_bytes() / weight.dtype.block_len()) as u32
-}
-
-pub(super) fn group_size(weight: &Matrix) -> Constants {
-    Constants::none().with_u32(Constant::GroupSize, weight.group_size)
 }

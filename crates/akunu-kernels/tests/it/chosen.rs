@@ -14,6 +14,7 @@ use akunu_kernels::program::{
     Pairing, Rope, RowKeys, Rows, ScoreMemory, Windows,
 };
 use akunu_kernels::table::weight_formats;
+use akunu_kernels::weight::MlxLayout;
 use akunu_kernels::{Buffer, ChipConfig, Counts, KernelId, Op, PageMap, Program, StepMemory};
 use akunu_types::{DType, KvFormat};
 
@@ -59,7 +60,10 @@ fn matrix(dtype: DType, rows: u32) -> Matrix {
         dtype,
         rows,
         cols: DIM,
-        group_size: 64,
+        mlx: MlxLayout {
+            group_size: 64,
+            ..MlxLayout::default()
+        },
     }
 }
 

@@ -12,6 +12,7 @@ use akunu_kernels::program::{
 };
 use akunu_kernels::step::Count;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::weight::MlxLayout;
 use akunu_kernels::{
     Buffer, ChipConfig, Constant, Counts, Device, KernelCall, KernelId, Op, PageMap, Program,
     RowTable, StepMemory,
@@ -89,7 +90,7 @@ impl Memory<'_> {
             dtype: F32,
             rows,
             cols,
-            group_size: 0,
+            mlx: MlxLayout::default(),
         }
     }
 

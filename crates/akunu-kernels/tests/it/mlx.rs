@@ -38,8 +38,8 @@ impl Fixture {
             N: self.rows,
             K: self.cols,
             group_size: self.group_size,
-            bits: self.bits,
-            weight_bytes: 4 * self.packed.len() as u32,
+            scales_at: 4 * self.packed.len() as u32,
+            biases_at: 4 * self.packed.len() as u32 + 2 * self.scales.len() as u32,
             ..Default::default()
         };
         let ids: Vec<u32> = (0..self.rows).collect();

@@ -19,6 +19,7 @@ namespace metal {
 
 template <typename T, int Columns, int Rows> struct simdgroup_matrix {
     static_assert(Columns == 8 && Rows == 8, "SIMD group matrices are 8 by 8");
+    static_assert(akunu::is_floating_element<T>::value, "SIMD group matrices are of half, bfloat or float");
     typedef vec<T, 2> storage_type;
     storage_type elements;
 
@@ -43,32 +44,36 @@ template <typename T, int C, int R> inline simdgroup_matrix<T, C, R> make_filled
     return m;
 }
 
+} // namespace metal
+
+namespace akunu {
+
 // Element (row, column) lies at `source[(origin.y + row) * elements_per_row + origin.x + column]`, or
 // with row and column swapped when transposed.
 template <typename T, typename Pointer>
-inline void simdgroup_load(simdgroup_matrix<T, 8, 8> &m, Pointer source, ulong elements_per_row = 8,
-                           ulong2 origin = 0, bool transpose = false) {
-    ulong row = akunu::matrix_row(akunu::backend::lane());
-    ulong column = akunu::matrix_column(akunu::backend::lane());
+inline void load_matrix(metal::simdgroup_matrix<T, 8, 8> &m, Pointer source, ulong elements_per_row, ulong2 origin,
+                        bool transpose) {
+    ulong row = matrix_row(backend::lane());
+    ulong column = matrix_column(backend::lane());
     if (!transpose) {
-        auto pair = akunu::backend::load_pair(source + ((origin.y + row) * elements_per_row + origin.x + column));
+        auto pair = backend::load_pair(source + ((origin.y + row) * elements_per_row + origin.x + column));
         m.elements[0] = (T)pair[0];
         m.elements[1] = (T)pair[1];
         return;
     }
     for (uint i = 0; i < 2; i++) {
-        m.elements[i] = (T)source[(origin.y + column + i) * elements_per_row + origin.x + row];
+        m.elements[i] = source[(origin.y + column + i) * elements_per_row + origin.x + row];
     }
 }
 
 template <typename T, typename Pointer>
-inline void simdgroup_store(simdgroup_matrix<T, 8, 8> m, Pointer destination, ulong elements_per_row = 8,
-                            ulong2 origin = 0, bool transpose = false) {
-    ulong row = akunu::matrix_row(akunu::backend::lane());
-    ulong column = akunu::matrix_column(akunu::backend::lane());
+inline void store_matrix(metal::simdgroup_matrix<T, 8, 8> m, Pointer destination, ulong elements_per_row, ulong2 origin,
+                         bool transpose) {
+    ulong row = matrix_row(backend::lane());
+    ulong column = matrix_column(backend::lane());
     if (!transpose) {
-        akunu::backend::store_pair(
-            destination + ((origin.y + row) * elements_per_row + origin.x + column), m.elements[0], m.elements[1]);
+        backend::store_pair(destination + ((origin.y + row) * elements_per_row + origin.x + column), m.elements[0],
+                            m.elements[1]);
         return;
     }
     for (uint i = 0; i < 2; i++) {
@@ -76,10 +81,29 @@ inline void simdgroup_store(simdgroup_matrix<T, 8, 8> m, Pointer destination, ul
     }
 }
 
-// d = a × b + c, accumulated in float and rounded once to d's type.
-template <typename D, typename A, typename B, typename C>
+} // namespace akunu
+
+namespace metal {
+
+// A matrix of T comes from `device` or `threadgroup` memory of T: no other type is converted, no other memory is read.
+#define AKUNU_MATRIX_MEMORY(SPACE, IS_DEVICE)                                                                       \
+    template <typename T>                                                                                           \
+    inline void simdgroup_load(simdgroup_matrix<T, 8, 8> &m, const SPACE T *source, ulong elements_per_row = 8,     \
+                               ulong2 origin = 0, bool transpose = false) {                                         \
+        akunu::load_matrix(m, source, elements_per_row, origin, transpose);                                         \
+    }                                                                                                               \
+    template <typename T>                                                                                           \
+    inline void simdgroup_store(simdgroup_matrix<T, 8, 8> m, SPACE T *destination, ulong elements_per_row = 8,      \
+                                ulong2 origin = 0, bool transpose = false) {                                        \
+        akunu::store_matrix(m, destination, elements_per_row, origin, transpose);                                   \
+    }
+
+AKUNU_EACH_MEMORY(AKUNU_MATRIX_MEMORY)
+
+// d = a × b + c, accumulated in float and rounded once to d's type, which is that of c.
+template <typename D, typename A, typename B>
 inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a,
-                                          simdgroup_matrix<B, 8, 8> b, simdgroup_matrix<C, 8, 8> c,
+                                          simdgroup_matrix<B, 8, 8> b, simdgroup_matrix<D, 8, 8> c,
                                           AKUNU_SITE) {
     float2 sum = {(float)c.elements[0], (float)c.elements[1]};
     float2 left = {(float)a.elements[0], (float)a.elements[1]};
@@ -92,7 +116,7 @@ inline void simdgroup_multiply_accumulate(simdgroup_matrix<D, 8, 8> &d, simdgrou
 template <typename D, typename A, typename B>
 inline void simdgroup_multiply(simdgroup_matrix<D, 8, 8> &d, simdgroup_matrix<A, 8, 8> a,
                                simdgroup_matrix<B, 8, 8> b, AKUNU_SITE) {
-    simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<float, 8, 8>(0.0f), AKUNU_HERE);
+    simdgroup_multiply_accumulate(d, a, b, make_filled_simdgroup_matrix<D, 8, 8>((D)0), AKUNU_HERE);
 }
 
 template <typename T>

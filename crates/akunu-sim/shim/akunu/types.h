@@ -94,11 +94,24 @@ template <> struct is_floating_element<half> { static constexpr bool value = tru
 template <> struct is_floating_element<bfloat> { static constexpr bool value = true; };
 template <typename T> constexpr bool is_floating = is_floating_element<element_of<T>>::value;
 
+// What lanes can hand each other: numbers of up to 32 bits, alone or in vectors. No bool, no 64 bits, no struct.
+template <typename T> struct is_integer_element { static constexpr bool value = false; };
+template <> struct is_integer_element<char> { static constexpr bool value = true; };
+template <> struct is_integer_element<signed char> { static constexpr bool value = true; };
+template <> struct is_integer_element<uchar> { static constexpr bool value = true; };
+template <> struct is_integer_element<short> { static constexpr bool value = true; };
+template <> struct is_integer_element<ushort> { static constexpr bool value = true; };
+template <> struct is_integer_element<int> { static constexpr bool value = true; };
+template <> struct is_integer_element<uint> { static constexpr bool value = true; };
+
 template <bool Condition, typename T> struct enable_if {};
 template <typename T> struct enable_if<true, T> { typedef T type; };
 // T, when it is a floating scalar or vector; otherwise the overload does not exist.
 template <typename T> using if_floating = typename enable_if<is_floating<T>, T>::type;
 template <typename T> using if_integer = typename enable_if<!is_floating<T>, T>::type;
+template <typename T> using if_bits = typename enable_if<is_integer_element<element_of<T>>::value, T>::type;
+template <typename T>
+using if_shared = typename enable_if<is_integer_element<element_of<T>>::value || is_floating<T>, T>::type;
 
 } // namespace akunu
 

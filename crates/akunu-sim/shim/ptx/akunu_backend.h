@@ -8,6 +8,8 @@
 
 #define AKUNU_DEVICE __attribute__((address_space(1)))
 #define AKUNU_THREADGROUP __attribute__((address_space(3)))
+// DO(address space, whether it is `device`) for each memory that functions of MSL take pointers to.
+#define AKUNU_EACH_MEMORY(DO) DO(AKUNU_DEVICE, true) DO(AKUNU_THREADGROUP, false)
 #ifdef AKUNU_STRICT
 #define AKUNU_CONSTANT __attribute__((address_space(4))) const
 #else

@@ -7,6 +7,8 @@
 #define AKUNU_CONSTANT const
 #define AKUNU_KERNEL
 #define AKUNU_THREADGROUP
+// DO(address space, whether it is `device`) for each memory that functions of MSL take pointers to: here there is one for all.
+#define AKUNU_EACH_MEMORY(DO) DO(AKUNU_DEVICE, true)
 
 namespace akunu {
 

@@ -1,6 +1,7 @@
 //! Runs the threadgroups of a launch, on one or several host threads.
 
 use super::count::{Recorder, recorded};
+use super::denormals::Flushed;
 use super::schedule::Schedule;
 use super::threadgroup::{Failure, Job, Worker};
 use crate::library::Library;
@@ -16,6 +17,8 @@ pub(crate) struct Grid<'a> {
     pub(crate) library: &'a Library,
     pub(crate) constants: &'a [super::abi::Constant],
     pub(crate) schedule: Schedule,
+    /// Whether denormal numbers are zeros.
+    pub(crate) flushes: bool,
 }
 
 // SAFETY: the raw pointers are addresses of bindings, which the threadgroups share as GPU threads do;
@@ -68,6 +71,7 @@ impl Grid<'_> {
         let mut worker = workers.pop().unwrap_or_else(Worker::new);
         drop(workers);
         let slot = self.library.bind(self.constants);
+        let _flushed = self.flushes.then(Flushed::begin);
         while !state.stop.load(Ordering::Relaxed) {
             let turn = state.next.fetch_add(1, Ordering::Relaxed);
             let Some(&flat) = state.order.get(turn) else {

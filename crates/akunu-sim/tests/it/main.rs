@@ -6,6 +6,7 @@ mod support;
 mod count;
 mod faults;
 mod features;
+mod fused;
 mod gpu_device;
 mod kernel_table;
 mod planted_faults;

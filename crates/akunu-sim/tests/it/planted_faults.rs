@@ -12,12 +12,12 @@ use akunu_sim::table::{check_signature, run_case};
 use akunu_sim::{Schedule, Simulator};
 
 /// One edit, and a kernel that it breaks.
-struct Fault {
-    what: &'static str,
-    file: &'static str,
-    right: &'static str,
-    wrong: &'static str,
-    kernel: &'static str,
+pub struct Fault {
+    pub what: &'static str,
+    pub file: &'static str,
+    pub right: &'static str,
+    pub wrong: &'static str,
+    pub kernel: &'static str,
 }
 
 const FAULTS: &[Fault] = &[
@@ -177,12 +177,12 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// A copy of the kernels with one edit.
-fn broken_copy(fault: &Fault) -> tempfile::TempDir {
+pub fn broken_copy(fault: &Fault) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
     copy_folder(&root().join("kernels"), copy.path());
     let path = copy.path().join(fault.file);
@@ -210,7 +210,7 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-fn row(name: &str) -> KernelRow {
+pub fn row(name: &str) -> KernelRow {
     let rows = KernelId::all().into_iter().map(KernelId::row);
     rows.into_iter()
         .find(|row| row.name() == name)

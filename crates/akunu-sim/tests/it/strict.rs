@@ -37,3 +37,83 @@ fn newer_cpp_and_warnings_are_refused() {
         assert!(said.contains("k.metal:4"), "{said}");
     }
 }
+
+/// Planted, one for each function: a call that MSL does not have, which a template that takes anything would let pass.
+#[test]
+fn calls_that_msl_does_not_have_are_refused() {
+    let right = "simdgroup_float8x8 m; simdgroup_half8x8 h = simdgroup_half8x8(half(1)); simdgroup_load(m, y); \
+                 simdgroup_multiply_accumulate(m, h, m, m); simdgroup_store(m, y); \
+                 device atomic_uint *a = (device atomic_uint *)y; \
+                 atomic_fetch_max_explicit(a, i, memory_order_relaxed); \
+                 y[i] = simd_shuffle(y[i], 3) + float(simd_or(i));";
+    assert_eq!(complaint(right), None);
+    let planted = [
+        // Memory of another type than the matrix.
+        (
+            "simdgroup_half8x8 m; simdgroup_load(m, y);",
+            "simdgroup_load",
+        ),
+        (
+            "simdgroup_half8x8 m = simdgroup_half8x8(half(1)); simdgroup_store(m, y);",
+            "simdgroup_store",
+        ),
+        // A sum of another type than what it is added to.
+        (
+            "simdgroup_half8x8 h = simdgroup_half8x8(half(1)); simdgroup_float8x8 m = simdgroup_float8x8(1.0f); \
+             simdgroup_multiply_accumulate(m, h, h, h); simdgroup_store(m, y);",
+            "simdgroup_multiply_accumulate",
+        ),
+        (
+            "simdgroup_matrix<int, 8, 8> m; y[i] = float(m.thread_elements()[0]);",
+            "half, bfloat or float",
+        ),
+        // What is no atomic, and atomics that have no such operation.
+        (
+            "atomic_store_explicit(y, 1.0f, memory_order_relaxed);",
+            "atomic_store_explicit",
+        ),
+        (
+            "struct Own { uint value; }; device Own *a = (device Own *)y; \
+             atomic_fetch_add_explicit(a, 1u, memory_order_relaxed);",
+            "atomic_fetch_add_explicit",
+        ),
+        (
+            "device atomic_float *a = (device atomic_float *)y; \
+             atomic_fetch_max_explicit(a, 1.0f, memory_order_relaxed);",
+            "atomic_fetch_max_explicit",
+        ),
+        (
+            "device atomic_ulong *a = (device atomic_ulong *)y; \
+             atomic_fetch_add_explicit(a, 1ul, memory_order_relaxed);",
+            "atomic_fetch_add_explicit",
+        ),
+        (
+            "device atomic<short> *a = (device atomic<short> *)y; y[i] = sizeof(*a);",
+            "no atomics",
+        ),
+        // What lanes do not hand each other.
+        (
+            "y[i] = simd_shuffle(i == 0, 3) ? 1.0f : 0.0f;",
+            "simd_shuffle",
+        ),
+        (
+            "y[i] = float(simd_shuffle_xor(ulong(i), 1));",
+            "simd_shuffle_xor",
+        ),
+        (
+            "struct Two { float a; float b; }; Two t = { 1.0f, 2.0f }; y[i] = simd_broadcast(t, 0).a;",
+            "simd_broadcast",
+        ),
+        ("y[i] = float(simd_sum(ulong(i)));", "simd_sum"),
+        ("y[i] = simd_or(y[i]);", "simd_or"),
+        ("y[i] = float(quad_sum(i == 0));", "quad_sum"),
+        (
+            "y[i] = float(simd_prefix_exclusive_sum(ulong(i)));",
+            "simd_prefix_exclusive_sum",
+        ),
+    ];
+    for (statements, expected) in planted {
+        let said = complaint(statements).unwrap_or_default();
+        assert!(said.contains(expected), "{statements}: {said}");
+    }
+}

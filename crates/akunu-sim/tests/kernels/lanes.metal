@@ -40,8 +40,8 @@ kernel void lane_operations(device const uint *x [[buffer(0)]], device uint *y [
 kernel void lane_types(device float4 *y [[buffer(0)]], uint lane [[thread_index_in_simdgroup]]) {
     float4 wide = simd_shuffle_xor(float4(lane, lane * 2, lane * 3, lane * 4), 1);
     half narrow = simd_sum(half(lane));
-    bool flag = simd_shuffle(lane % 2 == 0, 1);
-    ulong big = simd_max(ulong(lane) << 40) >> 40;
+    uchar flag = simd_shuffle(uchar(lane % 2 == 0), 1);
+    uint big = simd_max(lane << 20) >> 20;
     y[lane] = float4(wide.w, narrow, flag, big);
 }
 

@@ -28,11 +28,11 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Matrix product with MLX-quantised weights, their embedding lookup and their dequantisation.
+    /// Matrix product with MLX-quantised weights, and their embedding lookup.
     ///
-    /// The weight buffer is `[packed values | scales | biases]`; a value is `scale * q + bias` with
-    /// one scale and one bias for each group of a row. The reference ends after `weight_bytes` and
-    /// eight bytes of padding; strides and factors make these weights as capable as all others.
+    /// A value is `scale * q + bias`, with one scale and one bias for each group of a row. Packed values, scales and
+    /// biases are three arrays anywhere in the weight's binding, as in the file that is bound: their places are byte
+    /// offsets, of any alignment.
     pub struct MLXParams = "MLXParams", size = 48 {
         /// Number of tokens.
         0 => M: u32,
@@ -42,28 +42,28 @@ shared_struct! {
         8 => K: u32,
         /// Values that share a scale and a bias: 32, 64 or 128.
         12 => group_size: u32,
-        /// Bits of a packed value: 2, 3, 4, 5, 6 or 8.
-        16 => bits: u32,
-        /// Byte offset of the scales in the weight buffer; the biases follow the scales.
-        20 => weight_bytes: u32,
+        /// Byte offset of the packed values in the binding.
+        16 => packed_at: u32,
+        /// Byte offset of the scales.
+        20 => scales_at: u32,
+        /// Byte offset of the biases.
+        24 => biases_at: u32,
+        /// Type of scales and biases: 0 is f16, 1 is bf16, 2 is f32.
+        28 => scale_type: u32,
         /// Elements between rows of A; K when contiguous.
-        24 => lda: u32,
+        32 => lda: u32,
         /// Elements between rows of C; N when contiguous.
-        28 => ldc: u32,
+        36 => ldc: u32,
         /// Factor of the product.
-        32 => alpha: f32,
+        40 => alpha: f32,
         /// Factor of what C held before; 0 overwrites and never reads C.
-        36 => beta: f32,
-        /// Unused, zero.
-        40 => _pad0: u32,
-        /// Unused, zero.
-        44 => _pad1: u32,
+        44 => beta: f32,
     }
 }
 
 shared_struct! {
     /// A norm and up to three products of what it gives, with weights (N0, K), (N1, K) and (N2, K) of one format.
-    pub struct NormGemvParams = "NormGemvParams", size = 32 {
+    pub struct NormGemvParams = "NormGemvParams", size = 64 {
         /// Elements of x.
         0 => K: u32,
         /// Outputs of the first weight.
@@ -76,9 +76,25 @@ shared_struct! {
         16 => eps: f32,
         /// MLX weights: values that share a scale and a bias.
         20 => group_size: u32,
-        /// MLX weights: bits of a value. The scales lie behind N * K of them.
-        24 => bits: u32,
-        /// Unused, zero.
-        28 => _pad0: u32,
+        /// MLX weights: type of scales and biases, as in `MLXParams`.
+        24 => scale_type: u32,
+        /// MLX weights: byte offsets in the binding of the first weight.
+        28 => packed_0: u32,
+        /// Its scales.
+        32 => scales_0: u32,
+        /// Its biases.
+        36 => biases_0: u32,
+        /// MLX weights: byte offsets in the binding of the second weight.
+        40 => packed_1: u32,
+        /// Its scales.
+        44 => scales_1: u32,
+        /// Its biases.
+        48 => biases_1: u32,
+        /// MLX weights: byte offsets in the binding of the third weight.
+        52 => packed_2: u32,
+        /// Its scales.
+        56 => scales_2: u32,
+        /// Its biases.
+        60 => biases_2: u32,
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use akunu_kernels::case::Rng;
-use akunu_kernels::weight;
+use akunu_kernels::weight::{self, MlxLayout, ScaleType};
 use akunu_types::DType;
 
 use super::*;
@@ -28,8 +28,12 @@ fn cols(dtype: DType) -> usize {
 fn matrix(dtype: DType) -> PackedMatrix {
     let cols = cols(dtype);
     let weight = weight::WeightLayout {
-        group_size: 64,
-        scales_at: dtype.bytes_of(ROWS_OF_ALL * cols).unwrap(),
+        mlx: MlxLayout::contiguous(
+            dtype,
+            [ROWS_OF_ALL, cols].map(|n| n as u32),
+            64,
+            ScaleType::F16,
+        ),
         ..weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols)
     };
     let bytes = weight.random(&mut Rng::new(5));

@@ -51,18 +51,3 @@ fn a_row_that_is_not_there_is_refused() {
             .is_ok()
     );
 }
-
-/// The scales start where `MLXParams::weight_bytes` will say, as halves, and the biases follow.
-#[test]
-fn the_contiguous_layout_holds_packed_scales_and_biases() {
-    let store = WeightStore::open(fixtures().join("mlx")).unwrap();
-    let Data::Mlx(mlx) = store.tensor("q3_g32_f16.weight").unwrap().data else {
-        panic!("not quantised");
-    };
-    let parts = [mlx.packed.bytes, mlx.scales.bytes, mlx.biases.bytes];
-    assert_eq!(
-        mlx.contiguous(),
-        parts.concat(),
-        "halves are copied as they are"
-    );
-}

@@ -7,11 +7,11 @@ use akunu_types::{DType, SharedStruct};
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::constant::{Constant, Constants};
+use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, mlx_params, run_launch};
+use crate::weight::{MlxLayout, ScaleType, WeightLayout, mlx_params, run_launch};
 
 const BINDINGS: &[Binding] = &[
     read(0, "token", Element::U32),
@@ -22,7 +22,10 @@ const BINDINGS: &[Binding] = &[
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
     let (params, constants): (_, &[Constant]) = if dtype.is_mlx() {
-        (MLXParams::LAYOUT, &[Constant::GroupSize])
+        (
+            MLXParams::LAYOUT,
+            &[Constant::GroupSize, Constant::ScaleType],
+        )
     } else {
         (EmbeddingParams::LAYOUT, &[])
     };
@@ -116,17 +119,23 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
     .collect()
 }
 
-/// The values of a block are exact in f32, or rounded once in the same place; only q6_k has 25-bit
-/// products, which `scale * q + offset` and `scale * (q - 32)` round differently.
+/// Products of a scale and a number are exact in f32, so that a value is rounded once. Only q6_k has 25-bit products, which
+/// `scale * q + offset` and `scale * (q - 32)` round differently, and those of MLX scales in f32 are rounded before the bias
+/// is added, unless a GPU fuses both.
 fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) -> Case {
-    let nmse = if dtype == DType::Q6_K { 1e-13 } else { 0.0 };
+    let has_wide_scales = || {
+        let params = mlx_params(dtype, vocab, dim, group_size);
+        MlxLayout::of(&params).scale_type == ScaleType::F32
+    };
+    let is_rounded = dtype == DType::Q6_K || dtype.is_mlx() && has_wide_scales();
+    let nmse = if is_rounded { 1e-13 } else { 0.0 };
     let label = format!("tokens {tokens}, vocabulary {vocab}, dim {dim}");
     let case = if dtype.is_mlx() {
         let params = MLXParams {
             M: tokens,
             ..mlx_params(dtype, vocab, dim, group_size)
         };
-        let special = Constants::none().with_u32(Constant::GroupSize, group_size);
+        let special = MlxLayout::of(&params).constants();
         let case = Case::new(label, &params, nmse);
         if tokens == 3 {
             case.constants(special)

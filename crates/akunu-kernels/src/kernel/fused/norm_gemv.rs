@@ -13,14 +13,14 @@ use akunu_types::{DType, SharedStruct};
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
-use crate::cost::Work;
+use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::activation::{gelu, silu};
 use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, mlx_params};
+use crate::weight::{MlxLayout, ScaleType, WeightLayout};
 
 /// Outputs of a threadgroup.
 const ROWS: u32 = 4;
@@ -60,7 +60,7 @@ pub fn row(dtype: DType) -> KernelRow {
         params_index: 8,
         params: NormGemvParams::LAYOUT,
         constants: if dtype.is_mlx() {
-            &[Constant::GroupSize, Constant::Gate]
+            &[Constant::GroupSize, Constant::ScaleType, Constant::Gate]
         } else {
             &[Constant::Gate]
         },
@@ -115,10 +115,14 @@ fn simd_groups(k: u32, groups: u32, chip: &ChipConfig) -> u32 {
 /// The weights, of which those without rows are not there.
 fn matrices(args: &Args) -> [WeightLayout; 3] {
     let p: NormGemvParams = args.params();
-    outputs(&p).map(|n| {
-        let scales_at = n.saturating_mul(p.K / 8 * p.bits);
-        WeightLayout::of(args, n, p.K, (p.group_size, scales_at))
-    })
+    let grouped = MlxLayout::grouped(p.group_size, p.scale_type);
+    let places = [
+        [p.packed_0, p.scales_0, p.biases_0],
+        [p.packed_1, p.scales_1, p.biases_1],
+        [p.packed_2, p.scales_2, p.biases_2],
+    ];
+    let outputs = outputs(&p);
+    std::array::from_fn(|i| WeightLayout::of(args, outputs[i], p.K, grouped.at(places[i])))
 }
 
 fn required(args: &Args) -> Vec<usize> {
@@ -138,8 +142,13 @@ fn required(args: &Args) -> Vec<usize> {
 }
 
 fn work(args: &Args, once: Work) -> Work {
-    let flops = matrices(args).map(|matrix| Product::single(matrix).flops());
-    once.with_flops(flops.iter().sum())
+    let matrices = matrices(args);
+    let flops = matrices.map(|matrix| Product::single(matrix).flops());
+    let work = once.with_flops(flops.iter().sum());
+    let there = (2..).zip(matrices).filter(|(_, matrix)| matrix.rows > 0);
+    there.fold(work, |work, (binding, matrix)| {
+        work.with(binding, Traffic::read(matrix.read_bytes()))
+    })
 }
 
 fn twin(t: &mut Twin) {
@@ -195,6 +204,27 @@ pub fn cases_of(dtype: Option<DType>, shapes: &[NormShape]) -> Vec<Case> {
         .collect()
 }
 
+/// MLX: the same with a group size, and places of the three weights.
+fn placed(params: NormGemvParams, dtype: DType, group_size: u32) -> NormGemvParams {
+    let scale_type = ScaleType::any(params.N0 + params.K / 32);
+    let [zero, one, two] = outputs(&params)
+        .map(|rows| MlxLayout::scattered(dtype, [rows, params.K], group_size, scale_type));
+    NormGemvParams {
+        group_size,
+        scale_type: scale_type.code(),
+        packed_0: zero.packed_at,
+        scales_0: zero.scales_at,
+        biases_0: zero.biases_at,
+        packed_1: one.packed_at,
+        scales_1: one.scales_at,
+        biases_1: one.biases_at,
+        packed_2: two.packed_at,
+        scales_2: two.scales_at,
+        biases_2: two.biases_at,
+        ..params
+    }
+}
+
 /// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
 /// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
 fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
@@ -205,25 +235,23 @@ fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
     };
     let k = k.next_multiple_of(block);
     let [n0, n1, n2] = outputs;
-    let bits = if dtype.is_mlx() {
-        mlx_params(dtype, 1, k, group).bits
-    } else {
-        0
-    };
     let params = NormGemvParams {
         K: k,
         N0: n0,
         N1: n1,
         N2: n2,
         eps: 1e-5,
-        group_size: group,
-        bits,
         ..Default::default()
+    };
+    let params = if dtype.is_mlx() {
+        placed(params, dtype, group)
+    } else {
+        params
     };
     let label = format!("outputs {n0} + {n1} + {n2}, K {k}, gate {gate}");
     let mut constants = Constants::none();
     if dtype.is_mlx() && k == 2 * group {
-        constants = constants.with_u32(Constant::GroupSize, group);
+        constants = MlxLayout::grouped(group, params.scale_type).constants();
     }
     if gate != 0 {
         constants = constants.with_u32(Constant::Gate, gate);

@@ -40,7 +40,12 @@ pub fn row(dtype: DType) -> KernelRow {
 
 fn constants(dtype: DType) -> &'static [Constant] {
     if dtype.is_mlx() {
-        &[Constant::GemmK, Constant::BatchM, Constant::GroupSize]
+        &[
+            Constant::GemmK,
+            Constant::BatchM,
+            Constant::GroupSize,
+            Constant::ScaleType,
+        ]
     } else {
         &[Constant::GemmK, Constant::BatchM]
     }

@@ -105,7 +105,7 @@ impl Product {
             _ => Traffic::both(y),
         };
         let passes = self.m.div_ceil(rows) as usize;
-        let weight = Traffic::read(self.weight.bytes().saturating_mul(passes));
+        let weight = Traffic::read(self.weight.read_bytes().saturating_mul(passes));
         let last = once.traffic.len() - 1;
         once.with(last - 1, weight)
             .with(last, y)
@@ -155,7 +155,7 @@ pub fn params_layout(dtype: DType) -> StructLayout {
 /// The constants of a format.
 pub fn constants(dtype: DType) -> &'static [Constant] {
     if dtype.is_mlx() {
-        &[Constant::GemmK, Constant::GroupSize]
+        &[Constant::GemmK, Constant::GroupSize, Constant::ScaleType]
     } else {
         &[Constant::GemmK]
     }

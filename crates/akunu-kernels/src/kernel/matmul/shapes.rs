@@ -6,7 +6,7 @@ use akunu_types::params::{GEMMParams, MLXParams};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::table::Args;
-use crate::weight;
+use crate::weight::{self, MlxLayout};
 
 use super::product::Product;
 
@@ -121,7 +121,10 @@ fn case(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Case {
 pub fn special(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Constants {
     let mut constants = Constants::none().with_u32(Constant::GemmK, shape.k);
     if dtype.is_mlx() {
-        constants = constants.with_u32(Constant::GroupSize, group_size);
+        let params = weight::mlx_params(dtype, shape.n, shape.k, group_size);
+        constants = MlxLayout::of(&params)
+            .constants()
+            .with_u32(Constant::GemmK, shape.k);
     }
     if binding.batch {
         constants = constants.with_u32(Constant::BatchM, shape.m);

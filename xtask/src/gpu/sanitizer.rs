@@ -1,0 +1,182 @@
+//! NVIDIA's `compute-sanitizer` on the kernels, after it has found a race that was planted.
+//!
+//! The sanitizer is taken from PATH, or from `target/compute-sanitizer`, where pip puts it if a network is there:
+//!
+//! ```text
+//! cargo xtask gpu --fetch-sanitizer                   # on a machine with a network, no GPU needed
+//! cargo xtask gpu --racecheck --ptx target/shaders/ptx --filter rmsnorm
+//! ```
+
+use crate::failure::Failure;
+use crate::process;
+use crate::python::{environment, pip};
+use crate::workspace;
+use akunu_kernels::flatten::{FlatSource, flatten};
+use akunu_sim::{SimError, Toolchain, ptx};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The package of the sanitizer, for the oldest driver of CUDA 13.
+const PACKAGE: &str = "nvidia-cuda-sanitizer-api==13.0.*";
+/// The kernel that has the race, and its file.
+pub const PLANTED_KERNEL: &str = "rmsnorm_f32";
+const PLANTED_FILE: &str = "norm/rmsnorm.metal";
+/// SIMD groups add up a row through threadgroup memory: without this barrier they read what others have not written yet.
+const BARRIER: &str =
+    "    threadgroup_barrier(mem_flags::mem_threadgroup);\n    const float total = simd_sum(";
+const NO_BARRIER: &str = "    const float total = simd_sum(";
+
+/// Where the PTX with the race is, below the folder of the others.
+pub fn planted_folder(ptx: &Path) -> PathBuf {
+    ptx.join("planted-race")
+}
+
+/// The PTX with the race that stands for a file's own, where there is one.
+pub fn planted_text(ptx: &Path, file: &str) -> Option<PathBuf> {
+    (file == PLANTED_FILE).then(|| planted_folder(ptx).join(ptx::file_name(file)))
+}
+
+/// Compiles the kernel with the race.
+pub fn compile_planted(toolchain: &Toolchain, kernels: &Path, ptx: &Path) -> Result<(), SimError> {
+    let source = flatten(kernels, PLANTED_FILE)?;
+    ptx::compile(
+        toolchain,
+        &without_barrier(source),
+        &[],
+        &planted_folder(ptx),
+    )?;
+    Ok(())
+}
+
+fn without_barrier(source: FlatSource) -> FlatSource {
+    FlatSource {
+        text: source.text.replacen(BARRIER, NO_BARRIER, 1),
+        ..source
+    }
+}
+
+/// What a run of the racecheck has found.
+#[derive(Debug, PartialEq, Eq)]
+enum Hazards {
+    None,
+    Some,
+    /// It said nothing of hazards.
+    Unknown,
+}
+
+/// Reads `RACECHECK SUMMARY: 4 hazards displayed (4 errors, 0 warnings)`.
+fn hazards(said: &str) -> Hazards {
+    const SUMMARY: &str = "RACECHECK SUMMARY: ";
+    let Some((_, rest)) = said.split_once(SUMMARY) else {
+        return Hazards::Unknown;
+    };
+    let count = rest.split_whitespace().next().and_then(|n| n.parse().ok());
+    match count {
+        Some(0u64) => Hazards::None,
+        Some(_) => Hazards::Some,
+        None => Hazards::Unknown,
+    }
+}
+
+/// Looks for races in the kernels whose names contain `filter`, after the planted one.
+pub fn racecheck(ptx: &Path, filter: &str) -> Result<(), Failure> {
+    let sanitizer = find()?;
+    println!("==> a race that was planted in {PLANTED_KERNEL}");
+    let said = run(
+        &sanitizer,
+        ptx,
+        &["--filter", PLANTED_KERNEL, "--planted-race"],
+    )?;
+    if hazards(&said) != Hazards::Some {
+        let why = format!("racecheck did not find the planted race; it said:\n{said}");
+        return Err(Failure::Found(why));
+    }
+    println!("found");
+    println!("==> races in the kernels themselves");
+    let said = run(&sanitizer, ptx, &["--filter", filter])?;
+    print!("{said}");
+    match hazards(&said) {
+        Hazards::None => Ok(()),
+        Hazards::Some => Err(Failure::Found("racecheck found races".to_owned())),
+        Hazards::Unknown => Err(Failure::Found("racecheck did not finish".to_owned())),
+    }
+}
+
+/// Everything that a run of this program under the racecheck says.
+fn run(sanitizer: &Path, ptx: &Path, arguments: &[&str]) -> Result<String, Failure> {
+    let own = std::env::current_exe().map_err(|error| Failure::Found(error.to_string()))?;
+    let mut command = Command::new(sanitizer);
+    command.args(["--tool", "racecheck"]).arg(own);
+    command.args(["gpu", "--exact", "--ptx"]).arg(ptx);
+    let output = command.args(arguments).stdin(Stdio::null()).output();
+    let output = output.map_err(|error| Failure::io(sanitizer, error))?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+fn folder() -> PathBuf {
+    workspace::root().join("target/compute-sanitizer")
+}
+
+/// The sanitizer of this machine, or the one that was fetched.
+fn find() -> Result<PathBuf, Failure> {
+    if process::exists("compute-sanitizer") {
+        return Ok(PathBuf::from("compute-sanitizer"));
+    }
+    fetched().ok_or_else(|| Failure::Unavailable {
+        why: "there is no compute-sanitizer, neither on PATH nor in target/compute-sanitizer"
+            .to_owned(),
+        fix: "cargo xtask gpu --fetch-sanitizer fetches it, on a machine with a network".to_owned(),
+    })
+}
+
+fn fetched() -> Option<PathBuf> {
+    let program = folder().join("nvidia/cu13/bin/compute-sanitizer");
+    program.is_file().then_some(program)
+}
+
+/// Fetches the sanitizer by pip, unless it is there.
+pub fn fetch() -> Result<(), Failure> {
+    if fetched().is_none() {
+        let python = environment(&workspace::root().join("target/python-sanitizer"))?;
+        pip(&python, |pip| {
+            pip.args(["install", "--no-deps", "--target"]);
+            pip.arg(folder()).arg(PACKAGE)
+        })?;
+    }
+    match fetched() {
+        Some(program) => println!("{}", program.display()),
+        None => {
+            let why = format!("{PACKAGE} has no compute-sanitizer where it is looked for");
+            return Err(Failure::Found(why));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Without the barrier in the text the planted race would be none.
+    #[test]
+    fn the_planted_race_is_the_kernel_without_its_barrier() {
+        let kernels = workspace::root().join("kernels");
+        let source = flatten(&kernels, PLANTED_FILE).expect("the kernel is there");
+        let barriers = |text: &str| text.matches("threadgroup_barrier(").count();
+        let before = barriers(&source.text);
+        assert_eq!(barriers(&without_barrier(source).text), before - 1);
+    }
+
+    /// A run that was cut short must not pass for one without hazards.
+    #[test]
+    fn a_summary_is_read_and_missed() {
+        let said = "========= RACECHECK SUMMARY: 2 hazards displayed (2 errors, 0 warnings)\n";
+        assert_eq!(hazards(said), Hazards::Some);
+        assert_eq!(
+            hazards("RACECHECK SUMMARY: 0 hazards displayed"),
+            Hazards::None
+        );
+        assert_eq!(hazards("========= COMPUTE-SANITIZER\n"), Hazards::Unknown);
+    }
+}
