@@ -58,13 +58,14 @@ impl Drafter {
         }
         let lookup = speculation.lookup;
         let draft = speculation.draft.as_ref();
-        let draft = draft.map(|draft| Draft::new(draft, options, session.context()));
+        let can_branch = can_branch(sampling, session);
+        let draft = draft.map(|draft| Draft::new(draft, options, (session, can_branch)));
         Ok(Some(Drafter {
             lookup: (lookup != Lookup::Off).then(|| (Index::default(), lookup)),
             pool: session.model().runtime().text_pool(),
             draft: draft.transpose()?,
             draft_tokens: speculation.draft_tokens,
-            can_branch: can_branch(sampling, session),
+            can_branch,
             judge: Judge::new(),
             stats: Speculated::default(),
         }))
@@ -79,22 +80,50 @@ impl Drafter {
         costs: &Costs,
     ) -> Result<Option<Proposal>, EngineError> {
         let found = self.find((before, pending), most, rest, costs);
-        let (None, Some(draft)) = (&found, &mut self.draft) else {
-            return Ok(found);
+        match found {
+            Some(found) => Ok(Some(found)),
+            None => self.draft((before, pending), most, rest, costs),
+        }
+    }
+
+    /// Guesses of the draft model.
+    fn draft(
+        &mut self,
+        (before, pending): (&[u32], &[u32]),
+        most: usize,
+        rest: Rest,
+        costs: &Costs,
+    ) -> Result<Option<Proposal>, EngineError> {
+        let Some(draft) = &mut self.draft else {
+            return Ok(None);
         };
         let most = most.min(MAX_DRAFT);
+        let offer = Offer::chain(Source::Model, most);
         let n = match self.draft_tokens {
             Some(n) => n.min(most),
             None => {
                 let per_guess = (costs, draft.seconds());
-                let offer = Offer::chain(Source::Model, most);
                 self.judge.best(offer, rest, per_guess).trunk
             }
         };
         if n == 0 {
             return Ok(None);
         }
-        let tree = Tree::chain(&draft.guess(&[before, pending].concat(), n)?);
+        let guessed = draft.guess(&[before, pending].concat(), n)?;
+        let offer = Offer {
+            trunk: guessed.tokens.len(),
+            fork: guessed.second.as_ref().map(|second| Fork {
+                after: second.after,
+                guesses: 1,
+            }),
+            ..offer
+        };
+        // What the draft has guessed costs rows and nothing else.
+        let guesses = match self.draft_tokens {
+            Some(_) => offer.beside(offer.trunk),
+            None => self.judge.best(offer, rest, (costs, 0.0)),
+        };
+        let tree = tree_of(&guessed.tokens, guessed.second, guesses);
         Ok((!tree.is_empty()).then_some(Proposal {
             tree,
             source: Source::Model,

@@ -292,6 +292,12 @@ impl Offer {
         }
     }
 
+    /// As many guesses of the trunk, and what there is room for of the branch beside them.
+    pub fn beside(&self, trunk: usize) -> Worthwhile {
+        let branch = self.most_of_branch(trunk);
+        Worthwhile { trunk, branch }
+    }
+
     /// Most guesses of the branch beside as many of the trunk, which must go beyond the fork.
     fn most_of_branch(&self, trunk: usize) -> usize {
         let fork = self.fork.filter(|fork| fork.after < trunk);
