@@ -1,7 +1,8 @@
 //! A draft model, which reads what the model reads and says how it would go on.
 //!
 //! A guess takes the time of reading what is new since the last guesses, usually a token or two, and of one step of the
-//! draft model. Reading a prompt and loading programs happen once, so that neither counts as the time of a guess.
+//! draft model. Reading a prompt and loading programs happen once, so that neither counts as the time of a guess. After a
+//! part of the answer without guesses the draft has to catch up, which takes time of its own.
 //!
 //! Where the draft is wrong, its second choice is often right. A row for that choice needs no step of the draft. It is
 //! guessed in the place where it is most likely to be needed, by the draft's own probabilities p of its first choices and
@@ -20,8 +21,8 @@ use crate::error::EngineError;
 use crate::options::{GenerateOptions, Token};
 use crate::session::{Session, SessionOptions};
 
-/// Tokens that are read before guessing, at most, where nothing but the answer has grown.
-const MAX_NEW: usize = 32;
+/// Tokens that are read before guessing, at most, where guesses follow each other: more of them are to catch up.
+const MAX_NEW: usize = 8;
 /// Weight of a new time against those before.
 const NEW: f64 = 0.2;
 
@@ -32,6 +33,8 @@ pub(super) struct Draft {
     options: GenerateOptions,
     /// Seconds of a guess lately; 0 before any was made.
     seconds: f64,
+    /// Seconds of reading one of many tokens, lately; 0 before that was measured.
+    reading: f64,
 }
 
 /// What a draft model guesses.
@@ -70,12 +73,22 @@ impl Draft {
             session,
             options,
             seconds: 0.0,
+            reading: 0.0,
         })
     }
 
     /// Seconds that a guess took lately.
     pub fn seconds(&self) -> f64 {
         self.seconds
+    }
+
+    /// Seconds that it takes to catch up with a text of so many tokens; 0 for the prompt, which it reads in any case.
+    pub fn behind(&self, n_tokens: usize) -> f64 {
+        let known = self.session.tokens().len();
+        match n_tokens.saturating_sub(known) {
+            n_new if known > 0 && n_new > MAX_NEW => self.reading * n_new as f64,
+            _ => 0.0,
+        }
     }
 
     /// The `n` tokens that the draft model says after a text: fewer at the end of the context; none if it has no pages
@@ -101,6 +114,8 @@ impl Draft {
             }
         })?;
         if fed.processed > MAX_NEW {
+            let took = begin.elapsed().as_secs_f64();
+            note(&mut self.reading, took / fed.processed as f64);
             begin = Instant::now();
         }
         let generation = self.session.generate(GenerateOptions {
@@ -110,21 +125,22 @@ impl Draft {
         })?;
         let tokens: Vec<Token> = generation.collect::<Result<_, _>>()?;
         if self.session.model().runtime().n_programs() == n_programs {
-            self.note(begin.elapsed().as_secs_f64() / n as f64);
+            note(&mut self.seconds, begin.elapsed().as_secs_f64() / n as f64);
         }
         Ok(Guessed {
             tokens: tokens.iter().map(|token| token.id).collect(),
             second: second_choice(&tokens),
         })
     }
+}
 
-    fn note(&mut self, seconds: f64) {
-        self.seconds = match self.seconds {
-            0.0 => seconds,
-            // Somebody else had the machine: one such time says little.
-            before => before + NEW * (seconds.min(2.0 * before) - before),
-        };
-    }
+/// Takes note of a time beside those before it.
+fn note(known: &mut f64, seconds: f64) {
+    *known = match *known {
+        0.0 => seconds,
+        // Somebody else had the machine: one such time says little.
+        before => before + NEW * (seconds.min(2.0 * before) - before),
+    };
 }
 
 /// The second choice that is most likely to be needed, by the log probabilities of some tokens.

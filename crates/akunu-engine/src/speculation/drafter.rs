@@ -99,8 +99,10 @@ impl Drafter {
         };
         let most = most.min(MAX_DRAFT);
         let offer = Offer::chain(Source::Model, most);
+        let behind = draft.behind(before.len() + pending.len());
         let n = match self.draft_tokens {
             Some(n) => n.min(most),
+            None if !self.judge.covers(behind, rest, costs) => 0,
             None => {
                 let per_guess = (costs, draft.seconds());
                 self.judge.best(offer, rest, per_guess).trunk
@@ -128,7 +130,7 @@ impl Drafter {
             tree,
             source: Source::Model,
             is_judged: self.draft_tokens.is_none(),
-            seconds: draft.seconds() * n as f64,
+            seconds: behind + draft.seconds() * n as f64,
         }))
     }
 

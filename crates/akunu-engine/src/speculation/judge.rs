@@ -224,6 +224,12 @@ impl Judge {
         best
     }
 
+    /// Whether the account covers so many seconds before the first guess, and something is left.
+    pub fn covers(&self, seconds: f64, rest: Rest, costs: &Costs) -> bool {
+        let plain = costs.of(rest.rows);
+        plain.is_some_and(|plain| seconds < self.account * plain / rest.tokens)
+    }
+
     /// The expected number of right guesses; the branch follows the first `after` of the trunk.
     pub fn expected(&self, source: Source, guesses: Worthwhile, after: usize) -> f64 {
         let share = self.share(source);
@@ -423,6 +429,26 @@ mod tests {
         assert_eq!(after(false).branch, 0);
         let few = Offer { most: 1, ..offer };
         assert_eq!(few.most_of_branch(1), 0, "there is no room");
+    }
+
+    /// Fails when a draft model catches up at the cost of more than the account, or never.
+    #[test]
+    fn catching_up_must_be_covered() {
+        let (costs, mut judge) = (costs(), Judge::new());
+        assert!(judge.covers(0.009, ALONE, &costs));
+        assert!(
+            !judge.covers(0.011, ALONE, &costs),
+            "more than a token's time"
+        );
+        judge.plain(100);
+        assert!(
+            judge.covers(0.025, ALONE, &costs),
+            "two per cent of a hundred more"
+        );
+        assert!(
+            !judge.covers(0.0, ALONE, &Costs::default()),
+            "nothing is known"
+        );
     }
 
     /// Fails when one step that took long for other reasons forbids guesses for good, or when steps that are always dear
