@@ -57,6 +57,7 @@ impl Draft {
         let is_greedy = options.sampling.temperature <= 0.0;
         let session = draft.model.session(SessionOptions {
             context: Some(session.context()),
+            chunk: session.chunk() as u32,
             ..SessionOptions::default()
         })?;
         let options = GenerateOptions {

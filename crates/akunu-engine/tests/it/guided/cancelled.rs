@@ -24,12 +24,19 @@ struct Armed {
     rows: u32,
     /// Such steps that go by before.
     spared: usize,
+    /// Steps of any kind since it was set.
+    n_after: usize,
 }
 
 impl Trap {
     fn arm(&self, flag: &CancelFlag, rows: u32, spared: usize) {
         let flag = Some(flag.clone());
-        *self.armed() = Armed { flag, rows, spared };
+        *self.armed() = Armed {
+            flag,
+            rows,
+            spared,
+            n_after: 0,
+        };
     }
 
     fn has_sprung(&self) -> bool {
@@ -44,6 +51,7 @@ impl Trap {
 impl Hooks for Trap {
     fn ran(&mut self, _: PlanId, step: Option<&Checked>) -> Result<(), DeviceError> {
         let mut armed = self.armed();
+        armed.n_after += usize::from(armed.flag.is_none());
         if step.is_some_and(|step| step.counts().rows() >= armed.rows) {
             match armed.spared.checked_sub(1) {
                 Some(left) => armed.spared = left,
@@ -277,6 +285,7 @@ fn a_cancel_ends_what_a_draft_model_does() {
         assert_eq!(generation.stop(), Some(StopReason::Cancelled));
         drop(generation);
         assert!(trap.has_sprung() && said.len() < plain.len());
+        assert_eq!(trap.armed().n_after, 0, "the draft went on");
         assert_eq!(said, plain[..said.len()]);
         assert_eq!(session.tokens(), [&prompt[..], &said].concat());
         assert_eq!(draft.pages_in_use(), 0);
