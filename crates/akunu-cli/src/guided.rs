@@ -105,6 +105,10 @@ pub struct SpeculationArgs {
     /// Let a smaller model with the same vocabulary guess tokens: a file, or a name from `pull --list`
     #[arg(long, value_name = "MODEL")]
     draft: Option<String>,
+    /// Guess this many tokens with the draft model in every step, 1 to 31 [default: as many as save time]
+    #[arg(long, value_name = "N", requires = "draft",
+        value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_DRAFT as i64))]
+    draft_tokens: Option<u32>,
 }
 
 impl SpeculationArgs {
@@ -121,6 +125,7 @@ impl SpeculationArgs {
         Ok(Speculation {
             lookup: self.lookup.into(),
             draft,
+            draft_tokens: self.draft_tokens.map(|n| n as usize),
             ..Speculation::default()
         })
     }

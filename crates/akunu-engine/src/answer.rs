@@ -84,7 +84,7 @@ impl Answer {
             rule: Rule::new(&options, model.tokenizer())?,
             text: AnswerText::new(model.shared_tokenizer(), &options.stop),
             guide: options.grammar.as_ref().map(Grammar::guide),
-            drafter: Drafter::new(&options.speculation, options.sampling, session)?,
+            drafter: Drafter::new(&options, session)?,
             options,
             prompt,
             pending: Vec::new(),

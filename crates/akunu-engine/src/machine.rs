@@ -236,7 +236,7 @@ impl Machine {
         let took = begin.elapsed();
         if !has_loaded {
             let seconds = took.as_secs_f64() / f64::from(n);
-            runtime.costs().record(n_singles, seconds);
+            runtime.costs().record_plain(n_singles, seconds);
         }
         self.adapt(n, took);
         self.start_ahead(runtime, parts)

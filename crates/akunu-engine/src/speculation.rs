@@ -15,6 +15,7 @@
 //! Guesses come from the text itself ([`lookup`]: people edit, quote and repeat), from what other sequences have said
 //! ([`pool`]), or from a small model of the same vocabulary, which draws with the same noise. [`judge`] decides how many are worth their rows.
 
+mod draft;
 mod drafter;
 mod judge;
 mod lookup;
@@ -40,6 +41,8 @@ pub struct Speculation {
     pub lookup: Lookup,
     /// Guesses of a smaller model, used when the texts have none.
     pub draft: Option<DraftModel>,
+    /// Guesses of the draft model in each step, up to [`MAX_DRAFT`]; `None` for as many as save time.
+    pub draft_tokens: Option<usize>,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -51,6 +54,7 @@ impl Speculation {
         Speculation {
             lookup: Lookup::Off,
             draft: None,
+            draft_tokens: None,
             _more: (),
         }
     }

@@ -2,8 +2,11 @@
 //!
 //! `pp512` is a prompt of 512 tokens read at once; `tg128` are 128 tokens written one after the other;
 //! `tg128 @ d4000` the same after 4000 tokens, and `tg128 @ b4` by four sequences at once, each of which
-//! writes 128. Each test is run once to warm up and then a few times. `--texts` answers questions with and without guesses.
+//! writes 128. Each test is run once to warm up and then a few times. `--texts` answers questions with and
+//! without guesses, and in a given form.
 
+mod answering;
+mod form;
 mod report;
 mod speed_test;
 mod texts;
@@ -19,6 +22,7 @@ use akunu::Model;
 use akunu_cpu::bandwidth::measure_bandwidth;
 use akunu_cpu::{default_threads, measure_barrier};
 use akunu_gguf::WeightStore;
+use answering::Asking;
 use clap::Parser;
 use report::{Group, Outcome, Report};
 use speed_test::{Bench, Test};
@@ -67,8 +71,8 @@ pub struct BenchCommand {
     /// each fast core, fewer while other programs need them]
     #[arg(short, long, value_name = "N,…", value_delimiter = ',')]
     threads: Vec<usize>,
-    /// Also edit a file, answer a question and write a story, with and without guessing tokens ahead, in at most so many
-    /// tokens
+    /// Also edit a file, answer a question and write a story, with and without guessing tokens ahead, and write JSON with
+    /// and without a schema, in at most so many tokens
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "300",
         value_parser = clap::value_parser!(u32).range(2..))]
     texts: Option<u32>,
@@ -153,13 +157,17 @@ impl BenchCommand {
         let load_ms = begin.elapsed().as_secs_f64() * 1e3;
         warn_beyond_training("the largest test", context as usize, &model);
         let results = self.measure(&mut bench, &tests)?;
-        let texts = match self.texts {
-            Some(tokens) => {
-                let open = || Ok(open()?.1);
-                texts::measure(&open, (self.runs, tokens), bench.interrupt())?
-            }
-            None => Vec::new(),
-        };
+        let (mut texts, mut form) = (Vec::new(), None);
+        if let Some(max_tokens) = self.texts {
+            let asking = Asking {
+                open: &|| Ok(open()?.1),
+                runs: self.runs,
+                max_tokens,
+                interrupt: bench.interrupt(),
+            };
+            texts = texts::measure(&asking)?;
+            form = Some(form::measure(&asking)?);
+        }
         let mut group = Group {
             device: name,
             threads,
@@ -169,6 +177,7 @@ impl BenchCommand {
             barrier_us: None,
             results,
             texts,
+            form,
         };
         if name == "cpu"
             && !self.skip_floor

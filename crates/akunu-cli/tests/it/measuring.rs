@@ -122,7 +122,7 @@ fn bench_has_a_row_for_each_test() {
     assert_usage(&akunu(["bench", "-t", "two"]), "two");
 }
 
-/// Fails when a text is left out, or when guesses change an answer.
+/// Fails when a text is left out, when guesses change an answer, or when the answer by a schema is not measured.
 #[test]
 fn bench_answers_texts_with_and_without_guesses() {
     let model = smollm2();
@@ -153,6 +153,12 @@ fn bench_answers_texts_with_and_without_guesses() {
             (&true.into(), &3.into())
         );
         assert!(text["tok_s_with"].as_f64().unwrap() > 0.0);
+    }
+    let form = &report["groups"][0]["form"];
+    // What only one text allows comes beside the tokens that are chosen.
+    assert_eq!(form["tokens_free"], 3, "{form}");
+    for figure in ["tok_s_free", "tok_s_formed", "mask_us_p50", "mask_us_p99"] {
+        assert!(form[figure].as_f64().unwrap() > 0.0, "{figure}: {form}");
     }
     assert_usage(&akunu(["bench", "--texts", "1"]), "2..");
 }

@@ -394,4 +394,12 @@ fn guesses_change_nothing_and_are_counted() {
     assert_eq!(with("auto")["ids"], off["ids"]);
     assert!(on["speculation"]["drafted"].as_u64().unwrap() > 0, "{on}");
     assert_eq!(off["speculation"]["drafted"], 0);
+    let model = smollm2();
+    let draft = ["--lookup", "off", "--draft", &model, "--draft-tokens", "3"];
+    let drafted = report(&[&asked[..], &draft].concat());
+    assert_eq!(drafted["ids"], off["ids"]);
+    let by_position = &drafted["speculation"]["drafted_by_position"];
+    assert_eq!(by_position.as_array().map(Vec::len), Some(3), "{drafted}");
+    let alone = generate(&["-p", "x", "--draft-tokens", "3"]);
+    assert_usage(&alone, "--draft <MODEL>");
 }

@@ -84,8 +84,10 @@ pub(super) fn learn(runtime: &mut Runtime, parts: &mut [Part], roles: &[Role], t
     let n_guesses: usize = singles().map(|(part, _)| part.n_guesses()).sum();
     let n_rows: usize = n_guesses + singles().map(|(part, _)| part.n_read).sum::<usize>();
     let costs = runtime.costs();
-    if !took.has_loaded {
-        costs.record(n_rows, took.seconds);
+    match (took.has_loaded, n_guesses) {
+        (true, _) => {}
+        (false, 0) => costs.record_plain(n_rows, took.seconds),
+        (false, _) => costs.record(n_rows, took.seconds),
     }
     let plain = costs.of(n_rows - n_guesses);
     let seconds = match took.has_loaded {

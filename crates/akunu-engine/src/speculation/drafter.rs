@@ -1,16 +1,16 @@
 //! The guesses of one answer.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
+use super::draft::Draft;
 use super::judge::{Costs, Fork, Judge, Offer, Rest, Source, Went, Worthwhile};
 use super::lookup::{Found, Index, OtherTokens};
-use super::{Lookup, MAX_DRAFT, Speculated, Speculation, TextPool};
+use super::{Lookup, MAX_DRAFT, Speculated, TextPool};
 use crate::error::EngineError;
 use crate::guesses::Tree;
 use crate::options::GenerateOptions;
 use crate::sampling::Sampling;
-use crate::session::{Session, SessionOptions};
+use crate::session::Session;
 
 /// Guesses from the text when nobody judges them, and those of a branch.
 const ALWAYS: usize = 8;
@@ -24,18 +24,12 @@ pub(crate) struct Drafter {
     /// What other sequences have said.
     pool: Arc<Mutex<TextPool>>,
     draft: Option<Draft>,
+    /// Guesses of the draft model in each step; `None` for as many as pay.
+    draft_tokens: Option<usize>,
     /// Whether guesses may branch.
     can_branch: bool,
     judge: Judge,
     pub stats: Speculated,
-}
-
-/// A draft model with the same text.
-struct Draft {
-    session: Session,
-    sampling: Sampling,
-    /// Seconds of a guess, lately.
-    seconds: f64,
 }
 
 /// What a step guesses for one sequence.
@@ -45,17 +39,17 @@ pub(crate) struct Proposal {
     pub tree: Tree,
     source: Source,
     is_judged: bool,
-    /// Time that was spent on guessing.
+    /// Seconds that such guesses take.
     seconds: f64,
 }
 
 impl Drafter {
     /// `None` where nothing is to be guessed.
     pub fn new(
-        speculation: &Speculation,
-        sampling: Sampling,
+        options: &GenerateOptions,
         session: &Session,
     ) -> Result<Option<Drafter>, EngineError> {
+        let (speculation, sampling) = (&options.speculation, &options.sampling);
         // Mirostat goes from token to token: several rows of one step would all begin with the same bound.
         let is_stepwise = sampling.mirostat_tau > 0.0;
         let is_off = speculation.lookup == Lookup::Off && speculation.draft.is_none();
@@ -63,22 +57,15 @@ impl Drafter {
             return Ok(None);
         }
         let lookup = speculation.lookup;
-        let draft = match &speculation.draft {
-            Some(draft) => Some(Draft {
-                session: draft.model.session(SessionOptions {
-                    context: Some(session.context()),
-                    ..SessionOptions::default()
-                })?,
-                sampling,
-                seconds: 0.0,
-            }),
-            None => None,
-        };
+        let draft = speculation.draft.as_ref();
+        let can_branch = can_branch(sampling, session);
+        let draft = draft.map(|draft| Draft::new(draft, options, (session, can_branch)));
         Ok(Some(Drafter {
             lookup: (lookup != Lookup::Off).then(|| (Index::default(), lookup)),
             pool: session.model().runtime().text_pool(),
-            draft,
-            can_branch: can_branch(&sampling, session),
+            draft: draft.transpose()?,
+            draft_tokens: speculation.draft_tokens,
+            can_branch,
             judge: Judge::new(),
             stats: Speculated::default(),
         }))
@@ -93,15 +80,58 @@ impl Drafter {
         costs: &Costs,
     ) -> Result<Option<Proposal>, EngineError> {
         let found = self.find((before, pending), most, rest, costs);
-        let (None, Some(draft)) = (&found, &mut self.draft) else {
-            return Ok(found);
-        };
-        let per_guess = (costs, draft.seconds);
-        let offer = Offer::chain(Source::Model, most.min(MAX_DRAFT));
-        match self.judge.best(offer, rest, per_guess).trunk {
-            0 => Ok(None),
-            n => draft.generate(before, pending, n).map(Some),
+        match found {
+            Some(found) => Ok(Some(found)),
+            None => self.draft((before, pending), most, rest, costs),
         }
+    }
+
+    /// Guesses of the draft model.
+    fn draft(
+        &mut self,
+        (before, pending): (&[u32], &[u32]),
+        most: usize,
+        rest: Rest,
+        costs: &Costs,
+    ) -> Result<Option<Proposal>, EngineError> {
+        let Some(draft) = &mut self.draft else {
+            return Ok(None);
+        };
+        let most = most.min(MAX_DRAFT);
+        let offer = Offer::chain(Source::Model, most);
+        let behind = draft.behind(before.len() + pending.len());
+        let n = match self.draft_tokens {
+            Some(n) => n.min(most),
+            None if !self.judge.covers(behind, rest, costs) => 0,
+            None => {
+                let per_guess = (costs, draft.seconds());
+                self.judge.best(offer, rest, per_guess).trunk
+            }
+        };
+        if n == 0 {
+            return Ok(None);
+        }
+        let guessed = draft.guess(&[before, pending].concat(), n)?;
+        let offer = Offer {
+            trunk: guessed.tokens.len(),
+            fork: guessed.second.as_ref().map(|second| Fork {
+                after: second.after,
+                guesses: 1,
+            }),
+            ..offer
+        };
+        // What the draft has guessed costs rows and nothing else.
+        let guesses = match self.draft_tokens {
+            Some(_) => offer.beside(offer.trunk),
+            None => self.judge.best(offer, rest, (costs, 0.0)),
+        };
+        let tree = tree_of(&guessed.tokens, guessed.second, guesses);
+        Ok((!tree.is_empty()).then_some(Proposal {
+            tree,
+            source: Source::Model,
+            is_judged: self.draft_tokens.is_none(),
+            seconds: behind + draft.seconds() * n as f64,
+        }))
     }
 
     /// Adds the tokens of this sequence to the texts that others guess from; the first `known` are already there.
@@ -234,40 +264,4 @@ fn tree_of(trunk: &[u32], fork: Option<OtherTokens>, guesses: Worthwhile) -> Tre
         tree.add(parent, &fork.tokens[..guesses.branch]);
     }
     tree
-}
-
-impl Draft {
-    /// The tokens that the draft model would say.
-    fn generate(
-        &mut self,
-        before: &[u32],
-        pending: &[u32],
-        n: usize,
-    ) -> Result<Proposal, EngineError> {
-        let begin = Instant::now();
-        self.session.feed(&[before, pending].concat())?;
-        let options = GenerateOptions {
-            max_tokens: n,
-            sampling: self.sampling,
-            ignore_end: true,
-            max_chain: n as u32,
-            speculation: Speculation::off(),
-            ..GenerateOptions::default()
-        };
-        let generation = self.session.generate(options)?;
-        let tokens = generation.map(|token| token.map(|token| token.id));
-        let tokens: Vec<u32> = tokens.collect::<Result<_, _>>()?;
-        let seconds = begin.elapsed().as_secs_f64();
-        let of_one = seconds / n as f64;
-        self.seconds = match self.seconds {
-            0.0 => of_one,
-            before => before + 0.2 * (of_one - before),
-        };
-        Ok(Proposal {
-            tree: Tree::chain(&tokens),
-            source: Source::Model,
-            is_judged: true,
-            seconds,
-        })
-    }
 }

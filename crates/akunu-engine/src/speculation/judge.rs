@@ -35,6 +35,8 @@ const NEW: f64 = 0.2;
 const MAX_ROWS: usize = 64;
 /// The assumed cost of one more row, as a share of the first, before any was measured.
 const GUESSED_ROW: f64 = 0.25;
+/// How much nearer the times of larger steps come to that assumption with each step that has no guesses.
+const DOUBT: f64 = 0.03;
 
 /// Seconds of steps by their rows.
 #[derive(Clone)]
@@ -59,6 +61,19 @@ impl Costs {
                 // Somebody else had the machine: one such step says little.
                 before => before + NEW * (seconds.min(2.0 * before) - before),
             };
+        }
+    }
+
+    /// Takes note of a step without guesses. A time of more rows that is longer than assumed may have been somebody else's
+    /// work; nobody measures it again as long as it forbids guesses, so that it counts less and less.
+    pub fn record_plain(&mut self, rows: usize, seconds: f64) {
+        self.record(rows, seconds);
+        let Some(plain) = self.of(rows) else { return };
+        for (more, known) in (1..).zip(self.seconds.iter_mut().skip(rows + 1)) {
+            let assumed = plain * (1.0 + GUESSED_ROW * f64::from(more));
+            if *known > assumed {
+                *known += DOUBT * (assumed - *known);
+            }
         }
     }
 
@@ -209,6 +224,12 @@ impl Judge {
         best
     }
 
+    /// Whether the account covers so many seconds before the first guess, and something is left.
+    pub fn covers(&self, seconds: f64, rest: Rest, costs: &Costs) -> bool {
+        let plain = costs.of(rest.rows);
+        plain.is_some_and(|plain| seconds < self.account * plain / rest.tokens)
+    }
+
     /// The expected number of right guesses; the branch follows the first `after` of the trunk.
     pub fn expected(&self, source: Source, guesses: Worthwhile, after: usize) -> f64 {
         let share = self.share(source);
@@ -275,6 +296,12 @@ impl Offer {
             trunk,
             branch: if trunk == 0 { 0 } else { most_of_branch(trunk) },
         }
+    }
+
+    /// As many guesses of the trunk, and what there is room for of the branch beside them.
+    pub fn beside(&self, trunk: usize) -> Worthwhile {
+        let branch = self.most_of_branch(trunk);
+        Worthwhile { trunk, branch }
     }
 
     /// Most guesses of the branch beside as many of the trunk, which must go beyond the fork.
@@ -402,6 +429,57 @@ mod tests {
         assert_eq!(after(false).branch, 0);
         let few = Offer { most: 1, ..offer };
         assert_eq!(few.most_of_branch(1), 0, "there is no room");
+    }
+
+    /// Fails when a draft model catches up at the cost of more than the account, or never.
+    #[test]
+    fn catching_up_must_be_covered() {
+        let (costs, mut judge) = (costs(), Judge::new());
+        assert!(judge.covers(0.009, ALONE, &costs));
+        assert!(
+            !judge.covers(0.011, ALONE, &costs),
+            "more than a token's time"
+        );
+        judge.plain(100);
+        assert!(
+            judge.covers(0.025, ALONE, &costs),
+            "two per cent of a hundred more"
+        );
+        assert!(
+            !judge.covers(0.0, ALONE, &Costs::default()),
+            "nothing is known"
+        );
+    }
+
+    /// Fails when one step that took long for other reasons forbids guesses for good, or when steps that are always dear
+    /// cost more than the allowance.
+    #[test]
+    fn a_step_that_was_slow_once_is_tried_again() {
+        let offer = Offer::chain(Source::Text(20), 7);
+        for (of_row, is_worth_it) in [(0.1, true), (1.0, false)] {
+            let seconds_of = |rows: usize| 0.01 * (1.0 + of_row * (rows - 1) as f64);
+            let mut costs = Costs::default();
+            (2..=8).for_each(|rows| costs.record(rows, 0.5));
+            let (mut judge, mut seconds, mut n_tokens) = (Judge::new(), 0.0, 0);
+            while n_tokens < 1000 {
+                let n = judge.best(offer, ALONE, (&costs, 0.0)).trunk;
+                let took = seconds_of(1 + n);
+                seconds += took;
+                if n == 0 {
+                    n_tokens += 1;
+                    judge.plain(1);
+                    costs.record_plain(1, took);
+                } else {
+                    let right = if is_worth_it { n } else { 0 };
+                    n_tokens += 1 + right;
+                    judge.learn(chain(Source::Text(20), n, right), (took - 0.01) / 0.01);
+                    costs.record(1 + n, took);
+                }
+            }
+            let share = seconds / (0.01 * n_tokens as f64);
+            assert_eq!(share < 0.5, is_worth_it, "{share}");
+            assert!(share < 1.025, "{share}");
+        }
     }
 
     #[test]

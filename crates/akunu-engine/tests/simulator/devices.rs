@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use crate::support::drafts::without_layers;
 use crate::support::tiny_llama;
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_engine::{
-    GenerateOptions, Lookup, Model, Progress, Sampling, SessionOptions, Speculation,
+    DraftModel, GenerateOptions, Lookup, Model, Progress, Sampling, SequenceId, SessionOptions,
+    Speculation,
 };
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Device};
@@ -126,6 +128,74 @@ fn a_tree_of_guesses_gives_the_same_tokens_on_every_device() {
         let (tokens, speculated) = say(&prompt, Lookup::On, 10);
         assert_eq!(tokens, plain, "{name}");
         assert!(speculated.branches_accepted > 0, "{name}: {speculated:?}");
+    }
+}
+
+/// Eight answers together with guesses of a draft model, which has only the first of two layers and is wrong at times,
+/// give the tokens that the twins give for each alone without guesses. Fails where a device lets guesses of one sequence
+/// change another one.
+#[test]
+fn a_draft_guesses_for_eight_sequences_on_every_device() {
+    let file = tiny_llama(DType::F16);
+    let load = |device| Model::load(&file.path, device).expect("a whole model");
+    let prompt = |n: u32| -> Vec<u32> { (0..3 + n).map(|i| (i * 7 + n) % 256).collect() };
+    let options = |n: u32, speculation: &Speculation| GenerateOptions {
+        max_tokens: 3 + n as usize % 4,
+        sampling: Sampling {
+            temperature: 0.3,
+            seed: u64::from(n),
+            ..Sampling::greedy()
+        },
+        ignore_end: true,
+        speculation: speculation.clone(),
+        ..Default::default()
+    };
+    let model = load(twin());
+    let wanted = (0..8).map(|n| -> Vec<u32> {
+        let mut session = model.session(SessionOptions::default()).expect("memory");
+        session.feed(&prompt(n)).expect("fits");
+        let generation = session.generate(options(n, &Speculation::off()));
+        let tokens = generation.expect("options are fine");
+        tokens.map(|token| token.expect("runs").id).collect()
+    });
+    let wanted: Vec<Vec<u32>> = wanted.collect();
+    let draft = without_layers(&file.path, &[1]);
+    let draft = Model::load(&draft.path, twin()).expect("a whole model");
+    for device in [twin(), cpu(), simulator(Schedule::Random(6))] {
+        let name = device.name();
+        let model = load(device);
+        let drafting = Speculation {
+            draft: Some(DraftModel::new(&model, &draft).expect("the same vocabulary")),
+            draft_tokens: Some(3),
+            ..Speculation::off()
+        };
+        let mut batch = model.batch(8).expect("memory");
+        let join = |n: u32| {
+            let session = model.session(SessionOptions::default()).expect("memory");
+            let joined = batch.join_prompt(session, &prompt(n), options(n, &drafting));
+            joined.expect("there is room")
+        };
+        let ids: Vec<SequenceId> = (0..8).map(join).collect();
+        let mut found = vec![Vec::new(); 8];
+        while batch.is_running() {
+            for event in batch.step() {
+                let at = ids.iter().position(|id| *id == event.sequence);
+                match event.progress {
+                    Progress::Token(token) => found[at.expect("one of ours")].push(token.id),
+                    Progress::Failed(error) => panic!("{name}: {error}"),
+                    _ => {}
+                }
+            }
+        }
+        assert_eq!(found, wanted, "{name}");
+        let counted = ids.iter().filter_map(|id| batch.speculated(*id));
+        let (drafted, accepted) = counted.fold((0, 0), |(drafted, accepted), of| {
+            (drafted + of.n_drafted(), accepted + of.n_accepted())
+        });
+        assert!(
+            accepted > 0 && drafted > accepted,
+            "{name}: {accepted} of {drafted}"
+        );
     }
 }
 

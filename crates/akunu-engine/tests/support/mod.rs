@@ -1,6 +1,7 @@
 //! A small model with random weights, written as a GGUF file.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+pub mod drafts;
 pub mod files;
 pub mod fixture;
 pub mod mlx_folder;

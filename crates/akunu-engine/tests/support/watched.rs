@@ -104,6 +104,9 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
         let said = self.hooks.runs_ahead();
         said.unwrap_or_else(|| self.get().runs_ahead())
     }
+    fn exact_rows(&self) -> usize {
+        self.get().exact_rows()
+    }
     fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
         let ticket = self.get().submit(plan, step)?;
         self.hooks.ran(plan, step)?;

@@ -1,5 +1,6 @@
 //! What was measured, as a table or as JSON.
 
+use super::form::FormOutcome;
 use super::speed_test::Test;
 use super::texts::{self, TextOutcome};
 use crate::failure::Failure;
@@ -36,6 +37,9 @@ pub struct Group {
     /// Texts with and without guesses, where they are asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<TextOutcome>,
+    /// An answer of a given form beside a free one, where texts are asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub form: Option<FormOutcome>,
 }
 
 /// One test.
@@ -117,6 +121,9 @@ impl Report {
         }
         for group in self.groups.iter().filter(|group| !group.texts.is_empty()) {
             texts::write_table(&group.texts, out)?;
+            if let Some(form) = &group.form {
+                form.write_table(out)?;
+            }
         }
         Ok(())
     }

@@ -1,11 +1,10 @@
 //! `bench --texts`: what guessing tokens ahead saves on texts that people have.
 //!
-//! Each text is answered without guesses and with them, in turn. Every run has a model of its own: what an earlier one has
-//! said would otherwise be guessed from.
+//! Each text is answered without guesses and with them, in turn.
 
+use super::answering::{Answered, Asking, cpu_speed, speed};
 use crate::failure::Failure;
-use crate::interrupt::Interrupt;
-use akunu::{ChatOptions, Lookup, Model, ReplyStats, Sampling, Speculation};
+use akunu::Lookup;
 use serde::Serialize;
 use std::io::Write;
 
@@ -44,6 +43,8 @@ pub struct TextOutcome {
     /// Medians of the runs.
     pub tok_s_without: f64,
     pub tok_s_with: f64,
+    /// How many times as many tokens a second of the processors gives with guesses, where the system tells.
+    pub cpu_ratio: Option<f64>,
     /// Of the last run.
     pub drafted: u32,
     pub accepted: u32,
@@ -51,86 +52,59 @@ pub struct TextOutcome {
     pub is_same: bool,
 }
 
-/// Runs all texts as often as asked for, with answers of at most so many tokens. `open` opens the model.
-pub fn measure(
-    open: &dyn Fn() -> Result<Model, Failure>,
-    (runs, max_tokens): (u32, u32),
-    interrupt: &Interrupt,
-) -> Result<Vec<TextOutcome>, Failure> {
-    let options = |model: &Model, lookup: Lookup| ChatOptions {
-        sampling: Sampling::greedy(),
-        max_tokens: max_tokens as usize,
-        cancel: interrupt.flag().clone(),
-        speculation: Speculation {
-            lookup,
-            ..Speculation::default()
-        },
-        ..model.chat_options()
-    };
-    let answer = |question: &str, lookup: Lookup| -> Result<(String, ReplyStats), Failure> {
-        let model = open()?;
-        let mut chat = model.chat_with(options(&model, lookup))?;
-        let mut reply = chat.ask(question)?;
-        for piece in reply.by_ref() {
-            piece?;
-        }
-        let text = reply.text().to_string();
-        Ok((text, reply.finish()))
-    };
+/// Answers all texts.
+pub fn measure(asking: &Asking) -> Result<Vec<TextOutcome>, Failure> {
     let of_text = |(text, question): (&'static str, &str)| {
+        let answer = |lookup: Lookup| -> Result<Answered, Failure> {
+            let model = (asking.open)()?;
+            asking.answer(&model, question, asking.options(&model, lookup))
+        };
         let (mut without, mut with) = (Vec::new(), Vec::new());
-        for _ in 0..runs {
-            without.push(answer(question, Lookup::Off)?);
-            with.push(answer(question, Lookup::Auto)?);
-            interrupt.check()?;
+        for _ in 0..asking.runs {
+            without.push(answer(Lookup::Off)?);
+            with.push(answer(Lookup::Auto)?);
         }
-        let speed =
-            |runs: &[(String, ReplyStats)]| median(runs.iter().map(|(_, stats)| rate(stats)));
-        let last = &with[with.len() - 1].1;
+        let last = &with[with.len() - 1].stats;
+        let cpu = cpu_speed(&without).zip(cpu_speed(&with));
+        let mut all = with.iter().chain(&without);
         Ok(TextOutcome {
             text,
             tokens: last.tokens,
             tok_s_without: speed(&without),
             tok_s_with: speed(&with),
+            cpu_ratio: cpu.map(|(without, with)| with / without),
             drafted: last.speculated.n_drafted(),
             accepted: last.speculated.n_accepted(),
-            is_same: with
-                .iter()
-                .chain(&without)
-                .all(|(said, _)| *said == with[0].0),
+            is_same: all.all(|answer| answer.text == with[0].text),
         })
     };
     TEXTS.into_iter().map(of_text).collect()
-}
-
-/// Tokens a second after the first.
-fn rate(stats: &ReplyStats) -> f64 {
-    stats.tokens.saturating_sub(1) as f64 / stats.rest.as_secs_f64().max(1e-9)
-}
-
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// One row a text, in Markdown.
 pub fn write_table(texts: &[TextOutcome], out: &mut dyn Write) -> Result<(), Failure> {
     writeln!(
         out,
-        "\n| {:<11} | {:>6} | {:>11} | {:>8} | {:>5} | {:>7} | {:>5} |",
-        "text", "tokens", "t/s without", "t/s with", "ratio", "guessed", "right"
+        "\n| {:<11} | {:>6} | {:>11} | {:>8} | {:>5} | {:>9} | {:>7} | {:>5} |",
+        "text", "tokens", "t/s without", "t/s with", "ratio", "CPU ratio", "guessed", "right"
     )?;
     writeln!(
         out,
-        "|-------------|-------:|------------:|---------:|------:|--------:|------:|"
+        "|-------------|-------:|------------:|---------:|------:|----------:|--------:|------:|"
     )?;
     for of in texts {
         let ratio = of.tok_s_with / of.tok_s_without.max(1e-9);
+        let cpu = of.cpu_ratio.map(|ratio| format!("{ratio:.2}"));
         writeln!(
             out,
-            "| {:<11} | {:>6} | {:>11.2} | {:>8.2} | {ratio:>5.2} | {:>7} | {:>5} |",
-            of.text, of.tokens, of.tok_s_without, of.tok_s_with, of.drafted, of.accepted
+            "| {:<11} | {:>6} | {:>11.2} | {:>8.2} | {ratio:>5.2} | {:>9} | {:>7} | {:>5} |",
+            of.text,
+            of.tokens,
+            of.tok_s_without,
+            of.tok_s_with,
+            cpu.unwrap_or_default(),
+            of.drafted,
+            of.accepted
         )?;
         if !of.is_same {
             writeln!(out, "the answers of `{}` differ", of.text)?;

@@ -1,5 +1,6 @@
 //! Models, prompts and answers of these tests.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use akunu_cpu::{CpuDevice, CpuOptions};
@@ -12,24 +13,24 @@ use akunu_tokenizer::EncodeOptions;
 
 use crate::support::{TINY, TinyLlama};
 
-/// A model of the assets on the CPU.
-fn real(asset: &str, file: &str) -> Model {
+/// A model on the CPU.
+pub fn real(path: &Path) -> Model {
     let device = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-    Model::load(akunu_assets::path(asset, file), Box::new(device)).expect("a whole model")
+    Model::load(path, Box::new(device)).expect("a whole model")
 }
 
 /// One for all tests.
 pub fn smollm2() -> Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
-    let load = || real("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
-    MODEL.get_or_init(load).clone()
+    let path = || akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
+    MODEL.get_or_init(|| real(&path())).clone()
 }
 
 /// One for all tests.
 pub fn gemma3() -> Model {
     static MODEL: OnceLock<Model> = OnceLock::new();
-    let load = || real("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
-    MODEL.get_or_init(load).clone()
+    let path = || akunu_assets::path("gemma3-270m", "gemma-3-270m.Q4_K_M.gguf");
+    MODEL.get_or_init(|| real(&path())).clone()
 }
 
 /// A random model of bytes on the device of twins; token 0 ends an answer.
