@@ -40,9 +40,6 @@ pub struct Args {
     /// Look for races with compute-sanitizer, after it has found a planted one
     #[arg(long, conflicts_with_all = ["exact", "time"])]
     racecheck: bool,
-    /// Fetch compute-sanitizer into target/compute-sanitizer by pip, and do nothing else
-    #[arg(long, exclusive = true)]
-    fetch_sanitizer: bool,
     /// Run the kernel that has a planted race in place of its own
     #[arg(long, hide = true)]
     planted_race: bool,
@@ -50,9 +47,6 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if args.fetch_sanitizer {
-        return sanitizer::fetch();
-    }
     let found = |error: DeviceError| Failure::Found(error.to_string());
     for gpu in akunu_cuda::gpus().map_err(found)? {
         println!("{}: {}, CUDA {}", gpu.ordinal, gpu.name, gpu.driver);

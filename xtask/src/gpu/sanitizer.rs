@@ -1,23 +1,14 @@
-//! NVIDIA's `compute-sanitizer` on the kernels, after it has found a race that was planted.
-//!
-//! The sanitizer is taken from PATH, or from `target/compute-sanitizer`, where pip puts it if a network is there:
-//!
-//! ```text
-//! cargo xtask gpu --fetch-sanitizer                   # on a machine with a network, no GPU needed
-//! cargo xtask gpu --racecheck --ptx target/shaders/ptx --filter rmsnorm
-//! ```
+//! NVIDIA's `compute-sanitizer` on the kernels, after it has found a race that was planted. It comes with the CUDA toolkit.
 
 use crate::failure::Failure;
 use crate::process;
-use crate::python::{environment, pip};
-use crate::workspace;
 use akunu_kernels::flatten::{FlatSource, flatten};
 use akunu_sim::{SimError, Toolchain, ptx};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The package of the sanitizer, for the oldest driver of CUDA 13.
-const PACKAGE: &str = "nvidia-cuda-sanitizer-api==13.0.*";
+/// The sanitizer.
+const PROGRAM: &str = "compute-sanitizer";
 /// The kernel that has the race, and its file.
 pub const PLANTED_KERNEL: &str = "rmsnorm_f32";
 const PLANTED_FILE: &str = "norm/rmsnorm.metal";
@@ -80,20 +71,21 @@ fn hazards(said: &str) -> Hazards {
 
 /// Looks for races in the kernels whose names contain `filter`, after the planted one.
 pub fn racecheck(ptx: &Path, filter: &str) -> Result<(), Failure> {
-    let sanitizer = find()?;
+    if !process::exists(PROGRAM) {
+        return Err(Failure::Unavailable {
+            why: format!("there is no {PROGRAM} on PATH"),
+            fix: "it comes with NVIDIA's CUDA toolkit, often in /usr/local/cuda/bin".to_owned(),
+        });
+    }
     println!("==> a race that was planted in {PLANTED_KERNEL}");
-    let said = run(
-        &sanitizer,
-        ptx,
-        &["--filter", PLANTED_KERNEL, "--planted-race"],
-    )?;
+    let said = run(ptx, &["--filter", PLANTED_KERNEL, "--planted-race"])?;
     if hazards(&said) != Hazards::Some {
         let why = format!("racecheck did not find the planted race; it said:\n{said}");
         return Err(Failure::Found(why));
     }
     println!("found");
     println!("==> races in the kernels themselves");
-    let said = run(&sanitizer, ptx, &["--filter", filter])?;
+    let said = run(ptx, &["--filter", filter])?;
     print!("{said}");
     match hazards(&said) {
         Hazards::None => Ok(()),
@@ -103,60 +95,21 @@ pub fn racecheck(ptx: &Path, filter: &str) -> Result<(), Failure> {
 }
 
 /// Everything that a run of this program under the racecheck says.
-fn run(sanitizer: &Path, ptx: &Path, arguments: &[&str]) -> Result<String, Failure> {
+fn run(ptx: &Path, arguments: &[&str]) -> Result<String, Failure> {
     let own = std::env::current_exe().map_err(|error| Failure::Found(error.to_string()))?;
-    let mut command = Command::new(sanitizer);
+    let mut command = Command::new(PROGRAM);
     command.args(["--tool", "racecheck"]).arg(own);
     command.args(["gpu", "--exact", "--ptx"]).arg(ptx);
     let output = command.args(arguments).stdin(Stdio::null()).output();
-    let output = output.map_err(|error| Failure::io(sanitizer, error))?;
+    let output = output.map_err(|error| Failure::io(Path::new(PROGRAM), error))?;
     let said = [output.stdout, output.stderr].concat();
     Ok(String::from_utf8_lossy(&said).into_owned())
-}
-
-fn folder() -> PathBuf {
-    workspace::root().join("target/compute-sanitizer")
-}
-
-/// The sanitizer of this machine, or the one that was fetched.
-fn find() -> Result<PathBuf, Failure> {
-    if process::exists("compute-sanitizer") {
-        return Ok(PathBuf::from("compute-sanitizer"));
-    }
-    fetched().ok_or_else(|| Failure::Unavailable {
-        why: "there is no compute-sanitizer, neither on PATH nor in target/compute-sanitizer"
-            .to_owned(),
-        fix: "cargo xtask gpu --fetch-sanitizer fetches it, on a machine with a network".to_owned(),
-    })
-}
-
-fn fetched() -> Option<PathBuf> {
-    let program = folder().join("nvidia/cu13/bin/compute-sanitizer");
-    program.is_file().then_some(program)
-}
-
-/// Fetches the sanitizer by pip, unless it is there.
-pub fn fetch() -> Result<(), Failure> {
-    if fetched().is_none() {
-        let python = environment(&workspace::root().join("target/python-sanitizer"))?;
-        pip(&python, |pip| {
-            pip.args(["install", "--no-deps", "--target"]);
-            pip.arg(folder()).arg(PACKAGE)
-        })?;
-    }
-    match fetched() {
-        Some(program) => println!("{}", program.display()),
-        None => {
-            let why = format!("{PACKAGE} has no compute-sanitizer where it is looked for");
-            return Err(Failure::Found(why));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workspace;
 
     /// Without the barrier in the text the planted race would be none.
     #[test]
