@@ -273,7 +273,7 @@ mod tests {
         let changed = mismatches_after(|text| text.replacen("float eps;", "uint32_t eps;", 1));
         assert_eq!(
             changed,
-            ["RMSNormParams.eps: offset and type in Rust 4 float, in C++ 4 uint32_t"]
+            ["DecodeAttentionParams.eps: offset and type in Rust 40 float, in C++ 40 uint32_t"]
         );
     }
 
