@@ -33,13 +33,13 @@ const INPUTS: &str = "// akunu_inputs_are_ready";
 /// Waits until the kernel before has ended.
 const WAIT: &str = "\tgriddepcontrol.wait;";
 
-/// Before the body of such a kernel. Its threadgroups have 256 threads at most and wait for memory, so that a multiprocessor is to
-/// hold two of them; without this the driver's compiler takes more than half of the registers for one.
-const TWO_AT_ONCE: &str = ".maxntid 256, 1, 1\n.minnctapersm 2\n";
-
-/// In a kernel whose threadgroups have 512 threads at most, and what is then put before its body: without it the driver's compiler
-/// may take more registers than so many threads leave each other.
-const AT_MOST_512: [&str; 2] = ["// akunu_at_most_512_threads", ".maxntid 512, 1, 1\n"];
+/// What a kernel has in its text, and what is then put before its body, so that the driver's compiler does not take more registers
+/// than its threadgroups leave each other: a product of one row has 256 threads at most and waits for memory, so that a
+/// multiprocessor is to hold two of them; another kernel says that it has 512.
+const LIMITS: [(&str, &str); 2] = [
+    (INPUTS, ".maxntid 256, 1, 1\n.minnctapersm 2\n"),
+    ("// akunu_at_most_512_threads", ".maxntid 512, 1, 1\n"),
+];
 
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,8 +130,7 @@ pub(crate) fn specialise(
             }
             out.push('\n');
         }
-        let [marker, at_most_512] = AT_MOST_512;
-        for (marker, limits) in [(INPUTS, TWO_AT_ONCE), (marker, at_most_512)] {
+        for (marker, limits) in LIMITS {
             if std::ptr::eq(item, kernel) && kernel.text.contains(marker) {
                 let body = out[begin..].find("\n{").map(|at| begin + at + 1);
                 out.insert_str(body.unwrap_or(begin), limits);
@@ -488,48 +487,31 @@ mod tests {
         assert!(!made(false).contains("griddepcontrol"));
     }
 
-    /// Breaks when a product of one row may take registers for which a multiprocessor holds only one threadgroup, or when
-    /// kernels that are not made for it must do with few.
+    /// Breaks when a product of one row may take registers for which a multiprocessor holds only one threadgroup, when a kernel
+    /// of 512 threads may take more than they have, or when kernels that are not made for it must do with few.
     #[test]
-    fn products_of_one_row_leave_registers_for_another_threadgroup() {
-        let marked = TEXT.replacen(
-            "\tst.shared.u32",
-            "\t// akunu_inputs_are_ready\n\tst.shared.u32",
-            1,
-        );
+    fn kernels_that_ask_for_it_are_limited_in_registers() {
         let target = Target {
             capability: 75,
             overlaps: false,
         };
-        let made =
-            |text| specialise(text, "first", &Constants::none(), target).map(|made| made.text);
-        let text = made(&marked).expect("it is our PTX");
-        let head = text.split("\n{").next().unwrap_or_default();
-        assert!(
-            head.ends_with(".maxntid 256, 1, 1\n.minnctapersm 2"),
-            "{head}"
-        );
-        let plain = made(TEXT).expect("it is our PTX");
-        assert!(!plain.contains("minnctapersm"));
-    }
-
-    /// Breaks when a kernel of 512 threads may take more registers than so many threads have, or when others must do with few.
-    #[test]
-    fn a_kernel_of_many_threads_is_limited_in_registers() {
-        let marked = TEXT.replacen(
-            "\tst.shared.u32",
-            "\t// akunu_at_most_512_threads\n\tst.shared.u32",
-            1,
-        );
-        let target = Target {
-            capability: 90,
-            overlaps: true,
+        let made = |text: &str| {
+            let made = specialise(text, "first", &Constants::none(), target);
+            made.expect("it is our PTX").text
         };
-        let made =
-            |text| specialise(text, "first", &Constants::none(), target).map(|made| made.text);
-        let text = made(&marked).expect("it is our PTX");
-        let head = text.split("\n{").next().unwrap_or_default();
-        assert!(head.ends_with(".maxntid 512, 1, 1"), "{head}");
-        assert!(!made(TEXT).expect("it is our PTX").contains("maxntid"));
+        for (marker, limits) in [
+            (
+                "// akunu_inputs_are_ready",
+                ".maxntid 256, 1, 1\n.minnctapersm 2",
+            ),
+            ("// akunu_at_most_512_threads", ".maxntid 512, 1, 1"),
+        ] {
+            let marked = format!("\t{marker}\n\tst.shared.u32");
+            let text = made(&TEXT.replacen("\tst.shared.u32", &marked, 1));
+            let head = text.split("\n{").next().unwrap_or_default();
+            assert!(head.ends_with(limits), "{head}");
+        }
+        let plain = made(TEXT);
+        assert!(!plain.contains("maxntid") && !plain.contains("minnctapersm"));
     }
 }

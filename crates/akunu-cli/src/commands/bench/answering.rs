@@ -3,6 +3,11 @@
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use akunu::{ChatOptions, Lookup, Model, ReplyStats, Sampling, Speculation};
+#[cfg(unix)]
+use nix::sys::{
+    resource::{UsageWho, getrusage},
+    time::TimeValLike,
+};
 
 /// How answers are asked for. Each has a model of its own: what an earlier one has said would otherwise be guessed from.
 pub struct Asking<'a> {
@@ -63,15 +68,22 @@ impl Asking<'_> {
     }
 }
 
-/// Seconds that all threads of this process have run, where the system tells, in hundredths.
+/// Seconds that all threads of this process have run, where the system tells.
+#[cfg(unix)]
 fn cpu_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The name of the program, in parentheses, may have spaces. The times of user and system are fields 14 and 15.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_whitespace().skip(11);
-    let (user, system) = (fields.next()?, fields.next()?);
-    let ticks: f64 = user.parse::<f64>().ok()? + system.parse::<f64>().ok()?;
-    Some(ticks / 100.0)
+    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+    let times = [usage.user_time(), usage.system_time()];
+    Some(
+        times
+            .map(|time| time.num_microseconds() as f64 / 1e6)
+            .iter()
+            .sum(),
+    )
+}
+
+#[cfg(not(unix))]
+fn cpu_seconds() -> Option<f64> {
+    None
 }
 
 /// Tokens a second after the first one: the median.
