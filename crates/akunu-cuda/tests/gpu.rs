@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_cuda::CudaDevice;
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
-use akunu_kernels::case::Cases;
+use akunu_kernels::case::{Cases, nmse};
 use akunu_kernels::table::KernelRow;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{
@@ -64,14 +64,9 @@ fn a_real_model_gives_the_tokens_of_the_cpu_and_the_logits_of_the_twins() {
     let (found, logits) = answer(Box::new(cuda()), &prompt, 64);
     assert_eq!(found, expected);
     let (_, twins) = answer(Box::new(TwinDevice::new()), &prompt, 0);
-    let error: f64 = twins
-        .iter()
-        .zip(&logits)
-        .map(|(a, b)| f64::from(a - b).powi(2))
-        .sum();
-    let power: f64 = twins.iter().map(|a| f64::from(*a).powi(2)).sum();
-    println!("logits: {:.1e} of the power of the twins'", error / power);
-    assert!(error / power < 1e-5, "{:e}", error / power);
+    let error = nmse(&logits, &twins);
+    println!("logits: {error:.1e} of the power of the twins'");
+    assert!(error < 1e-5, "{error:e}");
 }
 
 /// What the host did for the rounds of a chain.

@@ -115,6 +115,20 @@ pub enum Mismatch {
     },
 }
 
+/// The squared error of what was found as a share of the power of what was wanted: 1 is as wrong as zeros.
+///
+/// # Panics
+/// If there are more or fewer numbers than wanted.
+pub fn nmse(found: &[f32], wanted: &[f32]) -> f64 {
+    assert_eq!(found.len(), wanted.len(), "as many numbers as wanted");
+    let square = |x: f64| x * x;
+    let pairs = found.iter().zip(wanted);
+    let error: f64 = pairs
+        .map(|(&f, &w)| square(f64::from(f) - f64::from(w)))
+        .sum();
+    error / wanted.iter().map(|&w| square(f64::from(w))).sum::<f64>()
+}
+
 /// Compares one written binding; returns the NMSE.
 pub fn compare(
     row: &KernelRow,

@@ -10,6 +10,7 @@ use akunu_engine::{
     Session, SessionOptions,
 };
 use akunu_kernels::Device;
+use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 
@@ -64,12 +65,6 @@ fn logits(model: &Model, adapters: &Adapters) -> Vec<f32> {
     all
 }
 
-fn error(found: &[f32], wanted: &[f32]) -> f64 {
-    let pairs = found.iter().zip(wanted);
-    let error: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
-    error / wanted.iter().map(|b| f64::from(*b).powi(2)).sum::<f64>()
-}
-
 fn with(adapter: &Adapter, scale: f32) -> Adapters {
     Adapters::none().with(adapter, scale)
 }
@@ -102,12 +97,12 @@ fn an_adapter_gives_what_the_merged_weights_give() {
             for path in [&gguf, &peft, &peft.join("adapter_model.safetensors")] {
                 let loaded = model.load_adapter(path).expect("an adapter");
                 let found = logits(&model, &with(&loaded, 0.75));
-                let error = error(&found, &wanted);
+                let error = nmse(&found, &wanted);
                 // Sums of f32 in another order; keys and values are rounded to f16 in both.
                 assert!(error < 1e-6, "{arch}, {}: {error:e}", path.display());
             }
             let plain = logits(&model, &Adapters::none());
-            let changed = error(&plain, &wanted);
+            let changed = nmse(&plain, &wanted);
             assert!(
                 changed > 1e-3,
                 "the adapter changes too little: {changed:e}"
@@ -135,7 +130,7 @@ fn two_adapters_of_one_sequence_add_up() {
         model.load_adapter(path).expect("an adapter")
     });
     let found = logits(&model, &with(&ffn, -0.5).with(&q, 1.0));
-    assert!(error(&found, &wanted) < 1e-6);
+    assert!(nmse(&found, &wanted) < 1e-6);
 }
 
 /// Sequences with no adapter, with one and the other, and with both, in one batch. Breaks when the factor of one

@@ -7,6 +7,7 @@ use crate::support::fixture::Fixture;
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Encoder, EncoderText, EngineError, Model, Pooling, is_encoder};
 use akunu_kernels::Device;
+use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 
 fn devices() -> [Box<dyn Device>; 2] {
@@ -24,11 +25,7 @@ fn texts(model: &Fixture) -> Vec<EncoderText> {
 
 /// How far vectors are from the wanted ones, as a share of their length.
 fn error(found: &[f32], wanted: &[f32]) -> f64 {
-    assert_eq!(found.len(), wanted.len());
-    let pairs = found.iter().zip(wanted);
-    let error: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
-    let power: f64 = wanted.iter().map(|b| f64::from(*b).powi(2)).sum();
-    (error / power).sqrt()
+    nmse(found, wanted).sqrt()
 }
 
 /// Both sides compute in f32: two layers of sums in another order are some 1e-7. The fixtures have eight digits.

@@ -6,6 +6,7 @@ use akunu_engine::{
     EngineError, GenerateOptions, KvFormat, Model, ModelOptions, Sampling, Session, SessionOptions,
 };
 use akunu_kernels::Device;
+use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 
@@ -55,12 +56,6 @@ fn logits(model: &Model) -> Vec<f32> {
     logits
 }
 
-fn nmse(expected: &[f32], found: &[f32]) -> f64 {
-    let square = |x: f32| f64::from(x) * f64::from(x);
-    let error: f64 = expected.iter().zip(found).map(|(e, f)| square(e - f)).sum();
-    error / expected.iter().map(|&e| square(e)).sum::<f64>()
-}
-
 #[test]
 fn logits_are_near_those_of_halves() {
     let windowed = TinyLlama {
@@ -70,7 +65,7 @@ fn logits_are_near_those_of_halves() {
     for kind in [TINY, windowed] {
         let f16 = logits(&load(kind, cpu(), KvFormat::F16));
         let q8 = logits(&load(kind, cpu(), KvFormat::Q8));
-        let apart = nmse(&f16, &q8);
+        let apart = nmse(&q8, &f16);
         assert!(apart > 0.0 && apart < NMSE, "{apart:e}");
     }
 }
@@ -84,7 +79,7 @@ fn the_twin_agrees() {
     };
     let twin = logits(&load(exact, Box::new(TwinDevice::new()), KvFormat::Q8));
     let cpu = logits(&load(exact, cpu(), KvFormat::Q8));
-    let apart = nmse(&twin, &cpu);
+    let apart = nmse(&cpu, &twin);
     // Now and then a number may be rounded to the other neighbour: far less than the format itself costs.
     assert!(apart < 1e-7, "{apart:e}");
 }

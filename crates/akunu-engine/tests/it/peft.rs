@@ -7,6 +7,7 @@ use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Adapters, Model, SessionOptions};
 use akunu_gguf::GgufHeader;
 use akunu_kernels::Device;
+use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
 use serde::Deserialize;
@@ -123,10 +124,7 @@ impl Recorded {
         for (&n, wanted) in &self.logits {
             session.feed(&tokens[..n]).expect("fits");
             let found = session.logits().expect("there are some");
-            let pairs = found.iter().zip(wanted);
-            let error: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
-            let power: f64 = wanted.iter().map(|b| f64::from(*b).powi(2)).sum();
-            worst = worst.max(error / power);
+            worst = worst.max(nmse(&found, wanted));
         }
         worst
     }

@@ -9,6 +9,7 @@ use akunu_engine::{
     DraftModel, GenerateOptions, Lookup, Model, Progress, Sampling, SequenceId, SessionOptions,
     Speculation,
 };
+use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Device};
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
@@ -57,13 +58,6 @@ fn run(device: Box<dyn Device>, dtype: DType, sampling: Sampling) -> (Vec<u32>, 
     (ids, session.logits().expect("there are some"))
 }
 
-/// The error of `found` as a share of the power of `wanted`.
-fn error(found: &[f32], wanted: &[f32]) -> f32 {
-    let pairs = found.iter().zip(wanted);
-    let error: f32 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
-    error / wanted.iter().map(|b| b * b).sum::<f32>()
-}
-
 /// Prefill, chain decode, greedy choice and draw, each kernel against its twin inside a whole plan.
 #[test]
 fn a_small_model_gives_the_same_tokens_on_every_device() {
@@ -84,7 +78,7 @@ fn a_small_model_gives_the_same_tokens_on_every_device() {
                 // Sums in another order; the simulator's prefill products have tiles of halves, and
                 // the CPU rounds what it multiplies with quantised weights to 8 bits.
                 let bound = if dtype == DType::F16 { 1e-5 } else { 1e-3 };
-                let error = error(&logits, &wanted_logits);
+                let error = nmse(&logits, &wanted_logits);
                 assert!(error < bound, "{name}, {dtype}: NMSE {error}");
             }
         }
@@ -292,7 +286,7 @@ fn the_cpu_computes_rows_together_as_it_computes_each() {
 }
 
 /// The largest error of a sequence's logits after a step together, against those it has alone.
-fn error_together(model: &Model, n_sequences: u32) -> f32 {
+fn error_together(model: &Model, n_sequences: u32) -> f64 {
     let session = |length: u32| {
         let options = SessionOptions {
             context: Some(32),
@@ -324,9 +318,9 @@ fn error_together(model: &Model, n_sequences: u32) -> f32 {
             drop(session(1));
         }
         alone.generate(options(1)).expect("greedy").for_each(drop);
-        error(&together, &alone.logits().expect("some"))
+        nmse(&together, &alone.logits().expect("some"))
     });
-    errors.fold(0.0, f32::max)
+    errors.fold(0.0, f64::max)
 }
 
 /// Three people ask a real model, in one batch: each gets the answer that it would get alone.

@@ -9,6 +9,7 @@ use crate::support::mlx_folder::{MlxFile, write_mlx_folder, write_plain_folder};
 use crate::support::watched::{Hooks, Watched};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
+use akunu_kernels::case::nmse;
 use akunu_kernels::{Device, DeviceError};
 use akunu_sim::Schedule;
 
@@ -39,13 +40,6 @@ fn write(folder: &Path, file: MlxFile) -> std::path::PathBuf {
     write_mlx_folder(&mut Fixture::read("transformers", "llama3"), folder, file)
 }
 
-/// The error of `found` as a share of the power of `wanted`.
-fn error(found: &[f32], wanted: &[f32]) -> f32 {
-    let pairs = found.iter().zip(wanted);
-    let error: f32 = pairs.map(|(a, b)| (a - b) * (a - b)).sum();
-    error / wanted.iter().map(|b| b * b).sum::<f32>()
-}
-
 /// Fails where a part of a matrix is looked for at another byte, or scales are taken for another type: on the twins against
 /// the same values without quantisation, on the other devices against the twins.
 #[test]
@@ -63,7 +57,7 @@ fn every_device_reads_mlx_weights_where_they_lie() {
             assert_eq!(found, wanted, "{name}, byte {first_byte}");
             // The CPU rounds what it multiplies with quantised weights to 8 bits; prefill has tiles of halves.
             let bound = if name == "twin" { 1e-10 } else { 1e-3 };
-            let error = error(&logits, &wanted_logits);
+            let error = nmse(&logits, &wanted_logits);
             assert!(error < bound, "{name}, byte {first_byte}: NMSE {error}");
         }
     }

@@ -6,7 +6,7 @@ use akunu_types::params::NormGemvParams;
 use super::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT};
+use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT, with_layouts};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Slice};
 use crate::program::{GateFunction, Matrix, Op, Rows};
@@ -90,25 +90,15 @@ impl Lowering<'_> {
         let product = |at: usize| products.get(at).unwrap_or(&products[0]);
         let n_rows = |at: usize| products.get(at).map_or(0, |product| product.weight.rows);
         let weight = products[0].weight;
-        let [zero, one, two] = [0, 1, 2].map(|at| product(at).weight.mlx);
         let params = NormGemvParams {
             K: weight.cols,
             N0: n_rows(0),
             N1: n_rows(1),
             N2: n_rows(2),
             eps,
-            group_size: zero.group_size,
-            scale_type: zero.scale_type.code(),
-            packed_0: zero.packed_at,
-            scales_0: zero.scales_at,
-            biases_0: zero.biases_at,
-            packed_1: one.packed_at,
-            scales_1: one.scales_at,
-            biases_1: one.biases_at,
-            packed_2: two.packed_at,
-            scales_2: two.scales_at,
-            biases_2: two.biases_at,
+            ..Default::default()
         };
+        let params = with_layouts(params, [0, 1, 2].map(|at| product(at).weight.mlx));
         let mut bindings = vec![x, gain];
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));

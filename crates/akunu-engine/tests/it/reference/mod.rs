@@ -5,6 +5,7 @@ use std::path::Path;
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Model, SessionOptions};
 use akunu_kernels::Device;
+use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 
 use crate::support::files::{write_folder, write_gguf};
@@ -29,11 +30,7 @@ fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
     for (&n, wanted) in &model.logits {
         session.feed(&model.tokens[..n]).expect("fits");
         let found = session.logits().expect("there are some");
-        assert_eq!(found.len(), wanted.len());
-        let pairs = found.iter().zip(wanted);
-        let error: f64 = pairs.map(|(a, b)| f64::from(a - b).powi(2)).sum();
-        let power: f64 = wanted.iter().map(|b| f64::from(*b).powi(2)).sum();
-        worst = worst.max(error / power);
+        worst = worst.max(nmse(&found, wanted));
     }
     worst
 }

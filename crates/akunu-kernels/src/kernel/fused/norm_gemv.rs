@@ -207,11 +207,19 @@ pub fn cases_of(dtype: Option<DType>, shapes: &[NormShape]) -> Vec<Case> {
 /// MLX: the same with a group size, and places of the three weights.
 fn placed(params: NormGemvParams, dtype: DType, group_size: u32) -> NormGemvParams {
     let scale_type = ScaleType::any(params.N0 + params.K / 32);
-    let [zero, one, two] = outputs(&params)
+    let layouts = outputs(&params)
         .map(|rows| MlxLayout::scattered(dtype, [rows, params.K], group_size, scale_type));
+    with_layouts(params, layouts)
+}
+
+/// The same with the places of the three weights, whose groups and scales are alike.
+pub(crate) fn with_layouts(
+    params: NormGemvParams,
+    [zero, one, two]: [MlxLayout; 3],
+) -> NormGemvParams {
     NormGemvParams {
-        group_size,
-        scale_type: scale_type.code(),
+        group_size: zero.group_size,
+        scale_type: zero.scale_type.code(),
         packed_0: zero.packed_at,
         scales_0: zero.scales_at,
         biases_0: zero.biases_at,
