@@ -20,6 +20,7 @@ mod header;
 mod instantiate;
 mod kernels;
 mod load;
+mod median;
 mod neon;
 mod package;
 mod parallel;

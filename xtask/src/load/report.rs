@@ -25,12 +25,6 @@ pub struct Percentiles {
     pub p99: f64,
 }
 
-/// The middle one, or 0 of none.
-pub fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all.get(all.len() / 2).copied().unwrap_or(0.0)
-}
-
 impl Report {
     pub fn of(done: &[Result<Times, String>], took: Duration) -> Report {
         let answered: Vec<&Times> = done.iter().flatten().collect();

@@ -6,11 +6,12 @@
 //! read already. The servers do nothing while they are not asked.
 
 use super::burst::{Burst, burst};
-use super::report::{Report, median};
+use super::report::Report;
 use super::request::Request;
 use super::{Args, Random};
 use crate::assets;
 use crate::failure::Failure;
+use crate::median::median;
 use crate::process;
 use crate::server::{Profile, Server, build, free_address};
 use crate::workspace;
@@ -186,9 +187,10 @@ impl Side {
     /// Prints the rounds with so many clients and forgets them; returns the tokens a second.
     fn tell(&mut self, n_clients: u32) -> f64 {
         let rounds: Vec<Burst> = self.rounds.drain(..).collect();
-        let speed = median(rounds.iter().map(Burst::tokens_per_second).collect());
+        let speed = median(rounds.iter().map(Burst::tokens_per_second).collect()).unwrap_or(0.0);
         let cpu: Option<Vec<f64>> = rounds.iter().map(Burst::cpu_ms_of_a_token).collect();
-        let cpu = cpu.map_or("-".to_string(), |all| format!("{:.2} ms", median(all)));
+        let cpu = cpu.and_then(median);
+        let cpu = cpu.map_or("-".to_string(), |ms| format!("{ms:.2} ms"));
         let took = rounds.iter().map(|round| round.took).sum();
         let answers: Vec<_> = rounds.into_iter().flat_map(|round| round.answers).collect();
         let Report { first, gap, .. } = Report::of(&answers, took);
