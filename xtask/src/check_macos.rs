@@ -23,6 +23,11 @@ const FOLDER: &str = "macos-check";
 /// The shortest way where Debian's Rust cannot be installed.
 const FIX: &str = "rustup target add aarch64-apple-darwin";
 
+/// cargo builds the standard library even for a check. Nothing runs it: no machine code, and no crates that only print a
+/// backtrace. Half the time of building it is saved.
+const NO_CODE: &str = "-Zno-codegen";
+const ONLY_TYPES: [&str; 1] = ["-Zbuild-std-features="];
+
 /// The crate with the Metal code, and what makes its build script plant a type error there.
 const METAL_CRATE: &str = "akunu-kernels";
 const PLANT: &str = "AKUNU_PLANTED_TYPE_ERROR";
@@ -74,7 +79,9 @@ fn clippy() -> Result<Command, Failure> {
         command.args(["--target", TARGET]);
         command
     } else {
-        debian_rust::cargo("clippy", TARGET, FOLDER).map_err(with_shorter_fix)?
+        let mut command = debian_rust::cargo("clippy", TARGET, FOLDER).map_err(with_shorter_fix)?;
+        command.args(ONLY_TYPES).env("RUSTFLAGS", NO_CODE);
+        command
     };
     command.current_dir(workspace::root());
     Ok(command)

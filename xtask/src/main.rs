@@ -17,6 +17,7 @@ mod debian_rust;
 mod failure;
 mod gpu;
 mod header;
+mod install;
 mod instantiate;
 mod kernels;
 mod load;
@@ -72,6 +73,8 @@ enum Command {
     Gpu(gpu::Args),
     /// Write kernels/ShaderTypes.h from the Rust structs
     Header(header::Args),
+    /// Install the tools that tests need, where they are missing or too old
+    Install,
     /// Run every kernel in the simulator, compile it to PTX, and print the table
     Kernels(kernels::Args),
     /// Ask a server many things at once, and measure how long each client waits
@@ -109,6 +112,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Gpu(args) => gpu::run(&args),
         Command::Header(args) => header::run(&args),
+        Command::Install => install::run(),
         Command::Kernels(args) => kernels::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Neon(args) => neon::run(&args),

@@ -12,7 +12,7 @@ mod summary;
 use crate::failure::Failure;
 use beside::Beside;
 use std::time::Instant;
-use steps::{METAL_STEPS, STEPS, Step};
+use steps::{INSTALL, METAL_STEPS, STEPS, Step};
 use summary::{Outcome, Skipping, Verdict, seconds, summarise};
 
 /// Arguments of `cargo xtask test`.
@@ -62,22 +62,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let skipping = Skipping::choose(args.strict, ci.as_deref());
     let start = Instant::now();
     let mut outcomes = Vec::new();
-    let mut beside = Vec::new();
+    let mut beside = start_beside(&steps, vec![(INSTALL, vec![INSTALL])]);
     for step in &steps {
         let at = beside.iter().position(|(name, _)| *name == step.name);
         let started = at.map(|at| beside.swap_remove(at));
         outcomes.push(run_step(step, started, skipping));
-        if step.name == "install" {
-            beside = start_beside(&steps);
+        if step.name == INSTALL {
+            beside = start_beside(&steps, steps::beside().into());
         }
     }
     summarise(&outcomes, start.elapsed())
 }
 
-/// Starts the steps that run beside the others, once all tools are installed: apt-get runs alone.
-fn start_beside(steps: &[&Step]) -> Vec<Started> {
+/// Starts those of these steps that are wanted, to run beside the others.
+fn start_beside(steps: &[&Step], commands: Vec<(&'static str, Vec<&'static str>)>) -> Vec<Started> {
     let is_wanted = |name: &str| steps.iter().any(|step| step.name == name);
-    steps::beside()
+    commands
         .into_iter()
         .filter(|(name, _)| is_wanted(name))
         .map(|(name, command)| (name, Beside::start(&command)))
@@ -138,7 +138,7 @@ mod tests {
             panic!("a usage error");
         };
         assert!(
-            refused.contains("`nope`") && refused.contains("fmt, clippy, "),
+            refused.contains("`nope`") && refused.contains("build, install, fmt, clippy, "),
             "{refused}"
         );
     }

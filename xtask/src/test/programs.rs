@@ -137,7 +137,7 @@ fn result_line(said: &str) -> String {
 }
 
 /// Lets cargo build the test programs; its messages go to the terminal.
-fn build() -> Result<Vec<Program>, Failure> {
+pub fn build() -> Result<Vec<Program>, Failure> {
     let mut cargo = process::cargo();
     cargo
         .args(["test", "--workspace", "--no-run"])

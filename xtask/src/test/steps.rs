@@ -2,9 +2,8 @@
 
 use super::programs::{self, Needs};
 use crate::failure::Failure;
-use crate::tools::{CLANG, CXX, NPM, PIP};
-use crate::{assets, check_macos, debian, header, parity, process, shaders, workspace};
-use std::process::Command;
+use crate::tools::{CLANG, CXX};
+use crate::{assets, check_macos, debian, header, install, parity, process, shaders, workspace};
 
 /// One step.
 pub struct Step {
@@ -19,9 +18,14 @@ pub struct Step {
 /// Everything.
 pub const STEPS: &[Step] = &[
     Step {
-        name: "install",
+        name: "build",
+        what: "every test program compiles",
+        run: || programs::build().map(drop),
+    },
+    Step {
+        name: INSTALL,
         what: "install the tools that are missing or too old",
-        run: install,
+        run: install::run,
     },
     Step {
         name: "fmt",
@@ -89,8 +93,11 @@ pub const STEPS: &[Step] = &[
     },
 ];
 
-/// The steps that run beside the others: one waits for the network, one has a target folder of its own. The rest of each is its
-/// command.
+/// The step that runs beside the first one, which needs none of the tools: it mostly waits for the network.
+pub const INSTALL: &str = "install";
+
+/// The steps that run beside the others, with their commands, once all tools are installed: one waits for the network, one has a
+/// target folder of its own.
 pub fn beside() -> [(&'static str, Vec<&'static str>); 2] {
     let fetch = [&["assets"], TEST_ASSETS].concat();
     [("assets", fetch), ("macos", vec!["check-macos"])]
@@ -144,18 +151,6 @@ const TEST_ASSETS: &[&str] = &[
     "whisper-base",
     "jfk",
 ];
-
-/// All at once, so that apt-get runs once. A step whose tool is still lacking says so itself.
-fn install() -> Result<(), Failure> {
-    for (component, subcommand) in [("clippy", "clippy"), ("rustfmt", "fmt")] {
-        if process::output(process::cargo().args([subcommand, "--version"])).is_err() {
-            process::run(Command::new("rustup").args(["component", "add", component]))?;
-        }
-    }
-    let tools = debian::ensure(&[CLANG, CXX, PIP, NPM]);
-    let rust = check_macos::install();
-    tools.and(rust)
-}
 
 fn clippy() -> Result<(), Failure> {
     cargo(&[
