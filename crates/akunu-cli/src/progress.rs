@@ -8,10 +8,10 @@ mod download;
 
 pub use download::download;
 
-use akunu::Reading;
+use akunu::{Loading, Reading};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 use std::io::{self, IsTerminal};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -75,6 +75,39 @@ pub fn bar(length: u64, counts: Counts) -> ProgressBar {
 
 /// Runs `work`. If it takes longer than two seconds, a terminal says what is done and for how long.
 pub fn wait<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let show = |ended: &Receiver<()>| {
+        let line = spinner(what);
+        // An error is what ends it: the other side is dropped when the work is done.
+        let _ = ended.recv();
+        line.finish_and_clear();
+    };
+    show_late(show, work)
+}
+
+/// Loads a model. If it takes longer than two seconds, a terminal shows how much of it the device has, or for how long it
+/// has been under way where the device copies nothing.
+pub fn loading<T>(load: impl FnOnce(&Loading) -> T) -> T {
+    const WHAT: &str = "loading the model";
+    let loading = Loading::default();
+    let show = |ended: &Receiver<()>| {
+        let line = spinner(WHAT);
+        while ended.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            if loading.taken() == 0 {
+                continue;
+            }
+            if line.length().is_none() {
+                line.set_style(Counts::Bytes.style(&format!("{WHAT} "), true));
+                line.set_length(loading.total());
+            }
+            line.set_position(loading.taken());
+        }
+        line.finish_and_clear();
+    };
+    show_late(show, || load(&loading))
+}
+
+/// Runs `work`; after two seconds `show` runs beside it on a terminal, until its receiver gets an error.
+fn show_late<T>(show: impl FnOnce(&Receiver<()>) + Send, work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
     }
@@ -82,21 +115,24 @@ pub fn wait<T>(what: &str, work: impl FnOnce() -> T) -> T {
         let (working, ended) = mpsc::channel::<()>();
         scope.spawn(move || {
             if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                let line = ProgressBar::new_spinner();
-                let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
-                line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-                line.set_elapsed(PATIENCE);
-                line.set_message(what.to_string());
-                line.enable_steady_tick(TICK);
-                // An error is what ends it: the other side is dropped when the work is done.
-                let _ = ended.recv();
-                line.finish_and_clear();
+                show(&ended);
             }
         });
         let done = work();
         drop(working);
         done
     })
+}
+
+/// A line that says what is done and for how long.
+fn spinner(what: &str) -> ProgressBar {
+    let line = ProgressBar::new_spinner();
+    let style = ProgressStyle::with_template("{spinner} {msg}, {elapsed}");
+    line.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    line.set_elapsed(PATIENCE);
+    line.set_message(what.to_string());
+    line.enable_steady_tick(TICK);
+    line
 }
 
 /// How far the reading of a prompt is, once that takes longer than a moment. It is gone from the

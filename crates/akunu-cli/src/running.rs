@@ -5,11 +5,11 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::kv::KvArgs;
 use crate::models;
-use crate::progress::ReadingBar;
+use crate::progress::{self, ReadingBar};
 use crate::terminal::{note, shown, warn};
 use akunu::{
-    EngineError, Fed, GenerateOptions, Generation, Model, Sampling, Session, SessionOptions,
-    Speculated, StopReason, Token, Watch,
+    EngineError, Fed, GenerateOptions, Generation, Loading, Model, Sampling, Session,
+    SessionOptions, Speculated, StopReason, Token, Watch,
 };
 use clap::Args;
 use std::fs;
@@ -52,8 +52,10 @@ impl ModelArgs {
         let begin = Instant::now();
         let device = self.device.open(self.threads)?;
         let name = device.name();
+        let (device, options) = (akunu::Device::Custom(device), self.kv.options());
+        let open = |loading: &Loading| Model::open_watched(path, device, options, loading);
         Ok(Loaded {
-            model: Model::open_with(path, akunu::Device::Custom(device), self.kv.options())?,
+            model: progress::loading(open)?,
             device: name,
             took: begin.elapsed(),
         })

@@ -129,13 +129,9 @@ impl Cuda {
         Ok(CudaSubmission { begin, end })
     }
 
-    /// A buffer with these bytes, or with zeros.
-    fn fill(&self, bytes: usize, contents: Option<&[u8]>) -> Result<CudaBuffer, Fault> {
+    /// A buffer with zeros.
+    fn zeros(&self, bytes: usize) -> Result<CudaBuffer, Fault> {
         let buffer = CudaBuffer::new(&self.context, bytes)?;
-        if let Some(contents) = contents {
-            upload(&self.context, &self.stream, &buffer, contents)?;
-            return Ok(buffer);
-        }
         // SAFETY: the buffer has as many bytes, and nobody else knows of it.
         unsafe { call!(cuMemsetD8Async(buffer.address(), 0, bytes, self.stream.raw)) }?;
         self.stream.synchronize()?;
@@ -214,19 +210,23 @@ impl Backend for Cuda {
     }
 
     fn allocate(&mut self, bytes: usize, label: &str) -> Option<CudaBuffer> {
-        let filled = self.fill(bytes, None);
+        let filled = self.zeros(bytes);
         filled.inspect_err(|fault| log(fault, bytes, label)).ok()
     }
 
-    /// A copy, after which the host's pages may be given back.
+    /// A copy; the host's pages may be given back as they are read.
     fn wrap(&mut self, bytes: &SharedBytes, part: Range<usize>, label: &str) -> Option<CudaBuffer> {
         let contents = (**bytes).as_ref().get(part.clone())?;
-        let filled = self.fill(contents.len(), Some(contents));
-        let buffer = filled
+        let forget =
+            |read: Range<usize>| bytes.forget(part.start + read.start..part.start + read.end);
+        let copy = || -> Result<CudaBuffer, Fault> {
+            let buffer = CudaBuffer::new(&self.context, contents.len())?;
+            upload(&self.context, &self.stream, &buffer, contents, forget)?;
+            Ok(buffer)
+        };
+        copy()
             .inspect_err(|fault| log(fault, contents.len(), label))
-            .ok()?;
-        bytes.forget(part);
-        Some(buffer)
+            .ok()
     }
 
     fn write(&mut self, buffer: &CudaBuffer, offset: usize, bytes: &[u8]) -> Result<(), String> {

@@ -9,6 +9,7 @@
 //! ```
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 
@@ -102,16 +103,20 @@ impl Drop for Block {
     }
 }
 
-/// Copies `bytes` to the beginning of a buffer that has room for them, and waits for it.
+/// Copies `bytes` to the beginning of a buffer that has room for them, and waits for it. `read` is told what was read of
+/// them, block by block.
 pub(crate) fn upload(
     context: &Arc<Context>,
     stream: &Stream,
     buffer: &CudaBuffer,
     bytes: &[u8],
+    read: impl Fn(Range<usize>),
 ) -> Result<(), Fault> {
     let blocks = [Block::new(context)?, Block::new(context)?];
-    for ((part, at), block) in bytes.chunks(BLOCK).zip(0..).zip(blocks.iter().cycle()) {
-        block.send(part, buffer.address() + at * BLOCK as u64, stream)?;
+    let places = (0..).step_by(BLOCK);
+    for ((part, at), block) in bytes.chunks(BLOCK).zip(places).zip(blocks.iter().cycle()) {
+        block.send(part, buffer.address() + at as u64, stream)?;
+        read(at..at + part.len());
     }
     stream.synchronize()
 }

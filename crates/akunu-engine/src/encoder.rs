@@ -35,6 +35,7 @@ use self::file::EncoderFile;
 use self::runtime::Runtime;
 use crate::error::EngineError;
 use crate::loaded::read_text;
+use crate::loading::Loading;
 use crate::weights::Weights;
 
 pub use self::text::{CutText, EncoderText};
@@ -74,7 +75,12 @@ impl Encoder {
         config.check_weights(&store, path)?;
         let (tokenizer, _) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;
-        let weights = Weights::bind(&store, &config, path, device.as_mut())?;
+        let weights = Weights::bind(
+            &store,
+            &config,
+            (path, &Loading::default()),
+            device.as_mut(),
+        )?;
         let file = Arc::new(EncoderFile {
             path: path.to_path_buf(),
             tokenizer,

@@ -12,6 +12,7 @@ use akunu_types::KvFormat;
 use crate::error::EngineError;
 use crate::fingerprint;
 use crate::grammar::TokenTable;
+use crate::loading::Loading;
 use crate::sampling::SamplingOptions;
 use crate::suggested::suggested;
 use crate::weights::{Weights, read_vector};
@@ -52,6 +53,7 @@ impl Loaded {
         path: &Path,
         device: &mut dyn Device,
         options: ModelOptions,
+        loading: &Loading,
     ) -> Result<Loaded, EngineError> {
         let store = WeightStore::open(path)?;
         if is_vocabulary(&store) {
@@ -81,7 +83,7 @@ impl Loaded {
             Some(view) => read_vector(&view, path)?,
             None => Vec::new(),
         };
-        let weights = Weights::bind(&store, &config, path, device)?;
+        let weights = Weights::bind(&store, &config, (path, loading), device)?;
         let loaded = Loaded {
             path: path.to_path_buf(),
             kv,

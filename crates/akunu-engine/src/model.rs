@@ -11,6 +11,7 @@ use akunu_types::KvFormat;
 use crate::error::EngineError;
 use crate::grammar::TokenTable;
 use crate::loaded::{Loaded, ModelOptions};
+use crate::loading::Loading;
 use crate::runtime::Runtime;
 use crate::sampling::{Sampling, SamplingOptions};
 
@@ -31,10 +32,20 @@ impl Model {
     /// Like [`Model::load`], with options.
     pub fn load_with(
         path: impl AsRef<Path>,
-        mut device: Box<dyn Device>,
+        device: Box<dyn Device>,
         options: ModelOptions,
     ) -> Result<Model, EngineError> {
-        let loaded = Loaded::open(path.as_ref(), device.as_mut(), options)?;
+        Model::load_watched(path, device, options, &Loading::default())
+    }
+
+    /// Like [`Model::load_with`], with figures of how far it is.
+    pub fn load_watched(
+        path: impl AsRef<Path>,
+        mut device: Box<dyn Device>,
+        options: ModelOptions,
+        loading: &Loading,
+    ) -> Result<Model, EngineError> {
+        let loaded = Loaded::open(path.as_ref(), device.as_mut(), options, loading)?;
         let loaded = Arc::new(loaded);
         let runtime = Runtime::new(Arc::clone(&loaded), device)?;
         Ok(Model {

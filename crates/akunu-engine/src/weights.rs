@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::error::EngineError;
+use crate::loading::Loading;
 use akunu_arch::{ModelConfig, weight_shapes};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_kernels::device::{SharedBytes, SharedMemory};
@@ -34,6 +35,7 @@ struct Part {
     bytes: Arc<FileBytes>,
     /// Bytes of its largest tensor.
     longest: usize,
+    loading: Loading,
 }
 
 impl AsRef<[u8]> for Part {
@@ -44,6 +46,7 @@ impl AsRef<[u8]> for Part {
 
 impl SharedMemory for Part {
     fn forget(&self, range: Range<usize>) {
+        self.loading.take(range.len());
         self.bytes.forget(range);
     }
 
@@ -70,14 +73,18 @@ impl Weights {
     pub fn bind(
         store: &WeightStore,
         config: &ModelConfig,
-        path: &Path,
+        (path, loading): (&Path, &Loading),
         device: &mut dyn Device,
     ) -> Result<Weights, EngineError> {
+        for part in store.parts() {
+            loading.expect(part.len());
+        }
         let mut parts = Vec::new();
         for (at, part) in store.parts().iter().enumerate() {
             let bytes: SharedBytes = Arc::new(Part {
                 bytes: Arc::clone(part),
                 longest: longest(store, at, device),
+                loading: loading.clone(),
             });
             parts.push(device.share(bytes, &format!("weights {at}"))?);
         }

@@ -25,9 +25,10 @@ pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
     EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, GrammarWalk, JoinError,
-    KvFormat, LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS, MAX_SEQUENCES,
-    ModelOptions, Overflow, Progress, Reading, Sampling, SamplingOptions, SequenceId, Session,
-    SessionOptions, Speculated, Speculation, StopReason, Token, TokenLogprobs, Watch, is_encoder,
+    KvFormat, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS,
+    MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SamplingOptions,
+    SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason, Token, TokenLogprobs,
+    Watch, is_encoder,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,

@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::path::Path;
 
-use akunu_engine::{ModelOptions, SessionOptions};
+use akunu_engine::{Loading, ModelOptions, SessionOptions};
 use akunu_tokenizer::{Message, RenderOptions};
 
 use crate::chat::{Chat, ChatOptions, chat_sampling};
@@ -34,7 +34,17 @@ impl Model {
         device: Device,
         options: ModelOptions,
     ) -> Result<Model, Error> {
-        let model = akunu_engine::Model::load_with(path, device.open()?, options)?;
+        Model::open_watched(path, device, options, &Loading::default())
+    }
+
+    /// Like [`Model::open_with`], with figures of how far it is, for another thread to show.
+    pub fn open_watched(
+        path: impl AsRef<Path>,
+        device: Device,
+        options: ModelOptions,
+        loading: &Loading,
+    ) -> Result<Model, Error> {
+        let model = akunu_engine::Model::load_watched(path, device.open()?, options, loading)?;
         Ok(Model(model))
     }
 

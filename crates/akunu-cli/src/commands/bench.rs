@@ -18,7 +18,7 @@ use crate::kv::KvArgs;
 use crate::models;
 use crate::progress::{self, Counts};
 use crate::running::warn_beyond_training;
-use akunu::Model;
+use akunu::{Loading, Model};
 use akunu_cpu::bandwidth::measure_bandwidth;
 use akunu_cpu::{default_threads, measure_barrier};
 use akunu_gguf::WeightStore;
@@ -145,9 +145,9 @@ impl BenchCommand {
         let open = || -> Result<(&'static str, Model), Failure> {
             let device = self.device.open(threads)?;
             let name = device.name();
-            let device = akunu::Device::Custom(device);
-            let model = Model::open_with(path, device, self.kv.options())?;
-            Ok((name, model))
+            let (device, options) = (akunu::Device::Custom(device), self.kv.options());
+            let open = |loading: &Loading| Model::open_watched(path, device, options, loading);
+            Ok((name, progress::loading(open)?))
         };
         let (name, model) = open()?;
         let threads = threads.unwrap_or_else(default_threads);

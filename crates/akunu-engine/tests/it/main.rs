@@ -14,6 +14,7 @@ mod guided;
 #[cfg(unix)]
 mod killed_saves;
 mod kv_format;
+mod loading;
 mod memory_limit;
 #[cfg(target_os = "macos")]
 mod metal;

@@ -19,6 +19,8 @@ pub trait Hooks: Send {
     fn allocate(&mut self, _bytes: usize, _label: &str) -> Result<(), DeviceError> {
         Ok(())
     }
+    /// Before memory of the host is shared.
+    fn share(&mut self, _bytes: &SharedBytes) {}
     /// Before a buffer is given back.
     fn release(&mut self, _buffer: Buffer) {}
     /// After the host has written.
@@ -72,6 +74,7 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
         self.get().allocate(bytes, label)
     }
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
+        self.hooks.share(&bytes);
         self.get().share(bytes, label)
     }
     fn keep(&mut self, bytes: &[u8], label: &str) -> Result<Buffer, DeviceError> {
