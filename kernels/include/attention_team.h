@@ -36,6 +36,19 @@ inline TeamLane team_lane(uint simd_lane, uint head_dim) {
     return { simd_lane / TEAM_LANES, simd_lane % TEAM_LANES, head_dim, (head_dim + CHUNK - 1) / CHUNK };
 }
 
+// The sum, and the largest, over the lanes of a team. All lanes must call them.
+inline float team_sum(float x) {
+    x += simd_shuffle_xor(x, 1);
+    x += simd_shuffle_xor(x, 2);
+    return x + simd_shuffle_xor(x, 4);
+}
+
+inline float team_max(float x) {
+    x = max(x, simd_shuffle_xor(x, 1));
+    x = max(x, simd_shuffle_xor(x, 2));
+    return max(x, simd_shuffle_xor(x, 4));
+}
+
 // A lane's share of a query, multiplied by its factor.
 //
 // Loops over chunks go to MAX_CHUNKS and ask whether there are as many: chunks are then indexed by constants and stay in
@@ -60,10 +73,7 @@ struct TeamQuery {
                 sums += chunks[c] * load_four(pool, key, at.element(c));
             }
         }
-        float sum = (sums.x + sums.y) + (sums.z + sums.w);
-        sum += simd_shuffle_xor(sum, 1);
-        sum += simd_shuffle_xor(sum, 2);
-        return sum + simd_shuffle_xor(sum, 4);
+        return team_sum((sums.x + sums.y) + (sums.z + sums.w));
     }
 };
 

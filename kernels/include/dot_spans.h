@@ -8,6 +8,7 @@
 
 #include "include/dot_rows.h"
 #include "include/format/span.h"
+#include "include/inputs.h"
 
 // Most SIMD groups of a threadgroup.
 constant constexpr uint MAX_SPLIT = 4;
@@ -16,10 +17,6 @@ constant constexpr uint SPAN_STRIDE = SPAN + 4;
 constant constexpr uint SPAN_VECTORS = SPAN / 4;
 // Vectors of x that a SIMD group stages: a span for each lane.
 constant constexpr uint STAGE_VECTORS = SIMD_WIDTH * SPAN_STRIDE / 4;
-
-// Up to here a kernel has read nothing but weights, which no kernel writes. Where a GPU begins a kernel while the one before
-// it ends, that one must have ended here. On others it is a barrier that costs nothing and orders no memory.
-inline void inputs_are_ready() { simdgroup_barrier(mem_flags::mem_none); }
 
 // The sum of a span's weights times x. `x` has SPAN_VECTORS vectors.
 template <typename F>

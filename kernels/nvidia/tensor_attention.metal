@@ -16,6 +16,7 @@
 
 #include "ShaderTypes.h"
 #include "include/attention_tile.h"
+#include "include/tensor_row.h"
 
 using namespace metal;
 
@@ -27,11 +28,6 @@ constant constexpr uint HEAD_STEPS = TENSOR_MAX_HEAD_DIM / 16;
 constant constexpr uint SCORES = TENSOR_KEYS / 8;
 constant constexpr uint KEY_STEPS = TENSOR_KEYS / 16;
 constant constexpr uint MAX_TILE_VECTORS = TENSOR_KEYS * (TENSOR_MAX_HEAD_DIM / 8 + 1);
-
-inline uint pack(float2 pair) { return as_type<uint>(half2(pair)); }
-
-// What half2(pair) has lost, as halves.
-inline uint pack_rest(float2 pair) { return as_type<uint>(half2(pair - float2(half2(pair)))); }
 
 // Copies the keys, or values, of up to 64 slots from `first` on; what lies from `end` on becomes zero.
 inline void fill_vectors(
@@ -60,17 +56,6 @@ inline void fill_vectors(
         }
         to[row * (n_vectors + 1) + c] = vector;
     }
-}
-
-// The largest, and the sum, over the four lanes that hold a row.
-inline float quad_row_max(float value) {
-    value = max(value, simd_shuffle_xor(value, 1));
-    return max(value, simd_shuffle_xor(value, 2));
-}
-
-inline float quad_row_sum(float value) {
-    value += simd_shuffle_xor(value, 1);
-    return value + simd_shuffle_xor(value, 2);
 }
 
 // The online softmax of one of a lane's two rows.

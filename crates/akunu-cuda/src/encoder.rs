@@ -93,7 +93,9 @@ impl<'a> CudaEncoder<'a> {
             sharedMemBytes: self.threadgroup_bytes,
             hStream: self.stream.raw,
             attrs: &raw mut attribute,
-            numAttrs: self.overlaps.into(),
+            // The first kernel begins after everything before it: the others may read what earlier steps have left before they
+            // wait for their inputs.
+            numAttrs: (self.overlaps && self.n_launches > 0).into(),
         };
         // SAFETY: the block has what the entry point takes, which the compiler has compared with the kernel's row; the
         // driver copies it before it returns. The device keeps the buffers alive and has checked their sizes.

@@ -33,13 +33,10 @@ const INPUTS: &str = "// akunu_inputs_are_ready";
 /// Waits until the kernel before has ended.
 const WAIT: &str = "\tgriddepcontrol.wait;";
 
-/// What a kernel has in its text, and what is then put before its body, so that the driver's compiler does not take more registers
-/// than its threadgroups leave each other: a product of one row has 256 threads at most and waits for memory, so that a
-/// multiprocessor is to hold two of them; another kernel says that it has 512.
-const LIMITS: [(&str, &str); 2] = [
-    (INPUTS, ".maxntid 256, 1, 1\n.minnctapersm 2\n"),
-    ("// akunu_at_most_512_threads", ".maxntid 512, 1, 1\n"),
-];
+/// What is put before the body of a kernel that says where it begins to read, so that the driver's compiler does not take more
+/// registers than its threadgroups leave each other: it has 256 threads at most and waits for memory, so that a multiprocessor is
+/// to hold two of them.
+const LIMITS: &str = ".maxntid 256, 1, 1\n.minnctapersm 2\n";
 
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,11 +127,9 @@ pub(crate) fn specialise(
             }
             out.push('\n');
         }
-        for (marker, limits) in LIMITS {
-            if std::ptr::eq(item, kernel) && kernel.text.contains(marker) {
-                let body = out[begin..].find("\n{").map(|at| begin + at + 1);
-                out.insert_str(body.unwrap_or(begin), limits);
-            }
+        if std::ptr::eq(item, kernel) && kernel.text.contains(INPUTS) {
+            let body = out[begin..].find("\n{").map(|at| begin + at + 1);
+            out.insert_str(body.unwrap_or(begin), LIMITS);
         }
         if std::ptr::eq(item, kernel) && target.overlaps {
             let body = first_instruction(&out[begin..]) + begin;
@@ -487,10 +482,10 @@ mod tests {
         assert!(!made(false).contains("griddepcontrol"));
     }
 
-    /// Breaks when a product of one row may take registers for which a multiprocessor holds only one threadgroup, when a kernel
-    /// of 512 threads may take more than they have, or when kernels that are not made for it must do with few.
+    /// Breaks when a kernel that waits for memory may take registers for which a multiprocessor holds only one threadgroup, or when
+    /// kernels that are not made for it must do with few.
     #[test]
-    fn kernels_that_ask_for_it_are_limited_in_registers() {
+    fn kernels_that_begin_early_are_limited_in_registers() {
         let target = Target {
             capability: 75,
             overlaps: false,
@@ -499,18 +494,13 @@ mod tests {
             let made = specialise(text, "first", &Constants::none(), target);
             made.expect("it is our PTX").text
         };
-        for (marker, limits) in [
-            (
-                "// akunu_inputs_are_ready",
-                ".maxntid 256, 1, 1\n.minnctapersm 2",
-            ),
-            ("// akunu_at_most_512_threads", ".maxntid 512, 1, 1"),
-        ] {
-            let marked = format!("\t{marker}\n\tst.shared.u32");
-            let text = made(&TEXT.replacen("\tst.shared.u32", &marked, 1));
-            let head = text.split("\n{").next().unwrap_or_default();
-            assert!(head.ends_with(limits), "{head}");
-        }
+        let marked = "\t// akunu_inputs_are_ready\n\tst.shared.u32";
+        let text = made(&TEXT.replacen("\tst.shared.u32", marked, 1));
+        let head = text.split("\n{").next().unwrap_or_default();
+        assert!(
+            head.ends_with(".maxntid 256, 1, 1\n.minnctapersm 2"),
+            "{head}"
+        );
         let plain = made(TEXT);
         assert!(!plain.contains("maxntid") && !plain.contains("minnctapersm"));
     }

@@ -168,7 +168,7 @@ impl Bench<'_> {
             n_pages,
             n_sequences: 1,
             // What an H200 gets for 8192 keys.
-            n_groups: 16,
+            n_groups: 33,
             theta: 10000.0,
             freq_scale: 1.0,
             eps: 0.0,

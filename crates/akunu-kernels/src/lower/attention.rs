@@ -47,7 +47,7 @@ impl Lowering<'_> {
         else {
             return None;
         };
-        let chip = self.chip.filter(|chip| chip.is_nvidia())?;
+        let chip = self.chip.filter(|chip| chip.has_tensors())?;
         let is_one = self.program.room.rows() == 1;
         let are_theirs = (q, heads, cache) == (query, attending, attended);
         // No model has such norms and neighbours that turn together; the kernels for several rows do not know them.
@@ -82,7 +82,7 @@ impl Lowering<'_> {
         let capacity = u32::try_from(pages.capacity()).unwrap_or(u32::MAX);
         let max_keys = pages.window.map_or(capacity, |window| window.min(capacity));
         params.n_groups = decode_attention::groups(&params, max_keys, chip);
-        let arrived = self.counters(decode_attention::counter_bytes(n_kv_heads))?;
+        let arrived = self.counters(decode_attention::counter_bytes(&params))?;
         let [parts, weights] = self.scratch(decode_attention::part_bytes(&params))?;
         // Without norms what is bound in their place is not touched.
         let norm_weights = norms.map_or([rope.divisors; 2], |norms| [norms.q, norms.k]);

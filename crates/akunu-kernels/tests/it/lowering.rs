@@ -513,8 +513,8 @@ fn a_norm_and_its_products_are_one_kernel() {
     }));
 }
 
-/// RoPE, the storing of a key and attention are one kernel for a single row on an NVIDIA GPU. Breaks when several rows, which
-/// may see each other's keys, another chip, or heads that the kernel does not take are lowered like this, and when the
+/// RoPE, the storing of a key and attention are one kernel for a single row on an NVIDIA GPU with tensor cores. Breaks when several
+/// rows, which may see each other's keys, another chip, or heads that the kernel does not take are lowered like this, and when the
 /// counters are part of what other kernels write to.
 #[test]
 fn the_attention_of_one_row_is_one_kernel() {
@@ -558,6 +558,11 @@ fn the_attention_of_one_row_is_one_kernel() {
     assert!(!is_one(&ops, [1, 1, 1], &chip, scratch));
     assert!(!is_one(&ops, [1, 0, 1], &chip, None));
     assert!(!is_one(&ops, [1, 0, 1], &ChipConfig::m1(), scratch));
+    let without_tensors = ChipConfig {
+        family: GpuFamily::Nvidia(75),
+        ..ChipConfig::m1()
+    };
+    assert!(!is_one(&ops, [1, 0, 1], &without_tensors, scratch));
     let mut other_queries = ops.clone();
     if let Op::Attend { q, .. } = &mut other_queries[1] {
         *q = model.activated.into();

@@ -151,10 +151,12 @@ inline uint permute(uint a, uint b, uint which) {
     return out;
 }
 
-// Whoever loads the PTX limits the threads of a kernel that has this.
-inline void at_most_512_threads() { asm volatile("// akunu_at_most_512_threads"); }
 // Compute capability 7.0 and above.
-inline void device_fence() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+inline uint arrive(AKUNU_DEVICE uint *counter) {
+    uint before;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+}
 
 // Compute capability 8.0 and above; whoever loads the PTX says so.
 inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *, uint) {

@@ -205,9 +205,7 @@ inline uint4 tensor_load_transposed(const uint4 *row, const char *file, uint lin
     return out;
 }
 
-// Threadgroups run one after another.
-inline void device_fence() {}
-inline void at_most_512_threads() {}
+inline uint arrive(uint *counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL); }
 
 inline int dot4(uint a, uint b, int c) {
     const char4 left = __builtin_bit_cast(char4, a), right = __builtin_bit_cast(char4, b);

@@ -5,9 +5,10 @@
 //! [join](crate::kernel::attention::flash_attention_join) do as three kernels, but for q, which stays as it is. A kernel of
 //! decoding takes some microseconds even where it moves next to nothing, so that a layer is faster with fewer of them.
 //!
-//! A threadgroup has the heads that share keys, each with as many SIMD groups: its streams. Tiles of 32 keys go in turn to the
-//! streams of as many threadgroups as there are tiles for; the row's own key and value, which are not read from memory, go to
-//! the first threadgroup. Each threadgroup leaves its part, and the last one to arrive joins them.
+//! The products run on tensor cores (compute capability 8.0). A threadgroup has up to eight of the heads that share keys, its
+//! batch, and 256 threads: eight streams, or four for heads of more than 128 elements. Tiles of 16 keys go in turn to the streams
+//! of as many threadgroups as there are tiles for; the row's own key and value, which are not read from memory, go to the first
+//! threadgroup. Each threadgroup leaves its part, and the last one to arrive joins them.
 
 use akunu_types::SharedStruct;
 use akunu_types::params::{DecodeAttentionParams, Row};
@@ -32,7 +33,11 @@ pub const HEAD_STEP: u32 = 64;
 /// Most threadgroups for the heads that share keys.
 pub const MAX_GROUPS: u32 = 64;
 /// Slots of a tile.
-const KEY_TILE: u32 = 32;
+const KEY_TILE: u32 = 16;
+/// SIMD groups of a threadgroup.
+const N_SIMD_GROUPS: u32 = 8;
+/// Most heads of a batch: half the rows of a matrix, since what rounding loses takes the other half.
+const BATCH_HEADS: u32 = 8;
 
 /// The row of the kernel with interleaved pairs.
 pub const INTERLEAVED: KernelRow = KernelRow {
@@ -82,28 +87,32 @@ pub const NEOX: KernelRow = KernelRow {
 
 /// Whether the kernels take such heads.
 pub fn takes(n_heads: u32, n_kv_heads: u32, head_dim: u32) -> bool {
-    let n_shared = n_heads.checked_div(n_kv_heads).unwrap_or(0);
-    n_heads.is_multiple_of(n_kv_heads)
-        && (1..=simd_groups(head_dim)).contains(&n_shared)
+    (1..=n_heads).contains(&n_kv_heads)
+        && n_heads.is_multiple_of(n_kv_heads)
         && (HEAD_STEP..=MAX_HEAD_DIM).contains(&head_dim)
         && head_dim.is_multiple_of(HEAD_STEP)
 }
 
-/// SIMD groups of a threadgroup at most, and so heads that share keys: the registers hold 16 of smaller heads, 8 of larger ones.
-const fn simd_groups(head_dim: u32) -> u32 {
-    if head_dim <= 128 { 16 } else { 8 }
+/// Streams of a threadgroup: of larger heads, two SIMD groups have half of the values each.
+const fn streams(head_dim: u32) -> u32 {
+    if head_dim <= 128 {
+        N_SIMD_GROUPS
+    } else {
+        N_SIMD_GROUPS / 2
+    }
 }
 
-/// SIMD groups of each head in a threadgroup.
-fn streams(p: &DecodeAttentionParams) -> u32 {
-    simd_groups(p.head_dim) / (p.n_heads / p.n_kv_heads)
+/// Batches of the heads that share keys.
+fn batches(n_heads: u32, n_kv_heads: u32) -> u32 {
+    let n_shared = n_heads.checked_div(n_kv_heads).unwrap_or(0);
+    n_shared.div_ceil(BATCH_HEADS)
 }
 
-/// Threadgroups for the heads that share keys: one on each core, whose registers it takes, as long as each has a tile for all
-/// of its streams.
+/// Threadgroups for each batch: two on each core, which hide each other's waiting, as long as each has a tile for all of its
+/// streams.
 pub fn groups(p: &DecodeAttentionParams, max_keys: u32, chip: &ChipConfig) -> u32 {
-    let busy = max_keys.div_ceil(KEY_TILE * streams(p));
-    let filling = chip.gpu_cores / p.n_kv_heads;
+    let busy = max_keys.div_ceil(KEY_TILE * streams(p.head_dim));
+    let filling = 2 * chip.gpu_cores / (p.n_kv_heads * batches(p.n_heads, p.n_kv_heads));
     filling.min(busy).clamp(1, MAX_GROUPS)
 }
 
@@ -119,10 +128,9 @@ fn launch(args: &Args) -> Launch {
     if !is_taken {
         return Launch::new([0; 3], [SIMD_WIDTH, 1, 1]);
     }
-    let n_simd_groups = streams(&p) * (p.n_heads / p.n_kv_heads);
     Launch::new(
-        [p.n_kv_heads, p.n_groups, 1],
-        [n_simd_groups * SIMD_WIDTH, 1, 1],
+        [p.n_kv_heads, p.n_groups, batches(p.n_heads, p.n_kv_heads)],
+        [N_SIMD_GROUPS * SIMD_WIDTH, 1, 1],
     )
 }
 
@@ -135,8 +143,8 @@ pub fn part_bytes(p: &DecodeAttentionParams) -> [usize; 2] {
 }
 
 /// Bytes of the counters.
-pub fn counter_bytes(n_kv_heads: u32) -> usize {
-    bytes::<u32>(&[n_kv_heads])
+pub fn counter_bytes(p: &DecodeAttentionParams) -> usize {
+    bytes::<u32>(&[p.n_kv_heads, batches(p.n_heads, p.n_kv_heads)])
 }
 
 fn required(args: &Args) -> Vec<usize> {
@@ -163,7 +171,7 @@ fn required(args: &Args) -> Vec<usize> {
         q,
         parts,
         weights,
-        counter_bytes(p.n_kv_heads),
+        counter_bytes(&p),
     ]
 }
 
@@ -259,7 +267,7 @@ impl Share {
                 slots.last().map_or(0, |own| own - 1) / KEY_TILE as usize - tile(first) + 1
             }
         };
-        let n_streams = streams(p) as usize;
+        let n_streams = streams(p.head_dim) as usize;
         let n_parts = n_tiles.div_ceil(n_streams).clamp(1, p.n_groups as usize);
         Share {
             slots,
@@ -423,7 +431,7 @@ impl Setting {
             .bind(&vec![f32::NAN; q as usize])
             .bind(&vec![f32::NAN; parts])
             .bind(&vec![f32::NAN; weights])
-            .bind(&vec![0u32; n_kv_heads as usize])
+            .bind(&vec![0u32; counter_bytes(&params) / size_of::<u32>()])
     }
 }
 
@@ -433,7 +441,8 @@ fn cases() -> Vec<Case> {
     [
         setting("the first token", 64, (9, 3), 1),
         setting("the second token", 64, (4, 2), 2),
-        setting("a tile and itself", 64, (9, 3), 33).position(1000),
+        setting("a tile and itself", 64, (9, 3), 17).position(1000),
+        setting("half a tile", 128, (2, 2), 41),
         setting("two threadgroups", 64, (32, 8), 140),
         setting("more tiles than streams", 128, (8, 2), 600).groups(3),
         setting("a page of 64", 128, (4, 4), 64)
@@ -442,16 +451,20 @@ fn cases() -> Vec<Case> {
         setting("a large head", 256, (4, 1), 200).norm(),
         setting("a large head, 8 share keys", 256, (8, 1), 70),
         setting("192", 192, (6, 2), 267).groups(2),
-        setting("soft cap", 64, (16, 1), 97).softcap(5.0),
+        setting("two batches, soft cap", 64, (16, 1), 97).softcap(5.0),
+        setting("two batches, a smaller one last", 128, (24, 2), 200).norm(),
+        setting("more than 32 parts", 64, (1, 1), 4300).groups(64),
         setting("window within a page", 64, (4, 1), 150).window(37),
         setting("a window of one", 64, (2, 1), 40).window(1),
         setting("a branch", 64, (4, 2), 80).hidden(0b110),
+        setting("branches in two tiles", 128, (4, 2), 147).hidden(0x7fff_0f00),
         setting("idle", 64, (2, 1), 40).idle(),
         setting("the first token", 64, (3, 1), 1).q8(),
         setting("several threadgroups", 128, (8, 2), 300)
             .q8()
             .norm(),
         setting("window", 256, (2, 1), 150).q8().window(64),
+        setting("three batches", 192, (20, 1), 190).q8(),
     ]
     .map(Setting::case)
     .into()
