@@ -9,6 +9,7 @@
 mod adapter;
 mod attention;
 mod choice;
+mod decode_attention;
 mod encoder;
 mod normed;
 mod product;

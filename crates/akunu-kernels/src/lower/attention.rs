@@ -1,19 +1,17 @@
-//! Attention: one kernel for all rows, or on a GPU one for the singles and one for the run; for a single row on an NVIDIA GPU
-//! one with all that is done to its heads.
+//! Attention: one kernel for all rows, or on a GPU one for the singles and one for the run.
 
 use std::mem::offset_of;
 
-use akunu_types::params::{AttentionParams, DecodeAttentionParams};
+use akunu_types::params::AttentionParams;
 
 use super::Lowering;
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::flash_attention_decode_split::part_bytes;
-use crate::kernel::attention::selection::{self, AttentionShape};
-use crate::kernel::nvidia::decode_attention;
+use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{Heads, LayerCache, Op, Pairing};
+use crate::program::{Heads, LayerCache};
 use crate::step::Count;
 use crate::table::KernelId;
 
@@ -21,103 +19,6 @@ const N_ROWS: usize = offset_of!(AttentionParams, n_rows);
 const FIRST_ROW: usize = offset_of!(AttentionParams, first_row);
 
 impl Lowering<'_> {
-    /// Lowers RoPE, the storing of keys and values and the attention after it as one kernel; how many operations. The turned
-    /// queries, which only attention reads, stay in it.
-    pub(super) fn decode_attention(&mut self, ops: &[Op]) -> Option<usize> {
-        let [
-            Op::RopeStore {
-                q,
-                k,
-                v,
-                heads,
-                rope,
-                norms,
-                cache,
-            },
-            Op::Attend {
-                q: query,
-                to,
-                heads: attending,
-                cache: attended,
-                scale,
-                softcap,
-            },
-            ..,
-        ] = ops
-        else {
-            return None;
-        };
-        let chip = self.chip.filter(|chip| chip.has_tensors())?;
-        let is_one = self.program.room.rows() == 1;
-        let are_theirs = (q, heads, cache) == (query, attending, attended);
-        // No model has such norms and neighbours that turn together; the kernels for several rows do not know them.
-        let is_known = norms.is_none() || rope.pairing == Pairing::Halves;
-        let Heads {
-            n_heads,
-            n_kv_heads,
-            head_dim,
-        } = *heads;
-        if !is_one
-            || !are_theirs
-            || !is_known
-            || !decode_attention::takes(n_heads, n_kv_heads, head_dim)
-        {
-            return None;
-        }
-        let pages = &cache.pages;
-        let mut params = DecodeAttentionParams {
-            n_heads,
-            n_kv_heads,
-            head_dim,
-            page_shift: pages.page_shift,
-            table_stride: pages.table_stride,
-            n_pages: pages.n_pages,
-            n_sequences: pages.n_sequences,
-            n_groups: 1,
-            theta: rope.theta,
-            freq_scale: rope.freq_scale,
-            eps: norms.map_or(0.0, |norms| norms.eps),
-            scale: *scale,
-        };
-        let capacity = u32::try_from(pages.capacity()).unwrap_or(u32::MAX);
-        let max_keys = pages.window.map_or(capacity, |window| window.min(capacity));
-        params.n_groups = decode_attention::groups(&params, max_keys, chip);
-        let arrived = self.counters(decode_attention::counter_bytes(&params))?;
-        let [parts, weights] = self.scratch(decode_attention::part_bytes(&params))?;
-        // Without norms what is bound in their place is not touched.
-        let norm_weights = norms.map_or([rope.divisors; 2], |norms| [norms.q, norms.k]);
-        let bindings = [
-            &[*q, *k, *v, cache.k.into(), cache.v.into()][..],
-            &[self.step().rows.into(), pages.table.into(), rope.divisors],
-            &norm_weights,
-            &[*to, parts, weights, arrived],
-        ];
-        let mut constants =
-            with_format(super::freq_table(), cache.format).with_u32(Constant::HeadDim, head_dim);
-        if norms.is_some() {
-            constants = constants.with_bool(Constant::HeadNorm, true);
-        }
-        if let Some(window) = pages.window {
-            constants = constants.with_u32(Constant::Window, window);
-        }
-        if let Some(cap) = softcap {
-            constants = constants.with_f32(Constant::Softcap, *cap);
-        }
-        let kernel = match rope.pairing {
-            Pairing::Interleaved => KernelId::DecodeAttention,
-            Pairing::Halves => KernelId::DecodeAttentionNeox,
-        };
-        let key = PipelineKey { kernel, constants };
-        self.halved = None;
-        self.push(KernelCall::new(
-            key,
-            &params,
-            bindings.concat(),
-            "rope, store and attention",
-        ));
-        Some(2)
-    }
-
     pub(super) fn attend(
         &mut self,
         [q, to]: [Slice; 2],
@@ -148,15 +49,10 @@ impl Lowering<'_> {
             KernelCall::new(key, &params, bindings.clone(), "attention").with_rows(fields)
         };
         let Some(chip) = self.chip else {
-            let mut constants = Constants::none();
-            if let Some(window) = pages.window {
-                constants = constants.with_u32(Constant::Window, window);
-            }
-            if let Some(cap) = softcap {
-                constants = constants.with_f32(Constant::Softcap, cap);
-            }
-            let kernel = KernelId::FlashAttentionDecode;
-            let key = PipelineKey { kernel, constants };
+            let key = PipelineKey {
+                kernel: KernelId::FlashAttentionDecode,
+                constants: with_limits(Constants::none(), pages.window, softcap),
+            };
             return self.push(call(key, &[RowField::new(N_ROWS, Count::Rows)]));
         };
         let room = self.program.room;

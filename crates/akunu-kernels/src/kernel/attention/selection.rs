@@ -65,14 +65,24 @@ pub fn split(shape: &AttentionShape) -> PipelineKey {
     with_constants(KernelId::FlashAttentionDecodeSplit, shape)
 }
 
-fn with_constants(kernel: KernelId, shape: &AttentionShape) -> PipelineKey {
-    let mut constants = Constants::none().with_u32(Constant::HeadDim, shape.head_dim);
-    if let Some(window) = shape.window {
+/// The same constants for a window and a soft cap, where a model has them.
+pub(crate) fn with_limits(
+    mut constants: Constants,
+    window: Option<u32>,
+    softcap: Option<f32>,
+) -> Constants {
+    if let Some(window) = window {
         constants = constants.with_u32(Constant::Window, window);
     }
-    if let Some(cap) = shape.softcap {
+    if let Some(cap) = softcap {
         constants = constants.with_f32(Constant::Softcap, cap);
     }
+    constants
+}
+
+fn with_constants(kernel: KernelId, shape: &AttentionShape) -> PipelineKey {
+    let constants = Constants::none().with_u32(Constant::HeadDim, shape.head_dim);
+    let mut constants = with_limits(constants, shape.window, shape.softcap);
     if kernel == KernelId::FlashAttentionPrefill {
         constants = constants.with_u32(Constant::QueryRows, query_rows(shape.head_dim));
     }

@@ -1,0 +1,158 @@
+//! All that is done to the heads of a single row on an NVIDIA GPU, as one kernel: RoPE, the storing of the new key and value, and
+//! attention.
+
+use akunu_types::params::DecodeAttentionParams;
+
+use super::Lowering;
+use crate::constant::{Constant, Constants};
+use crate::kernel::attention::selection::with_limits;
+use crate::kernel::nvidia::decode_attention;
+use crate::kernel::pages::with_format;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, Slice};
+use crate::program::{HeadNorms, Heads, LayerCache, Op, Pairing, Rope};
+use crate::table::KernelId;
+
+/// RoPE with the storing of keys and values, and the attention that reads them.
+struct Decoded {
+    /// q, k, v and the result.
+    places: [Slice; 4],
+    heads: Heads,
+    rope: Rope,
+    norms: Option<HeadNorms>,
+    cache: LayerCache,
+    scale: f32,
+    softcap: Option<f32>,
+}
+
+impl Decoded {
+    /// The first two operations, if they are that.
+    fn of(ops: &[Op]) -> Option<Decoded> {
+        let &[
+            Op::RopeStore {
+                q,
+                k,
+                v,
+                heads,
+                rope,
+                norms,
+                cache,
+            },
+            Op::Attend {
+                q: query,
+                to,
+                heads: attending,
+                cache: attended,
+                scale,
+                softcap,
+            },
+            ..,
+        ] = ops
+        else {
+            return None;
+        };
+        let are_theirs = (q, heads, cache) == (query, attending, attended);
+        are_theirs.then_some(Decoded {
+            places: [q, k, v, to],
+            heads,
+            rope,
+            norms,
+            cache,
+            scale,
+            softcap,
+        })
+    }
+
+    /// Whether there is a kernel for it.
+    fn is_known(&self) -> bool {
+        // No model has such norms and neighbours that turn together; the kernels for several rows do not know them.
+        let has_pairing = self.norms.is_none() || self.rope.pairing == Pairing::Halves;
+        let heads = &self.heads;
+        has_pairing && decode_attention::takes(heads.n_heads, heads.n_kv_heads, heads.head_dim)
+    }
+
+    fn params(&self) -> DecodeAttentionParams {
+        let pages = &self.cache.pages;
+        DecodeAttentionParams {
+            n_heads: self.heads.n_heads,
+            n_kv_heads: self.heads.n_kv_heads,
+            head_dim: self.heads.head_dim,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            n_groups: 1,
+            theta: self.rope.theta,
+            freq_scale: self.rope.freq_scale,
+            eps: self.norms.map_or(0.0, |norms| norms.eps),
+            scale: self.scale,
+        }
+    }
+
+    /// Most keys that the row can see.
+    fn max_keys(&self) -> u32 {
+        let pages = &self.cache.pages;
+        let capacity = u32::try_from(pages.capacity()).unwrap_or(u32::MAX);
+        pages.window.map_or(capacity, |window| window.min(capacity))
+    }
+
+    fn constants(&self) -> Constants {
+        let constants = with_format(super::freq_table(), self.cache.format)
+            .with_u32(Constant::HeadDim, self.heads.head_dim);
+        let constants = with_limits(constants, self.cache.pages.window, self.softcap);
+        match self.norms {
+            Some(_) => constants.with_bool(Constant::HeadNorm, true),
+            None => constants,
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// Lowers RoPE, the storing of keys and values and the attention after it as one kernel; how many operations. The turned
+    /// queries, which only attention reads, stay in it.
+    pub(super) fn decode_attention(&mut self, ops: &[Op]) -> Option<usize> {
+        let chip = self.chip.filter(|chip| chip.has_tensors())?;
+        let is_one = self.program.room.rows() == 1;
+        let decoded = Decoded::of(ops).filter(|decoded| is_one && decoded.is_known())?;
+        let mut params = decoded.params();
+        params.n_groups = decode_attention::groups(&params, decoded.max_keys(), chip);
+        let arrived = self.counters(decode_attention::counter_bytes(&params))?;
+        let [parts, weights] = self.scratch(decode_attention::part_bytes(&params))?;
+        let Decoded {
+            places: [q, k, v, to],
+            rope,
+            norms,
+            ref cache,
+            ..
+        } = decoded;
+        // Without norms what is bound in their place is not touched.
+        let [q_norm, k_norm] = norms.map_or([rope.divisors; 2], |norms| [norms.q, norms.k]);
+        let bindings = vec![
+            q,
+            k,
+            v,
+            cache.k.into(),
+            cache.v.into(),
+            self.step().rows.into(),
+            cache.pages.table.into(),
+            rope.divisors,
+            q_norm,
+            k_norm,
+            to,
+            parts,
+            weights,
+            arrived,
+        ];
+        let key = PipelineKey {
+            kernel: match rope.pairing {
+                Pairing::Interleaved => KernelId::DecodeAttention,
+                Pairing::Halves => KernelId::DecodeAttentionNeox,
+            },
+            constants: decoded.constants(),
+        };
+        self.halved = None;
+        let label = "rope, store and attention";
+        self.push(KernelCall::new(key, &params, bindings, label));
+        Some(2)
+    }
+}
