@@ -6,7 +6,7 @@ use akunu_kernels::table::Args;
 use akunu_types::SharedStruct;
 
 use crate::isa::Isa;
-use crate::matmul::panels::Panels;
+use crate::panels::Panels;
 use crate::part::Part;
 use crate::place::Place;
 

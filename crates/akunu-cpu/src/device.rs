@@ -17,8 +17,9 @@ use crate::cores::default_threads;
 use crate::isa::Isa;
 use crate::join;
 use crate::kernel::norm::PrivateRmsNorm;
-use crate::matmul::panels::Panels;
+use crate::matmul::batch::FEW;
 use crate::memory::Buffers;
+use crate::panels::Panels;
 use crate::part::Part;
 use crate::place::Place;
 use crate::pool::{MAX_THREADS, ThreadPool};
@@ -205,7 +206,7 @@ impl Device for CpuDevice {
     }
 
     fn exact_rows(&self) -> usize {
-        crate::matmul::FEW
+        FEW
     }
 
     fn description(&self) -> String {

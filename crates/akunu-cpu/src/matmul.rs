@@ -1,20 +1,17 @@
 //! The matrix products, and the weights as they read them.
 //!
-//! Quantised weights are rearranged when a plan is prepared: into panels of sixteen rows ([`format`]), which decoding
+//! Quantised weights are rearranged when a plan is prepared: into panels of sixteen rows ([`crate::panels`]), which decoding
 //! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or 16-bit integers ([`pairs`]) for the products
 //! of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]) or columns of
 //! f32 ([`columns`]) for a prompt.
 
 mod activation;
+pub(crate) mod batch;
 mod dots;
-mod format;
-mod matrix;
-mod pack;
-pub(crate) mod panels;
 mod prepare;
 mod product;
-mod row;
 mod rows;
+mod weight;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -47,6 +44,8 @@ mod pairs512;
 #[cfg(target_arch = "x86_64")]
 mod tiled;
 #[cfg(target_arch = "x86_64")]
+mod wide;
+#[cfg(target_arch = "x86_64")]
 mod words;
 
 use akunu_kernels::KernelId;
@@ -54,9 +53,6 @@ use akunu_kernels::KernelId;
 use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
-
-/// Up to this many vectors, a product computes each exactly as it would compute it alone.
-pub(crate) const FEW: usize = 2 * dots::BATCH;
 
 /// The fast form of a product, where there is one.
 pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {

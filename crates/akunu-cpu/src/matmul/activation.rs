@@ -16,7 +16,7 @@
 //! The largest `v` is 2¹⁴ - 1, so that no sum of a cell overflows: `32 * (32 * 128) * (2¹⁴ - 1) < 2³¹` for 6 bits and
 //! such scales. Integer sums are exact, whatever their order.
 
-use super::format::CELL;
+use crate::panels::format::CELL;
 
 /// Columns that share a start.
 #[cfg(target_arch = "aarch64")]

@@ -6,11 +6,11 @@
 use std::arch::x86_64::*;
 
 use super::activation::Activations;
+use super::batch::{BATCH, Dots};
 use super::cells256::{CellScales, Cells, LANES};
-use super::dots::{BATCH, Dots};
-use super::format::{Quant, ROWS};
 use super::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
 use super::words;
+use crate::panels::format::{Quant, ROWS};
 
 /// Vectors that share a reading of the weights: for more there are too few registers.
 const PAIR: usize = 2;

@@ -6,10 +6,10 @@
 use std::arch::x86_64::*;
 
 use super::activation::{Activations, ScaleAndSums, Values, scale_and_inverse};
+use super::batch::{BATCH, Dots};
 use super::cells512::{Cell, Cells};
-use super::dots::{BATCH, Dots};
-use super::format::{CELL, Quant, ROWS};
 use super::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
+use crate::panels::format::{CELL, Quant, ROWS};
 
 /// The sixteen dot products of a panel with each of `M` vectors.
 type Sums<const M: usize> = [__m512; M];

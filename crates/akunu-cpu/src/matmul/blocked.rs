@@ -20,9 +20,9 @@
 
 use std::ops::Range;
 
-use super::format::ROWS;
 use super::gemm::Shape;
 use crate::isa::Isa;
+use crate::panels::format::ROWS;
 
 /// Groups of sixteen rows that share a reading of x.
 pub const PANELS: usize = 4;
@@ -32,7 +32,7 @@ const KEPT: usize = 528;
 const RUN: usize = 96;
 
 /// Vectors in blocks that share a reading of the weights. The sums of a block stay in registers: of six vectors in the
-/// 16 registers of AVX2, of twelve in the 32 of AVX-512. There must be more vectors than [`FEW`](super::FEW), so that a
+/// 16 registers of AVX2, of twelve in the 32 of AVX-512. There must be more vectors than [`FEW`](super::batch::FEW), so that a
 /// block has at least [`LEAST_256`] or [`LEAST_512`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
@@ -275,7 +275,7 @@ fn put(y: &mut [f32], sums: &[f32], alpha: f32, beta: f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::FEW;
+    use crate::matmul::batch::FEW;
 
     /// Each vector is in one block, and there is a loop for as many as a block has.
     #[test]

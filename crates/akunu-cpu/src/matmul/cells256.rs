@@ -5,8 +5,8 @@
 
 use std::arch::x86_64::*;
 
-use super::format::{Quant, ROWS, SUPER};
 use super::kind::{AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, WITH_MIN, layout};
+use crate::panels::format::{Quant, ROWS, SUPER};
 
 /// Rows of a vector.
 pub const LANES: usize = 8;

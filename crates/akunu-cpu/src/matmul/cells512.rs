@@ -2,8 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::format::{Quant, ROWS, SUPER};
 use super::kind::{AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, WITH_MIN, has_halves, layout};
+use crate::panels::format::{Quant, ROWS, SUPER};
 
 /// One cell in registers.
 pub struct Cell {

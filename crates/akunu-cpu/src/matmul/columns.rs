@@ -17,10 +17,10 @@ use std::ops::Range;
 use half::{bf16, f16};
 
 use super::blocked::{Blocks, Form, Group, LEAST_256, LEAST_512, MOST_256, MOST_512};
-use super::format::ROWS;
 use super::gemm::Shape;
 use super::rows::{Float, Number, Rows};
 use crate::isa::Isa;
+use crate::panels::format::ROWS;
 use crate::simd::{self, Lanes, WithLanes, prefetch, transpose};
 
 /// Columns of a chunk: two groups of them, 16 KiB, and a block of vectors fit the first cache.

@@ -1,16 +1,11 @@
 //! Products with a few vectors, for each level of instructions.
 
 use super::activation::Activations;
-use super::format::{Quant, ROWS};
+use super::batch::{BATCH, Dots};
 use super::rows::Rows;
 use crate::isa::Isa;
+use crate::panels::format::Quant;
 use crate::simd::{self, Lanes, WithLanes};
-
-/// Most vectors that share a reading of the weights.
-pub const BATCH: usize = 4;
-
-/// The products of sixteen rows with each of up to [`BATCH`] vectors.
-pub type Dots = [[f32; ROWS]; BATCH];
 
 /// Quantised cells with quantised activations.
 pub type QuantDots = unsafe fn(Quant, *const u8, usize, &[Activations]) -> Dots;

@@ -5,8 +5,8 @@
 use std::arch::x86_64::*;
 
 use super::cells512::{Cell, Cells};
-use super::format::Quant;
 use super::kind::{ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
+use crate::panels::format::Quant;
 use crate::tiles::TILE;
 
 /// Writes cells `from..to` of a panel as tiles.

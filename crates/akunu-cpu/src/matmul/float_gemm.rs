@@ -10,9 +10,9 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::format::{CELL, ROWS};
 use super::gemm::Shape;
 use super::rows::{Float, Rows};
+use crate::panels::format::{CELL, ROWS};
 use crate::simd::transpose::transpose;
 use crate::tiles::{Split, TILE, Tiles, masks};
 

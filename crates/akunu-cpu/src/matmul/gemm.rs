@@ -18,8 +18,8 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::expand::expand;
-use super::format::{CELL, ROWS};
-use super::matrix::PackedMatrix;
+use crate::panels::format::{CELL, ROWS};
+use crate::panels::matrix::PackedMatrix;
 use crate::tiles::{TILE, Tiles};
 
 /// Cells that are expanded at once. The tiles of x that a block of sums multiplies with them, 32 KiB, fit the first

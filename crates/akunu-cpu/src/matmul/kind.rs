@@ -1,6 +1,6 @@
 //! The kinds of quantised cells as const parameters, so that each loop over cells is compiled for each kind.
 
-use super::format::{Quant, Scales};
+use crate::panels::format::{Quant, Scales};
 
 /// [`Scales::Plain`] as a const parameter.
 pub const PLAIN: u8 = 0;

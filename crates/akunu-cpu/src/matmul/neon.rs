@@ -14,18 +14,55 @@ mod tests;
 use std::arch::aarch64::*;
 
 use super::activation::{Activations, HALF};
-use super::dots::{BATCH, Dots};
-use super::format::{CELL, Quant, ROWS, Scales};
-use cell::{Cell, CellScales, Grouped, Halves, HalvesWithMin, Layout, Plain, WithMin};
+use super::batch::{BATCH, Dots};
+use crate::panels::format::{CELL, Quant, ROWS, Scales};
+use cell::{Cell, CellScales, Grouped, Halves, HalvesWithMin, LANES, Layout, Plain, WithMin};
 
-pub use multiply::{Multiply, Sdot, Smull};
+use multiply::Multiply;
 
-/// Rows of a vector.
-const LANES: usize = 4;
+pub use multiply::{Sdot, Smull};
+
 /// Vectors of a panel's rows.
 const FOURS: usize = ROWS / LANES;
 /// Vectors of activations that share a reading of the weights.
 const PAIR: usize = 2;
+
+/// [`dots`], compiled with the instructions of a way to multiply.
+pub trait Compiled: Multiply {
+    /// The products of `cells` cells of a panel with each of `x`, which have as many.
+    ///
+    /// # Safety
+    /// As [`quant_dots`].
+    unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
+        panel: *const u8,
+        cells: usize,
+        x: [&Activations; M],
+    ) -> [[f32; ROWS]; M];
+}
+
+impl Compiled for Sdot {
+    #[target_feature(enable = "neon,dotprod")]
+    unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
+        panel: *const u8,
+        cells: usize,
+        x: [&Activations; M],
+    ) -> [[f32; ROWS]; M] {
+        // SAFETY: as the caller says.
+        unsafe { dots::<Self, S, BITS, M>(panel, cells, x) }
+    }
+}
+
+impl Compiled for Smull {
+    #[target_feature(enable = "neon")]
+    unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
+        panel: *const u8,
+        cells: usize,
+        x: [&Activations; M],
+    ) -> [[f32; ROWS]; M] {
+        // SAFETY: as the caller says.
+        unsafe { dots::<Self, S, BITS, M>(panel, cells, x) }
+    }
+}
 
 /// Quantises a vector. 8-bit weights are made signed here: 128 of their offset is gone.
 pub fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
@@ -38,7 +75,7 @@ pub fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
 /// # Safety
 /// The processor must have the instructions of `D`. `panel` points at a panel of `cells` cells; each of `x` has as
 /// many, quantised with the format's offset.
-pub unsafe fn quant_dots<D: Multiply>(
+pub unsafe fn quant_dots<D: Compiled>(
     quant: Quant,
     panel: *const u8,
     cells: usize,
@@ -62,7 +99,7 @@ pub unsafe fn quant_dots<D: Multiply>(
 ///
 /// # Safety
 /// As [`quant_dots`].
-unsafe fn by_format<D: Multiply, const M: usize>(
+unsafe fn by_format<D: Compiled, const M: usize>(
     quant: Quant,
     panel: *const u8,
     cells: usize,
@@ -88,7 +125,7 @@ unsafe fn by_format<D: Multiply, const M: usize>(
     }
 }
 
-/// The loop. It and all that it calls is inlined into [`Multiply::dots`], which is compiled with the instructions.
+/// The loop. It and all that it calls is inlined into [`Compiled::dots`], which is compiled with the instructions.
 ///
 /// # Safety
 /// As [`quant_dots`], for all functions below.

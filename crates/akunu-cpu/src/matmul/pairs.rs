@@ -14,42 +14,15 @@ use std::ops::Range;
 
 use super::activation::Values;
 use super::blocked::{Blocks, Form, Group, MOST_512};
-use super::format::{CELL, ROWS, SUPER, Scales};
 use super::gemm::Shape;
-use super::matrix::PackedMatrix;
+use super::wide::{BlockCell, Minima, PAIRS, Wide};
 use super::{pairs256, pairs512, words};
 use crate::isa::Isa;
+use crate::panels::format::{CELL, SUPER, Scales};
+use crate::panels::matrix::PackedMatrix;
 
-/// Pairs of columns of a cell.
-pub const PAIRS: usize = CELL / 2;
 /// Cells of a chunk.
 pub const CHUNK: usize = SUPER;
-
-/// A widened cell.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-pub struct Wide {
-    /// Of each pair of columns, sixteen rows. The pairs of four columns are (0, 2) and (1, 3).
-    pub words: [[[i16; 2]; ROWS]; PAIRS],
-    /// The scale of each row.
-    pub scale: [f32; ROWS],
-    /// The minimum of each row in both halves of the columns.
-    pub mins: [[f32; ROWS]; 2],
-}
-
-/// A cell of a block of `M` vectors.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub struct BlockCell<const M: usize> {
-    /// Of each pair of columns, the words of all vectors.
-    pub pairs: [[i32; M]; PAIRS],
-    /// The scale of each vector.
-    pub scales: [f32; M],
-    /// What the minimum of the cell is multiplied with.
-    pub weights_of_min: [f32; M],
-    /// What the minima of both halves of the columns are multiplied with.
-    pub weights_of_half_mins: [[f32; M]; 2],
-}
 
 /// Bytes of a cell of x for each vector.
 const CELL_BYTES: usize = size_of::<BlockCell<1>>();
@@ -118,17 +91,6 @@ unsafe fn quantise(x: &[f32; CELL], out: &mut [u32; CELL_BYTES / 4]) {
     for (out, float) in floats.iter_mut().zip([scale, whole, low, high]) {
         *out = float.to_bits();
     }
-}
-
-/// What a cell adds beside its scaled products.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Minima {
-    /// Nothing.
-    None,
-    /// A minimum.
-    One,
-    /// A minimum for each half of the columns.
-    OfHalves,
 }
 
 /// The weights as pairs, for a level of instructions.

@@ -6,9 +6,9 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use super::blocked::{Group, LEAST_256, MOST_256};
 use super::cells256::{CellScales, Cells, LANES};
-use super::format::{Quant, ROWS};
 use super::kind::{ForCells, for_cells, has_halves};
-use super::pairs::{BlockCell, Minima, PAIRS, Wide};
+use super::wide::{BlockCell, Minima, PAIRS, Wide};
+use crate::panels::format::{Quant, ROWS};
 
 /// Widens cells of a panel.
 ///

@@ -6,9 +6,9 @@ use std::ops::Range;
 
 use super::blocked::{Group, LEAST_512, MOST_512};
 use super::cells512::Cells;
-use super::format::{Quant, ROWS};
 use super::kind::{ForCells, for_cells, has_halves};
-use super::pairs::{BlockCell, Minima, PAIRS, Wide};
+use super::wide::{BlockCell, Minima, PAIRS, Wide};
+use crate::panels::format::{Quant, ROWS};
 
 /// Widens cells of a panel.
 ///

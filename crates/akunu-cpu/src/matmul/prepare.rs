@@ -6,13 +6,13 @@ use akunu_kernels::kernel::matmul::product::Product;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{DeviceError, KernelId, Plan};
 
-use super::matrix::{PackedMatrix, PackedShape};
-use super::pack::Source;
-use super::panels::{Panels, key};
 use super::select;
 use crate::isa::Isa;
 use crate::kernel::attention;
 use crate::memory::{Buffers, Pages};
+use crate::panels::matrix::{PackedMatrix, PackedShape};
+use crate::panels::pack::Source;
+use crate::panels::{Panels, key};
 use crate::part::Part;
 use crate::pool::ThreadPool;
 

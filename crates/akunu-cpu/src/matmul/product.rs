@@ -5,57 +5,21 @@ use std::ops::Range;
 use akunu_kernels::kernel::matmul::product::Product;
 
 use super::activation::Activations;
-use super::dots::{BATCH, Functions};
-use super::format::{Quant, ROWS};
-use super::matrix::PackedMatrix;
+use super::batch::BATCH;
+use super::dots::Functions;
 use super::rows::Rows;
+use super::weight::Weight;
 use crate::body::Body;
 use crate::call::Call;
 use crate::kept::UntilBarrier;
 use crate::kernel::elementwise::gated;
 use crate::kernel::norm::PrivateVector;
+use crate::panels::format::{Quant, ROWS};
+use crate::panels::matrix::PackedMatrix;
 use crate::part::Part;
 use crate::place::Place;
 use crate::simd::Lanes;
 use crate::twin;
-
-/// A weight as a product reads it.
-#[derive(Clone, Copy)]
-pub(crate) enum Weight<'a> {
-    /// Quantised, laid out when the plan was prepared.
-    Panels(&'a PackedMatrix),
-    /// Floating-point numbers, as the file has them.
-    Rows(Rows<'a>),
-}
-
-impl<'a> Weight<'a> {
-    /// The weight of binding `at`; `None` if it cannot be read in either way.
-    fn of(call: &Call<'a>, at: usize, product: &Product) -> Option<Weight<'a>> {
-        if let Some(matrix) = call.panels.find(call.slices[at]) {
-            let shape = (product.n as usize, product.k as usize);
-            return ((matrix.shape.rows, matrix.shape.cols) == shape)
-                .then_some(Weight::Panels(matrix));
-        }
-        let bytes = call.places[at].read(product.weight.bytes());
-        Rows::of(&product.weight, bytes).map(Weight::Rows)
-    }
-
-    /// How its numbers are stored, where they are quantised.
-    fn quant(&self) -> Option<Quant> {
-        match self {
-            Weight::Panels(matrix) => Some(matrix.shape.quant),
-            Weight::Rows(_) => None,
-        }
-    }
-
-    /// How many groups of [`ROWS`] rows it has.
-    fn groups(&self) -> usize {
-        match self {
-            Weight::Panels(matrix) => matrix.shape.count(),
-            Weight::Rows(rows) => rows.groups(),
-        }
-    }
-}
 
 /// The vectors of a product.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@ use akunu_kernels::weight;
 use akunu_types::DType;
 use half::{bf16, f16};
 
-use super::dots::{BATCH, Dots};
-use super::format::ROWS;
+use super::batch::{BATCH, Dots};
+use crate::panels::format::ROWS;
 use crate::simd::{Lanes, prefetch};
 
 /// The numbers of a row.

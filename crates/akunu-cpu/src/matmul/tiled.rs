@@ -5,18 +5,17 @@ use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
 
-use super::FEW;
+use super::batch::{BATCH, FEW};
 use super::blocked::{self, Blocks, Form};
 use super::columns::{self, Columns};
-use super::dots::BATCH;
-use super::format::{CELL, ROWS};
 use super::gemm::Shape;
 use super::pairs::{self, Pairs};
-use super::product::Weight;
+use super::weight::Weight;
 use super::{float_gemm, gemm};
 use crate::call::Call;
 use crate::isa::Isa;
 use crate::kept::UntilBarrier;
+use crate::panels::format::{CELL, ROWS};
 use crate::part::Part;
 use crate::pieces::Pieces;
 use crate::place::Place;

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::activation::{ScaleAndSums, Values, scale_and_inverse};
-use super::format::CELL;
+use crate::panels::format::CELL;
 
 /// Quantises a cell.
 ///

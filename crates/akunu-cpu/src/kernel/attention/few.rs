@@ -13,6 +13,7 @@
 //! done in several rounds.
 
 mod block;
+mod state;
 
 use std::ops::Range;
 
@@ -20,9 +21,10 @@ use akunu_kernels::kernel::attention;
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_types::params::AttentionParams;
 
-pub(super) use self::block::keys_ahead;
-use self::block::{Block, Stretch};
-use super::{BLOCK, LOWEST, Problem, blocks};
+use self::block::{Block, Stretch, keys_ahead};
+use self::state::State;
+use super::blocks::{BLOCK, LOWEST, blocks};
+use super::problem::Problem;
 use crate::call::Call;
 use crate::kernel::stored::Stored;
 use crate::part::{Part, Scratch};
@@ -205,7 +207,7 @@ impl Round<'_> {
             end: single.keys.end,
         };
         // SAFETY: by the caller's promise.
-        unsafe { state.attend::<L, S>(problem, keys, memory) };
+        unsafe { keys.attend::<L, S>(problem, &mut state, memory) };
         if n_runs > 1 {
             return;
         }
@@ -316,16 +318,17 @@ impl Keys {
             };
             return (stretches, 1);
         }
+        let n_ahead = keys_ahead(row);
         let mut first = block.start;
         while first < block.end {
             let at = problem.key_at(sequence, self.kv_head, first);
             let page_end = ((first >> shift) + 1) << shift;
-            let cut = page_end.saturating_sub(problem.n_ahead);
+            let cut = page_end.saturating_sub(n_ahead);
             let (end, ahead) = if first < cut {
-                (cut, (problem.n_ahead * row) as isize)
+                (cut, (n_ahead * row) as isize)
             } else if page_end < self.end {
                 let next = problem.key_at(sequence, self.kv_head, page_end);
-                let ahead = next.numbers + (first + problem.n_ahead - page_end) * row;
+                let ahead = next.numbers + (first + n_ahead - page_end) * row;
                 (page_end, ahead as isize - at.numbers as isize)
             } else {
                 (page_end, 0)
@@ -341,57 +344,16 @@ impl Keys {
         }
         (stretches, n)
     }
-}
 
-/// Floats of scratch that [`State::attend`] wants.
-fn room<S: Stored>(problem: &Problem) -> usize {
-    let n_scales = S::n_scales(problem.head_dim);
-    let of_a_slot = problem.head_dim * S::BYTES + 2 * n_scales;
-    let gathered = (BLOCK * of_a_slot).div_ceil(size_of::<f32>());
-    problem.group * (problem.head_dim + BLOCK) + BLOCK * n_scales + gathered
-}
-
-/// What is known after some keys, for each head of a group.
-struct State<'a> {
-    /// Weighted sums of the values, (group, head_dim).
-    sums: &'a mut [f32],
-    /// The largest scores.
-    peaks: &'a mut [f32],
-    /// Sums of the weights.
-    weights: &'a mut [f32],
-}
-
-impl<'a> State<'a> {
-    /// Floats of a state.
-    fn len(problem: &Problem) -> usize {
-        problem.group * (problem.head_dim + 2)
-    }
-
-    /// The state before any key.
-    fn of(problem: &Problem, memory: &'a mut [f32]) -> State<'a> {
-        let group = problem.group;
-        let (sums, rest) = memory.split_at_mut(group * problem.head_dim);
-        let (peaks, rest) = rest.split_at_mut(group);
-        let weights = &mut rest[..group];
-        sums.fill(0.0);
-        peaks.fill(LOWEST);
-        weights.fill(0.0);
-        State {
-            sums,
-            peaks,
-            weights,
-        }
-    }
-
-    /// Attends to some keys.
+    /// Attends to all of them, with scratch of [`room`] floats.
     ///
     /// # Safety
     /// That of [`run`].
     #[inline(always)]
     unsafe fn attend<L: Lanes, S: Stored>(
-        &mut self,
+        &self,
         problem: &Problem,
-        keys: Keys,
+        state: &mut State,
         memory: &mut [f32],
     ) {
         let (group, head_dim) = (problem.group, problem.head_dim);
@@ -400,22 +362,22 @@ impl<'a> State<'a> {
         let (scales, gathered) = rest.split_at_mut(BLOCK * S::n_scales(head_dim));
         let gathered: &mut [u8] = bytemuck::cast_slice_mut(gathered);
         for g in 0..group {
-            let at = problem.query_at(keys.row, keys.kv_head * group + g);
+            let at = problem.query_at(self.row, self.kv_head * group + g);
             let scaled = q[g * head_dim..].iter_mut().zip(&problem.q[at..]);
             for (q, x) in scaled.take(head_dim) {
                 *q = x * problem.params.scale;
             }
         }
-        for in_block in blocks(keys.keys.clone()) {
+        for in_block in blocks(self.keys.clone()) {
             let block = Block {
                 n: in_block.len(),
                 group,
                 head_dim,
             };
-            let (stretches, n) = keys.stretches::<S>(problem, &in_block);
+            let (stretches, n) = self.stretches::<S>(problem, &in_block);
             // SAFETY: by the caller's promise; the stretches are in the pages, and in the block.
             unsafe {
-                let pool = keys.pool::<S>(problem, problem.k, &in_block, gathered);
+                let pool = self.pool::<S>(problem, problem.k, &in_block, gathered);
                 for stretch in &stretches[..n] {
                     let k = stretch.of::<L, S>(pool, head_dim, scales);
                     let scores = &mut scores[stretch.key..];
@@ -423,14 +385,22 @@ impl<'a> State<'a> {
                 }
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
-                block.weigh::<L>(self, scores);
-                let pool = keys.pool::<S>(problem, problem.v, &in_block, gathered);
+                block.weigh::<L>(state, scores);
+                let pool = self.pool::<S>(problem, problem.v, &in_block, gathered);
                 for stretch in &stretches[..n] {
                     let v = stretch.of::<L, S>(pool, head_dim, scales);
                     let weights = &scores[stretch.key..];
-                    block.part(stretch).sum::<L, S>(weights, v, self.sums);
+                    block.part(stretch).sum::<L, S>(weights, v, state.sums);
                 }
             }
         }
     }
+}
+
+/// Floats of scratch that [`Keys::attend`] wants.
+fn room<S: Stored>(problem: &Problem) -> usize {
+    let n_scales = S::n_scales(problem.head_dim);
+    let of_a_slot = problem.head_dim * S::BYTES + 2 * n_scales;
+    let gathered = (BLOCK * of_a_slot).div_ceil(size_of::<f32>());
+    problem.group * (problem.head_dim + BLOCK) + BLOCK * n_scales + gathered
 }

@@ -6,9 +6,9 @@
 //!
 //! A dispatch may have several of both, in any order.
 
-use super::Problem;
 use super::few::Single;
 use super::many::Prompt;
+use super::problem::Problem;
 
 /// From as many rows on a prompt pays.
 const MIN_PROMPT: usize = 4;

@@ -16,9 +16,10 @@ use std::ops::Range;
 
 use akunu_kernels::kernel::pages::SlotAt;
 
+use super::blocks::{BLOCK, blocks};
+use super::problem::Problem;
 use super::product::tile_columns;
 use super::work::{Shape, Work};
-use super::{BLOCK, Groups, Problem, blocks};
 use crate::isa::Isa;
 use crate::kernel::stored::Slot;
 use crate::part::Part;
@@ -77,17 +78,20 @@ impl Prompt {
 /// # Safety
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(problem: &Problem, groups: &Groups, part: &mut Part, isa: Isa) {
-    let Some(last) = groups.prompts.last() else {
+pub(super) unsafe fn run<L: Lanes>(
+    problem: &Problem,
+    prompts: &[Prompt],
+    part: &mut Part,
+    isa: Isa,
+) {
+    let Some(last) = prompts.last() else {
         return;
     };
     let mut jobs = part.divide(last.jobs.end);
     while let Some(piece) = part.take(&mut jobs) {
         for at in piece {
-            let prompt = groups
-                .prompts
-                .partition_point(|prompt| prompt.jobs.end <= at);
-            let job = groups.prompts[prompt].job(at, problem);
+            let prompt = prompts.partition_point(|prompt| prompt.jobs.end <= at);
+            let job = prompts[prompt].job(at, problem);
             // SAFETY: each job has its own rows of the output, and the CPU has the instructions of the level.
             unsafe {
                 match isa {

@@ -14,7 +14,7 @@ use std::ops::Range;
 use akunu_kernels::kernel::attention::row_attention::seen;
 use akunu_types::params::{Row, RowAttentionParams};
 
-use super::BLOCK;
+use super::blocks::BLOCK;
 use super::product::{MAX_TILE_ROWS, Strided, tile_columns};
 use super::work::{Shape, Work};
 use crate::body::Body;

@@ -6,8 +6,8 @@
 //!
 //! Rows of the matrices are queries times heads that share keys.
 
+use super::blocks::{BLOCK, LOWEST};
 use super::product::{MAX_TILE_ROWS, Sizes, Strided, product, tile_columns};
-use super::{BLOCK, LOWEST};
 use crate::simd::{Lanes, exp};
 
 /// The sizes of a block of queries.

@@ -7,7 +7,6 @@
 use akunu_kernels::kernel::sampling::candidates::{
     Candidates, Cut, KEY_MAX, Source, Totals, distance, key, mass,
 };
-use akunu_kernels::kernel::sampling::philox::gumbel;
 
 use super::argmax::largest;
 use super::noise;
@@ -367,9 +366,4 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         }
         race.winner().unwrap_or((self.place as u32, 0.0))
     }
-}
-
-/// What a token draws.
-pub(super) fn score(bits: u32, distance: f32, scale: f32) -> f32 {
-    gumbel(bits) - distance * scale
 }

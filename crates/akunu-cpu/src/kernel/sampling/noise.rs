@@ -5,8 +5,8 @@
 //! with their limits at once, and few tokens need their logarithms.
 
 use akunu_kernels::kernel::sampling::candidates::{Source, distance};
+use akunu_kernels::kernel::sampling::philox::gumbel;
 
-use super::field::score;
 use crate::simd::{Lanes, exp};
 
 /// Groups of four tokens whose random bits are made together.
@@ -15,6 +15,11 @@ const GROUPS: usize = 16;
 const TOGETHER: usize = 4 * GROUPS;
 /// Limits are a little larger than needed: logarithms and exponentials round.
 const SLACK: f32 = 1e-4;
+
+/// What a token draws.
+fn score(bits: u32, distance: f32, scale: f32) -> f32 {
+    gumbel(bits) - distance * scale
+}
 
 /// A draw on its way.
 pub(super) struct Race {

@@ -4,8 +4,10 @@ use std::arch::aarch64::*;
 use std::arch::asm;
 use std::marker::PhantomData;
 
-use super::LANES;
-use crate::matmul::format::{Quant, ROWS, Scales};
+use crate::panels::format::{Quant, ROWS, Scales};
+
+/// Rows of a vector.
+pub const LANES: usize = 4;
 
 /// A [`Scales`] that is known when the loop is compiled.
 pub trait Layout {

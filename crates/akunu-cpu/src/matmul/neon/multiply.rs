@@ -3,10 +3,6 @@
 use std::arch::aarch64::*;
 use std::arch::asm;
 
-use super::cell::Layout;
-use crate::matmul::activation::Activations;
-use crate::matmul::format::ROWS;
-
 /// A way to multiply.
 ///
 /// # Safety
@@ -19,13 +15,6 @@ pub trait Multiply: Sized {
         numbers: [int8x16_t; 4],
         x: int8x16_t,
     ) -> int32x4_t;
-
-    /// The products of `cells` cells of a panel with each of `x`, which have as many.
-    unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
-        panel: *const u8,
-        cells: usize,
-        x: [&Activations; M],
-    ) -> [[f32; ROWS]; M];
 }
 
 /// The dot-product instructions: four products of each row at once.
@@ -43,16 +32,6 @@ impl Multiply for Sdot {
         let sums = sdot::<1>(sums, b, x);
         let sums = sdot::<2>(sums, c, x);
         sdot::<3>(sums, d, x)
-    }
-
-    #[target_feature(enable = "neon,dotprod")]
-    unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
-        panel: *const u8,
-        cells: usize,
-        x: [&Activations; M],
-    ) -> [[f32; ROWS]; M] {
-        // SAFETY: as the caller says.
-        unsafe { super::dots::<Self, S, BITS, M>(panel, cells, x) }
     }
 }
 
@@ -99,16 +78,6 @@ impl Multiply for Smull {
             sums = vaddq_s32(sums, of_rows);
         }
         sums
-    }
-
-    #[target_feature(enable = "neon")]
-    unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
-        panel: *const u8,
-        cells: usize,
-        x: [&Activations; M],
-    ) -> [[f32; ROWS]; M] {
-        // SAFETY: as the caller says.
-        unsafe { super::dots::<Self, S, BITS, M>(panel, cells, x) }
     }
 }
 

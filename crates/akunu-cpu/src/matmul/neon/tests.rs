@@ -8,7 +8,7 @@ use super::*;
 use crate::isa::Isa;
 use crate::matmul::activation::Values;
 use crate::matmul::dots::Functions;
-use crate::matmul::pack::{Source, pack};
+use crate::panels::pack::{Source, pack};
 
 const COLS: usize = 768;
 

@@ -6,12 +6,13 @@ use akunu_types::DType;
 
 use super::*;
 use crate::matmul::activation::Activations;
+use crate::matmul::batch::BATCH;
 use crate::matmul::blocked::{Job, scratch_bytes};
-use crate::matmul::dots::{BATCH, Functions};
-use crate::matmul::format::Quant;
-use crate::matmul::matrix::PackedShape;
-use crate::matmul::pack::Source;
+use crate::matmul::dots::Functions;
 use crate::memory::Pages;
+use crate::panels::format::{Quant, ROWS};
+use crate::panels::matrix::PackedShape;
+use crate::panels::pack::Source;
 use crate::part::{Own, Part, Team};
 
 /// Five panels, so that one is left when they are taken in fours and in pairs.

@@ -5,8 +5,8 @@
 
 use akunu_kernels::kernel::pages::SlotAt;
 
-use super::State;
-use crate::kernel::attention::BLOCK;
+use super::state::State;
+use crate::kernel::attention::blocks::BLOCK;
 use crate::kernel::stored::{Stored, widen_halves};
 use crate::simd::{Lanes, exp, prefetch};
 
@@ -17,7 +17,7 @@ const LINE: usize = 64;
 
 /// Keys of as many bytes ahead of the present ones that are fetched. A multiple of 4, as many as scores are made of at
 /// once.
-pub(in super::super) fn keys_ahead(key_bytes: usize) -> usize {
+pub(super) fn keys_ahead(key_bytes: usize) -> usize {
     AHEAD.div_ceil(key_bytes).next_multiple_of(4)
 }
 

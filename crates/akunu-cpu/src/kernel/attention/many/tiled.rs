@@ -22,8 +22,8 @@ use akunu_types::KvFormat;
 use akunu_types::kv_format::Q8_BLOCK;
 
 use super::{Job, hide_rest, shrink_columns};
+use crate::kernel::attention::blocks::{BLOCK, LOWEST, blocks};
 use crate::kernel::attention::work::weigh;
-use crate::kernel::attention::{BLOCK, LOWEST, blocks};
 use crate::simd::avx512::Avx512;
 use crate::simd::transpose::transpose;
 use crate::tiles::{COLUMNS, TILE, Tiles, split};

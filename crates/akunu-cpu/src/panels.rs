@@ -1,21 +1,29 @@
 //! Weights as the products read them, and memory that all threads share.
+//!
+//! A weight matrix is cut into panels of sixteen rows ([`format`]), which are filled from a file ([`pack`]) and of which
+//! one row can be read back ([`row`]). Who multiplies them is no business of this folder.
+
+pub(crate) mod format;
+pub(crate) mod matrix;
+pub(crate) mod pack;
+mod row;
 
 use akunu_kernels::plan::Slice;
 
-use super::matrix::PackedMatrix;
+use self::matrix::PackedMatrix;
 use crate::memory::Pages;
 
 /// Weights that were laid out for the products, ordered by their place, and memory that all threads share in a
 /// dispatch: the tiles of x in a product, the sums of runs of keys in attention.
 #[derive(Default)]
 pub(crate) struct Panels {
-    pub(super) matrices: Vec<((u32, usize), PackedMatrix)>,
-    pub(super) tiles: Option<Pages>,
-    pub(super) sums: Option<Pages>,
+    pub(crate) matrices: Vec<((u32, usize), PackedMatrix)>,
+    pub(crate) tiles: Option<Pages>,
+    pub(crate) sums: Option<Pages>,
 }
 
 /// How weights are ordered.
-pub(super) fn key(weight: Slice) -> (u32, usize) {
+pub(crate) fn key(weight: Slice) -> (u32, usize) {
     (weight.buffer.id, weight.offset)
 }
 

@@ -83,9 +83,9 @@ impl RowScales {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::matrix::PackedShape;
-    use crate::matmul::pack::Source;
     use crate::memory::Pages;
+    use crate::panels::matrix::PackedShape;
+    use crate::panels::pack::Source;
     use akunu_kernels::case::Rng;
     use akunu_kernels::weight::{self, MlxLayout, ScaleType};
     use akunu_types::DType;

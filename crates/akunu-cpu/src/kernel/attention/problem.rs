@@ -1,0 +1,116 @@
+//! One attention over pages, as all of its forms see it.
+
+use akunu_kernels::Constant;
+use akunu_kernels::kernel::attention::head_dim;
+use akunu_kernels::kernel::attention::mask::{Mask, Seen};
+use akunu_kernels::kernel::pages::{Pages, SlotAt};
+use akunu_types::params::{AttentionParams, Row};
+
+use crate::call::Call;
+use crate::place::Place;
+use crate::simd::{Lanes, tanh};
+
+/// What is to be computed.
+pub(super) struct Problem<'a> {
+    pub params: AttentionParams,
+    pub n_kv_heads: usize,
+    /// Query heads that share a KV head.
+    pub group: usize,
+    pub head_dim: usize,
+    /// Elements between rows of q and of the output.
+    pub q_stride: usize,
+    /// Soft cap of the scores.
+    pub cap: Option<f32>,
+    pub mask: Mask,
+    /// The rows of this dispatch; row 0 is the first of them.
+    pub rows: &'a [Row],
+    pub pages: Pages,
+    pub table: &'a [u32],
+    pub q: &'a [f32],
+    pub k: &'a [u8],
+    pub v: &'a [u8],
+    pub o: Place<'a>,
+}
+
+impl<'a> Problem<'a> {
+    pub fn of(call: &Call<'a>) -> Problem<'a> {
+        let p: AttentionParams = call.params();
+        let [q, k, v, o, rows, table] = call.bindings();
+        let head_dim = head_dim(&call.args, &p) as usize;
+        let (first, end) = (
+            p.first_row as usize,
+            p.first_row as usize + p.n_rows as usize,
+        );
+        let width = p.n_heads as usize * head_dim;
+        let q_stride = match p.q_stride {
+            0 => width,
+            stride => stride as usize,
+        };
+        let pages = Pages::from((&p, call.args.constants));
+        let pool = pages.pool_bytes();
+        Problem {
+            n_kv_heads: p.n_kv_heads as usize,
+            group: (p.n_heads / p.n_kv_heads) as usize,
+            head_dim,
+            q_stride,
+            cap: (call.args.constants.f32(Constant::Softcap)).filter(|&cap| cap > 0.0),
+            mask: Mask::new(call.args.constants),
+            rows: &rows.read(end)[first..],
+            pages,
+            table: table.read(pages.table_bytes() / size_of::<u32>()),
+            q: q.read((end - 1) * q_stride + width),
+            k: k.read(pool),
+            v: v.read(pool),
+            o,
+            params: p,
+        }
+    }
+
+    /// What a row sees. A row of a tree counts its keys as if no other branch were there: they are cut into the same
+    /// blocks, and rounded alike, as in a text of its own.
+    pub fn seen(&self, row: usize) -> Seen {
+        self.mask.seen(&self.rows[row])
+    }
+
+    /// Where a query of a head begins, and its output.
+    pub fn query_at(&self, row: usize, head: usize) -> usize {
+        (self.params.first_row as usize + row) * self.q_stride + head * self.head_dim
+    }
+
+    /// Where the key of a slot lies, and its value.
+    #[inline]
+    pub fn key_at(&self, sequence: u32, kv_head: usize, slot: usize) -> SlotAt {
+        self.pages.slot_at(self.table, sequence, slot, kv_head)
+    }
+
+    /// Applies the soft cap to scores; as many are there as fill whole vectors.
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    pub unsafe fn cap<L: Lanes>(&self, scores: &mut [f32]) {
+        let Some(cap) = self.cap else { return };
+        for scores in scores.chunks_exact_mut(L::N) {
+            // SAFETY: there are `N` scores.
+            unsafe {
+                let ratio = L::load(scores.as_ptr()).mul(L::splat(1.0 / cap));
+                tanh(ratio).mul(L::splat(cap)).store(scores.as_mut_ptr());
+            }
+        }
+    }
+
+    /// Stores one output: `sum / weight`, zeros where no key was seen.
+    ///
+    /// # Safety
+    /// This head of the row belongs to this part.
+    #[inline(always)]
+    pub unsafe fn finish(&self, row: usize, head: usize, sum: &[f32], weight: f32) {
+        let inverse = if weight > 0.0 { 1.0 / weight } else { 0.0 };
+        let at = self.query_at(row, head);
+        // SAFETY: by the caller's promise nobody else writes here.
+        let out = unsafe { self.o.write::<f32>(at, self.head_dim) };
+        for (out, sum) in out.iter_mut().zip(sum) {
+            *out = sum * inverse;
+        }
+    }
+}

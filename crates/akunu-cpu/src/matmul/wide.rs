@@ -1,0 +1,43 @@
+//! Cells of weights and of vectors as pairs of 16-bit words.
+
+use crate::panels::format::{CELL, ROWS};
+
+/// Pairs of columns of a cell.
+pub const PAIRS: usize = CELL / 2;
+
+/// A widened cell.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Wide {
+    /// Of each pair of columns, sixteen rows. The pairs of four columns are (0, 2) and (1, 3).
+    pub words: [[[i16; 2]; ROWS]; PAIRS],
+    /// The scale of each row.
+    pub scale: [f32; ROWS],
+    /// The minimum of each row in both halves of the columns.
+    pub mins: [[f32; ROWS]; 2],
+}
+
+/// A cell of a block of `M` vectors.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct BlockCell<const M: usize> {
+    /// Of each pair of columns, the words of all vectors.
+    pub pairs: [[i32; M]; PAIRS],
+    /// The scale of each vector.
+    pub scales: [f32; M],
+    /// What the minimum of the cell is multiplied with.
+    pub weights_of_min: [f32; M],
+    /// What the minima of both halves of the columns are multiplied with.
+    pub weights_of_half_mins: [[f32; M]; 2],
+}
+
+/// What a cell adds beside its scaled products.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Minima {
+    /// Nothing.
+    None,
+    /// A minimum.
+    One,
+    /// A minimum for each half of the columns.
+    OfHalves,
+}
