@@ -32,6 +32,16 @@ inline uint4 pack(float4 low, float4 high) {
 // Where vector c of row r of a tile lies.
 inline uint vector_at(uint row, uint c) { return row * STEP_VECTORS + (c ^ row % 8); }
 
+// Orders the threadgroup memory of a team. A team of one SIMD group waits for nobody else.
+template <uint TEAM>
+inline void team_barrier() {
+    if (TEAM == SIMD_WIDTH) {
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+    } else {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+    }
+}
+
 // One thread's share of the weights of a step: a span of a row of weights, loaded by the thread itself.
 template <typename F, bool IS_STAGED = (StagedSpan<F>::BYTES > 0)>
 struct WeightShare {
@@ -235,7 +245,7 @@ kernel void tensor_gemm(
         for (uint r = 0; r < SPAN_RUNS; r++) {
             w_tile[vector_at(w_row, in_team % 2 * SPAN_RUNS + r)] = weights.vector(r);
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
+        team_barrier<TEAM>();
 
         k += SPLIT * STEP;
         weights.load(k, in_team);
@@ -261,7 +271,7 @@ kernel void tensor_gemm(
                 }
             }
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
+        team_barrier<TEAM>();
     }
 
     // The sums of the other teams go through threadgroup memory, a place of 4 floats for each thread and matrix.

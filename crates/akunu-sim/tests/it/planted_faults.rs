@@ -52,9 +52,9 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "tiles that are read before the last products have read theirs",
         file: "include/tensor_gemm.h",
-        right: "        threadgroup_barrier(mem_flags::mem_threadgroup);\n    }\n\n    // The sums of the other teams",
+        right: "        team_barrier<TEAM>();\n    }\n\n    // The sums of the other teams",
         wrong: "    }\n\n    // The sums of the other teams",
-        kernel: "tensor_gemm_small_q4_0",
+        kernel: "tensor_gemm_medium_q4_0",
     },
     Fault {
         what: "a branch that sees the others",

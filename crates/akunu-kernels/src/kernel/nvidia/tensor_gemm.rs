@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | `tensor_gemm` | 128 × 128 | where that fills the GPU |
 //! | `tensor_gemm_medium` | 64 × 64 | smaller outputs; two teams split K |
-//! | `tensor_gemm_small` | 16 × 32 | up to 16 rows; four teams split K |
+//! | `tensor_gemm_small` | 16 × 16 | up to 16 rows; eight teams split K, each a SIMD group that waits for no other |
 //!
 //! Formats that models are usually published in have all three ([`common_formats`]), the others the medium one alone, which
 //! serves any number of rows. Weights in f32 have none: they keep their precision.
@@ -54,7 +54,7 @@ struct Tile(u32, u32, u32);
 
 const LARGE: Tile = Tile(128, 128, 256);
 const MEDIUM: Tile = Tile(64, 64, 256);
-const SMALL: Tile = Tile(16, 32, 256);
+const SMALL: Tile = Tile(16, 16, 256);
 
 /// Rows of a tile of each kernel.
 pub const TILE_ROWS: [u32; 3] = [SMALL.0, MEDIUM.0, LARGE.0];
