@@ -32,6 +32,8 @@ mod float_gemm;
 #[cfg(target_arch = "x86_64")]
 mod gemm;
 #[cfg(target_arch = "x86_64")]
+mod half_pairs;
+#[cfg(target_arch = "x86_64")]
 mod kind;
 #[cfg(target_arch = "aarch64")]
 mod neon;

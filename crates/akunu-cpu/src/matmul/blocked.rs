@@ -18,6 +18,9 @@
 //! A sum has its products added in the order of the columns, however many vectors there are and however the groups are
 //! shared among threads.
 
+#[cfg(test)]
+pub mod testing;
+
 use std::ops::Range;
 
 use super::gemm::Shape;

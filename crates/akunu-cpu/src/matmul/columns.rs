@@ -165,7 +165,7 @@ impl Form for Columns<'_> {
 /// # Safety
 /// The CPU has the instructions of `L`; `wide` has room for the columns.
 #[inline(always)]
-unsafe fn widen<L: Lanes>(rows: &Rows, at: usize, columns: Range<usize>, wide: *mut f32) {
+pub unsafe fn widen<L: Lanes>(rows: &Rows, at: usize, columns: Range<usize>, wide: *mut f32) {
     let float = rows.float;
     let rows = std::array::from_fn(|n| rows.row(ROWS * at + n));
     // SAFETY: as the caller says.

@@ -25,7 +25,7 @@ use crate::panels::matrix::PackedMatrix;
 pub const CHUNK: usize = SUPER;
 
 /// Bytes of a cell of x for each vector.
-const CELL_BYTES: usize = size_of::<BlockCell<1>>();
+pub const CELL_BYTES: usize = size_of::<BlockCell<1>>();
 
 /// Bytes that x takes.
 pub fn packed_bytes(m: usize, cols: usize) -> usize {
@@ -110,10 +110,49 @@ impl Pairs<'_> {
         }
     }
 
-    /// The cells of a chunk.
     fn cells(&self, chunk: usize) -> Range<usize> {
-        let first = chunk * CHUNK;
-        first..self.matrix.shape.cells.min(first + CHUNK)
+        cells(chunk, self.matrix.shape.cells)
+    }
+}
+
+/// The cells of a chunk, of `n` in a row.
+pub fn cells(chunk: usize, n: usize) -> Range<usize> {
+    let first = chunk * CHUNK;
+    first..n.min(first + CHUNK)
+}
+
+/// Groups that a level multiplies at once.
+pub fn at_once(isa: Isa) -> usize {
+    match isa {
+        Isa::Avx2 | Isa::AvxVnni => 1,
+        _ => 2,
+    }
+}
+
+/// Adds the products of cells of groups, at most [`at_once`], with a block of vectors, which begins at `x`.
+///
+/// # Safety
+/// The CPU has the level's instructions; the pointers point at as many cells and sums.
+pub unsafe fn add(
+    (isa, minima): (Isa, Minima),
+    groups: &[Group],
+    x: *const u8,
+    cells: Range<usize>,
+    n_vectors: usize,
+) {
+    let x = x.wrapping_add(cells.start * n_vectors * CELL_BYTES);
+    let n_cells = cells.len();
+    // SAFETY: as the caller says.
+    unsafe {
+        match isa {
+            Isa::Avx2 => groups
+                .iter()
+                .for_each(|group| pairs256::add(minima, *group, x, n_vectors, n_cells)),
+            Isa::AvxVnni => groups
+                .iter()
+                .for_each(|group| pairs256::add_vnni(minima, *group, x, n_vectors, n_cells)),
+            _ => pairs512::add(minima, groups, x, n_vectors, n_cells),
+        }
     }
 }
 
@@ -129,10 +168,7 @@ impl Form for Pairs<'_> {
     }
 
     fn at_once(&self) -> usize {
-        match self.isa {
-            Isa::Avx2 | Isa::AvxVnni => 1,
-            _ => 2,
-        }
+        at_once(self.isa)
     }
 
     unsafe fn widen(&self, at: usize, chunk: usize, wide: *mut u8) {
@@ -149,19 +185,7 @@ impl Form for Pairs<'_> {
 
     unsafe fn add(&self, groups: &[Group], x: *const u8, chunk: usize, n_vectors: usize) {
         let cells = self.cells(chunk);
-        let x = x.wrapping_add(cells.start * n_vectors * CELL_BYTES);
-        let (minima, n_cells) = (self.minima(), cells.len());
         // SAFETY: as the caller says.
-        unsafe {
-            match self.isa {
-                Isa::Avx2 => groups
-                    .iter()
-                    .for_each(|group| pairs256::add(minima, *group, x, n_vectors, n_cells)),
-                Isa::AvxVnni => groups
-                    .iter()
-                    .for_each(|group| pairs256::add_vnni(minima, *group, x, n_vectors, n_cells)),
-                _ => pairs512::add(minima, groups, x, n_vectors, n_cells),
-            }
-        }
+        unsafe { add((self.isa, self.minima()), groups, x, cells, n_vectors) }
     }
 }

@@ -7,8 +7,8 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use super::blocked::{Group, LEAST_256, MOST_256};
 use super::cells256::{CellScales, Cells, LANES};
 use super::kind::{ForCells, for_cells, has_halves};
-use super::wide::{BlockCell, Minima, PAIRS, Wide};
-use crate::panels::format::{Quant, ROWS};
+use super::wide::{BlockCell, Minima, PAIRS, Wide, first_of_pair};
+use crate::panels::format::{CELL, Quant, ROWS};
 
 /// Widens cells of a panel.
 ///
@@ -108,6 +108,43 @@ impl Run {
                 _mm256_storeu_ps(to.cast(), min);
             }
         }
+    }
+}
+
+/// Rounds the columns of a cell to words of at most `largest`. A row whose numbers are too small for that is zero; one with a
+/// NaN has a scale of NaN.
+///
+/// # Safety
+/// The processor must have AVX2. `wide` points at a cell.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub unsafe fn round(columns: &[[f32; ROWS]; CELL], largest: f32, wide: *mut Wide) {
+    let positive = _mm256_set1_epi32(i32::MAX);
+    for first_row in [0, LANES] {
+        // SAFETY: eight of sixteen floats.
+        let column = |c: usize| unsafe { _mm256_loadu_ps(columns[c].as_ptr().add(first_row)) };
+        // The bits of positive floats are ordered as they are, NaN above all.
+        let mut most = _mm256_setzero_si256();
+        for c in 0..CELL {
+            let bits = _mm256_and_si256(_mm256_castps_si256(column(c)), positive);
+            most = _mm256_max_epi32(most, bits);
+        }
+        let most = _mm256_castsi256_ps(most);
+        let least = _mm256_set1_ps(largest * f32::MIN_POSITIVE);
+        let is_there = _mm256_cmp_ps::<_CMP_NLT_UQ>(most, least);
+        let largest = _mm256_set1_ps(largest);
+        let inverse = _mm256_and_ps(_mm256_div_ps(largest, most), is_there);
+        let scale = _mm256_and_ps(_mm256_div_ps(most, largest), is_there);
+        let word = |c: usize| _mm256_cvtps_epi32(_mm256_mul_ps(column(c), inverse));
+        for pair in 0..PAIRS {
+            let first = first_of_pair(pair);
+            let high = _mm256_slli_epi32::<16>(word(first + 2));
+            let both = _mm256_blend_epi16::<0b1010_1010>(word(first), high);
+            // SAFETY: as the caller says.
+            unsafe { _mm256_storeu_si256((&raw mut (*wide).words[pair][first_row]).cast(), both) };
+        }
+        // SAFETY: as the caller says.
+        unsafe { _mm256_storeu_ps((&raw mut (*wide).scale[first_row]).cast(), scale) };
     }
 }
 

@@ -7,8 +7,8 @@ use std::ops::Range;
 use super::blocked::{Group, LEAST_512, MOST_512};
 use super::cells512::Cells;
 use super::kind::{ForCells, for_cells, has_halves};
-use super::wide::{BlockCell, Minima, PAIRS, Wide};
-use crate::panels::format::{Quant, ROWS};
+use super::wide::{BlockCell, Minima, PAIRS, Wide, first_of_pair};
+use crate::panels::format::{CELL, Quant, ROWS};
 
 /// Widens cells of a panel.
 ///
@@ -77,6 +77,38 @@ impl ForCells for Run {
 fn twice(number: __m512i) -> __m512i {
     let low = _mm512_and_si512(number, _mm512_set1_epi32(0xffff));
     _mm512_or_si512(low, _mm512_slli_epi32::<16>(number))
+}
+
+/// Rounds the columns of a cell to words of at most `largest`. A row whose numbers are too small for that is zero; one with a
+/// NaN has a scale of NaN.
+///
+/// # Safety
+/// The processor must have AVX-512 F. `wide` points at a cell.
+#[inline]
+#[target_feature(enable = "avx512f")]
+pub unsafe fn round(columns: &[[f32; ROWS]; CELL], largest: f32, wide: *mut Wide) {
+    // SAFETY: sixteen floats.
+    let column = |c: usize| unsafe { _mm512_loadu_ps(columns[c].as_ptr()) };
+    // The bits of positive floats are ordered as they are, NaN above all.
+    let mut most = _mm512_setzero_si512();
+    for c in 0..CELL {
+        most = _mm512_max_epi32(most, _mm512_castps_si512(_mm512_abs_ps(column(c))));
+    }
+    let most = _mm512_castsi512_ps(most);
+    let least = _mm512_set1_ps(largest * f32::MIN_POSITIVE);
+    let is_there = _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(most, least);
+    let inverse = _mm512_maskz_div_ps(is_there, _mm512_set1_ps(largest), most);
+    let scale = _mm512_maskz_div_ps(is_there, most, _mm512_set1_ps(largest));
+    let word = |c: usize| _mm512_cvtps_epi32(_mm512_mul_ps(column(c), inverse));
+    for pair in 0..PAIRS {
+        let first = first_of_pair(pair);
+        let low = _mm512_and_si512(word(first), _mm512_set1_epi32(0xffff));
+        let both = _mm512_or_si512(low, _mm512_slli_epi32::<16>(word(first + 2)));
+        // SAFETY: as the caller says.
+        unsafe { _mm512_storeu_si512((&raw mut (*wide).words[pair]).cast(), both) };
+    }
+    // SAFETY: as the caller says.
+    unsafe { _mm512_storeu_ps((&raw mut (*wide).scale).cast(), scale) };
 }
 
 /// Adds the products of `n_cells` cells of one or two panels with `n_vectors` vectors at `x`.

@@ -139,8 +139,7 @@ impl<'a> Wanted<'a> {
 fn tile_bytes(isa: Isa, product: &Product) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
-        let of_rows = super::rows::Float::of(product.weight.dtype).is_some();
-        super::tiled::bytes(isa, product, of_rows)
+        super::tiled::bytes(isa, product)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {

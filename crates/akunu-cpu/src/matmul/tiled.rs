@@ -9,7 +9,9 @@ use super::batch::{BATCH, FEW};
 use super::blocked::{self, Blocks, Form};
 use super::columns::{self, Columns};
 use super::gemm::Shape;
+use super::half_pairs::{self, HalfPairs};
 use super::pairs::{self, Pairs};
+use super::rows::Float;
 use super::weight::Weight;
 use super::{float_gemm, gemm};
 use crate::call::Call;
@@ -27,22 +29,31 @@ enum Layout {
     Tiles,
     /// Tiles for floating-point weights.
     FloatTiles,
-    /// 16-bit integers, for panels.
+    /// 16-bit integers, for panels and for floating-point weights of 16 bits.
     Pairs(Blocks),
-    /// f32, for floating-point weights.
+    /// f32, for other floating-point weights.
     Columns(Blocks),
 }
 
 impl Layout {
-    /// The layout for `m` vectors; `None` for so few that the weights are multiplied as they are.
-    fn of(isa: Isa, m: usize, floats: bool) -> Option<Layout> {
+    /// The layout for a product; `None` with so few vectors that the weights are multiplied as they are.
+    fn of(isa: Isa, product: &Product) -> Option<Layout> {
+        let (m, cols) = (product.m as usize, product.k as usize);
         let blocks = Blocks::of(m, isa);
-        let (layout, few) = match (isa, floats) {
-            (Isa::Amx, false) => (Layout::Tiles, FEW),
-            (Isa::Amx, true) => (Layout::FloatTiles, FEW),
-            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, false) => (Layout::Pairs(blocks), FEW),
-            // Turning rows into columns costs more than widening panels.
-            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, true) => (Layout::Columns(blocks), 6 * BATCH),
+        // Turning rows into columns costs more than widening panels.
+        const FEW_OF_ROWS: usize = 6 * BATCH;
+        let (layout, few) = match (isa, Float::of(product.weight.dtype)) {
+            (Isa::Amx, None) => (Layout::Tiles, FEW),
+            (Isa::Amx, Some(_)) => (Layout::FloatTiles, FEW),
+            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, None) => (Layout::Pairs(blocks), FEW),
+            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, Some(float))
+                if half_pairs::fits(float, cols) =>
+            {
+                (Layout::Pairs(blocks), FEW_OF_ROWS)
+            }
+            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, Some(_)) => {
+                (Layout::Columns(blocks), FEW_OF_ROWS)
+            }
             _ => return None,
         };
         (m > few).then_some(layout)
@@ -69,9 +80,9 @@ struct Tiled {
 }
 
 /// Bytes of what a product makes of x.
-pub(crate) fn bytes(isa: Isa, product: &Product, floats: bool) -> usize {
+pub(crate) fn bytes(isa: Isa, product: &Product) -> usize {
     let (m, cols) = (product.m as usize, product.k as usize);
-    Layout::of(isa, m, floats).map_or(0, |layout| layout.bytes(m, cols))
+    Layout::of(isa, product).map_or(0, |layout| layout.bytes(m, cols))
 }
 
 /// Runs the product in one of these ways; false when none is worth it.
@@ -82,9 +93,8 @@ pub(crate) fn run(
     x: &[f32],
     y: Place,
 ) -> bool {
-    let floats = matches!(weight, Weight::Rows(_));
     let (m, cols) = (product.m as usize, product.k as usize);
-    let Some(layout) = Layout::of(call.isa, m, floats) else {
+    let Some(layout) = Layout::of(call.isa, product) else {
         return false;
     };
     let Some(packed) = call.panels.tiles(layout.bytes(m, cols)) else {
@@ -110,6 +120,13 @@ pub(crate) fn run(
             (Weight::Panels(matrix), Layout::Pairs(blocks)) => {
                 let pairs = Pairs {
                     matrix,
+                    isa: call.isa,
+                };
+                blocked(part, pairs, &shape, (packed, blocks), (y, outputs));
+            }
+            (Weight::Rows(rows), Layout::Pairs(blocks)) => {
+                let pairs = HalfPairs {
+                    rows,
                     isa: call.isa,
                 };
                 blocked(part, pairs, &shape, (packed, blocks), (y, outputs));

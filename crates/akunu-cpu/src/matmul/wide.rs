@@ -5,12 +5,17 @@ use crate::panels::format::{CELL, ROWS};
 /// Pairs of columns of a cell.
 pub const PAIRS: usize = CELL / 2;
 
+/// The first column of a pair; the second is two columns further: the pairs of four columns are (0, 2) and (1, 3).
+pub const fn first_of_pair(pair: usize) -> usize {
+    4 * (pair / 2) + pair % 2
+}
+
 /// A widened cell.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Wide {
-    /// Of each pair of columns, sixteen rows. The pairs of four columns are (0, 2) and (1, 3).
-    pub words: [[[i16; 2]; ROWS]; PAIRS],
+    /// Of each pair of columns, both words of sixteen rows; the low word is that of the [first column](first_of_pair).
+    pub words: [[u32; ROWS]; PAIRS],
     /// The scale of each row.
     pub scale: [f32; ROWS],
     /// The minimum of each row in both halves of the columns.

@@ -7,13 +7,12 @@ use akunu_types::DType;
 use super::*;
 use crate::matmul::activation::Activations;
 use crate::matmul::batch::BATCH;
-use crate::matmul::blocked::{Job, scratch_bytes};
+use crate::matmul::blocked::testing::{Packing, levels, products};
 use crate::matmul::dots::Functions;
 use crate::memory::Pages;
 use crate::panels::format::{Quant, ROWS};
 use crate::panels::matrix::PackedShape;
 use crate::panels::pack::Source;
-use crate::part::{Own, Part, Team};
 
 /// Five panels, so that one is left when they are taken in fours and in pairs.
 const ROWS_OF_ALL: usize = 5 * ROWS;
@@ -49,51 +48,14 @@ fn laid_out(source: &Source) -> PackedMatrix {
     matrix
 }
 
-/// The levels that multiply pairs.
-fn levels() -> Vec<Isa> {
-    let mut levels = Isa::available();
-    levels.retain(|isa| matches!(isa, Isa::Avx2 | Isa::AvxVnni | Isa::Avx512));
-    levels
-}
-
 /// The products with `m` vectors as pairs, the panels in two shares.
 fn many(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
-    let cols = matrix.shape.cols;
-    let shape = Shape {
-        m,
-        n: ROWS_OF_ALL,
-        lda: cols,
-        ldc: ROWS_OF_ALL,
-        alpha: 1.0,
-        beta: 0.0,
+    let packing = Packing {
+        bytes: packed_bytes,
+        pack: pack_x,
     };
-    let blocks = Blocks::of(m, isa);
-    let packed = Pages::zeroed(packed_bytes(m, cols)).unwrap();
-    let (team, mut own) = (Team::new(1), Own::default());
-    let part = Part::new((0, 1), &team, &mut own, 0);
-    let scratch = part.scratch.take::<u8>(scratch_bytes::<Pairs>(blocks));
-    let mut y = vec![f32::NAN; m * ROWS_OF_ALL];
-    // SAFETY: the machine has the level, and there is as much memory as the functions say.
-    unsafe {
-        pack_x(
-            cols,
-            (&shape, blocks),
-            x,
-            0..blocks.count(),
-            packed.pointer(),
-        );
-        let job = Job {
-            form: Pairs { matrix, isa },
-            shape: &shape,
-            blocks,
-            packed: packed.pointer(),
-            scratch: scratch.as_mut_ptr(),
-            y: y.as_mut_ptr(),
-        };
-        job.run(0..share);
-        job.run(share..matrix.shape.count());
-    }
-    y
+    let sizes = [m, ROWS_OF_ALL, matrix.shape.cols];
+    products((Pairs { matrix, isa }, isa), packing, sizes, x, share)
 }
 
 /// The same as a few at a time.
