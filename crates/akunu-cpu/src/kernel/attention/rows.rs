@@ -36,7 +36,7 @@ impl Body for RowAttention {
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let problem = Problem::of(call);
         let mut groups = std::mem::take(part.kept.get::<Groups>());
-        groups.fill(&problem);
+        groups.fill(&problem, part.count);
         let n_jobs = groups.0.last().map_or(0, |group| group.jobs.end);
         let mut jobs = part.divide(n_jobs);
         while let Some(piece) = part.take(&mut jobs) {
@@ -118,6 +118,7 @@ struct Group {
     rows: Range<usize>,
     keys: Range<usize>,
     queries_per_job: usize,
+    kv_heads_per_job: usize,
     /// Its jobs among those of all groups.
     jobs: Range<usize>,
 }
@@ -127,8 +128,9 @@ struct Group {
 struct Groups(Vec<Group>);
 
 impl Groups {
-    fn fill(&mut self, problem: &Problem) {
+    fn fill(&mut self, problem: &Problem, n_parts: usize) {
         self.0.clear();
+        let n_kv_heads = problem.params.n_kv_heads as usize;
         let mut first = 0;
         while first < problem.rows.len() {
             let keys_of = |at: usize| seen(&problem.params, &problem.rows[at], at);
@@ -137,17 +139,20 @@ impl Groups {
             while end < problem.rows.len() && keys_of(end) == keys {
                 end += 1;
             }
-            let queries_per_job = match end - first {
-                ..MIN_GROUP => 1,
-                n => n.div_ceil(n.div_ceil(MAX_QUERIES)).max(MIN_GROUP),
+            // Heads of a single row lie side by side: a part takes as many of them as it can.
+            let (queries_per_job, kv_heads_per_job) = match end - first {
+                ..MIN_GROUP => (1, n_kv_heads.div_ceil(n_parts)),
+                n => (n.div_ceil(n.div_ceil(MAX_QUERIES)).max(MIN_GROUP), 1),
             };
-            let n_jobs = (end - first).div_ceil(queries_per_job);
+            let n_jobs =
+                (end - first).div_ceil(queries_per_job) * n_kv_heads.div_ceil(kv_heads_per_job);
             let job = self.0.last().map_or(0, |group| group.jobs.end);
             self.0.push(Group {
                 rows: first..end,
                 keys,
                 queries_per_job,
-                jobs: job..job + n_jobs * problem.params.n_kv_heads as usize,
+                kv_heads_per_job,
+                jobs: job..job + n_jobs,
             });
             first = end;
         }
@@ -157,10 +162,12 @@ impl Groups {
 impl Group {
     fn job<'a>(&self, at: usize, problem: &'a Problem) -> Job<'a> {
         let (at, n_kv_heads) = (at - self.jobs.start, problem.params.n_kv_heads as usize);
-        let first = self.rows.start + at / n_kv_heads * self.queries_per_job;
+        let jobs_of_heads = n_kv_heads.div_ceil(self.kv_heads_per_job);
+        let first = self.rows.start + at / jobs_of_heads * self.queries_per_job;
+        let kv_head = at % jobs_of_heads * self.kv_heads_per_job;
         Job {
             problem,
-            kv_head: at % n_kv_heads,
+            kv_heads: kv_head..n_kv_heads.min(kv_head + self.kv_heads_per_job),
             first,
             n_queries: self.queries_per_job.min(self.rows.end - first),
             keys: self.keys.clone(),
@@ -168,10 +175,10 @@ impl Group {
     }
 }
 
-/// A block of queries of the heads that share one KV head.
+/// A block of queries of the heads that share one KV head, or a single query of those of some.
 struct Job<'a> {
     problem: &'a Problem<'a>,
-    kv_head: usize,
+    kv_heads: Range<usize>,
     /// The first row.
     first: usize,
     n_queries: usize,
@@ -216,7 +223,10 @@ impl Job<'_> {
     /// The row of the dispatch and the head that a row of the matrices is.
     fn query_of(&self, row: usize) -> (usize, usize) {
         let group = self.problem.group;
-        (self.first + row / group, self.kv_head * group + row % group)
+        (
+            self.first + row / group,
+            self.kv_heads.start * group + row % group,
+        )
     }
 
     /// Attends to a block of keys.
@@ -240,7 +250,7 @@ impl Job<'_> {
 
     /// Where the keys of a block begin.
     fn first_of(&self, keys: &Range<usize>) -> usize {
-        keys.start * self.problem.stride + self.kv_head * self.problem.head_dim
+        keys.start * self.problem.stride + self.kv_heads.start * self.problem.head_dim
     }
 
     /// The keys of a block where they lie, unless whole tiles of them would reach beyond the last key there is.
@@ -266,7 +276,7 @@ impl Job<'_> {
         let (problem, width) = (self.problem, tile_columns::<L>());
         let head_dim = problem.head_dim;
         for (i, key) in keys.clone().enumerate() {
-            let at = key * problem.stride + self.kv_head * head_dim;
+            let at = key * problem.stride + self.kv_heads.start * head_dim;
             let values = problem.v[at..][..head_dim].chunks(width);
             for (panel, values) in panels.chunks_exact_mut(BLOCK * width).zip(values) {
                 let (row, rest) = panel[i * width..][..width].split_at_mut(values.len());

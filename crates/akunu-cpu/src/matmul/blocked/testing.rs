@@ -16,13 +16,16 @@ pub fn levels() -> Vec<Isa> {
     levels
 }
 
+/// Lays blocks of x out: columns, shape and blocks, x, the blocks, and where they go.
+pub type Pack = unsafe fn(usize, (&Shape, Blocks), &[f32], Range<usize>, *mut u8);
+
 /// How x is laid out for a form: the bytes that `m` vectors of so many columns take, and what lays them out.
 #[derive(Clone, Copy)]
 pub struct Packing {
     /// `packed_bytes` of the form.
     pub bytes: fn(usize, usize) -> usize,
     /// `pack_x` of the form.
-    pub pack: unsafe fn(usize, (&Shape, Blocks), &[f32], Range<usize>, *mut u8),
+    pub pack: Pack,
 }
 
 /// The products of `n` rows with `m` vectors of `cols` columns, the groups of rows in two shares, of which the first has

@@ -1,9 +1,13 @@
 //! Attention of single rows: all scores of a head, their weights, and the sum of the values.
 
+use std::ops::Range;
+
 use super::Job;
 use crate::part::Scratch;
 use crate::simd::{Lanes, exp};
 
+/// Keys of a block: some heads of them fit the second cache.
+const BLOCK: usize = 32;
 /// Keys whose scores are made at once.
 const KEYS: usize = 4;
 /// Vectors of a head that are summed at once.
@@ -18,36 +22,56 @@ struct RowsOf<'a> {
 }
 
 impl Job<'_> {
-    /// Each query and head by itself.
+    /// Each query by itself. The keys go by in blocks, each with all heads of the job, so that memory is read in long runs.
     ///
     /// # Safety
     /// The rows of the output belong to this part; the CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn run_singly<L: Lanes>(&self, scratch: &mut Scratch) {
-        let (problem, head_dim, n) = (self.problem, self.problem.head_dim, self.keys.len());
-        let first = self.keys.start * problem.stride + self.kv_head * head_dim;
-        let rows_of = |numbers| RowsOf {
-            numbers,
+        let (problem, n) = (self.problem, self.keys.len());
+        let heads = self.kv_heads.start * problem.group..self.kv_heads.end * problem.group;
+        for query in self.first..self.first + self.n_queries {
+            let scores = scratch.take::<f32>(n * heads.len());
+            let scores_of = |head: usize| (head - heads.start) * n;
+            for block in (0..n).step_by(BLOCK) {
+                let block = block..n.min(block + BLOCK);
+                for head in heads.clone() {
+                    let q = &problem.q[problem.query_at(query, head)..][..problem.head_dim];
+                    let scores = &mut scores[scores_of(head)..][block.clone()];
+                    // SAFETY: the CPU has the instructions; there are as many keys.
+                    unsafe { score::<L>(q, self.rows_of(problem.k, head, &block), scores) };
+                }
+            }
+            for head in heads.clone() {
+                let weights = &mut scores[scores_of(head)..][..n];
+                // SAFETY: the CPU has the instructions; the output is this part's.
+                unsafe {
+                    weigh::<L>(weights, problem.params.scale);
+                    problem.output(query, head).fill(0.0);
+                }
+            }
+            for block in (0..n).step_by(BLOCK) {
+                let block = block..n.min(block + BLOCK);
+                for head in heads.clone() {
+                    let weights = &scores[scores_of(head)..][block.clone()];
+                    // SAFETY: as above; there are as many values.
+                    unsafe {
+                        let values = self.rows_of(problem.v, head, &block);
+                        add_values::<L>(weights, values, problem.output(query, head));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The rows of a block of keys, or of their values, for a head.
+    fn rows_of<'a>(&self, numbers: &'a [f32], head: usize, block: &Range<usize>) -> RowsOf<'a> {
+        let problem = self.problem;
+        let first = (self.keys.start + block.start) * problem.stride;
+        RowsOf {
+            numbers: &numbers[first + head / problem.group * problem.head_dim..],
             stride: problem.stride,
-            n,
-        };
-        for row in 0..self.n_queries * problem.group {
-            let (query, head) = self.query_of(row);
-            let q = &problem.q[problem.query_at(query, head)..][..head_dim];
-            // SAFETY: by the caller's promise.
-            let out = unsafe { problem.output(query, head) };
-            if n == 0 {
-                out.fill(0.0);
-                continue;
-            }
-            let scores = scratch.take::<f32>(n);
-            let (k, v) = (&problem.k[first..], &problem.v[first..]);
-            // SAFETY: the CPU has the instructions; scores and rows are as many as there are keys.
-            unsafe {
-                score::<L>(q, rows_of(k), scores);
-                let sum = weigh::<L>(scores, problem.params.scale);
-                sum_values::<L>(scores, rows_of(v), 1.0 / sum, out);
-            }
+            n: block.len(),
         }
     }
 }
@@ -84,12 +108,12 @@ unsafe fn score<L: Lanes>(q: &[f32], keys: RowsOf, scores: &mut [f32]) {
     }
 }
 
-/// Turns scores into weights, `exp(scale * (score - largest))`; their sum is the result.
+/// Turns scores into weights, `exp(scale * (score - largest))` over their sum.
 ///
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) -> f32 {
+unsafe fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let (whole, rest) = (scores.len() / L::N * L::N, scores.len() % L::N);
     // SAFETY: all accesses are within the scores.
@@ -105,25 +129,26 @@ unsafe fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) -> f32 {
         let last = scores.as_mut_ptr().add(whole);
         let weights = exp(L::load_part(last, rest).sub(peak).mul(scale));
         weights.store_part(last, rest);
-        sum.sum() + scores[whole..].iter().sum::<f32>()
+        let inverse = 1.0 / (sum.sum() + scores[whole..].iter().sum::<f32>());
+        scores.iter_mut().for_each(|weight| *weight *= inverse);
     }
 }
 
-/// `out = factor * Σ weights[i] v[i]`.
+/// `out += Σ weights[i] v[i]`.
 ///
 /// # Safety
 /// The CPU has the instructions; there are as many values as weights.
 #[inline(always)]
-unsafe fn sum_values<L: Lanes>(weights: &[f32], values: RowsOf, factor: f32, out: &mut [f32]) {
+unsafe fn add_values<L: Lanes>(weights: &[f32], values: RowsOf, out: &mut [f32]) {
     let n = out.len();
     assert!(values.numbers.len() >= (values.n - 1) * values.stride + n);
     let step = SUMS * L::N;
     let whole = n / step * step;
     // SAFETY: every row has as many numbers as `out`.
     unsafe {
-        let factor = L::splat(factor);
         for d in (0..whole).step_by(step) {
-            let mut sums = [L::splat(0.0); SUMS];
+            let to = out.as_mut_ptr().add(d);
+            let mut sums: [L; SUMS] = std::array::from_fn(|at| L::load(to.add(at * L::N)));
             for (i, &weight) in weights.iter().enumerate() {
                 let v = values.numbers.as_ptr().add(i * values.stride + d);
                 let weight = L::splat(weight);
@@ -132,11 +157,11 @@ unsafe fn sum_values<L: Lanes>(weights: &[f32], values: RowsOf, factor: f32, out
                 }
             }
             for (at, sum) in sums.into_iter().enumerate() {
-                sum.mul(factor).store(out.as_mut_ptr().add(d + at * L::N));
+                sum.store(to.add(at * L::N));
             }
         }
         for d in (whole..n).step_by(L::N) {
-            let left = (n - d).min(L::N);
+            let (left, to) = ((n - d).min(L::N), out.as_mut_ptr().add(d));
             let load = |at: *const f32| {
                 if left == L::N {
                     L::load(at)
@@ -144,12 +169,11 @@ unsafe fn sum_values<L: Lanes>(weights: &[f32], values: RowsOf, factor: f32, out
                     L::load_part(at, left)
                 }
             };
-            let mut sum = L::splat(0.0);
+            let mut sum = load(to);
             for (i, &weight) in weights.iter().enumerate() {
                 let v = load(values.numbers.as_ptr().add(i * values.stride + d));
                 sum = v.fma(L::splat(weight), sum);
             }
-            let (sum, to) = (sum.mul(factor), out.as_mut_ptr().add(d));
             if left == L::N {
                 sum.store(to);
             } else {
