@@ -110,11 +110,12 @@ fn entry(
 ) -> Entry {
     let cases = (row.cases)(row.dtype);
     let run = || {
-        check_signature(simulator, row)?;
+        check_signature(simulator, row).map_err(|error| error.to_string())?;
         let mut worst = 0f64;
         for case in &cases {
             for schedule in Schedule::EACH {
-                worst = worst.max(run_case(simulator, row, case, schedule)?);
+                let error = run_case(simulator, row, case, schedule);
+                worst = worst.max(error.map_err(|error| format!("{schedule}: {error}"))?);
             }
         }
         Ok(worst)
@@ -132,7 +133,7 @@ fn entry(
             .map(|constant| constant.spec().name)
             .collect(),
         cases: cases.len(),
-        simulator: run().map_err(|error: akunu_sim::table::TableError| error.to_string()),
+        simulator: run(),
         ptx: ptx.get(&row.source_path()).cloned().unwrap_or_else(missing),
     }
 }

@@ -41,22 +41,33 @@ const SEPARATE: &str = "-ffp-contract=off";
 /// Products and sums are fused wherever clang can, in other places than a GPU's compiler would.
 const FUSED: &str = "-ffp-contract=fast";
 
-/// For counting: clang calls the shim before each load and store, as it does for a kernel that looks for wrong addresses
-/// by itself. Loads are counted as they are written, so that clang does not join those of several rounds of a loop.
-const COUNTING: [&str; 12] = [
-    "-DAKUNU_COUNT",
-    "-fno-vectorize",
-    "-fno-slp-vectorize",
-    "-fsanitize=kernel-address",
+/// clang calls the shim (`akunu_access.h`) before each load and store, by what it has for finding wrong addresses; none of its
+/// library is linked.
+const REPORTING: [&str; 12] = [
+    "-fsanitize=address",
+    "-fsanitize-recover=address",
+    "-fno-sanitize-address-use-after-scope",
+    "-fsanitize-address-use-after-return=never",
+    "-mllvm",
+    "-asan-constructor-kind=none",
     "-mllvm",
     "-asan-instrumentation-with-call-threshold=0",
     "-mllvm",
     "-asan-stack=0",
     "-mllvm",
     "-asan-globals=0",
-    "-mllvm",
-    "-asan-kernel-mem-intrinsic-prefix=1",
 ];
+
+/// Not before loads, and not before atomic operations that read and write.
+const STORES_ONLY: [&str; 4] = [
+    "-mllvm",
+    "-asan-instrument-reads=0",
+    "-mllvm",
+    "-asan-instrument-atomics=0",
+];
+
+/// For counting, loads are reported as they are written, so that clang does not join those of several rounds of a loop.
+const COUNTING: [&str; 2] = ["-fno-vectorize", "-fno-slp-vectorize"];
 
 /// What a library is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,8 +99,11 @@ pub fn compile(
         SEPARATE
     };
     flags.push(contract.to_owned());
+    flags.extend(REPORTING.map(str::to_owned));
     if purpose == Purpose::Counts {
         flags.extend(COUNTING.map(str::to_owned));
+    } else {
+        flags.extend(STORES_ONLY.map(str::to_owned));
     }
     flags.extend(machine_flags());
     flags.extend(toolchain.include_flags("sim"));

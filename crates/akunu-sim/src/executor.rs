@@ -18,6 +18,7 @@ pub(crate) mod arena;
 pub(crate) mod buffer;
 mod cache;
 pub(crate) mod count;
+mod delay;
 mod denormals;
 mod fibre;
 pub(crate) mod grid;

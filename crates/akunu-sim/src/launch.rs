@@ -187,6 +187,13 @@ impl Launch<'_> {
             })
     }
 
+    /// The buffers that the kernel may write, from each address up to one.
+    pub(crate) fn written(&self, kernel: &Kernel) -> Vec<(usize, usize)> {
+        let buffers = self.bindings.iter().map(|binding| binding.buffer);
+        let written = buffers.filter(|buffer| self.is_written(kernel, buffer));
+        written.map(SimBuffer::addresses).collect()
+    }
+
     /// How many host threads to use.
     pub(crate) fn host_threads(&self, kernel: &Kernel) -> usize {
         /// Below this many GPU threads another host thread costs more than it brings.

@@ -204,10 +204,7 @@ impl KernelHandle<'_> {
             .bindings
             .iter()
             .filter(|binding| in_device_memory(binding.index))
-            .map(|binding| {
-                let start = binding.buffer.address() as usize;
-                (start, start + binding.buffer.len())
-            });
+            .map(|binding| binding.buffer.addresses());
         let mut recorder = Recorder::new(buffers.collect(), ChipConfig::m1().slc_bytes);
         self.run(launch, Some(&mut recorder))?;
         Ok(recorder.counts())
@@ -220,6 +217,7 @@ impl KernelHandle<'_> {
             job: Job {
                 entry: self.library.entry(&self.kernel.name)?,
                 buffers: launch.addresses(),
+                written: launch.written(self.kernel),
                 threadgroup_bytes: launch.threadgroup_bytes,
                 threadgroup_limit: self.threadgroup_limit,
                 threads: launch.threads,

@@ -26,13 +26,15 @@ enum class mem_flags : uint {
 };
 inline mem_flags operator|(mem_flags a, mem_flags b) { return (mem_flags)((uint)a | (uint)b); }
 
-inline void threadgroup_barrier(mem_flags, AKUNU_SITE) { akunu::backend::threadgroup_barrier(AKUNU_HERE); }
+inline void threadgroup_barrier(mem_flags flags, AKUNU_SITE) {
+    akunu::backend::threadgroup_barrier((uint)flags, AKUNU_HERE);
+}
 // A barrier that orders no memory is where a kernel begins to read what the one before it has written.
 inline void simdgroup_barrier(mem_flags flags, AKUNU_SITE) {
     if (flags == mem_flags::mem_none) {
         akunu::backend::inputs_are_ready(AKUNU_HERE);
     } else {
-        akunu::backend::simdgroup_barrier(AKUNU_HERE);
+        akunu::backend::simdgroup_barrier((uint)flags, AKUNU_HERE);
     }
 }
 

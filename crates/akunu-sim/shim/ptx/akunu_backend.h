@@ -80,8 +80,8 @@ namespace backend {
 inline uint lane() { return (uint)__nvvm_read_ptx_sreg_laneid(); }
 inline ulong active_lanes() { return 0xffffffffu; }
 
-inline void threadgroup_barrier(const char *, uint) { __syncthreads(); }
-inline void simdgroup_barrier(const char *, uint) { __nvvm_bar_warp_sync(0xffffffffu); }
+inline void threadgroup_barrier(uint, const char *, uint) { __syncthreads(); }
+inline void simdgroup_barrier(uint, const char *, uint) { __nvvm_bar_warp_sync(0xffffffffu); }
 // Whoever loads the PTX lets a kernel that overlaps with the one before it wait here.
 inline void inputs_are_ready(const char *, uint) { asm volatile("// akunu_inputs_are_ready" ::: "memory"); }
 

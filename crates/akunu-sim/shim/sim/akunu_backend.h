@@ -24,6 +24,8 @@ struct Thread {
     uint simdgroup;
     uint simdgroups;
     uint active_lanes;
+    // Whether the host wants to know of accesses.
+    uint reports_accesses;
 };
 
 struct Arguments {
@@ -37,18 +39,20 @@ struct Constant {
 };
 
 // Operations that all lanes of a SIMD group must reach together.
-enum Operation : uint { Shuffle, Reduce, Scan, Ballot, MatrixMultiply, SimdgroupBarrier };
+enum Operation : uint { Shuffle, Reduce, Scan, Ballot, MatrixMultiply };
 enum Fault : uint { Misaligned, Shift, Bounds, Division, UndefinedConstant };
 
 struct Callbacks {
     // Leaves `value` for the other lanes; returns the values of all lanes, one behind the other.
     const void *(*exchange)(const void *value, uint size, Operation operation, const char *file, uint line);
-    void (*threadgroup_barrier)(const char *file, uint line);
+    // The flags are those of MSL's `mem_flags`: the memories that the barrier orders.
+    void (*simdgroup_barrier)(uint flags, const char *file, uint line);
+    void (*threadgroup_barrier)(uint flags, const char *file, uint line);
     // The address of a `threadgroup` variable, the same for all threads of the threadgroup.
     void *(*threadgroup_variable)(uint id, ulong size, ulong align);
     // Ends the launch; does not return.
     void (*fault)(Fault fault, const char *file, uint line);
-    // A load or a store, in libraries that were compiled for counting.
+    // A store, or a load in libraries that were compiled for counting, that is about to happen.
     void (*access)(ulong address, ulong bytes, uint is_store, ulong instruction);
 };
 
@@ -92,9 +96,11 @@ template <typename T> inline const T *exchange(T value, Operation operation, con
     return (const T *)callbacks->exchange(&value, sizeof(T), operation, file, line);
 }
 
-inline void threadgroup_barrier(const char *file, uint line) { callbacks->threadgroup_barrier(file, line); }
-inline void simdgroup_barrier(const char *file, uint line) { exchange(0u, SimdgroupBarrier, file, line); }
-inline void inputs_are_ready(const char *file, uint line) { simdgroup_barrier(file, line); }
+inline void threadgroup_barrier(uint flags, const char *file, uint line) {
+    callbacks->threadgroup_barrier(flags, file, line);
+}
+inline void simdgroup_barrier(uint flags, const char *file, uint line) { callbacks->simdgroup_barrier(flags, file, line); }
+inline void inputs_are_ready(const char *file, uint line) { simdgroup_barrier(0, file, line); }
 
 // A lane that does not exist has no value: reading it is the reader's own, as if it kept its value.
 template <typename T> inline T shuffle(T x, uint source, const char *file, uint line) {
@@ -268,8 +274,11 @@ inline float ldexp(float x, int n) { return __builtin_ldexpf(x, n); }
 
 #define AKUNU_EXPORT extern "C" __attribute__((visibility("default")))
 
-AKUNU_EXPORT void akunu_sim_install(const akunu::Callbacks *table) { akunu::callbacks = table; }
-AKUNU_EXPORT void akunu_sim_bind(const akunu::Constant *table) { akunu::constants = table; }
+// No thread runs yet to which their stores could be reported.
+#define AKUNU_SETUP AKUNU_EXPORT __attribute__((no_sanitize("address")))
+
+AKUNU_SETUP void akunu_sim_install(const akunu::Callbacks *table) { akunu::callbacks = table; }
+AKUNU_SETUP void akunu_sim_bind(const akunu::Constant *table) { akunu::constants = table; }
 AKUNU_EXPORT const akunu::Thread **akunu_sim_current() { return &akunu::current; }
 
 // What clang's undefined-behaviour checks call. Each gets the place first.
@@ -291,6 +300,4 @@ AKUNU_CHECK(shift_out_of_bounds, Shift)
 AKUNU_CHECK(out_of_bounds, Bounds)
 AKUNU_CHECK(divrem_overflow, Division)
 
-#ifdef AKUNU_COUNT
-#include <akunu_count.h>
-#endif
+#include <akunu_access.h>

@@ -35,6 +35,8 @@ pub struct Thread {
     pub simdgroups: u32,
     /// A bit for each lane of this SIMD group that exists.
     pub active_lanes: u32,
+    /// 1 when [`Callbacks::access`] is to be called.
+    pub reports_accesses: u32,
 }
 
 /// The addresses of a kernel's bindings.
@@ -71,13 +73,16 @@ pub struct Site {
 pub struct Callbacks {
     /// A lane meets the others of its SIMD group.
     pub exchange: extern "C" fn(*const c_void, u32, u32, *const c_char, u32) -> *const c_void,
-    /// A thread meets the others of its threadgroup.
-    pub threadgroup_barrier: extern "C" fn(*const c_char, u32),
+    /// A lane meets the others of its SIMD group, and orders the memories that these flags name.
+    pub simdgroup_barrier: extern "C" fn(u32, *const c_char, u32),
+    /// The same for a thread and its threadgroup.
+    pub threadgroup_barrier: extern "C" fn(u32, *const c_char, u32),
     /// The address of a `threadgroup` variable: its id, size and alignment.
     pub threadgroup_variable: extern "C" fn(u32, u64, u64) -> *mut c_void,
     /// A check failed. Does not return.
     pub fault: extern "C" fn(u32, *const c_char, u32),
-    /// A load or a store, in libraries for counting: address, bytes, whether it is a store, the instruction.
+    /// A store, or a load in libraries for counting, that is about to happen: address, bytes, whether it is a store, the
+    /// instruction.
     pub access: extern "C" fn(usize, u64, u32, usize),
 }
 
@@ -85,13 +90,12 @@ pub struct Callbacks {
 pub type Entry = unsafe extern "C" fn(*const Arguments);
 
 /// The SIMD operations, in the order of the shim's `Operation`.
-pub const OPERATIONS: [&str; 6] = [
+pub const OPERATIONS: [&str; 5] = [
     "SIMD shuffle",
     "SIMD reduction",
     "SIMD prefix sum",
     "SIMD vote",
     "SIMD matrix multiplication",
-    "simdgroup_barrier",
 ];
 
 /// The failed checks, in the order of the shim's `Fault`.

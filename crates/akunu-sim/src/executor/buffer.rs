@@ -112,6 +112,12 @@ impl SimBuffer {
         unsafe { self.map.as_ptr().add(self.start) }
     }
 
+    /// From which address to which its contents lie.
+    pub(crate) fn addresses(&self) -> (usize, usize) {
+        let start = self.address() as usize;
+        (start, start + self.len)
+    }
+
     /// Allows or forbids writing.
     pub(crate) fn protect(&self, writable: bool) -> std::io::Result<()> {
         let access = if writable {

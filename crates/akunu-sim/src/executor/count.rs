@@ -1,6 +1,6 @@
 //! Counts what a kernel does to memory, as a GPU would see it.
 //!
-//! A library that was compiled for counting calls [`access`] before each load and store. Threads run one after another here;
+//! A library that was compiled for counting reports each load and store ([`access`]). Threads run one after another here;
 //! on a GPU the 32 lanes of a SIMD group run an instruction together. So accesses are put together again: those of one
 //! instruction, between the same two meeting points, for the same number of times, are one access of the SIMD group. Its
 //! cost is
@@ -14,7 +14,6 @@ use std::collections::HashMap;
 
 use super::abi::SIMD_WIDTH;
 use super::cache::Cache;
-use super::fibre;
 
 /// What one launch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,11 +204,17 @@ pub struct LaneAt {
     pub meetings: u32,
 }
 
-struct LaneAccess {
-    address: usize,
-    bytes: usize,
-    is_store: bool,
-    instruction: usize,
+/// A load or a store of one lane.
+#[derive(Clone, Copy)]
+pub struct LaneAccess {
+    /// The first byte.
+    pub address: usize,
+    /// How many.
+    pub bytes: usize,
+    /// Whether they are written.
+    pub is_store: bool,
+    /// The address of the instruction.
+    pub instruction: usize,
 }
 
 thread_local! {
@@ -241,18 +246,14 @@ pub fn barrier(lane: LaneAt) {
     }
 }
 
-/// What a library that counts calls before each load and store.
-pub extern "C" fn access(address: usize, bytes: u64, is_store: u32, instruction: usize) {
-    let Some(lane) = fibre::current_place() else {
-        return;
-    };
-    let access = LaneAccess {
-        address,
-        bytes: bytes as usize,
-        is_store: is_store != 0,
-        instruction,
-    };
+/// A lane makes an access.
+pub fn access(lane: LaneAt, access: LaneAccess) {
     with_recorder(|recorder| recorder.record(lane, access));
+}
+
+/// Whether this host thread counts.
+pub fn is_counting() -> bool {
+    !RECORDER.get().is_null()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::abi::{Callbacks, Entry, MAX_EXCHANGE, SIMD_WIDTH, Site, Thread};
 use super::arena::Arena;
+use super::delay::View;
 use super::stack::ThreadStack;
 use super::{abi, count, trap};
 use corosensei::stack::Stack;
@@ -19,8 +20,17 @@ pub enum Pause {
         /// Where.
         site: Site,
     },
+    /// It waits for the lanes of its SIMD group, at a barrier.
+    SimdgroupBarrier {
+        /// The memories that it orders, as in MSL's `mem_flags`.
+        flags: u32,
+        /// Where.
+        site: Site,
+    },
     /// It waits for its threadgroup.
     Barrier {
+        /// The memories that it orders.
+        flags: u32,
         /// Where.
         site: Site,
     },
@@ -55,6 +65,8 @@ pub struct ThreadState {
     pub thread: Thread,
     pub slots: *mut Slots,
     pub arena: *mut Arena,
+    /// Its stores that others do not see; `None` where all see them at once.
+    pub view: Option<View>,
     turn: usize,
     /// How often it has met the others.
     meetings: Cell<u32>,
@@ -64,11 +76,12 @@ pub struct ThreadState {
 }
 
 impl ThreadState {
-    pub fn new(thread: Thread, slots: *mut Slots, arena: *mut Arena) -> Self {
+    pub fn new(thread: Thread, slots: *mut Slots, arena: *mut Arena, view: Option<View>) -> Self {
         ThreadState {
             thread,
             slots,
             arena,
+            view,
             turn: 0,
             meetings: Cell::new(0),
             yielder: std::ptr::null(),
@@ -198,10 +211,11 @@ impl Fibre {
 /// What every library is given when it is loaded.
 pub static CALLBACKS: Callbacks = Callbacks {
     exchange,
+    simdgroup_barrier,
     threadgroup_barrier,
     threadgroup_variable,
     fault,
-    access: count::access,
+    access,
 };
 
 extern "C" fn exchange(
@@ -230,13 +244,38 @@ extern "C" fn exchange(
     values.cast()
 }
 
-extern "C" fn threadgroup_barrier(file: *const c_char, line: u32) {
+extern "C" fn simdgroup_barrier(flags: u32, file: *const c_char, line: u32) {
+    pause(Pause::SimdgroupBarrier {
+        flags,
+        site: Site { file, line },
+    });
+}
+
+extern "C" fn threadgroup_barrier(flags: u32, file: *const c_char, line: u32) {
     if let Some(lane) = current_place() {
         count::barrier(lane);
     }
     pause(Pause::Barrier {
+        flags,
         site: Site { file, line },
     });
+}
+
+extern "C" fn access(address: usize, bytes: u64, is_store: u32, instruction: usize) {
+    let access = count::LaneAccess {
+        address,
+        bytes: bytes as usize,
+        is_store: is_store != 0,
+        instruction,
+    };
+    if let Some(lane) = current_place() {
+        count::access(lane, access);
+    }
+    // SAFETY: only a running kernel calls this, of whose state nobody else has a reference.
+    let view = unsafe { CURRENT.get().as_mut() }.and_then(|state| state.view.as_mut());
+    if let Some(view) = view.filter(|_| access.is_store) {
+        view.note(access.address, access.bytes);
+    }
 }
 
 extern "C" fn threadgroup_variable(id: u32, size: u64, align: u64) -> *mut c_void {

@@ -1,6 +1,8 @@
 //! In which order lanes, SIMD groups and threadgroups run.
 //!
-//! A correct kernel gives the same result in every order. A missing barrier does not.
+//! A correct kernel gives the same result in every order. A missing barrier does not, nor does one that names the wrong memory.
+
+use std::fmt;
 
 /// The order of everything that may run in any order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,6 +14,19 @@ pub enum Schedule {
     Descending,
     /// A new order at every meeting point, from this seed.
     Random(u64),
+    /// The same, and what a thread stores reaches the others only at a barrier whose flags name that memory.
+    Delayed(u64),
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Schedule::Ascending => "in ascending order",
+            Schedule::Descending => "in descending order",
+            Schedule::Random(_) => "in random order",
+            Schedule::Delayed(_) => "with stores that wait for a barrier that names their memory",
+        })
+    }
 }
 
 impl Schedule {
@@ -19,7 +34,7 @@ impl Schedule {
     pub const EACH: [Schedule; 3] = [
         Schedule::Ascending,
         Schedule::Descending,
-        Schedule::Random(0x5eed),
+        Schedule::Delayed(0x5eed),
     ];
 
     /// A generator of orders; `salt` sets parallel ones apart.
@@ -27,7 +42,9 @@ impl Schedule {
         Orders {
             schedule: self,
             state: match self {
-                Schedule::Random(seed) => (seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1,
+                Schedule::Random(seed) | Schedule::Delayed(seed) => {
+                    (seed ^ salt.wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1
+                }
                 _ => 1,
             },
         }
@@ -46,7 +63,7 @@ impl Orders {
         match self.schedule {
             Schedule::Ascending => items.sort_unstable(),
             Schedule::Descending => items.sort_unstable_by(|a, b| b.cmp(a)),
-            Schedule::Random(_) => {
+            Schedule::Random(_) | Schedule::Delayed(_) => {
                 for last in (1..items.len()).rev() {
                     let other = self.next() % (last as u64 + 1);
                     items.swap(last, other as usize);
@@ -57,7 +74,12 @@ impl Orders {
 
     /// Whether every order is the same, so that arranging once is enough.
     pub(crate) fn is_fixed(&self) -> bool {
-        !matches!(self.schedule, Schedule::Random(_))
+        matches!(self.schedule, Schedule::Ascending | Schedule::Descending)
+    }
+
+    /// Whether stores wait for a barrier that orders them.
+    pub(crate) fn delays_stores(&self) -> bool {
+        matches!(self.schedule, Schedule::Delayed(_))
     }
 
     /// xorshift64*.

@@ -3,16 +3,20 @@
 use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
 use super::arena::Arena;
 use super::count;
+use super::delay::{self, Memories, View};
 use super::fibre::{Fibre, Pause, Slots, ThreadState};
 use super::schedule::Orders;
 use super::stack::ThreadStack;
 use super::trap::Trap;
 use std::ffi::{CStr, c_void};
+use std::rc::Rc;
 
 /// A kernel's shape and bindings, the same for all threadgroups of a launch.
 pub struct Job<'a> {
     pub entry: Entry,
     pub buffers: [*mut c_void; MAX_BINDINGS],
+    /// Device memory that the kernel may write: from each address up to one.
+    pub written: Vec<(usize, usize)>,
     /// (index, bytes) of the threadgroup memory that the host sizes.
     pub threadgroup_bytes: &'a [(u32, usize)],
     /// Most bytes of threadgroup memory, of both kinds.
@@ -73,11 +77,23 @@ impl Worker {
         let mut slots: Vec<Slots> = (0..threads.div_ceil(SIMD_WIDTH))
             .map(|_| Slots::new())
             .collect();
+        let memories = orders.delays_stores().then(|| {
+            Rc::new(Memories {
+                device: job.written.clone(),
+                threadgroup: self.arena.addresses(),
+            })
+        });
+        let view = || memories.clone().map(View::new);
         let arena: *mut Arena = &raw mut *self.arena;
+        let reports = memories.is_some() || count::is_counting();
         let mut states: Vec<ThreadState> = (0..threads)
             .map(|index| {
+                let thread = Thread {
+                    reports_accesses: reports.into(),
+                    ..thread(job, position, index as u32)
+                };
                 let slots = &raw mut slots[index / SIMD_WIDTH];
-                ThreadState::new(thread(job, position, index as u32), slots, arena)
+                ThreadState::new(thread, slots, arena, view())
             })
             .collect();
         let mut fibres = Vec::with_capacity(threads);
@@ -100,6 +116,7 @@ impl Worker {
             fibres,
             pauses: vec![Pause::Done; threads],
             states,
+            groups: slots.iter().map(|_| view()).collect(),
             orders,
             slot,
         };
@@ -152,6 +169,7 @@ fn thread(job: &Job<'_>, threadgroup: [u32; 3], index: u32) -> Thread {
         simdgroup,
         simdgroups: count.div_ceil(SIMD_WIDTH as u32),
         active_lanes: u32::MAX >> (SIMD_WIDTH as u32 - lanes),
+        reports_accesses: 0,
     }
 }
 
@@ -162,6 +180,8 @@ struct Run<'a> {
     /// Where each thread stopped last.
     pauses: Vec<Pause>,
     states: Vec<ThreadState>,
+    /// For each SIMD group, its stores that the others do not see.
+    groups: Vec<Option<View>>,
     orders: &'a mut Orders,
     slot: *mut *const Thread,
 }
@@ -178,8 +198,12 @@ impl Run<'_> {
             if let Some(other) = self.pauses.iter().position(|pause| *pause != first) {
                 return Err(self.diverged(0, other, "threadgroup"));
             }
-            if first == Pause::Done {
-                return Ok(());
+            match first {
+                Pause::Barrier { flags, .. } => self.release(flags),
+                _ => {
+                    self.release(delay::EVERYTHING);
+                    return Ok(());
+                }
             }
         }
     }
@@ -190,6 +214,9 @@ impl Run<'_> {
         let end = (start + SIMD_WIDTH).min(self.fibres.len());
         let mut order: Vec<u32> = (start as u32..end as u32).collect();
         self.orders.arrange(&mut order);
+        if let Some(view) = &mut self.groups[group] {
+            view.put_in();
+        }
         loop {
             for &index in &order {
                 self.step(index as usize)?;
@@ -198,24 +225,68 @@ impl Run<'_> {
             if let Some(other) = (start..end).find(|&index| self.pauses[index] != first) {
                 return Err(self.diverged(start, other, "SIMD group"));
             }
-            if !matches!(first, Pause::Exchange { .. }) {
-                return Ok(());
+            match first {
+                Pause::Exchange { .. } => {}
+                Pause::SimdgroupBarrier { flags, .. } => {
+                    self.release_to_group(group, &order, flags)
+                }
+                _ => break,
             }
             if !self.orders.is_fixed() {
                 self.orders.arrange(&mut order);
+            }
+        }
+        if let Some(view) = &mut self.groups[group] {
+            view.take_out();
+        }
+        Ok(())
+    }
+
+    /// All threads see what was stored to the memories of these flags. Stores of several threads to one place race, so that
+    /// their order is any.
+    fn release(&mut self, flags: u32) {
+        for view in self.groups.iter_mut().flatten() {
+            view.release(flags);
+        }
+        let mut order: Vec<u32> = (0..self.states.len() as u32).collect();
+        self.orders.arrange(&mut order);
+        for index in order {
+            if let Some(view) = &mut self.states[index as usize].view {
+                view.release(flags);
+            }
+        }
+    }
+
+    /// The lanes of a SIMD group see what they have stored to the memories of these flags.
+    fn release_to_group(&mut self, group: usize, lanes: &[u32], flags: u32) {
+        let Some(of_group) = &mut self.groups[group] else {
+            return;
+        };
+        for &lane in lanes {
+            if let Some(view) = &mut self.states[lane as usize].view {
+                view.release_to(of_group, flags);
             }
         }
     }
 
     /// Runs one thread to its next meeting point.
     fn step(&mut self, index: usize) -> Result<(), Failure> {
+        if let Some(view) = &mut self.states[index].view {
+            view.put_in();
+        }
         let state = &raw mut self.states[index];
         // SAFETY: a thread that has returned is not run again: when one has, either all of its SIMD
         // group have, or the launch has failed. The state and the slot are this fibre's and this library's.
         let pause = unsafe { self.fibres[index].run(state, self.slot) };
         self.pauses[index] = pause;
+        if let Some(view) = &mut self.states[index].view {
+            view.take_out();
+        }
         let problem = match pause {
-            Pause::Exchange { .. } | Pause::Barrier { .. } | Pause::Done => return Ok(()),
+            Pause::Exchange { .. }
+            | Pause::SimdgroupBarrier { .. }
+            | Pause::Barrier { .. }
+            | Pause::Done => return Ok(()),
             Pause::Check { fault, site } => {
                 let what = FAULTS.get(fault as usize).unwrap_or(&"a failed check");
                 Problem::Said(format!("{what}, {}", place(site)))
@@ -251,7 +322,10 @@ fn describe(pause: Pause) -> String {
                 .unwrap_or(&"SIMD operation");
             format!("waits in a {name}, {}", place(site))
         }
-        Pause::Barrier { site } => format!("waits at a threadgroup_barrier, {}", place(site)),
+        Pause::SimdgroupBarrier { site, .. } => {
+            format!("waits at a simdgroup_barrier, {}", place(site))
+        }
+        Pause::Barrier { site, .. } => format!("waits at a threadgroup_barrier, {}", place(site)),
         _ => "has returned".to_owned(),
     }
 }

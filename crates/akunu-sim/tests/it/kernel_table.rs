@@ -31,7 +31,7 @@ fn check_family(family: Family) {
         for case in &cases {
             for schedule in Schedule::EACH {
                 if let Err(error) = run_case(&SIMULATOR, &row, case, schedule) {
-                    failures.push(format!("{schedule:?}: {error}"));
+                    failures.push(format!("{schedule}: {error}"));
                 }
             }
         }

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod barriers;
 mod count;
 mod faults;
 mod features;

@@ -177,6 +177,39 @@ const FAULTS: &[Fault] = &[
     },
 ];
 
+/// Barriers that name the wrong memory. Everything meets where it should, so that no order of threads shows them; the schedule
+/// that delays stores does.
+const WRONG_MEMORY: &[Fault] = &[
+    Fault {
+        what: "a barrier for device memory before threadgroup memory is read",
+        file: "include/reduce.h",
+        right: "    threadgroup_barrier(mem_flags::mem_threadgroup);\n    const float total = simd_sum(",
+        wrong: "    threadgroup_barrier(mem_flags::mem_device);\n    const float total = simd_sum(",
+        kernel: "rmsnorm_f32",
+    },
+    Fault {
+        what: "a barrier for threadgroup memory before device memory is read",
+        file: "sampling/penalties.metal",
+        right: "        threadgroup_barrier(mem_flags::mem_device);\n",
+        wrong: "        threadgroup_barrier(mem_flags::mem_threadgroup);\n",
+        kernel: "penalties_f32",
+    },
+    Fault {
+        what: "a barrier that orders no memory",
+        file: "include/choice.h",
+        right: "    threadgroup_barrier(mem_flags::mem_threadgroup);\n    Candidate other",
+        wrong: "    threadgroup_barrier(mem_flags::mem_none);\n    Candidate other",
+        kernel: "argmax_f32",
+    },
+    Fault {
+        what: "a barrier of a SIMD group for the wrong memory",
+        file: "include/dot_spans.h",
+        right: "        simdgroup_barrier(mem_flags::mem_threadgroup);\n        if (at.lane < count)",
+        wrong: "        simdgroup_barrier(mem_flags::mem_device);\n        if (at.lane < count)",
+        kernel: "norm_gemv_q8_0",
+    },
+];
+
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -222,10 +255,15 @@ fn complaint(simulator: &Simulator, row: &KernelRow) -> Option<String> {
     if let Err(error) = check_signature(simulator, row) {
         return Some(error.to_string());
     }
+    complaint_in(&Schedule::EACH, simulator, row)
+}
+
+/// The first complaint in these schedules.
+fn complaint_in(schedules: &[Schedule], simulator: &Simulator, row: &KernelRow) -> Option<String> {
     let cases = (row.cases)(row.dtype);
     let runs = cases
         .iter()
-        .flat_map(|case| Schedule::EACH.map(|schedule| (case, schedule)));
+        .flat_map(|case| schedules.iter().map(move |&schedule| (case, schedule)));
     runs.into_iter().find_map(|(case, schedule)| {
         run_case(simulator, row, case, schedule)
             .err()
@@ -249,13 +287,38 @@ fn each_planted_fault_is_caught() {
     }
 }
 
+/// Fails when barriers order more than their flags name, or when these faults are seen in other ways too and show nothing.
+#[test]
+fn a_barrier_that_names_the_wrong_memory_is_caught_by_delayed_stores() {
+    let orders = [
+        Schedule::Ascending,
+        Schedule::Descending,
+        Schedule::Random(1),
+    ];
+    let cache = root().join("target/shaders/planted");
+    for fault in WRONG_MEMORY {
+        let copy = broken_copy(fault);
+        let simulator = Simulator::new(copy.path(), &cache).expect("clang is there");
+        let row = row(fault.kernel);
+        let seen = complaint_in(&orders, &simulator, &row);
+        assert_eq!(seen, None, "{}", fault.what);
+        let seen = complaint_in(&[Schedule::Delayed(1)], &simulator, &row);
+        assert!(
+            seen.is_some(),
+            "{} in {} is not seen",
+            fault.what,
+            fault.kernel
+        );
+    }
+}
+
 /// The harness is not simply always unhappy: the same kernels pass without an edit.
 #[test]
 fn the_same_kernels_pass_unbroken() {
     let root = root();
     let simulator = Simulator::new(&root.join("kernels"), &root.join("target/shaders/sim"));
     let simulator = simulator.expect("clang is there");
-    for fault in FAULTS {
+    for fault in FAULTS.iter().chain(WRONG_MEMORY) {
         assert_eq!(
             complaint(&simulator, &row(fault.kernel)),
             None,
