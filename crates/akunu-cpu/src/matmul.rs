@@ -2,8 +2,8 @@
 //!
 //! Quantised weights are rearranged when a plan is prepared: into panels of sixteen rows ([`crate::panels`]), which decoding
 //! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or 16-bit integers ([`pairs`]) for the products
-//! of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]) or columns of
-//! f32 ([`columns`]) for a prompt.
+//! of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]), 16-bit integers
+//! ([`half_pairs`]) or columns of f32 ([`columns`]) for a prompt.
 
 mod activation;
 pub(crate) mod batch;

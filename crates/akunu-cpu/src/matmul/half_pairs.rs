@@ -14,12 +14,12 @@
 use std::ops::Range;
 
 use super::blocked::{Form, Group};
-use super::pairs::{self, CELL_BYTES};
+use super::pairs::{self, CELL_BYTES, CHUNK};
 use super::rows::{Float, Rows};
 use super::wide::{Minima, Wide};
 use super::{columns, pairs256, pairs512};
 use crate::isa::Isa;
-use crate::panels::format::{CELL, ROWS, SUPER};
+use crate::panels::format::{CELL, ROWS};
 use crate::simd::{self, Lanes, WithLanes};
 
 #[cfg(test)]
@@ -49,10 +49,10 @@ impl HalfPairs<'_> {
 }
 
 impl Form for HalfPairs<'_> {
-    const WIDE: usize = SUPER * size_of::<Wide>();
+    const WIDE: usize = CHUNK * size_of::<Wide>();
 
     fn chunks(&self) -> usize {
-        (self.rows.cols / CELL).div_ceil(SUPER)
+        (self.rows.cols / CELL).div_ceil(CHUNK)
     }
 
     fn x_bytes(&self) -> usize {

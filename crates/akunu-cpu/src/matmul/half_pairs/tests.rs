@@ -8,7 +8,7 @@ use crate::matmul::blocked::testing::{Packing, exact, levels, products};
 
 /// A last group and a last chunk that are not whole.
 const N: usize = 53;
-const COLS: usize = SUPER * CELL + 3 * CELL;
+const COLS: usize = CHUNK * CELL + 3 * CELL;
 
 /// The products of `m` vectors.
 fn rounded(rows: &Rows, isa: Isa, x: &[f32], m: usize) -> Vec<f32> {
