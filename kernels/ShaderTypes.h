@@ -115,9 +115,9 @@ struct RowAttentionParams {
 };
 static_assert(sizeof(RowAttentionParams) == 32, "RowAttentionParams is 32 bytes");
 
-// RoPE of one row, the storing of its key and value, and its attention.
+// RoPE of some rows, the storing of their keys and values, and their attention.
 //
-// q and the output are (n_heads, head_dim), k and v are (n_kv_heads, head_dim). The row is the first of the row table.
+// q and the output are (n_rows, n_heads, head_dim), k and v are (n_rows, n_kv_heads, head_dim).
 struct DecodeAttentionParams {
     // Number of query heads, a multiple of `n_kv_heads`.
     uint32_t n_heads;
@@ -143,8 +143,16 @@ struct DecodeAttentionParams {
     float eps;
     // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
     float scale;
+    // Number of rows, each of a sequence of its own.
+    uint32_t n_rows;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
-static_assert(sizeof(DecodeAttentionParams) == 48, "DecodeAttentionParams is 48 bytes");
+static_assert(sizeof(DecodeAttentionParams) == 64, "DecodeAttentionParams is 64 bytes");
 
 // `y = x / sqrt(mean(x²) + eps) * weight`, one row a threadgroup.
 struct RMSNormParams {
@@ -342,6 +350,30 @@ struct MLXParams {
 };
 static_assert(sizeof(MLXParams) == 48, "MLXParams is 48 bytes");
 
+// Products of a few rows with up to three weights of one format: `C_i = A @ B_i + beta * C_i`.
+//
+// A is (M, K) activations in halves and in tiles; each weight is stored transposed, (N_i, K), and each C_i is (M, N_i),
+// both without gaps.
+struct DecodeGemmParams {
+    // Rows of A and of each C.
+    uint32_t M;
+    // Columns of A and of the stored weights.
+    uint32_t K;
+    // Halves between rows of A, a multiple of 128.
+    uint32_t lda;
+    // Columns of the first C.
+    uint32_t N0;
+    // Columns of the second; 0 where there is none.
+    uint32_t N1;
+    // Columns of the third; 0 where there is none.
+    uint32_t N2;
+    // Factor of what each C held before; 0 overwrites and never reads it.
+    float beta;
+    // Unused, zero.
+    uint32_t _pad0;
+};
+static_assert(sizeof(DecodeGemmParams) == 32, "DecodeGemmParams is 32 bytes");
+
 // A norm and up to three products of what it gives, with weights (N0, K), (N1, K) and (N2, K) of one format.
 struct NormGemvParams {
     // Elements of x.
@@ -400,10 +432,18 @@ struct HalfRowsParams {
     uint32_t cols;
     // Elements from one row of halves to the next; those behind `cols` are zeros.
     uint32_t stride;
+    // Whether eight rows are a tile. Then the stride is a multiple of 128.
+    uint32_t in_tiles;
+    // Added to the mean square before the root, where rows are normalised.
+    float eps;
     // Unused, zero.
     uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
-static_assert(sizeof(HalfRowsParams) == 16, "HalfRowsParams is 16 bytes");
+static_assert(sizeof(HalfRowsParams) == 32, "HalfRowsParams is 32 bytes");
 
 // Adds a row of a learned table to each row: the one of its position, or the one of its kind.
 struct PosEmbedParams {
@@ -837,6 +877,10 @@ static_assert(offsetof(DecodeAttentionParams, theta) == 32, "DecodeAttentionPara
 static_assert(offsetof(DecodeAttentionParams, freq_scale) == 36, "DecodeAttentionParams.freq_scale is at 36");
 static_assert(offsetof(DecodeAttentionParams, eps) == 40, "DecodeAttentionParams.eps is at 40");
 static_assert(offsetof(DecodeAttentionParams, scale) == 44, "DecodeAttentionParams.scale is at 44");
+static_assert(offsetof(DecodeAttentionParams, n_rows) == 48, "DecodeAttentionParams.n_rows is at 48");
+static_assert(offsetof(DecodeAttentionParams, _pad0) == 52, "DecodeAttentionParams._pad0 is at 52");
+static_assert(offsetof(DecodeAttentionParams, _pad1) == 56, "DecodeAttentionParams._pad1 is at 56");
+static_assert(offsetof(DecodeAttentionParams, _pad2) == 60, "DecodeAttentionParams._pad2 is at 60");
 static_assert(offsetof(RMSNormParams, dim) == 0, "RMSNormParams.dim is at 0");
 static_assert(offsetof(RMSNormParams, eps) == 4, "RMSNormParams.eps is at 4");
 static_assert(offsetof(RMSNormParams, n_rows) == 8, "RMSNormParams.n_rows is at 8");
@@ -909,6 +953,14 @@ static_assert(offsetof(MLXParams, lda) == 32, "MLXParams.lda is at 32");
 static_assert(offsetof(MLXParams, ldc) == 36, "MLXParams.ldc is at 36");
 static_assert(offsetof(MLXParams, alpha) == 40, "MLXParams.alpha is at 40");
 static_assert(offsetof(MLXParams, beta) == 44, "MLXParams.beta is at 44");
+static_assert(offsetof(DecodeGemmParams, M) == 0, "DecodeGemmParams.M is at 0");
+static_assert(offsetof(DecodeGemmParams, K) == 4, "DecodeGemmParams.K is at 4");
+static_assert(offsetof(DecodeGemmParams, lda) == 8, "DecodeGemmParams.lda is at 8");
+static_assert(offsetof(DecodeGemmParams, N0) == 12, "DecodeGemmParams.N0 is at 12");
+static_assert(offsetof(DecodeGemmParams, N1) == 16, "DecodeGemmParams.N1 is at 16");
+static_assert(offsetof(DecodeGemmParams, N2) == 20, "DecodeGemmParams.N2 is at 20");
+static_assert(offsetof(DecodeGemmParams, beta) == 24, "DecodeGemmParams.beta is at 24");
+static_assert(offsetof(DecodeGemmParams, _pad0) == 28, "DecodeGemmParams._pad0 is at 28");
 static_assert(offsetof(NormGemvParams, K) == 0, "NormGemvParams.K is at 0");
 static_assert(offsetof(NormGemvParams, N0) == 4, "NormGemvParams.N0 is at 4");
 static_assert(offsetof(NormGemvParams, N1) == 8, "NormGemvParams.N1 is at 8");
@@ -932,7 +984,11 @@ static_assert(offsetof(MatrixParams, _pad1) == 12, "MatrixParams._pad1 is at 12"
 static_assert(offsetof(HalfRowsParams, rows) == 0, "HalfRowsParams.rows is at 0");
 static_assert(offsetof(HalfRowsParams, cols) == 4, "HalfRowsParams.cols is at 4");
 static_assert(offsetof(HalfRowsParams, stride) == 8, "HalfRowsParams.stride is at 8");
-static_assert(offsetof(HalfRowsParams, _pad0) == 12, "HalfRowsParams._pad0 is at 12");
+static_assert(offsetof(HalfRowsParams, in_tiles) == 12, "HalfRowsParams.in_tiles is at 12");
+static_assert(offsetof(HalfRowsParams, eps) == 16, "HalfRowsParams.eps is at 16");
+static_assert(offsetof(HalfRowsParams, _pad0) == 20, "HalfRowsParams._pad0 is at 20");
+static_assert(offsetof(HalfRowsParams, _pad1) == 24, "HalfRowsParams._pad1 is at 24");
+static_assert(offsetof(HalfRowsParams, _pad2) == 28, "HalfRowsParams._pad2 is at 28");
 static_assert(offsetof(PosEmbedParams, n_rows) == 0, "PosEmbedParams.n_rows is at 0");
 static_assert(offsetof(PosEmbedParams, dim) == 4, "PosEmbedParams.dim is at 4");
 static_assert(offsetof(PosEmbedParams, n_positions) == 8, "PosEmbedParams.n_positions is at 8");

@@ -1,7 +1,14 @@
-// half_rows_f32: y[r][i] = x[r][i] / factor[r], as halves, zeros behind the elements of a row.
+// half_rows_f32:       y[r][i] = x[r][i] / factor[r], as halves, zeros behind the elements of a row.
+// norm_half_rows_f32:  the same of x[r][i] / sqrt(mean(x[r]^2) + eps) * gain[i]
+// silu_half_rows_f32:  the same of silu(gate[r][i]) * up[r][i]
+// gelu_half_rows_f32:  the same of gelu(gate[r][i]) * up[r][i], the tanh form
 //
-// factor[r] is the largest power of two up to the largest |x[r][i]|, at least 2^-100: the division is exact before it is
+// factor[r] is the largest power of two up to the largest element of the row, at least 2^-100: the division is exact before it is
 // rounded to a half.
+//
+// In tiles, eight rows lie where they would lie one behind the other, and in the order in which tensor cores want them
+// (include/decode_gemm.h): element i of a row is number i % 8 of vector 32 * (i / 8 % 4) + 4 * (r % 8) + i / 32 % 4 of the
+// 128 vectors that 128 elements of eight rows are.
 //
 // Launch:  one threadgroup for each row.
 // Memory:  a row is read twice, the second time from cache.
@@ -9,13 +16,100 @@
 #include <metal_stdlib>
 
 #include "ShaderTypes.h"
+#include "include/activation.h"
 #include "include/reduce.h"
+#include "include/row.h"
 
 using namespace metal;
 
 // The bits of 2^-100 and, as what two powers of two with product 1 add up to, of 2^127.
 constant constexpr uint LEAST_FACTOR = 27u << 23;
 constant constexpr uint INVERSE_SUM = 254u << 23;
+
+// Where element i of row r of a tile lies.
+inline uint place_in_tile(uint r, uint i) {
+    return i / 128 * 1024 + (i / 8 % 4 * 32 + r * 4 + i / 32 % 4) * 8 + i % 8;
+}
+
+// The elements of a row, one or four of them.
+struct PlainRow {
+    device const float *x;
+
+    float4 four(uint i) const { return ((device const float4 *)x)[i]; }
+    float one(uint i) const { return x[i]; }
+};
+
+// Before they are divided by the root of the mean square.
+struct GainedRow {
+    device const float *x;
+    device const float *gain;
+
+    float4 four(uint i) const { return ((device const float4 *)x)[i] * ((device const float4 *)gain)[i]; }
+    float one(uint i) const { return x[i] * gain[i]; }
+};
+
+struct SiluRow {
+    device const float *gate;
+    device const float *up;
+
+    float4 four(uint i) const { return act_silu(((device const float4 *)gate)[i]) * ((device const float4 *)up)[i]; }
+    float one(uint i) const { return act_silu(gate[i]) * up[i]; }
+};
+
+struct GeluRow {
+    device const float *gate;
+    device const float *up;
+
+    float4 four(uint i) const { return act_gelu(((device const float4 *)gate)[i]) * ((device const float4 *)up)[i]; }
+    float one(uint i) const { return act_gelu(gate[i]) * up[i]; }
+};
+
+// Where a thread is.
+struct HalvingPlace {
+    uint row;
+    uint thread_index;
+    uint n_threads;
+    SimdPlace in_simd;
+};
+
+// The halves of a row, whose elements are `scale` times those of `from`. All threads must call it.
+template <typename Source>
+inline void halve_row(
+    Source from, float scale, device half *y, device float *factor, constant HalfRowsParams &params,
+    threadgroup float *shared, HalvingPlace at
+) {
+    const bool in_tiles = params.in_tiles != 0;
+    const uint in_tile = at.row % 8;
+    device half *to = y + ulong(in_tiles ? at.row - in_tile : at.row) * params.stride;
+    const bool in_vectors = params.cols % 4 == 0 && params.stride % 4 == 0;
+    float largest = 0.0f;
+    if (in_vectors) {
+        for (uint i = at.thread_index; i < params.cols / 4; i += at.n_threads) {
+            const float4 v = abs(from.four(i));
+            largest = max(largest, max(max(v.x, v.y), max(v.z, v.w)));
+        }
+    } else {
+        for (uint i = at.thread_index; i < params.cols; i += at.n_threads) {
+            largest = max(largest, abs(from.one(i)));
+        }
+    }
+    largest = scale * threadgroup_max(largest, shared, at.in_simd);
+    const uint bits = max(as_type<uint>(largest) & 0x7f800000u, LEAST_FACTOR);
+    const float inverse = as_type<float>(INVERSE_SUM - bits);
+    if (at.thread_index == 0) {
+        factor[at.row] = as_type<float>(bits);
+    }
+    if (in_vectors) {
+        for (uint i = at.thread_index; i < params.stride / 4; i += at.n_threads) {
+            device half4 *place = (device half4 *)(to + (in_tiles ? place_in_tile(in_tile, 4 * i) : 4 * i));
+            *place = i < params.cols / 4 ? half4(from.four(i) * scale * inverse) : half4(0.0h);
+        }
+    } else {
+        for (uint i = at.thread_index; i < params.stride; i += at.n_threads) {
+            to[in_tiles ? place_in_tile(in_tile, i) : i] = i < params.cols ? half(from.one(i) * scale * inverse) : 0.0h;
+        }
+    }
+}
 
 kernel void half_rows_f32(
     device const float *x              [[buffer(0)]],  // (rows, cols)
@@ -30,37 +124,53 @@ kernel void half_rows_f32(
     uint n_simd_groups                 [[simdgroups_per_threadgroup]]
 ) {
     threadgroup float shared[MAX_SIMD_GROUPS];
-
-    device const float *from = x + ulong(row) * params.cols;
-    device half *to = y + ulong(row) * params.stride;
-    const bool in_vectors = params.cols % 4 == 0 && params.stride % 4 == 0;
-    float largest = 0.0f;
-    if (in_vectors) {
-        device const float4 *vectors = (device const float4 *)from;
-        for (uint i = thread_index; i < params.cols / 4; i += n_threads) {
-            const float4 v = abs(vectors[i]);
-            largest = max(largest, max(max(v.x, v.y), max(v.z, v.w)));
-        }
-    } else {
-        for (uint i = thread_index; i < params.cols; i += n_threads) {
-            largest = max(largest, abs(from[i]));
-        }
-    }
-    largest = threadgroup_max(largest, shared, SimdPlace{ simd_group, lane, n_simd_groups });
-    const uint bits = max(as_type<uint>(largest) & 0x7f800000u, LEAST_FACTOR);
-    const float inverse = as_type<float>(INVERSE_SUM - bits);
-    if (thread_index == 0) {
-        factor[row] = as_type<float>(bits);
-    }
-    if (in_vectors) {
-        device const float4 *vectors = (device const float4 *)from;
-        device half4 *halves = (device half4 *)to;
-        for (uint i = thread_index; i < params.stride / 4; i += n_threads) {
-            halves[i] = i < params.cols / 4 ? half4(vectors[i] * inverse) : half4(0.0h);
-        }
-    } else {
-        for (uint i = thread_index; i < params.stride; i += n_threads) {
-            to[i] = i < params.cols ? half(from[i] * inverse) : 0.0h;
-        }
-    }
+    const PlainRow from = { x + ulong(row) * params.cols };
+    const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
+    halve_row(from, 1.0f, y, factor, params, shared, at);
 }
+
+kernel void norm_half_rows_f32(
+    device const float *x              [[buffer(0)]],  // (rows, cols)
+    device const float *gain           [[buffer(1)]],  // (cols)
+    device half *y                     [[buffer(2)]],  // (rows, stride)
+    device float *factor               [[buffer(3)]],  // (rows)
+    constant HalfRowsParams &params    [[buffer(4)]],
+    uint row                           [[threadgroup_position_in_grid]],
+    uint thread_index                  [[thread_index_in_threadgroup]],
+    uint n_threads                     [[threads_per_threadgroup]],
+    uint simd_group                    [[simdgroup_index_in_threadgroup]],
+    uint lane                          [[thread_index_in_simdgroup]],
+    uint n_simd_groups                 [[simdgroups_per_threadgroup]]
+) {
+    threadgroup float shared[MAX_SIMD_GROUPS];
+    const GainedRow from = { x + ulong(row) * params.cols, gain };
+    const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
+    const float share = share_of_squares(from.x, share_row(params.cols, thread_index, n_threads));
+    const float inverse = inverse_rms(threadgroup_sum(share, shared, at.in_simd), params.cols, params.eps);
+    halve_row(from, inverse, y, factor, params, shared, at);
+}
+
+template <typename Source>
+kernel void gate_half_rows(
+    device const float *gate           [[buffer(0)]],  // (rows, cols)
+    device const float *up             [[buffer(1)]],  // (rows, cols)
+    device half *y                     [[buffer(2)]],  // (rows, stride)
+    device float *factor               [[buffer(3)]],  // (rows)
+    constant HalfRowsParams &params    [[buffer(4)]],
+    uint row                           [[threadgroup_position_in_grid]],
+    uint thread_index                  [[thread_index_in_threadgroup]],
+    uint n_threads                     [[threads_per_threadgroup]],
+    uint simd_group                    [[simdgroup_index_in_threadgroup]],
+    uint lane                          [[thread_index_in_simdgroup]],
+    uint n_simd_groups                 [[simdgroups_per_threadgroup]]
+) {
+    threadgroup float shared[MAX_SIMD_GROUPS];
+    const Source from = { gate + ulong(row) * params.cols, up + ulong(row) * params.cols };
+    const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
+    halve_row(from, 1.0f, y, factor, params, shared, at);
+}
+
+typedef decltype(gate_half_rows<SiluRow>) gate_half_rows_t;
+
+template [[host_name("silu_half_rows_f32")]] kernel gate_half_rows_t gate_half_rows<SiluRow>;
+template [[host_name("gelu_half_rows_f32")]] kernel gate_half_rows_t gate_half_rows<GeluRow>;

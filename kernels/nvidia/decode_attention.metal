@@ -1,4 +1,5 @@
-// decode_attention_f16, decode_attention_neox_f16: RoPE, storing of the new key and value, and attention of one row.
+// decode_attention_f16, decode_attention_neox_f16: RoPE, storing of the new key and value, and attention of a row,
+// and of several rows that see nothing of each other.
 //
 //     q' = rope(q),  k' = rope(k);  with FC_HEAD_NORM of q / rms(q) * q_norm and k / rms(k) * k_norm
 //     K[slot] = k',  V[slot] = v
@@ -8,7 +9,7 @@
 // include/tensor_stream.h. The row's slot is the last that it sees. Nobody reads its key and value from memory: they are one
 // more stream, of one key, when the streams of the other keys are joined.
 //
-// Launch:  grid (KV heads, n_groups, batches), 256 threads. A batch is up to 8 of the heads that share keys. A threadgroup has
+// Launch:  grid (KV heads, n_groups, batches of all rows), 256 threads. A batch is up to 8 of the heads that share keys. A threadgroup has
 //          8 streams, or 4 of two SIMD groups each where a head has more than 128 elements. Only as many threadgroups take part
 //          as have a tile of 16 keys for each stream, but at least one; tiles go to the streams of all of them in turn.
 // Memory:  keys and values come from memory once for a batch, and those of the first tiles are under way before the kernel
@@ -66,9 +67,9 @@ kernel void decode_attention(
     device const float *q_norm                  [[buffer(9)]],
     device const float *k_norm                  [[buffer(10)]],
     device float *O                             [[buffer(11)]],
-    device float *parts                         [[buffer(12)]],  // (n_heads, n_groups, head_dim)
-    device float *weights                       [[buffer(13)]],  // (n_heads, n_groups)
-    device uint *arrived                        [[buffer(14)]],  // (batches, KV heads)
+    device float *parts                         [[buffer(12)]],  // (rows, n_heads, n_groups, head_dim)
+    device float *weights                       [[buffer(13)]],  // (rows, n_heads, n_groups)
+    device uint *arrived                        [[buffer(14)]],  // (rows, batches, KV heads)
     uint3 place                                 [[threadgroup_position_in_grid]],
     uint thread_index                           [[thread_index_in_threadgroup]],
     uint simd_group                             [[simdgroup_index_in_threadgroup]],
@@ -90,7 +91,10 @@ kernel void decode_attention(
     const uint n_streams = N_SIMD_GROUPS >> stream_shift;
     const uint stream_index = simd_group >> stream_shift;
     const uint piece = pieces.are_two ? simd_group % 2 : 0;
-    device const Row &row = rows[0];
+    const uint n_batches = (params.n_heads / params.n_kv_heads + BATCH_HEADS - 1) / BATCH_HEADS;
+    const uint row_index = n_batches == 1 ? place.z : place.z / n_batches;
+    const uint batch_index = place.z - row_index * n_batches;
+    device const Row &row = rows[row_index];
     const RowMask mask = row_mask(row);
     // Without the row's own slot, the last.
     const bool has_own = mask.end > 0;
@@ -124,12 +128,14 @@ kernel void decode_attention(
         const Rotation rotation = frequencies.at(float(row.position), pair);
         rotations[pair] = float2(rotation.cosine, rotation.sine);
     }
-    const Batch batch = batch_of(params, place.x, place.z);
+    const Batch batch = batch_of(params, place.x, batch_index);
     inputs_are_ready();
 
+    const uint first_head = row_index * params.n_heads;
+    const uint own_kv = (row_index * params.n_kv_heads + place.x) * head_dim;
     const OwnHeads own = {
-        q + (batch.first_head + min(simd_group, batch.n_heads - 1)) * head_dim, k + place.x * head_dim,
-        v + place.x * head_dim, K, V, own_slot, sees_own && place.z == 0 && simd_group == 0,
+        q + (first_head + batch.first_head + min(simd_group, batch.n_heads - 1)) * head_dim, k + own_kv, v + own_kv, K, V,
+        own_slot, sees_own && batch_index == 0 && simd_group == 0,
     };
     const OwnPlaces own_places = {
         (threadgroup uint2 *)query_halves, (threadgroup uint2 *)query_rests, own_scores, own_value,
@@ -168,7 +174,7 @@ kernel void decode_attention(
     if (simd_group < batch.n_heads) {
         const Streams streams = { peaks, sums, vectors, own_scores, own_value, n_streams, sees_own };
         const JoinedHead joined = streams.join(simd_group, batch, lane);
-        const uint head = batch.first_head + simd_group;
+        const uint head = first_head + batch.first_head + simd_group;
         const uint part = head * params.n_groups + place.y;
         device float4 *to = n_parts == 1 ? (device float4 *)O + head * batch.head_vectors
                                          : (device float4 *)parts + part * batch.head_vectors;
@@ -187,8 +193,11 @@ kernel void decode_attention(
     if (thread_index == 0) {
         *counter = 0;
     }
-    const Parts left = { (device const float4 *)parts, weights, n_parts };
-    join_batch(left, params.n_groups, (device float4 *)O, batch, vectors, simd_group, lane);
+    const uint first_vector = first_head * batch.head_vectors;
+    const Parts left = {
+        (device const float4 *)parts + first_vector * params.n_groups, weights + first_head * params.n_groups, n_parts,
+    };
+    join_batch(left, params.n_groups, (device float4 *)O + first_vector, batch, vectors, simd_group, lane);
 }
 
 typedef decltype(decode_attention<Interleaved>) decode_attention_t;

@@ -75,7 +75,15 @@ impl Program {
 }
 
 /// Bytes of counters at the beginning of the scratch memory: zeros, which every kernel that counts there leaves as zeros.
-const COUNTERS: usize = 1024;
+const COUNTERS: usize = 8192;
+
+/// Rows that the scratch memory holds in halves, and whether they lie in tiles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Halved {
+    rows: Rows,
+    x: Slice,
+    in_tiles: bool,
+}
 
 /// A program being lowered.
 struct Lowering<'a> {
@@ -88,7 +96,7 @@ struct Lowering<'a> {
     /// How much of it is used at once, at most.
     scratch_bytes: usize,
     /// What the scratch memory holds in halves: the products that follow can read it.
-    halved: Option<(Slice, Rows)>,
+    halved: Option<Halved>,
 }
 
 impl<'a> Lowering<'a> {
@@ -112,6 +120,7 @@ impl<'a> Lowering<'a> {
         while let Some((op, rest)) = ops.split_first() {
             if let Some(n_ops) = self
                 .normed_products(ops)
+                .or_else(|| self.halved_result(ops))
                 .or_else(|| self.biased_products(ops))
                 .or_else(|| self.decode_attention(ops))
             {

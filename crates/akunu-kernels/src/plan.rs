@@ -347,6 +347,9 @@ impl Plan {
         if steps > 1 && !self.room.advances {
             return Err(RowError::Still { steps });
         }
+        if self.room.advances {
+            step.have_own_sequences()?;
+        }
         Ok((counts, steps))
     }
 }

@@ -63,7 +63,10 @@ kernel_table! {
         GeluErf => activation::gelu_erf::ROW,
         GeluGate => activation::gate::GELU,
         GrammarBitmask => sampling::grammar_bitmask::ROW,
+        GeluHalfRows => convert::half_rows::GELU,
         HalfRows => convert::half_rows::ROW,
+        NormHalfRows => convert::half_rows::NORM,
+        SiluHalfRows => convert::half_rows::SILU,
         HeadNormRopeNeoxStore => rope::head_norm_rope_neox_store::ROW,
         KvShift => kv_cache::kv_shift::INTERLEAVED,
         KvShiftNeox => kv_cache::kv_shift::NEOX,
@@ -96,10 +99,12 @@ kernel_table! {
         EmbeddingLookup => embedding::embedding_lookup::row, for weight_formats;
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
+        DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
+        DecodeGemmWide => nvidia::decode_gemm::wide_row, for nvidia::decode_gemm::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;
-        TensorGemmSmall => nvidia::tensor_gemm::small_row, for nvidia::tensor_gemm::common_formats;
+        TensorGemmSmall => nvidia::tensor_gemm::small_row, for nvidia::tensor_gemm::small_formats;
     }
 }
 

@@ -22,7 +22,7 @@ pub use attention::{
 pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
 pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PosEmbedParams};
 pub use kv_cache::KVShiftParams;
-pub use matmul::{GEMMParams, MLXParams, NormGemvParams};
+pub use matmul::{DecodeGemmParams, GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
 pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule, ScaleRowsParams};
@@ -49,6 +49,7 @@ pub const ALL: &[StructLayout] = &[
     KVShiftParams::LAYOUT,
     PenaltiesParams::LAYOUT,
     MLXParams::LAYOUT,
+    DecodeGemmParams::LAYOUT,
     NormGemvParams::LAYOUT,
     MatrixParams::LAYOUT,
     HalfRowsParams::LAYOUT,
@@ -84,6 +85,7 @@ mod tests {
             ("EmbeddingParams", 16),
             ("EmbeddingScaleParams", 16),
             ("MLXParams", 48),
+            ("DecodeGemmParams", 32),
             ("NormGemvParams", 64),
         ];
         for pair in expected {

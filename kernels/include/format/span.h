@@ -206,7 +206,8 @@ struct Bytes32 {
     uint4 first;
     uint4 second;
 
-    static Bytes32 load(device const uint4 *from) { return { from[0], from[1] }; }
+    template <typename P>
+    static Bytes32 load(P from) { return { from[0], from[1] }; }
 
     // Bytes 8 r to 8 r + 7.
     uint2 run(uint r) const {
@@ -239,8 +240,9 @@ struct Spans<FormatQ4K> {
     static Row row(device const uchar *weight, WeightLayout at, uint index) {
         return (Row)(weight + ulong(index) * (at.row_len / 256) * sizeof(block_q4_k));
     }
-    static Span load(Row row, uint index) {
-        device const uint4 *block = row + index / 8 * (sizeof(block_q4_k) / 16);
+    template <typename R>
+    static Span load(R row, uint index) {
+        const R block = row + index / 8 * (sizeof(block_q4_k) / 16);
         const uint group = index % 8;
         return { block[0], Bytes32::load(block + 1 + group / 2 * 2), group };
     }
@@ -266,8 +268,9 @@ struct Spans<FormatQ5K> {
     static Row row(device const uchar *weight, WeightLayout at, uint index) {
         return (Row)(weight + ulong(index) * (at.row_len / 256) * sizeof(block_q5_k));
     }
-    static Span load(Row row, uint index) {
-        device const uint4 *block = row + index / 8 * (sizeof(block_q5_k) / 16);
+    template <typename R>
+    static Span load(R row, uint index) {
+        const R block = row + index / 8 * (sizeof(block_q5_k) / 16);
         const uint group = index % 8;
         return { block[0], Bytes32::load(block + 1), Bytes32::load(block + 3 + group / 2 * 2), group };
     }
@@ -295,7 +298,8 @@ struct Spans<FormatQ6K> {
     static Row row(device const uchar *weight, WeightLayout at, uint index) {
         return block_row(weight, ulong(index) * (at.row_len / 256), sizeof(block_q6_k));
     }
-    static Span load(Row row, uint index) {
+    template <typename R>
+    static Span load(R row, uint index) {
         const uint group = index % 8;
         const uint at = index / 8 * sizeof(block_q6_k);
         return {

@@ -10,7 +10,9 @@ use akunu_kernels::{
     Buffer, Constant, Constants, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program,
 };
 use akunu_types::DType;
-use akunu_types::params::{AttentionParams, DecodeAttentionParams, GEMMParams, Row};
+use akunu_types::params::{
+    AttentionParams, DecodeAttentionParams, DecodeGemmParams, GEMMParams, Row,
+};
 use std::time::Instant;
 
 /// Bytes that weights and keys are taken from: several times what an NVIDIA GPU caches.
@@ -75,19 +77,24 @@ impl Bench<'_> {
     fn products(&mut self, part: &str) -> Result<(), DeviceError> {
         /// A kernel of every format.
         type Of = fn(DType) -> KernelId;
-        let kernels: [(Of, u32); 6] = [
+        let kernels: [(Of, u32); 9] = [
             (KernelId::DecodeGemv, 1),
+            (KernelId::DecodeGemm, 4),
+            (KernelId::DecodeGemm, 16),
+            (KernelId::DecodeGemmWide, 64),
             (KernelId::TensorGemmSmall, 16),
             (KernelId::TensorGemmMedium, 64),
             (KernelId::TensorGemmMedium, 512),
             (KernelId::TensorGemm, 512),
             (KernelId::SimdGemm, 512),
         ];
+        let all = KernelId::all();
         for (kernel, m) in kernels {
             for dtype in FORMATS {
                 let name = kernel(dtype).row().name();
                 let is_slow = matches!(kernel(dtype), KernelId::SimdGemm(_));
-                if !name.contains(part) || (is_slow && dtype != DType::Q4_0) {
+                let exists = all.contains(&kernel(dtype));
+                if !exists || !name.contains(part) || (is_slow && dtype != DType::Q4_0) {
                     continue;
                 }
                 for (n, k) in SHAPES {
@@ -101,7 +108,42 @@ impl Bench<'_> {
         Ok(())
     }
 
+    fn decode_product(
+        &mut self,
+        kernel: KernelId,
+        (m, n, k): (u32, u32, u32),
+    ) -> Result<(), DeviceError> {
+        let params = DecodeGemmParams {
+            M: m,
+            K: k,
+            lda: k,
+            N0: n,
+            ..Default::default()
+        };
+        let row = kernel.row();
+        let none = Constants::none();
+        let required = (row.required)(&row.args(bytemuck::bytes_of(&params), &none));
+        let room = (MEMORY / required[1]).max(1);
+        let calls = (0..N_CALLS).map(|at| {
+            let weight = Slice {
+                buffer: self.memory,
+                offset: (at % room) * required[1] / 256 * 256,
+            };
+            let [x, y, factors] = [0, 1, 2].map(|at| self.part(at));
+            let bindings = vec![x, weight, weight, weight, y, y, y, factors];
+            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "product")
+        });
+        let calls: Vec<KernelCall> = calls.collect();
+        self.report(&format!("{m:>4} × {n} × {k}"), calls, required[1])
+    }
+
     fn product(&mut self, kernel: KernelId, (m, n, k): (u32, u32, u32)) -> Result<(), DeviceError> {
+        if matches!(
+            kernel,
+            KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_)
+        ) {
+            return self.decode_product(kernel, (m, n, k));
+        }
         let params = GEMMParams {
             M: m,
             N: n,
@@ -173,6 +215,8 @@ impl Bench<'_> {
             freq_scale: 1.0,
             eps: 0.0,
             scale: 0.09,
+            n_rows: 1,
+            ..Default::default()
         };
         let table: Vec<u32> = (0..n_pages).collect();
         let [rows_at, table_at, counters] = [3, 4, 5].map(|at| self.part(at));

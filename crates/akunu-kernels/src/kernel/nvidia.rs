@@ -4,6 +4,7 @@
 //! The files are MSL but for the header `<akunu_tensor>`, which the simulator and the PTX compiler have and Metal does not.
 
 pub mod decode_attention;
+pub mod decode_gemm;
 pub mod decode_gemv;
 pub mod tensor_attention;
 pub mod tensor_gemm;

@@ -1,5 +1,7 @@
 //! All that is done to the heads of a single row on an NVIDIA GPU, as one kernel: RoPE, the storing of the new key and value, and
-//! attention.
+//! attention. Also of several rows, in a program that moves each to its next position: no row sees a key that another one stores.
+
+use std::mem::offset_of;
 
 use akunu_types::params::DecodeAttentionParams;
 
@@ -9,8 +11,9 @@ use crate::kernel::attention::selection::with_limits;
 use crate::kernel::nvidia::decode_attention;
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, Slice};
+use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{HeadNorms, Heads, LayerCache, Op, Pairing, Rope};
+use crate::step::Count;
 use crate::table::KernelId;
 
 /// RoPE with the storing of keys and values, and the attention that reads them.
@@ -86,6 +89,7 @@ impl Decoded {
             freq_scale: self.rope.freq_scale,
             eps: self.norms.map_or(0.0, |norms| norms.eps),
             scale: self.scale,
+            ..Default::default()
         }
     }
 
@@ -112,9 +116,11 @@ impl Lowering<'_> {
     /// queries, which only attention reads, stay in it.
     pub(super) fn decode_attention(&mut self, ops: &[Op]) -> Option<usize> {
         let chip = self.chip.filter(|chip| chip.has_tensors())?;
-        let is_one = self.program.room.rows() == 1;
-        let decoded = Decoded::of(ops).filter(|decoded| is_one && decoded.is_known())?;
+        let room = self.program.room;
+        let is_decoding = room.rows() == 1 || (room.run == 0 && self.program.advances());
+        let decoded = Decoded::of(ops).filter(|decoded| is_decoding && decoded.is_known())?;
         let mut params = decoded.params();
+        params.n_rows = room.rows();
         params.n_groups = decode_attention::groups(&params, decoded.max_keys(), chip);
         let arrived = self.counters(decode_attention::counter_bytes(&params))?;
         let [parts, weights] = self.scratch(decode_attention::part_bytes(&params))?;
@@ -152,7 +158,8 @@ impl Lowering<'_> {
         };
         self.halved = None;
         let label = "rope, store and attention";
-        self.push(KernelCall::new(key, &params, bindings, label));
+        let field = RowField::new(offset_of!(DecodeAttentionParams, n_rows), Count::Rows);
+        self.push(KernelCall::new(key, &params, bindings, label).with_rows([field]));
         Some(2)
     }
 }

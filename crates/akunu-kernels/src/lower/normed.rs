@@ -169,7 +169,7 @@ fn product_of(op: &Op, normed: Slice) -> Option<Normed<'_>> {
 
 /// Whether a later norm or product overwrites `slice` before anything reads it. Only operations that are known not to read
 /// it are passed over.
-fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
+pub(super) fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
     let all = (Rows::All, slice);
     for op in ops {
         let reads = match *op {
@@ -182,6 +182,9 @@ fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
                 ..
             } if x != slice && (rows, to) == all => return true,
             Op::Norm { x, .. } | Op::AddNorm { x, .. } | Op::Product { x, .. } => x == slice,
+            Op::Gate { gate, up, to, .. } if ![gate, up].contains(&slice) && to == slice => {
+                return true;
+            }
             Op::Gate { gate, up, .. } => gate == slice || up == slice,
             Op::RopeStore { q, k, v, .. } => [q, k, v].contains(&slice),
             Op::Attend { q, .. } => q == slice,

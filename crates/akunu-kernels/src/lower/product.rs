@@ -2,16 +2,117 @@
 
 use std::mem::offset_of;
 
-use akunu_types::params::{GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
+use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
-use super::Lowering;
-use crate::kernel::matmul::select::{product_kernel, reads_halves, tensor_kernel};
-use crate::kernel::nvidia::tensor_gemm;
+use super::normed::is_overwritten;
+use super::{Halved, Lowering};
+use crate::kernel::convert::half_rows;
+use crate::kernel::matmul::select::{product_kernel, reads_halves, reads_tiles, tensor_kernel};
+use crate::kernel::nvidia::{decode_gemm, tensor_gemm};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{GateFunction, Matrix, Op, Rows};
 use crate::step::Count;
 use crate::table::KernelId;
+
+/// How rows become halves.
+struct Halving {
+    rows: Rows,
+    /// What the products that read them have as x.
+    x: Slice,
+    kernel: KernelId,
+    inputs: Vec<Slice>,
+    eps: f32,
+}
+
+impl Halving {
+    fn plain(rows: Rows, x: Slice) -> Halving {
+        Halving {
+            rows,
+            x,
+            kernel: KernelId::HalfRows,
+            inputs: vec![x],
+            eps: 0.0,
+        }
+    }
+
+    /// A norm or a gate, what it leaves in x, and its width.
+    fn of(op: &Op) -> Option<(Halving, u32)> {
+        match *op {
+            Op::Norm {
+                rows,
+                x,
+                weight,
+                to,
+                dim,
+                eps,
+            } => Some((
+                Halving {
+                    rows,
+                    x: to,
+                    kernel: KernelId::NormHalfRows,
+                    inputs: vec![x, weight],
+                    eps,
+                },
+                dim,
+            )),
+            Op::Gate {
+                activation,
+                gate,
+                up,
+                to,
+                width,
+            } => Some((
+                Halving {
+                    rows: Rows::All,
+                    x: to,
+                    kernel: match activation {
+                        GateFunction::Silu => KernelId::SiluHalfRows,
+                        GateFunction::Gelu => KernelId::GeluHalfRows,
+                    },
+                    inputs: vec![gate, up],
+                    eps: 0.0,
+                },
+                width,
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// A product of a program.
+struct Wanted<'a> {
+    rows: Rows,
+    weight: &'a Matrix,
+    x: Slice,
+    to: Slice,
+    add: bool,
+    label: &'static str,
+}
+
+impl Wanted<'_> {
+    fn of(op: &Op) -> Option<Wanted<'_>> {
+        match *op {
+            Op::Product {
+                rows,
+                ref weight,
+                x,
+                to,
+                add,
+                label,
+                ..
+            } => Some(Wanted {
+                rows,
+                weight,
+                x,
+                to,
+                add,
+                label,
+            }),
+            _ => None,
+        }
+    }
+}
 
 impl Lowering<'_> {
     /// `to = x · weightᵀ`, or `to += …`.
@@ -24,12 +125,14 @@ impl Lowering<'_> {
         label: &'static str,
     ) {
         let n_rows = self.program.room.of(rows.count());
-        if self.halved.is_some_and(|(halved, _)| halved == to) {
+        if self.halved.is_some_and(|halved| halved.x == to) {
             self.halved = None;
         }
         if let Some(chip) = self.chip
-            && let Some(kernel) = tensor_kernel(weight.dtype, (n_rows, weight.rows), chip)
-            && let Some(halves) = self.halve((rows, x), weight.cols)
+            && let Some(kernel) =
+                tensor_kernel(weight.dtype, (n_rows, weight.rows, weight.cols), chip)
+            && !reads_tiles(kernel)
+            && let Some(halves) = self.halve((rows, x), weight.cols, false)
         {
             return self.push_tensor_product((kernel, rows), weight, halves, (to, add, label));
         }
@@ -57,17 +160,29 @@ impl Lowering<'_> {
         };
         let n_ops = ops.iter().take_while(is_like_the_first).count();
         let mut biases = Vec::with_capacity(n_ops);
-        for op in &ops[..n_ops] {
+        let mut products = &ops[..n_ops];
+        while let Some((op, rest)) = products.split_first() {
+            if let Some(n_together) = self.products_together(products) {
+                products = &products[n_together..];
+                continue;
+            }
             if let Op::Product {
                 weight,
                 to,
                 add,
-                bias,
                 label,
                 ..
             } = op
             {
                 self.product(rows, weight, x, (*to, *add), label);
+            }
+            products = rest;
+        }
+        for op in &ops[..n_ops] {
+            if let Op::Product {
+                weight, to, bias, ..
+            } = op
+            {
                 biases.extend(bias.map(|bias| (*to, bias, weight.rows)));
             }
         }
@@ -77,21 +192,104 @@ impl Lowering<'_> {
         Some(n_ops)
     }
 
+    /// Lowers a norm or a gate that only products on tensor cores read: it leaves halves for them, and no floats; how many
+    /// operations.
+    pub(super) fn halved_result(&mut self, ops: &[Op]) -> Option<usize> {
+        let (how, width) = Halving::of(ops.first()?)?;
+        let chip = self.chip?;
+        let products: Vec<Wanted> = ops[1..]
+            .iter()
+            .map_while(Wanted::of)
+            .take_while(|product| (product.rows, product.x) == (how.rows, how.x))
+            .collect();
+        let n_rows = self.program.room.of(how.rows.count());
+        let kernels = products.iter().map(|product| {
+            let shape = (n_rows, product.weight.rows, product.weight.cols);
+            tensor_kernel(product.weight.dtype, shape, chip)
+        });
+        let kernels: Vec<KernelId> = kernels.collect::<Option<_>>()?;
+        let in_tiles = reads_tiles(*kernels.first()?);
+        let are_alike = kernels
+            .iter()
+            .all(|&kernel| reads_tiles(kernel) == in_tiles);
+        let is_unread = is_overwritten(&ops[1 + products.len()..], how.x);
+        if !are_alike || !is_unread || products.iter().any(|product| product.weight.cols != width) {
+            return None;
+        }
+        self.halved = None;
+        self.halve_by(&how, width, in_tiles).map(|_| 1)
+    }
+
+    /// Lowers the first products of the same few rows as one kernel, as many as have weights of one format; how many.
+    fn products_together(&mut self, ops: &[Op]) -> Option<usize> {
+        let products: Vec<Wanted> = ops.iter().map_while(Wanted::of).collect();
+        let first = products.first()?;
+        let n_rows = self.program.room.of(first.rows.count());
+        let (dtype, cols) = (first.weight.dtype, first.weight.cols);
+        let kernel = tensor_kernel(dtype, (n_rows, first.weight.rows, cols), self.chip?)
+            .filter(|&kernel| reads_tiles(kernel))?;
+        let n_together = products
+            .iter()
+            .take(decode_gemm::MAX_WEIGHTS)
+            .take_while(|other| {
+                (other.weight.dtype, other.weight.cols, other.add) == (dtype, cols, first.add)
+            })
+            .count();
+        let together = &products[..n_together];
+        if self
+            .halved
+            .is_some_and(|halved| together.iter().any(|product| halved.x == product.to))
+        {
+            self.halved = None;
+        }
+        let [factors, halves] = self.halve((first.rows, first.x), cols, true)?;
+        // A weight that is not there has no rows: what is bound in its place is not touched.
+        let product = |at: usize| together.get(at).unwrap_or(first);
+        let outputs = |at: usize| together.get(at).map_or(0, |product| product.weight.rows);
+        let params = DecodeGemmParams {
+            K: cols,
+            lda: half_stride(cols, true),
+            N0: outputs(0),
+            N1: outputs(1),
+            N2: outputs(2),
+            beta: if first.add { 1.0 } else { 0.0 },
+            ..Default::default()
+        };
+        let mut bindings = vec![halves];
+        bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).weight.place));
+        bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).to));
+        bindings.push(factors);
+        let field = RowField::new(offset_of!(DecodeGemmParams, M), first.rows.count());
+        let key = PipelineKey::plain(kernel);
+        self.push(KernelCall::new(key, &params, bindings, first.label).with_rows([field]));
+        Some(n_together)
+    }
+
     /// The rows of x in halves and their factors, in scratch memory: made now, or by a product before this one.
-    fn halve(&mut self, (rows, x): (Rows, Slice), cols: u32) -> Option<[Slice; 2]> {
-        let (n_rows, stride) = (self.program.room.of(rows.count()), half_stride(cols));
-        let halves = [2, n_rows as usize, stride as usize].iter().product();
-        let places = self.scratch([4 * n_rows as usize, halves])?;
+    fn halve(&mut self, (rows, x): (Rows, Slice), cols: u32, in_tiles: bool) -> Option<[Slice; 2]> {
+        self.halve_by(&Halving::plain(rows, x), cols, in_tiles)
+    }
+
+    /// The same, where x is what a kernel computes and halves.
+    fn halve_by(&mut self, how: &Halving, cols: u32, in_tiles: bool) -> Option<[Slice; 2]> {
+        let &Halving { rows, x, .. } = how;
+        let n_rows = self.program.room.of(rows.count());
+        let stride = half_stride(cols, in_tiles);
+        let n_halved = half_rows::halved_rows(n_rows, in_tiles) as usize;
+        let places = self.scratch([4 * n_rows as usize, 2 * n_halved * stride as usize])?;
         let [factors, halves] = places;
-        if self.halved.replace((x, rows)) != Some((x, rows)) {
+        let halved = Halved { rows, x, in_tiles };
+        if self.halved.replace(halved) != Some(halved) {
             let params = HalfRowsParams {
                 cols,
                 stride,
+                in_tiles: in_tiles.into(),
+                eps: how.eps,
                 ..Default::default()
             };
             let field = RowField::new(offset_of!(HalfRowsParams, rows), rows.count());
-            let key = PipelineKey::plain(KernelId::HalfRows);
-            let bindings = vec![x, halves, factors];
+            let key = PipelineKey::plain(how.kernel);
+            let bindings = [&how.inputs[..], &[halves, factors]].concat();
             self.push(KernelCall::new(key, &params, bindings, "to halves").with_rows([field]));
         }
         Some(places)
@@ -156,7 +354,7 @@ impl Lowering<'_> {
     ) {
         let beta = if add { 1.0 } else { 0.0 };
         let lda = if reads_halves(kernel) {
-            half_stride(weight.cols)
+            half_stride(weight.cols, false)
         } else {
             weight.cols
         };
@@ -207,8 +405,12 @@ fn is_read(ops: &[Op], activated: Slice) -> bool {
 }
 
 /// Halves from one row to the next, zeros included.
-fn half_stride(cols: u32) -> u32 {
-    cols.next_multiple_of(tensor_gemm::STEP)
+fn half_stride(cols: u32, in_tiles: bool) -> u32 {
+    cols.next_multiple_of(if in_tiles {
+        decode_gemm::QUAD
+    } else {
+        tensor_gemm::STEP
+    })
 }
 
 pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {

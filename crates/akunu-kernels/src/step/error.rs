@@ -60,6 +60,14 @@ pub enum RowError {
         /// Its sequence.
         sequence: u32,
     },
+    /// Two rows of one sequence for a program that moves each row to its next position.
+    #[error("row {row} is not the only one of sequence {sequence}, which the program moves on")]
+    NotAlone {
+        /// The row.
+        row: u32,
+        /// Its sequence.
+        sequence: u32,
+    },
     /// A row of a tree that does not see what its parent sees, that hides a slot which no row before it in the step has,
     /// or whose position is not the number of slots that it sees before its own.
     #[error("row {row} of sequence {sequence} has no place in the tree of its sequence: {why}")]

@@ -456,6 +456,19 @@ impl Checked<'_> {
         self.table.counts()
     }
 
+    /// Proves that every single is the only row of its sequence. Those that are not follow each other, as was checked.
+    pub(crate) fn have_own_sequences(&self) -> Result<(), RowError> {
+        let singles = &self.table.rows[..self.table.n_singles as usize];
+        let mut last = None;
+        for (row, single) in (0..).zip(singles).filter(|(_, row)| row.is_active()) {
+            let sequence = single.sequence;
+            if last.replace(sequence) == Some(sequence) {
+                return Err(RowError::NotAlone { row, sequence });
+            }
+        }
+        Ok(())
+    }
+
     /// Whether it was checked for a plan that reads these pages or texts and moves these slots.
     pub(crate) fn covers(&self, room: &Room) -> bool {
         let pages = &room.pages;

@@ -114,6 +114,8 @@ fn of_format(dtype: DType) -> Vec<Op> {
         product(dtype, DIM, at(24)),
         gate(GateFunction::Gelu),
         product(dtype, DIM, at(24)),
+        // Of the next layer: nothing has read the last one but its product.
+        gate(GateFunction::Gelu),
     ]
 }
 

@@ -431,13 +431,12 @@ fn scratch_memory_lets_kernels_share_an_operation() {
         writable: true,
     };
     let calls = lower::gpu(&program, &chip, Some(scratch));
-    let product = TensorGemmSmall(DType::F16);
+    let product = DecodeGemm(DType::F16);
     let expected = [
-        &[EmbeddingLookup(F32), RmsNorm][..],
-        &[HalfRows, product, product, product, RopeNeoxStore],
+        &[EmbeddingLookup(F32), NormHalfRows, product, RopeNeoxStore][..],
         &[FlashAttentionDecodeSplit, FlashAttentionJoin],
         &[HalfRows, product, RmsNormResidual],
-        &[HalfRows, product, product, SiluGate],
+        &[HalfRows, product, SiluGate],
         &[HalfRows, product, GatherRows, RmsNorm],
         &[HalfRows, product, LogitSoftcap],
         &[ArgmaxPartial, Argmax, AdvanceRows],
@@ -464,6 +463,65 @@ fn scratch_memory_lets_kernels_share_an_operation() {
     assert!(!without.contains(&HalfRows) && !without.contains(&FlashAttentionJoin));
     let apple = kernels(&lower::gpu(&program, &ChipConfig::m1(), Some(scratch)));
     assert!(!apple.contains(&HalfRows) && apple.contains(&FlashAttentionJoin));
+}
+
+/// Where only products on tensor cores read a norm or a gate, it leaves halves for them and nothing else. Breaks when another
+/// operation would read what was never written, and when weights of two formats are given to one kernel.
+#[test]
+fn what_only_products_read_is_left_in_halves() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let chip = ChipConfig {
+        family: GpuFamily::Nvidia(90),
+        ..ChipConfig::m1()
+    };
+    let layer = || {
+        let mut ops = model.ops[1..13].to_vec();
+        for op in &mut ops {
+            if let Op::Product { weight, .. } = op {
+                weight.dtype = DType::F16;
+            }
+        }
+        ops
+    };
+    let lowered = |ops: &[Op]| {
+        let program = model.program(ops, [4, 0, 4]);
+        let scratch = Buffer {
+            id: 1000,
+            generation: 0,
+            len: lower::scratch_bytes(&program, &chip),
+            writable: true,
+        };
+        kernels(&lower::gpu(&program, &chip, Some(scratch)))
+    };
+    let product = DecodeGemm(DType::F16);
+    let attention = [RopeNeoxStore, FlashAttentionDecodeSplit, FlashAttentionJoin];
+    let of_layer = |gate: &[KernelId]| {
+        let before = [NormHalfRows, product];
+        let between = [HalfRows, product, RmsNormResidual, HalfRows, product];
+        [&before, &attention[..], &between, gate, &[product]].concat()
+    };
+    let (first, last) = (of_layer(&[SiluHalfRows]), of_layer(&[SiluGate, HalfRows]));
+    let two_layers = [layer(), layer()].concat();
+    assert_eq!(lowered(&two_layers), [first.clone(), last.clone()].concat());
+
+    let mut read_later = two_layers.clone();
+    let Op::Gate { to, .. } = read_later[10] else {
+        panic!("{:?}", read_later[10])
+    };
+    let Op::Norm { x, .. } = &mut read_later[12] else {
+        panic!("{:?}", read_later[12])
+    };
+    *x = to;
+    assert_eq!(lowered(&read_later), [last.clone(), last.clone()].concat());
+
+    let mut mixed = layer();
+    let Op::Product { weight, .. } = &mut mixed[2] else {
+        panic!("{:?}", mixed[2])
+    };
+    weight.dtype = DType::BF16;
+    let three = [product, DecodeGemm(DType::BF16), product];
+    assert_eq!(lowered(&mixed), [&last[..1], &three, &last[2..]].concat());
 }
 
 /// A single row gets a norm and the products that read it as one kernel, but not where something else
@@ -513,11 +571,11 @@ fn a_norm_and_its_products_are_one_kernel() {
     }));
 }
 
-/// RoPE, the storing of a key and attention are one kernel for a single row on an NVIDIA GPU with tensor cores. Breaks when several
-/// rows, which may see each other's keys, another chip, or heads that the kernel does not take are lowered like this, and when the
-/// counters are part of what other kernels write to.
+/// RoPE, the storing of a key and attention are one kernel on an NVIDIA GPU with tensor cores, for a single row, and for rows that
+/// a program moves on, which are of different sequences. Breaks when rows that may see each other's keys, another chip, or heads
+/// that the kernel does not take are lowered like this, and when the counters are part of what other kernels write to.
 #[test]
-fn the_attention_of_one_row_is_one_kernel() {
+fn the_attention_of_rows_of_their_own_is_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let chip = ChipConfig {
@@ -556,6 +614,9 @@ fn the_attention_of_one_row_is_one_kernel() {
         |ops: &[Op], room, chip: &ChipConfig, scratch| lowered(ops, room, chip, scratch).len() == 1;
     assert!(!is_one(&ops, [2, 0, 2], &chip, scratch));
     assert!(!is_one(&ops, [1, 1, 1], &chip, scratch));
+    let advancing = [ops.clone(), vec![Op::Advance]].concat();
+    let of_two = kernels(&lowered(&advancing, [2, 0, 2], &chip, scratch));
+    assert_eq!(of_two, [DecodeAttentionNeox, AdvanceRows]);
     assert!(!is_one(&ops, [1, 0, 1], &chip, None));
     assert!(!is_one(&ops, [1, 0, 1], &ChipConfig::m1(), scratch));
     let without_tensors = ChipConfig {

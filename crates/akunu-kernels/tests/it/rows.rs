@@ -650,6 +650,17 @@ fn a_plan_admits_only_steps_that_were_checked_for_it() {
     let chain = still.admit(Some(&table.check(2).expect("fits")));
     assert_eq!(chain, Err(RowError::Still { steps: 2 }));
 
+    // A program that moves rows on has one of each sequence; one that does not may have more.
+    let mut table = self::table(&[(0, 0, 0), (1, 0, 1), (2, 0, 2)]);
+    for (sequence, position) in [(1, 0), (1, 1)] {
+        table.push_single(Row::at(sequence, position), 0);
+    }
+    let step = table.check(1).expect("fits");
+    assert!(still.admit(Some(&step)).is_ok());
+    let advances = plan(Some(memory), &maps, true).admit(Some(&step));
+    let (row, sequence) = (1, 1);
+    assert_eq!(advances, Err(RowError::NotAlone { row, sequence }));
+
     // Pages that the table has never heard of.
     let unknown = PageMap {
         n_pages: N_PAGES + 1,

@@ -185,6 +185,15 @@ inline uint4 tensor_load_transposed(const AKUNU_THREADGROUP uint4 *row, const ch
     return out;
 }
 
+// Compute capability 8.0 and above.
+struct AsyncCopies {
+    void copy(AKUNU_THREADGROUP uint4 *to, const AKUNU_DEVICE uint4 *from) {
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" : : "r"((uint)(ulong)to), "l"(from) : "memory");
+    }
+    void commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+    template <uint N> void wait() { asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory"); }
+};
+
 } // namespace backend
 } // namespace akunu
 

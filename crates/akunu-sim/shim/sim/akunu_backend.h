@@ -211,6 +211,37 @@ inline uint4 tensor_load_transposed(const uint4 *row, const char *file, uint lin
     return out;
 }
 
+// Nothing is copied before somebody waits for it.
+struct AsyncCopies {
+    static constexpr uint CAPACITY = 64;
+    struct Copy {
+        uint4 *to;
+        const uint4 *from;
+        uint group;
+    };
+    Copy copies[CAPACITY];
+    uint n_copies = 0;
+    uint n_groups = 0;
+
+    void copy(uint4 *to, const uint4 *from) {
+        if (n_copies == CAPACITY) callbacks->fault(Bounds, "more copies than the simulator keeps", 0);
+        copies[n_copies++] = Copy{to, from, n_groups};
+    }
+    void commit() { n_groups++; }
+    template <uint N> void wait() {
+        uint n_left = 0;
+        for (uint i = 0; i < n_copies; i++) {
+            const Copy &copy = copies[i];
+            if (copy.group + N < n_groups) {
+                *copy.to = *copy.from;
+            } else {
+                copies[n_left++] = copy;
+            }
+        }
+        n_copies = n_left;
+    }
+};
+
 inline uint arrive(uint *counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL); }
 
 inline int dot4(uint a, uint b, int c) {

@@ -171,9 +171,30 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a row that does not end with zeros",
         file: "convert/half_rows.metal",
-        right: "to[i] = i < params.cols ?",
-        wrong: "to[i] = i <= params.cols ?",
+        right: "= i < params.cols ? half(",
+        wrong: "= i <= params.cols ? half(",
         kernel: "half_rows_f32",
+    },
+    Fault {
+        what: "a copy that nobody has waited for",
+        file: "include/decode_gemm.h",
+        right: "copies.wait<STAGES - 1>();",
+        wrong: "copies.wait<STAGES>();",
+        kernel: "decode_gemm_q4_0",
+    },
+    Fault {
+        what: "outputs that the weight does not have",
+        file: "include/decode_gemm.h",
+        right: "if (first_n + g + 8 < chosen.n) {",
+        wrong: "if (first_n + g < chosen.n) {",
+        kernel: "decode_gemm_q8_0",
+    },
+    Fault {
+        what: "the first row's queries for every row",
+        file: "nvidia/decode_attention.metal",
+        right: "q + (first_head + batch.first_head",
+        wrong: "q + (batch.first_head",
+        kernel: "decode_attention_f16",
     },
 ];
 

@@ -35,10 +35,10 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// RoPE of one row, the storing of its key and value, and its attention.
+    /// RoPE of some rows, the storing of their keys and values, and their attention.
     ///
-    /// q and the output are (n_heads, head_dim), k and v are (n_kv_heads, head_dim). The row is the first of the row table.
-    pub struct DecodeAttentionParams = "DecodeAttentionParams", size = 48 {
+    /// q and the output are (n_rows, n_heads, head_dim), k and v are (n_rows, n_kv_heads, head_dim).
+    pub struct DecodeAttentionParams = "DecodeAttentionParams", size = 64 {
         /// Number of query heads, a multiple of `n_kv_heads`.
         0 => n_heads: u32,
         /// Number of key and value heads.
@@ -63,6 +63,14 @@ shared_struct! {
         40 => eps: f32,
         /// Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
         44 => scale: f32,
+        /// Number of rows, each of a sequence of its own.
+        48 => n_rows: u32,
+        /// Unused, zero.
+        52 => _pad0: u32,
+        /// Unused, zero.
+        56 => _pad1: u32,
+        /// Unused, zero.
+        60 => _pad2: u32,
     }
 }
 

@@ -32,14 +32,22 @@ shared_struct! {
 
 shared_struct! {
     /// Rows of floats as halves with a factor for each row.
-    pub struct HalfRowsParams = "HalfRowsParams", size = 16 {
+    pub struct HalfRowsParams = "HalfRowsParams", size = 32 {
         /// Number of rows.
         0 => rows: u32,
         /// Elements of a row.
         4 => cols: u32,
         /// Elements from one row of halves to the next; those behind `cols` are zeros.
         8 => stride: u32,
+        /// Whether eight rows are a tile. Then the stride is a multiple of 128.
+        12 => in_tiles: u32,
+        /// Added to the mean square before the root, where rows are normalised.
+        16 => eps: f32,
         /// Unused, zero.
-        12 => _pad0: u32,
+        20 => _pad0: u32,
+        /// Unused, zero.
+        24 => _pad1: u32,
+        /// Unused, zero.
+        28 => _pad2: u32,
     }
 }

@@ -28,6 +28,31 @@ shared_struct! {
 }
 
 shared_struct! {
+    /// Products of a few rows with up to three weights of one format: `C_i = A @ B_i + beta * C_i`.
+    ///
+    /// A is (M, K) activations in halves and in tiles; each weight is stored transposed, (N_i, K), and each C_i is (M, N_i),
+    /// both without gaps.
+    pub struct DecodeGemmParams = "DecodeGemmParams", size = 32 {
+        /// Rows of A and of each C.
+        0 => M: u32,
+        /// Columns of A and of the stored weights.
+        4 => K: u32,
+        /// Halves between rows of A, a multiple of 128.
+        8 => lda: u32,
+        /// Columns of the first C.
+        12 => N0: u32,
+        /// Columns of the second; 0 where there is none.
+        16 => N1: u32,
+        /// Columns of the third; 0 where there is none.
+        20 => N2: u32,
+        /// Factor of what each C held before; 0 overwrites and never reads it.
+        24 => beta: f32,
+        /// Unused, zero.
+        28 => _pad0: u32,
+    }
+}
+
+shared_struct! {
     /// Matrix product with MLX-quantised weights, and their embedding lookup.
     ///
     /// A value is `scale * q + bias`, with one scale and one bias for each group of a row. Packed values, scales and

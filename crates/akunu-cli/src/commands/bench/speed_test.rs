@@ -5,6 +5,7 @@ use crate::interrupt::Interrupt;
 use crate::running::read_prompt;
 use akunu::{
     Batch, EngineError, GenerateOptions, Model, Progress, SequenceId, Session, SessionOptions,
+    Speculation,
 };
 use std::fmt;
 use std::time::Instant;
@@ -188,12 +189,14 @@ impl<'m> Bench<'m> {
     }
 }
 
-/// Options for `tokens` steps, whatever the model says: the first token comes before them.
+/// Options for `tokens` steps, whatever the model says: the first token comes before them. Nothing is guessed: what a model with
+/// random weights writes repeats itself, and guesses would be right more often than those of a text.
 fn options(tokens: u32, interrupt: &Interrupt) -> GenerateOptions {
     GenerateOptions {
         max_tokens: tokens as usize + 1,
         ignore_end: true,
         cancel: interrupt.flag().clone(),
+        speculation: Speculation::off(),
         ..GenerateOptions::default()
     }
 }

@@ -1,9 +1,13 @@
 //! `half_rows_f32`: `y[r][i] = x[r][i] / factor[r]` as halves, where `factor[r]` is the largest power of two that is not
-//! above the largest `|x[r][i]|`.
+//! above the largest `|x[r][i]|`. `norm_half_rows_f32`, `silu_half_rows_f32` and `gelu_half_rows_f32` do the same with the
+//! result of a norm and of a gate, which nothing else reads.
 //!
 //! What tensor cores read. Activations exceed what a half can hold (65504) in some models; with a factor for each row the
 //! largest number of a row is between 1 and 2, and what is rounded away is 2⁻¹² of a number, or 2⁻²⁵ of the row's largest.
 //! Behind the elements of a row there are zeros, up to where the next row begins.
+//!
+//! In tiles, eight rows share the place of eight rows, in the order in which [`decode_gemm`](crate::kernel::nvidia::decode_gemm)
+//! reads them ([`place_in_tile`]).
 
 use akunu_types::SharedStruct;
 use akunu_types::params::HalfRowsParams;
@@ -13,7 +17,9 @@ use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::cost::once;
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::kernel::activation::{gelu, silu};
+use crate::kernel::norm::rmsnorm::rmsnorm;
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
 
 /// The row of the kernel table.
@@ -37,10 +43,66 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases(),
 };
 
+/// The row of the kernel that normalises rows before.
+pub const NORM: KernelRow = KernelRow {
+    name: ("norm_half_rows_f32", ""),
+    bindings: &[
+        read(0, "x", Element::F32),
+        read(1, "gain", Element::F32),
+        write(2, "y", Element::F16),
+        write(3, "factor", Element::F32),
+    ],
+    params_index: 4,
+    required: |args| required_of_two(args, 1),
+    twin: |t| {
+        let p: HalfRowsParams = t.params();
+        let (x, gain) = (t.read::<f32>(0), t.read::<f32>(1));
+        let mut normed = vec![0.0; x.len()];
+        let cols = p.cols.max(1) as usize;
+        for (y, x) in normed.chunks_exact_mut(cols).zip(x.chunks_exact(cols)) {
+            rmsnorm(x, gain, p.eps, y);
+        }
+        halve(t, &normed, 2);
+    },
+    cases: |_| cases_of_two(1),
+    ..ROW
+};
+
+/// The row of the kernel that gates with SiLU before.
+pub const SILU: KernelRow = gated("silu_half_rows_f32", |t| halve_gated(t, silu));
+
+/// The row of the kernel that gates with GELU before.
+pub const GELU: KernelRow = gated("gelu_half_rows_f32", |t| halve_gated(t, gelu));
+
+const GATED_BINDINGS: &[Binding] = &[
+    read(0, "gate", Element::F32),
+    read(1, "up", Element::F32),
+    write(2, "y", Element::F16),
+    write(3, "factor", Element::F32),
+];
+
+const fn gated(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
+    KernelRow {
+        name: (name, ""),
+        bindings: GATED_BINDINGS,
+        params_index: 4,
+        required: |args| required_of_two(args, args.params::<HalfRowsParams>().rows),
+        twin,
+        cases: |_| cases_of_two(u32::MAX),
+        ..ROW
+    }
+}
+
+fn halve_gated(t: &mut Twin, act: fn(f32) -> f32) {
+    let (gate, up) = (t.read::<f32>(0), t.read::<f32>(1));
+    let x: Vec<f32> = gate.iter().zip(up).map(|(g, up)| act(*g) * up).collect();
+    halve(t, &x, 2);
+}
+
 /// A row is read twice, the second time from cache.
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: HalfRowsParams = args.params();
-    let threads = p.stride.div_ceil(4).clamp(1, chip.max_threads.min(256));
+    let threads = p.stride.div_ceil(4).clamp(1, chip.max_threads.min(1024));
     Launch::new([p.rows, 1, 1], [threads.next_multiple_of(SIMD_WIDTH), 1, 1])
 }
 
@@ -48,22 +110,63 @@ fn required(args: &Args) -> Vec<usize> {
     let p: HalfRowsParams = args.params();
     vec![
         bytes::<f32>(&[p.rows, p.cols]),
-        bytes::<f16>(&[p.rows, p.stride]),
+        bytes::<f16>(&[halved_rows(p.rows, p.in_tiles != 0), p.stride]),
         bytes::<f32>(&[p.rows]),
     ]
 }
 
+/// The same where a second input has so many rows.
+fn required_of_two(args: &Args, rows: u32) -> Vec<usize> {
+    let p: HalfRowsParams = args.params();
+    let mut all = required(args);
+    all.insert(1, bytes::<f32>(&[rows, p.cols]));
+    all
+}
+
+/// Rows that there is memory for: tiles are whole.
+pub fn halved_rows(rows: u32, in_tiles: bool) -> u32 {
+    if in_tiles {
+        rows.next_multiple_of(TILE)
+    } else {
+        rows
+    }
+}
+
+/// Rows of a tile.
+pub const TILE: u32 = 8;
+
+/// Where element `i` of row `row` of a tile lies: vectors of eight, one for each of four spans of 32 in each of eight rows, and
+/// that four times.
+pub fn place_in_tile(row: usize, i: usize) -> usize {
+    i / 128 * 1024 + (i / 8 % 4 * 32 + row * 4 + i / 32 % 4) * 8 + i % 8
+}
+
+/// Where element `i` of a row lies, in all rows.
+fn place(p: &HalfRowsParams, row: usize, i: usize) -> usize {
+    let (stride, tile) = (p.stride as usize, TILE as usize);
+    if p.in_tiles == 0 {
+        row * stride + i
+    } else {
+        row / tile * tile * stride + place_in_tile(row % tile, i)
+    }
+}
+
 fn twin(t: &mut Twin) {
-    let p: HalfRowsParams = t.params();
     let x = t.read::<f32>(0);
+    halve(t, x, 1);
+}
+
+/// Halves of x to binding `to`, factors to the next.
+fn halve(t: &mut Twin, x: &[f32], to: u8) {
+    let p: HalfRowsParams = t.params();
     for (row, x) in x.chunks_exact(p.cols.max(1) as usize).enumerate() {
         let largest = x.iter().fold(0f32, |largest, x| largest.max(x.abs()));
         let factor = power_of_two(largest);
-        t.write::<f32>(2)[row] = factor;
-        let y = &mut t.write::<f16>(1)[row * p.stride as usize..][..p.stride as usize];
-        y.fill(f16::ZERO);
-        for (y, x) in y.iter_mut().zip(x) {
-            *y = f16::from_f32(x / factor);
+        t.write::<f32>(to + 1)[row] = factor;
+        let y = t.write::<f16>(to);
+        for i in 0..p.stride as usize {
+            let x = x.get(i).copied().unwrap_or_default();
+            y[place(&p, row, i)] = f16::from_f32(x / factor);
         }
     }
 }
@@ -75,31 +178,72 @@ fn power_of_two(x: f32) -> f32 {
 }
 
 /// Rows shorter and longer than the threads, of whole vectors and not, with and without zeros behind them; numbers that no
-/// half holds, and none but zeros. Only the rounding of ties can differ: exact.
+/// half holds, and none but zeros; tiles, the last of which is not full. Only the rounding of ties can differ: exact.
 fn cases() -> Vec<Case> {
     [
-        (1, 3, 64, 1.0),
-        (5, 64, 64, 1e6),
-        (2, 300, 320, 1e-30),
-        (3, 1030, 1088, 0.1),
-        (2, 8, 16, 0.0),
+        (1, 3, 64, 1.0, false),
+        (5, 64, 64, 1e6, false),
+        (2, 300, 320, 1e-30, false),
+        (3, 1030, 1088, 0.1, false),
+        (2, 8, 16, 0.0, false),
+        (9, 300, 384, 1.0, true),
+        (8, 130, 256, 1e6, true),
     ]
-    .map(|(rows, cols, stride, scale): (u32, u32, u32, f32)| {
-        let params = HalfRowsParams {
-            rows,
-            cols,
-            stride,
-            ..Default::default()
-        };
-        let mut rng = Rng::new(u64::from(rows * cols));
-        Case::new(
-            format!("{rows} × {cols} in {stride}, {scale}"),
-            &params,
-            0.0,
-        )
-        .bind(&rng.floats((rows * cols) as usize, scale))
-        .bind(&vec![f16::NAN; (rows * stride) as usize])
-        .bind(&vec![f32::NAN; rows as usize])
-    })
+    .map(
+        |(rows, cols, stride, scale, in_tiles): (u32, u32, u32, f32, bool)| {
+            let params = HalfRowsParams {
+                rows,
+                cols,
+                stride,
+                in_tiles: in_tiles.into(),
+                ..Default::default()
+            };
+            let mut rng = Rng::new(u64::from(rows * cols));
+            Case::new(
+                format!("{rows} × {cols} in {stride}, {scale}, {in_tiles}"),
+                &params,
+                0.0,
+            )
+            .bind(&rng.floats((rows * cols) as usize, scale))
+            .bind(&vec![
+                f16::NAN;
+                (halved_rows(rows, in_tiles) * stride) as usize
+            ])
+            .bind(&vec![f32::NAN; rows as usize])
+        },
+    )
+    .into()
+}
+
+/// Rows of whole vectors and not, in tiles and not; the second input has at most `most_rows`. Norms and gates are rounded in
+/// another order, so that a few halves are their neighbours: 1e-10 or less.
+fn cases_of_two(most_rows: u32) -> Vec<Case> {
+    [
+        (3, 37, 64, 1.0, false),
+        (2, 1024, 1024, 20.0, false),
+        (9, 300, 384, 1.0, true),
+    ]
+    .map(
+        |(rows, cols, stride, scale, in_tiles): (u32, u32, u32, f32, bool)| {
+            let params = HalfRowsParams {
+                rows,
+                cols,
+                stride,
+                in_tiles: in_tiles.into(),
+                eps: 1e-5,
+                ..Default::default()
+            };
+            let mut rng = Rng::new(u64::from(rows * cols));
+            let label = format!("{rows} × {cols} in {stride}, {scale}, {in_tiles}");
+            Case::new(label, &params, 1e-8)
+                .bind(&rng.floats((rows * cols) as usize, scale))
+                .bind(&rng.floats((rows.min(most_rows) * cols) as usize, 1.0))
+                .bind(&vec![
+                    f16::NAN;
+                    (halved_rows(rows, in_tiles) * stride) as usize
+                ])
+                .bind(&vec![f32::NAN; rows as usize])
+        },
+    )
     .into()
 }

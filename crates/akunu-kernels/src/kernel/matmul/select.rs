@@ -6,7 +6,8 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
-//! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; rare formats have the medium one alone, and weights in f32 none |
+//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's; from 33 rows on only where there are few outputs |
+//! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
@@ -18,6 +19,7 @@ use akunu_types::DType;
 
 use crate::chip::ChipConfig;
 use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
+use crate::kernel::nvidia::decode_gemm;
 use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, is_common, n_large_tiles};
 use crate::table::KernelId;
 
@@ -40,16 +42,28 @@ pub fn product_kernel(dtype: DType, (m, n): (u32, u32), x: usize, chip: &ChipCon
     }
 }
 
-/// The kernel on tensor cores for `m` rows and `n` outputs, where the chip has them and they pay. It reads x in halves. A
-/// format that is not common has one tile for all rows.
-pub fn tensor_kernel(dtype: DType, (m, n): (u32, u32), chip: &ChipConfig) -> Option<KernelId> {
+/// The kernel on tensor cores for `m` rows, `n` outputs and `k` columns, where the chip has them and they pay. It reads x in
+/// halves. A format that is not common has one tile for all rows.
+pub fn tensor_kernel(
+    dtype: DType,
+    (m, n, k): (u32, u32, u32),
+    chip: &ChipConfig,
+) -> Option<KernelId> {
     if !chip.has_tensors() || m < 2 || dtype == DType::F32 {
         return None;
     }
     let [small, medium, _] = TILE_ROWS;
-    Some(if !is_common(dtype) {
+    // More rows would decode the weights again: where the medium tile fills the GPU, it decodes them once.
+    let is_read_once = m <= decode_gemm::WIDE_ROWS;
+    let are_few = is_read_once || (m <= medium && n.div_ceil(medium) < chip.gpu_cores);
+    let is_decoding = are_few && decode_gemm::takes(dtype, k);
+    Some(if is_decoding && m <= decode_gemm::ROWS {
+        KernelId::DecodeGemm(dtype)
+    } else if is_decoding {
+        KernelId::DecodeGemmWide(dtype)
+    } else if !is_common(dtype) {
         KernelId::TensorGemmMedium(dtype)
-    } else if m <= small {
+    } else if m <= small && dtype.is_mlx() {
         KernelId::TensorGemmSmall(dtype)
     } else if m <= medium || 4 * n_large_tiles(m, n) < 3 * chip.gpu_cores {
         KernelId::TensorGemmMedium(dtype)
@@ -58,12 +72,20 @@ pub fn tensor_kernel(dtype: DType, (m, n): (u32, u32), chip: &ChipConfig) -> Opt
     })
 }
 
-/// Whether a kernel is one of [`tensor_kernel`].
+/// Whether a kernel is one of [`tensor_kernel`] that reads x in rows of halves.
 pub fn reads_halves(kernel: KernelId) -> bool {
     use KernelId::{TensorGemm, TensorGemmMedium, TensorGemmSmall};
     matches!(
         kernel,
         TensorGemm(_) | TensorGemmMedium(_) | TensorGemmSmall(_)
+    )
+}
+
+/// Whether it is one of [`tensor_kernel`] that reads x in tiles of halves, and takes several weights.
+pub fn reads_tiles(kernel: KernelId) -> bool {
+    matches!(
+        kernel,
+        KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_)
     )
 }
 
@@ -85,17 +107,22 @@ mod tests {
         let hopper = chip(GpuFamily::Nvidia(90));
         let table = [
             ((1, 4096), None),
-            ((2, 4096), Some(KernelId::TensorGemmSmall(d))),
-            ((16, 4096), Some(KernelId::TensorGemmSmall(d))),
-            ((17, 4096), Some(KernelId::TensorGemmMedium(d))),
-            ((64, 128_256), Some(KernelId::TensorGemmMedium(d))),
+            ((2, 4096), Some(KernelId::DecodeGemm(d))),
+            ((16, 4096), Some(KernelId::DecodeGemm(d))),
+            ((17, 4096), Some(KernelId::DecodeGemmWide(d))),
+            ((32, 128_256), Some(KernelId::DecodeGemmWide(d))),
+            ((33, 128_256), Some(KernelId::TensorGemmMedium(d))),
+            ((64, 4096), Some(KernelId::DecodeGemmWide(d))),
+            ((64, 14_336), Some(KernelId::TensorGemmMedium(d))),
+            ((65, 4096), Some(KernelId::TensorGemmMedium(d))),
             ((512, 1024), Some(KernelId::TensorGemmMedium(d))),
             ((512, 3072), Some(KernelId::TensorGemmMedium(d))),
             ((512, 4096), Some(KernelId::TensorGemm(d))),
             ((512, 14_336), Some(KernelId::TensorGemm(d))),
             ((2048, 4096), Some(KernelId::TensorGemm(d))),
         ];
-        for (shape, kernel) in table {
+        for ((m, n), kernel) in table {
+            let shape = (m, n, 4096);
             assert_eq!(tensor_kernel(d, shape, &hopper), kernel, "{shape:?}");
             assert_eq!(tensor_kernel(DType::F32, shape, &hopper), None);
             let rare = kernel.map(|_| KernelId::TensorGemmMedium(DType::Q5_1));
@@ -108,6 +135,21 @@ mod tests {
                 assert_eq!(tensor_kernel(d, shape, &chip(family)), None);
             }
         }
+        // Rows of weights that are not whole spans, and weights in several arrays.
+        let kernel = |dtype, shape| tensor_kernel(dtype, shape, &hopper);
+        let (odd, mlx) = (DType::F16, DType::MLX_Q4);
+        assert_eq!(
+            kernel(odd, (16, 4096, 65)),
+            Some(KernelId::TensorGemmMedium(odd))
+        );
+        assert_eq!(
+            kernel(mlx, (16, 4096, 4096)),
+            Some(KernelId::TensorGemmSmall(mlx))
+        );
+        assert_eq!(
+            kernel(mlx, (17, 4096, 4096)),
+            Some(KernelId::TensorGemmMedium(mlx))
+        );
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! `decode_attention_f16`, `decode_attention_neox_f16`: RoPE of one row, the storing of its key and value, and its attention.
+//! `decode_attention_f16`, `decode_attention_neox_f16`: RoPE of a row, the storing of its key and value, and its attention; and of
+//! several rows, each of a sequence of its own.
 //!
 //! What [`rope_store`](crate::kernel::rope::rope_store) or its form with head norms, the
 //! [split](crate::kernel::attention::flash_attention_decode_split) attention and its
@@ -112,7 +113,8 @@ fn batches(n_heads: u32, n_kv_heads: u32) -> u32 {
 /// streams.
 pub fn groups(p: &DecodeAttentionParams, max_keys: u32, chip: &ChipConfig) -> u32 {
     let busy = max_keys.div_ceil(KEY_TILE * streams(p.head_dim));
-    let filling = 2 * chip.gpu_cores / (p.n_kv_heads * batches(p.n_heads, p.n_kv_heads));
+    let n_batches = p.n_rows.max(1) * p.n_kv_heads * batches(p.n_heads, p.n_kv_heads);
+    let filling = 2 * chip.gpu_cores / n_batches;
     filling.min(busy).clamp(1, MAX_GROUPS)
 }
 
@@ -129,7 +131,11 @@ fn launch(args: &Args) -> Launch {
         return Launch::new([0; 3], [SIMD_WIDTH, 1, 1]);
     }
     Launch::new(
-        [p.n_kv_heads, p.n_groups, batches(p.n_heads, p.n_kv_heads)],
+        [
+            p.n_kv_heads,
+            p.n_groups,
+            p.n_rows * batches(p.n_heads, p.n_kv_heads),
+        ],
         [N_SIMD_GROUPS * SIMD_WIDTH, 1, 1],
     )
 }
@@ -137,21 +143,21 @@ fn launch(args: &Args) -> Launch {
 /// Bytes of the parts and of their weights.
 pub fn part_bytes(p: &DecodeAttentionParams) -> [usize; 2] {
     [
-        bytes::<f32>(&[p.n_heads, p.n_groups, p.head_dim]),
-        bytes::<f32>(&[p.n_heads, p.n_groups]),
+        bytes::<f32>(&[p.n_rows, p.n_heads, p.n_groups, p.head_dim]),
+        bytes::<f32>(&[p.n_rows, p.n_heads, p.n_groups]),
     ]
 }
 
 /// Bytes of the counters.
 pub fn counter_bytes(p: &DecodeAttentionParams) -> usize {
-    bytes::<u32>(&[p.n_kv_heads, batches(p.n_heads, p.n_kv_heads)])
+    bytes::<u32>(&[p.n_rows, p.n_kv_heads, batches(p.n_heads, p.n_kv_heads)])
 }
 
 fn required(args: &Args) -> Vec<usize> {
     let p: DecodeAttentionParams = args.params();
     let pages = Pages::from((&p, args.constants));
-    let q = bytes::<f32>(&[p.n_heads, p.head_dim]);
-    let kv = bytes::<f32>(&[p.n_kv_heads, p.head_dim]);
+    let q = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
+    let kv = bytes::<f32>(&[p.n_rows, p.n_kv_heads, p.head_dim]);
     let norm = match args.constants.bool(Constant::HeadNorm) {
         true => bytes::<f32>(&[p.head_dim]),
         false => 0,
@@ -163,7 +169,7 @@ fn required(args: &Args) -> Vec<usize> {
         kv,
         pages.pool_bytes(),
         pages.pool_bytes(),
-        bytes::<Row>(&[1]),
+        bytes::<Row>(&[p.n_rows]),
         pages.table_bytes(),
         table_bytes(args, p.head_dim),
         norm,
@@ -182,23 +188,31 @@ fn work(args: &Args, once: Work) -> Work {
     let n_slots = pages.max_slots();
     let n_keys = (Mask::new(args.constants).window).map_or(n_slots, |window| window.min(n_slots));
     let keys = Traffic {
-        read: pages.slot_bytes(&[n_keys]).min(pages.pool_bytes()),
-        written: pages.slot_bytes(&[1]),
+        read: pages
+            .slot_bytes(&[p.n_rows, n_keys])
+            .min(pages.pool_bytes()),
+        written: pages.slot_bytes(&[p.n_rows]),
     };
-    let entries = bytes::<u32>(&[p.table_stride]).min(pages.table_bytes());
+    let entries = bytes::<u32>(&[p.n_rows, p.table_stride]).min(pages.table_bytes());
     let out = Traffic::written(once.traffic[10].written);
     once.with(3, keys)
         .with(4, keys)
         .with(6, Traffic::read(entries))
         .with(10, out)
-        .with_flops(2 * multiply_adds(&[n_keys, p.n_heads, p.head_dim]))
+        .with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
 fn twin(t: &mut Twin, style: Style) {
+    for row in 0..t.params::<DecodeAttentionParams>().n_rows as usize {
+        twin_row(t, row, style);
+    }
+}
+
+fn twin_row(t: &mut Twin, index: usize, style: Style) {
     let p: DecodeAttentionParams = t.params();
     let constants = t.constants();
     let pages = Pages::from((&p, constants));
-    let (row, table) = (t.read::<Row>(6)[0], t.read::<u32>(7));
+    let (row, table) = (t.read::<Row>(6)[index], t.read::<u32>(7));
     let head_dim = p.head_dim as usize;
     let frequencies = Frequencies {
         table: (constants.bool(Constant::FreqTable)).then_some(t.read::<f32>(8)),
@@ -213,7 +227,12 @@ fn twin(t: &mut Twin, style: Style) {
         }
         frequencies.turn(&normal, row.position as f32, style)
     };
-    let (q, k, v) = (t.read::<f32>(0), t.read::<f32>(1), t.read::<f32>(2));
+    let own = |binding: u8, n_heads: u32| {
+        let len = n_heads as usize * head_dim;
+        &t.read::<f32>(binding)[index * len..][..len]
+    };
+    let q = own(0, p.n_heads);
+    let [k, v] = [1, 2].map(|binding| own(binding, p.n_kv_heads));
     let (q_norm, k_norm) = (t.read::<f32>(9), t.read::<f32>(10));
     let at = |slot: usize, head: usize| pages.slot_at(table, row.sequence, slot, head);
     if row.is_active() {
@@ -240,12 +259,13 @@ fn twin(t: &mut Twin, style: Style) {
             memory.attend(&query, slots.into_iter().map(|slot| at(slot, head / group)))
         };
         let all = attend(share.slots.clone());
+        let head = index * p.n_heads as usize + head;
         t.write::<f32>(11)[head * head_dim..][..head_dim].copy_from_slice(&all.output);
         for part in (0..share.n_parts).filter(|_| share.n_parts > 1) {
             let PartOf { output, weight } = attend(share.of(part));
-            let index = head * p.n_groups as usize + part;
-            t.write::<f32>(12)[index * head_dim..][..head_dim].copy_from_slice(&output);
-            t.write::<f32>(13)[index] = weight;
+            let at = head * p.n_groups as usize + part;
+            t.write::<f32>(12)[at * head_dim..][..head_dim].copy_from_slice(&output);
+            t.write::<f32>(13)[at] = weight;
         }
     }
 }
@@ -301,6 +321,8 @@ struct Setting {
     n_groups: u32,
     page_shift: u32,
     row: Row,
+    /// Rows of other sequences, behind it.
+    others: Vec<Row>,
     constants: Constants,
 }
 
@@ -312,6 +334,7 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -
         n_groups: 4,
         page_shift: 5,
         row: Row::at(1, length - 1),
+        others: Vec::new(),
         constants: Constants::none()
             .with_bool(Constant::FreqTable, true)
             .with_u32(Constant::HeadDim, head_dim),
@@ -321,6 +344,14 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -
 impl Setting {
     fn groups(self, n_groups: u32) -> Setting {
         Setting { n_groups, ..self }
+    }
+    /// With rows of other sequences, which see so many keys.
+    fn beside<const N: usize>(mut self, lengths: [u32; N]) -> Setting {
+        let others = (2..).zip(lengths);
+        self.others = others
+            .map(|(sequence, length)| Row::at(sequence, length - 1))
+            .collect();
+        self
     }
     fn page_shift(self, page_shift: u32) -> Setting {
         Setting { page_shift, ..self }
@@ -360,18 +391,26 @@ impl Setting {
     fn case(self) -> Case {
         let (n_heads, n_kv_heads) = self.heads;
         let row = self.row;
-        let begin = Mask::new(&self.constants).seen(&row).keys.start as u32;
-        let used: Vec<(u32, u32)> = (begin..=row.slot)
-            .map(|slot| (row.sequence, slot))
+        let rows = [vec![row], self.others].concat();
+        let mask = Mask::new(&self.constants);
+        let begin = |row: &Row| mask.seen(row).keys.start as u32;
+        let used: Vec<(u32, u32)> = rows
+            .iter()
+            .flat_map(|row| (begin(row)..=row.slot).map(|slot| (row.sequence, slot)))
             .collect();
-        let last_page = row.slot >> self.page_shift;
+        let last_slot = rows.iter().map(|row| row.slot).max().unwrap_or(0);
+        let last_page = last_slot >> self.page_shift;
+        let n_pages: u32 = rows
+            .iter()
+            .map(|row| (row.slot >> self.page_shift) + 1)
+            .sum();
         let pages = Pages {
             page_shift: self.page_shift,
             table_stride: last_page + 2,
             n_kv_heads,
             head_dim: self.head_dim,
-            n_pages: last_page + 3,
-            n_sequences: 2,
+            n_pages: n_pages + 2,
+            n_sequences: 1 + rows.len() as u32,
             format: pages::format(&self.constants),
         };
         let params = DecodeAttentionParams {
@@ -387,16 +426,20 @@ impl Setting {
             freq_scale: 0.125,
             eps: 1e-6,
             scale: 1.0 / (self.head_dim as f32).sqrt(),
+            n_rows: rows.len() as u32,
+            ..Default::default()
         };
         let mut rng = Rng::new(u64::from(self.head_dim + row.slot));
         let table = pages.case_table(&mut rng, &used);
         let mut pool = |magnitude: f32| {
             let mut pool = vec![0xFF; pages.pool_bytes()];
-            for slot in begin / KEY_TILE * KEY_TILE..row.slot {
-                for head in 0..n_kv_heads as usize {
-                    let at = pages.slot_at(&table, row.sequence, slot as usize, head);
-                    let numbers = rng.floats(self.head_dim as usize, magnitude);
-                    pages.store(&mut pool, at, &numbers);
+            for row in &rows {
+                for slot in begin(row) / KEY_TILE * KEY_TILE..row.slot {
+                    for head in 0..n_kv_heads as usize {
+                        let at = pages.slot_at(&table, row.sequence, slot as usize, head);
+                        let numbers = rng.floats(self.head_dim as usize, magnitude);
+                        pages.store(&mut pool, at, &numbers);
+                    }
                 }
             }
             pool
@@ -411,7 +454,7 @@ impl Setting {
             self.n_groups,
             pages.format.name()
         );
-        let (q, kv) = (n_heads * self.head_dim, n_kv_heads * self.head_dim);
+        let [q, kv] = [n_heads, n_kv_heads].map(|heads| params.n_rows * heads * self.head_dim);
         let [parts, weights] = part_bytes(&params).map(|bytes| bytes / size_of::<f32>());
         // As RoPE alone: a turned key may be rounded to the other neighbour.
         let nmse = 1e-9 + rounding(pages.format);
@@ -423,7 +466,7 @@ impl Setting {
             .bind(&rng.floats(kv as usize, 1.0))
             .bind(&keys)
             .bind(&values)
-            .bind(&[row])
+            .bind(&rows)
             .bind(&table)
             .bind(&case_table(true, self.head_dim))
             .bind(&rng.floats(self.head_dim as usize, 1.0))
@@ -465,6 +508,10 @@ fn cases() -> Vec<Case> {
             .norm(),
         setting("window", 256, (2, 1), 150).q8().window(64),
         setting("three batches", 192, (20, 1), 190).q8(),
+        setting("three rows", 64, (9, 3), 140).beside([1, 300]),
+        setting("two rows of two batches", 128, (20, 2), 33)
+            .beside([200])
+            .norm(),
     ]
     .map(Setting::case)
     .into()

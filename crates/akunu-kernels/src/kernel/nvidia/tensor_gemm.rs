@@ -7,10 +7,11 @@
 //! |---|---|---|
 //! | `tensor_gemm` | 128 × 128 | where that fills the GPU |
 //! | `tensor_gemm_medium` | 64 × 64 | smaller outputs; two teams split K |
-//! | `tensor_gemm_small` | 16 × 16 | up to 16 rows; eight teams split K, each a SIMD group that waits for no other |
+//! | `tensor_gemm_small` | 16 × 16 | up to 16 rows of MLX's formats; eight teams split K, each a SIMD group that waits for no other |
 //!
-//! Formats that models are usually published in have all three ([`common_formats`]), the others the medium one alone, which
-//! serves any number of rows. Weights in f32 have none: they keep their precision.
+//! Formats that models are usually published in have the first two ([`common_formats`]), the others the medium one alone, which
+//! serves any number of rows. The small one is for MLX's formats, which [`decode_gemm`](super::decode_gemm) does not take.
+//! Weights in f32 have none: they keep their precision.
 
 use akunu_types::DType;
 use akunu_types::params::{GEMMParams, MLXParams};
@@ -35,12 +36,17 @@ pub fn formats() -> impl Iterator<Item = DType> {
     weight_formats().filter(|&dtype| dtype != DType::F32)
 }
 
-/// The formats of most published models, which have a kernel for each tile.
+/// The formats of most published models, which have the large tile too.
 pub fn common_formats() -> impl Iterator<Item = DType> {
     formats().filter(|&dtype| is_common(dtype))
 }
 
-/// Whether there is a kernel for each tile.
+/// Those of them that have the small tile.
+pub fn small_formats() -> impl Iterator<Item = DType> {
+    common_formats().filter(|dtype| dtype.is_mlx())
+}
+
+/// Whether there is a large tile.
 pub fn is_common(dtype: DType) -> bool {
     use DType as D;
     matches!(
@@ -176,7 +182,7 @@ const SMALL_SHAPES: &[Shape] = &[
 ];
 
 /// Formats that are read in ways of their own: by the words of a SIMD group, by vectors, by words of a thread, by runs. The
-/// kernels of all others differ from these in what `decode_gemv` and the small tile are tested with, and get one case of the
+/// kernels of all others differ from these in what `decode_gemv` and `decode_gemm` are tested with, and get one case of the
 /// larger tiles, which are slow to simulate.
 const OF_EACH_KIND: [DType; 5] = [
     DType::Q4_0,
@@ -199,7 +205,7 @@ fn cases(dtype: Option<DType>, shapes: &[Shape]) -> Vec<Case> {
 
 /// A weight that is rounded to a half is wrong by up to 2⁻¹² of it, 2e-8 squared, and in a sum that nearly cancels by more of
 /// what is left: measured at 1e-7 or less. A wrong nibble or row is above 1e-3.
-const NMSE: f64 = 1e-6;
+pub(super) const NMSE: f64 = 1e-6;
 
 fn case(dtype: DType, shape: Shape, group: u32) -> Case {
     let block = if dtype.is_mlx() {

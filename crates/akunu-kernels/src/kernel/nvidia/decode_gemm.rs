@@ -1,0 +1,263 @@
+//! `decode_gemm_<format>`, `decode_gemm_wide_<format>`: `y_i = factor * (x @ weight_iᵀ) + beta * y_i` of a few rows and up to
+//! three weights, on tensor cores.
+//!
+//! As [`tensor_gemm`], but weights go through threadgroup memory as they are stored, two steps ahead, and are decoded into the
+//! registers that tensor cores read; 16 outputs are a SIMD group's, and SIMD groups wait for nobody. x is in tiles
+//! ([`half_rows`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
+
+use akunu_types::params::DecodeGemmParams;
+use akunu_types::{DType, SharedStruct};
+use half::f16;
+
+use crate::case::{Case, Rng};
+use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::cost::{Traffic, Work, multiply_adds};
+use crate::extent::bytes;
+use crate::kernel::convert::half_rows::{self, halved_rows, place_in_tile};
+use crate::kernel::matmul::product::Product;
+use crate::kernel::nvidia::tensor_gemm;
+use crate::table::{
+    Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
+};
+use crate::twin::Twin;
+use crate::weight::WeightLayout;
+
+/// Values of K that rows of x are whole multiples of.
+pub const QUAD: u32 = 128;
+/// Rows of x of a threadgroup of `decode_gemm`.
+pub const ROWS: u32 = 16;
+/// The same of `decode_gemm_wide`.
+pub const WIDE_ROWS: u32 = 32;
+/// Most weights of a launch.
+pub const MAX_WEIGHTS: usize = 3;
+/// Values that a lane has at once.
+const SPAN: u32 = 32;
+/// Outputs of a SIMD group.
+const OUTPUTS: u32 = 16;
+/// SIMD groups that a core holds at once: their registers are all it has.
+const SIMD_GROUPS_AT_ONCE: u32 = 16;
+/// Values of K in a step of most formats.
+const STEP: u32 = 256;
+/// Steps that could be taken while a threadgroup waits for its first weights.
+const STEPS_OF_A_WAIT: u32 = 4;
+
+/// The formats that have such a kernel.
+pub fn formats() -> impl Iterator<Item = DType> {
+    use DType as D;
+    let known = [D::F16, D::Q4_0, D::Q8_0, D::Q4_K, D::Q5_K, D::Q6_K, D::BF16];
+    weight_formats().filter(move |dtype| known.contains(dtype))
+}
+
+/// Whether there is one for weights of a format whose rows have `k` values: whole spans.
+pub fn takes(dtype: DType, k: u32) -> bool {
+    k.is_multiple_of(SPAN) && formats().any(|known| known == dtype)
+}
+
+const BINDINGS: &[Binding] = &[
+    read(0, "x", Element::F16),
+    read(1, "weight_0", Element::Weight),
+    read(2, "weight_1", Element::Weight),
+    read(3, "weight_2", Element::Weight),
+    read_write(4, "y_0", Element::F32),
+    read_write(5, "y_1", Element::F32),
+    read_write(6, "y_2", Element::F32),
+    read(8, "scale", Element::F32),
+];
+
+/// The row of the kernel table.
+pub fn row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_gemm_", ""),
+        dtype: Some(dtype),
+        family: Family::Nvidia,
+        source: "decode_gemm",
+        bindings: BINDINGS,
+        params_index: 7,
+        params: DecodeGemmParams::LAYOUT,
+        constants: &[],
+        launch: |args, chip| launch(args, chip, ROWS),
+        required,
+        work: |args, once| work(args, once, ROWS),
+        twin,
+        cases,
+    }
+}
+
+/// The row of the kernel table.
+pub fn wide_row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_gemm_wide_", ""),
+        source: "decode_gemm_wide",
+        launch: |args, chip| launch(args, chip, WIDE_ROWS),
+        work: |args, once| work(args, once, WIDE_ROWS),
+        ..row(dtype)
+    }
+}
+
+/// Most SIMD groups of a threadgroup: what those of a format stage at once has to fit.
+fn most_simd_groups(dtype: DType) -> u32 {
+    match dtype {
+        DType::F16 | DType::BF16 | DType::Q6_K => 4,
+        _ => 8,
+    }
+}
+
+fn outputs(p: &DecodeGemmParams) -> [u32; MAX_WEIGHTS] {
+    [p.N0, p.N1, p.N2]
+}
+
+/// Threadgroups of so many columns for all weights.
+fn n_groups(outputs: [u32; MAX_WEIGHTS], columns: u32) -> u32 {
+    outputs.iter().map(|n| n.div_ceil(OUTPUTS * columns)).sum()
+}
+
+/// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check refuses.
+fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
+    let p: DecodeGemmParams = args.params();
+    let (columns, splits) = team(args, p.M.div_ceil(rows), chip);
+    let n_groups = if p.lda.is_multiple_of(QUAD) && p.K.is_multiple_of(SPAN) {
+        n_groups(outputs(&p), columns)
+    } else {
+        0
+    };
+    Launch::new(
+        [p.M.div_ceil(rows), n_groups, 1],
+        [columns * SIMD_WIDTH, splits, 1],
+    )
+}
+
+/// Columns and splits of a threadgroup's SIMD groups, by how long they take: the threadgroups that a GPU holds at once are a wave,
+/// and each takes the steps of a split and what it waits for its first ones.
+fn team(args: &Args, n_tiles: u32, chip: &ChipConfig) -> (u32, u32) {
+    let p: DecodeGemmParams = args.params();
+    let most = most_simd_groups(args.format());
+    let at_once = (chip.gpu_cores * SIMD_GROUPS_AT_ONCE / most).max(1);
+    let time = |&columns: &u32| {
+        let waves = (n_tiles * n_groups(outputs(&p), columns)).div_ceil(at_once);
+        let steps = p.K.div_ceil(STEP).div_ceil(most / columns);
+        waves * (steps + STEPS_OF_A_WAIT)
+    };
+    let columns = [8, 4, 2, 1].into_iter().filter(|&columns| columns <= most);
+    let columns = columns.min_by_key(time).unwrap_or(1);
+    (columns, most / columns)
+}
+
+/// Where element i of a row of x lies.
+fn place(lda: usize, row: usize, i: usize) -> usize {
+    let tile = half_rows::TILE as usize;
+    row / tile * tile * lda + place_in_tile(row % tile, i)
+}
+
+fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
+    WeightLayout::contiguous(args.format(), n as usize, k as usize)
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: DecodeGemmParams = args.params();
+    let mut all = vec![bytes::<f16>(&[halved_rows(p.M, true), p.lda])];
+    all.extend(outputs(&p).map(|n| weight(args, n, p.K).bytes()));
+    all.extend(outputs(&p).map(|n| bytes::<f32>(&[p.M, n])));
+    all.push(bytes::<f32>(&[p.M]));
+    all
+}
+
+fn work(args: &Args, once: Work, rows: u32) -> Work {
+    let p: DecodeGemmParams = args.params();
+    let passes = p.M.div_ceil(rows) as usize;
+    let mut work = once;
+    for (at, n) in outputs(&p).into_iter().enumerate() {
+        let y = bytes::<f32>(&[p.M, n]);
+        let y = if p.beta == 0.0 {
+            Traffic::written(y)
+        } else {
+            Traffic::both(y)
+        };
+        let weights = weight(args, n, p.K).bytes().saturating_mul(passes);
+        work = work
+            .with(1 + at, Traffic::read(weights))
+            .with(1 + MAX_WEIGHTS + at, y);
+    }
+    work.with_flops(multiply_adds(&[p.M, outputs(&p).iter().sum(), p.K]))
+}
+
+fn twin(t: &mut Twin) {
+    let p: DecodeGemmParams = t.params();
+    let layouts = outputs(&p).map(|n| weight(&t.args(), n, p.K));
+    let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(8));
+    let (m, k) = (p.M as usize, p.K as usize);
+    let mut x = vec![0f32; m * k];
+    for (row, x) in x.chunks_exact_mut(k.max(1)).enumerate() {
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = halves[place(p.lda as usize, row, i)].to_f32() * scale[row];
+        }
+    }
+    for (at, layout) in (0u8..).zip(layouts) {
+        let product = Product {
+            m: p.M,
+            beta: p.beta,
+            ..Product::single(layout)
+        };
+        let weight = t.read::<u8>(1 + at);
+        product.compute(&x, weight, t.write::<f32>(4 + at));
+    }
+}
+
+/// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer outputs
+/// than a SIMD group has; K of less than a quad, of a step and a tail, and of more steps than are under way.
+const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 4] = [
+    (2, [3, 0, 0], 32, 0.0),
+    (9, [33, 0, 0], 576, 1.0),
+    (17, [20, 1, 40], 256, 0.0),
+    (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0),
+];
+
+fn cases(dtype: Option<DType>) -> Vec<Case> {
+    let each = dtype.into_iter().flat_map(|dtype| {
+        let block = dtype.block_len() as u32;
+        SHAPES.into_iter().map(move |(m, outputs, k, beta)| {
+            let k = k.next_multiple_of(block);
+            let params = DecodeGemmParams {
+                M: m,
+                K: k,
+                // Zeros up to a quad, and with a beta a gap.
+                lda: k.next_multiple_of(QUAD) + if beta == 0.0 { 0 } else { QUAD },
+                N0: outputs[0],
+                N1: outputs[1],
+                N2: outputs[2],
+                beta,
+                ..Default::default()
+            };
+            case(dtype, &params)
+        })
+    });
+    each.collect()
+}
+
+/// What must not be read is NaN: x behind the zeros, and y where beta is 0. So are the rows that fill a tile, which may be read
+/// but belong to no output.
+fn case(dtype: DType, p: &DecodeGemmParams) -> Case {
+    let label = format!("{} × {:?} × {}, {}", p.M, outputs(p), p.K, p.beta);
+    let mut rng = Rng::new(u64::from(p.M * 7919 + p.N0 * 31 + p.K));
+    let mut x = vec![f16::NAN; (halved_rows(p.M, true) * p.lda) as usize];
+    for row in 0..p.M as usize {
+        let values = rng.halves(p.K as usize, 2.0);
+        for i in 0..p.K.next_multiple_of(QUAD) as usize {
+            let value = values.get(i).copied().unwrap_or(f16::ZERO);
+            x[place(p.lda as usize, row, i)] = value;
+        }
+    }
+    let mut case = Case::new(label, p, tensor_gemm::NMSE).bind(&x);
+    for n in outputs(p) {
+        let layout = WeightLayout::contiguous(dtype, n as usize, p.K as usize);
+        case = case.bind(&layout.random(&mut rng));
+    }
+    for n in outputs(p) {
+        let count = (p.M * n) as usize;
+        case = case.bind(&if p.beta == 0.0 {
+            vec![f32::NAN; count]
+        } else {
+            rng.floats(count, 1.0)
+        });
+    }
+    case.bind(&rng.floats(p.M as usize, 1.0))
+}
