@@ -8,7 +8,7 @@ use crate::models;
 use crate::progress::{self, ReadingBar};
 use crate::terminal::{note, shown, warn};
 use akunu::{
-    EngineError, Fed, GenerateOptions, Generation, Loading, Model, Sampling, Session,
+    EngineError, Fed, GenerateOptions, Generation, Loading, Model, ModelOptions, Sampling, Session,
     SessionOptions, Speculated, StopReason, Token, Watch,
 };
 use clap::Args;
@@ -45,20 +45,32 @@ pub struct Loaded {
     pub took: Duration,
 }
 
-impl ModelArgs {
-    /// Opens the model on its device.
-    pub fn load(&self) -> Result<Loaded, Failure> {
-        let path = models::resolve(&self.model)?;
+impl Loaded {
+    /// Opens a model on a device with so many threads; a terminal shows how far that is if it takes long.
+    pub fn open(
+        path: &Path,
+        device: &DeviceArgs,
+        threads: Option<usize>,
+        options: ModelOptions,
+    ) -> Result<Loaded, Failure> {
         let begin = Instant::now();
-        let device = self.device.open(self.threads)?;
+        let device = device.open(threads)?;
         let name = device.name();
-        let (device, options) = (akunu::Device::Custom(device), self.kv.options());
+        let device = akunu::Device::Custom(device);
         let open = |loading: &Loading| Model::open_watched(path, device, options, loading);
         Ok(Loaded {
             model: progress::loading(open)?,
             device: name,
             took: begin.elapsed(),
         })
+    }
+}
+
+impl ModelArgs {
+    /// Opens the model on its device.
+    pub fn load(&self) -> Result<Loaded, Failure> {
+        let path = models::resolve(&self.model)?;
+        Loaded::open(&path, &self.device, self.threads, self.kv.options())
     }
 
     /// The size of a session.

@@ -17,8 +17,7 @@ use crate::failure::Failure;
 use crate::kv::KvArgs;
 use crate::models;
 use crate::progress::{self, Counts};
-use crate::running::warn_beyond_training;
-use akunu::{Loading, Model};
+use crate::running::{Loaded, warn_beyond_training};
 use akunu_cpu::bandwidth::measure_bandwidth;
 use akunu_cpu::{default_threads, measure_barrier};
 use akunu_gguf::WeightStore;
@@ -142,14 +141,8 @@ impl BenchCommand {
     /// All tests with this many threads.
     fn group(&self, path: &Path, threads: Option<usize>) -> Result<Group, Failure> {
         let begin = Instant::now();
-        let open = || -> Result<(&'static str, Model), Failure> {
-            let device = self.device.open(threads)?;
-            let name = device.name();
-            let (device, options) = (akunu::Device::Custom(device), self.kv.options());
-            let open = |loading: &Loading| Model::open_watched(path, device, options, loading);
-            Ok((name, progress::loading(open)?))
-        };
-        let (name, model) = open()?;
+        let open = || Loaded::open(path, &self.device, threads, self.kv.options());
+        let Loaded { model, device, .. } = open()?;
         let threads = threads.unwrap_or_else(default_threads);
         let tests = self.tests();
         let context = tests.iter().map(Test::context).max().unwrap_or(1);
@@ -160,7 +153,7 @@ impl BenchCommand {
         let (mut texts, mut form) = (Vec::new(), None);
         if let Some(max_tokens) = self.texts {
             let asking = Asking {
-                open: &|| Ok(open()?.1),
+                open: &|| Ok(open()?.model),
                 runs: self.runs,
                 max_tokens,
                 interrupt: bench.interrupt(),
@@ -169,7 +162,7 @@ impl BenchCommand {
             form = Some(form::measure(&asking)?);
         }
         let mut group = Group {
-            device: name,
+            device,
             threads,
             load_ms,
             resident_bytes: report::resident_bytes(),
@@ -179,7 +172,7 @@ impl BenchCommand {
             texts,
             form,
         };
-        if name == "cpu"
+        if device == "cpu"
             && !self.skip_floor
             && let Some(speed) =
                 progress::wait("measuring the memory", || measure_bandwidth(threads))
