@@ -1,13 +1,13 @@
-// row_attention_f32: attention of each row over rows of K and V.
+// row_attention_f32, cross_attention_f16: attention of each row over rows of K and V.
 //
 //     O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group]) V[k][h / group]
 //
 // Without n_keys, a row of a text sees all rows of that text: `length` rows, of which it is number `position`.
-// With n_keys, K and V have n_keys rows for each sequence, and a row sees all of its own. An idle row sees none and
-// gives zeros.
+// With n_keys, K and V have n_keys rows for each sequence, and a row sees all of its own; they are halves there. An idle
+// row sees none and gives zeros.
 //
 // Launch:  one SIMD group (32 threads) for each row (x) and head (y).
-// Memory:  q is held in registers. Each key and value is read once as float4; four teams of 8 lanes take a key each,
+// Memory:  q is held in registers. Each key and value is read once, four numbers at a time; four teams of 8 lanes take a key each,
 //          and 32 keys share one step of the online softmax. No barrier.
 
 #include <metal_stdlib>
@@ -35,15 +35,14 @@ inline uint2 seen_rows(device const Row &row, uint at, constant RowAttentionPara
                               : uint2(row.sequence * params.n_keys, params.n_keys);
 }
 
-kernel void row_attention_f32(
-    device const float *Q                 [[buffer(0)]],
-    device const float *K                 [[buffer(1)]],
-    device const float *V                 [[buffer(2)]],
-    device float *O                       [[buffer(3)]],
-    constant RowAttentionParams &params   [[buffer(4)]],
-    device const Row *rows                [[buffer(5)]],
-    uint2 place                           [[threadgroup_position_in_grid]],
-    uint lane                             [[thread_index_in_simdgroup]]
+inline float4 four(device const float *numbers) { return *(device const float4 *)numbers; }
+inline float4 four(device const half *numbers) { return float4(*(device const half4 *)numbers); }
+
+// T is float or half.
+template <typename T>
+inline void attend(
+    device const float *Q, device const T *K, device const T *V, device float *O,
+    constant RowAttentionParams &params, device const Row *rows, uint2 place, uint lane
 ) {
     const uint head_dim = params.head_dim;
     const uint team = lane / TEAM_LANES;
@@ -74,12 +73,12 @@ kernel void row_attention_f32(
         for (uint step = 0; step < BLOCK_KEYS / N_TEAMS; step++) {
             const uint key = first + step * N_TEAMS + team;
             // A team beyond the end reads the last key again and drops it.
-            device const float *k = K + first_key + min(key, seen.y - 1) * kv_stride + element;
+            device const T *k = K + first_key + min(key, seen.y - 1) * kv_stride + element;
             float4 products = float4(0.0f);
 #pragma unroll
             for (uint c = 0; c < MAX_CHUNKS; c++) {
                 if (c * CHUNK + element < head_dim) {
-                    products += query[c] * *(device const float4 *)(k + c * CHUNK);
+                    products += query[c] * four(k + c * CHUNK);
                 }
             }
             float score = (products.x + products.y) + (products.z + products.w);
@@ -102,11 +101,11 @@ kernel void row_attention_f32(
         for (uint step = 0; step < BLOCK_KEYS / N_TEAMS; step++) {
             const float of_key = simd_shuffle(weight, team * TEAM_LANES + step);
             const uint key = min(first + step * N_TEAMS + team, seen.y - 1);
-            device const float *v = V + first_key + key * kv_stride + element;
+            device const T *v = V + first_key + key * kv_stride + element;
 #pragma unroll
             for (uint c = 0; c < MAX_CHUNKS; c++) {
                 if (c * CHUNK + element < head_dim) {
-                    sums[c] += of_key * *(device const float4 *)(v + c * CHUNK);
+                    sums[c] += of_key * four(v + c * CHUNK);
                 }
             }
         }
@@ -121,4 +120,30 @@ kernel void row_attention_f32(
             *(device float4 *)(O + offset + at) = sums[c] * inverse;
         }
     }
+}
+
+kernel void row_attention_f32(
+    device const float *Q                 [[buffer(0)]],
+    device const float *K                 [[buffer(1)]],
+    device const float *V                 [[buffer(2)]],
+    device float *O                       [[buffer(3)]],
+    constant RowAttentionParams &params   [[buffer(4)]],
+    device const Row *rows                [[buffer(5)]],
+    uint2 place                           [[threadgroup_position_in_grid]],
+    uint lane                             [[thread_index_in_simdgroup]]
+) {
+    attend(Q, K, V, O, params, rows, place, lane);
+}
+
+kernel void cross_attention_f16(
+    device const float *Q                 [[buffer(0)]],
+    device const half *K                  [[buffer(1)]],
+    device const half *V                  [[buffer(2)]],
+    device float *O                       [[buffer(3)]],
+    constant RowAttentionParams &params   [[buffer(4)]],
+    device const Row *rows                [[buffer(5)]],
+    uint2 place                           [[threadgroup_position_in_grid]],
+    uint lane                             [[thread_index_in_simdgroup]]
+) {
+    attend(Q, K, V, O, params, rows, place, lane);
 }

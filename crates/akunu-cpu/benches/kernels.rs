@@ -13,6 +13,7 @@ use akunu_kernels::{Constants, Device, KernelCall, KernelId, PipelineKey, PlanId
 use akunu_types::SharedStruct;
 use akunu_types::params::{
     AttentionParams, ElementwiseParams, MatrixParams, RMSNormParams, RopeStoreParams, Row,
+    RowAttentionParams,
 };
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -128,6 +129,48 @@ fn attention(criterion: &mut Criterion, device: &mut CpuDevice, name: &str) {
     group.finish();
 }
 
+/// Heads of an encoder, their elements, and how many rows ask how many keys: a window of Whisper base and the rows of a
+/// text of MiniLM; a token of Whisper's decoder that looks at the window.
+const ROWS: [(&str, KernelId, u32, u32, u32, u32); 3] = [
+    ("whisper", KernelId::RowAttention, 8, 64, 1500, 1500),
+    ("minilm", KernelId::RowAttention, 12, 32, 60, 60),
+    ("across", KernelId::CrossAttention, 8, 64, 1, 1500),
+];
+
+fn row_attention(criterion: &mut Criterion, device: &mut CpuDevice, name: &str) {
+    let mut group = criterion.benchmark_group("row attention");
+    for (label, kernel, n_heads, head_dim, n_rows, n_keys) in ROWS {
+        let across = n_rows != n_keys;
+        let params = RowAttentionParams {
+            n_rows,
+            n_heads,
+            n_kv_heads: n_heads,
+            head_dim,
+            n_keys: if across { n_keys } else { 0 },
+            n_sequences: u32::from(across),
+            scale: 0.1,
+            ..Default::default()
+        };
+        let row = |at| Row::of_text(0, at, n_rows);
+        let tables = Tables {
+            rows: (0..n_rows).map(row).collect(),
+            table: Vec::new(),
+            n_sequences: 1,
+            n_pages: 0,
+        };
+        let plan = plan(device, kernel, &params, Some(&tables), 1);
+        let numbers = u64::from(n_heads * head_dim * n_keys);
+        group.throughput(match n_rows {
+            1 => Throughput::Bytes(4 * numbers),
+            _ => Throughput::Elements(4 * numbers * u64::from(n_rows)),
+        });
+        group.bench_function(format!("{label}, {name}"), |bench| {
+            bench.iter(|| device.run(black_box(plan), None).expect("runs"));
+        });
+    }
+    group.finish();
+}
+
 fn others(criterion: &mut Criterion, device: &mut CpuDevice, name: &str) {
     let mut group = criterion.benchmark_group("others");
     let mut bench = |label: &str, device: &mut CpuDevice, plan: PlanId, n: u64| {
@@ -191,6 +234,7 @@ fn kernels(criterion: &mut Criterion) {
             let mut device = CpuDevice::new(options).expect("the machine has it");
             let name = format!("{isa} × {threads}");
             attention(criterion, &mut device, &name);
+            row_attention(criterion, &mut device, &name);
             others(criterion, &mut device, &name);
         }
     }

@@ -221,6 +221,10 @@ impl Device for CpuDevice {
         self.buffers.allocate(bytes, label)
     }
 
+    fn allocate_filled(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
+        self.buffers.allocate_filled(bytes, label)
+    }
+
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError> {
         self.buffers.share(bytes, label)
     }

@@ -15,6 +15,7 @@ mod kept;
 mod kernel;
 mod matmul;
 mod memory;
+mod number;
 mod panels;
 mod part;
 mod pieces;

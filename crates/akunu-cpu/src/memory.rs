@@ -30,9 +30,9 @@ impl Pages {
         Some(Pages { map, first, len })
     }
 
-    /// Says that large pages would be good: fewer look-ups for what is read in a row. It is said of pages that are
-    /// filled already, which the system then makes large ones in its own time. Said before, each first write would
-    /// wait until a large page is found, cleared and, in a virtual machine, given by the host.
+    /// Says that large pages would be good: fewer look-ups for what is read in a row. Pages that are filled already
+    /// become large ones in the system's own time. Said before, the first write to each waits until a large page is
+    /// found, cleared and, in a virtual machine, given by the host.
     pub fn prefer_large(&self) {
         #[cfg(target_os = "linux")]
         if self.map.advise(memmap2::Advice::HugePage).is_err() {
@@ -93,6 +93,13 @@ impl Buffers {
     /// A zeroed buffer.
     pub fn allocate(&mut self, len: usize, label: &str) -> Result<Buffer, DeviceError> {
         let pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
+        Ok(self.0.add(pages))
+    }
+
+    /// A zeroed buffer in large pages, where the system has them.
+    pub fn allocate_filled(&mut self, len: usize, label: &str) -> Result<Buffer, DeviceError> {
+        let pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
+        pages.prefer_large();
         Ok(self.0.add(pages))
     }
 

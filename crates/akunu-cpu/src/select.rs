@@ -1,6 +1,7 @@
 //! Which function runs a kernel of the table: a pure function of the kernel and the instructions.
 
 use akunu_kernels::KernelId;
+use half::f16;
 
 use crate::body::kernel as simd;
 use crate::call::Kernel;
@@ -19,6 +20,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::ArgmaxPartial => simd::<sampling::ArgmaxPartial>(isa),
         KernelId::BiasAdd => simd::<elementwise::BiasAdd>(isa),
         KernelId::Copy => elementwise::copy,
+        KernelId::CrossAttention => simd::<attention::RowAttention<f16>>(isa),
         KernelId::Draw => simd::<sampling::Draw>(isa),
         KernelId::EmbeddingLookup(_) => embedding::lookup,
         kernel if attention::is_attention(kernel) => simd::<attention::Attention>(isa),
@@ -26,6 +28,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::GeluErf => simd::<elementwise::GeluErf>(isa),
         KernelId::GeluGate => simd::<elementwise::Gate<true>>(isa),
         KernelId::GrammarBitmask => sampling::grammar_bitmask,
+        KernelId::Halves => simd::<elementwise::Halves>(isa),
         KernelId::HeadNormRopeNeoxStore => simd::<rope::RopeStore<true, true>>(isa),
         KernelId::KvShift => simd::<kv_cache::Shift<false>>(isa),
         KernelId::KvShiftNeox => simd::<kv_cache::Shift<true>>(isa),
@@ -40,7 +43,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::RopeNeox => simd::<texts::Rope<true>>(isa),
         KernelId::RopeNeoxStore => simd::<rope::RopeStore<true, false>>(isa),
         KernelId::RopeStore => simd::<rope::RopeStore<false, false>>(isa),
-        KernelId::RowAttention => simd::<attention::RowAttention>(isa),
+        KernelId::RowAttention => simd::<attention::RowAttention<f32>>(isa),
         KernelId::SiluGate => simd::<elementwise::Gate<false>>(isa),
         KernelId::EmbeddingScale => simd::<elementwise::Scale>(isa),
         KernelId::TokenScores => simd::<sampling::TokenScores>(isa),

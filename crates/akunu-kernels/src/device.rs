@@ -175,6 +175,12 @@ pub trait Device: Send {
     /// A zeroed buffer. `label` says in error messages and captures what it is for.
     fn allocate(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError>;
 
+    /// A buffer that the host will fill and programs will only read, such as weights that have to be copied. A device
+    /// may take other memory for it: all of it will be used, and read from front to back.
+    fn allocate_filled(&mut self, bytes: usize, label: &str) -> Result<Buffer, DeviceError> {
+        self.allocate(bytes, label)
+    }
+
     /// A read-only buffer over memory that exists already; nothing is copied.
     fn share(&mut self, bytes: SharedBytes, label: &str) -> Result<Buffer, DeviceError>;
 

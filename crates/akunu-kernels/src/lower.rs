@@ -216,6 +216,7 @@ impl<'a> Lowering<'a> {
                 dim,
             } => self.add_learned(by, [x, table], n_entries, dim),
             Op::Gelu { rows, x, width } => self.gelu(rows, x, width),
+            Op::Halves { rows, x, to, width } => self.halves(rows, [x, to], width),
             Op::Convolve {
                 ref weight,
                 bias,

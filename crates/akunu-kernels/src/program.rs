@@ -18,7 +18,7 @@
 //! | Llama and its like | `Norm`, `AddNorm` | `RopeStore` | `Attend` | `Product`, `Gate` | `Gather`, logits |
 //! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Gelu` | `Mean` or `Gather` |
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
-//! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product` of keys and values |
+//! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product`, `Halves`: keys and values |
 //! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits, `Suppress` |
 //!
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
@@ -126,8 +126,8 @@ pub enum LearnedBy {
 pub enum RowKeys {
     /// All rows of the row's own text: keys and values are (rows, n_kv_heads, head_dim).
     OwnText,
-    /// All positions of an encoder: keys and values are (n_sequences, n_keys, n_kv_heads, head_dim), and a row sees those
-    /// of its sequence.
+    /// All positions of an encoder: keys and values are (n_sequences, n_keys, n_kv_heads, head_dim) halves
+    /// ([`Op::Halves`]), and a row sees those of its sequence.
     Across {
         /// Positions of a sequence.
         n_keys: u32,
@@ -328,6 +328,17 @@ pub enum Op {
         rows: Rows,
         /// (rows, width).
         x: Slice,
+        /// Elements of a row.
+        width: u32,
+    },
+    /// `to = x`, as halves.
+    Halves {
+        /// Which rows.
+        rows: Rows,
+        /// (rows, width).
+        x: Slice,
+        /// (rows, width), of f16.
+        to: Slice,
         /// Elements of a row.
         width: u32,
     },

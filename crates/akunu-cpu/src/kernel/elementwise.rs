@@ -5,6 +5,7 @@ use akunu_types::params::{
 };
 
 use super::norm::add;
+use super::stored::round_halves;
 use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
@@ -71,6 +72,21 @@ impl Body for GeluErf {
             let x = x.as_mut_ptr().add(whole);
             gelu_erf(L::load_part(x, rest)).store_part(x, rest);
         }
+    }
+}
+
+/// `y = x`, as halves.
+pub(crate) struct Halves;
+
+impl Body for Halves {
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+        let n = call.params::<ElementwiseParams>().count as usize;
+        let [x, y] = call.bindings();
+        let range = part.range_in_blocks(n, SHARE);
+        let x = &x.read::<f32>(n)[range.clone()];
+        // SAFETY: parts have different ranges; the CPU has the instructions.
+        unsafe { round_halves::<L>(x, y.write::<u8>(2 * range.start, 2 * range.len())) };
     }
 }
 

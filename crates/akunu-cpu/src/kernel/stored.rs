@@ -206,7 +206,7 @@ pub(super) unsafe fn widen_halves<L: Lanes>(from: &[u8], to: &mut [f32]) {
 /// # Safety
 /// The CPU has the instructions.
 #[inline(always)]
-unsafe fn round_halves<L: Lanes>(from: &[f32], to: &mut [u8]) {
+pub(super) unsafe fn round_halves<L: Lanes>(from: &[f32], to: &mut [u8]) {
     let to = &mut to.as_chunks_mut().0[..from.len()];
     let whole = from.len() / L::N * L::N;
     for at in (0..whole).step_by(L::N) {

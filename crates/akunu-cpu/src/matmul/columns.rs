@@ -18,8 +18,9 @@ use half::{bf16, f16};
 
 use super::blocked::{Blocks, Form, Group, LEAST_256, LEAST_512, MOST_256, MOST_512};
 use super::gemm::Shape;
-use super::rows::{Float, Number, Rows};
+use super::rows::{Float, Rows};
 use crate::isa::Isa;
+use crate::number::Number;
 use crate::panels::format::ROWS;
 use crate::simd::{self, Lanes, WithLanes, prefetch, transpose};
 

@@ -8,6 +8,7 @@ use akunu_types::DType;
 use half::{bf16, f16};
 
 use super::batch::{BATCH, Dots};
+use crate::number::Number;
 use crate::panels::format::ROWS;
 use crate::simd::{Lanes, prefetch};
 
@@ -155,53 +156,6 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// A number of a row.
-///
-/// # Safety
-/// As [`Lanes`].
-pub trait Number: Copy {
-    /// Widens `L::N` numbers.
-    unsafe fn load<L: Lanes>(from: *const Self) -> L;
-    /// The number as f32.
-    fn wide(self) -> f32;
-}
-
-impl Number for f16 {
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const f16) -> L {
-        // SAFETY: as the caller says.
-        unsafe { L::load_halves(from) }
-    }
-
-    fn wide(self) -> f32 {
-        self.to_f32()
-    }
-}
-
-impl Number for bf16 {
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const bf16) -> L {
-        // SAFETY: as the caller says.
-        unsafe { L::load_bf16(from) }
-    }
-
-    fn wide(self) -> f32 {
-        self.to_f32()
-    }
-}
-
-impl Number for f32 {
-    #[inline(always)]
-    unsafe fn load<L: Lanes>(from: *const f32) -> L {
-        // SAFETY: as the caller says.
-        unsafe { L::load(from) }
-    }
-
-    fn wide(self) -> f32 {
-        self
-    }
-}
-
 /// Bytes of a cache line.
 const LINE: usize = 64;
 /// Bytes ahead of the present ones that are fetched, where there is a single row.
@@ -288,14 +242,9 @@ unsafe fn add_rest<L: Lanes, T: Number, const R: usize, const M: usize>(
 ) {
     let n = columns.len();
     for (r, row) in rows.into_iter().enumerate() {
-        let mut wide = [0f32; 16];
-        for (wide, column) in wide.iter_mut().zip(columns.clone()) {
-            // SAFETY: column `column` of the row, which need not be aligned.
-            *wide = unsafe { row.add(column).read_unaligned() }.wide();
-        }
-        // SAFETY: `n` columns are there, fewer than `L::N`, which is at most 16.
+        // SAFETY: `n` columns are there, fewer than `L::N`.
         unsafe {
-            let weights = L::load_part(wide.as_ptr(), n);
+            let weights: L = T::load_part(row.add(columns.start), n);
             for m in 0..M {
                 let x = L::load_part(x[m].add(columns.start), n);
                 sums[m][r] = weights.fma(x, sums[m][r]);

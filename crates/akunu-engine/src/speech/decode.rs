@@ -1,7 +1,7 @@
 //! The tokens of a window, chosen one after the other.
 
 use super::SpeechModel;
-use super::rules::{SpeechRules, log_sum_exp};
+use super::rules::{SpeechRules, largest, log_sum_exp};
 use super::tokens::SpeechTokens;
 use crate::error::EngineError;
 
@@ -158,16 +158,13 @@ impl SpeechModel {
 
 /// The best token at temperature 0, otherwise one by chance.
 fn choose(logits: &[f32], temperature: f32, chance: &mut Chance) -> u32 {
-    let best = logits
-        .iter()
-        .enumerate()
-        .fold((0, f32::NEG_INFINITY), |best, (id, &logit)| {
-            if logit > best.1 { (id, logit) } else { best }
-        });
+    let largest = largest(logits);
+    let best = logits.iter().position(|&logit| logit == largest);
+    let best = best.unwrap_or_default() as u32;
     if temperature <= 0.0 {
-        return best.0 as u32;
+        return best;
     }
-    let weight = |logit: f32| f64::from((logit - best.1) / temperature).exp();
+    let weight = |logit: f32| f64::from((logit - largest) / temperature).exp();
     let total: f64 = logits.iter().map(|&logit| weight(logit)).sum();
     let mut left = chance.share() * total;
     for (id, &logit) in logits.iter().enumerate() {
@@ -176,7 +173,7 @@ fn choose(logits: &[f32], temperature: f32, chance: &mut Chance) -> u32 {
             return id as u32;
         }
     }
-    best.0 as u32
+    best
 }
 
 /// Numbers that look random (SplitMix64).

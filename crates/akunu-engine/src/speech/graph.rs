@@ -3,7 +3,7 @@
 //! ```text
 //! encoder   h = gelu(conv2(gelu(conv1(spectrogram)))) + positions
 //!           for each layer   h += Wo attention(norm(h)), of all positions;  h += W2 gelu(W1 norm(h))
-//!           for each layer of the decoder   K, V = Wk norm(h), Wv norm(h)
+//!           for each layer of the decoder   K, V = Wk norm(h), Wv norm(h), as halves
 //! decoder   h = tokens + positions
 //!           for each layer   h += Wo attention(norm(h)), of what was said;  h += Wo attention(norm(h), K, V)
 //!                            h += W2 gelu(W1 norm(h))
@@ -61,8 +61,15 @@ impl Graph<'_> {
         ops.push(self.norm(Rows::All, "encoder.layer_norm", a.h, a.x));
         for (layer, cross) in self.memory.cross.iter().enumerate() {
             let name = |part: &str| format!("decoder.layers.{layer}.encoder_attn.{part}_proj");
-            ops.push(self.product(&name("k"), a.x, cross.k.into()));
-            ops.push(self.product(&name("v"), a.x, cross.v.into()));
+            for (part, to) in [("k", cross.k), ("v", cross.v)] {
+                ops.push(self.product(&name(part), a.x, a.k));
+                ops.push(Op::Halves {
+                    rows: Rows::All,
+                    x: a.k,
+                    to: to.into(),
+                    width: self.config.dim,
+                });
+            }
         }
         ops
     }

@@ -6,6 +6,7 @@ use akunu_kernels::program::LayerCache;
 use akunu_kernels::{Buffer, Device, PageMap, StepMemory};
 use akunu_types::KvFormat;
 use akunu_types::params::{Row, SamplingRule};
+use half::f16;
 
 use crate::error::EngineError;
 use crate::runtime::{PAGE, PAGE_SHIFT};
@@ -60,7 +61,7 @@ pub(super) struct Activations {
 pub(super) struct Cross {
     /// (rows, dim).
     pub q: Buffer,
-    /// (n_audio_positions, dim).
+    /// (n_audio_positions, dim), of f16.
     pub k: Buffer,
     pub v: Buffer,
 }
@@ -96,8 +97,8 @@ impl Memory {
             });
             cross.push(Cross {
                 q: make.words(n_text, dim, "queries across")?,
-                k: make.words(n_audio, dim, "keys across")?,
-                v: make.words(n_audio, dim, "values across")?,
+                k: make.halves(n_audio, dim, "keys across")?,
+                v: make.halves(n_audio, dim, "values across")?,
             });
         }
         let n_divisors = config.head_dim() / 2;
@@ -134,6 +135,12 @@ impl Make<'_> {
     /// A buffer of (rows, width) elements of 4 bytes.
     fn words(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
         let bytes = 4 * rows as usize * width as usize;
+        Ok(self.device.allocate(bytes, label)?)
+    }
+
+    /// A buffer of (rows, width) halves.
+    fn halves(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
+        let bytes = size_of::<f16>() * rows as usize * width as usize;
         Ok(self.device.allocate(bytes, label)?)
     }
 

@@ -78,8 +78,7 @@ impl SpeechRules<'_> {
         let Some((text, times)) = logits.split_at_checked(first_time) else {
             return;
         };
-        let best_text = text.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        if log_sum_exp(times) > best_text {
+        if log_sum_exp(times) > largest(text) {
             forbid(logits, 0..self.tokens.first_time());
         }
     }
@@ -109,9 +108,25 @@ fn forbid(logits: &mut [f32], ids: impl IntoIterator<Item = u32>) {
     }
 }
 
+/// The largest of these, -inf if there are none. Several lanes at a time: otherwise each comparison waits for the one
+/// before.
+pub(super) fn largest(values: &[f32]) -> f32 {
+    const LANES: usize = 16;
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let (blocks, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for block in blocks {
+        for (lane, &value) in lanes.iter_mut().zip(block) {
+            *lane = larger(*lane, value);
+        }
+    }
+    let all = lanes.iter().chain(rest).copied();
+    all.fold(f32::NEG_INFINITY, larger)
+}
+
 /// `log Σ exp(x)`.
 pub(super) fn log_sum_exp(values: &[f32]) -> f32 {
-    let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let max = largest(values);
     if max == f32::NEG_INFINITY {
         return max;
     }
@@ -158,6 +173,22 @@ pub(super) mod tests {
     }
 
     const T: u32 = 19;
+
+    /// Fails when a value at an end of the list, or one that is no number, decides.
+    #[test]
+    fn the_largest_is_found_wherever_it_is() {
+        for n in [1, 15, 16, 17, 40] {
+            for at in 0..n {
+                let mut values = vec![-3.0; n];
+                values[at] = -1.0;
+                assert_eq!(largest(&values), -1.0, "{at} of {n}");
+                values[(at + 1) % n] = f32::NAN;
+                let expected = if n == 1 { f32::NEG_INFINITY } else { -1.0 };
+                assert_eq!(largest(&values), expected, "{at} of {n}");
+            }
+        }
+        assert_eq!(largest(&[]), f32::NEG_INFINITY);
+    }
 
     /// Fails when a window can begin with text, or late.
     #[test]

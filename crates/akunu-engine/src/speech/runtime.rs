@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use akunu_arch::SpeechConfig;
 use akunu_kernels::{Counts, Device, DeviceError, PlanId, Program, RowTable};
 use akunu_types::params::Row;
+use half::f16;
 
 use super::align::AlignmentHead;
 use super::graph::Graph;
@@ -136,8 +137,8 @@ impl Runtime {
             };
             if head < self.config.n_heads {
                 found.push(AlignmentHead {
-                    queries: self.head_rows(cross.q, head, first, n_tokens)?,
-                    keys: self.head_rows(cross.k, head, 0, n_keys)?,
+                    queries: self.head_rows::<f32>(cross.q, head, first, n_tokens)?,
+                    keys: self.head_rows::<f16>(cross.k, head, 0, n_keys)?,
                     head_dim: self.config.head_dim() as usize,
                 });
             }
@@ -145,8 +146,8 @@ impl Runtime {
         Ok(found)
     }
 
-    /// One head of some rows of a buffer, (rows, dim).
-    fn head_rows(
+    /// One head of some rows of a buffer, (rows, dim), whose numbers are of type `T`.
+    fn head_rows<T: bytemuck::Pod + Into<f32>>(
         &self,
         buffer: akunu_kernels::Buffer,
         head: u32,
@@ -154,11 +155,13 @@ impl Runtime {
         n: usize,
     ) -> Result<Vec<f32>, EngineError> {
         let (dim, head_dim) = (self.config.dim as usize, self.config.head_dim() as usize);
-        let mut rows = vec![0f32; n * dim];
+        let mut rows = vec![T::zeroed(); n * dim];
         let bytes = bytemuck::cast_slice_mut(&mut rows);
-        self.device.read(buffer, 4 * first * dim, bytes)?;
-        let of_head = |row: &[f32]| row[head as usize * head_dim..][..head_dim].to_vec();
-        Ok(rows.chunks_exact(dim).flat_map(of_head).collect())
+        self.device
+            .read(buffer, size_of::<T>() * first * dim, bytes)?;
+        let heads = rows.chunks_exact(dim);
+        let heads = heads.flat_map(|row| &row[head as usize * head_dim..][..head_dim]);
+        Ok(heads.map(|&number| number.into()).collect())
     }
 
     fn encoder(&mut self) -> Result<PlanId, EngineError> {

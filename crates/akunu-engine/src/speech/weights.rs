@@ -1,20 +1,17 @@
 //! The weights of a speech model on a device.
 //!
-//! The containers align nothing, so all weights are copied once, into one block of memory that the device shares:
-//! matrices as they are, vectors and tables of positions widened to f32, which is what the kernels read. The taps of a
+//! The containers align nothing, so all weights are copied once, into one buffer of the device: matrices as they are, vectors and tables of positions widened to f32, which is what the kernels read. The taps of a
 //! convolution come to stand before its channels, (outputs, taps, channels), so that a window of the signal is a vector.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use akunu_arch::{ArchError, SpeechConfig};
 use akunu_gguf::{SpeechFolder, SpeechTensor, quant};
 use akunu_kernels::Device;
-use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
 use akunu_kernels::weight::MlxLayout;
-use akunu_types::DType;
 
 use crate::error::EngineError;
 
@@ -46,14 +43,12 @@ struct Wanted {
     how: Use,
 }
 
-/// A weight that was put into the block.
-struct Placed {
+/// A weight of the file, and its place in the buffer.
+struct Placed<'a> {
     name: String,
     how: Use,
-    dtype: DType,
+    tensor: SpeechTensor<'a>,
     offset: usize,
-    rows: usize,
-    cols: usize,
 }
 
 impl SpeechWeights {
@@ -62,24 +57,29 @@ impl SpeechWeights {
         config: &SpeechConfig,
         device: &mut dyn Device,
     ) -> Result<SpeechWeights, EngineError> {
-        let mut block = Vec::new();
         let mut placed = Vec::new();
+        let mut end = 0usize;
         for wanted in wanted(config) {
             let tensor = folder.tensor(&wanted.name).map_err(ArchError::from)?;
             if tensor.dims != wanted.dims {
                 return Err(wrong_shape(folder, &wanted, &tensor.dims).into());
             }
-            block.resize(block.len().next_multiple_of(ALIGNMENT), 0);
-            placed.push(place(wanted, &tensor, &mut block));
+            let weight = Placed {
+                name: wanted.name,
+                how: wanted.how,
+                tensor,
+                offset: end.next_multiple_of(ALIGNMENT),
+            };
+            end = weight.offset + weight.n_bytes();
+            placed.push(weight);
         }
-        let shared = Arc::new(AlignedBytes::copy_of(&block));
-        drop(block);
-        let buffer = device.share(shared, "weights")?;
+        let buffer = device.allocate_filled(end, "weights")?;
         let mut weights = SpeechWeights {
             matrices: HashMap::new(),
             vectors: HashMap::new(),
         };
         for weight in placed {
+            device.write(buffer, weight.offset, &weight.bytes())?;
             let place = Slice {
                 buffer,
                 offset: weight.offset,
@@ -87,13 +87,7 @@ impl SpeechWeights {
             if weight.how == Use::Numbers {
                 weights.vectors.insert(weight.name, place);
             } else {
-                let matrix = Matrix {
-                    place,
-                    dtype: weight.dtype,
-                    rows: weight.rows as u32,
-                    cols: weight.cols as u32,
-                    mlx: MlxLayout::default(),
-                };
+                let matrix = weight.matrix(place);
                 weights.matrices.insert(weight.name, matrix);
             }
         }
@@ -122,46 +116,56 @@ impl SpeechWeights {
     }
 }
 
-/// Appends a weight to the block.
-fn place(wanted: Wanted, tensor: &SpeechTensor, block: &mut Vec<u8>) -> Placed {
-    let offset = block.len();
-    let dims = &tensor.dims;
-    let (rows, cols) = match dims[..] {
-        [rows, ref rest @ ..] if !rest.is_empty() => (rows, rest.iter().product()),
-        _ => (1, dims.iter().product()),
-    };
-    match wanted.how {
-        Use::Matrix => block.extend_from_slice(tensor.bytes),
-        Use::Convolution => transpose(tensor, dims[1], dims[2], block),
-        Use::Numbers => {
-            let mut values = vec![0f32; rows * cols];
-            // The reader lets only types through that can be widened.
-            let read = quant::dequantise(tensor.dtype, tensor.bytes, &mut values);
-            debug_assert!(read.is_ok(), "{}", wanted.name);
-            block.extend_from_slice(bytemuck::cast_slice(&values));
+impl Placed<'_> {
+    /// Bytes that it takes in the buffer.
+    fn n_bytes(&self) -> usize {
+        match self.how {
+            Use::Numbers => size_of::<f32>() * self.tensor.dims.iter().product::<usize>(),
+            Use::Matrix | Use::Convolution => self.tensor.bytes.len(),
         }
     }
-    Placed {
-        name: wanted.name,
-        how: wanted.how,
-        dtype: tensor.dtype,
-        offset,
-        rows,
-        cols,
+
+    /// What lies in the buffer.
+    fn bytes(&self) -> Cow<'_, [u8]> {
+        let (dtype, dims) = (self.tensor.dtype, &self.tensor.dims);
+        match self.how {
+            Use::Matrix => Cow::Borrowed(self.tensor.bytes),
+            Use::Convolution => Cow::Owned(transpose(&self.tensor, dims[1], dims[2])),
+            Use::Numbers => {
+                let mut values = vec![0f32; dims.iter().product()];
+                // The reader lets only types through that can be widened.
+                let read = quant::dequantise(dtype, self.tensor.bytes, &mut values);
+                debug_assert!(read.is_ok(), "{}", self.name);
+                Cow::Owned(bytemuck::cast_slice(&values).to_vec())
+            }
+        }
+    }
+
+    fn matrix(&self, place: Slice) -> Matrix {
+        let dims = &self.tensor.dims;
+        Matrix {
+            place,
+            dtype: self.tensor.dtype,
+            rows: dims[0] as u32,
+            cols: dims[1..].iter().product::<usize>() as u32,
+            mlx: MlxLayout::default(),
+        }
     }
 }
 
 /// (outputs, channels, taps) as (outputs, taps, channels).
-fn transpose(tensor: &SpeechTensor, n_channels: usize, n_taps: usize, block: &mut Vec<u8>) {
+fn transpose(tensor: &SpeechTensor, n_channels: usize, n_taps: usize) -> Vec<u8> {
     let size = tensor.dtype.block_bytes() / tensor.dtype.block_len();
+    let mut turned = Vec::with_capacity(tensor.bytes.len());
     for output in tensor.bytes.chunks_exact(n_channels * n_taps * size) {
         for tap in 0..n_taps {
             for channel in 0..n_channels {
                 let at = (channel * n_taps + tap) * size;
-                block.extend_from_slice(&output[at..at + size]);
+                turned.extend_from_slice(&output[at..at + size]);
             }
         }
     }
+    turned
 }
 
 fn wrong_shape(folder: &SpeechFolder, wanted: &Wanted, found: &[usize]) -> ArchError {

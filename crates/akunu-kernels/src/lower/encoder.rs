@@ -54,6 +54,14 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, vec![x], "activation").with_rows([field]));
     }
 
+    pub(super) fn halves(&mut self, rows: Rows, bindings: [Slice; 2], width: u32) {
+        let count = offset_of!(ElementwiseParams, count);
+        let field = RowField::times(count, rows.count(), width);
+        let params = ElementwiseParams::default();
+        let key = PipelineKey::plain(KernelId::Halves);
+        self.push(KernelCall::new(key, &params, bindings.to_vec(), "halves").with_rows([field]));
+    }
+
     /// A product whose vectors are windows of one signal, and overlap.
     pub(super) fn convolve(
         &mut self,
@@ -118,9 +126,9 @@ impl Lowering<'_> {
         scale: f32,
     ) {
         let step = self.step();
-        let (n_keys, n_sequences) = match keys {
-            RowKeys::OwnText => (0, 0),
-            RowKeys::Across { n_keys } => (n_keys, step.n_sequences),
+        let (kernel, n_keys, n_sequences) = match keys {
+            RowKeys::OwnText => (KernelId::RowAttention, 0, 0),
+            RowKeys::Across { n_keys } => (KernelId::CrossAttention, n_keys, step.n_sequences),
         };
         let params = RowAttentionParams {
             n_heads: heads.n_heads,
@@ -133,7 +141,7 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(RowAttentionParams, n_rows), Count::Rows);
         let bindings = vec![q, k, v, to, step.rows.into()];
-        let key = PipelineKey::plain(KernelId::RowAttention);
+        let key = PipelineKey::plain(kernel);
         self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
     }
 

@@ -202,6 +202,15 @@ fn of_attention() -> Vec<Op> {
 /// What encoders and adapters have besides.
 fn of_encoders() -> Vec<Op> {
     let (x, to) = (at(20), at(21));
+    let attend_rows = |keys| Op::AttendRows {
+        q: x,
+        k: at(22),
+        v: at(23),
+        to,
+        heads: HEADS,
+        keys,
+        scale: 1.0,
+    };
     vec![
         Op::AddNorm {
             x,
@@ -231,6 +240,12 @@ fn of_encoders() -> Vec<Op> {
             x,
             width: DIM,
         },
+        Op::Halves {
+            rows: Rows::All,
+            x,
+            to,
+            width: DIM,
+        },
         Op::Convolve {
             weight: matrix(DType::F16, DIM),
             bias: at(12),
@@ -241,15 +256,8 @@ fn of_encoders() -> Vec<Op> {
             },
             to,
         },
-        Op::AttendRows {
-            q: x,
-            k: at(22),
-            v: at(23),
-            to,
-            heads: HEADS,
-            keys: RowKeys::OwnText,
-            scale: 1.0,
-        },
+        attend_rows(RowKeys::OwnText),
+        attend_rows(RowKeys::Across { n_keys: 100 }),
         Op::Mean {
             from: x,
             to,

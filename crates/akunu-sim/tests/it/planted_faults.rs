@@ -196,6 +196,20 @@ const FAULTS: &[Fault] = &[
         wrong: "q + (batch.first_head",
         kernel: "decode_attention_f16",
     },
+    Fault {
+        what: "keys of an encoder read as those of another sequence",
+        file: "attention/row_attention.metal",
+        right: "uint2(row.sequence * params.n_keys, params.n_keys)",
+        wrong: "uint2(0, params.n_keys)",
+        kernel: "cross_attention_f16",
+    },
+    Fault {
+        what: "halves whose last ones are left out",
+        file: "convert/halves.metal",
+        right: "i < params.count",
+        wrong: "i + 1 < params.count",
+        kernel: "halves_f32",
+    },
 ];
 
 /// Barriers that name the wrong memory. Everything meets where it should, so that no order of threads shows them; the schedule

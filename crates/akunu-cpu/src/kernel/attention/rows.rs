@@ -1,14 +1,16 @@
-//! Attention of rows over rows of two matrices of f32: encoders, and decoders that look at an encoder.
+//! Attention of rows over rows of two matrices: encoders (f32), and decoders that look at an encoder (f16).
 //!
 //! Neighbouring rows that see the same keys, the rows of a text, are a *group*. A job is a block of queries of a group
 //! with all heads of one KV head, computed as [`super::many`] does it: scores, weights and sums are products of small
-//! matrices. Keys are read where they lie; values are laid out in panels.
+//! matrices. Keys of f32 are read where they lie, others are widened; values are laid out in panels. All jobs of a KV head
+//! come one after the other, so that its keys and values stay in the second cache.
 //!
 //! A group of fewer than [`MIN_GROUP`] rows is done row by row ([`single`]): what a decoder asks of its encoder for its
 //! next token is one row, and a product would fill its lanes with nothing.
 
 mod single;
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention::row_attention::seen;
@@ -19,6 +21,7 @@ use super::product::{MAX_TILE_ROWS, Strided, tile_columns};
 use super::work::{Shape, Work};
 use crate::body::Body;
 use crate::call::Call;
+use crate::number::Number;
 use crate::part::Part;
 use crate::place::Place;
 use crate::simd::Lanes;
@@ -28,13 +31,13 @@ const MIN_GROUP: usize = 4;
 /// Queries of a job, at most: what fits the second cache.
 const MAX_QUERIES: usize = 64;
 
-/// The kernel.
-pub(crate) struct RowAttention;
+/// The kernel, for keys and values of `T`.
+pub(crate) struct RowAttention<T>(PhantomData<T>);
 
-impl Body for RowAttention {
+impl<T: Number> Body for RowAttention<T> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let problem = Problem::of(call);
+        let problem = Problem::<T>::of(call);
         let mut groups = std::mem::take(part.kept.get::<Groups>());
         groups.fill(&problem, part.count);
         let n_jobs = groups.0.last().map_or(0, |group| group.jobs.end);
@@ -58,7 +61,7 @@ impl Body for RowAttention {
 }
 
 /// What is to be computed.
-struct Problem<'a> {
+struct Problem<'a, T> {
     params: RowAttentionParams,
     /// Query heads that share a KV head.
     group: usize,
@@ -69,13 +72,13 @@ struct Problem<'a> {
     n_keys: usize,
     rows: &'a [Row],
     q: &'a [f32],
-    k: &'a [f32],
-    v: &'a [f32],
+    k: &'a [T],
+    v: &'a [T],
     o: Place<'a>,
 }
 
-impl<'a> Problem<'a> {
-    fn of(call: &Call<'a>) -> Problem<'a> {
+impl<'a, T: Number> Problem<'a, T> {
+    fn of(call: &Call<'a>) -> Problem<'a, T> {
         let p: RowAttentionParams = call.params();
         let [q, k, v, o, rows] = call.bindings();
         let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
@@ -128,7 +131,7 @@ struct Group {
 struct Groups(Vec<Group>);
 
 impl Groups {
-    fn fill(&mut self, problem: &Problem, n_parts: usize) {
+    fn fill<T: Number>(&mut self, problem: &Problem<T>, n_parts: usize) {
         self.0.clear();
         let n_kv_heads = problem.params.n_kv_heads as usize;
         let mut first = 0;
@@ -160,11 +163,11 @@ impl Groups {
 }
 
 impl Group {
-    fn job<'a>(&self, at: usize, problem: &'a Problem) -> Job<'a> {
+    fn job<'a, T: Number>(&self, at: usize, problem: &'a Problem<'a, T>) -> Job<'a, T> {
         let (at, n_kv_heads) = (at - self.jobs.start, problem.params.n_kv_heads as usize);
-        let jobs_of_heads = n_kv_heads.div_ceil(self.kv_heads_per_job);
-        let first = self.rows.start + at / jobs_of_heads * self.queries_per_job;
-        let kv_head = at % jobs_of_heads * self.kv_heads_per_job;
+        let jobs_of_queries = self.rows.len().div_ceil(self.queries_per_job);
+        let first = self.rows.start + at % jobs_of_queries * self.queries_per_job;
+        let kv_head = at / jobs_of_queries * self.kv_heads_per_job;
         Job {
             problem,
             kv_heads: kv_head..n_kv_heads.min(kv_head + self.kv_heads_per_job),
@@ -176,8 +179,8 @@ impl Group {
 }
 
 /// A block of queries of the heads that share one KV head, or a single query of those of some.
-struct Job<'a> {
-    problem: &'a Problem<'a>,
+struct Job<'a, T> {
+    problem: &'a Problem<'a, T>,
     kv_heads: Range<usize>,
     /// The first row.
     first: usize,
@@ -185,7 +188,7 @@ struct Job<'a> {
     keys: Range<usize>,
 }
 
-impl Job<'_> {
+impl<T: Number> Job<'_, T> {
     fn shape(&self) -> Shape {
         Shape {
             n_rows: self.n_queries * self.problem.group,
@@ -236,13 +239,13 @@ impl Job<'_> {
     #[inline(always)]
     unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
         let n = keys.len();
-        self.load_values::<L>(work.v, &keys);
         let in_place = self.keys_in_place(&keys);
-        if in_place.is_none() {
-            self.copy_keys(work.k, &keys);
-        }
         // SAFETY: by the caller's promise.
         unsafe {
+            self.load_values::<L>(work.v, &keys);
+            if in_place.is_none() {
+                self.load_keys::<L>(work.k, &keys);
+            }
             work.score::<L>(in_place, n);
             work.sum::<L>(n);
         }
@@ -253,36 +256,70 @@ impl Job<'_> {
         keys.start * self.problem.stride + self.kv_heads.start * self.problem.head_dim
     }
 
-    /// The keys of a block where they lie, unless whole tiles of them would reach beyond the last key there is.
+    /// The keys of a block where they lie, if they are floats and whole tiles of them do not reach beyond the last key
+    /// there is.
     fn keys_in_place(&self, keys: &Range<usize>) -> Option<Strided<'_>> {
         let problem = self.problem;
         let end = keys.start + keys.len().next_multiple_of(MAX_TILE_ROWS);
-        (end <= problem.n_keys).then(|| Strided {
-            elements: &problem.k[self.first_of(keys)..],
+        let floats = T::as_floats(problem.k).filter(|_| end <= problem.n_keys)?;
+        Some(Strided {
+            elements: &floats[self.first_of(keys)..],
             row: problem.stride,
             col: 1,
         })
     }
 
-    fn copy_keys(&self, copy: &mut [f32], keys: &Range<usize>) {
+    /// The keys of a block as floats, (BLOCK, head_dim).
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn load_keys<L: Lanes>(&self, to: &mut [f32], keys: &Range<usize>) {
         let (first, head_dim) = (self.first_of(keys), self.problem.head_dim);
-        for (i, to) in copy.chunks_exact_mut(head_dim).take(keys.len()).enumerate() {
-            to.copy_from_slice(&self.problem.k[first + i * self.problem.stride..][..head_dim]);
+        for (i, to) in to.chunks_exact_mut(head_dim).take(keys.len()).enumerate() {
+            let from = &self.problem.k[first + i * self.problem.stride..][..head_dim];
+            // SAFETY: by the caller's promise.
+            unsafe { widen::<L, T>(from, to) };
         }
     }
 
     /// Lays the values of a block out in panels. The columns behind the head are 0.
-    fn load_values<L: Lanes>(&self, panels: &mut [f32], keys: &Range<usize>) {
-        let (problem, width) = (self.problem, tile_columns::<L>());
-        let head_dim = problem.head_dim;
-        for (i, key) in keys.clone().enumerate() {
-            let at = key * problem.stride + self.kv_heads.start * head_dim;
-            let values = problem.v[at..][..head_dim].chunks(width);
-            for (panel, values) in panels.chunks_exact_mut(BLOCK * width).zip(values) {
-                let (row, rest) = panel[i * width..][..width].split_at_mut(values.len());
-                row.copy_from_slice(values);
-                rest.fill(0.0);
+    ///
+    /// # Safety
+    /// The CPU has the instructions.
+    #[inline(always)]
+    unsafe fn load_values<L: Lanes>(&self, panels: &mut [f32], keys: &Range<usize>) {
+        let (first, head_dim) = (self.first_of(keys), self.problem.head_dim);
+        let width = tile_columns::<L>();
+        for i in 0..keys.len() {
+            let values = &self.problem.v[first + i * self.problem.stride..][..head_dim];
+            let panels = panels.chunks_exact_mut(BLOCK * width);
+            for (panel, values) in panels.zip(values.chunks(width)) {
+                // SAFETY: by the caller's promise.
+                unsafe { widen::<L, T>(values, &mut panel[i * width..][..width]) };
             }
         }
     }
+}
+
+/// Numbers as floats, and zeros behind them.
+///
+/// # Safety
+/// The CPU has the instructions.
+#[inline(always)]
+unsafe fn widen<L: Lanes, T: Number>(from: &[T], to: &mut [f32]) {
+    let (to, behind) = to.split_at_mut(from.len());
+    let whole = from.len() / L::N * L::N;
+    let rest = from.len() - whole;
+    // SAFETY: as many numbers are there in both.
+    unsafe {
+        for at in (0..whole).step_by(L::N) {
+            T::load::<L>(from.as_ptr().add(at)).store(to.as_mut_ptr().add(at));
+        }
+        if rest > 0 {
+            let last: L = T::load_part(from.as_ptr().add(whole), rest);
+            last.store_part(to.as_mut_ptr().add(whole), rest);
+        }
+    }
+    behind.fill(0.0);
 }

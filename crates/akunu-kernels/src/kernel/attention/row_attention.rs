@@ -1,20 +1,22 @@
-//! `row_attention_f32`: attention of rows over rows of two matrices, as encoders have it.
+//! `row_attention_f32` and `cross_attention_f16`: attention of rows over rows of two matrices.
 //!
 //! `O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group]) V[k][h / group]`, where k runs over
 //!
-//! * the rows of the text that r is of: row r is number `position` of `length` rows, so these are the rows
-//!   `r - position .. r - position + length`. Texts lie one after the other, without a gap: nothing is padded, and
-//!   every row sees all of its own text and nothing else;
-//! * or, with `n_keys`, the rows `sequence * n_keys .. (sequence + 1) * n_keys`: the positions of an encoder, which
-//!   the rows of a decoder look at.
+//! * `row_attention_f32`, without `n_keys`: the rows of the text that r is of. Row r is number `position` of `length`
+//!   rows, so these are the rows `r - position .. r - position + length`. Texts lie one after the other, without a gap:
+//!   nothing is padded, and every row sees all of its own text and nothing else. Keys and values are f32, as the
+//!   products made them;
+//! * `cross_attention_f16`, with `n_keys`: the rows `sequence * n_keys .. (sequence + 1) * n_keys`, the positions of an
+//!   encoder, which the rows of a decoder look at. Every token reads all of them again, so they are halves.
 //!
-//! Keys and values are f32, as the products made them. An idle row gives zeros. The host has proven that the rows
-//! of every text are there ([`RowTable::check_texts`](crate::step::RowTable::check_texts)).
+//! An idle row gives zeros. The host has proven that the rows of every text are there
+//! ([`RowTable::check_texts`](crate::step::RowTable::check_texts)).
 
 use std::ops::Range;
 
 use akunu_types::SharedStruct;
 use akunu_types::params::{Row, RowAttentionParams};
+use half::f16;
 
 use super::MAX_HEAD_DIM;
 use crate::case::{Case, Rng};
@@ -41,10 +43,26 @@ pub const ROW: KernelRow = KernelRow {
     params: RowAttentionParams::LAYOUT,
     constants: &[],
     launch: |args, _| launch(args),
-    required,
+    required: required::<f32>,
     work,
-    twin,
-    cases: |_| cases(),
+    twin: twin::<f32>,
+    cases: |_| cases_of_texts(),
+};
+
+/// The row of the kernel that looks at an encoder.
+pub const CROSS: KernelRow = KernelRow {
+    name: ("cross_attention_f16", ""),
+    bindings: &[
+        read(0, "Q", Element::F32),
+        read(1, "K", Element::F16),
+        read(2, "V", Element::F16),
+        write(3, "O", Element::F32),
+        read(5, "rows", Element::Row),
+    ],
+    required: required::<f16>,
+    twin: twin::<f16>,
+    cases: |_| cases_across(),
+    ..ROW
 };
 
 /// The rows of K and V that row number `at` sees.
@@ -78,11 +96,11 @@ fn launch(args: &Args) -> Launch {
     Launch::new([p.n_rows, n_heads, 1], [SIMD_WIDTH, 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
+fn required<T>(args: &Args) -> Vec<usize> {
     let p: RowAttentionParams = args.params();
     let queries = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
     let [texts, rows] = n_key_rows(&p);
-    let keys = bytes::<f32>(&[texts, rows, p.n_kv_heads, p.head_dim]);
+    let keys = bytes::<T>(&[texts, rows, p.n_kv_heads, p.head_dim]);
     vec![queries, keys, keys, queries, bytes::<Row>(&[p.n_rows])]
 }
 
@@ -93,9 +111,9 @@ fn work(args: &Args, once: Work) -> Work {
     once.with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
-fn twin(t: &mut Twin) {
+fn twin<T: bytemuck::Pod + Into<f32>>(t: &mut Twin) {
     let p: RowAttentionParams = t.params();
-    let (q, k, v) = (t.read::<f32>(0), t.read::<f32>(1), t.read::<f32>(2));
+    let (q, k, v) = (t.read::<f32>(0), t.read::<T>(1), t.read::<T>(2));
     let rows = t.read::<Row>(5);
     let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
     let (group, stride) = (
@@ -115,14 +133,14 @@ fn twin(t: &mut Twin) {
         for (key, score) in keys.zip(scores) {
             let weight = (score - peak).exp() / sum;
             for (out, v) in out.iter_mut().zip(&v[of_key(key)..][..head_dim]) {
-                *out += weight * v;
+                *out += weight * (*v).into();
             }
         }
     }
 }
 
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+fn dot<T: Copy + Into<f32>>(a: &[f32], b: &[T]) -> f32 {
+    a.iter().zip(b).map(|(a, &b)| a * b.into()).sum()
 }
 
 /// Heads, their size, and what the rows are.
@@ -141,23 +159,33 @@ enum Keys<'a> {
 }
 
 #[rustfmt::skip]
-fn cases() -> Vec<Case> {
-    use Keys::{Across, Texts};
+fn cases_of_texts() -> Vec<Case> {
+    use Keys::Texts;
     let settings = [
         Setting { label: "one token", heads: (1, 1), head_dim: 4, keys: Texts(&[1]) },
         Setting { label: "short and long texts", heads: (2, 2), head_dim: 32, keys: Texts(&[3, 1, 70, 5]) },
         Setting { label: "an odd head", heads: (3, 3), head_dim: 20, keys: Texts(&[33, 32]) },
         Setting { label: "shared keys", heads: (6, 2), head_dim: 64, keys: Texts(&[40, 9]) },
         Setting { label: "the largest head", heads: (1, 1), head_dim: 256, keys: Texts(&[37]) },
+    ];
+    settings.iter().map(|setting| case(setting, |k| k)).collect()
+}
+
+#[rustfmt::skip]
+fn cases_across() -> Vec<Case> {
+    use Keys::Across;
+    let settings = [
         Setting { label: "across, single rows", heads: (2, 2), head_dim: 64, keys: Across(&[1, 1, 1], 75) },
         Setting { label: "across, a prompt and others", heads: (4, 2), head_dim: 36, keys: Across(&[1, 9, 0, 2], 41) },
+        Setting { label: "across, the smallest head", heads: (3, 3), head_dim: 4, keys: Across(&[2, 5], 1) },
+        Setting { label: "across, the largest head", heads: (2, 1), head_dim: 256, keys: Across(&[5, 1], 64) },
     ];
-    settings.iter().map(case).collect()
+    settings.iter().map(|setting| case(setting, f16::from_f32)).collect()
 }
 
 /// Sums of at most 75 weights and values in another order, about 1e-6 relative, and exponentials good to 1e-6. The last
-/// row is idle and names what there is not.
-fn case(s: &Setting) -> Case {
+/// row is idle and names what there is not. `store` makes a key or a value what the kernel reads.
+fn case<T: bytemuck::Pod>(s: &Setting, store: fn(f32) -> T) -> Case {
     let mut rows = Vec::new();
     let (n_sequences, n_keys) = match s.keys {
         Keys::Texts(lengths) => {
@@ -191,10 +219,15 @@ fn case(s: &Setting) -> Case {
     let n_queries = rows.len() * (s.heads.0 * s.head_dim) as usize;
     let [texts, key_rows] = n_key_rows(&params);
     let n_numbers = (texts * key_rows * s.heads.1 * s.head_dim) as usize;
+    let q = rng.floats(n_queries, 3.0);
+    let mut stored = |largest| -> Vec<T> {
+        let numbers = rng.floats(n_numbers, largest);
+        numbers.into_iter().map(store).collect()
+    };
     Case::new(s.label, &params, 1e-11)
-        .bind(&rng.floats(n_queries, 3.0))
-        .bind(&rng.floats(n_numbers, 3.0))
-        .bind(&rng.floats(n_numbers, 1.0))
+        .bind(&q)
+        .bind(&stored(3.0))
+        .bind(&stored(1.0))
         .bind(&vec![f32::NAN; n_queries])
         .bind(&rows)
 }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::Job;
+use crate::number::Number;
 use crate::part::Scratch;
 use crate::simd::{Lanes, exp};
 
@@ -15,13 +16,13 @@ const SUMS: usize = 4;
 
 /// Rows of a matrix: `n` of them, `stride` apart.
 #[derive(Clone, Copy)]
-struct RowsOf<'a> {
-    numbers: &'a [f32],
+struct RowsOf<'a, T> {
+    numbers: &'a [T],
     stride: usize,
     n: usize,
 }
 
-impl Job<'_> {
+impl<T: Number> Job<'_, T> {
     /// Each query by itself. The keys go by in blocks, each with all heads of the job, so that memory is read in long runs.
     ///
     /// # Safety
@@ -39,7 +40,7 @@ impl Job<'_> {
                     let q = &problem.q[problem.query_at(query, head)..][..problem.head_dim];
                     let scores = &mut scores[scores_of(head)..][block.clone()];
                     // SAFETY: the CPU has the instructions; there are as many keys.
-                    unsafe { score::<L>(q, self.rows_of(problem.k, head, &block), scores) };
+                    unsafe { score::<L, T>(q, self.rows_of(problem.k, head, &block), scores) };
                 }
             }
             for head in heads.clone() {
@@ -57,7 +58,7 @@ impl Job<'_> {
                     // SAFETY: as above; there are as many values.
                     unsafe {
                         let values = self.rows_of(problem.v, head, &block);
-                        add_values::<L>(weights, values, problem.output(query, head));
+                        add_values::<L, T>(weights, values, problem.output(query, head));
                     }
                 }
             }
@@ -65,7 +66,7 @@ impl Job<'_> {
     }
 
     /// The rows of a block of keys, or of their values, for a head.
-    fn rows_of<'a>(&self, numbers: &'a [f32], head: usize, block: &Range<usize>) -> RowsOf<'a> {
+    fn rows_of<'a>(&self, numbers: &'a [T], head: usize, block: &Range<usize>) -> RowsOf<'a, T> {
         let problem = self.problem;
         let first = (self.keys.start + block.start) * problem.stride;
         RowsOf {
@@ -81,7 +82,7 @@ impl Job<'_> {
 /// # Safety
 /// The CPU has the instructions; there are as many keys as scores.
 #[inline(always)]
-unsafe fn score<L: Lanes>(q: &[f32], keys: RowsOf, scores: &mut [f32]) {
+unsafe fn score<L: Lanes, T: Number>(q: &[f32], keys: RowsOf<T>, scores: &mut [f32]) {
     let (whole, rest) = (q.len() / L::N * L::N, q.len() % L::N);
     assert!(keys.numbers.len() >= (keys.n - 1) * keys.stride + q.len() && scores.len() == keys.n);
     for (at, scores) in scores.chunks_mut(KEYS).enumerate() {
@@ -89,18 +90,20 @@ unsafe fn score<L: Lanes>(q: &[f32], keys: RowsOf, scores: &mut [f32]) {
         let key = |i: usize| (at * KEYS + i).min(keys.n - 1) * keys.stride;
         // SAFETY: every row has as many numbers as q.
         unsafe {
-            let k: [*const f32; KEYS] =
+            let k: [*const T; KEYS] =
                 std::array::from_fn(|i| keys.numbers.as_ptr().wrapping_add(key(i)));
             let mut sums = [L::splat(0.0); KEYS];
             for d in (0..whole).step_by(L::N) {
                 let q = L::load(q.as_ptr().add(d));
                 for (sum, k) in sums.iter_mut().zip(k) {
-                    *sum = L::load(k.add(d)).fma(q, *sum);
+                    *sum = T::load::<L>(k.add(d)).fma(q, *sum);
                 }
             }
-            let last = L::load_part(q.as_ptr().add(whole), rest);
-            for (sum, k) in sums.iter_mut().zip(k) {
-                *sum = L::load_part(k.add(whole), rest).fma(last, *sum);
+            if rest > 0 {
+                let last = L::load_part(q.as_ptr().add(whole), rest);
+                for (sum, k) in sums.iter_mut().zip(k) {
+                    *sum = T::load_part::<L>(k.add(whole), rest).fma(last, *sum);
+                }
             }
             let sums = L::sums(sums);
             scores.copy_from_slice(&sums[..scores.len()]);
@@ -139,7 +142,7 @@ unsafe fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) {
 /// # Safety
 /// The CPU has the instructions; there are as many values as weights.
 #[inline(always)]
-unsafe fn add_values<L: Lanes>(weights: &[f32], values: RowsOf, out: &mut [f32]) {
+unsafe fn add_values<L: Lanes, T: Number>(weights: &[f32], values: RowsOf<T>, out: &mut [f32]) {
     let n = out.len();
     assert!(values.numbers.len() >= (values.n - 1) * values.stride + n);
     let step = SUMS * L::N;
@@ -153,7 +156,7 @@ unsafe fn add_values<L: Lanes>(weights: &[f32], values: RowsOf, out: &mut [f32])
                 let v = values.numbers.as_ptr().add(i * values.stride + d);
                 let weight = L::splat(weight);
                 for (at, sum) in sums.iter_mut().enumerate() {
-                    *sum = L::load(v.add(at * L::N)).fma(weight, *sum);
+                    *sum = T::load::<L>(v.add(at * L::N)).fma(weight, *sum);
                 }
             }
             for (at, sum) in sums.into_iter().enumerate() {
@@ -162,16 +165,9 @@ unsafe fn add_values<L: Lanes>(weights: &[f32], values: RowsOf, out: &mut [f32])
         }
         for d in (whole..n).step_by(L::N) {
             let (left, to) = ((n - d).min(L::N), out.as_mut_ptr().add(d));
-            let load = |at: *const f32| {
-                if left == L::N {
-                    L::load(at)
-                } else {
-                    L::load_part(at, left)
-                }
-            };
-            let mut sum = load(to);
+            let mut sum = load::<L, f32>(to, left);
             for (i, &weight) in weights.iter().enumerate() {
-                let v = load(values.numbers.as_ptr().add(i * values.stride + d));
+                let v: L = load(values.numbers.as_ptr().add(i * values.stride + d), left);
                 sum = v.fma(L::splat(weight), sum);
             }
             if left == L::N {
@@ -179,6 +175,22 @@ unsafe fn add_values<L: Lanes>(weights: &[f32], values: RowsOf, out: &mut [f32])
             } else {
                 sum.store_part(to, left);
             }
+        }
+    }
+}
+
+/// `n` numbers, at most `L::N`.
+///
+/// # Safety
+/// As [`Lanes`].
+#[inline(always)]
+unsafe fn load<L: Lanes, T: Number>(from: *const T, n: usize) -> L {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        if n == L::N {
+            T::load(from)
+        } else {
+            T::load_part(from, n)
         }
     }
 }
