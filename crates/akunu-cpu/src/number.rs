@@ -31,11 +31,6 @@ pub(crate) trait Number: AnyBitPattern {
         // SAFETY: as the caller says.
         unsafe { L::load(wide.as_ptr()) }
     }
-
-    /// The numbers as they are, where they are f32.
-    fn as_floats(_: &[Self]) -> Option<&[f32]> {
-        None
-    }
 }
 
 impl Number for f16 {
@@ -77,9 +72,5 @@ impl Number for f32 {
     unsafe fn load_part<L: Lanes>(from: *const f32, n: usize) -> L {
         // SAFETY: as the caller says.
         unsafe { L::load_part(from, n) }
-    }
-
-    fn as_floats(numbers: &[f32]) -> Option<&[f32]> {
-        Some(numbers)
     }
 }

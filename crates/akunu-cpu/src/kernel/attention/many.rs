@@ -201,7 +201,7 @@ impl Job<'_> {
             self.problem.cap::<L>(work.scores(n));
             let rows = work.rows;
             self.hide(work.scores(n), keys, rows);
-            work.sum::<L>(n);
+            work.sum::<L>(None, n);
         }
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Neighbouring rows that see the same keys, the rows of a text, are a *group*. A job is a block of queries of a group
 //! with all heads of one KV head, computed as [`super::many`] does it: scores, weights and sums are products of small
-//! matrices. Keys of f32 are read where they lie, others are widened; values are laid out in panels. All jobs of a KV head
-//! come one after the other, so that its keys and values stay in the second cache.
+//! matrices. All jobs of a KV head come one after the other. The first one lays its keys and values out as floats, values
+//! in panels ([`packed`]): where they lie, the rows of a head are so far apart that they would share a few sets of a cache.
 //!
 //! A group of fewer than [`MIN_GROUP`] rows is done row by row ([`single`]): what a decoder asks of its encoder for its
 //! next token is one row, and a product would fill its lanes with nothing.
 
+mod packed;
 mod single;
 
 use std::marker::PhantomData;
@@ -17,8 +18,8 @@ use akunu_kernels::kernel::attention::row_attention::seen;
 use akunu_types::params::{Row, RowAttentionParams};
 
 use super::blocks::BLOCK;
-use super::product::{MAX_TILE_ROWS, Strided, tile_columns};
-use super::work::{Shape, Work};
+use super::product::Strided;
+use super::work::Shape;
 use crate::body::Body;
 use crate::call::Call;
 use crate::number::Number;
@@ -42,6 +43,8 @@ impl<T: Number> Body for RowAttention<T> {
         groups.fill(&problem, part.count);
         let n_jobs = groups.0.last().map_or(0, |group| group.jobs.end);
         let mut jobs = part.divide(n_jobs);
+        // The group and the KV head whose keys and values are laid out.
+        let mut packed = None;
         while let Some(piece) = part.take(&mut jobs) {
             for at in piece {
                 let group = groups.0.partition_point(|group| group.jobs.end <= at);
@@ -49,10 +52,19 @@ impl<T: Number> Body for RowAttention<T> {
                 // SAFETY: each job has its own rows and heads of the output; the CPU has the instructions.
                 unsafe {
                     if job.n_queries < MIN_GROUP {
+                        packed = None;
                         job.run_singly::<L>(part.scratch);
-                    } else {
-                        job.run::<L>(part.scratch.take(job.shape().room::<L>()));
+                        continue;
                     }
+                    let room = job.packed_room::<L>();
+                    let memory = part.scratch.take(room + job.shape().room::<L>());
+                    let (keys, memory) = memory.split_at_mut(room);
+                    let wanted = Some((group, job.kv_heads.start));
+                    if packed != wanted {
+                        job.pack::<L>(keys);
+                        packed = wanted;
+                    }
+                    job.run::<L>(keys, memory);
                 }
             }
         }
@@ -68,8 +80,6 @@ struct Problem<'a, T> {
     head_dim: usize,
     /// Numbers of a row of k and of v.
     stride: usize,
-    /// Rows of k and v.
-    n_keys: usize,
     rows: &'a [Row],
     q: &'a [f32],
     k: &'a [T],
@@ -91,7 +101,6 @@ impl<'a, T: Number> Problem<'a, T> {
             group: (p.n_heads / p.n_kv_heads) as usize,
             head_dim,
             stride,
-            n_keys,
             rows: rows.read(n_rows),
             q: q.read(n_rows * p.n_heads as usize * head_dim),
             k: k.read(n_keys * stride),
@@ -196,20 +205,31 @@ impl<T: Number> Job<'_, T> {
         }
     }
 
+    /// With keys and values that [`Job::pack`] has laid out.
+    ///
     /// # Safety
     /// The rows of the output belong to this part; the CPU has the instructions.
     #[inline(always)]
-    unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
+    unsafe fn run<L: Lanes>(&self, packed: &[f32], memory: &mut [f32]) {
         let problem = self.problem;
         let mut work = self.shape().work::<L>(memory);
         work.start::<L>(problem.params.scale, |row| {
             let (query, head) = self.query_of(row);
             &problem.q[problem.query_at(query, head)..][..problem.head_dim]
         });
-        for first in self.keys.clone().step_by(BLOCK) {
-            let keys = first..self.keys.end.min(first + BLOCK);
+        for first in (0..self.keys.len()).step_by(BLOCK) {
+            let n = BLOCK.min(self.keys.len() - first);
+            let (keys, values) = self.packed_block::<L>(packed, first / BLOCK);
+            let keys = Strided {
+                elements: keys,
+                row: problem.head_dim,
+                col: 1,
+            };
             // SAFETY: the CPU has the instructions.
-            unsafe { self.attend::<L>(&mut work, keys) };
+            unsafe {
+                work.score::<L>(Some(keys), n);
+                work.sum::<L>(Some(values), n);
+            }
         }
         for row in 0..self.n_queries * problem.group {
             let (query, head) = self.query_of(row);
@@ -231,95 +251,4 @@ impl<T: Number> Job<'_, T> {
             self.kv_heads.start * group + row % group,
         )
     }
-
-    /// Attends to a block of keys.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
-    #[inline(always)]
-    unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
-        let n = keys.len();
-        let in_place = self.keys_in_place(&keys);
-        // SAFETY: by the caller's promise.
-        unsafe {
-            self.load_values::<L>(work.v, &keys);
-            if in_place.is_none() {
-                self.load_keys::<L>(work.k, &keys);
-            }
-            work.score::<L>(in_place, n);
-            work.sum::<L>(n);
-        }
-    }
-
-    /// Where the keys of a block begin.
-    fn first_of(&self, keys: &Range<usize>) -> usize {
-        keys.start * self.problem.stride + self.kv_heads.start * self.problem.head_dim
-    }
-
-    /// The keys of a block where they lie, if they are floats and whole tiles of them do not reach beyond the last key
-    /// there is.
-    fn keys_in_place(&self, keys: &Range<usize>) -> Option<Strided<'_>> {
-        let problem = self.problem;
-        let end = keys.start + keys.len().next_multiple_of(MAX_TILE_ROWS);
-        let floats = T::as_floats(problem.k).filter(|_| end <= problem.n_keys)?;
-        Some(Strided {
-            elements: &floats[self.first_of(keys)..],
-            row: problem.stride,
-            col: 1,
-        })
-    }
-
-    /// The keys of a block as floats, (BLOCK, head_dim).
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
-    #[inline(always)]
-    unsafe fn load_keys<L: Lanes>(&self, to: &mut [f32], keys: &Range<usize>) {
-        let (first, head_dim) = (self.first_of(keys), self.problem.head_dim);
-        for (i, to) in to.chunks_exact_mut(head_dim).take(keys.len()).enumerate() {
-            let from = &self.problem.k[first + i * self.problem.stride..][..head_dim];
-            // SAFETY: by the caller's promise.
-            unsafe { widen::<L, T>(from, to) };
-        }
-    }
-
-    /// Lays the values of a block out in panels. The columns behind the head are 0.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
-    #[inline(always)]
-    unsafe fn load_values<L: Lanes>(&self, panels: &mut [f32], keys: &Range<usize>) {
-        let (first, head_dim) = (self.first_of(keys), self.problem.head_dim);
-        let width = tile_columns::<L>();
-        for i in 0..keys.len() {
-            let values = &self.problem.v[first + i * self.problem.stride..][..head_dim];
-            let panels = panels.chunks_exact_mut(BLOCK * width);
-            for (panel, values) in panels.zip(values.chunks(width)) {
-                // SAFETY: by the caller's promise.
-                unsafe { widen::<L, T>(values, &mut panel[i * width..][..width]) };
-            }
-        }
-    }
-}
-
-/// Numbers as floats, and zeros behind them.
-///
-/// # Safety
-/// The CPU has the instructions.
-#[inline(always)]
-unsafe fn widen<L: Lanes, T: Number>(from: &[T], to: &mut [f32]) {
-    let (to, behind) = to.split_at_mut(from.len());
-    let whole = from.len() / L::N * L::N;
-    let rest = from.len() - whole;
-    // SAFETY: as many numbers are there in both.
-    unsafe {
-        for at in (0..whole).step_by(L::N) {
-            T::load::<L>(from.as_ptr().add(at)).store(to.as_mut_ptr().add(at));
-        }
-        if rest > 0 {
-            let last: L = T::load_part(from.as_ptr().add(whole), rest);
-            last.store_part(to.as_mut_ptr().add(whole), rest);
-        }
-    }
-    behind.fill(0.0);
 }

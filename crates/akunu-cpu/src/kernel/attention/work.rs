@@ -131,12 +131,13 @@ impl Work<'_> {
         &mut self.s[..n * self.rows]
     }
 
-    /// Turns the scores of `n` keys into weights, and adds their values.
+    /// Turns the scores of `n` keys into weights, and adds their values, which lie in `v` unless they are given, in such
+    /// panels.
     ///
     /// # Safety
     /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn sum<L: Lanes>(&mut self, n: usize) {
+    pub unsafe fn sum<L: Lanes>(&mut self, values: Option<&[f32]>, n: usize) {
         let sizes = Sizes {
             m: self.shape.n_rows,
             n: self.columns,
@@ -153,7 +154,7 @@ impl Work<'_> {
                 row: 1,
                 col: self.rows,
             };
-            product::<L, true>(weights, self.v, self.o, sizes);
+            product::<L, true>(weights, values.unwrap_or(self.v), self.o, sizes);
         }
     }
 
