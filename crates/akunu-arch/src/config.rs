@@ -59,6 +59,8 @@ pub struct ModelConfig {
     pub n_token_types: u32,
     /// Scores that the head of a classifier gives, 0 for a model without one.
     pub n_labels: u32,
+    /// Whether a dense layer and tanh come before the head of a classifier. Converters to GGUF leave it out for some.
+    pub has_pooler: bool,
     /// The layers.
     pub layers: Vec<LayerConfig>,
 }

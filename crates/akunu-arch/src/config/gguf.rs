@@ -90,6 +90,7 @@ pub(super) fn read(file: &GgufFile, store: &WeightStore) -> Result<ModelConfig, 
         n_positions: n_rows(store, "position_embedding.weight"),
         n_token_types: n_rows(store, "token_types.weight"),
         n_labels: n_rows(store, "classifier.weight"),
+        has_pooler: n_rows(store, "pooler.weight") > 0,
         layers: layers(&keys, &arch, file, store)?,
     })
 }

@@ -70,6 +70,8 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
         n_positions: n_rows(store, "position_embedding.weight"),
         n_token_types: n_rows(store, "token_types.weight"),
         n_labels: n_rows(store, "classifier.weight"),
+        // Such a classifier always has one: a folder without it is not whole.
+        has_pooler: true,
         layers: layers(&text, &arch)?,
     })
 }

@@ -5,7 +5,7 @@
 //! for each layer:  x = norm(x + Wo attention(Wq x, Wk x, Wv x));  x = norm(x + Wdown act(Wup x))
 //! ```
 //!
-//! A classifier adds `scores = Wc tanh(Wp x[0])`.
+//! A classifier adds `scores = Wc tanh(Wp x[0])` or, without a pooler, `scores = Wc x[0]`.
 
 use super::WeightShape;
 use crate::config::ModelConfig;
@@ -24,8 +24,10 @@ pub(super) fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
         all.layer(&format!("layers.{layer}"));
     }
     if config.n_labels > 0 {
-        all.matrix("pooler.weight", dim, dim);
-        all.vector("pooler.bias", dim);
+        if config.has_pooler {
+            all.matrix("pooler.weight", dim, dim);
+            all.vector("pooler.bias", dim);
+        }
         all.matrix("classifier.weight", config.n_labels, dim);
         all.vector("classifier.bias", config.n_labels);
     }

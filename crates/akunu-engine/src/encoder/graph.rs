@@ -154,26 +154,34 @@ impl Graph<'_> {
         }
     }
 
-    /// `scores = Wc tanh(Wp first)`.
+    /// `scores = Wc tanh(Wp first)` or, without a pooler, `scores = Wc first`.
     fn scores(&self) -> Vec<Op> {
         let m = self.memory;
         let [first, hidden, scores] = [m.pooled, m.hidden, m.scores].map(Slice::from);
         let dim = self.config.dim;
-        vec![
-            Op::Gather {
-                from: m.x.into(),
-                to: first,
-                dim,
-            },
-            of_outputs(self.product("pooler", first, hidden, "pooler")),
+        let mut ops = vec![Op::Gather {
+            from: m.x.into(),
+            to: first,
+            dim,
+        }];
+        let mut state = first;
+        if self.config.has_pooler {
+            ops.push(of_outputs(self.product("pooler", first, hidden, "pooler")));
             // A cap of 1 is the hyperbolic tangent itself.
-            Op::Softcap {
+            ops.push(Op::Softcap {
                 x: hidden,
                 width: dim,
                 cap: 1.0,
-            },
-            of_outputs(self.product("classifier", hidden, scores, "classifier")),
-        ]
+            });
+            state = hidden;
+        }
+        ops.push(of_outputs(self.product(
+            "classifier",
+            state,
+            scores,
+            "classifier",
+        )));
+        ops
     }
 
     fn product(&self, name: &str, x: Slice, to: Slice, label: &'static str) -> Op {

@@ -36,27 +36,32 @@ fn both(model: &Fixture, folder: &Path) -> [PathBuf; 2] {
     [write_gguf(model, folder), write_folder(model, folder)]
 }
 
+/// From both containers.
 fn agrees(name: &str) {
     let model = Fixture::read("encoders", name);
     let folder = tempfile::tempdir().expect("a temporary folder");
     for path in both(&model, folder.path()) {
-        for device in devices() {
-            let what = format!("{name}, {}, {}", path.display(), device.name());
-            let encoder = Encoder::load(&path, device).unwrap_or_else(|error| panic!("{error}"));
-            if encoder.config().n_labels > 0 {
-                // A score may be near zero, so all of them are compared together.
-                let wanted: Vec<f32> = model.texts.iter().flat_map(|t| t.scores.clone()).collect();
-                let found = encoder.score(&texts(&model)).expect("runs").concat();
-                let error = error(&found, &wanted);
-                assert!(error < BOUND, "{what}: {error:e}");
-                continue;
-            }
-            let found = encoder.encode(&texts(&model)).expect("runs");
-            for (found, text) in found.iter().zip(&model.texts) {
-                let error = error(found, &text.mean);
-                let n_tokens = text.tokens.len();
-                assert!(error < BOUND, "{what}, {n_tokens} tokens: {error:e}");
-            }
+        agrees_from(name, &model, &path);
+    }
+}
+
+fn agrees_from(name: &str, model: &Fixture, path: &Path) {
+    for device in devices() {
+        let what = format!("{name}, {}, {}", path.display(), device.name());
+        let encoder = Encoder::load(path, device).unwrap_or_else(|error| panic!("{error}"));
+        if encoder.config().n_labels > 0 {
+            // A score may be near zero, so all of them are compared together.
+            let wanted: Vec<f32> = model.texts.iter().flat_map(|t| t.scores.clone()).collect();
+            let found = encoder.score(&texts(model)).expect("runs").concat();
+            let error = error(&found, &wanted);
+            assert!(error < BOUND, "{what}: {error:e}");
+            continue;
+        }
+        let found = encoder.encode(&texts(model)).expect("runs");
+        for (found, text) in found.iter().zip(&model.texts) {
+            let error = error(found, &text.mean);
+            let n_tokens = text.tokens.len();
+            assert!(error < BOUND, "{what}, {n_tokens} tokens: {error:e}");
         }
     }
 }
@@ -77,6 +82,20 @@ fn nomic_bert_agrees_with_transformers() {
 #[test]
 fn a_reranker_agrees_with_transformers() {
     agrees("reranker");
+}
+
+/// A file without the dense layer: the classifier reads the first token. A folder has it, or is not whole.
+#[test]
+fn a_reranker_without_a_pooler_agrees_with_transformers() {
+    let name = "reranker-without-pooler";
+    let model = Fixture::read("encoders", name);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [file, whole] = both(&model, folder.path());
+    agrees_from(name, &model, &file);
+    let Err(error) = Encoder::load(&whole, Box::new(TwinDevice::new())) else {
+        panic!("weights are missing");
+    };
+    assert!(error.to_string().contains("pooler"), "{error}");
 }
 
 /// The model's own files decide which token stands for a text.
