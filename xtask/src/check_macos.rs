@@ -5,7 +5,7 @@
 //! Debian's Rust brings the source of it, which cargo then builds (`-Zbuild-std`).
 //!
 //! A check that compiles nothing would be clean too: first a type error is planted in the Metal code,
-//! and the check must find it.
+//! and the check must find it. It is the same command, so that what it has checked up to the error serves the second one.
 //!
 //! Debian's clippy may be newer than the project's. Warnings of our own crates are errors in both;
 //! those of dependencies are not shown (cargo caps them).
@@ -28,6 +28,10 @@ const FIX: &str = "rustup target add aarch64-apple-darwin";
 const NO_CODE: &str = "-Zno-codegen";
 const ONLY_TYPES: [&str; 1] = ["-Zbuild-std-features="];
 
+/// What is checked. A single package would have other features than in the workspace, and its dependencies be checked twice.
+const EVERYTHING: [&str; 2] = ["--workspace", "--all-targets"];
+const NO_WARNING: [&str; 3] = ["--", "-D", "warnings"];
+
 /// The crate with the Metal code, and what makes its build script plant a type error there.
 const METAL_CRATE: &str = "akunu-kernels";
 const PLANT: &str = "AKUNU_PLANTED_TYPE_ERROR";
@@ -37,12 +41,13 @@ const PLANTED: [&str; 2] = ["crates/akunu-kernels/src/metal.rs", "mismatched typ
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
     let mut planted = clippy()?;
-    planted.args(["--package", METAL_CRATE, "--lib"]);
-    planted.env(PLANT, "1");
+    planted.args(EVERYTHING).args(NO_WARNING).env(PLANT, "1");
     must_find(process::output(&mut planted))?;
     let mut command = clippy()?;
-    command.args(["--workspace", "--all-targets", "--keep-going"]);
-    command.args(["--", "-D", "warnings"]);
+    command
+        .args(EVERYTHING)
+        .arg("--keep-going")
+        .args(NO_WARNING);
     process::run(&mut command)?;
     println!("the workspace checks cleanly for {TARGET}");
     Ok(())
