@@ -30,14 +30,15 @@ impl Pages {
         Some(Pages { map, first, len })
     }
 
-    /// Says that large pages would be good: fewer look-ups for what is read in a row. Pages that are filled already
-    /// become large ones in the system's own time. Said before, the first write to each waits until a large page is
-    /// found, cleared and, in a virtual machine, given by the host.
-    pub fn prefer_large(&self) {
+    /// The same in large pages, where the system has them: fewer look-ups for what is read in a row. The system is asked before
+    /// anything is written. Pages that are filled already become large ones in its own time, which is minutes.
+    pub fn large(len: usize) -> Option<Pages> {
+        let pages = Pages::zeroed(len)?;
         #[cfg(target_os = "linux")]
-        if self.map.advise(memmap2::Advice::HugePage).is_err() {
-            tracing::debug!(self.len, "no large pages");
+        if pages.map.advise(memmap2::Advice::HugePage).is_err() {
+            tracing::debug!(len, "no large pages");
         }
+        Some(pages)
     }
 
     /// The bytes.
@@ -98,8 +99,7 @@ impl Buffers {
 
     /// A zeroed buffer in large pages, where the system has them.
     pub fn allocate_filled(&mut self, len: usize, label: &str) -> Result<Buffer, DeviceError> {
-        let pages = Pages::zeroed(len).ok_or_else(|| no_memory(len, label))?;
-        pages.prefer_large();
+        let pages = Pages::large(len).ok_or_else(|| no_memory(len, label))?;
         Ok(self.0.add(pages))
     }
 
@@ -157,7 +157,8 @@ impl Buffers {
     }
 }
 
-fn no_memory(bytes: usize, label: &str) -> DeviceError {
+/// The error of memory that the system does not have.
+pub fn no_memory(bytes: usize, label: &str) -> DeviceError {
     DeviceError::Memory {
         bytes,
         label: label.into(),

@@ -9,7 +9,7 @@ use akunu_kernels::{DeviceError, KernelId, Plan};
 use super::select;
 use crate::isa::Isa;
 use crate::kernel::attention;
-use crate::memory::{Buffers, Pages};
+use crate::memory::{Buffers, Pages, no_memory};
 use crate::panels::matrix::{PackedMatrix, PackedShape};
 use crate::panels::pack::Source;
 use crate::panels::{Panels, key};
@@ -81,7 +81,9 @@ impl Panels {
             return Ok(());
         }
         let bytes = wanted.iter().map(|w| w.shape.bytes()).sum();
-        let memory = Arc::new(pages(bytes, "weights in panels")?);
+        let label = "weights in panels";
+        let memory = Pages::large(bytes).ok_or_else(|| no_memory(bytes, label))?;
+        let memory = Arc::new(memory);
         let mut first = 0;
         let mut matrices = Vec::with_capacity(wanted.len());
         for w in wanted {
@@ -112,7 +114,6 @@ impl Panels {
                 buffers.forget(w.weight.buffer, w.weight.offset + part.start, part.len());
             }
         }
-        memory.prefer_large();
         self.matrices
             .extend(wanted.iter().map(|w| key(w.weight)).zip(matrices));
         self.matrices.sort_by_key(|(key, _)| *key);
@@ -152,14 +153,8 @@ fn tile_bytes(isa: Isa, product: &Product) -> usize {
 fn grow(memory: &mut Option<Pages>, bytes: usize, label: &str) -> Result<(), DeviceError> {
     let has = memory.as_ref().map_or(0, |has| has.bytes().len());
     if has < bytes {
-        *memory = Some(pages(bytes, label)?);
+        let pages = Pages::zeroed(bytes).ok_or_else(|| no_memory(bytes, label))?;
+        *memory = Some(pages);
     }
     Ok(())
-}
-
-fn pages(bytes: usize, label: &str) -> Result<Pages, DeviceError> {
-    Pages::zeroed(bytes).ok_or_else(|| DeviceError::Memory {
-        bytes,
-        label: label.into(),
-    })
 }
