@@ -136,7 +136,7 @@ struct CacheLine {
 }
 
 impl Scratch {
-    /// `n` elements, aligned to 64 bytes.
+    /// `n` elements, aligned to 64 bytes. They hold what was there before, so that a part can use it again.
     pub fn take<T: AnyBitPattern + NoUninit>(&mut self, n: usize) -> &mut [T] {
         const { assert!(align_of::<T>() <= align_of::<CacheLine>()) };
         let n_lines = (n * size_of::<T>()).div_ceil(size_of::<CacheLine>());

@@ -1,7 +1,8 @@
 //! The weights of a speech model on a device.
 //!
-//! The containers align nothing, so all weights are copied once, into one buffer of the device: matrices as they are, vectors and tables of positions widened to f32, which is what the kernels read. The taps of a
-//! convolution come to stand before its channels, (outputs, taps, channels), so that a window of the signal is a vector.
+//! The containers align nothing, so all weights are copied once, into one buffer of the device: matrices as they are,
+//! vectors and tables of positions widened to f32, which is what the kernels read. The taps of a convolution come to
+//! stand before its channels, (outputs, taps, channels), so that a window of the signal is a vector.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
