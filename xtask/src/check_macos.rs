@@ -18,7 +18,7 @@ use std::path::Path;
 use std::process::Command;
 
 const TARGET: &str = "aarch64-apple-darwin";
-/// Where the check builds, below `target/`.
+/// Where the project's own clippy builds, below `target/`.
 const FOLDER: &str = "macos-check";
 /// The shortest way where Debian's Rust cannot be installed.
 const FIX: &str = "rustup target add aarch64-apple-darwin";
@@ -26,7 +26,7 @@ const FIX: &str = "rustup target add aarch64-apple-darwin";
 /// cargo builds the standard library even for a check. Nothing runs it: no machine code, and no crates that only print a
 /// backtrace. Half the time of building it is saved.
 const NO_CODE: &str = "-Zno-codegen";
-const ONLY_TYPES: [&str; 1] = ["-Zbuild-std-features="];
+const NO_BACKTRACE: &str = "";
 
 /// What is checked. A single package would have other features than in the workspace, and its dependencies be checked twice.
 const EVERYTHING: [&str; 2] = ["--workspace", "--all-targets"];
@@ -84,8 +84,9 @@ fn clippy() -> Result<Command, Failure> {
         command.args(["--target", TARGET]);
         command
     } else {
-        let mut command = debian_rust::cargo("clippy", TARGET, FOLDER).map_err(with_shorter_fix)?;
-        command.args(ONLY_TYPES).env("RUSTFLAGS", NO_CODE);
+        let mut command =
+            debian_rust::cargo("clippy", TARGET, NO_BACKTRACE).map_err(with_shorter_fix)?;
+        command.env("RUSTFLAGS", NO_CODE);
         command
     };
     command.current_dir(workspace::root());

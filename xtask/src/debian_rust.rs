@@ -42,6 +42,8 @@ const fn part(name: &'static str, says: &'static [&'static str]) -> Tool {
     }
 }
 
+/// Where it builds, below `target/`: one folder for all targets, so that macros are compiled once.
+const FOLDER: &str = "debian-rust";
 /// Little that is compiled here runs for long: the profile's optimisations would only cost time.
 const UNOPTIMISED: [&str; 3] = [
     "profile.dev.opt-level=0",
@@ -62,8 +64,8 @@ pub fn install() -> Result<(), Failure> {
     debian::ensure(&TOOLS)
 }
 
-/// A command of Debian's cargo for `target`, with a folder of its own below `target/`.
-pub fn cargo(subcommand: &str, target: &str, folder: &str) -> Result<Command, Failure> {
+/// A command of Debian's cargo for `target`, with these features of the standard library.
+pub fn cargo(subcommand: &str, target: &str, std_features: &str) -> Result<Command, Failure> {
     install()?;
     let bin = Path::new(BIN);
     let mut command = Command::new(bin.join("cargo"));
@@ -78,8 +80,9 @@ pub fn cargo(subcommand: &str, target: &str, folder: &str) -> Result<Command, Fa
     // Allows -Z options on a stable compiler.
     command.env("RUSTC_BOOTSTRAP", "1");
     command.args([subcommand, "-Zbuild-std", "--target", target]);
+    command.arg(format!("-Zbuild-std-features={std_features}"));
     command.arg("--target-dir");
-    command.arg(workspace::root().join("target").join(folder));
+    command.arg(workspace::root().join("target").join(FOLDER));
     for setting in UNOPTIMISED {
         command.args(["--config", setting]);
     }

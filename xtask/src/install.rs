@@ -4,7 +4,7 @@
 
 use crate::failure::Failure;
 use crate::tools::{CLANG, CXX, NPM, PIP};
-use crate::{check_macos, debian, process};
+use crate::{check_macos, debian, neon, process};
 use std::process::Command;
 
 /// Installs what is missing or too old.
@@ -16,5 +16,6 @@ pub fn run() -> Result<(), Failure> {
     }
     let tools = debian::ensure(&[CLANG, CXX, PIP, NPM]);
     let rust = check_macos::install();
-    tools.and(rust)
+    let arm = neon::install();
+    tools.and(rust).and(arm)
 }

@@ -40,20 +40,31 @@ const SETTINGS: [(&str, &str); 2] = [
         "qemu-aarch64 -L /usr/aarch64-linux-gnu",
     ),
 ];
-/// An emulator makes the tests slow enough.
-const OPTIMISED: &str = "profile.dev.opt-level=1";
+/// An emulator makes the tests slow enough; more optimisation takes longer than it saves.
+const OPTIMISED: [&str; 2] = [
+    "profile.dev.opt-level=1",
+    "profile.dev.package.akunu-cpu.opt-level=1",
+];
+/// Tests catch panics; nobody reads a backtrace.
+const STD_FEATURES: &str = "panic-unwind";
+/// The features of dependencies in the whole workspace, for which the macOS check has compiled the macros.
+const AS_IN_THE_WORKSPACE: [&str; 3] = [
+    "-Zfeature-unification",
+    "--config",
+    "resolver.feature-unification=\"workspace\"",
+];
 /// Arguments of `cargo xtask neon`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Only the products, which is where the instructions differ most, on the CPU that has all of them
+    /// Only products of each format with one row, a few and many, on the CPU that has all instructions
     #[arg(long)]
     products: bool,
 }
 
 /// All tests that there are.
 const ALL: &[&str] = &["--lib", "--tests"];
-/// The products of the kernel table.
-const PRODUCTS: &[&str] = &["--test", "it", "table::products"];
+/// Products, which is where the instructions differ most.
+const PRODUCTS: &[&str] = &["--test", "it", "table::vectors"];
 /// The CPUs that are emulated, and the tests of each. The first has every level of instructions; the second has no
 /// dot products, and stops at an instruction that is not its own.
 const CPUS: [(&str, &[&str]); 2] = [
@@ -63,8 +74,27 @@ const CPUS: [(&str, &[&str]); 2] = [
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let of_products = [("max", PRODUCTS)];
-    let cpus: &[(&str, &[&str])] = if args.products { &of_products } else { &CPUS };
+    if args.products {
+        return run_products();
+    }
+    run_on(&CPUS)
+}
+
+/// The products alone.
+pub fn run_products() -> Result<(), Failure> {
+    run_on(&[("max", PRODUCTS)])
+}
+
+/// Installs what the tests need on this machine.
+pub fn install() -> Result<(), Failure> {
+    if cfg!(target_arch = "aarch64") {
+        return Ok(());
+    }
+    debian::ensure(&TOOLS)?;
+    debian_rust::install()
+}
+
+fn run_on(cpus: &[(&str, &[&str])]) -> Result<(), Failure> {
     if cfg!(target_arch = "aarch64") {
         let mut command = process::cargo();
         return test(command.arg("test"), cpus[0].1);
@@ -72,9 +102,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     debian::ensure(&TOOLS)?;
     for &(cpu, tests) in cpus {
         println!("==> the tests of the CPU device on an emulated {cpu}");
-        let mut command = debian_rust::cargo("test", TARGET, "neon")?;
+        let mut command = debian_rust::cargo("test", TARGET, STD_FEATURES)?;
         command.envs(SETTINGS).env("QEMU_CPU", cpu);
-        test(command.args(["--config", OPTIMISED]), tests)?;
+        for setting in OPTIMISED {
+            command.args(["--config", setting]);
+        }
+        test(command.args(AS_IN_THE_WORKSPACE), tests)?;
     }
     Ok(())
 }

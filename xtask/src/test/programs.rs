@@ -141,6 +141,7 @@ pub fn build() -> Result<Vec<Program>, Failure> {
     let mut cargo = process::cargo();
     cargo
         .args(["test", "--workspace", "--no-run"])
+        .args(["--exclude", "akunu-benches"])
         .arg("--message-format=json-render-diagnostics")
         .current_dir(workspace::root());
     let messages = process::output_with_visible_errors(&mut cargo)?;

@@ -3,7 +3,9 @@
 use super::programs::{self, Needs};
 use crate::failure::Failure;
 use crate::tools::{CLANG, CXX};
-use crate::{assets, check_macos, debian, header, install, parity, process, shaders, workspace};
+use crate::{
+    assets, check_macos, debian, header, install, neon, parity, process, shaders, workspace,
+};
 
 /// One step.
 pub struct Step {
@@ -87,6 +89,11 @@ pub const STEPS: &[Step] = &[
         run: check_macos::run,
     },
     Step {
+        name: "neon",
+        what: "products on 64-bit ARM, real or emulated, agree with their twins",
+        run: neon::run_products,
+    },
+    Step {
         name: "doc",
         what: "rustdoc has no warning",
         run: doc,
@@ -96,11 +103,15 @@ pub const STEPS: &[Step] = &[
 /// The step that runs beside the first one, which needs none of the tools: it mostly waits for the network.
 pub const INSTALL: &str = "install";
 
-/// The steps that run beside the others, with their commands, once all tools are installed: one waits for the network, one has a
-/// target folder of its own.
-pub fn beside() -> [(&'static str, Vec<&'static str>); 2] {
+/// The steps that run beside the others, with their commands, once all tools are installed: one waits for the network, two share a
+/// target folder that no other step uses.
+pub fn beside() -> [(&'static str, Vec<&'static str>); 3] {
     let fetch = [&["assets"], TEST_ASSETS].concat();
-    [("assets", fetch), ("macos", vec!["check-macos"])]
+    [
+        ("assets", fetch),
+        ("macos", vec!["check-macos"]),
+        ("neon", vec!["neon", "--products"]),
+    ]
 }
 
 /// The tests of the Metal device.

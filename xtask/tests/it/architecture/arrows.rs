@@ -38,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-kernels", &["akunu-types"]),
     ("akunu-types", &[]),
     ("akunu-assets", &[]),
+    ("akunu-benches", &[]),
     ("akunu-audio", &[]),
     ("akunu-fetch", &[]),
     (

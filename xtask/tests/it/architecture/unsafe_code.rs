@@ -15,7 +15,7 @@ const ALLOWED: [&str; 6] = [
 /// The macros of `pyo3` write unsafe code into this crate, which may write none itself.
 const PYTHON: &str = "python/src/lib.rs";
 /// A bench that counts allocations is an allocator itself; the crate it measures still forbids `unsafe`.
-const COUNTING: &str = "crates/akunu-engine/benches/scheduler.rs";
+const COUNTING: &str = "benches/scheduler.rs";
 const FORBID: &str = "#![forbid(unsafe_code)]";
 const DENY: &str = "#![deny(unsafe_code)]";
 

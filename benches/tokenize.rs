@@ -5,7 +5,7 @@ use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use criterion::{Criterion, Throughput};
 use std::hint::black_box;
 
-const PAGE: &str = include_str!("../tests/fixtures/mixed.txt");
+const PAGE: &str = include_str!("../crates/akunu-tokenizer/tests/fixtures/mixed.txt");
 
 const MODELS: &[(&str, &str)] = &[
     ("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"),

@@ -1,6 +1,6 @@
 //! How long the kernels take that are no products, at the sizes of real models.
 //!
-//! `cargo bench -p akunu-cpu --bench kernels`. Attention counts the operations of visible keys and, when
+//! `cargo bench -p akunu-benches --bench cpu_kernels`. Attention counts the operations of visible keys and, when
 //! decoding, the bytes of keys and values.
 
 #![allow(missing_docs, reason = "criterion_group makes a public function")]

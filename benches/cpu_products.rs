@@ -1,7 +1,7 @@
 //! How fast the matrix products are, in bytes of weights a second for one vector and in operations a second
 //! for many, beside what the machine's memory gives.
 //!
-//! `cargo bench -p akunu-cpu --bench products`. One vector reads 16 matrices of 1536 × 4096 in turn, so that
+//! `cargo bench -p akunu-benches --bench cpu_products`. One vector reads 16 matrices of 1536 × 4096 in turn, so that
 //! the weights come from memory and not from the caches of a core; `memory` reads as much and does nothing
 //! with it: the share of a product is its figure over that one.
 

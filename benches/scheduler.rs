@@ -2,7 +2,7 @@
 //! prompt that is read beside them.
 //!
 //! ```text
-//! cargo bench -p akunu-engine --bench scheduler -- MODEL.gguf
+//! cargo bench -p akunu-benches --bench scheduler -- MODEL.gguf
 //! ```
 #![allow(clippy::print_stdout, reason = "figures for docs/performance.md")]
 
@@ -44,7 +44,7 @@ fn main() -> Result<(), EngineError> {
         .skip(1)
         .find(|argument| !argument.starts_with("--"));
     let Some(path) = path else {
-        println!("give a model file: cargo bench -p akunu-engine --bench scheduler -- MODEL.gguf");
+        println!("give a model file: cargo bench -p akunu-benches --bench scheduler -- MODEL.gguf");
         return Ok(());
     };
     let device = CpuDevice::new(CpuOptions::default()).map_err(|error| {

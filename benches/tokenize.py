@@ -1,7 +1,7 @@
 """The Python package tokenizers on the page and the vocabulary of the criterion bench.
 
 Rebuilds SmolLM2's tokenizer from its GGUF file, checks that the ids are those of the fixture, and
-prints megabytes a second. Run it beside `cargo bench -p akunu-tokenizer`.
+prints megabytes a second. Run it beside `cargo bench -p akunu-benches --bench tokenize`.
 
     pip install gguf tokenizers
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 import gguf
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
-FIXTURES = Path(__file__).parent / "../tests/fixtures"
-MODEL = Path(__file__).parent / "../../../target/assets/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
+FIXTURES = Path(__file__).parent / "../crates/akunu-tokenizer/tests/fixtures"
+MODEL = Path(__file__).parent / "../target/assets/smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
