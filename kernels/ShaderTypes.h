@@ -110,10 +110,18 @@ struct RowAttentionParams {
     uint32_t n_sequences;
     // Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
     float scale;
+    // Where `n_keys` is 0: how far away a row of its own text may be that a row sees; 0 for all of them.
+    uint32_t reach;
+    // Where there is a bias: the largest distance that has an entry of its own. Those beyond have the entry of this one.
+    uint32_t bias_reach;
     // Unused, zero.
     uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
 };
-static_assert(sizeof(RowAttentionParams) == 32, "RowAttentionParams is 32 bytes");
+static_assert(sizeof(RowAttentionParams) == 48, "RowAttentionParams is 48 bytes");
 
 // RoPE of some rows, the storing of their keys and values, and their attention.
 //
@@ -864,7 +872,11 @@ static_assert(offsetof(RowAttentionParams, head_dim) == 12, "RowAttentionParams.
 static_assert(offsetof(RowAttentionParams, n_keys) == 16, "RowAttentionParams.n_keys is at 16");
 static_assert(offsetof(RowAttentionParams, n_sequences) == 20, "RowAttentionParams.n_sequences is at 20");
 static_assert(offsetof(RowAttentionParams, scale) == 24, "RowAttentionParams.scale is at 24");
-static_assert(offsetof(RowAttentionParams, _pad0) == 28, "RowAttentionParams._pad0 is at 28");
+static_assert(offsetof(RowAttentionParams, reach) == 28, "RowAttentionParams.reach is at 28");
+static_assert(offsetof(RowAttentionParams, bias_reach) == 32, "RowAttentionParams.bias_reach is at 32");
+static_assert(offsetof(RowAttentionParams, _pad0) == 36, "RowAttentionParams._pad0 is at 36");
+static_assert(offsetof(RowAttentionParams, _pad1) == 40, "RowAttentionParams._pad1 is at 40");
+static_assert(offsetof(RowAttentionParams, _pad2) == 44, "RowAttentionParams._pad2 is at 44");
 static_assert(offsetof(DecodeAttentionParams, n_heads) == 0, "DecodeAttentionParams.n_heads is at 0");
 static_assert(offsetof(DecodeAttentionParams, n_kv_heads) == 4, "DecodeAttentionParams.n_kv_heads is at 4");
 static_assert(offsetof(DecodeAttentionParams, head_dim) == 8, "DecodeAttentionParams.head_dim is at 8");

@@ -1,7 +1,8 @@
 // silu_gate_f32: y[i] = silu(gate[i]) * up[i]
 // gelu_gate_f32: y[i] = gelu(gate[i]) * up[i], the tanh form
+// gelu_erf_gate_f32: the same with the exact GELU
 //
-// The gated feed-forward of Llama and Qwen (SiLU) and of Gemma (GELU), between its matrices.
+// The gated feed-forward of Llama and Qwen (SiLU), of Gemma (GELU) and of ModernBERT (exact GELU), between its matrices.
 //
 // Launch:  one thread for four elements, threadgroups of 256.
 // Memory:  gate and up are read once, y is written once.
@@ -28,6 +29,13 @@ struct GeluGate {
     }
 };
 
+struct GeluErfGate {
+    template <typename T>
+    static T apply(T gate, T up) {
+        return act_gelu_erf(gate) * up;
+    }
+};
+
 template <typename Gate>
 kernel void gated(
     device const float *gate            [[buffer(0)]],
@@ -43,3 +51,4 @@ typedef decltype(gated<SiluGate>) gated_t;
 
 template [[host_name("silu_gate_f32")]] kernel gated_t gated<SiluGate>;
 template [[host_name("gelu_gate_f32")]] kernel gated_t gated<GeluGate>;
+template [[host_name("gelu_erf_gate_f32")]] kernel gated_t gated<GeluErfGate>;

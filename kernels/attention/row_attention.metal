@@ -1,8 +1,9 @@
-// row_attention_f32, cross_attention_f16: attention of each row over rows of K and V.
+// row_attention_f32, row_attention_bias_f32, cross_attention_f16: attention of each row over rows of K and V.
 //
-//     O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group]) V[k][h / group]
+//     O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group] + bias[h][r - k]) V[k][h / group]
 //
-// Without n_keys, a row of a text sees all rows of that text: `length` rows, of which it is number `position`.
+// Without n_keys, a row of a text sees the rows of that text: `length` rows, of which it is number `position`; with a
+// reach, only those that are not further away. Where there is a bias, a distance beyond its reach has its last entry.
 // With n_keys, K and V have n_keys rows for each sequence, and a row sees all of its own; they are halves there. An idle
 // row sees none and gives zeros.
 //
@@ -31,18 +32,37 @@ inline uint2 seen_rows(device const Row &row, uint at, constant RowAttentionPara
     if (!is_active(row)) {
         return uint2(0, 0);
     }
-    return params.n_keys == 0 ? uint2(at - row.position, row.length)
-                              : uint2(row.sequence * params.n_keys, params.n_keys);
+    if (params.n_keys != 0) {
+        return uint2(row.sequence * params.n_keys, params.n_keys);
+    }
+    const uint reach = params.reach == 0 ? row.length : params.reach;
+    const uint before = min(row.position, reach);
+    const uint behind = min(row.length - 1 - row.position, reach);
+    return uint2(at - before, before + 1 + behind);
 }
+
+// What is added to a score, in units of log2(e).
+struct NoBias {
+    float of(uint) const { return 0.0f; }
+};
+
+struct DistanceBias {
+    // Of a head, from the entry of distance 0 on.
+    device const float *entries;
+    uint at;
+    int reach;
+
+    float of(uint key) const { return entries[clamp(int(at - key), -reach, reach)] * M_LOG2E_F; }
+};
 
 inline float4 four(device const float *numbers) { return *(device const float4 *)numbers; }
 inline float4 four(device const half *numbers) { return float4(*(device const half4 *)numbers); }
 
 // T is float or half.
-template <typename T>
+template <typename T, typename Bias>
 inline void attend(
     device const float *Q, device const T *K, device const T *V, device float *O,
-    constant RowAttentionParams &params, device const Row *rows, uint2 place, uint lane
+    constant RowAttentionParams &params, device const Row *rows, Bias bias, uint2 place, uint lane
 ) {
     const uint head_dim = params.head_dim;
     const uint team = lane / TEAM_LANES;
@@ -86,7 +106,7 @@ inline void attend(
             score += simd_shuffle_xor(score, 2);
             score += simd_shuffle_xor(score, 4);
             if (lane % TEAM_LANES == step && key < seen.y) {
-                mine = score;
+                mine = score + bias.of(seen.x + key);
             }
         }
         const float new_peak = max(peak, simd_max(mine));
@@ -132,7 +152,24 @@ kernel void row_attention_f32(
     uint2 place                           [[threadgroup_position_in_grid]],
     uint lane                             [[thread_index_in_simdgroup]]
 ) {
-    attend(Q, K, V, O, params, rows, place, lane);
+    attend(Q, K, V, O, params, rows, NoBias{}, place, lane);
+}
+
+kernel void row_attention_bias_f32(
+    device const float *Q                 [[buffer(0)]],
+    device const float *K                 [[buffer(1)]],
+    device const float *V                 [[buffer(2)]],
+    device float *O                       [[buffer(3)]],
+    constant RowAttentionParams &params   [[buffer(4)]],
+    device const Row *rows                [[buffer(5)]],
+    device const float *bias              [[buffer(6)]],
+    uint2 place                           [[threadgroup_position_in_grid]],
+    uint lane                             [[thread_index_in_simdgroup]]
+) {
+    const uint n_entries = 2 * params.bias_reach + 1;
+    device const float *entries = bias + place.y * n_entries + params.bias_reach;
+    const DistanceBias of_head = {entries, place.x, int(params.bias_reach)};
+    attend(Q, K, V, O, params, rows, of_head, place, lane);
 }
 
 kernel void cross_attention_f16(
@@ -145,5 +182,5 @@ kernel void cross_attention_f16(
     uint2 place                           [[threadgroup_position_in_grid]],
     uint lane                             [[thread_index_in_simdgroup]]
 ) {
-    attend(Q, K, V, O, params, rows, place, lane);
+    attend(Q, K, V, O, params, rows, NoBias{}, place, lane);
 }

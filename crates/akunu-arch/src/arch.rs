@@ -5,6 +5,8 @@ mod gemma;
 mod gemma2;
 mod gemma3;
 mod llama;
+mod modern_bert;
+mod mpnet;
 mod nomic_bert;
 mod qwen2;
 mod qwen3;
@@ -23,7 +25,9 @@ pub const ALL: &[ArchDescriptor] = &[
     gemma2::ARCH,
     gemma3::ARCH,
     bert::ARCH,
+    mpnet::ARCH,
     nomic_bert::ARCH,
+    modern_bert::ARCH,
     whisper::ARCH,
 ];
 

@@ -16,7 +16,8 @@ use crate::rope::RopeConfig;
 /// What one layer does differently from its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerConfig {
-    /// Number of keys that a query sees, itself included; `None` for all.
+    /// Number of keys that a query sees, itself included; `None` for all. Half of those of an encoder lie on either side,
+    /// besides the query's own.
     pub window: Option<u32>,
     /// Rotary positions.
     pub rope: RopeConfig,
@@ -63,6 +64,11 @@ pub struct ModelConfig {
     pub has_pooler: bool,
     /// The layers.
     pub layers: Vec<LayerConfig>,
+}
+
+/// Learned positions that a model has: the rows of its table, but for those before the first one.
+fn n_positions(store: &WeightStore, arch: &ArchDescriptor) -> u32 {
+    n_rows(store, "position_embedding.weight").saturating_sub(arch.first_position)
 }
 
 /// Rows of a table that a model may do without.
@@ -164,8 +170,14 @@ impl ModelConfig {
                 return Err(invalid(key, found.to_string(), "a positive number"));
             }
         }
-        if let Some(0) = self.layers.iter().filter_map(|layer| layer.window).min() {
-            return Err(invalid("sliding window", "0".into(), "at least 1"));
+        // Half of an encoder's window is how far its rows see.
+        let (least, wanted) = match self.arch.role {
+            Role::Encoder => (2, "at least 2"),
+            Role::Decoder | Role::EncoderDecoder => (1, "at least 1"),
+        };
+        let narrowest = self.layers.iter().filter_map(|layer| layer.window).min();
+        if let Some(window) = narrowest.filter(|&window| window < least) {
+            return Err(invalid("sliding window", window.to_string(), wanted));
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The fields in which architectures differ.
 
+use crate::relative::RelativePositions;
+
 /// The activation of the feed-forward block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Activation {
@@ -7,6 +9,8 @@ pub enum Activation {
     SiluGate,
     /// `gelu(gate) * up`, by the tanh formula.
     GeluGate,
+    /// `gelu(gate) * up`, by the error function.
+    GeluErfGate,
     /// `gelu(up)`, by the error function; there is no gate.
     Gelu,
 }
@@ -23,7 +27,7 @@ impl Activation {
 pub enum Norm {
     /// Root mean square, no mean, no bias.
     Rms,
-    /// Mean and variance, with a bias.
+    /// Mean and variance.
     Layer,
 }
 
@@ -48,6 +52,11 @@ pub enum WindowPattern {
         /// Layers in a row.
         period: u32,
     },
+    /// Of `period` layers in a row, all but the first.
+    AllButFirst {
+        /// Layers in a row.
+        period: u32,
+    },
 }
 
 impl WindowPattern {
@@ -57,6 +66,15 @@ impl WindowPattern {
             WindowPattern::None => false,
             WindowPattern::All => true,
             WindowPattern::AllButEvery { period } => !(layer + 1).is_multiple_of(period),
+            WindowPattern::AllButFirst { period } => !layer.is_multiple_of(period),
+        }
+    }
+
+    /// The same layer of every `period` layers without a window as before: the last, unless it was the first.
+    pub const fn with_period(self, period: u32) -> WindowPattern {
+        match self {
+            WindowPattern::AllButFirst { .. } => WindowPattern::AllButFirst { period },
+            _ => WindowPattern::AllButEvery { period },
         }
     }
 }
@@ -85,11 +103,21 @@ pub struct ArchDescriptor {
     pub activation: Activation,
     /// The norm of every layer.
     pub norm: Norm,
+    /// Whether the norms have a bias.
+    pub has_norm_bias: bool,
+    /// Whether a block normalises what it reads, and the model its result. Otherwise a block normalises its sum.
+    pub norms_inputs: bool,
     /// Whether safetensors hold `w` where the model multiplies by `1 + w`. GGUF holds the sum.
     pub norm_adds_one: bool,
     /// RoPE pairing of the weights in a GGUF file; `None` for a model without RoPE. Safetensors always
     /// have split halves: converters permute the weights of those that are interleaved here.
     pub rope: Option<RopePairing>,
+    /// The entry of the first position in a table of learned positions.
+    pub first_position: u32,
+    /// Learned biases of the attention scores by the distance of query and key.
+    pub relative: Option<RelativePositions>,
+    /// Whether the gate and the up projection are one matrix, the rows of the gate first.
+    pub has_fused_gate: bool,
     /// Whether q and k are normalised head by head before RoPE.
     pub has_qk_norm: bool,
     /// Whether q, k and v have a bias.

@@ -55,6 +55,7 @@ use akunu_kernels::KernelId;
 use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
+use crate::kernel::elementwise::{Gelu, Silu};
 
 /// The fast form of a product, where there is one.
 pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
@@ -67,8 +68,8 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
         | KernelId::GemvBatched(_)
         | KernelId::SimdGemm(_)
         | KernelId::SimdGemmSmall(_) => Some(product::product),
-        KernelId::GemvSilu(_) => Some(simd::<product::Gated<false>>(isa)),
-        KernelId::GemvGelu(_) => Some(simd::<product::Gated<true>>(isa)),
+        KernelId::GemvSilu(_) => Some(simd::<product::Gated<Silu>>(isa)),
+        KernelId::GemvGelu(_) => Some(simd::<product::Gated<Gelu>>(isa)),
         _ => None,
     }
 }

@@ -20,6 +20,7 @@ mod cut;
 mod file;
 mod graph;
 mod memory;
+mod relative;
 mod runtime;
 mod text;
 
@@ -81,12 +82,14 @@ impl Encoder {
             (path, &Loading::default()),
             device.as_mut(),
         )?;
+        let distance_bias = relative::bind(&store, &config, path, device.as_mut())?;
         let file = Arc::new(EncoderFile {
             path: path.to_path_buf(),
             tokenizer,
             pooling,
             max_tokens,
             weights,
+            distance_bias,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
             config,
         });

@@ -340,6 +340,7 @@ impl Graph<'_> {
             activation: match self.config.arch.activation {
                 arch::Activation::SiluGate => GateFunction::Silu,
                 arch::Activation::GeluGate | arch::Activation::Gelu => GateFunction::Gelu,
+                arch::Activation::GeluErfGate => GateFunction::GeluErf,
             },
             gate,
             up,

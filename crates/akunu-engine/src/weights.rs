@@ -106,6 +106,7 @@ impl Weights {
             }
         }
         weights.split_qkv(config);
+        weights.split_gate(config);
         Ok(weights)
     }
 
@@ -125,6 +126,21 @@ impl Weights {
                 self.matrices
                     .insert(name(part), some_rows(whole, first, rows));
                 first += rows;
+            }
+        }
+    }
+
+    /// Where the gate and the up projection are one matrix, the gate is the first half of its rows.
+    fn split_gate(&mut self, config: &ModelConfig) {
+        if !config.arch.has_fused_gate {
+            return;
+        }
+        for layer in 0..config.layers.len() {
+            let name = |part: &str| format!("layers.{layer}.ffn.{part}.weight");
+            let (whole, rows) = (self.matrix(&name("up")), config.ffn_dim);
+            for (part, first) in [("gate", 0), ("up", rows)] {
+                let matrix = some_rows(whole, first, rows);
+                self.matrices.insert(name(part), matrix);
             }
         }
     }

@@ -238,7 +238,8 @@ impl<'a> Lowering<'a> {
                 heads,
                 keys,
                 scale,
-            } => self.attend_rows([q, k, v, to], heads, keys, scale),
+                bias,
+            } => self.attend_rows([q, k, v, to], heads, keys, (scale, bias)),
             Op::Mean { from, to, dim } => self.mean(from, to, dim),
             Op::Product { .. } => unreachable!("products are lowered with those after them"),
             Op::ScaleRows {
@@ -373,6 +374,7 @@ impl<'a> Lowering<'a> {
         let kernel = match activation {
             GateFunction::Silu => KernelId::SiluGate,
             GateFunction::Gelu => KernelId::GeluGate,
+            GateFunction::GeluErf => KernelId::GeluErfGate,
         };
         let count = offset_of!(ElementwiseParams, count);
         let field = RowField::times(count, Count::Rows, width);

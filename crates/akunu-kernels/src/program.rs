@@ -17,7 +17,9 @@
 //! |---|---|---|---|---|---|
 //! | Llama and its like | `Norm`, `AddNorm` | `RopeStore` | `Attend` | `Product`, `Gate` | `Gather`, logits |
 //! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Gelu` | `Mean` or `Gather` |
+//! | MPNet | `LayerNorm` | `AddLearned` | `AttendRows` with a `DistanceBias` | `Product`, `Gelu` | `Mean` |
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
+//! | ModernBERT | `LayerNorm` | `Rope` | `AttendRows`, of all rows or those nearby | `Product`, `Gate` | `Mean` or `Gather` |
 //! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product`, `Halves`: keys and values |
 //! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits, `Suppress` |
 //!
@@ -110,6 +112,8 @@ pub enum GateFunction {
     Silu,
     /// GELU by its tanh form.
     Gelu,
+    /// GELU by the error function, exactly.
+    GeluErf,
 }
 
 /// What chooses the entry of a learned table that a row takes.
@@ -126,12 +130,26 @@ pub enum LearnedBy {
 pub enum RowKeys {
     /// All rows of the row's own text: keys and values are (rows, n_kv_heads, head_dim).
     OwnText,
+    /// The rows of its own text that are not further away than this.
+    Nearby {
+        /// The largest distance, at least 1.
+        reach: u32,
+    },
     /// All positions of an encoder: keys and values are (n_sequences, n_keys, n_kv_heads, head_dim) halves
     /// ([`Op::Halves`]), and a row sees those of its sequence.
     Across {
         /// Positions of a sequence.
         n_keys: u32,
     },
+}
+
+/// What is added to a score by how far the query is behind the key: relative positions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DistanceBias {
+    /// (n_heads, 2 * reach + 1): entry `reach + query - key`. Distances beyond `reach` have the entry of `reach`.
+    pub table: Slice,
+    /// The largest distance that has an entry of its own.
+    pub reach: u32,
 }
 
 /// The windows of a signal that a convolution reads, which overlap if `stride` is less than a window.
@@ -414,6 +432,8 @@ pub enum Op {
         keys: RowKeys,
         /// Factor of the scores.
         scale: f32,
+        /// What is added to the scaled scores; not for keys across.
+        bias: Option<DistanceBias>,
     },
     /// `to[i] = mean of the rows of the text that row outputs[i] is of`.
     Mean {
@@ -573,7 +593,7 @@ impl Program {
     /// Whether its rows attend to the other rows of their texts.
     pub fn reads_texts(&self) -> bool {
         self.ops.iter().any(|op| match op {
-            Op::AttendRows { keys, .. } => *keys == RowKeys::OwnText,
+            Op::AttendRows { keys, .. } => !matches!(keys, RowKeys::Across { .. }),
             Op::Mean { .. } => true,
             _ => false,
         })

@@ -8,5 +8,6 @@ pub const ARCH: ArchDescriptor = ArchDescriptor {
     name: "bert",
     model_types: &["bert"],
     role: Role::Encoder,
+    norms_inputs: false,
     ..whisper::ARCH
 };

@@ -10,6 +10,7 @@ pub const ARCH: ArchDescriptor = ArchDescriptor {
     role: Role::EncoderDecoder,
     activation: Activation::Gelu,
     norm: Norm::Layer,
+    has_norm_bias: true,
     rope: None,
     has_qkv_bias: true,
     has_linear_bias: true,

@@ -2,9 +2,9 @@
 
 use akunu_gguf::{GgufFile, Metadata, WeightStore};
 
-use super::{LayerConfig, ModelConfig, n_rows};
+use super::{LayerConfig, ModelConfig, n_positions, n_rows};
 use crate::arch;
-use crate::descriptor::{ArchDescriptor, WindowPattern};
+use crate::descriptor::ArchDescriptor;
 use crate::error::ArchError;
 use crate::rope::{RopeConfig, RopeFactors};
 
@@ -87,7 +87,7 @@ pub(super) fn read(file: &GgufFile, store: &WeightStore) -> Result<ModelConfig, 
         final_softcap: softcap("final_logit_softcapping")?,
         embedding_scale: arch.scales_embedding.then(|| (dim as f32).sqrt()),
         tied_embeddings: store.has_tied_embeddings(),
-        n_positions: n_rows(store, "position_embedding.weight"),
+        n_positions: n_positions(store, &arch),
         n_token_types: n_rows(store, "token_types.weight"),
         n_labels: n_rows(store, "classifier.weight"),
         has_pooler: n_rows(store, "pooler.weight") > 0,
@@ -136,7 +136,7 @@ fn windowed_layers(keys: &Keys, arch: &ArchDescriptor) -> impl Fn(u32) -> bool {
         .ok()
         .flatten()
         .filter(|&period| period > 0);
-    let pattern = period.map_or(arch.window, |period| WindowPattern::AllButEvery { period });
+    let pattern = period.map_or(arch.window, |period| arch.window.with_period(period));
     move |layer| match &flags {
         Some(flags) => flags.get(layer as usize).copied().unwrap_or(false),
         None => pattern.is_windowed(layer),

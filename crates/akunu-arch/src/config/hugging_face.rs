@@ -4,9 +4,9 @@ use akunu_gguf::{ModelFolder, WeightStore};
 use serde_json::Value;
 
 use super::section::Section;
-use super::{LayerConfig, ModelConfig, n_rows};
+use super::{LayerConfig, ModelConfig, n_positions, n_rows};
 use crate::arch;
-use crate::descriptor::{ArchDescriptor, Role, RopePairing, WindowPattern};
+use crate::descriptor::{Activation, ArchDescriptor, Role, RopePairing, WindowPattern};
 use crate::error::ArchError;
 use crate::rope::{RopeConfig, RopeFactors};
 
@@ -37,7 +37,8 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
         .u32("head_dim")?
         .or_else(|| dim.checked_div(n_heads))
         .unwrap_or(0);
-    let eps = text.f32("rms_norm_eps")?.or(text.f32("layer_norm_eps")?);
+    let eps = text.f32("norm_eps")?.or(text.f32("rms_norm_eps")?);
+    let eps = eps.or(text.f32("layer_norm_eps")?);
     let eps = eps.or(text.f32("layer_norm_epsilon")?);
     let vocab = store
         .tensor("token_embedding.weight")
@@ -52,6 +53,7 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
             Ok(None)
         }
     };
+    let positions = text.first_u32(["max_position_embeddings", "n_positions"])?;
     Ok(ModelConfig {
         arch,
         dim,
@@ -60,14 +62,14 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
         n_kv_heads: text.u32("num_key_value_heads")?.unwrap_or(n_heads),
         head_dim,
         vocab_size: vocab.unwrap_or(0),
-        context_length: text.first_u32(["max_position_embeddings", "n_positions"])?,
+        context_length: positions.saturating_sub(arch.first_position),
         norm_eps: eps.unwrap_or(1e-6),
         attention_scale: 1.0 / scalar.sqrt(),
         attention_softcap: softcap("attn_logit_softcapping")?,
         final_softcap: softcap("final_logit_softcapping")?,
         embedding_scale: arch.scales_embedding.then(|| (dim as f32).sqrt()),
         tied_embeddings: store.has_tied_embeddings(),
-        n_positions: n_rows(store, "position_embedding.weight"),
+        n_positions: n_positions(store, &arch),
         n_token_types: n_rows(store, "token_types.weight"),
         n_labels: n_rows(store, "classifier.weight"),
         // Such a classifier always has one: a folder without it is not whole.
@@ -78,10 +80,10 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
 
 /// Refuses what an encoder's config can say and we do not have. What is not said is as usual.
 fn check_encoder(text: &Section, arch: &ArchDescriptor) -> Result<(), ArchError> {
-    let activation = if arch.activation.is_gated() {
-        ("activation_function", "swiglu")
-    } else {
-        ("hidden_act", "gelu")
+    let activation = match arch.activation {
+        Activation::GeluErfGate => ("hidden_activation", "gelu"),
+        Activation::SiluGate | Activation::GeluGate => ("activation_function", "swiglu"),
+        Activation::Gelu => ("hidden_act", "gelu"),
     };
     for (key, usual) in [activation, ("position_embedding_type", "absolute")] {
         if let Some(found) = text.string(key)?.filter(|found| *found != usual) {
@@ -90,12 +92,23 @@ fn check_encoder(text: &Section, arch: &ArchDescriptor) -> Result<(), ArchError>
             return Err(ArchError::Unsupported { path, what });
         }
     }
-    for key in ["prenorm", "use_rms_norm", "rotary_emb_interleaved"] {
+    let never = ["prenorm", "use_rms_norm", "rotary_emb_interleaved"];
+    let biases = ["norm_bias", "attention_bias", "mlp_bias"];
+    let biases = biases.iter().filter(|_| !arch.has_linear_bias);
+    for &key in never.iter().chain(biases) {
         if text.get(key) == Some(&Value::Bool(true)) {
             let what = format!("`{key}` in the architecture `{}`", arch.name);
             let path = text.file();
             return Err(ArchError::Unsupported { path, what });
         }
+    }
+    if let (Some(relative), Some(found)) =
+        (arch.relative, text.u32("relative_attention_num_buckets")?)
+        && found != relative.n_buckets
+    {
+        let what = format!("`relative_attention_num_buckets` = {found}");
+        let path = text.file();
+        return Err(ArchError::Unsupported { path, what });
     }
     let turned = text.f32("rotary_emb_fraction")?.unwrap_or(1.0);
     if arch.rope.is_some() && turned != 1.0 {
@@ -109,14 +122,17 @@ fn check_encoder(text: &Section, arch: &ArchDescriptor) -> Result<(), ArchError>
 fn layers(text: &Section, arch: &ArchDescriptor) -> Result<Vec<LayerConfig>, ArchError> {
     let n_layers = text.first_u32(["num_hidden_layers", "n_layer"])?;
     let n_layers = n_layers.min(1 << 13);
-    let window = text.u32("sliding_window")?.filter(|&window| window > 0);
-    let pattern = match text
-        .u32("sliding_window_pattern")?
-        .filter(|&period| period > 0)
-    {
-        Some(period) => WindowPattern::AllButEvery { period },
-        None => arch.window,
+    let window = match arch.role {
+        Role::Encoder if arch.window != WindowPattern::None => {
+            Some(text.required_u32("local_attention")?)
+        }
+        _ => text.u32("sliding_window")?.filter(|&window| window > 0),
     };
+    let period = text
+        .u32("sliding_window_pattern")?
+        .or(text.u32("global_attn_every_n_layers")?)
+        .filter(|&period| period > 0);
+    let pattern = period.map_or(arch.window, |period| arch.window.with_period(period));
     let types = text.get("layer_types").and_then(Value::as_array);
     let is_windowed = |at: u32| match types.and_then(|types| types.get(at as usize)) {
         Some(kind) => kind.as_str() == Some("sliding_attention"),
@@ -147,7 +163,9 @@ fn local_rope(text: &Section, arch: &ArchDescriptor) -> Result<RopeConfig, ArchE
         .and_then(|all| all.section("sliding_attention"));
     let theta = match nested {
         Some(local) => local.f32("rope_theta")?,
-        None => text.f32("rope_local_base_freq")?,
+        None => text
+            .f32("rope_local_base_freq")?
+            .or(text.f32("local_rope_theta")?),
     };
     let theta = theta.or(arch.window_rope_base).unwrap_or(10_000.0);
     Ok(RopeConfig {
@@ -165,7 +183,10 @@ fn rope(text: &Section, kind: &str) -> Result<RopeConfig, ArchError> {
     let scaling = parameters.or_else(|| text.section("rope_scaling"));
     let theta = match parameters {
         Some(parameters) => parameters.f32("rope_theta")?,
-        None => text.f32("rope_theta")?.or(text.f32("rotary_emb_base")?),
+        None => text
+            .f32("rope_theta")?
+            .or(text.f32("rotary_emb_base")?)
+            .or(text.f32("global_rope_theta")?),
     };
     let mut rope = RopeConfig {
         theta: theta.unwrap_or(10_000.0),

@@ -1,5 +1,7 @@
 //! Kernels that treat each element by itself. Parts share the elements in whole cache lines.
 
+use std::marker::PhantomData;
+
 use akunu_types::params::{
     ElementwiseParams, EmbeddingScaleParams, GatherRowsParams, LogitSoftcapParams, MatrixParams,
 };
@@ -14,10 +16,48 @@ use crate::simd::{Lanes, gelu, gelu_erf, silu, tanh};
 /// Elements that are not worth sharing: a kilobyte or four.
 const SHARE: usize = 1024;
 
-/// `y = act(gate) * up`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
-pub(crate) struct Gate<const GELU: bool>;
+/// A function of each element.
+pub(crate) trait Activation {
+    /// # Safety
+    /// That of [`Lanes`].
+    unsafe fn of<L: Lanes>(x: L) -> L;
+}
 
-impl<const GELU: bool> Body for Gate<GELU> {
+/// `x * sigmoid(x)`.
+pub(crate) struct Silu;
+/// The tanh form of GELU.
+pub(crate) struct Gelu;
+/// The exact GELU. As a kernel, `x = gelu(x)`.
+pub(crate) struct GeluErf;
+
+impl Activation for Silu {
+    #[inline(always)]
+    unsafe fn of<L: Lanes>(x: L) -> L {
+        // SAFETY: by the caller's promise.
+        unsafe { silu(x) }
+    }
+}
+
+impl Activation for Gelu {
+    #[inline(always)]
+    unsafe fn of<L: Lanes>(x: L) -> L {
+        // SAFETY: by the caller's promise.
+        unsafe { gelu(x) }
+    }
+}
+
+impl Activation for GeluErf {
+    #[inline(always)]
+    unsafe fn of<L: Lanes>(x: L) -> L {
+        // SAFETY: by the caller's promise.
+        unsafe { gelu_erf(x) }
+    }
+}
+
+/// `y = act(gate) * up`.
+pub(crate) struct Gate<A>(PhantomData<A>);
+
+impl<A: Activation> Body for Gate<A> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
@@ -26,7 +66,7 @@ impl<const GELU: bool> Body for Gate<GELU> {
         let range = part.range_in_blocks(n, SHARE);
         let (gate, up) = (&gate[range.clone()], &up[range.clone()]);
         // SAFETY: parts have different ranges; the CPU has the instructions.
-        unsafe { gated::<L, GELU>(gate, up, y.write::<f32>(range.start, range.len())) };
+        unsafe { gated::<L, A>(gate, up, y.write::<f32>(range.start, range.len())) };
     }
 }
 
@@ -35,25 +75,22 @@ impl<const GELU: bool> Body for Gate<GELU> {
 /// # Safety
 /// That of [`Lanes`].
 #[inline(always)]
-pub(crate) unsafe fn gated<L: Lanes, const GELU: bool>(gate: &[f32], up: &[f32], y: &mut [f32]) {
+pub(crate) unsafe fn gated<L: Lanes, A: Activation>(gate: &[f32], up: &[f32], y: &mut [f32]) {
     assert!(gate.len() == y.len() && up.len() == y.len());
     let (whole, rest) = (y.len() / L::N * L::N, y.len() % L::N);
     // SAFETY: all accesses are within the slices; the CPU has the instructions.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             let (gate, up) = (L::load(gate.as_ptr().add(at)), L::load(up.as_ptr().add(at)));
-            let act = if GELU { gelu(gate) } else { silu(gate) };
-            act.mul(up).store(y.as_mut_ptr().add(at));
+            A::of(gate).mul(up).store(y.as_mut_ptr().add(at));
         }
         let gate = L::load_part(gate.as_ptr().add(whole), rest);
         let up = L::load_part(up.as_ptr().add(whole), rest);
-        let act = if GELU { gelu(gate) } else { silu(gate) };
-        act.mul(up).store_part(y.as_mut_ptr().add(whole), rest);
+        A::of(gate)
+            .mul(up)
+            .store_part(y.as_mut_ptr().add(whole), rest);
     }
 }
-
-/// `x = gelu(x)`, the exact form.
-pub(crate) struct GeluErf;
 
 impl Body for GeluErf {
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! The products of the kernel table.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
@@ -12,7 +13,7 @@ use super::weight::Weight;
 use crate::body::Body;
 use crate::call::Call;
 use crate::kept::UntilBarrier;
-use crate::kernel::elementwise::gated;
+use crate::kernel::elementwise::{Activation, gated};
 use crate::kernel::norm::PrivateVector;
 use crate::panels::format::{Quant, ROWS};
 use crate::panels::matrix::PackedMatrix;
@@ -105,10 +106,10 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
     }
 }
 
-/// `y = alpha (act(gate) * up) wᵀ + beta y`; the activation is SiLU or, with `GELU`, the tanh form of GELU.
-pub(crate) struct Gated<const GELU: bool>;
+/// `y = alpha (act(gate) * up) wᵀ + beta y`.
+pub(crate) struct Gated<A>(PhantomData<A>);
 
-impl<const GELU: bool> Body for Gated<GELU> {
+impl<A: Activation> Body for Gated<A> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let [gate, up, _, y] = call.bindings();
@@ -126,7 +127,7 @@ impl<const GELU: bool> Body for Gated<GELU> {
         for (m, into) in numbers.chunks_exact_mut(k.max(1)).enumerate() {
             let row = m * stride..m * stride + k;
             // SAFETY: the CPU has the instructions.
-            unsafe { gated::<L, GELU>(&gate[row.clone()], &up[row], into) };
+            unsafe { gated::<L, A>(&gate[row.clone()], &up[row], into) };
         }
         let job = Job {
             functions,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use akunu_arch::{ModelConfig, Pooling};
+use akunu_kernels::program::DistanceBias;
 use akunu_tokenizer::Tokenizer;
 
 use crate::weights::Weights;
@@ -15,5 +16,7 @@ pub(super) struct EncoderFile {
     pub pooling: Pooling,
     pub max_tokens: usize,
     pub weights: Weights,
+    /// What attention adds to its scores, where the model has relative positions.
+    pub distance_bias: Option<DistanceBias>,
     pub weight_bytes: u64,
 }

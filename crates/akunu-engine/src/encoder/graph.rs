@@ -8,14 +8,26 @@
 //!     h += Wdown act(Wup h), or h += Wdown (act(Wgate h) * Wup h);  x = norm(h)
 //! ```
 //!
+//! or, where blocks normalise what they read,
+//!
+//! ```text
+//! for each layer
+//!     h = norm(x), but x in the first layer;  q, k, v = Wq h, Wk h, Wv h;  turn q and k
+//!     x += Wo attention(q, k, v);  h = norm(x)
+//!     x += Wdown (act(Wgate h) * Wup h)
+//! h = norm(x)
+//! ```
+//!
 //! Every product may have a bias. What differs between models comes from fields of the config.
 
-use akunu_arch::{ModelConfig, Pooling, RopePairing};
+use akunu_arch::{Activation, ModelConfig, Pooling, RopePairing};
 use akunu_kernels::Op;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{GateFunction, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows};
+use akunu_kernels::program::{
+    DistanceBias, GateFunction, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows,
+};
 
-use super::memory::Memory;
+use super::memory::{Memory, divisor_stride};
 use crate::weights::Weights;
 
 /// What comes of a text.
@@ -33,6 +45,7 @@ pub(super) struct Graph<'a> {
     pub weights: &'a Weights,
     pub memory: &'a Memory,
     pub pooling: Pooling,
+    pub distance_bias: Option<DistanceBias>,
 }
 
 impl Graph<'_> {
@@ -42,11 +55,27 @@ impl Graph<'_> {
             self.attention_block(layer, &mut ops);
             self.ffn_block(layer, &mut ops);
         }
+        if self.norms_inputs() {
+            ops.push(self.norm("output_norm", self.memory.x.into(), self.memory.h.into()));
+        }
         match wanted {
             Wanted::Vector => ops.push(self.pooled()),
             Wanted::Scores => ops.extend(self.scores()),
         }
         ops
+    }
+
+    fn norms_inputs(&self) -> bool {
+        self.config.arch.norms_inputs
+    }
+
+    /// Where the vectors of all tokens are in the end.
+    fn result(&self) -> Slice {
+        if self.norms_inputs() {
+            self.memory.h.into()
+        } else {
+            self.memory.x.into()
+        }
     }
 
     /// The first vectors of all tokens, in x.
@@ -58,19 +87,28 @@ impl Graph<'_> {
             to: h,
         }];
         let tables = [
-            (LearnedBy::Kind, "token_types.weight", config.n_token_types),
+            (
+                LearnedBy::Kind,
+                "token_types.weight",
+                0..config.n_token_types,
+            ),
             (
                 LearnedBy::Position,
                 "position_embedding.weight",
-                config.n_positions,
+                config.arch.first_position..config.arch.first_position + config.n_positions,
             ),
         ];
-        for (by, name, n_entries) in tables {
-            if n_entries > 0 {
+        for (by, name, entries) in tables {
+            if !entries.is_empty() {
+                let table = self.weights.vector(name);
+                let row_bytes = size_of::<f32>() * config.dim as usize;
                 ops.push(Op::AddLearned {
                     by,
-                    table: self.weights.vector(name),
-                    n_entries,
+                    table: Slice {
+                        offset: table.offset + entries.start as usize * row_bytes,
+                        ..table
+                    },
+                    n_entries: entries.len() as u32,
                     x: h,
                     dim: config.dim,
                 });
@@ -85,8 +123,13 @@ impl Graph<'_> {
         let name = |part: &str| format!("layers.{layer}.{part}");
         let (config, m) = (self.config, self.memory);
         let [h, x, q, k, v, attention] = [m.h, m.x, m.q, m.k, m.v, m.attention].map(Slice::from);
+        let mut read = x;
+        if self.norms_inputs() && layer > 0 {
+            ops.push(self.norm(&name("attention_norm"), x, h));
+            read = h;
+        }
         for (part, to) in [("q", q), ("k", k), ("v", v)] {
-            let product = self.product(&name(&format!("attention.{part}")), x, to, "q, k, v");
+            let product = self.product(&name(&format!("attention.{part}")), read, to, "q, k, v");
             ops.push(product);
         }
         if let Some(pairing) = config.arch.rope {
@@ -109,12 +152,21 @@ impl Graph<'_> {
                 n_kv_heads: config.n_kv_heads,
                 head_dim: config.head_dim,
             },
-            keys: RowKeys::OwnText,
+            keys: match config.layers[layer].window {
+                Some(window) => RowKeys::Nearby { reach: window / 2 },
+                None => RowKeys::OwnText,
+            },
             scale: config.attention_scale,
+            bias: self.distance_bias,
         });
         let output = self.product(&name("attention.output"), attention, x, "attention output");
         ops.push(added(output));
-        ops.push(self.norm(&name("attention_output_norm"), x, h));
+        let norm = if self.norms_inputs() {
+            "ffn_norm"
+        } else {
+            "attention_output_norm"
+        };
+        ops.push(self.norm(&name(norm), x, h));
     }
 
     /// From h to x.
@@ -124,11 +176,17 @@ impl Graph<'_> {
         let [h, x, gate, up] = [m.h, m.x, m.gate, m.up].map(Slice::from);
         let width = config.ffn_dim;
         ops.push(self.product(&name("ffn.up"), h, up, "up"));
-        let activated = if config.arch.activation.is_gated() {
+        let activation = match config.arch.activation {
+            Activation::SiluGate => Some(GateFunction::Silu),
+            Activation::GeluGate => Some(GateFunction::Gelu),
+            Activation::GeluErfGate => Some(GateFunction::GeluErf),
+            Activation::Gelu => None,
+        };
+        let activated = if let Some(activation) = activation {
             let activated = Slice::from(m.activated);
             ops.push(self.product(&name("ffn.gate"), h, gate, "gate"));
             ops.push(Op::Gate {
-                activation: GateFunction::Silu,
+                activation,
                 gate,
                 up,
                 to: activated,
@@ -140,13 +198,21 @@ impl Graph<'_> {
             ops.push(Op::Gelu { rows, x: up, width });
             up
         };
-        ops.push(added(self.product(&name("ffn.down"), activated, h, "down")));
-        ops.push(self.norm(&name("layer_output_norm"), h, x));
+        let to = if self.norms_inputs() { x } else { h };
+        ops.push(added(self.product(
+            &name("ffn.down"),
+            activated,
+            to,
+            "down",
+        )));
+        if !self.norms_inputs() {
+            ops.push(self.norm(&name("layer_output_norm"), h, x));
+        }
     }
 
     /// One vector for each text.
     fn pooled(&self) -> Op {
-        let (from, to) = (self.memory.x.into(), self.memory.pooled.into());
+        let (from, to) = (self.result(), self.memory.pooled.into());
         let dim = self.config.dim;
         match self.pooling {
             Pooling::Mean => Op::Mean { from, to, dim },
@@ -160,7 +226,7 @@ impl Graph<'_> {
         let [first, hidden, scores] = [m.pooled, m.hidden, m.scores].map(Slice::from);
         let dim = self.config.dim;
         let mut ops = vec![Op::Gather {
-            from: m.x.into(),
+            from: self.result(),
             to: first,
             dim,
         }];
@@ -197,11 +263,12 @@ impl Graph<'_> {
     }
 
     fn norm(&self, name: &str, x: Slice, to: Slice) -> Op {
+        let bias = self.weights.find_vector(&format!("{name}.bias"));
         Op::LayerNorm {
             rows: Rows::All,
             x,
             weight: self.weights.vector(&format!("{name}.weight")),
-            bias: self.weights.vector(&format!("{name}.bias")),
+            bias: bias.unwrap_or(self.memory.zeros.into()),
             to,
             dim: self.config.dim,
             eps: self.config.norm_eps,
@@ -217,7 +284,10 @@ impl Graph<'_> {
             },
             theta: rope.theta,
             freq_scale: rope.freq_scale,
-            divisors: self.memory.divisors.into(),
+            divisors: Slice {
+                buffer: self.memory.divisors,
+                offset: size_of::<f32>() * layer * divisor_stride(self.config) as usize,
+            },
         }
     }
 }

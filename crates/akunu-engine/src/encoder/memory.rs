@@ -9,9 +9,9 @@ use crate::error::EngineError;
 /// Everything that the programs of an encoder read and write, besides the weights.
 pub(super) struct Memory {
     pub step: StepMemory,
-    /// What a feed-forward block adds to, (rows, dim).
+    /// What a feed-forward block reads, (rows, dim).
     pub h: Buffer,
-    /// What an attention block adds to, and the result, (rows, dim).
+    /// What an attention block adds to, (rows, dim).
     pub x: Buffer,
     /// Queries, (rows, q_dim), keys and values, (rows, kv_dim).
     pub q: Buffer,
@@ -28,8 +28,15 @@ pub(super) struct Memory {
     pub hidden: Buffer,
     /// (texts, labels).
     pub scores: Buffer,
-    /// RoPE divisors, (head_dim / 2).
+    /// RoPE divisors of each layer, (layers, [`divisor_stride`]).
     pub divisors: Buffer,
+    /// The bias of norms that have none, (dim).
+    pub zeros: Buffer,
+}
+
+/// Numbers from the divisors of a layer to those of the next, which begin at a multiple of 256 bytes.
+pub(super) fn divisor_stride(config: &ModelConfig) -> u32 {
+    (config.head_dim / 2).next_multiple_of(64)
 }
 
 /// Rows and texts that there is room for.
@@ -80,7 +87,13 @@ impl Memory {
             self.up,
             self.activated,
         ];
-        let of_texts = [self.pooled, self.hidden, self.scores, self.divisors];
+        let of_texts = [
+            self.pooled,
+            self.hidden,
+            self.scores,
+            self.divisors,
+            self.zeros,
+        ];
         for buffer in of_step.into_iter().chain(of_rows).chain(of_texts) {
             device.release(buffer);
         }
@@ -121,6 +134,7 @@ impl Make<'_> {
     fn memory(&mut self, config: &ModelConfig, room: Room) -> Result<Memory, EngineError> {
         let Room { rows, texts } = room;
         let (dim, ffn_dim) = (config.dim, config.ffn_dim);
+        let n_layers = config.layers.len() as u32;
         let gate_dim = if config.arch.activation.is_gated() {
             ffn_dim
         } else {
@@ -140,14 +154,18 @@ impl Make<'_> {
             pooled: self.words(texts, dim, "pooled")?,
             hidden: self.words(texts, dim, "pooled and projected")?,
             scores: self.words(texts, config.n_labels, "scores")?,
-            divisors: self.words(config.head_dim / 2, 1, "RoPE divisors")?,
+            divisors: self.words(n_layers, divisor_stride(config), "RoPE divisors")?,
+            zeros: self.words(1, dim, "zeros")?,
         };
-        // All layers of an encoder turn alike.
-        if let Some(layer) = config.layers.first() {
+        for (layer, at) in config.layers.iter().zip(0..) {
             let divisors = layer.rope.divisors(config.head_dim, &[]);
+            let offset = 4 * at * divisor_stride(config) as usize;
             self.device
-                .write(memory.divisors, 0, bytemuck::cast_slice(&divisors))?;
+                .write(memory.divisors, offset, bytemuck::cast_slice(&divisors))?;
         }
+        let zeros = vec![0f32; dim as usize];
+        self.device
+            .write(memory.zeros, 0, bytemuck::cast_slice(&zeros))?;
         Ok(memory)
     }
 }

@@ -171,6 +171,7 @@ impl Runtime {
             weights: &self.file.weights,
             memory,
             pooling: self.file.pooling,
+            distance_bias: self.file.distance_bias,
         };
         Ok(Program {
             ops: graph.ops(wanted),

@@ -50,6 +50,7 @@ impl Graph<'_> {
                 heads: self.heads(),
                 keys: RowKeys::OwnText,
                 scale: self.scale(),
+                bias: None,
             });
             ops.push(added(self.product(
                 &name("self_attn.out_proj"),
@@ -219,6 +220,7 @@ impl Graph<'_> {
                 n_keys: self.config.n_audio_positions,
             },
             scale: self.scale(),
+            bias: None,
         });
         ops.push(added(self.product(&name(".out_proj"), a.attention, a.h)));
     }

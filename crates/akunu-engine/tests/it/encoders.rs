@@ -78,6 +78,116 @@ fn nomic_bert_agrees_with_transformers() {
     agrees("nomic-bert");
 }
 
+/// Positions from the third entry on, a bias by distance, up to 200 tokens: the last bucket begins at 91. There is no GGUF
+/// of it.
+#[test]
+fn mpnet_agrees_with_transformers() {
+    let model = Fixture::read("encoders", "mpnet");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    agrees_from("mpnet", &model, &write_folder(&model, folder.path()));
+}
+
+/// Norms without a bias before each block, windows of 24 tokens in three of five layers and rotary positions of their own
+/// there, a gate with the exact GELU whose two matrices are one.
+#[test]
+fn modern_bert_agrees_with_transformers() {
+    agrees("modern-bert");
+}
+
+/// A folder of a fixture whose config is changed and from which a weight is left out, or one of its rows.
+fn refusal(name: &str, change: impl FnOnce(&mut Fixture)) -> String {
+    let mut model = Fixture::read("encoders", name);
+    change(&mut model);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_folder(&model, folder.path());
+    match Encoder::load(&path, Box::new(TwinDevice::new())) {
+        Ok(_) => panic!("it was loaded"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What another program would compute otherwise, or what is not there, is refused by name.
+#[test]
+fn relative_positions_that_are_not_as_trained_are_refused() {
+    const BIAS: &str = "encoder.relative_attention_bias.weight";
+    let missing = refusal("mpnet", |model| model.weights.retain(|w| w.name != BIAS));
+    assert!(
+        missing.contains("`relative_bias.weight` is missing"),
+        "{missing}"
+    );
+    let narrow = refusal("mpnet", |model| {
+        let mut weights = model.weights.iter_mut();
+        let bias = weights.find(|w| w.name == BIAS).expect("it is there");
+        bias.shape[0] = 16;
+    });
+    assert!(
+        narrow.contains("is 16 × 3, the config says 32 × 3"),
+        "{narrow}"
+    );
+    let buckets = refusal("mpnet", |model| {
+        model.config["relative_attention_num_buckets"] = 64.into();
+    });
+    assert!(
+        buckets.contains("`relative_attention_num_buckets` = 64"),
+        "{buckets}"
+    );
+    let kind = refusal("mpnet", |model| {
+        model.config["position_embedding_type"] = "relative_key".into();
+    });
+    assert!(kind.contains("`relative_key`"), "{kind}");
+    // Positions begin at the third entry, so that a table of 202 is for 200 tokens.
+    let long = refusal("mpnet", |model| {
+        model.config["max_position_embeddings"] = 204.into();
+    });
+    assert!(
+        long.contains("202, and there are 200 learned positions"),
+        "{long}"
+    );
+}
+
+#[test]
+fn windows_and_gates_that_are_not_as_trained_are_refused() {
+    let change = |key: &'static str, value: serde_json::Value| {
+        refusal("modern-bert", move |model| model.config[key] = value)
+    };
+    let activation = change("hidden_activation", "silu".into());
+    assert!(
+        activation.contains("`hidden_activation` = `silu`"),
+        "{activation}"
+    );
+    for key in ["norm_bias", "attention_bias", "mlp_bias"] {
+        let error = change(key, true.into());
+        assert!(error.contains(key), "{error}");
+    }
+    let none = change("local_attention", serde_json::Value::Null);
+    assert!(none.contains("`local_attention` is missing"), "{none}");
+    let narrow = change("local_attention", 1.into());
+    assert!(narrow.contains("at least 2"), "{narrow}");
+    let halved = refusal("modern-bert", |model| {
+        let mut weights = model.weights.iter_mut();
+        let wi = weights.find(|w| w.name == "layers.1.mlp.Wi.weight");
+        wi.expect("it is there").shape[0] /= 2;
+    });
+    assert!(
+        halved.contains("`layers.1.ffn.up.weight` is 80 × 48"),
+        "{halved}"
+    );
+}
+
+/// The older form of a config says the same: a period and two bases.
+#[test]
+fn an_older_config_of_windows_means_the_same() {
+    let mut model = Fixture::read("encoders", "modern-bert");
+    let config = model.config.as_object_mut().expect("an object");
+    config.remove("layer_types");
+    config.remove("rope_parameters");
+    config.insert("global_attn_every_n_layers".into(), 3.into());
+    config.insert("global_rope_theta".into(), 160_000.0.into());
+    config.insert("local_rope_theta".into(), 10_000.0.into());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    agrees_from("older config", &model, &write_folder(&model, folder.path()));
+}
+
 /// A score of the first token, through a dense layer and tanh; the texts of a pair are told apart.
 #[test]
 fn a_reranker_agrees_with_transformers() {

@@ -20,7 +20,7 @@ fn model(name: &str) -> (Fixture, TempDir, PathBuf) {
 /// are those of the plan, with a barrier wherever two launches would race and nowhere else.
 #[test]
 fn encoders_run_on_metals_kernels_with_exact_barriers() {
-    for name in ["bert", "nomic-bert"] {
+    for name in ["bert", "nomic-bert", "mpnet", "modern-bert"] {
         let (model, _folder, path) = model(name);
         let (device, notes, log) = device();
         let encoder = Encoder::load(&path, Box::new(device)).expect("a whole model");

@@ -2,7 +2,7 @@
 //!
 //! A name is a module and a suffix, `.weight` or `.bias`; the table maps modules, `{}` standing for
 //! the number of the layer. Hugging Face names are compared without the prefixes that say in which
-//! wrapper the model sits (`model.`, `language_model.`, `bert.`).
+//! wrapper the model sits (`model.`, `language_model.`, `bert.`, `mpnet.`).
 
 /// A module of a model under its three names.
 struct Module {
@@ -35,13 +35,17 @@ const fn module(
     }
 }
 
-/// Canonical, GGUF and Hugging Face names. Llama, Qwen, Gemma and Mistral share theirs; the last name
-/// of a row is BERT's, or nomic-bert's.
+/// Canonical, GGUF and Hugging Face names. Llama, Qwen, Gemma and Mistral share theirs; then come those of BERT, MPNet,
+/// nomic-bert and ModernBERT.
 const MODULES: &[Module] = &[
     module(
         "token_embedding",
         "token_embd",
-        &[Always("embed_tokens"), Always("embeddings.word_embeddings")],
+        &[
+            Always("embed_tokens"),
+            Always("embeddings.word_embeddings"),
+            Always("embeddings.tok_embeddings"),
+        ],
     ),
     module(
         "token_types",
@@ -56,16 +60,32 @@ const MODULES: &[Module] = &[
     module(
         "token_embedding_norm",
         "token_embd_norm",
-        &[Always("embeddings.LayerNorm"), Always("emb_ln")],
+        &[
+            Always("embeddings.LayerNorm"),
+            Always("emb_ln"),
+            Always("embeddings.norm"),
+        ],
+    ),
+    module(
+        "relative_bias",
+        "attn_rel_b",
+        &[Always("encoder.relative_attention_bias")],
     ),
     module("pooler", "cls", &[Always("pooler.dense")]),
     module("classifier", "cls.output", &[Always("classifier")]),
-    module("output_norm", "output_norm", &[Always("norm")]),
+    module(
+        "output_norm",
+        "output_norm",
+        &[Always("norm"), Always("final_norm")],
+    ),
     module("output", "output", &[Always("lm_head")]),
     module(
         "layers.{}.attention_norm",
         "blk.{}.attn_norm",
-        &[Always("layers.{}.input_layernorm")],
+        &[
+            Always("layers.{}.input_layernorm"),
+            Always("layers.{}.attn_norm"),
+        ],
     ),
     module(
         "layers.{}.attention.q",
@@ -73,6 +93,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.q_proj"),
             Always("encoder.layer.{}.attention.self.query"),
+            Always("encoder.layer.{}.attention.attn.q"),
         ],
     ),
     module(
@@ -81,6 +102,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.k_proj"),
             Always("encoder.layer.{}.attention.self.key"),
+            Always("encoder.layer.{}.attention.attn.k"),
         ],
     ),
     module(
@@ -89,6 +111,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.v_proj"),
             Always("encoder.layer.{}.attention.self.value"),
+            Always("encoder.layer.{}.attention.attn.v"),
         ],
     ),
     module(
@@ -97,6 +120,7 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.qkv_proj"),
             Always("encoder.layers.{}.attn.Wqkv"),
+            Always("layers.{}.attn.Wqkv"),
         ],
     ),
     module(
@@ -105,7 +129,9 @@ const MODULES: &[Module] = &[
         &[
             Always("layers.{}.self_attn.o_proj"),
             Always("encoder.layer.{}.attention.output.dense"),
+            Always("encoder.layer.{}.attention.attn.o"),
             Always("encoder.layers.{}.attn.out_proj"),
+            Always("layers.{}.attn.Wo"),
         ],
     ),
     module(
@@ -128,6 +154,7 @@ const MODULES: &[Module] = &[
         "blk.{}.attn_output_norm",
         &[
             Always("encoder.layer.{}.attention.output.LayerNorm"),
+            Always("encoder.layer.{}.attention.LayerNorm"),
             Always("encoder.layers.{}.norm1"),
         ],
     ),
@@ -137,6 +164,7 @@ const MODULES: &[Module] = &[
         &[
             NoSandwich("layers.{}.post_attention_layernorm"),
             Always("layers.{}.pre_feedforward_layernorm"),
+            Always("layers.{}.mlp_norm"),
         ],
     ),
     module(
@@ -154,6 +182,7 @@ const MODULES: &[Module] = &[
             Always("layers.{}.mlp.up_proj"),
             Always("encoder.layer.{}.intermediate.dense"),
             Always("encoder.layers.{}.mlp.fc11"),
+            Always("layers.{}.mlp.Wi"),
         ],
     ),
     module(
@@ -163,6 +192,7 @@ const MODULES: &[Module] = &[
             Always("layers.{}.mlp.down_proj"),
             Always("encoder.layer.{}.output.dense"),
             Always("encoder.layers.{}.mlp.fc2"),
+            Always("layers.{}.mlp.Wo"),
         ],
     ),
     module(
@@ -184,7 +214,7 @@ const MODULES: &[Module] = &[
 const ROPE_FREQS: (&str, &str) = ("rope_freqs.weight", "rope_freqs");
 
 /// What wrappers put before a Hugging Face name.
-const HF_PREFIXES: [&str; 3] = ["model.", "language_model.", "bert."];
+const HF_PREFIXES: [&str; 4] = ["model.", "language_model.", "bert.", "mpnet."];
 
 /// The canonical name of a GGUF tensor; `None` when the table does not have it.
 pub fn canonical_from_gguf(name: &str) -> Option<String> {

@@ -11,7 +11,9 @@ use super::{Lowering, freq_table};
 use crate::kernel::matmul::select::product_kernel;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{Heads, LearnedBy, Matrix, Pairing, Rope, RowKeys, Rows, Windows};
+use crate::program::{
+    DistanceBias, Heads, LearnedBy, Matrix, Pairing, Rope, RowKeys, Rows, Windows,
+};
 use crate::step::Count;
 use crate::table::KernelId;
 
@@ -123,12 +125,19 @@ impl Lowering<'_> {
         [q, k, v, to]: [Slice; 4],
         heads: Heads,
         keys: RowKeys,
-        scale: f32,
+        (scale, bias): (f32, Option<DistanceBias>),
     ) {
         let step = self.step();
-        let (kernel, n_keys, n_sequences) = match keys {
-            RowKeys::OwnText => (KernelId::RowAttention, 0, 0),
-            RowKeys::Across { n_keys } => (KernelId::CrossAttention, n_keys, step.n_sequences),
+        let (n_keys, n_sequences, reach) = match keys {
+            RowKeys::OwnText => (0, 0, 0),
+            RowKeys::Nearby { reach } => (0, 0, reach),
+            RowKeys::Across { n_keys } => (n_keys, step.n_sequences, 0),
+        };
+        let kernel = match (n_keys, bias) {
+            (0, None) => KernelId::RowAttention,
+            (0, Some(_)) => KernelId::RowAttentionBias,
+            (_, None) => KernelId::CrossAttention,
+            (_, Some(_)) => unreachable!("keys across have no distance"),
         };
         let params = RowAttentionParams {
             n_heads: heads.n_heads,
@@ -137,10 +146,13 @@ impl Lowering<'_> {
             n_keys,
             n_sequences,
             scale,
+            reach,
+            bias_reach: bias.map_or(0, |bias| bias.reach),
             ..Default::default()
         };
         let field = RowField::new(offset_of!(RowAttentionParams, n_rows), Count::Rows);
-        let bindings = vec![q, k, v, to, step.rows.into()];
+        let mut bindings = vec![q, k, v, to, step.rows.into()];
+        bindings.extend(bias.map(|bias| bias.table));
         let key = PipelineKey::plain(kernel);
         self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
     }

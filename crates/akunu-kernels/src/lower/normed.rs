@@ -142,6 +142,7 @@ fn gate_of(products: &[Normed], op: Option<&Op>) -> Option<(u32, Slice)> {
     let constant = match activation {
         GateFunction::Silu => norm_gemv::SILU,
         GateFunction::Gelu => norm_gemv::GELU,
+        GateFunction::GeluErf => return None,
     };
     Some((constant, to))
 }

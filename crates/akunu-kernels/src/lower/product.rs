@@ -69,6 +69,7 @@ impl Halving {
                     kernel: match activation {
                         GateFunction::Silu => KernelId::SiluHalfRows,
                         GateFunction::Gelu => KernelId::GeluHalfRows,
+                        GateFunction::GeluErf => return None,
                     },
                     inputs: vec![gate, up],
                     eps: 0.0,
@@ -338,6 +339,7 @@ impl Lowering<'_> {
         let kernel = match activation {
             GateFunction::Silu => KernelId::GemvSilu(weight.dtype),
             GateFunction::Gelu => KernelId::GemvGelu(weight.dtype),
+            GateFunction::GeluErf => return false,
         };
         let bindings = vec![gate, up, weight.place, to];
         self.push_product(kernel, Count::Rows, weight, bindings, (add, label));

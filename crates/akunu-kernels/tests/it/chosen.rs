@@ -10,8 +10,8 @@ use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
-    ChoiceMemory, Choose, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix,
-    Pairing, Rope, RowKeys, Rows, ScoreMemory, Windows,
+    ChoiceMemory, Choose, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy,
+    Masks, Matrix, Pairing, Rope, RowKeys, Rows, ScoreMemory, Windows,
 };
 use akunu_kernels::table::weight_formats;
 use akunu_kernels::weight::MlxLayout;
@@ -116,6 +116,7 @@ fn of_format(dtype: DType) -> Vec<Op> {
         product(dtype, DIM, at(24)),
         // Of the next layer: nothing has read the last one but its product.
         gate(GateFunction::Gelu),
+        gate(GateFunction::GeluErf),
     ]
 }
 
@@ -202,7 +203,7 @@ fn of_attention() -> Vec<Op> {
 /// What encoders and adapters have besides.
 fn of_encoders() -> Vec<Op> {
     let (x, to) = (at(20), at(21));
-    let attend_rows = |keys| Op::AttendRows {
+    let attend_rows = |keys, bias| Op::AttendRows {
         q: x,
         k: at(22),
         v: at(23),
@@ -210,6 +211,11 @@ fn of_encoders() -> Vec<Op> {
         heads: HEADS,
         keys,
         scale: 1.0,
+        bias,
+    };
+    let bias = DistanceBias {
+        table: at(13),
+        reach: 8,
     };
     vec![
         Op::AddNorm {
@@ -256,8 +262,9 @@ fn of_encoders() -> Vec<Op> {
             },
             to,
         },
-        attend_rows(RowKeys::OwnText),
-        attend_rows(RowKeys::Across { n_keys: 100 }),
+        attend_rows(RowKeys::OwnText, None),
+        attend_rows(RowKeys::OwnText, Some(bias)),
+        attend_rows(RowKeys::Across { n_keys: 100 }, None),
         Op::Mean {
             from: x,
             to,

@@ -78,7 +78,7 @@ shared_struct! {
     /// Attention of some rows over the rows of two matrices: those of their own text, or those of an encoder.
     ///
     /// Q and the output are (n_rows, n_heads, head_dim). Query head h reads KV head `h / (n_heads / n_kv_heads)`.
-    pub struct RowAttentionParams = "RowAttentionParams", size = 32 {
+    pub struct RowAttentionParams = "RowAttentionParams", size = 48 {
         /// Number of rows that ask.
         0 => n_rows: u32,
         /// Number of query heads, a multiple of `n_kv_heads`.
@@ -94,8 +94,16 @@ shared_struct! {
         20 => n_sequences: u32,
         /// Factor of the scores before the softmax, usually `1 / sqrt(head_dim)`.
         24 => scale: f32,
+        /// Where `n_keys` is 0: how far away a row of its own text may be that a row sees; 0 for all of them.
+        28 => reach: u32,
+        /// Where there is a bias: the largest distance that has an entry of its own. Those beyond have the entry of this one.
+        32 => bias_reach: u32,
         /// Unused, zero.
-        28 => _pad0: u32,
+        36 => _pad0: u32,
+        /// Unused, zero.
+        40 => _pad1: u32,
+        /// Unused, zero.
+        44 => _pad2: u32,
     }
 }
 

@@ -7,6 +7,9 @@
 //!
 //! A group of fewer than [`MIN_GROUP`] rows is done row by row ([`single`]): what a decoder asks of its encoder for its
 //! next token is one row, and a product would fill its lanes with nothing.
+//!
+//! Where rows see only those nearby, a group is still a whole text: a job goes over the blocks of keys that some query of
+//! it sees, and hides the others from each query. A bias is added to the scores of a block before they become weights.
 
 mod packed;
 mod single;
@@ -14,7 +17,7 @@ mod single;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use akunu_kernels::kernel::attention::row_attention::seen;
+use akunu_kernels::kernel::attention::row_attention::{bias_at, own, seen};
 use akunu_types::params::{Row, RowAttentionParams};
 
 use super::blocks::BLOCK;
@@ -32,13 +35,13 @@ const MIN_GROUP: usize = 4;
 /// Queries of a job, at most: what fits the second cache.
 const MAX_QUERIES: usize = 64;
 
-/// The kernel, for keys and values of `T`.
-pub(crate) struct RowAttention<T>(PhantomData<T>);
+/// The kernel, for keys and values of `T`, with or without a bias by distance.
+pub(crate) struct RowAttention<T, const BIASED: bool>(PhantomData<T>);
 
-impl<T: Number> Body for RowAttention<T> {
+impl<T: Number, const BIASED: bool> Body for RowAttention<T, BIASED> {
     #[inline(always)]
     unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let problem = Problem::<T>::of(call);
+        let problem = Problem::<T>::of::<BIASED>(call);
         let mut groups = std::mem::take(part.kept.get::<Groups>());
         groups.fill(&problem, part.count);
         let n_jobs = groups.0.last().map_or(0, |group| group.jobs.end);
@@ -85,12 +88,20 @@ struct Problem<'a, T> {
     k: &'a [T],
     v: &'a [T],
     o: Place<'a>,
+    /// What is added to scores, (n_heads, distances).
+    bias: Option<&'a [f32]>,
 }
 
 impl<'a, T: Number> Problem<'a, T> {
-    fn of(call: &Call<'a>) -> Problem<'a, T> {
+    fn of<const BIASED: bool>(call: &Call<'a>) -> Problem<'a, T> {
         let p: RowAttentionParams = call.params();
-        let [q, k, v, o, rows] = call.bindings();
+        let ([q, k, v, o, rows], bias) = if BIASED {
+            let [q, k, v, o, rows, bias] = call.bindings();
+            let n_entries = bias_at(&p, p.n_heads as usize, -(p.bias_reach as isize));
+            ([q, k, v, o, rows], Some(bias.read(n_entries)))
+        } else {
+            (call.bindings(), None)
+        };
         let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
         let stride = p.n_kv_heads as usize * head_dim;
         let n_keys = match p.n_keys {
@@ -106,8 +117,21 @@ impl<'a, T: Number> Problem<'a, T> {
             k: k.read(n_keys * stride),
             v: v.read(n_keys * stride),
             o,
+            bias,
             params: p,
         }
+    }
+
+    /// The rows of k and v that a row sees.
+    fn seen(&self, row: usize) -> Range<usize> {
+        seen(&self.params, &self.rows[row], row)
+    }
+
+    /// What is added to the score of a head of a row for a key.
+    fn bias(&self, row: usize, head: usize, key: usize) -> f32 {
+        let distance = row as isize - key as isize;
+        let entry = bias_at(&self.params, head, distance);
+        self.bias.map_or(0.0, |bias| bias[entry])
     }
 
     /// Where a query of a head begins, and its output.
@@ -125,9 +149,10 @@ impl<'a, T: Number> Problem<'a, T> {
     }
 }
 
-/// Neighbouring rows that see the same keys.
+/// Neighbouring rows of one text, or of one sequence.
 struct Group {
     rows: Range<usize>,
+    /// All keys of the text or the sequence.
     keys: Range<usize>,
     queries_per_job: usize,
     kv_heads_per_job: usize,
@@ -145,7 +170,7 @@ impl Groups {
         let n_kv_heads = problem.params.n_kv_heads as usize;
         let mut first = 0;
         while first < problem.rows.len() {
-            let keys_of = |at: usize| seen(&problem.params, &problem.rows[at], at);
+            let keys_of = |at: usize| own(&problem.params, &problem.rows[at], at);
             let keys = keys_of(first);
             let mut end = first + 1;
             while end < problem.rows.len() && keys_of(end) == keys {
@@ -194,6 +219,7 @@ struct Job<'a, T> {
     /// The first row.
     first: usize,
     n_queries: usize,
+    /// All keys of the text or the sequence.
     keys: Range<usize>,
 }
 
@@ -217,9 +243,10 @@ impl<T: Number> Job<'_, T> {
             let (query, head) = self.query_of(row);
             &problem.q[problem.query_at(query, head)..][..problem.head_dim]
         });
-        for first in (0..self.keys.len()).step_by(BLOCK) {
-            let n = BLOCK.min(self.keys.len() - first);
-            let (keys, values) = self.packed_block::<L>(packed, first / BLOCK);
+        for block in self.blocks() {
+            let first = self.keys.start + block * BLOCK;
+            let n = BLOCK.min(self.keys.end - first);
+            let (keys, values) = self.packed_block::<L>(packed, block);
             let keys = Strided {
                 elements: keys,
                 row: problem.head_dim,
@@ -228,6 +255,8 @@ impl<T: Number> Job<'_, T> {
             // SAFETY: the CPU has the instructions.
             unsafe {
                 work.score::<L>(Some(keys), n);
+                let rows = work.rows;
+                self.adjust(work.scores(n), first..first + n, rows);
                 work.sum::<L>(Some(values), n);
             }
         }
@@ -239,6 +268,37 @@ impl<T: Number> Job<'_, T> {
             let out = unsafe { problem.output(query, head) };
             for (out, sum) in out.iter_mut().zip(sum) {
                 *out = sum * inverse;
+            }
+        }
+    }
+
+    /// The blocks of keys that some query sees.
+    fn blocks(&self) -> Range<usize> {
+        let [first, last] = [self.first, self.first + self.n_queries - 1];
+        let (start, end) = (self.problem.seen(first).start, self.problem.seen(last).end);
+        (start - self.keys.start) / BLOCK..(end - self.keys.start).div_ceil(BLOCK)
+    }
+
+    /// Adds the bias to the scores of a block of keys, (keys, rows), and hides the keys that a query does not see.
+    fn adjust(&self, scores: &mut [f32], keys: Range<usize>, rows: usize) {
+        let problem = self.problem;
+        if problem.bias.is_some() {
+            for (key, scores) in keys.clone().zip(scores.chunks_exact_mut(rows)) {
+                for (row, score) in scores[..self.shape().n_rows].iter_mut().enumerate() {
+                    let (query, head) = self.query_of(row);
+                    *score += problem.bias(query, head, key);
+                }
+            }
+        }
+        if problem.params.reach != 0 {
+            let group = problem.group;
+            for query in 0..self.n_queries {
+                let seen = problem.seen(self.first + query);
+                for (key, scores) in keys.clone().zip(scores.chunks_exact_mut(rows)) {
+                    if !seen.contains(&key) {
+                        scores[query * group..][..group].fill(f32::NEG_INFINITY);
+                    }
+                }
             }
         }
     }

@@ -1,11 +1,13 @@
-//! `row_attention_f32` and `cross_attention_f16`: attention of rows over rows of two matrices.
+//! `row_attention_f32`, `row_attention_bias_f32` and `cross_attention_f16`: attention of rows over rows of two matrices.
 //!
-//! `O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group]) V[k][h / group]`, where k runs over
+//! `O[r][h] = Σ_k softmax_k(scale * Q[r][h] · K[k][h / group] + bias[h][r - k]) V[k][h / group]`, where k runs over
 //!
 //! * `row_attention_f32`, without `n_keys`: the rows of the text that r is of. Row r is number `position` of `length`
 //!   rows, so these are the rows `r - position .. r - position + length`. Texts lie one after the other, without a gap:
-//!   nothing is padded, and every row sees all of its own text and nothing else. Keys and values are f32, as the
-//!   products made them;
+//!   nothing is padded, and every row sees its own text and nothing else; with a `reach`, of its own text the rows that
+//!   are not further away than this. Keys and values are f32, as the products made them;
+//! * `row_attention_bias_f32`: the same rows, and only here there is a bias. It has an entry for each distance from
+//!   `-bias_reach` to `bias_reach`; those beyond have the first or the last one;
 //! * `cross_attention_f16`, with `n_keys`: the rows `sequence * n_keys .. (sequence + 1) * n_keys`, the positions of an
 //!   encoder, which the rows of a decoder look at. Every token reads all of them again, so they are halves.
 //!
@@ -49,6 +51,31 @@ pub const ROW: KernelRow = KernelRow {
     cases: |_| cases_of_texts(),
 };
 
+/// The row of the kernel with a bias by distance.
+pub const BIASED: KernelRow = KernelRow {
+    name: ("row_attention_bias_f32", ""),
+    bindings: &[
+        read(0, "Q", Element::F32),
+        read(1, "K", Element::F32),
+        read(2, "V", Element::F32),
+        write(3, "O", Element::F32),
+        read(5, "rows", Element::Row),
+        read(6, "bias", Element::F32),
+    ],
+    required: |args| {
+        let p: RowAttentionParams = args.params();
+        let mut all = required::<f32>(args);
+        all.push(bytes::<f32>(&[p.n_heads, n_entries(&p)]));
+        all
+    },
+    twin: |t| {
+        let bias = t.read::<f32>(6);
+        attend::<f32>(t, |p, head, distance| bias[bias_at(p, head, distance)]);
+    },
+    cases: |_| cases_of_distances(),
+    ..ROW
+};
+
 /// The row of the kernel that looks at an encoder.
 pub const CROSS: KernelRow = KernelRow {
     name: ("cross_attention_f16", ""),
@@ -65,8 +92,8 @@ pub const CROSS: KernelRow = KernelRow {
     ..ROW
 };
 
-/// The rows of K and V that row number `at` sees.
-pub fn seen(p: &RowAttentionParams, row: &Row, at: usize) -> Range<usize> {
+/// The rows of K and V that belong to row number `at`: its own text, or its sequence.
+pub fn own(p: &RowAttentionParams, row: &Row, at: usize) -> Range<usize> {
     if !row.is_active() {
         return 0..0;
     }
@@ -75,6 +102,28 @@ pub fn seen(p: &RowAttentionParams, row: &Row, at: usize) -> Range<usize> {
         n => (row.sequence as usize * n as usize, n as usize),
     };
     first..first + n
+}
+
+/// Those of [`own`] that row number `at` sees: all, or those within its reach.
+pub fn seen(p: &RowAttentionParams, row: &Row, at: usize) -> Range<usize> {
+    let own = own(p, row, at);
+    match p.reach as usize {
+        0 => own,
+        _ if own.is_empty() => own,
+        reach => own.start.max(at.saturating_sub(reach))..own.end.min(at + reach + 1),
+    }
+}
+
+/// Where the bias of a head for a query that lies `distance` rows behind its key stands.
+pub fn bias_at(p: &RowAttentionParams, head: usize, distance: isize) -> usize {
+    let reach = p.bias_reach as isize;
+    let entry = distance.clamp(-reach, reach) + reach;
+    head * n_entries(p) as usize + entry as usize
+}
+
+/// Entries of a head's bias.
+fn n_entries(p: &RowAttentionParams) -> u32 {
+    p.bias_reach.saturating_mul(2).saturating_add(1)
 }
 
 /// Rows that K and V have.
@@ -112,6 +161,14 @@ fn work(args: &Args, once: Work) -> Work {
 }
 
 fn twin<T: bytemuck::Pod + Into<f32>>(t: &mut Twin) {
+    attend::<T>(t, |_, _, _| 0.0);
+}
+
+/// `bias` gives what is added to the score of a head for a query that lies so far behind its key.
+fn attend<T: bytemuck::Pod + Into<f32>>(
+    t: &mut Twin,
+    bias: impl Fn(&RowAttentionParams, usize, isize) -> f32,
+) {
     let p: RowAttentionParams = t.params();
     let (q, k, v) = (t.read::<f32>(0), t.read::<T>(1), t.read::<T>(2));
     let rows = t.read::<Row>(5);
@@ -125,7 +182,10 @@ fn twin<T: bytemuck::Pod + Into<f32>>(t: &mut Twin) {
         let (row, head) = (at / n_heads, at % n_heads);
         let of_key = |key: usize| key * stride + head / group * head_dim;
         let keys = seen(&p, &rows[row], row);
-        let score = |key: usize| p.scale * dot(q, &k[of_key(key)..][..head_dim]);
+        let score = |key: usize| {
+            let distance = row as isize - key as isize;
+            p.scale * dot(q, &k[of_key(key)..][..head_dim]) + bias(&p, head, distance)
+        };
         let scores: Vec<f32> = keys.clone().map(score).collect();
         let peak = scores.iter().copied().fold(f32::MIN, f32::max);
         let sum: f32 = scores.iter().map(|score| (score - peak).exp()).sum();
@@ -154,21 +214,40 @@ struct Setting<'a> {
 enum Keys<'a> {
     /// Texts of these lengths.
     Texts(&'a [u32]),
+    /// Texts of these lengths, whose rows see others that are so far away at most.
+    Nearby(&'a [u32], u32),
     /// As many rows of each of these sequences, and the keys of a sequence.
     Across(&'a [u32], u32),
 }
 
 #[rustfmt::skip]
 fn cases_of_texts() -> Vec<Case> {
-    use Keys::Texts;
+    use Keys::{Nearby, Texts};
     let settings = [
         Setting { label: "one token", heads: (1, 1), head_dim: 4, keys: Texts(&[1]) },
         Setting { label: "short and long texts", heads: (2, 2), head_dim: 32, keys: Texts(&[3, 1, 70, 5]) },
         Setting { label: "an odd head", heads: (3, 3), head_dim: 20, keys: Texts(&[33, 32]) },
         Setting { label: "shared keys", heads: (6, 2), head_dim: 64, keys: Texts(&[40, 9]) },
         Setting { label: "the largest head", heads: (1, 1), head_dim: 256, keys: Texts(&[37]) },
+        Setting { label: "neighbours only", heads: (2, 2), head_dim: 32, keys: Nearby(&[3, 70, 1, 9], 1) },
+        Setting { label: "a window", heads: (4, 2), head_dim: 64, keys: Nearby(&[5, 200, 17], 16) },
+        Setting { label: "a window beyond the text", heads: (1, 1), head_dim: 20, keys: Nearby(&[33, 2], u32::MAX) },
     ];
     settings.iter().map(|setting| case(setting, |k| k)).collect()
+}
+
+/// Distances within the reach of the bias, just beyond it and far beyond.
+#[rustfmt::skip]
+fn cases_of_distances() -> Vec<Case> {
+    use Keys::{Nearby, Texts};
+    let settings = [
+        (0, Setting { label: "one bias for all", heads: (2, 2), head_dim: 32, keys: Texts(&[9, 3]) }),
+        (4, Setting { label: "short and long texts", heads: (3, 3), head_dim: 20, keys: Texts(&[1, 5, 6, 70, 2]) }),
+        (16, Setting { label: "shared keys", heads: (6, 2), head_dim: 64, keys: Texts(&[40, 9]) }),
+        (8, Setting { label: "a window", heads: (2, 2), head_dim: 32, keys: Nearby(&[3, 150], 20) }),
+        (128, Setting { label: "the largest head", heads: (1, 1), head_dim: 256, keys: Texts(&[137]) }),
+    ];
+    settings.iter().map(|(bias_reach, setting)| biased_case(setting, *bias_reach)).collect()
 }
 
 #[rustfmt::skip]
@@ -183,14 +262,29 @@ fn cases_across() -> Vec<Case> {
     settings.iter().map(|setting| case(setting, f16::from_f32)).collect()
 }
 
-/// Sums of at most 75 weights and values in another order, about 1e-6 relative, and exponentials good to 1e-6. The last
-/// row is idle and names what there is not. `store` makes a key or a value what the kernel reads.
+/// A case with a bias, as large as the scores.
+fn biased_case(s: &Setting, bias_reach: u32) -> Case {
+    let n_entries = (s.heads.0 * (2 * bias_reach + 1)) as usize;
+    let bias = Rng::new(11).floats(n_entries, 3.0);
+    case_of(s, bias_reach, |k| k).bind(&bias)
+}
+
 fn case<T: bytemuck::Pod>(s: &Setting, store: fn(f32) -> T) -> Case {
+    case_of(s, 0, store)
+}
+
+/// Sums of at most 200 weights and values in another order, about 1e-6 relative, and exponentials good to 1e-6. The last
+/// row is idle and names what there is not. `store` makes a key or a value what the kernel reads.
+fn case_of<T: bytemuck::Pod>(s: &Setting, bias_reach: u32, store: fn(f32) -> T) -> Case {
     let mut rows = Vec::new();
+    let mut reach = 0;
     let (n_sequences, n_keys) = match s.keys {
-        Keys::Texts(lengths) => {
+        Keys::Texts(lengths) | Keys::Nearby(lengths, _) => {
             for (&length, text) in lengths.iter().zip(0..) {
                 rows.extend((0..length).map(|at| Row::of_text(text, at, length)));
+            }
+            if let Keys::Nearby(_, distance) = s.keys {
+                reach = distance;
             }
             (0, 0)
         }
@@ -213,6 +307,8 @@ fn case<T: bytemuck::Pod>(s: &Setting, store: fn(f32) -> T) -> Case {
         n_keys,
         n_sequences,
         scale: 1.0 / (s.head_dim as f32).sqrt(),
+        reach,
+        bias_reach,
         ..Default::default()
     };
     let mut rng = Rng::new(u64::from(s.head_dim));

@@ -29,35 +29,46 @@ impl<T: Number> Job<'_, T> {
     /// The rows of the output belong to this part; the CPU has the instructions.
     #[inline(always)]
     pub(super) unsafe fn run_singly<L: Lanes>(&self, scratch: &mut Scratch) {
-        let (problem, n) = (self.problem, self.keys.len());
+        let problem = self.problem;
         let heads = self.kv_heads.start * problem.group..self.kv_heads.end * problem.group;
         for query in self.first..self.first + self.n_queries {
+            let seen = problem.seen(query);
+            let n = seen.len();
             let scores = scratch.take::<f32>(n * heads.len());
             let scores_of = |head: usize| (head - heads.start) * n;
             for block in (0..n).step_by(BLOCK) {
                 let block = block..n.min(block + BLOCK);
+                let keys = seen.start + block.start..seen.start + block.end;
                 for head in heads.clone() {
                     let q = &problem.q[problem.query_at(query, head)..][..problem.head_dim];
                     let scores = &mut scores[scores_of(head)..][block.clone()];
                     // SAFETY: the CPU has the instructions; there are as many keys.
-                    unsafe { score::<L, T>(q, self.rows_of(problem.k, head, &block), scores) };
+                    unsafe { score::<L, T>(q, self.rows_of(problem.k, head, &keys), scores) };
                 }
             }
             for head in heads.clone() {
                 let weights = &mut scores[scores_of(head)..][..n];
+                let mut scale = problem.params.scale;
+                if problem.bias.is_some() {
+                    for (weight, key) in weights.iter_mut().zip(seen.clone()) {
+                        *weight = *weight * scale + problem.bias(query, head, key);
+                    }
+                    scale = 1.0;
+                }
                 // SAFETY: the CPU has the instructions; the output is this part's.
                 unsafe {
-                    weigh::<L>(weights, problem.params.scale);
+                    weigh::<L>(weights, scale);
                     problem.output(query, head).fill(0.0);
                 }
             }
             for block in (0..n).step_by(BLOCK) {
                 let block = block..n.min(block + BLOCK);
+                let keys = seen.start + block.start..seen.start + block.end;
                 for head in heads.clone() {
                     let weights = &scores[scores_of(head)..][block.clone()];
                     // SAFETY: as above; there are as many values.
                     unsafe {
-                        let values = self.rows_of(problem.v, head, &block);
+                        let values = self.rows_of(problem.v, head, &keys);
                         add_values::<L, T>(weights, values, problem.output(query, head));
                     }
                 }
@@ -66,13 +77,13 @@ impl<T: Number> Job<'_, T> {
     }
 
     /// The rows of a block of keys, or of their values, for a head.
-    fn rows_of<'a>(&self, numbers: &'a [T], head: usize, block: &Range<usize>) -> RowsOf<'a, T> {
+    fn rows_of<'a>(&self, numbers: &'a [T], head: usize, keys: &Range<usize>) -> RowsOf<'a, T> {
         let problem = self.problem;
-        let first = (self.keys.start + block.start) * problem.stride;
+        let first = keys.start * problem.stride;
         RowsOf {
             numbers: &numbers[first + head / problem.group * problem.head_dim..],
             stride: problem.stride,
-            n: block.len(),
+            n: keys.len(),
         }
     }
 }
