@@ -204,6 +204,20 @@ const FAULTS: &[Fault] = &[
         kernel: "cross_attention_f16",
     },
     Fault {
+        what: "rows beyond the reach",
+        file: "attention/row_attention.metal",
+        right: "behind = min(row.length - 1 - row.position, reach)",
+        wrong: "behind = row.length - 1 - row.position",
+        kernel: "row_attention_f32",
+    },
+    Fault {
+        what: "the bias of the opposite distance",
+        file: "attention/row_attention.metal",
+        right: "clamp(int(at - key), -reach, reach)",
+        wrong: "clamp(int(key - at), -reach, reach)",
+        kernel: "row_attention_bias_f32",
+    },
+    Fault {
         what: "halves whose last ones are left out",
         file: "convert/halves.metal",
         right: "i < params.count",

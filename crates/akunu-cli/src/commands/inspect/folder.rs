@@ -72,6 +72,7 @@ fn attention(config: &Config<'_>) -> Option<Attention> {
         value_length: head_dim,
         window: config.number("sliding_window").filter(|&window| window > 0),
         windowed_layers: None,
+        bias_distance: None,
     })
 }
 

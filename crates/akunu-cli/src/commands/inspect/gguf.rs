@@ -69,6 +69,7 @@ fn attention(keys: &Keys<'_>) -> Result<Option<Attention>, GgufError> {
             .number("attention.sliding_window")?
             .filter(|&window| window > 0),
         windowed_layers: None,
+        bias_distance: None,
     }))
 }
 

@@ -159,8 +159,10 @@ impl Report {
         // What cannot be run can still be looked at.
         let config = ModelConfig::from_store(store).ok();
         if let (Some(attention), Some(config)) = (&mut description.attention, &config) {
-            let windows = config.layers.iter().filter(|layer| layer.window.is_some());
-            attention.windowed_layers = attention.window.map(|_| windows.count());
+            let windows = || config.layers.iter().filter_map(|layer| layer.window);
+            attention.window = attention.window.or(windows().min().map(u64::from));
+            attention.windowed_layers = attention.window.map(|_| windows().count());
+            attention.bias_distance = config.arch.relative.map(|relative| relative.max_distance);
         }
         let config = config.as_ref();
         Ok(Report {

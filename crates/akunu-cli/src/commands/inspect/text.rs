@@ -97,6 +97,9 @@ fn attention_line(attention: &Attention) -> String {
             None => format!(", window {window} in some layers"),
         };
     }
+    if let Some(distance) = attention.bias_distance {
+        line += &format!(", biases for distances up to {distance}");
+    }
     line
 }
 
