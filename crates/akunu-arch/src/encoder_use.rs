@@ -4,7 +4,7 @@
 //! GGUF       {arch}.pooling_type: 1 mean, 2 first token, 3 last token, 4 a classifier's (the first token)
 //! folder     modules.json names the folder of the module `Pooling`, whose config.json has
 //!            pooling_mode_mean_tokens, pooling_mode_cls_token, pooling_mode_lasttoken (or pooling_mode);
-//!            sentence_bert_config.json has max_seq_length
+//!            sentence_bert_config.json has max_seq_length, or tokenizer_config.json has model_max_length
 //! ```
 //!
 //! Without any of it, the mean is taken.
@@ -90,11 +90,16 @@ fn of_metadata(file: &GgufFile) -> Result<Pooling, ArchError> {
 
 /// The pooling, and the longest text, of a folder.
 fn of_folder(folder: &Path) -> Result<(Pooling, Option<usize>), ArchError> {
-    let sentence = read_json(&folder.join("sentence_bert_config.json"))?;
-    let max_length = sentence
-        .as_ref()
-        .and_then(|config| config.get("max_seq_length")?.as_u64());
-    let max_length = max_length.and_then(|n| usize::try_from(n).ok().filter(|&n| n > 2));
+    let length = |file: &str, key: &str| -> Result<Option<usize>, ArchError> {
+        let config = read_json(&folder.join(file))?;
+        // A tokenizer without a limit has one of 1e30, which is no whole number of 64 bits.
+        let found = config.and_then(|config| config.get(key)?.as_u64());
+        Ok(found.and_then(|n| usize::try_from(n).ok().filter(|&n| n > 2)))
+    };
+    let max_length = match length("sentence_bert_config.json", "max_seq_length")? {
+        None => length("tokenizer_config.json", "model_max_length")?,
+        found => found,
+    };
     Ok((pooling_of_modules(folder)?, max_length))
 }
 
@@ -214,6 +219,26 @@ mod tests {
         );
         assert_eq!(pooling(r#"{"pooling_mode": "cls"}"#), Ok(Pooling::First));
         assert_eq!(pooling("{}"), Ok(Pooling::Mean));
+    }
+
+    /// Newer files of sentence-transformers have the length only as that of the tokenizer.
+    #[test]
+    fn the_longest_text_is_that_of_the_sentences_or_of_the_tokenizer() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, text: &str| {
+            std::fs::write(folder.path().join(name), text).expect("written");
+        };
+        let longest = || of_folder(folder.path()).expect("described").1;
+        assert_eq!(longest(), None);
+        let without = r#"{"model_max_length": 1000000000000000019884624838656}"#;
+        write("tokenizer_config.json", without);
+        assert_eq!(longest(), None);
+        write("tokenizer_config.json", r#"{"model_max_length": 384}"#);
+        assert_eq!(longest(), Some(384));
+        write("sentence_bert_config.json", r#"{"max_seq_length": null}"#);
+        assert_eq!(longest(), Some(384));
+        write("sentence_bert_config.json", r#"{"max_seq_length": 256}"#);
+        assert_eq!(longest(), Some(256));
     }
 
     /// What cannot be done is said, and not done otherwise.
