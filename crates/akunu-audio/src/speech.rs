@@ -20,6 +20,8 @@ const QUIETEST: f32 = -3.0;
 const SHORTEST: usize = 10;
 /// The share of frames that are background, at least.
 const BACKGROUND: f32 = 0.1;
+/// Frames of a pause between words.
+const PAUSE: usize = 30;
 /// Frames in which there is a pause, so that the background can be heard: 3 s.
 const WITH_PAUSE: usize = 300;
 
@@ -64,6 +66,15 @@ impl SpeechDetector {
     }
 }
 
+/// The middle of the quietest 0.3 s of `frames`, (n, n_mels) of log10, from frame `first` on: where a recording can be cut
+/// without cutting a word, if there is a pause at all.
+pub fn quietest(frames: &[f32], n_mels: usize, first: usize) -> usize {
+    let levels: Vec<f32> = frames.chunks_exact(n_mels).skip(first).map(level).collect();
+    let sums = levels.windows(PAUSE).map(|pause| pause.iter().sum::<f32>());
+    let quietest = sums.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+    quietest.map_or(frames.len() / n_mels, |(at, _)| first + at + PAUSE / 2)
+}
+
 /// The logarithm of a frame's power below 4 kHz: the lower three quarters of the filters.
 fn level(frame: &[f32]) -> f32 {
     let voice = &frame[..frame.len() * 3 / 4];
@@ -72,4 +83,21 @@ fn level(frame: &[f32]) -> f32 {
         .map(|&log| 10f32.powf(log))
         .sum::<f32>()
         .log10()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails when a pause before the first frame that counts is taken, or one that is shorter than a pause.
+    #[test]
+    fn the_quietest_moment_is_the_middle_of_the_longest_pause() {
+        const N_MELS: usize = 4;
+        let is_quiet = |at: usize| at < 50 || (100..110).contains(&at) || (200..230).contains(&at);
+        let level = |at: usize| if is_quiet(at) { -5.0 } else { 1.0 };
+        let frames: Vec<f32> = (0..300).flat_map(|at| [level(at); N_MELS]).collect();
+        assert_eq!(quietest(&frames, N_MELS, 60), 215);
+        // Too few frames for a pause: nothing is cut.
+        assert_eq!(quietest(&frames, N_MELS, 280), 300);
+    }
 }

@@ -58,9 +58,10 @@ impl From<Error> for Failure {
         let status = match &error {
             Error::Engine(EngineError::Cancelled { .. }) => AkunuStatus::Cancelled,
             Error::Audio(_) => AkunuStatus::Open,
-            Error::Dimensions { .. } | Error::Language { .. } | Error::OnlyEnglish { .. } => {
-                AkunuStatus::Argument
-            }
+            Error::Dimensions { .. }
+            | Error::Language { .. }
+            | Error::OnlyEnglish { .. }
+            | Error::WindowBatch { .. } => AkunuStatus::Argument,
             _ => AkunuStatus::Engine,
         };
         Failure::new(status, error.to_string())

@@ -29,7 +29,7 @@ use self::weights::SpeechWeights;
 use crate::error::EngineError;
 
 pub use self::decode::{Decoded, Opened, SpeechPrompt, SpeechTask};
-pub use self::segments::{WINDOW_SECONDS, WindowSegment, WindowSegments, cut};
+pub use self::segments::{WINDOW_SECONDS, WindowSegment, WindowSegments, cut, cut_all};
 pub use self::tokens::SpeechTokens;
 pub use self::words::Word;
 
@@ -91,8 +91,20 @@ impl SpeechModel {
         2 * self.config.n_audio_positions as usize
     }
 
-    /// Encodes a window, given as its log-mel spectrogram, ([`SpeechModel::n_frames`], `n_mels`).
+    /// Makes room for as many windows, so that they can be decoded together ([`SpeechModel::say_all`]). What was heard before
+    /// is forgotten where there was room for fewer.
+    pub fn make_room(&mut self, n_windows: u32) -> Result<(), EngineError> {
+        self.runtime.make_room(n_windows)
+    }
+
+    /// Encodes a window, given as its log-mel spectrogram, ([`SpeechModel::n_frames`], `n_mels`), the first and usually the
+    /// only one.
     pub fn listen(&mut self, spectrogram: &[f32]) -> Result<(), EngineError> {
+        self.listen_to(0, spectrogram)
+    }
+
+    /// Encodes a window as one of those that there is room for.
+    pub fn listen_to(&mut self, window: u32, spectrogram: &[f32]) -> Result<(), EngineError> {
         let (found, wanted) = (
             spectrogram.len(),
             self.n_frames() * self.config.n_mels as usize,
@@ -103,13 +115,14 @@ impl SpeechModel {
                 why: format!("a window has {wanted} numbers, not {found}"),
             });
         }
-        self.runtime.listen(spectrogram)
+        self.make_room(window + 1)?;
+        self.runtime.listen(window, spectrogram)
     }
 
     /// The programs of the encoder, for a window, and of the decoder, for a token.
     pub fn programs(&self) -> [Program; 2] {
         [
-            self.runtime.encoder_program(),
+            self.runtime.encoder_program(0),
             self.runtime.decoder_program(1),
         ]
     }

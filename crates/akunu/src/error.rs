@@ -71,6 +71,12 @@ pub enum Error {
         /// What it was asked to do.
         wanted: String,
     },
+    /// More windows were to be decoded together than can be, or none.
+    #[error("{found} windows cannot be decoded together: 1 to 16 can")]
+    WindowBatch {
+        /// As many were wanted.
+        found: usize,
+    },
     /// A reply was requested, but there is no question.
     #[error("there is no question to answer")]
     NothingAsked,

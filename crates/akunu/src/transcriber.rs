@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use akunu_audio::AudioReader;
-use akunu_engine::speech::{SpeechModel, SpeechPrompt, SpeechTask, WindowSegment, Word, cut};
+use akunu_engine::speech::{
+    Opened, SpeechModel, SpeechPrompt, SpeechTask, WindowSegment, Word, cut, cut_all,
+};
 use akunu_tokenizer::EncodeOptions;
 
 pub use self::cue::Cue;
@@ -58,9 +60,18 @@ pub struct TranscribeOptions {
     pub temperature: Option<f32>,
     /// The seed for drawing tokens.
     pub seed: u64,
+    /// Windows that are decoded together, 1 to [`TranscribeOptions::MAX_BATCH`]. More than one is faster for long recordings:
+    /// they are cut where it is quietest instead of where the model ends a sentence, and each is decoded without the
+    /// text before.
+    pub batch: usize,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
+}
+
+impl TranscribeOptions {
+    /// Windows that can be decoded together.
+    pub const MAX_BATCH: usize = 16;
 }
 
 impl Default for TranscribeOptions {
@@ -74,6 +85,7 @@ impl Default for TranscribeOptions {
             carry_over: true,
             temperature: None,
             seed: 0,
+            batch: 1,
             _more: (),
         }
     }
@@ -118,6 +130,16 @@ pub struct Transcription<'a> {
     found: VecDeque<Segment>,
     n_windows: u64,
     has_failed: bool,
+}
+
+/// A window of a recording.
+struct Piece {
+    /// Its number among those that are decoded together.
+    window: u32,
+    /// When it begins, in seconds.
+    begin: f64,
+    /// How long it is.
+    seconds: f64,
 }
 
 impl Transcriber {
@@ -176,6 +198,8 @@ impl Transcriber {
             ),
             None => Vec::new(),
         };
+        self.model.make_room(options.batch as u32)?;
+        let tokens = self.model.tokens();
         let (n_mels, n_frames) = (self.model.config().n_mels, self.model.n_frames());
         Ok(Transcription {
             sound: Sound::new(reader, n_mels as usize, n_frames),
@@ -202,6 +226,11 @@ impl Transcriber {
 
     /// Wishes that the model cannot fulfil.
     fn check(&self, options: &TranscribeOptions) -> Result<(), Error> {
+        if !(1..=TranscribeOptions::MAX_BATCH).contains(&options.batch) {
+            return Err(Error::WindowBatch {
+                found: options.batch,
+            });
+        }
         let tokens = self.model.tokens();
         if !tokens.is_multilingual() {
             let wanted = match &options.language {
@@ -256,7 +285,9 @@ impl Transcription<'_> {
         self.prompt.previous.clone_from(&self.written);
         self.n_windows += 1;
         let seed = self.options.seed ^ self.n_windows;
-        let trial = Trial::run(self.model, &self.prompt, self.options.temperature, seed)?;
+        let opened = self.model.open(&self.prompt)?;
+        let how = (self.options.temperature, seed);
+        let trial = Trial::run(self.model, &opened, None, how)?;
         if trial.is_silence() {
             self.sound.advance(window.seconds);
             return Ok(true);
@@ -264,8 +295,58 @@ impl Transcription<'_> {
         let pieces = cut(self.model.tokens(), &trial.decoded.tokens, window.seconds);
         self.keep(&trial, &pieces.segments);
         let begin = self.sound.position();
-        self.tell(&trial, pieces.segments, begin, window.seconds)?;
+        let piece = Piece {
+            window: 0,
+            begin,
+            seconds: window.seconds,
+        };
+        self.tell(&trial, pieces.segments, piece)?;
         self.sound.advance(pieces.advance);
+        Ok(true)
+    }
+
+    /// Listens to the next windows together; false at the end of the recording.
+    fn next_windows(&mut self) -> Result<bool, Error> {
+        let mut pieces = Vec::new();
+        let mut is_over = false;
+        while pieces.len() < self.options.batch {
+            let Some(window) = self.sound.next_piece()? else {
+                is_over = true;
+                break;
+            };
+            let piece = Piece {
+                window: pieces.len() as u32,
+                begin: self.sound.position(),
+                seconds: window.seconds,
+            };
+            self.sound.advance(window.seconds);
+            if let Some(spectrogram) = window.spectrogram {
+                self.model.listen_to(piece.window, &spectrogram)?;
+                pieces.push(piece);
+            }
+        }
+        if pieces.is_empty() {
+            return Ok(!is_over);
+        }
+        self.find_language()?;
+        self.prompt.previous.clone_from(&self.about);
+        let open = |piece: &Piece| self.model.open_window(piece.window, &self.prompt);
+        let opened: Vec<Opened> = pieces.iter().map(open).collect::<Result<_, _>>()?;
+        let mut firsts = Vec::new();
+        if self.options.temperature.is_none() {
+            firsts = self.model.say_all(&opened)?;
+        }
+        let mut firsts = firsts.into_iter();
+        for (piece, opened) in pieces.into_iter().zip(&opened) {
+            self.n_windows += 1;
+            let how = (self.options.temperature, self.options.seed ^ self.n_windows);
+            let trial = Trial::run(self.model, opened, firsts.next(), how)?;
+            if !trial.is_silence() {
+                let said = &trial.decoded.tokens;
+                let segments = cut_all(self.model.tokens(), said, piece.seconds);
+                self.tell(&trial, segments, piece)?;
+            }
+        }
         Ok(true)
     }
 
@@ -298,12 +379,13 @@ impl Transcription<'_> {
         &mut self,
         trial: &Trial,
         mut segments: Vec<WindowSegment>,
-        begin: f64,
-        seconds: f64,
+        piece: Piece,
     ) -> Result<(), Error> {
+        let begin = piece.begin;
         let mut words = vec![Vec::new(); segments.len()];
         if self.options.words {
-            words = self.model.words(&self.prompt, &mut segments, seconds)?;
+            let asked = (piece.window, &self.prompt);
+            words = self.model.words(asked, &mut segments, piece.seconds)?;
         }
         for (segment, mut words) in segments.into_iter().zip(words) {
             for word in &mut words {
@@ -336,7 +418,11 @@ impl Iterator for Transcription<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while self.found.is_empty() && !self.has_failed {
-            match self.next_window() {
+            let next = match self.options.batch {
+                1 => self.next_window(),
+                _ => self.next_windows(),
+            };
+            match next {
                 Ok(true) => {}
                 Ok(false) => return None,
                 Err(error) => {

@@ -55,6 +55,9 @@ pub struct Transcribe {
     /// Decode each window without the text of the windows before
     #[arg(long)]
     no_carry_over: bool,
+    /// Decode as many windows together, each without the text of those before: faster for long recordings
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=TranscribeOptions::MAX_BATCH as u64))]
+    batch: u64,
 }
 
 impl Run for Transcribe {
@@ -73,6 +76,7 @@ impl Run for Transcribe {
             words: self.words,
             prompt: self.prompt.clone(),
             carry_over: !self.no_carry_over,
+            batch: self.batch as usize,
             ..TranscribeOptions::default()
         };
         let interrupt = Interrupt::listen();

@@ -70,6 +70,7 @@ pub struct Decoded {
 
 /// A window whose prompt was read.
 pub struct Opened {
+    window: u32,
     prompt_len: usize,
     logits: Vec<f32>,
     has_times: bool,
@@ -78,14 +79,14 @@ pub struct Opened {
 }
 
 impl SpeechModel {
-    /// The languages that may be spoken in the window that was heard last, the most probable first.
+    /// The languages that may be spoken in the first window, the most probable first.
     pub fn languages(&mut self) -> Result<Vec<(String, f32)>, EngineError> {
         let start = self.tokens.start;
         let names = self.tokens.languages.clone();
         let first = self.tokens.first_language as usize;
-        self.runtime.keep(0);
+        self.runtime.keep(0, 0);
         // The second output is as the model made it.
-        let logits = self.runtime.read(&[start], &[0, 0])?;
+        let logits = self.runtime.read(0, &[start], &[0, 0])?;
         let logits = logits.last().map_or(&[][..], |logits| logits);
         let of_languages = logits.get(first..first + names.len()).unwrap_or_default();
         let total = log_sum_exp(of_languages);
@@ -95,17 +96,28 @@ impl SpeechModel {
         Ok(languages)
     }
 
-    /// Reads the prompt of the window that was heard last.
+    /// Reads the prompt of the first window.
     pub fn open(&mut self, prompt: &SpeechPrompt) -> Result<Opened, EngineError> {
+        self.open_window(0, prompt)
+    }
+
+    /// Reads the prompt of a window that was heard ([`SpeechModel::listen_to`]).
+    pub fn open_window(
+        &mut self,
+        window: u32,
+        prompt: &SpeechPrompt,
+    ) -> Result<Opened, EngineError> {
         let n_positions = self.config.n_text_positions as usize;
         let (tokens, start) = prompt.tokens(&self.tokens, n_positions);
-        self.runtime.keep(0);
-        let mut logits = self.runtime.read(&tokens, &[tokens.len() - 1, start])?;
+        self.runtime.keep(window, 0);
+        let outputs = [tokens.len() - 1, start];
+        let mut logits = self.runtime.read(window, &tokens, &outputs)?;
         let at_start = logits.pop().unwrap_or_default();
         let last = logits.pop().unwrap_or_default();
         let no_speech = at_start.get(self.tokens.no_speech as usize);
         let no_speech = no_speech.map_or(0.0, |logit| (logit - log_sum_exp(&at_start)).exp());
         Ok(Opened {
+            window,
             prompt_len: tokens.len(),
             logits: last,
             has_times: prompt.has_times,
@@ -120,39 +132,97 @@ impl SpeechModel {
         temperature: f32,
         seed: u64,
     ) -> Result<Decoded, EngineError> {
-        self.runtime.keep(window.prompt_len);
-        let n_positions = self.config.n_text_positions as usize;
-        let most = (n_positions / 2).min(n_positions.saturating_sub(window.prompt_len));
-        let mut chance = Chance(seed);
-        let mut said = Vec::new();
-        let mut logprobs = 0.0;
-        let mut logits = window.logits.clone();
-        loop {
-            let rules = SpeechRules {
-                tokens: &self.tokens,
-                suppressed_first: &self.config.suppressed_first,
-                has_times: window.has_times,
-            };
-            rules.apply(&said, &mut logits);
-            let token = choose(&logits, temperature, &mut chance);
-            let logit = logits.get(token as usize).copied().unwrap_or_default();
-            logprobs += logit - log_sum_exp(&logits);
-            if token == self.tokens.end {
-                break;
-            }
-            said.push(token);
-            if said.len() >= most {
-                break;
-            }
-            let mut next = self.runtime.read(&[token], &[0])?;
-            logits = next.pop().unwrap_or_default();
+        self.runtime.keep(window.window, window.prompt_len);
+        let mut saying = Saying::new(window, temperature, seed);
+        while let Some(token) = self.next_token(&mut saying) {
+            let mut next = self.runtime.read(window.window, &[token], &[0])?;
+            saying.logits = next.pop().unwrap_or_default();
         }
-        Ok(Decoded {
-            mean_logprob: logprobs / (said.len() + 1) as f32,
-            tokens: said,
-            no_speech: window.no_speech,
+        Ok(saying.decoded())
+    }
+
+    /// Chooses the most probable tokens of several windows, which come in the order of their numbers, one of each at a time.
+    pub fn say_all(&mut self, windows: &[Opened]) -> Result<Vec<Decoded>, EngineError> {
+        for window in windows {
+            self.runtime.keep(window.window, window.prompt_len);
+        }
+        let all = windows.iter().map(|window| Saying::new(window, 0.0, 0));
+        let mut all: Vec<Saying> = all.collect();
+        loop {
+            let mut tokens = Vec::new();
+            let mut going = Vec::new();
+            for saying in all.iter_mut().filter(|saying| !saying.has_ended) {
+                if let Some(token) = self.next_token(saying) {
+                    tokens.push((saying.window.window, token));
+                    going.push(saying);
+                }
+            }
+            if going.is_empty() {
+                break;
+            }
+            let logits = self.runtime.read_each(&tokens)?;
+            for (saying, logits) in going.into_iter().zip(logits) {
+                saying.logits = logits;
+            }
+        }
+        Ok(all.into_iter().map(Saying::decoded).collect())
+    }
+
+    /// Chooses the next token of a window from its logits; `None` at the end.
+    fn next_token(&self, saying: &mut Saying) -> Option<u32> {
+        let rules = SpeechRules {
+            tokens: &self.tokens,
+            suppressed_first: &self.config.suppressed_first,
+            has_times: saying.window.has_times,
+        };
+        rules.apply(&saying.said, &mut saying.logits);
+        let logits = &saying.logits;
+        let token = choose(logits, saying.temperature, &mut saying.chance);
+        let logit = logits.get(token as usize).copied().unwrap_or_default();
+        saying.logprobs += logit - log_sum_exp(logits);
+        let n_positions = self.config.n_text_positions as usize;
+        let most = (n_positions / 2).min(n_positions.saturating_sub(saying.window.prompt_len));
+        if token != self.tokens.end {
+            saying.said.push(token);
+        }
+        saying.has_ended = token == self.tokens.end || saying.said.len() >= most;
+        (!saying.has_ended).then_some(token)
+    }
+}
+
+/// A window while its tokens are chosen.
+struct Saying<'a> {
+    window: &'a Opened,
+    /// After the last token.
+    logits: Vec<f32>,
+    said: Vec<u32>,
+    /// The sum of the log probabilities so far.
+    logprobs: f32,
+    temperature: f32,
+    chance: Chance,
+    has_ended: bool,
+}
+
+impl<'a> Saying<'a> {
+    fn new(window: &'a Opened, temperature: f32, seed: u64) -> Saying<'a> {
+        Saying {
+            window,
+            logits: window.logits.clone(),
+            said: Vec::new(),
+            logprobs: 0.0,
             temperature,
-        })
+            chance: Chance(seed),
+            has_ended: false,
+        }
+    }
+
+    fn decoded(self) -> Decoded {
+        Decoded {
+            mean_logprob: self.logprobs / (self.said.len() + 1) as f32,
+            tokens: self.said,
+            no_speech: self.window.no_speech,
+            temperature: self.temperature,
+        }
     }
 }
 

@@ -32,8 +32,8 @@ pub(super) struct Graph<'a> {
 }
 
 impl Graph<'_> {
-    /// From a spectrogram to the keys and values of every layer of the decoder.
-    pub fn encoder(&self) -> Vec<Op> {
+    /// From a spectrogram to the keys and values of every layer of the decoder, those of this window.
+    pub fn encoder(&self, window: u32) -> Vec<Op> {
         let a = &self.memory.audio;
         let mut ops = self.stem();
         for layer in 0..self.config.n_encoder_layers {
@@ -67,7 +67,7 @@ impl Graph<'_> {
                 ops.push(Op::Halves {
                     rows: Rows::All,
                     x: a.k,
-                    to: to.into(),
+                    to: self.memory.of_window(self.config, to, window),
                     width: self.config.dim,
                 });
             }

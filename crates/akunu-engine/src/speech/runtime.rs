@@ -1,4 +1,7 @@
 //! A speech model on its device: windows are heard, tokens are read.
+//!
+//! There is room for several windows. Each has its own keys and values; a step reads tokens of one window, or one token of
+//! each of several, for which the weights are read once.
 
 use std::collections::HashMap;
 
@@ -9,7 +12,7 @@ use half::f16;
 
 use super::align::AlignmentHead;
 use super::graph::Graph;
-use super::memory::{MAX_OUTPUTS, Memory};
+use super::memory::Memory;
 use super::weights::SpeechWeights;
 use crate::error::EngineError;
 
@@ -21,11 +24,34 @@ pub(super) struct Runtime {
     device: Box<dyn Device>,
     audio_rows: RowTable,
     text_rows: RowTable,
-    encoder: Option<PlanId>,
-    /// A program of the decoder for each number of rows, rounded up to a power of two.
-    decoders: HashMap<u32, PlanId>,
-    /// Tokens of the window whose keys and values are there.
-    n_read: u32,
+    /// The program of the encoder for each window.
+    encoders: HashMap<u32, PlanId>,
+    /// A program of the decoder for each number of rows, rounded up to a power of two: of one window, or of several.
+    decoders: HashMap<(u32, Reading), PlanId>,
+    never_said: Vec<u32>,
+    /// Tokens of each window whose keys and values are there.
+    n_read: Vec<u32>,
+}
+
+/// Whose tokens a step reads.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Reading {
+    /// Some tokens of one window, in a row.
+    OneWindow,
+    /// One token of each of several windows.
+    EachWindow,
+}
+
+/// The rows of the decoder's tokens, with all pages of each window.
+fn text_rows(memory: &Memory) -> RowTable {
+    let mut rows = RowTable::new(memory.text_step, &[memory.pages]);
+    let stride = memory.pages.table_stride;
+    for window in 0..memory.n_windows {
+        for page in 0..stride {
+            rows.set_page(0, window, page, Some(window * stride + page));
+        }
+    }
+    rows
 }
 
 impl Runtime {
@@ -35,66 +61,77 @@ impl Runtime {
         never_said: &[u32],
         mut device: Box<dyn Device>,
     ) -> Result<Runtime, EngineError> {
-        let memory = Memory::allocate(&config, never_said, device.as_mut())?;
-        let mut text_rows = RowTable::new(memory.text_step, &[memory.pages]);
-        for page in 0..memory.pages.n_pages {
-            text_rows.set_page(0, 0, page, Some(page));
-        }
+        let memory = Memory::allocate(&config, 1, never_said, device.as_mut())?;
         Ok(Runtime {
             audio_rows: RowTable::new(memory.audio_step, &[]),
-            text_rows,
+            text_rows: text_rows(&memory),
             config,
             weights,
             memory,
             device,
-            encoder: None,
+            encoders: HashMap::new(),
             decoders: HashMap::new(),
-            n_read: 0,
+            never_said: never_said.to_vec(),
+            n_read: vec![0],
         })
     }
 
+    /// Makes room for as many windows. What was heard before is forgotten where there was room for fewer.
+    pub fn make_room(&mut self, n_windows: u32) -> Result<(), EngineError> {
+        if n_windows <= self.memory.n_windows {
+            return Ok(());
+        }
+        let device = self.device.as_mut();
+        let memory = Memory::allocate(&self.config, n_windows, &self.never_said, device)?;
+        let plans = self.encoders.drain().map(|(_, plan)| plan);
+        let plans = plans.chain(self.decoders.drain().map(|(_, plan)| plan));
+        plans.for_each(|plan| device.unload(plan));
+        std::mem::replace(&mut self.memory, memory).release(device);
+        self.audio_rows = RowTable::new(self.memory.audio_step, &[]);
+        self.text_rows = text_rows(&self.memory);
+        self.n_read = vec![0; n_windows as usize];
+        Ok(())
+    }
+
     /// Hears a window: `spectrogram` is (2 * n_audio_positions, n_mels).
-    pub fn listen(&mut self, spectrogram: &[f32]) -> Result<(), EngineError> {
+    pub fn listen(&mut self, window: u32, spectrogram: &[f32]) -> Result<(), EngineError> {
         let n = self.config.n_audio_positions;
         let frame = 4 * self.config.n_mels as usize;
         debug_assert_eq!(4 * spectrogram.len(), 2 * n as usize * frame);
         let bytes = bytemuck::cast_slice(spectrogram);
         self.device.write(self.memory.spectrogram, frame, bytes)?;
-        let plan = self.encoder()?;
+        let plan = self.encoder(window)?;
         self.audio_rows.clear_rows();
         for position in 0..n {
             self.audio_rows.push_run(Row::of_text(0, position, n), 0);
         }
         let step = self.audio_rows.check_texts().map_err(DeviceError::from)?;
         self.device.run(plan, Some(&step))?;
-        self.n_read = 0;
+        self.keep(window, 0);
         Ok(())
     }
 
-    /// Forgets the tokens from number `n_tokens` on.
-    pub fn keep(&mut self, n_tokens: usize) {
-        self.n_read = self.n_read.min(n_tokens as u32);
+    /// Forgets the tokens of a window from number `n_tokens` on.
+    pub fn keep(&mut self, window: u32, n_tokens: usize) {
+        let n_read = &mut self.n_read[window as usize];
+        *n_read = (*n_read).min(n_tokens as u32);
     }
 
-    /// Reads further tokens of the window. Returns the logits after each of `outputs`, counted among these tokens: those
+    /// Reads further tokens of a window. Returns the logits after each of `outputs`, counted among these tokens: those
     /// of the first without the tokens that are never said, those of the second as the model made them.
     pub fn read(
         &mut self,
+        window: u32,
         tokens: &[u32],
         outputs: &[usize],
     ) -> Result<Vec<Vec<f32>>, EngineError> {
-        let (n, room) = (tokens.len() as u32, self.config.n_text_positions);
-        if self.n_read + n > room || outputs.len() > MAX_OUTPUTS as usize {
-            return Err(EngineError::ContextFull {
-                needed: (self.n_read + n) as usize,
-                context: room,
-            });
-        }
-        let plan = self.decoder(n)?;
+        let (n, n_read) = (tokens.len() as u32, self.n_read[window as usize]);
+        self.check_room(n_read + n)?;
+        let plan = self.decoder(n, Reading::OneWindow)?;
         let table = &mut self.text_rows;
         table.clear_rows();
-        for (&token, position) in tokens.iter().zip(self.n_read..) {
-            let row = Row::at(0, position);
+        for (&token, position) in tokens.iter().zip(n_read..) {
+            let row = Row::at(window, position);
             if n == 1 {
                 table.push_silent(row, token);
             } else {
@@ -102,15 +139,57 @@ impl Runtime {
             }
         }
         table.set_outputs(outputs.iter().map(|&at| at as u32));
+        self.run(plan)?;
+        self.n_read[window as usize] += n;
+        (0..outputs.len()).map(|at| self.logits(at)).collect()
+    }
+
+    /// Reads one further token of each of these windows, which come in ascending order. Returns the logits after each,
+    /// without the tokens that are never said.
+    pub fn read_each(&mut self, tokens: &[(u32, u32)]) -> Result<Vec<Vec<f32>>, EngineError> {
+        let plan = self.decoder(tokens.len() as u32, Reading::EachWindow)?;
+        self.text_rows.clear_rows();
+        for &(window, token) in tokens {
+            let position = self.n_read[window as usize];
+            self.check_room(position + 1)?;
+            self.text_rows.push_silent(Row::at(window, position), token);
+        }
+        self.text_rows.set_outputs(0..tokens.len() as u32);
+        self.run(plan)?;
+        let mut all = Vec::with_capacity(tokens.len());
+        for (at, &(window, _)) in tokens.iter().enumerate() {
+            self.n_read[window as usize] += 1;
+            let mut logits = self.logits(at)?;
+            // The device does this for the first output.
+            for &id in &self.never_said {
+                if let Some(logit) = logits.get_mut(id as usize) {
+                    *logit = f32::NEG_INFINITY;
+                }
+            }
+            all.push(logits);
+        }
+        Ok(all)
+    }
+
+    fn check_room(&self, needed: u32) -> Result<(), EngineError> {
+        let context = self.config.n_text_positions;
+        if needed <= context {
+            return Ok(());
+        }
+        let needed = needed as usize;
+        Err(EngineError::ContextFull { needed, context })
+    }
+
+    /// Runs a program with the rows of the table.
+    fn run(&mut self, plan: PlanId) -> Result<(), EngineError> {
+        let table = &mut self.text_rows;
         let step = table.check(1).map_err(DeviceError::from)?;
         let ran = self.device.run(plan, Some(&step));
         match ran {
             Ok(()) => table.submitted(1, false),
             Err(_) => table.distrust(),
         }
-        ran?;
-        self.n_read += n;
-        (0..outputs.len()).map(|at| self.logits(at)).collect()
+        Ok(ran?)
     }
 
     fn logits(&self, output: usize) -> Result<Vec<f32>, EngineError> {
@@ -121,12 +200,12 @@ impl Runtime {
         Ok(logits)
     }
 
-    /// The queries and keys of the heads that say when a token is spoken, for the tokens of the last [`Runtime::read`]
-    /// from number `first` on.
+    /// The queries and keys of the heads that say when a token of a window is spoken, for all `n_tokens` of the last
+    /// [`Runtime::read`].
     pub fn alignment_heads(
         &self,
+        window: u32,
         heads: &[(u32, u32)],
-        first: usize,
         n_tokens: usize,
     ) -> Result<Vec<AlignmentHead>, EngineError> {
         let n_keys = self.config.n_audio_positions as usize;
@@ -137,8 +216,8 @@ impl Runtime {
             };
             if head < self.config.n_heads {
                 found.push(AlignmentHead {
-                    queries: self.head_rows::<f32>(cross.q, head, first, n_tokens)?,
-                    keys: self.head_rows::<f16>(cross.k, head, 0, n_keys)?,
+                    queries: self.head_rows::<f32>(cross.q, head, 0, n_tokens)?,
+                    keys: self.head_rows::<f16>(cross.k, head, window as usize * n_keys, n_keys)?,
                     head_dim: self.config.head_dim() as usize,
                 });
             }
@@ -164,22 +243,30 @@ impl Runtime {
         Ok(heads.map(|&number| number.into()).collect())
     }
 
-    fn encoder(&mut self) -> Result<PlanId, EngineError> {
-        if let Some(plan) = self.encoder {
+    fn encoder(&mut self, window: u32) -> Result<PlanId, EngineError> {
+        if let Some(&plan) = self.encoders.get(&window) {
             return Ok(plan);
         }
-        let plan = self.device.load(&self.encoder_program())?;
-        self.encoder = Some(plan);
+        let plan = self.device.load(&self.encoder_program(window))?;
+        self.encoders.insert(window, plan);
         Ok(plan)
     }
 
-    fn decoder(&mut self, rows: u32) -> Result<PlanId, EngineError> {
-        let rows = rows.next_power_of_two().min(self.config.n_text_positions);
-        if let Some(&plan) = self.decoders.get(&rows) {
+    fn decoder(&mut self, rows: u32, reading: Reading) -> Result<PlanId, EngineError> {
+        let most = match reading {
+            Reading::OneWindow => self.config.n_text_positions,
+            Reading::EachWindow => self.memory.n_windows,
+        };
+        let rows = rows.next_power_of_two().min(most);
+        if let Some(&plan) = self.decoders.get(&(rows, reading)) {
             return Ok(plan);
         }
-        let plan = self.device.load(&self.decoder_program(rows))?;
-        self.decoders.insert(rows, plan);
+        let program = match reading {
+            Reading::OneWindow => self.decoder_program(rows),
+            Reading::EachWindow => self.program_of(rows, 0),
+        };
+        let plan = self.device.load(&program)?;
+        self.decoders.insert((rows, reading), plan);
         Ok(plan)
     }
 
@@ -192,9 +279,9 @@ impl Runtime {
     }
 
     /// What hearing a window does.
-    pub fn encoder_program(&self) -> Program {
+    pub fn encoder_program(&self, window: u32) -> Program {
         Program {
-            ops: self.graph().encoder(),
+            ops: self.graph().encoder(window),
             step: Some(self.memory.audio_step),
             room: Counts {
                 singles: 0,
@@ -204,16 +291,22 @@ impl Runtime {
         }
     }
 
-    /// What reading up to `rows` tokens does.
+    /// What reading up to `rows` tokens of a window does.
     pub fn decoder_program(&self, rows: u32) -> Program {
-        let room = if rows == 1 { (1, 0) } else { (0, rows) };
+        match rows {
+            1 => self.program_of(1, 0),
+            rows => self.program_of(0, rows),
+        }
+    }
+
+    fn program_of(&self, singles: u32, run: u32) -> Program {
         Program {
             ops: self.graph().decoder(),
             step: Some(self.memory.text_step),
             room: Counts {
-                singles: room.0,
-                run: room.1,
-                outputs: MAX_OUTPUTS,
+                singles,
+                run,
+                outputs: self.memory.max_outputs,
             },
         }
     }

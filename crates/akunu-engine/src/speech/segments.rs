@@ -4,7 +4,7 @@
 //! the last pair was cut off by the end of the window, so the next window begins there; a window that ends in a single
 //! time, or has no times, was heard to its end.
 
-use super::tokens::SpeechTokens;
+use super::tokens::{SpeechTokens, TIME_STEP};
 
 /// Seconds of a window.
 pub const WINDOW_SECONDS: f64 = 30.0;
@@ -58,6 +58,17 @@ pub fn cut(tokens: &SpeechTokens, said: &[u32], seconds: f64) -> WindowSegments 
     WindowSegments { segments, advance }
 }
 
+/// Cuts the tokens of a window that ends in a pause, so that nothing is heard again: text after the last time is a segment
+/// to the end of the window.
+pub fn cut_all(tokens: &SpeechTokens, said: &[u32], seconds: f64) -> Vec<WindowSegment> {
+    let mut said = said.to_vec();
+    let has_times = said.iter().any(|&id| tokens.is_time(id));
+    if has_times && said.last().is_some_and(|&id| !tokens.is_time(id)) {
+        said.push(tokens.first_time() + (seconds / TIME_STEP) as u32);
+    }
+    cut(tokens, &said, seconds).segments
+}
+
 /// One segment of everything, to the last time that was said.
 fn whole(tokens: &SpeechTokens, said: &[u32], seconds: f64) -> WindowSegments {
     let last = said.iter().rfind(|&&id| id > tokens.first_time());
@@ -102,6 +113,19 @@ mod tests {
     fn told(segments: &[WindowSegment]) -> Vec<Expected<'_>> {
         let told = segments.iter().map(|s| (s.start, s.end, &s.tokens[..]));
         told.collect()
+    }
+
+    /// Fails when text that was not ended by a time is left for another window to hear.
+    #[test]
+    fn a_window_that_ends_in_a_pause_is_told_to_its_end() {
+        let said = [T, 1, 2, T + 100, T + 100, 3];
+        let found = cut_all(&tokens(), &said, 9.0);
+        let expected = [segment(0.0, 2.0, &[1, 2]), segment(2.0, 9.0, &[3])];
+        assert_eq!(told(&found), expected);
+        let ended = [T, 1, 2, T + 100, T + 100];
+        assert_eq!(told(&cut_all(&tokens(), &ended, 9.0)), expected[..1]);
+        let without = cut_all(&tokens(), &[1, 2], 9.0);
+        assert_eq!(told(&without), [segment(0.0, 9.0, &[1, 2])]);
     }
 
     fn check(said: &[u32], expected: &[Expected], advance: f64) {

@@ -39,11 +39,11 @@ pub struct Word {
 }
 
 impl SpeechModel {
-    /// The words of each segment of the window that was heard last, which lasts for `seconds`. The times of the segments
+    /// The words of each segment of a window, which lasts for `seconds`. The times of the segments
     /// become those of their words. Without alignment heads there are no words.
     pub fn words(
         &mut self,
-        prompt: &SpeechPrompt,
+        (window, prompt): (u32, &SpeechPrompt),
         segments: &mut [WindowSegment],
         seconds: f64,
     ) -> Result<Vec<Vec<Word>>, EngineError> {
@@ -67,10 +67,10 @@ impl SpeechModel {
         if text.is_empty() || tokens.len() > room || self.config.alignment_heads.is_empty() {
             return Ok(vec![Vec::new(); segments.len()]);
         }
-        self.runtime.keep(0);
-        self.runtime.read(&tokens, &[])?;
+        self.runtime.keep(window, 0);
+        self.runtime.read(window, &tokens, &[])?;
         let heads = &self.config.alignment_heads;
-        let heads = self.runtime.alignment_heads(heads, 0, tokens.len())?;
+        let heads = self.runtime.alignment_heads(window, heads, tokens.len())?;
         let n_positions = (seconds / TIME_STEP) as usize;
         let n_positions = n_positions.min(self.config.n_audio_positions as usize);
         let begins = align(&heads, skipped, n_positions);

@@ -1,6 +1,6 @@
 //! The windows of a recording, of which only the current one is in memory.
 
-use akunu_audio::{AudioReader, FRAMES_A_SECOND, MelStream, SpeechDetector, log_mel};
+use akunu_audio::{AudioReader, FRAMES_A_SECOND, MelStream, SpeechDetector, log_mel, quietest};
 
 use crate::error::Error;
 
@@ -45,18 +45,34 @@ impl Sound {
     pub fn next_window(&mut self) -> Result<Option<Window>, Error> {
         self.fill()?;
         let n = self.n_waiting().min(self.n_frames);
+        Ok(self.window(n))
+    }
+
+    /// The same, but a window that is not the last one ends at the quietest moment of its last third, so that what follows
+    /// can be heard without it.
+    pub fn next_piece(&mut self) -> Result<Option<Window>, Error> {
+        self.fill()?;
+        let mut n = self.n_waiting().min(self.n_frames);
+        if n < self.n_waiting() || !self.has_ended {
+            n = quietest(&self.frames[..n * self.n_mels], self.n_mels, n * 2 / 3);
+        }
+        Ok(self.window(n))
+    }
+
+    /// The next `n` frames.
+    fn window(&mut self, n: usize) -> Option<Window> {
         if n == 0 {
-            return Ok(None);
+            return None;
         }
         let heard = &self.frames[..n * self.n_mels];
         let spectrogram = self
             .detector
             .hears(heard)
             .then(|| log_mel(heard, self.mel.loudest(), self.n_mels, self.n_frames));
-        Ok(Some(Window {
+        Some(Window {
             seconds: n as f64 / FRAMES_A_SECOND as f64,
             spectrogram,
-        }))
+        })
     }
 
     /// Moves on to the next window; at least by a frame, so that the end is reached.

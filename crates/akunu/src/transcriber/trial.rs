@@ -5,7 +5,7 @@
 
 use std::io::Write;
 
-use akunu_engine::speech::{Decoded, SpeechModel, SpeechPrompt};
+use akunu_engine::speech::{Decoded, Opened, SpeechModel};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
@@ -27,17 +27,20 @@ pub(super) struct Trial {
 }
 
 impl Trial {
-    /// Tries until it makes sense, or once with the temperature that is wanted.
+    /// Tries until it makes sense, or once with the temperature that is wanted. `first` is what came of the first try, where
+    /// it was made with other windows.
     pub fn run(
         model: &mut SpeechModel,
-        prompt: &SpeechPrompt,
-        wanted: Option<f32>,
-        seed: u64,
+        opened: &Opened,
+        mut first: Option<Decoded>,
+        (wanted, seed): (Option<f32>, u64),
     ) -> Result<Trial, Error> {
-        let opened = model.open(prompt)?;
         let mut tried = None;
         for temperature in TEMPERATURES {
-            let decoded = model.say(&opened, wanted.unwrap_or(temperature), seed)?;
+            let decoded = match first.take() {
+                Some(decoded) => decoded,
+                None => model.say(opened, wanted.unwrap_or(temperature), seed)?,
+            };
             let text = model.tokenizer().decode(&decoded.tokens);
             let trial = Trial {
                 decoded,

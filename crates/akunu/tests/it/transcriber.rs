@@ -128,6 +128,58 @@ fn silence_and_noise_give_no_words() {
     assert_eq!(listen(&mut transcriber, &path, &options), []);
 }
 
+/// Six times the same sentence of 11 s, and a second of silence after each: fails when a window that is decoded with others
+/// is cut within a word, has the times of another window, or is left out. The model must hear each sentence in the first
+/// two thirds of a window or be cut between two of them.
+#[test]
+fn windows_that_are_decoded_together_give_the_same_words() {
+    let sound = std::fs::read(akunu_assets::path("jfk", "jfk.wav")).unwrap();
+    let at = sound.windows(4).position(|four| four == b"data").unwrap() + 8;
+    let samples: Vec<f32> = sound[at..]
+        .chunks_exact(2)
+        .map(|two| f32::from(i16::from_le_bytes([two[0], two[1]])) / 32768.0)
+        .collect();
+    let sentence = samples.into_iter().chain((0..16_000).map(|_| 0.0));
+    let sentence: Vec<f32> = sentence.collect();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("six.wav");
+    write_wav(&path, (0..6).flat_map(|_| sentence.clone()));
+    let mut transcriber = open("whisper-tiny.en");
+    let options = TranscribeOptions {
+        batch: 4,
+        words: true,
+        ..TranscribeOptions::default()
+    };
+    let segments = listen(&mut transcriber, &path, &options);
+    let words: Vec<_> = segments.iter().flat_map(|segment| &segment.words).collect();
+    let starts: Vec<f64> = words
+        .iter()
+        .filter(|word| word.text.contains("Americans"))
+        .map(|word| word.start)
+        .collect();
+    let every = sentence.len() as f64 / 16_000.0;
+    assert_eq!(starts.len(), 6, "{segments:?}");
+    for (start, n) in starts.iter().zip(0..) {
+        let wanted = 1.7 + f64::from(n) * every;
+        assert!((start - wanted).abs() < 0.5, "{start} instead of {wanted}");
+    }
+    assert!(
+        segments
+            .windows(2)
+            .all(|two| two[0].end <= two[1].start + 0.1)
+    );
+    for batch in [0, 17] {
+        let refused = transcriber.transcribe(
+            &path,
+            &TranscribeOptions {
+                batch,
+                ..options.clone()
+            },
+        );
+        assert!(matches!(refused, Err(Error::WindowBatch { found }) if found == batch));
+    }
+}
+
 /// Three seconds of syllables.
 fn write_syllables(folder: &Path) -> PathBuf {
     let path = folder.join("syllables.wav");
