@@ -377,8 +377,8 @@ struct DecodeGemmParams {
     uint32_t N2;
     // Factor of what each C held before; 0 overwrites and never reads it.
     float beta;
-    // Unused, zero.
-    uint32_t _pad0;
+    // Threadgroups that share the sums of an output, each over a part of K.
+    uint32_t n_parts;
 };
 static_assert(sizeof(DecodeGemmParams) == 32, "DecodeGemmParams is 32 bytes");
 

@@ -5,8 +5,7 @@
 // A SIMD group takes a head, a lane every 32nd of its vectors of four elements.
 #pragma once
 
-#include <akunu_tensor>
-
+#include "include/arrive.h"
 #include "include/attention.h"
 
 using namespace metal;
@@ -132,17 +131,6 @@ struct Parts {
         return joined;
     }
 };
-
-// Whether all threadgroups of a batch have left their parts; the last to arrive is told so. What a threadgroup has left is there
-// before it is counted. One thread counts for all, between two barriers. All threads must call it.
-inline bool are_all_there(device uint *arrived, threadgroup uint *n_before, uint n_parts, uint thread_index) {
-    threadgroup_barrier(mem_flags::mem_device);
-    if (thread_index == 0) {
-        *n_before = nvidia::arrive(arrived);
-    }
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);
-    return *n_before + 1 == n_parts;
-}
 
 // Joins the parts of all heads of a batch; a head of the model has n_groups places for them. With few heads several SIMD groups
 // share the parts of one, and of small heads the halves of a SIMD group; what these teams have meets in `shared`. All threads

@@ -1,4 +1,4 @@
-// decode_gemm_wide_<format>: products of 17 to 64 rows, four tiles of x. See include/decode_gemm.h.
+// decode_gemm_wide_<format>: products of 17 to 32 rows, four tiles of x. See include/decode_gemm.h.
 
 #include "include/decode_gemm.h"
 

@@ -85,6 +85,17 @@ impl CudaCompiler {
         Ok(module)
     }
 
+    /// Lets a function ask for all shared memory that the GPU gives; how much that is.
+    fn raise_shared_bytes(&self, function: sys::CUfunction) -> Result<u32, Fault> {
+        let most = self.context.shared_bytes()?;
+        let which = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let (_, static_bytes) = CudaCompiler::limits(function)?;
+        let dynamic = most.saturating_sub(static_bytes);
+        // SAFETY: the function's module is loaded.
+        unsafe { call!(cuFuncSetAttribute(function, which, dynamic as i32)) }?;
+        Ok(most)
+    }
+
     /// Most threads, and bytes of shared memory, of a function.
     fn limits(function: sys::CUfunction) -> Result<(u32, u32), Fault> {
         let number = |which| {
@@ -134,10 +145,16 @@ impl Compiler for CudaCompiler {
         };
         let limits = found.and_then(|()| CudaCompiler::limits(pipeline.function));
         let (max_threads, static_bytes) = limits.map_err(|fault| fault.to_string())?;
+        let shared_bytes = if pipeline.has_offset {
+            let raised = self.raise_shared_bytes(pipeline.function);
+            raised.map_err(|fault| fault.to_string())?
+        } else {
+            SHARED_BYTES
+        };
         Ok(Compiled {
             pipeline,
             max_threads,
-            threadgroup_room: SHARED_BYTES.saturating_sub(static_bytes),
+            threadgroup_room: shared_bytes.saturating_sub(static_bytes),
         })
     }
 }

@@ -37,6 +37,15 @@ impl Context {
         unsafe { call!(cuCtxSetCurrent(self.raw)) }
     }
 
+    /// Bytes of shared memory that a kernel gets if it asks for them.
+    pub(crate) fn shared_bytes(&self) -> Result<u32, Fault> {
+        let which = sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+        let mut value = 0;
+        // SAFETY: the device exists, and the driver writes the value.
+        unsafe { call!(cuDeviceGetAttribute(&raw mut value, which, self.device)) }?;
+        Ok(u32::try_from(value).unwrap_or(0))
+    }
+
     /// Bytes that are free on the GPU; other processes may use the rest.
     pub(crate) fn free_memory(&self) -> Result<u64, Fault> {
         let (mut free, mut total) = (0, 0);

@@ -33,10 +33,17 @@ const INPUTS: &str = "// akunu_inputs_are_ready";
 /// Waits until the kernel before has ended.
 const WAIT: &str = "\tgriddepcontrol.wait;";
 
+/// Where a kernel says that the next one may begin.
+const NEXT: &str = "// akunu_next_may_begin";
+/// Lets the next kernel begin.
+const LAUNCH: &str = "\tgriddepcontrol.launch_dependents;";
+
 /// What is put before the body of a kernel that says where it begins to read, so that the driver's compiler does not take more
 /// registers than its threadgroups leave each other: it has 256 threads at most and waits for memory, so that a multiprocessor is
 /// to hold two of them.
 const LIMITS: &str = ".maxntid 256, 1, 1\n.minnctapersm 2\n";
+/// What a kernel of smaller threadgroups says in place of that: behind it is how many a multiprocessor is to hold.
+const SMALL: &str = "// akunu_small_threadgroups ";
 
 /// PTX that is not what our compiler writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,6 +129,8 @@ pub(crate) fn specialise(
                 out.push_str(&value(line, constants)?);
             } else if line.contains(INPUTS) && target.overlaps {
                 out.push_str(WAIT);
+            } else if line.contains(NEXT) && target.overlaps {
+                out.push_str(LAUNCH);
             } else {
                 out.push_str(line);
             }
@@ -129,7 +138,7 @@ pub(crate) fn specialise(
         }
         if std::ptr::eq(item, kernel) && kernel.text.contains(INPUTS) {
             let body = out[begin..].find("\n{").map(|at| begin + at + 1);
-            out.insert_str(body.unwrap_or(begin), LIMITS);
+            out.insert_str(body.unwrap_or(begin), &limits(kernel.text));
         }
         if std::ptr::eq(item, kernel) && target.overlaps {
             let body = first_instruction(&out[begin..]) + begin;
@@ -138,10 +147,12 @@ pub(crate) fn specialise(
             } else {
                 format!("{WAIT}\n")
             };
-            out.insert_str(
-                body,
-                &format!("\tgriddepcontrol.launch_dependents;\n{wait}"),
-            );
+            let launch = if kernel.text.contains(NEXT) {
+                String::new()
+            } else {
+                format!("{LAUNCH}\n")
+            };
+            out.insert_str(body, &format!("{launch}{wait}"));
         }
     }
     let head = kernel.text.split("\n{").next().unwrap_or_default();
@@ -150,6 +161,17 @@ pub(crate) fn specialise(
         n_offsets: head.matches(".param .u32").count(),
         text: out,
     })
+}
+
+/// The limits of a kernel that says where it begins to read.
+fn limits(kernel: &str) -> String {
+    match kernel.split_once(SMALL) {
+        Some((_, rest)) => {
+            let at_once = rest.lines().next().unwrap_or_default().trim();
+            format!(".maxntid 128, 1, 1\n.minnctapersm {at_once}\n")
+        }
+        None => LIMITS.into(),
+    }
 }
 
 /// The largest target of this version of PTX that the GPU can run; the driver compiles for the GPU itself.
@@ -482,6 +504,30 @@ mod tests {
         assert!(!made(false).contains("griddepcontrol"));
     }
 
+    /// Breaks when the next kernel begins before a kernel has said that it may, or never.
+    #[test]
+    fn the_next_kernel_begins_where_a_kernel_says_so() {
+        let marked = TEXT.replacen(
+            "\tst.shared.u32",
+            "\t// akunu_next_may_begin\n\tst.shared.u32",
+            1,
+        );
+        let target = Target {
+            capability: 90,
+            overlaps: true,
+        };
+        let made = |text: &str| {
+            let made = specialise(text, "first", &Constants::none(), target);
+            made.expect("it is our PTX").text
+        };
+        for (text, is_first) in [(made(TEXT), true), (made(&marked), false)] {
+            let at = |part: &str| text.find(part).expect("it is there");
+            assert_eq!(text.matches(LAUNCH).count(), 1, "{text}");
+            assert_eq!(at(LAUNCH) < at("griddepcontrol.wait"), is_first, "{text}");
+            assert!(at(LAUNCH) < at("st.shared"), "{text}");
+        }
+    }
+
     /// Breaks when a kernel that waits for memory may take registers for which a multiprocessor holds only one threadgroup, or when
     /// kernels that are not made for it must do with few.
     #[test]
@@ -499,6 +545,17 @@ mod tests {
         let head = text.split("\n{").next().unwrap_or_default();
         assert!(
             head.ends_with(".maxntid 256, 1, 1\n.minnctapersm 2"),
+            "{head}"
+        );
+        let small = text.replacen(
+            "\t// akunu_inputs_are_ready",
+            "\t// akunu_small_threadgroups 3\n\t// akunu_inputs_are_ready",
+            1,
+        );
+        let small = made(&small.replace(LIMITS, ""));
+        let head = small.split("\n{").next().unwrap_or_default();
+        assert!(
+            head.ends_with(".maxntid 128, 1, 1\n.minnctapersm 3"),
             "{head}"
         );
         let plain = made(TEXT);

@@ -105,6 +105,7 @@ kernel_table! {
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
         DecodeGemmWide => nvidia::decode_gemm::wide_row, for nvidia::decode_gemm::formats;
+        DecodeGemmWidest => nvidia::decode_gemm::widest_row, for nvidia::decode_gemm::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use akunu_kernels::chip::THREADGROUP_BYTES;
 use akunu_kernels::device::SharedBytes;
 use akunu_kernels::gpu::{
     Backend, Bound, Call, Compiled, Compiler, GpuDevice, Limits, Numbered, Recorder,
@@ -304,7 +303,7 @@ impl Compiler for SimCompiler {
         Ok(Compiled {
             pipeline: SimPipeline(keys.len() as u32 - 1),
             max_threads: self.max_threads.min(declared),
-            threadgroup_room: THREADGROUP_BYTES,
+            threadgroup_room: handle.threadgroup_limit() as u32,
         })
     }
 }

@@ -182,6 +182,11 @@ impl KernelHandle<'_> {
         self.kernel
     }
 
+    /// Bytes of threadgroup memory that it may use.
+    pub fn threadgroup_limit(&self) -> usize {
+        self.threadgroup_limit
+    }
+
     /// Runs the kernel and waits for it.
     ///
     /// # Errors

@@ -5,6 +5,8 @@
 
 use crate::failure::Failure;
 use akunu_cuda::CudaDevice;
+use akunu_kernels::kernel::matmul::select::tiled_rows;
+use akunu_kernels::kernel::nvidia::decode_gemm;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{
     Buffer, Constant, Constants, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program,
@@ -35,7 +37,9 @@ const FORMATS: [DType; 6] = [
     DType::F16,
 ];
 /// (outputs, K)
-const SHAPES: [(u32, u32); 5] = [
+const SHAPES: [(u32, u32); 7] = [
+    (6144, 4096),
+    (28_672, 4096),
     (2048, 2048),
     (4096, 4096),
     (14_336, 4096),
@@ -77,11 +81,12 @@ impl Bench<'_> {
     fn products(&mut self, part: &str) -> Result<(), DeviceError> {
         /// A kernel of every format.
         type Of = fn(DType) -> KernelId;
-        let kernels: [(Of, u32); 9] = [
+        let kernels: [(Of, u32); 10] = [
             (KernelId::DecodeGemv, 1),
             (KernelId::DecodeGemm, 4),
             (KernelId::DecodeGemm, 16),
-            (KernelId::DecodeGemmWide, 64),
+            (KernelId::DecodeGemmWide, 32),
+            (KernelId::DecodeGemmWidest, 64),
             (KernelId::TensorGemmSmall, 16),
             (KernelId::TensorGemmMedium, 64),
             (KernelId::TensorGemmMedium, 512),
@@ -113,14 +118,21 @@ impl Bench<'_> {
         kernel: KernelId,
         (m, n, k): (u32, u32, u32),
     ) -> Result<(), DeviceError> {
-        let params = DecodeGemmParams {
+        let mut params = DecodeGemmParams {
             M: m,
             K: k,
             lda: k,
             N0: n,
+            n_parts: 1,
             ..Default::default()
         };
         let row = kernel.row();
+        let dtype = row.dtype.unwrap_or(DType::F32);
+        params.n_parts =
+            decode_gemm::n_parts(&params, dtype, tiled_rows(kernel), self.device.chip());
+        let counters = self.part(5);
+        self.device
+            .write(counters.buffer, counters.offset, &[0; 4096])?;
         let none = Constants::none();
         let required = (row.required)(&row.args(bytemuck::bytes_of(&params), &none));
         let room = (MEMORY / required[1]).max(1);
@@ -130,7 +142,14 @@ impl Bench<'_> {
                 offset: (at % room) * required[1] / 256 * 256,
             };
             let [x, y, factors] = [0, 1, 2].map(|at| self.part(at));
-            let bindings = vec![x, weight, weight, weight, y, y, y, factors];
+            // Behind y of 64 rows.
+            let parts = Slice {
+                offset: y.offset + (96 << 20),
+                ..y
+            };
+            let weights = [weight; 3];
+            let rest = [y, y, y, factors, parts, counters];
+            let bindings = [&[x][..], &weights, &rest].concat();
             KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "product")
         });
         let calls: Vec<KernelCall> = calls.collect();
@@ -140,7 +159,7 @@ impl Bench<'_> {
     fn product(&mut self, kernel: KernelId, (m, n, k): (u32, u32, u32)) -> Result<(), DeviceError> {
         if matches!(
             kernel,
-            KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_)
+            KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_) | KernelId::DecodeGemmWidest(_)
         ) {
             return self.decode_product(kernel, (m, n, k));
         }

@@ -38,6 +38,11 @@ pub struct GpuDevice<B: Backend> {
 }
 
 impl<B: Backend> GpuDevice<B> {
+    /// What it runs on.
+    pub fn chip(&self) -> &ChipConfig {
+        &self.chip
+    }
+
     /// A device without buffers. `chip` is what the backend runs on.
     pub fn over(backend: B, chip: ChipConfig) -> GpuDevice<B> {
         GpuDevice {

@@ -7,7 +7,9 @@ use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParam
 use super::normed::is_overwritten;
 use super::{Halved, Lowering};
 use crate::kernel::convert::half_rows;
-use crate::kernel::matmul::select::{product_kernel, reads_halves, reads_tiles, tensor_kernel};
+use crate::kernel::matmul::select::{
+    product_kernel, reads_halves, reads_tiles, tensor_kernel, tiled_rows,
+};
 use crate::kernel::nvidia::{decode_gemm, tensor_gemm};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
@@ -227,7 +229,8 @@ impl Lowering<'_> {
         let first = products.first()?;
         let n_rows = self.program.room.of(first.rows.count());
         let (dtype, cols) = (first.weight.dtype, first.weight.cols);
-        let kernel = tensor_kernel(dtype, (n_rows, first.weight.rows, cols), self.chip?)
+        let chip = self.chip?;
+        let kernel = tensor_kernel(dtype, (n_rows, first.weight.rows, cols), chip)
             .filter(|&kernel| reads_tiles(kernel))?;
         let n_together = products
             .iter()
@@ -247,19 +250,36 @@ impl Lowering<'_> {
         // A weight that is not there has no rows: what is bound in its place is not touched.
         let product = |at: usize| together.get(at).unwrap_or(first);
         let outputs = |at: usize| together.get(at).map_or(0, |product| product.weight.rows);
-        let params = DecodeGemmParams {
+        let mut params = DecodeGemmParams {
+            M: n_rows,
             K: cols,
             lda: half_stride(cols, true),
             N0: outputs(0),
             N1: outputs(1),
             N2: outputs(2),
             beta: if first.add { 1.0 } else { 0.0 },
-            ..Default::default()
+            n_parts: 1,
+        };
+        let rows_at_once = tiled_rows(kernel);
+        params.n_parts = decode_gemm::n_parts(&params, dtype, rows_at_once, chip);
+        let counters = decode_gemm::counter_bytes(&params, dtype, rows_at_once);
+        if self.counters(counters).is_none() {
+            params.n_parts = 1;
+        }
+        let arrived = self.counters(0)?;
+        // Without parts what is bound in their place is not touched.
+        let parts = match decode_gemm::part_bytes(&params) {
+            0 => arrived,
+            part_bytes => {
+                let [factors, halves] = halved_bytes(n_rows, params.lda, true);
+                let [.., parts] = self.scratch([factors, halves, part_bytes])?;
+                parts
+            }
         };
         let mut bindings = vec![halves];
         bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).weight.place));
         bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).to));
-        bindings.push(factors);
+        bindings.extend([factors, parts, arrived]);
         let field = RowField::new(offset_of!(DecodeGemmParams, M), first.rows.count());
         let key = PipelineKey::plain(kernel);
         self.push(KernelCall::new(key, &params, bindings, first.label).with_rows([field]));
@@ -276,8 +296,7 @@ impl Lowering<'_> {
         let &Halving { rows, x, .. } = how;
         let n_rows = self.program.room.of(rows.count());
         let stride = half_stride(cols, in_tiles);
-        let n_halved = half_rows::halved_rows(n_rows, in_tiles) as usize;
-        let places = self.scratch([4 * n_rows as usize, 2 * n_halved * stride as usize])?;
+        let places = self.scratch(halved_bytes(n_rows, stride, in_tiles))?;
         let [factors, halves] = places;
         let halved = Halved { rows, x, in_tiles };
         if self.halved.replace(halved) != Some(halved) {
@@ -404,6 +423,12 @@ fn is_read(ops: &[Op], activated: Slice) -> bool {
     let is_new = |op: &&Op| matches!(op, Op::Gate { to, .. } if *to == activated);
     let mut until = ops.iter().take_while(|op| !is_new(op));
     until.any(|op| matches!(op, Op::Product { x, .. } if *x == activated))
+}
+
+/// Bytes of the factors and of the halves of so many rows.
+fn halved_bytes(n_rows: u32, stride: u32, in_tiles: bool) -> [usize; 2] {
+    let n_halved = half_rows::halved_rows(n_rows, in_tiles) as usize;
+    [4 * n_rows as usize, 2 * n_halved * stride as usize]
 }
 
 /// Halves from one row to the next, zeros included.

@@ -186,6 +186,10 @@ inline uint4 tensor_load_transposed(const AKUNU_THREADGROUP uint4 *row, const ch
 }
 
 // Compute capability 8.0 and above.
+template <uint N> inline void small_threadgroups() { asm volatile("// akunu_small_threadgroups %0" : : "n"(N)); }
+
+inline void next_may_begin() { asm volatile("// akunu_next_may_begin" : : : "memory"); }
+
 struct AsyncCopies {
     void copy(AKUNU_THREADGROUP uint4 *to, const AKUNU_DEVICE uint4 *from) {
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" : : "r"((uint)(ulong)to), "l"(from) : "memory");

@@ -242,6 +242,10 @@ struct AsyncCopies {
     }
 };
 
+template <uint N> inline void small_threadgroups() {}
+
+inline void next_may_begin() {}
+
 inline uint arrive(uint *counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL); }
 
 inline int dot4(uint a, uint b, int c) {

@@ -9,8 +9,8 @@ use std::ffi::c_void;
 
 /// What Apple GPUs have.
 pub const LIMIT: usize = 32 * 1024;
-/// What NVIDIA's give a kernel that does not ask for more.
-pub const NVIDIA_LIMIT: usize = 48 * 1024;
+/// What every NVIDIA GPU with tensor cores gives a kernel that asks for it.
+pub const NVIDIA_LIMIT: usize = 99 * 1024;
 
 const GUARD: usize = 64;
 const POISON: u8 = 0xff;

@@ -47,8 +47,8 @@ shared_struct! {
         20 => N2: u32,
         /// Factor of what each C held before; 0 overwrites and never reads it.
         24 => beta: f32,
-        /// Unused, zero.
-        28 => _pad0: u32,
+        /// Threadgroups that share the sums of an output, each over a part of K.
+        28 => n_parts: u32,
     }
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
-//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's; from 33 rows on only where there are few outputs |
+//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on, `decode_gemm_widest` from 33 on | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
 //! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
@@ -53,14 +53,14 @@ pub fn tensor_kernel(
         return None;
     }
     let [small, medium, _] = TILE_ROWS;
-    // More rows would decode the weights again: where the medium tile fills the GPU, it decodes them once.
-    let is_read_once = m <= decode_gemm::WIDE_ROWS;
-    let are_few = is_read_once || (m <= medium && n.div_ceil(medium) < chip.gpu_cores);
-    let is_decoding = are_few && decode_gemm::takes(dtype, k);
+    // More rows would decode the weights again.
+    let is_decoding = m <= decode_gemm::WIDEST_ROWS && decode_gemm::takes(dtype, k);
     Some(if is_decoding && m <= decode_gemm::ROWS {
         KernelId::DecodeGemm(dtype)
-    } else if is_decoding {
+    } else if is_decoding && m <= decode_gemm::WIDE_ROWS {
         KernelId::DecodeGemmWide(dtype)
+    } else if is_decoding {
+        KernelId::DecodeGemmWidest(dtype)
     } else if !is_common(dtype) {
         KernelId::TensorGemmMedium(dtype)
     } else if m <= small && dtype.is_mlx() {
@@ -85,8 +85,17 @@ pub fn reads_halves(kernel: KernelId) -> bool {
 pub fn reads_tiles(kernel: KernelId) -> bool {
     matches!(
         kernel,
-        KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_)
+        KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_) | KernelId::DecodeGemmWidest(_)
     )
+}
+
+/// Rows of x that a threadgroup of such a kernel has.
+pub fn tiled_rows(kernel: KernelId) -> u32 {
+    match kernel {
+        KernelId::DecodeGemm(_) => decode_gemm::ROWS,
+        KernelId::DecodeGemmWide(_) => decode_gemm::WIDE_ROWS,
+        _ => decode_gemm::WIDEST_ROWS,
+    }
 }
 
 #[cfg(test)]
@@ -111,9 +120,8 @@ mod tests {
             ((16, 4096), Some(KernelId::DecodeGemm(d))),
             ((17, 4096), Some(KernelId::DecodeGemmWide(d))),
             ((32, 128_256), Some(KernelId::DecodeGemmWide(d))),
-            ((33, 128_256), Some(KernelId::TensorGemmMedium(d))),
-            ((64, 4096), Some(KernelId::DecodeGemmWide(d))),
-            ((64, 14_336), Some(KernelId::TensorGemmMedium(d))),
+            ((33, 128_256), Some(KernelId::DecodeGemmWidest(d))),
+            ((64, 4096), Some(KernelId::DecodeGemmWidest(d))),
             ((65, 4096), Some(KernelId::TensorGemmMedium(d))),
             ((512, 1024), Some(KernelId::TensorGemmMedium(d))),
             ((512, 3072), Some(KernelId::TensorGemmMedium(d))),
