@@ -972,7 +972,7 @@ static_assert(offsetof(DecodeGemmParams, N0) == 12, "DecodeGemmParams.N0 is at 1
 static_assert(offsetof(DecodeGemmParams, N1) == 16, "DecodeGemmParams.N1 is at 16");
 static_assert(offsetof(DecodeGemmParams, N2) == 20, "DecodeGemmParams.N2 is at 20");
 static_assert(offsetof(DecodeGemmParams, beta) == 24, "DecodeGemmParams.beta is at 24");
-static_assert(offsetof(DecodeGemmParams, _pad0) == 28, "DecodeGemmParams._pad0 is at 28");
+static_assert(offsetof(DecodeGemmParams, n_parts) == 28, "DecodeGemmParams.n_parts is at 28");
 static_assert(offsetof(NormGemvParams, K) == 0, "NormGemvParams.K is at 0");
 static_assert(offsetof(NormGemvParams, N0) == 4, "NormGemvParams.N0 is at 4");
 static_assert(offsetof(NormGemvParams, N1) == 8, "NormGemvParams.N1 is at 8");

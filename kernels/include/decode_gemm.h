@@ -4,7 +4,7 @@
 //
 // x is in halves with a factor for each row, in tiles (convert/half_rows.metal); weights are rounded to halves, sums are floats.
 //
-// A SIMD group has 16 or 32 outputs, which are the rows of one or two left matrices; rows of x are the columns of the right one, 8 to a tile. A
+// A SIMD group has 16 outputs, which are the rows of the left matrix; rows of x are the columns of the right one, 8 to a tile. A
 // sum over K may take it in any order, if both sides have the same one. Here the lane at row g and place t of a matrix
 // (<akunu_tensor>) has span t of every four, the 32 weights of outputs g and g + 8, and product s of eight takes
 //
@@ -13,92 +13,59 @@
 //
 // so that a lane decodes whole spans, and tiles of x are laid out to be read by vectors that follow each other.
 //
-// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (outputs * columns)), n_parts), threadgroups of
-//          (32 * columns, splits) threads, four SIMD groups. Those of a column have the same outputs and take turns at the steps of
-//          K with each other and with the other parts; their sums meet in threadgroup memory. Parts meet in device memory: the
-//          last to arrive adds them up, always in the same order. `arrived` counts: zeros before, and zeros after.
-// Memory:  every weight is read once for 8 * TILES rows. A SIMD group copies the bytes of a step to threadgroup memory by vectors
-//          that follow each other, two steps ahead and the first ones before x is there. A row is copied from the last multiple of
-//          16 bytes on, so that rows and steps may begin anywhere. Quads of x are copied two ahead, once for all columns.
+// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * columns))), threadgroups of (32 * columns, splits) threads, up to
+//          DECODE_TEAM SIMD groups. Those of a column have the same outputs and take turns at the steps of K; their sums meet in
+//          threadgroup memory.
+// Memory:  every weight is read once for 8 * TILES rows. A SIMD group copies the bytes of a step, 16 rows of them, to threadgroup
+//          memory by vectors that follow each other, two steps ahead, and the first two before x is there; nobody else waits for
+//          it. A row is copied from the last multiple of 16 bytes on, so that rows and steps may begin anywhere.
 #pragma once
 
 #include <akunu_tensor>
 
-#include "include/arrive.h"
 #include "include/format/span.h"
 #include "include/inputs.h"
 #include "include/reduce.h"
 #include "include/tensor_row.h"
 
-// Outputs of a matrix.
-constant constexpr uint MATRIX_OUTPUTS = 16;
-// SIMD groups of a threadgroup.
-constant constexpr uint TEAM = 4;
+// Outputs of a SIMD group.
+constant constexpr uint OUTPUTS = 16;
 // Rows of a tile of x.
 constant constexpr uint X_ROWS = 8;
 // Spans that the four lanes of a row of a matrix have together, and the vectors of a tile of x that belong to them.
 constant constexpr uint QUAD = 4;
 constant constexpr uint QUAD_VECTORS = X_ROWS * QUAD * SPAN / 8;
-// Quads of x that there is room for, and that are under way beside the one that is multiplied.
-constant constexpr uint X_STAGES = 3;
-constant constexpr uint X_AHEAD = X_STAGES - 1;
+// Steps that are under way at once.
+constant constexpr uint STAGES = 2;
 
 inline uint4 pack(float4 low, float4 high) { return uint4(pack(low.xy), pack(low.zw), pack(high.xy), pack(high.zw)); }
 
-// How the weights of a format are staged: spans of a step and their bytes; vectors of a row in threadgroup memory, an odd
-// number, so that the rows of a matrix fall into different banks; matrices of a SIMD group; whether rows begin anywhere, or at
-// whole vectors.
-template <uint SPANS_OF_STEP, uint BYTES_OF_STEP, uint VECTORS_OF_ROW, uint MATRICES_OF_GROUP, bool BEGINS_ANYWHERE>
+// How the weights of a format are staged: spans of a step and their bytes, and vectors of a row in threadgroup memory, an odd
+// number, so that the rows of a matrix fall into different banks.
+template <uint SPANS_OF_STEP, uint BYTES_OF_STEP, uint VECTORS_OF_ROW>
 struct Staging {
     static constant constexpr uint SPANS = SPANS_OF_STEP;
     static constant constexpr uint BYTES = BYTES_OF_STEP;
     static constant constexpr uint VECTORS = VECTORS_OF_ROW;
-    static constant constexpr uint MATRICES = MATRICES_OF_GROUP;
-    static constant constexpr bool ANYWHERE = BEGINS_ANYWHERE;
-    static constant constexpr uint OUTPUTS = MATRICES * MATRIX_OUTPUTS;
-    static constant constexpr uint QUADS = SPANS / QUAD;
-    // Steps that there is room for: the weights of a step are asked for no later than its first quad of x.
-    static constant constexpr uint STAGES = 1 + (X_AHEAD + QUADS - 1) / QUADS;
-    static constant constexpr uint STAGE = OUTPUTS * VECTORS;
+    // Most SIMD groups of a threadgroup.
+    static constant constexpr uint TEAM = VECTORS <= 11 ? 8 : 4;
 };
 
 template <typename F>
 struct StagedStep;
 template <>
-struct StagedStep<FormatQ4_0> : Staging<8, 8 * sizeof(block_q4_0), 11, 2, true> {};
+struct StagedStep<FormatQ4_0> : Staging<8, 8 * sizeof(block_q4_0), 11> {};
 template <>
-struct StagedStep<FormatQ8_0> : Staging<4, 4 * sizeof(block_q8_0), 11, 1, true> {};
-template <>
-struct StagedStep<FormatQ4K> : Staging<8, sizeof(block_q4_k), 9, 2, false> {};
-template <>
-struct StagedStep<FormatQ5K> : Staging<8, sizeof(block_q5_k), 11, 2, false> {};
-template <>
-struct StagedStep<FormatQ6K> : Staging<8, sizeof(block_q6_k), 15, 1, true> {};
+struct StagedStep<FormatQ8_0> : Staging<4, 4 * sizeof(block_q8_0), 11> {};
 template <typename T>
-struct StagedStep<FormatPlain<T>> : Staging<4, 4 * SPAN * sizeof(T), 17, 1, false> {};
+struct StagedStep<FormatPlain<T>> : Staging<4, 4 * SPAN * sizeof(T), 17> {};
 
-// A row of staged blocks that begins so many bytes behind a multiple of 16.
+// A row of staged blocks that begins at byte `begin`.
 inline StagedRow staged_row(threadgroup const uint4 *row, uint begin) {
-    return { (threadgroup const uint *)row + begin % 16 / 4, begin / 2 % 2 };
+    return { (threadgroup const uint *)row + begin / 4, begin / 2 % 2 };
 }
 
-// Four halves (1024 + q - zero) * d of the bytes of q: 1024 + q is a half with q in its low byte. The difference is exact.
-inline uint2 four_halves(uint q, half2 zero, half2 d) {
-    const half2 low = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4140u)) - zero) * d;
-    const half2 high = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4342u)) - zero) * d;
-    return uint2(as_type<uint>(low), as_type<uint>(high));
-}
-
-// The same, d * q + m.
-inline uint2 four_halves_above(uint q, half2 d, half2 m) {
-    const half2 zero = half2(1024.0h);
-    const half2 low = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4140u)) - zero) * d + m;
-    const half2 high = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4342u)) - zero) * d + m;
-    return uint2(as_type<uint>(low), as_type<uint>(high));
-}
-
-// A lane's span of a row, as it was staged. `load` takes what all of it needs, `fetch` what the runs 2 h and 2 h + 1 need, and
-// `run` is run r as halves. A span that does not exist is zeros.
+// A lane's span of a row, as it was staged; `run` is run r as halves.
 template <typename F>
 struct LaneSpan;
 
@@ -112,9 +79,13 @@ struct LaneSpan<FormatQ4_0> {
         d = half2(exists ? as_type<half>(ushort(span.d)) : half(0.0h));
     }
 
-    void fetch(uint) {}
-
-    uint2 four(uint word, uint shift) const { return four_halves(word >> shift & 0x0f0f0f0fu, half2(1032.0h), d); }
+    // 1024 + q is a half with q in its low byte; d * (q - 8) is rounded once.
+    uint2 four(uint word, uint shift) const {
+        const uint q = word >> shift & 0x0f0f0f0fu;
+        const half2 low = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4140u)) - half2(1032.0h)) * d;
+        const half2 high = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4342u)) - half2(1032.0h)) * d;
+        return uint2(as_type<uint>(low), as_type<uint>(high));
+    }
 
     uint4 run(uint r) const {
         const uint shift = 4 * (r / 2);
@@ -124,112 +95,23 @@ struct LaneSpan<FormatQ4_0> {
 
 template <>
 struct LaneSpan<FormatQ8_0> {
-    StagedRow row;
-    uint at;
+    Spans<FormatQ8_0>::Span span;
     half2 d;
-    Words<4> qs;
 
-    void load(threadgroup const uint4 *blocks, uint begin, uint index, bool exists) {
-        row = staged_row(blocks, begin);
-        at = index * sizeof(block_q8_0);
-        d = half2(exists ? as_type<half>(ushort(half_word(row, at))) : half(0.0h));
+    void load(threadgroup const uint4 *row, uint begin, uint index, bool exists) {
+        span = Spans<FormatQ8_0>::load(staged_row(row, begin), index);
+        d = half2(exists ? as_type<half>(ushort(span.d)) : half(0.0h));
     }
 
-    void fetch(uint h) { qs = Words<4>::load(row, at + 2 + 16 * h); }
-
-    uint2 four(uint word) const { return four_halves(word ^ 0x80808080u, half2(1152.0h), d); }
-
-    uint4 run(uint r) const { return uint4(four(qs.word[2 * (r % 2)]), four(qs.word[2 * (r % 2) + 1])); }
-};
-
-// The head of a super-block of q4_k and q5_k, and the scale and the minimum of a group.
-struct GroupAffine {
-    half2 d;
-    half2 m;
-
-    void load(uint4 head, uint group, bool exists) {
-        const float2 affine = group_affine(head, group);
-        d = half2(exists ? half(affine.x) : 0.0h);
-        m = half2(exists ? half(affine.y) : 0.0h);
-    }
-};
-
-template <>
-struct LaneSpan<FormatQ4K> {
-    threadgroup const uint4 *qs;
-    GroupAffine affine;
-    uint shift;
-    uint4 bytes;
-
-    void load(threadgroup const uint4 *row, uint, uint index, bool exists) {
-        affine.load(row[0], index, exists);
-        qs = row + 1 + index / 2 * 2;
-        shift = index % 2 * 4;
+    // 1024 + q + 128 is a half with q + 128 in its low byte.
+    uint2 four(uint word) const {
+        const uint q = word ^ 0x80808080u;
+        const half2 low = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4140u)) - half2(1152.0h)) * d;
+        const half2 high = (as_type<half2>(nvidia::permute(q, 0x64646464u, 0x4342u)) - half2(1152.0h)) * d;
+        return uint2(as_type<uint>(low), as_type<uint>(high));
     }
 
-    void fetch(uint h) { bytes = qs[h] >> shift & 0x0f0f0f0fu; }
-
-    uint4 run(uint r) const {
-        const uint2 q = r % 2 == 0 ? bytes.xy : bytes.zw;
-        return uint4(four_halves_above(q.x, affine.d, affine.m), four_halves_above(q.y, affine.d, affine.m));
-    }
-};
-
-template <>
-struct LaneSpan<FormatQ5K> {
-    threadgroup const uint4 *row;
-    GroupAffine affine;
-    uint group;
-    uint4 bytes;
-
-    void load(threadgroup const uint4 *block, uint, uint index, bool exists) {
-        row = block;
-        group = index;
-        affine.load(row[0], index, exists);
-    }
-
-    void fetch(uint h) {
-        const uint4 low = row[3 + group / 2 * 2 + h] >> (group % 2 * 4) & 0x0f0f0f0fu;
-        bytes = low | (row[1 + h] >> group & 0x01010101u) << 4;
-    }
-
-    uint4 run(uint r) const {
-        const uint2 q = r % 2 == 0 ? bytes.xy : bytes.zw;
-        return uint4(four_halves_above(q.x, affine.d, affine.m), four_halves_above(q.y, affine.d, affine.m));
-    }
-};
-
-template <>
-struct LaneSpan<FormatQ6K> {
-    StagedRow row;
-    uint group;
-    half2 d[2];  // of the values before 16 and from 16 on
-    uint bytes[4];
-    uint half_index;
-
-    void load(threadgroup const uint4 *blocks, uint begin, uint index, bool exists) {
-        row = staged_row(blocks, begin);
-        group = index;
-        const char4 scales = as_type<char4>(half_word(row, 192 + 2 * group));
-        const float factor = exists ? half_value(half_word(row, 208)) : 0.0f;
-        d[0] = half2(half(factor * float(scales[0])));
-        d[1] = half2(half(factor * float(scales[1])));
-    }
-
-    void fetch(uint h) {
-        half_index = h;
-        const Words<4> low = Words<4>::load(row, group / 4 * 64 + group % 2 * 32 + 16 * h);
-        const Words<4> high = Words<4>::load(row, 128 + group / 4 * 32 + 16 * h);
-#pragma unroll
-        for (uint i = 0; i < 4; i++) {
-            const uint upper = high.word[i] >> (group % 4 * 2) & 0x03030303u;
-            bytes[i] = (low.word[i] >> (group % 4 / 2 * 4) & 0x0f0f0f0fu) | upper << 4;
-        }
-    }
-
-    uint2 four(uint q) const { return four_halves(q, half2(1056.0h), d[half_index]); }
-
-    uint4 run(uint r) const { return uint4(four(bytes[2 * (r % 2)]), four(bytes[2 * (r % 2) + 1])); }
+    uint4 run(uint r) const { return uint4(four(span.qs.word[2 * r]), four(span.qs.word[2 * r + 1])); }
 };
 
 // Eight numbers of 16 bits as halves.
@@ -240,50 +122,42 @@ inline uint4 as_halves(uint4 bits, ushort) {
     return pack(low, high);
 }
 
-// Rows of whole spans begin at whole vectors.
 template <typename T>
 struct LaneSpan<FormatPlain<T>> {
-    threadgroup const uint4 *span;
+    Words<16> bits;
     bool is_there;
-    uint4 bits[2];
 
-    void load(threadgroup const uint4 *row, uint, uint index, bool exists) {
-        span = row + index * SPAN_RUNS;
+    void load(threadgroup const uint4 *row, uint begin, uint index, bool exists) {
+        bits = Words<16>::load(staged_row(row, begin), index * SPAN * sizeof(T));
         is_there = exists;
     }
 
-    void fetch(uint h) {
-        bits[0] = span[2 * h];
-        bits[1] = span[2 * h + 1];
+    uint4 run(uint r) const {
+        const uint4 run = uint4(bits.word[4 * r], bits.word[4 * r + 1], bits.word[4 * r + 2], bits.word[4 * r + 3]);
+        return is_there ? as_halves(run, T(0)) : uint4(0);
     }
-
-    uint4 run(uint r) const { return is_there ? as_halves(bits[r % 2], T(0)) : uint4(0); }
 };
 
 // The last bytes of the weights, an even number below 16, and zeros behind them.
 inline void copy_rest(threadgroup ushort *to, device const ushort *from, uint n_bytes) {
-#pragma unroll(1)
     for (uint i = 0; i < 8; i++) {
         to[i] = 2 * i < n_bytes ? from[i] : ushort(0);
     }
 }
 
-// The rows of weights of a SIMD group, and its ring in threadgroup memory. Of every eight rows, four lanes copy one.
+// The 16 rows of weights of a SIMD group, and its ring in threadgroup memory.
 template <typename F>
 struct StagedRows {
     typedef StagedStep<F> Step;
-    static constant constexpr uint PASSES = Step::OUTPUTS / 8;
-    // Vectors of a step of a row that begins anywhere, and those of a lane.
-    static constant constexpr uint NEEDED = (Step::BYTES + (Step::ANYWHERE ? 14 : 0) + 15) / 16;
-    static constant constexpr uint COPIES = (NEEDED + 3) / 4;
-    static_assert(NEEDED <= Step::VECTORS, "a row has its place");
+    static constant constexpr uint STAGE = OUTPUTS * Step::VECTORS;
+    static constant constexpr uint COPIES = (STAGE + SIMD_WIDTH - 1) / SIMD_WIDTH;  // of a lane and step
     threadgroup uint4 *ring;
     uint lane;
     device const uchar *first;  // a multiple of 16 bytes, in or before the first row
     uint first_begin;           // where the first row begins behind that
     uint row_bytes;
-    uint last_row;  // the last of the rows that there is
-    uint end;       // of the weights, behind `first`; or less, if it is far
+    uint last_row;  // the last of the 16 that there is
+    nvidia::AsyncCopies copies;
 
     // Of the weights (n_rows, n_spans), the rows from first_n on; where there are none, the last.
     void begin(device const uchar *weight, uint n_rows, uint first_n, uint n_spans) {
@@ -292,51 +166,40 @@ struct StagedRows {
         const ulong place = ulong(row) * row_bytes;
         first = weight + (place & ~15ul);
         first_begin = uint(place & 15);
-        last_row = min(Step::OUTPUTS, n_rows - row) - 1;
-        end = uint(min(first_begin + ulong(n_rows - row) * row_bytes, 0xffffffc0ul));
+        last_row = min(OUTPUTS, n_rows - row) - 1;
     }
 
     // Where a step of a row begins, behind `first`.
     uint place(uint row, uint step) const { return first_begin + min(row, last_row) * row_bytes + step * Step::BYTES; }
 
-    // Begins to copy a step to a stage of the ring, if there is such a step: more than the step where that is as easy, and nothing
-    // behind the weights. All lanes must call it.
-    void copy(uint step, uint n_steps, uint stage_index, thread nvidia::AsyncCopies &copies) {
-        if (step >= n_steps) {
-            return;
-        }
-        threadgroup uint4 *stage = ring + stage_index * Step::STAGE + lane / 4 * Step::VECTORS + lane % 4;
-        if (place(last_row, step) + NEEDED * 16 > end) {
-            return copy_last(stage, step, copies);
-        }
-#pragma unroll
-        for (uint pass = 0; pass < PASSES; pass++) {
-            const uint from = (place(8 * pass + lane / 4, step) & ~15u) + lane % 4 * 16;
+    // Begins to copy a step to a stage of the ring, if there is such a step. All lanes must call it.
+    void copy(uint step, uint n_steps, uint stage_index) {
+        if (step < n_steps) {
+            threadgroup uint4 *stage = ring + stage_index * STAGE;
+            const uint step_bytes = min(Step::BYTES, row_bytes - step * Step::BYTES);
+            const uint end = place(last_row, 0) + row_bytes;
 #pragma unroll
             for (uint i = 0; i < COPIES; i++) {
-                if (4 * i + 4 <= NEEDED || 4 * i + lane % 4 < NEEDED) {
-                    copies.copy(stage + 8 * pass * Step::VECTORS + 4 * i, (device const uint4 *)(first + from) + 4 * i);
+                const uint vector = i * SIMD_WIDTH + lane;
+                const uint begin = place(vector / Step::VECTORS, step);
+                const uint from = (begin & ~15u) + vector % Step::VECTORS * 16;
+                const bool is_in_stage = STAGE % SIMD_WIDTH == 0 || vector < STAGE;
+                if (is_in_stage && from < begin + step_bytes) {
+                    if (from + 16 <= end) {
+                        copies.copy(stage + vector, (device const uint4 *)(first + from));
+                    } else {
+                        copy_rest((threadgroup ushort *)(stage + vector), (device const ushort *)(first + from), end - from);
+                    }
                 }
             }
         }
+        copies.commit();
     }
 
-    // The same where the weights end.
-    void copy_last(threadgroup uint4 *stage, uint step, thread nvidia::AsyncCopies &copies) {
-#pragma unroll(1)
-        for (uint pass = 0; pass < PASSES; pass++) {
-            const uint from = (place(8 * pass + lane / 4, step) & ~15u) + lane % 4 * 16;
-            threadgroup uint4 *to = stage + 8 * pass * Step::VECTORS;
-#pragma unroll(1)
-            for (uint i = 0; 4 * i + lane % 4 < NEEDED; i++) {
-                const uint at = from + 64 * i;
-                if (at + 16 <= end) {
-                    copies.copy(to + 4 * i, (device const uint4 *)(first + at));
-                } else if (at < end) {
-                    copy_rest((threadgroup ushort *)(to + 4 * i), (device const ushort *)(first + at), end - at);
-                }
-            }
-        }
+    // Waits for the oldest step under way. All lanes must call it.
+    void wait() {
+        copies.wait<STAGES - 1>();
+        simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 };
 
@@ -353,10 +216,10 @@ struct ChosenWeight {
     uint group;
 };
 
-inline ChosenWeight choose_weight(constant DecodeGemmParams &params, uint group, uint outputs) {
-    // Those of a threadgroup, a power of two.
-    const uint shift = ctz(outputs);
-    const uint round_up = outputs - 1;
+inline ChosenWeight choose_weight(constant DecodeGemmParams &params, uint group, uint n_columns) {
+    // n_columns is a power of two.
+    const uint shift = ctz(OUTPUTS * n_columns);
+    const uint round_up = OUTPUTS * n_columns - 1;
     const uint groups_0 = (params.N0 + round_up) >> shift;
     const uint groups_1 = (params.N1 + round_up) >> shift;
     if (group < groups_0) {
@@ -368,156 +231,42 @@ inline ChosenWeight choose_weight(constant DecodeGemmParams &params, uint group,
     return { 2, params.N2, group - groups_0 - groups_1 };
 }
 
-// The tiles of x of a threadgroup, and a ring of quads of them that the SIMD groups of a split share.
+// The vectors of x that a lane will need next: of TILES tiles, DEPTH runs.
 template <uint TILES>
-struct StagedTiles {
-    static constant constexpr uint STAGE = TILES * QUAD_VECTORS;
-    threadgroup uint4 *ring;
+struct XAhead {
+    static constant constexpr uint DEPTH = 8 / TILES < SPAN_RUNS ? 8 / TILES : SPAN_RUNS;
     device const uint4 *first;
     uint tile_vectors;  // from one tile to the next
-    uint last_tile;
+    uint n_tiles;
     uint n_quads;
-    uint lane;
-    uint column;  // of the SIMD groups that share it: each copies every n_columns-th tile
-    uint n_columns;
+    uint4 vectors[TILES][DEPTH];
 
-    // Begins to copy a quad to a stage of the ring, if there is such a quad. Tiles that are not there are the last one again: what
-    // is multiplied with them is not stored.
-    void copy(uint quad, uint stage_index, thread nvidia::AsyncCopies &copies) {
-        if (quad >= n_quads) {
-            return;
-        }
-#pragma unroll(1)
-        for (uint tile = column; tile < TILES; tile += n_columns) {
-            device const uint4 *from = first + min(tile, last_tile) * tile_vectors + quad * QUAD_VECTORS + lane;
-            threadgroup uint4 *to = ring + stage_index * STAGE + tile * QUAD_VECTORS + lane;
+    void load_run(uint r, uint quad) {
+        const bool exists = quad < n_quads;
 #pragma unroll
-            for (uint i = 0; i < QUAD_VECTORS; i += SIMD_WIDTH) {
-                copies.copy(to + i, from + i);
-            }
+        for (uint i = 0; i < TILES; i++) {
+            vectors[i][r % DEPTH] =
+                exists && i < n_tiles ? first[i * tile_vectors + quad * QUAD_VECTORS + r * SIMD_WIDTH] : uint4(0);
         }
+    }
+
+    void begin(uint quad) {
+#pragma unroll
+        for (uint r = 0; r < DEPTH; r++) {
+            load_run(r, quad);
+        }
+    }
+
+    // In place of run r of a quad, which was multiplied, the run DEPTH behind it: of that quad or of the next one.
+    void load(uint r, uint this_quad, uint next_quad) {
+        load_run((r + DEPTH) % SPAN_RUNS, r + DEPTH < SPAN_RUNS ? this_quad : next_quad);
     }
 };
 
-// The sums of a lane: of outputs n and n + 8 of each matrix and rows m and m + 1 of each tile.
-template <uint MATRICES, uint TILES>
-struct LaneSums {
-    float4 sums[MATRICES][TILES];
-    uint m;
-    uint n;
-    uint n_rows;
-    uint n_outputs;
+// y = sum + beta * y, where beta = 0 does not look at y.
+inline void store_sum(device float *y, float sum, float beta) { *y = beta != 0.0f ? sum + beta * *y : sum; }
 
-    // The two sums of output `lower` of a matrix, and that output; one that there is.
-    float2 pair(uint j, uint i, uint lower) const { return lower == 0 ? sums[j][i].xy : sums[j][i].zw; }
-    void set_pair(uint j, uint i, uint lower, float2 pair) {
-        sums[j][i] = lower == 0 ? float4(pair, sums[j][i].zw) : float4(sums[j][i].xy, pair);
-    }
-    uint output(uint j, uint lower) const { return n + j * MATRIX_OUTPUTS + lower * 8; }
-    uint known_output(uint j, uint lower) const { return min(output(j, lower), n_outputs - 1); }
-    uint known_row(uint i) const { return min(m + i * X_ROWS, n_rows - 1); }
-
-    void clear() {
-#pragma unroll
-        for (uint j = 0; j < MATRICES; j++) {
-#pragma unroll
-            for (uint i = 0; i < TILES; i++) {
-                sums[j][i] = float4(0.0f);
-            }
-        }
-    }
-
-    // Times the factor of each row; 0 where there is no such row.
-    void scale(device const float *factors) {
-#pragma unroll
-        for (uint i = 0; i < TILES; i++) {
-            const uint row = m + i * X_ROWS;
-            const float first = factors[known_row(i)];
-            const float second = factors[min(row + 1, n_rows - 1)];
-#pragma unroll
-            for (uint j = 0; j < MATRICES; j++) {
-                const float4 scaled = sums[j][i] * float4(first, second, first, second);
-                sums[j][i].xz = row < n_rows ? scaled.xz : float2(0.0f);
-                sums[j][i].yw = row + 1 < n_rows ? scaled.yw : float2(0.0f);
-            }
-        }
-    }
-
-    // Leaves all rows of the tiles that there are; those of an output lie behind each other, `stride` of them.
-    void leave(device float *part, uint stride) const {
-#pragma unroll
-        for (uint i = 0; i < TILES; i++) {
-            if (m + i * X_ROWS < stride) {
-#pragma unroll
-                for (uint j = 0; j < MATRICES; j++) {
-#pragma unroll
-                    for (uint lower = 0; lower < 2; lower++) {
-                        if (output(j, lower) < n_outputs) {
-                            *(device float2 *)(part + output(j, lower) * stride + m + i * X_ROWS) = pair(j, i, lower);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    // Adds a part. Everything that is read is there, so that all of it can be asked for at once.
-    void add(device const float *part, uint stride) {
-#pragma unroll
-        for (uint i = 0; i < TILES; i++) {
-#pragma unroll
-            for (uint j = 0; j < MATRICES; j++) {
-#pragma unroll
-                for (uint lower = 0; lower < 2; lower++) {
-                    const uint row = min(m + i * X_ROWS, stride - 2);
-                    const float2 other = *(device const float2 *)(part + known_output(j, lower) * stride + row);
-                    set_pair(j, i, lower, pair(j, i, lower) + other);
-                }
-            }
-        }
-    }
-
-    // Adds beta times what y holds.
-    void add_before(device const float *y, float beta) {
-#pragma unroll
-        for (uint i = 0; i < TILES; i++) {
-            device const float *first = y + ulong(known_row(i)) * n_outputs;
-            device const float *second = y + ulong(min(m + i * X_ROWS + 1, n_rows - 1)) * n_outputs;
-#pragma unroll
-            for (uint j = 0; j < MATRICES; j++) {
-#pragma unroll
-                for (uint lower = 0; lower < 2; lower++) {
-                    const uint at = known_output(j, lower);
-                    set_pair(j, i, lower, pair(j, i, lower) + beta * float2(first[at], second[at]));
-                }
-            }
-        }
-    }
-
-    void store(device float *y) const {
-#pragma unroll
-        for (uint i = 0; i < TILES; i++) {
-#pragma unroll
-            for (uint next = 0; next < 2; next++) {
-                const uint row = m + i * X_ROWS + next;
-                if (row < n_rows) {
-                    device float *to = y + ulong(row) * n_outputs;
-#pragma unroll
-                    for (uint j = 0; j < MATRICES; j++) {
-#pragma unroll
-                        for (uint lower = 0; lower < 2; lower++) {
-                            if (output(j, lower) < n_outputs) {
-                                to[output(j, lower)] = next == 0 ? pair(j, i, lower).x : pair(j, i, lower).y;
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-};
-
-// The outputs of a SIMD group times TILES tiles of x.
+// The weights of 16 outputs times TILES tiles of x, summed by the SIMD groups of a column.
 template <typename F, uint TILES>
 kernel void decode_gemm(
     device const half *x                [[buffer(0)]],  // (M, K) in tiles, rows lda apart
@@ -529,18 +278,15 @@ kernel void decode_gemm(
     device float *y_2                   [[buffer(6)]],  // (M, N2)
     constant DecodeGemmParams &params   [[buffer(7)]],
     device const float *scale           [[buffer(8)]],  // (M)
-    device float *parts                 [[buffer(9)]],  // (n_parts, N0 + N1 + N2, M in whole tiles)
-    device uint *arrived                [[buffer(10)]],  // (threadgroups of a part)
-    threadgroup uint4 *memory           [[threadgroup(0)]],
-    uint3 group                         [[threadgroup_position_in_grid]],
+    uint2 group                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint2 threads                       [[threads_per_threadgroup]]
 ) {
     typedef StagedStep<F> Step;
-    constexpr uint MATRICES = Step::MATRICES;
-    constexpr uint SUMS = MATRICES * TILES;
-    static_assert(SUMS * SIMD_WIDTH <= Step::STAGES * Step::STAGE, "sums take the place of the weights");
-    nvidia::small_threadgroups<TILES <= 2 ? 4 : TILES <= 4 ? 3 : 2>();
+    constexpr uint STAGE = StagedRows<F>::STAGE;
+    threadgroup uint4 memory[Step::TEAM * STAGES * STAGE];
+    static_assert(sizeof(memory) <= 48 * 1024, "threadgroup memory");
+    static_assert(TILES * SIMD_WIDTH <= STAGES * STAGE, "sums take the place of the weights");
 
     const uint lane = thread_index % SIMD_WIDTH;
     const uint simd_group = thread_index / SIMD_WIDTH;
@@ -552,170 +298,104 @@ kernel void decode_gemm(
     const uint t = lane % 4;
     const uint n_spans = params.K / SPAN;
     const uint n_steps = (n_spans + Step::SPANS - 1) / Step::SPANS;
-    const ChosenWeight chosen = choose_weight(params, group.y, Step::OUTPUTS * n_columns);
-    const uint first_n = (chosen.group * n_columns + column) * Step::OUTPUTS;
+    const ChosenWeight chosen = choose_weight(params, group.y, n_columns);
+    const uint first_n = (chosen.group * n_columns + column) * OUTPUTS;
     const uint first_m = group.x * TILES * X_ROWS;
-    // The first step of this SIMD group, from one to the next, and how many everyone has, at most.
-    const uint first_step = group.z + split * params.n_parts;
-    const uint stride = n_splits * params.n_parts;
-    const uint n_rounds = (n_steps + stride - 1) / stride;
 
-    nvidia::AsyncCopies copies;
     StagedRows<F> rows;
-    rows.ring = memory + n_splits * X_STAGES * StagedTiles<TILES>::STAGE + simd_group * Step::STAGES * Step::STAGE;
+    rows.ring = memory + simd_group * STAGES * STAGE;
     rows.lane = lane;
     rows.begin(pick(chosen.index, weight_0, weight_1, weight_2), chosen.n, first_n, n_spans);
-#pragma unroll(1)
-    for (uint i = 0; i < Step::STAGES; i++) {
-        rows.copy(first_step + i * stride, n_steps, i, copies);
+#pragma unroll
+    for (uint i = 0; i < STAGES; i++) {
+        rows.copy(split + i * n_splits, n_steps, i);
     }
     inputs_are_ready();
 
-    StagedTiles<TILES> tiles;
-    tiles.ring = memory + split * X_STAGES * StagedTiles<TILES>::STAGE;
-    tiles.first = (device const uint4 *)x + ulong(first_m) * params.lda / 8;
-    tiles.tile_vectors = params.lda;
-    tiles.last_tile = min(TILES, (params.M - first_m + X_ROWS - 1) / X_ROWS) - 1;
-    tiles.n_quads = (n_spans + QUAD - 1) / QUAD;
-    tiles.lane = lane;
-    tiles.column = column;
-    tiles.n_columns = n_columns;
+    // Where tiles are few, each has two sums, so that a product need not wait for the one before it.
+    constexpr uint SUMS = TILES <= 2 ? 2 : 1;
+    float4 sums[TILES][SUMS];
 #pragma unroll
-    for (uint i = 0; i < X_AHEAD; i++) {
-        tiles.copy((first_step + i / Step::QUADS * stride) * Step::QUADS + i % Step::QUADS, i, copies);
-        copies.commit();
+    for (uint i = 0; i < TILES; i++) {
+        sums[i][0] = float4(0.0f);
+        sums[i][SUMS - 1] = float4(0.0f);
     }
-
-    LaneSums<MATRICES, TILES> mine;
-    mine.m = first_m + 2 * t;
-    mine.n = first_n + g;
-    mine.n_rows = params.M;
-    mine.n_outputs = chosen.n;
-    mine.clear();
-    // Where the rows of this lane begin, counted from whole vectors.
-    uint begins[MATRICES][2];
-#pragma unroll
-    for (uint j = 0; j < MATRICES; j++) {
-        begins[j][0] = rows.place(j * MATRIX_OUTPUTS + g, 0);
-        begins[j][1] = rows.place(j * MATRIX_OUTPUTS + g + 8, 0);
-    }
-    uint x_stage = 0;
+    XAhead<TILES> ahead;
+    ahead.first = (device const uint4 *)x + ulong(first_m) * params.lda / 8 + lane;
+    ahead.tile_vectors = params.lda;
+    ahead.n_tiles = min(TILES, (params.M - first_m + X_ROWS - 1) / X_ROWS);
+    ahead.n_quads = (n_spans + QUAD - 1) / QUAD;
+    ahead.begin(split * (Step::SPANS / QUAD));
     uint stage_index = 0;
-    uint step = first_step;
-    for (uint round = 0; round < n_rounds; round++) {
-#pragma unroll(1)
-        for (uint quad = 0; quad < Step::QUADS; quad++) {
-            // All but the last quads under way are there, for everyone, and everyone has left the quad before.
-            copies.wait<X_AHEAD - 1>();
-            threadgroup_barrier(mem_flags::mem_threadgroup);
+    for (uint step = split; step < n_steps; step += n_splits) {
+        rows.wait();
+        threadgroup const uint4 *stage = rows.ring + stage_index * STAGE;
+        threadgroup const uint4 *upper_row = stage + g * Step::VECTORS;
+        threadgroup const uint4 *lower_row = stage + (g + 8) * Step::VECTORS;
+        const uint upper_begin = rows.place(g, step) % 16;
+        const uint lower_begin = rows.place(g + 8, step) % 16;
+#pragma unroll(TILES <= 2 ? 2 : 1)
+        for (uint quad = 0; quad < Step::SPANS / QUAD; quad++) {
             const uint first_span = step * Step::SPANS + quad * QUAD;
-            const bool exists = first_span + t < n_spans;
-            threadgroup const uint4 *stage = rows.ring + stage_index * Step::STAGE;
-            LaneSpan<F> upper[MATRICES];
-            LaneSpan<F> lower[MATRICES];
             if (first_span < n_spans) {
-#pragma unroll
-                for (uint j = 0; j < MATRICES; j++) {
-                    const uint row = j * MATRIX_OUTPUTS + g;
-                    upper[j].load(stage + row * Step::VECTORS, begins[j][0] + step * Step::BYTES, quad * QUAD + t, exists);
-                    lower[j].load(stage + (row + 8) * Step::VECTORS, begins[j][1] + step * Step::BYTES, quad * QUAD + t, exists);
-                }
-            }
-            if (quad == 0 && round > 0) {
-                const uint left_stage = stage_index == 0 ? Step::STAGES - 1 : stage_index - 1;
-                rows.copy(step + (Step::STAGES - 1) * stride, n_steps, left_stage, copies);
-            }
-            const uint left_x_stage = x_stage == 0 ? X_STAGES - 1 : x_stage - 1;
-            const uint ahead = quad + X_AHEAD;
-            tiles.copy((step + ahead / Step::QUADS * stride) * Step::QUADS + ahead % Step::QUADS, left_x_stage, copies);
-            copies.commit();
-
-            if (first_span < n_spans) {
-                threadgroup const uint4 *right_side = tiles.ring + x_stage * StagedTiles<TILES>::STAGE + lane;
+                const bool exists = first_span + t < n_spans;
+                LaneSpan<F> upper;
+                LaneSpan<F> lower;
+                upper.load(upper_row, upper_begin, quad * QUAD + t, exists);
+                lower.load(lower_row, lower_begin, quad * QUAD + t, exists);
+                const uint this_quad = first_span / QUAD;
+                const uint next_quad = quad + 1 < Step::SPANS / QUAD ? this_quad + 1 : (step + n_splits) * (Step::SPANS / QUAD);
 #pragma unroll
                 for (uint r = 0; r < SPAN_RUNS; r++) {
-                    uint4 a[MATRICES];
-                    uint4 b[MATRICES];
-#pragma unroll
-                    for (uint j = 0; j < MATRICES; j++) {
-                        if (r % 2 == 0) {
-                            upper[j].fetch(r / 2);
-                            lower[j].fetch(r / 2);
-                        }
-                        a[j] = upper[j].run(r);
-                        b[j] = lower[j].run(r);
-                    }
+                    const uint4 a = upper.run(r);
+                    const uint4 b = lower.run(r);
 #pragma unroll
                     for (uint i = 0; i < TILES; i++) {
-                        const uint4 right = right_side[i * QUAD_VECTORS + r * SIMD_WIDTH];
-#pragma unroll
-                        for (uint j = 0; j < MATRICES; j++) {
-                            const uint4 first_left = uint4(a[j].x, b[j].x, a[j].y, b[j].y);
-                            const uint4 second_left = uint4(a[j].z, b[j].z, a[j].w, b[j].w);
-                            mine.sums[j][i] = nvidia::multiply_accumulate(first_left, right.xy, mine.sums[j][i]);
-                            mine.sums[j][i] = nvidia::multiply_accumulate(second_left, right.zw, mine.sums[j][i]);
-                        }
+                        const uint4 right = ahead.vectors[i][r % XAhead<TILES>::DEPTH];
+                        sums[i][0] = nvidia::multiply_accumulate(uint4(a.x, b.x, a.y, b.y), right.xy, sums[i][0]);
+                        thread float4 &last = sums[i][SUMS - 1];
+                        last = nvidia::multiply_accumulate(uint4(a.z, b.z, a.w, b.w), right.zw, last);
                     }
+                    ahead.load(r, this_quad, next_quad);
                 }
             }
-            x_stage = x_stage + 1 == X_STAGES ? 0 : x_stage + 1;
         }
-        step += stride;
-        stage_index = stage_index + 1 == Step::STAGES ? 0 : stage_index + 1;
+        simdgroup_barrier(mem_flags::mem_threadgroup);
+        rows.copy(step + STAGES * n_splits, n_steps, stage_index);
+        stage_index = (stage_index + 1) % STAGES;
     }
 
-    // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.
-    nvidia::next_may_begin();
-
     // The sums of the other splits go through threadgroup memory: every copy was waited for.
-    simdgroup_barrier(mem_flags::mem_threadgroup);
     if (split > 0) {
 #pragma unroll
-        for (uint i = 0; i < SUMS; i++) {
-            rows.ring[i * SIMD_WIDTH + lane] = as_type<uint4>(mine.sums[i / TILES][i % TILES]);
+        for (uint i = 0; i < TILES; i++) {
+            rows.ring[i * SIMD_WIDTH + lane] = as_type<uint4>(SUMS == 1 ? sums[i][0] : sums[i][0] + sums[i][SUMS - 1]);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (split == 0) {
-        for (uint other = 1; other < n_splits; other++) {
-            threadgroup const uint4 *share = rows.ring + other * n_columns * Step::STAGES * Step::STAGE;
+    if (split > 0) {
+        return;
+    }
 #pragma unroll
-            for (uint i = 0; i < SUMS; i++) {
-                mine.sums[i / TILES][i % TILES] += as_type<float4>(share[i * SIMD_WIDTH + lane]);
+    for (uint i = 0; i < TILES; i++) {
+        float4 sum = SUMS == 1 ? sums[i][0] : sums[i][0] + sums[i][SUMS - 1];
+        for (uint other = 1; other < n_splits; other++) {
+            threadgroup const uint4 *share = memory + (other * n_columns + column) * STAGES * STAGE;
+            sum += as_type<float4>(share[i * SIMD_WIDTH + lane]);
+        }
+#pragma unroll
+        for (uint j = 0; j < 2; j++) {
+            const uint m = first_m + i * X_ROWS + 2 * t + j;
+            if (m < params.M) {
+                device float *to = pick(chosen.index, y_0, y_1, y_2) + ulong(m) * chosen.n + first_n + g;
+                const float2 pair = scale[m] * (j == 0 ? sum.xz : sum.yw);
+                if (first_n + g < chosen.n) {
+                    store_sum(to, pair.x, params.beta);
+                }
+                if (first_n + g + 8 < chosen.n) {
+                    store_sum(to + 8, pair.y, params.beta);
+                }
             }
         }
-    }
-    if (split == 0) {
-        mine.scale(scale);
-    }
-    if (params.n_parts > 1) {
-        const uint stride = (params.M + X_ROWS - 1) / X_ROWS * X_ROWS;
-        const ulong part_stride = ulong(params.N0 + params.N1 + params.N2) * stride;
-        device float *all = parts + pick(chosen.index, 0u, params.N0, params.N0 + params.N1) * stride;
-        if (split == 0) {
-            mine.leave(all + group.z * part_stride, stride);
-        }
-        const uint n_m = (params.M + TILES * X_ROWS - 1) / (TILES * X_ROWS);
-        device uint *counter = arrived + group.y * n_m + group.x;
-        // Nobody reads x any more.
-        if (!are_all_there(counter, (threadgroup uint *)memory, params.n_parts, thread_index)) {
-            return;
-        }
-        if (thread_index == 0) {
-            *counter = 0;
-        }
-        if (split == 0) {
-            mine.clear();
-            for (uint part = 0; part < params.n_parts; part++) {
-                mine.add(all + part * part_stride, stride);
-            }
-        }
-    }
-    if (split == 0) {
-        device float *y = pick(chosen.index, y_0, y_1, y_2);
-        if (params.beta != 0.0f) {
-            mine.add_before(y, params.beta);
-        }
-        mine.store(y);
     }
 }

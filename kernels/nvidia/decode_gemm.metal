@@ -6,8 +6,5 @@
 template [[host_name("decode_gemm_f16")]] kernel decltype(decode_gemm<FormatF16, 2>) decode_gemm<FormatF16, 2>;
 template [[host_name("decode_gemm_q4_0")]] kernel decltype(decode_gemm<FormatQ4_0, 2>) decode_gemm<FormatQ4_0, 2>;
 template [[host_name("decode_gemm_q8_0")]] kernel decltype(decode_gemm<FormatQ8_0, 2>) decode_gemm<FormatQ8_0, 2>;
-template [[host_name("decode_gemm_q4_k")]] kernel decltype(decode_gemm<FormatQ4K, 2>) decode_gemm<FormatQ4K, 2>;
-template [[host_name("decode_gemm_q5_k")]] kernel decltype(decode_gemm<FormatQ5K, 2>) decode_gemm<FormatQ5K, 2>;
-template [[host_name("decode_gemm_q6_k")]] kernel decltype(decode_gemm<FormatQ6K, 2>) decode_gemm<FormatQ6K, 2>;
 template [[host_name("decode_gemm_bf16")]] kernel decltype(decode_gemm<FormatBF16, 2>) decode_gemm<FormatBF16, 2>;
 // end of formats

@@ -104,8 +104,8 @@ kernel_table! {
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
-        DecodeGemmWide => nvidia::decode_gemm::wide_row, for nvidia::decode_gemm::formats;
-        DecodeGemmWidest => nvidia::decode_gemm::widest_row, for nvidia::decode_gemm::formats;
+        DecodeGemmWide => nvidia::shared_gemm::wide_row, for nvidia::shared_gemm::formats;
+        DecodeGemmWidest => nvidia::shared_gemm::widest_row, for nvidia::shared_gemm::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;

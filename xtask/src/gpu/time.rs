@@ -6,7 +6,7 @@
 use crate::failure::Failure;
 use akunu_cuda::CudaDevice;
 use akunu_kernels::kernel::matmul::select::tiled_rows;
-use akunu_kernels::kernel::nvidia::decode_gemm;
+use akunu_kernels::kernel::nvidia::shared_gemm;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{
     Buffer, Constant, Constants, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program,
@@ -129,7 +129,7 @@ impl Bench<'_> {
         let row = kernel.row();
         let dtype = row.dtype.unwrap_or(DType::F32);
         params.n_parts =
-            decode_gemm::n_parts(&params, dtype, tiled_rows(kernel), self.device.chip());
+            shared_gemm::n_parts(&params, dtype, tiled_rows(kernel), self.device.chip());
         let counters = self.part(5);
         self.device
             .write(counters.buffer, counters.offset, &[0; 4096])?;
@@ -149,7 +149,8 @@ impl Bench<'_> {
             };
             let weights = [weight; 3];
             let rest = [y, y, y, factors, parts, counters];
-            let bindings = [&[x][..], &weights, &rest].concat();
+            let mut bindings = [&[x][..], &weights, &rest].concat();
+            bindings.truncate(row.bindings.len());
             KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "product")
         });
         let calls: Vec<KernelCall> = calls.collect();

@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use akunu_types::DType;
 use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::normed::is_overwritten;
@@ -10,7 +11,7 @@ use crate::kernel::convert::half_rows;
 use crate::kernel::matmul::select::{
     product_kernel, reads_halves, reads_tiles, tensor_kernel, tiled_rows,
 };
-use crate::kernel::nvidia::{decode_gemm, tensor_gemm};
+use crate::kernel::nvidia::{decode_gemm, shared_gemm, tensor_gemm};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{GateFunction, Matrix, Op, Rows};
@@ -260,30 +261,42 @@ impl Lowering<'_> {
             beta: if first.add { 1.0 } else { 0.0 },
             n_parts: 1,
         };
-        let rows_at_once = tiled_rows(kernel);
-        params.n_parts = decode_gemm::n_parts(&params, dtype, rows_at_once, chip);
-        let counters = decode_gemm::counter_bytes(&params, dtype, rows_at_once);
-        if self.counters(counters).is_none() {
-            params.n_parts = 1;
-        }
-        let arrived = self.counters(0)?;
-        // Without parts what is bound in their place is not touched.
-        let parts = match decode_gemm::part_bytes(&params) {
-            0 => arrived,
-            part_bytes => {
-                let [factors, halves] = halved_bytes(n_rows, params.lda, true);
-                let [.., parts] = self.scratch([factors, halves, part_bytes])?;
-                parts
-            }
+        let shared = match kernel {
+            KernelId::DecodeGemm(_) => None,
+            _ => Some(self.share(&mut params, dtype, tiled_rows(kernel))?),
         };
         let mut bindings = vec![halves];
         bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).weight.place));
         bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).to));
-        bindings.extend([factors, parts, arrived]);
+        bindings.push(factors);
+        bindings.extend(shared.into_iter().flatten());
         let field = RowField::new(offset_of!(DecodeGemmParams, M), first.rows.count());
         let key = PipelineKey::plain(kernel);
         self.push(KernelCall::new(key, &params, bindings, first.label).with_rows([field]));
         Some(n_together)
+    }
+
+    /// Sets in how many parts threadgroups share a product, and gives the places of the parts and of their counters.
+    fn share(
+        &mut self,
+        params: &mut DecodeGemmParams,
+        dtype: DType,
+        rows_at_once: u32,
+    ) -> Option<[Slice; 2]> {
+        params.n_parts = shared_gemm::n_parts(params, dtype, rows_at_once, self.chip?);
+        let counters = shared_gemm::counter_bytes(params, dtype, rows_at_once);
+        if self.counters(counters).is_none() {
+            params.n_parts = 1;
+        }
+        let arrived = self.counters(0)?;
+        let part_bytes = shared_gemm::part_bytes(params);
+        if part_bytes == 0 {
+            // What is bound in the place of parts is not touched.
+            return Some([arrived; 2]);
+        }
+        let [factors, halves] = halved_bytes(params.M, params.lda, true);
+        let [.., parts] = self.scratch([factors, halves, part_bytes])?;
+        Some([parts, arrived])
     }
 
     /// The rows of x in halves and their factors, in scratch memory: made now, or by a product before this one.

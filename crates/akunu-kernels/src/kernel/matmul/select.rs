@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
-//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on, `decode_gemm_widest` from 33 on | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
+//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on (with super-blocks from 2 on), `decode_gemm_widest` from 33 on | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
 //! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
@@ -19,8 +19,8 @@ use akunu_types::DType;
 
 use crate::chip::ChipConfig;
 use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
-use crate::kernel::nvidia::decode_gemm;
 use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, is_common, n_large_tiles};
+use crate::kernel::nvidia::{decode_gemm, shared_gemm};
 use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
@@ -54,10 +54,11 @@ pub fn tensor_kernel(
     }
     let [small, medium, _] = TILE_ROWS;
     // More rows would decode the weights again.
-    let is_decoding = m <= decode_gemm::WIDEST_ROWS && decode_gemm::takes(dtype, k);
-    Some(if is_decoding && m <= decode_gemm::ROWS {
+    let is_decoding = m <= shared_gemm::WIDEST_ROWS && shared_gemm::takes(dtype, k);
+    let has_narrow = decode_gemm::formats().any(|known| known == dtype);
+    Some(if is_decoding && m <= decode_gemm::ROWS && has_narrow {
         KernelId::DecodeGemm(dtype)
-    } else if is_decoding && m <= decode_gemm::WIDE_ROWS {
+    } else if is_decoding && m <= shared_gemm::WIDE_ROWS {
         KernelId::DecodeGemmWide(dtype)
     } else if is_decoding {
         KernelId::DecodeGemmWidest(dtype)
@@ -93,8 +94,8 @@ pub fn reads_tiles(kernel: KernelId) -> bool {
 pub fn tiled_rows(kernel: KernelId) -> u32 {
     match kernel {
         KernelId::DecodeGemm(_) => decode_gemm::ROWS,
-        KernelId::DecodeGemmWide(_) => decode_gemm::WIDE_ROWS,
-        _ => decode_gemm::WIDEST_ROWS,
+        KernelId::DecodeGemmWide(_) => shared_gemm::WIDE_ROWS,
+        _ => shared_gemm::WIDEST_ROWS,
     }
 }
 

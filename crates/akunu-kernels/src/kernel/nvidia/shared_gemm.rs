@@ -1,0 +1,467 @@
+//! `decode_gemm_wide_<format>`, `decode_gemm_widest_<format>`: as [`decode_gemm`], of up to 32 and 64 rows.
+//!
+//! The SIMD groups of a threadgroup share x, which goes through threadgroup memory as the weights do, two quads ahead.
+//! Where there are too few outputs for the chip, threadgroups share the sums of an output: each has the steps of a part, and
+//! the last to arrive adds the parts up.
+
+use akunu_types::params::DecodeGemmParams;
+use akunu_types::{DType, SharedStruct};
+use half::f16;
+
+use crate::case::{Case, Rng};
+use crate::chip::{ChipConfig, SIMD_WIDTH};
+use crate::cost::{Traffic, Work, multiply_adds};
+use crate::extent::bytes;
+use crate::kernel::convert::half_rows::{self, halved_rows, place_in_tile};
+use crate::kernel::matmul::product::Product;
+use crate::kernel::nvidia::decode_gemm::{MAX_WEIGHTS, QUAD};
+use crate::kernel::nvidia::tensor_gemm;
+use crate::table::{
+    Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
+};
+use crate::twin::Twin;
+use crate::weight::WeightLayout;
+
+/// Rows of x of a threadgroup of `decode_gemm_wide`.
+pub const WIDE_ROWS: u32 = 32;
+/// The same of `decode_gemm_widest`.
+pub const WIDEST_ROWS: u32 = 64;
+/// Most threadgroups that share an output.
+pub const MAX_PARTS: u32 = 8;
+/// Values that a lane has at once.
+const SPAN: u32 = 32;
+/// Outputs of a matrix.
+const MATRIX: u32 = 16;
+/// SIMD groups of a threadgroup.
+const TEAM: u32 = 4;
+/// Quads of x that there is room for.
+const X_STAGES: u32 = 3;
+/// Bytes of a vector.
+const VECTOR: u32 = 16;
+
+/// How weights of a format are staged: values of a step, vectors of a row in threadgroup memory, outputs of a SIMD group.
+struct Staging {
+    step: u32,
+    row_vectors: u32,
+    outputs: u32,
+}
+
+impl Staging {
+    fn of(dtype: DType) -> Staging {
+        let (quads, row_vectors, matrices) = match dtype {
+            DType::Q4_K => (2, 9, 2),
+            DType::Q4_0 | DType::Q5_K => (2, 11, 2),
+            DType::Q6_K => (2, 15, 1),
+            DType::Q8_0 => (1, 11, 1),
+            _ => (1, 17, 1),
+        };
+        Staging {
+            step: quads * QUAD,
+            row_vectors,
+            outputs: matrices * MATRIX,
+        }
+    }
+
+    /// Bytes of threadgroup memory: a ring of tiles for each split, a ring of weights for each SIMD group.
+    fn bytes(&self, rows: u32, splits: u32) -> u32 {
+        let x = X_STAGES * rows * QUAD * size_of::<f16>() as u32;
+        let stages = 1 + ((X_STAGES - 1) * QUAD).div_ceil(self.step);
+        splits * x + TEAM * stages * self.outputs * self.row_vectors * VECTOR
+    }
+}
+
+/// How the SIMD groups of a launch share its outputs and K.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Sharing {
+    /// SIMD groups of a threadgroup beside each other.
+    columns: u32,
+    /// Threadgroups that share an output.
+    n_parts: u32,
+}
+
+/// The formats that have such a kernel.
+pub fn formats() -> impl Iterator<Item = DType> {
+    use DType as D;
+    let known = [D::F16, D::Q4_0, D::Q8_0, D::Q4_K, D::Q5_K, D::Q6_K, D::BF16];
+    weight_formats().filter(move |dtype| known.contains(dtype))
+}
+
+/// Whether there is one for weights of a format whose rows have `k` values: whole spans.
+pub fn takes(dtype: DType, k: u32) -> bool {
+    k.is_multiple_of(SPAN) && formats().any(|known| known == dtype)
+}
+
+const BINDINGS: &[Binding] = &[
+    read(0, "x", Element::F16),
+    read(1, "weight_0", Element::Weight),
+    read(2, "weight_1", Element::Weight),
+    read(3, "weight_2", Element::Weight),
+    read_write(4, "y_0", Element::F32),
+    read_write(5, "y_1", Element::F32),
+    read_write(6, "y_2", Element::F32),
+    read(8, "scale", Element::F32),
+    read_write(9, "parts", Element::F32),
+    read_write(10, "arrived", Element::U32),
+];
+
+/// The row of the kernel table.
+pub fn wide_row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_gemm_wide_", ""),
+        dtype: Some(dtype),
+        family: Family::Nvidia,
+        source: "decode_gemm_wide",
+        bindings: BINDINGS,
+        params_index: 7,
+        params: DecodeGemmParams::LAYOUT,
+        constants: &[],
+        launch: |args, chip| launch(args, chip, WIDE_ROWS),
+        required: |args| required(args, WIDE_ROWS),
+        work: |args, once| work(args, once, WIDE_ROWS),
+        twin,
+        cases,
+    }
+}
+
+/// The row of the kernel table.
+pub fn widest_row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_gemm_widest_", ""),
+        source: "decode_gemm_widest",
+        launch: |args, chip| launch(args, chip, WIDEST_ROWS),
+        required: |args| required(args, WIDEST_ROWS),
+        work: |args, once| work(args, once, WIDEST_ROWS),
+        ..wide_row(dtype)
+    }
+}
+
+fn outputs(p: &DecodeGemmParams) -> [u32; MAX_WEIGHTS] {
+    [p.N0, p.N1, p.N2]
+}
+
+/// Threadgroups for all weights, where each has so many outputs.
+fn n_groups(outputs: [u32; MAX_WEIGHTS], of_group: u32) -> u32 {
+    outputs.iter().map(|n| n.div_ceil(of_group)).sum()
+}
+
+/// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check
+/// refuses; so does K without parts, or with more of them than there may be.
+fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
+    let p: DecodeGemmParams = args.params();
+    let staging = Staging::of(args.format());
+    let columns = share(&p, args.format(), rows, chip).columns;
+    let splits = TEAM / columns;
+    let is_taken = p.lda.is_multiple_of(QUAD)
+        && p.K.is_multiple_of(SPAN)
+        && (1..=MAX_PARTS).contains(&p.n_parts);
+    let n_groups = if is_taken {
+        n_groups(outputs(&p), staging.outputs * columns)
+    } else {
+        0
+    };
+    Launch {
+        threadgroup_bytes: staging.bytes(rows, splits),
+        ..Launch::new(
+            [p.M.div_ceil(rows), n_groups, p.n_parts],
+            [columns * SIMD_WIDTH, splits, 1],
+        )
+    }
+}
+
+/// The best number of parts for a launch with so many rows of x in a threadgroup.
+pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> u32 {
+    share(p, dtype, rows, chip).n_parts
+}
+
+/// The widest threadgroups that fill three quarters of the chip, or else the narrowest. Splits of a threadgroup need room for the
+/// quads of x of each.
+fn share(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> Sharing {
+    let columns = [4, 2].into_iter();
+    let columns = columns.filter(|columns| TEAM / columns * rows <= WIDEST_ROWS);
+    let mut best = Sharing {
+        columns: TEAM,
+        n_parts: 1,
+    };
+    for columns in columns {
+        let (sharing, is_filling) = share_by(p, &Staging::of(dtype), (rows, columns), chip);
+        best = sharing;
+        if is_filling {
+            break;
+        }
+    }
+    best
+}
+
+/// As many parts as fill the chip, but no more than there are pairs of steps, and whether they fill three quarters of it.
+fn share_by(
+    p: &DecodeGemmParams,
+    staging: &Staging,
+    (rows, columns): (u32, u32),
+    chip: &ChipConfig,
+) -> (Sharing, bool) {
+    /// Bytes of threadgroup memory that a multiprocessor of an H200 has, and those of a threadgroup that it does not see.
+    const ALL_BYTES: u32 = 228 << 10;
+    const HIDDEN_BYTES: u32 = 1 << 10;
+    let splits = TEAM / columns;
+    let at_once = ALL_BYTES / (staging.bytes(rows, splits) + HIDDEN_BYTES);
+    let room = chip.gpu_cores * at_once.clamp(1, if rows == WIDEST_ROWS { 2 } else { 3 });
+    let n_groups = n_groups(outputs(p), staging.outputs * columns).max(1);
+    // To add up the parts of few rows takes longer than to multiply them.
+    let most = if rows == WIDEST_ROWS {
+        MAX_PARTS
+    } else {
+        MAX_PARTS / 2
+    };
+    let n_steps = p.K.div_ceil(staging.step).max(1);
+    let mut n_parts = room / n_groups;
+    if 5 * n_groups * n_parts < 3 * room {
+        n_parts += 1;
+    }
+    let n_parts = n_parts.min(n_steps / (2 * splits)).clamp(1, most);
+    // No more of them than have the same number of steps.
+    let n_rounds = n_steps.div_ceil(splits * n_parts);
+    let n_parts = n_steps.div_ceil(splits * n_rounds);
+    let sharing = Sharing { columns, n_parts };
+    (sharing, 4 * n_groups * n_parts >= 3 * room)
+}
+
+/// Where element i of a row of x lies.
+fn place(lda: usize, row: usize, i: usize) -> usize {
+    let tile = half_rows::TILE as usize;
+    row / tile * tile * lda + place_in_tile(row % tile, i)
+}
+
+fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
+    WeightLayout::contiguous(args.format(), n as usize, k as usize)
+}
+
+fn required(args: &Args, rows: u32) -> Vec<usize> {
+    let p: DecodeGemmParams = args.params();
+    let mut all = vec![bytes::<f16>(&[halved_rows(p.M, true), p.lda])];
+    all.extend(outputs(&p).map(|n| weight(args, n, p.K).bytes()));
+    all.extend(outputs(&p).map(|n| bytes::<f32>(&[p.M, n])));
+    all.push(bytes::<f32>(&[p.M]));
+    all.push(part_bytes(&p));
+    all.push(counter_bytes(&p, args.format(), rows));
+    all
+}
+
+/// Bytes of the parts; none where there is one alone, which stays in registers.
+pub fn part_bytes(p: &DecodeGemmParams) -> usize {
+    if p.n_parts > 1 {
+        bytes::<f32>(&[p.n_parts, outputs(p).iter().sum(), halved_rows(p.M, true)])
+    } else {
+        0
+    }
+}
+
+/// Bytes of the counters, at most: as if threadgroups had the fewest outputs.
+pub fn counter_bytes(p: &DecodeGemmParams, dtype: DType, rows: u32) -> usize {
+    if p.n_parts > 1 {
+        let n_groups = n_groups(outputs(p), Staging::of(dtype).outputs);
+        bytes::<u32>(&[p.M.div_ceil(rows), n_groups])
+    } else {
+        0
+    }
+}
+
+fn work(args: &Args, once: Work, rows: u32) -> Work {
+    let p: DecodeGemmParams = args.params();
+    let passes = p.M.div_ceil(rows) as usize;
+    let mut work = once;
+    for (at, n) in outputs(&p).into_iter().enumerate() {
+        let y = bytes::<f32>(&[p.M, n]);
+        let y = if p.beta == 0.0 {
+            Traffic::written(y)
+        } else {
+            Traffic::both(y)
+        };
+        let weights = weight(args, n, p.K).bytes().saturating_mul(passes);
+        work = work
+            .with(1 + at, Traffic::read(weights))
+            .with(1 + MAX_WEIGHTS + at, y);
+    }
+    work.with_flops(multiply_adds(&[p.M, outputs(&p).iter().sum(), p.K]))
+}
+
+fn twin(t: &mut Twin) {
+    let p: DecodeGemmParams = t.params();
+    let layouts = outputs(&p).map(|n| weight(&t.args(), n, p.K));
+    let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(8));
+    let (m, k) = (p.M as usize, p.K as usize);
+    let mut x = vec![0f32; m * k];
+    for (row, x) in x.chunks_exact_mut(k.max(1)).enumerate() {
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = halves[place(p.lda as usize, row, i)].to_f32() * scale[row];
+        }
+    }
+    for (at, layout) in (0u8..).zip(layouts) {
+        let product = Product {
+            m: p.M,
+            beta: p.beta,
+            ..Product::single(layout)
+        };
+        let weight = t.read::<u8>(1 + at);
+        product.compute(&x, weight, t.write::<f32>(4 + at));
+    }
+    if p.n_parts > 1 {
+        for part in 0..p.n_parts as usize {
+            twin_part(t, &x, part);
+        }
+    }
+}
+
+/// A part of the products: of every step of K whose number leaves `part` over.
+fn twin_part(t: &mut Twin, x: &[f32], part: usize) {
+    let p: DecodeGemmParams = t.params();
+    let (m, k, n_parts) = (p.M as usize, p.K as usize, p.n_parts as usize);
+    let step = Staging::of(t.args().format()).step as usize;
+    let mut of_part = x.to_vec();
+    for row in of_part.chunks_exact_mut(k.max(1)) {
+        for (index, values) in row.chunks_mut(step).enumerate() {
+            if index % n_parts != part {
+                values.fill(0.0);
+            }
+        }
+    }
+    // Rows of an output lie behind each other; those that fill a tile are zeros.
+    let n_all: usize = outputs(&p).iter().sum::<u32>() as usize;
+    let stride = halved_rows(p.M, true) as usize;
+    let mut first = part * n_all * stride;
+    for (at, n) in (0u8..).zip(outputs(&p)) {
+        let product = Product {
+            m: p.M,
+            ..Product::single(weight(&t.args(), n, p.K))
+        };
+        let n = n as usize;
+        let mut y = vec![0f32; m * n];
+        product.compute(&of_part, t.read::<u8>(1 + at), &mut y);
+        let to = &mut t.write::<f32>(9)[first..][..n * stride];
+        to.fill(0.0);
+        for (index, y) in y.into_iter().enumerate() {
+            to[index % n * stride + index / n] = y;
+        }
+        first += n * stride;
+    }
+}
+
+/// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer
+/// outputs than a SIMD group has; K of less than a quad, of a step and a tail, of fewer and of more steps than are under way;
+/// parts with and without steps of their own.
+const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
+    (2, [3, 0, 0], 32, 0.0, 1),
+    (9, [33, 0, 0], 576, 1.0, 1),
+    (17, [20, 1, 40], 256, 0.0, 2),
+    (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0, 1),
+    (33, [40, 0, 0], 5 * 256, 1.0, 3),
+    (65, [130, 8, 0], 3 * 256, 0.0, 2),
+];
+
+fn cases(dtype: Option<DType>) -> Vec<Case> {
+    let each = dtype.into_iter().flat_map(|dtype| {
+        let block = dtype.block_len() as u32;
+        SHAPES
+            .into_iter()
+            .map(move |(m, outputs, k, beta, n_parts)| {
+                let k = k.next_multiple_of(block);
+                let params = DecodeGemmParams {
+                    M: m,
+                    K: k,
+                    // Zeros up to a quad, and with a beta a gap.
+                    lda: k.next_multiple_of(QUAD) + if beta == 0.0 { 0 } else { QUAD },
+                    N0: outputs[0],
+                    N1: outputs[1],
+                    N2: outputs[2],
+                    beta,
+                    n_parts,
+                };
+                case(dtype, &params)
+            })
+    });
+    each.collect()
+}
+
+/// What must not be read is NaN: x behind the zeros, and y where beta is 0. So are the rows that fill a tile, which may be read
+/// but belong to no output.
+fn case(dtype: DType, p: &DecodeGemmParams) -> Case {
+    let (m, k, n_parts) = (p.M, p.K, p.n_parts);
+    let label = format!("{m} × {:?} × {k}, {}, {n_parts}", outputs(p), p.beta);
+    let mut rng = Rng::new(u64::from(p.M * 7919 + p.N0 * 31 + p.K));
+    let mut x = vec![f16::NAN; (halved_rows(p.M, true) * p.lda) as usize];
+    for row in 0..p.M as usize {
+        let values = rng.halves(p.K as usize, 2.0);
+        for i in 0..p.K.next_multiple_of(QUAD) as usize {
+            let value = values.get(i).copied().unwrap_or(f16::ZERO);
+            x[place(p.lda as usize, row, i)] = value;
+        }
+    }
+    let mut case = Case::new(label, p, tensor_gemm::NMSE).bind(&x);
+    for n in outputs(p) {
+        let layout = WeightLayout::contiguous(dtype, n as usize, p.K as usize);
+        case = case.bind(&layout.random(&mut rng));
+    }
+    for n in outputs(p) {
+        let count = (p.M * n) as usize;
+        case = case.bind(&if p.beta == 0.0 {
+            vec![f32::NAN; count]
+        } else {
+            rng.floats(count, 1.0)
+        });
+    }
+    // Counters for the fewest rows and outputs that a threadgroup has.
+    let counters = counter_bytes(p, dtype, WIDE_ROWS) / size_of::<u32>();
+    case.bind(&rng.floats(p.M as usize, 1.0))
+        .bind(&vec![f32::NAN; part_bytes(p) / size_of::<f32>()])
+        .bind(&vec![0u32; counters])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::GpuFamily;
+
+    /// Breaks when a product of an 8B model leaves much of an H200 idle, or when parts are made that it does not need.
+    #[test]
+    fn products_are_shared_by_as_many_threadgroups_as_an_h200_holds() {
+        let chip = ChipConfig {
+            family: GpuFamily::Nvidia(90),
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        };
+        let table = [
+            (WIDE_ROWS, (4096, 4096), (2, 4)),
+            (WIDE_ROWS, (28_672, 4096), (4, 2)),
+            (WIDE_ROWS, (4096, 14_336), (2, 4)),
+            (WIDE_ROWS, (128_256, 4096), (4, 1)),
+            (WIDEST_ROWS, (6144, 4096), (4, 4)),
+            (WIDEST_ROWS, (4096, 4096), (4, 8)),
+            (WIDEST_ROWS, (28_672, 4096), (4, 1)),
+            (WIDEST_ROWS, (4096, 14_336), (4, 8)),
+            (WIDEST_ROWS, (128_256, 4096), (4, 1)),
+            (WIDEST_ROWS, (64, 32), (4, 1)),
+        ];
+        for (rows, (n, k), (columns, n_parts)) in table {
+            let p = DecodeGemmParams {
+                M: rows,
+                K: k,
+                N0: n,
+                n_parts: 1,
+                ..Default::default()
+            };
+            let shared = share(&p, DType::Q4_0, rows, &chip);
+            assert_eq!(shared, Sharing { columns, n_parts }, "{rows} × {n} × {k}");
+        }
+    }
+
+    /// Breaks when a format is staged in more memory than every GPU with tensor cores gives a threadgroup.
+    #[test]
+    fn all_formats_fit_into_threadgroup_memory() {
+        const GIVEN: u32 = 99 << 10;
+        for dtype in formats() {
+            for rows in [WIDE_ROWS, WIDEST_ROWS] {
+                let bytes = Staging::of(dtype).bytes(rows, WIDEST_ROWS / rows);
+                assert!(bytes <= GIVEN, "{dtype:?}, {rows} rows: {bytes}");
+            }
+        }
+    }
+}
