@@ -1,7 +1,7 @@
 //! A compiled `.metal` file, loaded.
 
 use crate::error::SimError;
-use crate::executor::abi::{Callbacks, Constant, Entry, Thread};
+use crate::executor::abi::{Callbacks, Entry, Thread};
 use std::mem::ManuallyDrop;
 use std::path::Path;
 
@@ -10,7 +10,6 @@ pub(crate) struct Library {
     /// Never unloaded: what a library takes of the process's small block of thread-local memory is not given back, so that
     /// loading the same libraries again and again would use it up.
     handle: ManuallyDrop<libloading::Library>,
-    bind: unsafe extern "C" fn(*const Constant),
     current: unsafe extern "C" fn() -> *mut *const Thread,
 }
 
@@ -23,24 +22,20 @@ impl Library {
         };
         // SAFETY: the file was compiled from our shim, whose initialisers do nothing.
         let handle = unsafe { libloading::Library::new(path) }.map_err(wrap)?;
-        // SAFETY: the shim defines the three functions with these types.
-        let (install, bind, current) = unsafe {
+        // SAFETY: the shim defines both functions with these types.
+        let (install, current) = unsafe {
             let install = handle
                 .get::<unsafe extern "C" fn(*const Callbacks)>(b"akunu_sim_install")
-                .map_err(wrap)?;
-            let bind = handle
-                .get::<unsafe extern "C" fn(*const Constant)>(b"akunu_sim_bind")
                 .map_err(wrap)?;
             let current = handle
                 .get::<unsafe extern "C" fn() -> *mut *const Thread>(b"akunu_sim_current")
                 .map_err(wrap)?;
-            (*install, *bind, *current)
+            (*install, *current)
         };
         // SAFETY: `callbacks` is static, so the library may keep it.
         unsafe { install(callbacks) };
         Ok(Library {
             handle: ManuallyDrop::new(handle),
-            bind,
             current,
         })
     }
@@ -56,13 +51,9 @@ impl Library {
         })
     }
 
-    /// Sets the function constants for this host thread; returns the library's pointer to the current
-    /// GPU thread of this host thread.
-    pub(crate) fn bind(&self, constants: &[Constant]) -> *mut *const Thread {
-        // SAFETY: the library keeps the pointer for this launch, which `constants` outlives.
-        unsafe {
-            (self.bind)(constants.as_ptr());
-            (self.current)()
-        }
+    /// The library's pointer to the current GPU thread of this host thread.
+    pub(crate) fn current(&self) -> *mut *const Thread {
+        // SAFETY: the function takes nothing and only gives an address.
+        unsafe { (self.current)() }
     }
 }

@@ -227,9 +227,9 @@ impl KernelHandle<'_> {
                 threadgroup_limit: self.threadgroup_limit,
                 threads: launch.threads,
                 grid: launch.grid,
+                constants: &constants,
             },
             library: &self.library,
-            constants: &constants,
             schedule: launch.schedule,
             flushes: self.flushes,
         };

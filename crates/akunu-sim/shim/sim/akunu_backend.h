@@ -12,6 +12,11 @@
 
 namespace akunu {
 
+struct Constant {
+    ulong bits;
+    ulong defined;
+};
+
 // Where this GPU thread stands. The host sets `current` before it lets a thread run.
 struct Thread {
     uint position_in_grid[3];
@@ -26,16 +31,13 @@ struct Thread {
     uint active_lanes;
     // Whether the host wants to know of accesses.
     uint reports_accesses;
+    // Those of the launch.
+    const Constant *constants;
 };
 
 struct Arguments {
     void *buffers[31];
     void *shared[31];
-};
-
-struct Constant {
-    ulong bits;
-    ulong defined;
 };
 
 // Operations that all lanes of a SIMD group must reach together.
@@ -57,11 +59,11 @@ struct Callbacks {
 };
 
 static const Callbacks *callbacks;
+// The only one: there is little memory for such variables in a process that loads many libraries.
 static thread_local const Thread *current;
-static thread_local const Constant *constants;
 
 template <typename T> inline T read_constant(uint slot, const char *name, uint line) {
-    const Constant &constant = constants[slot];
+    const Constant &constant = current->constants[slot];
     if (__builtin_expect(!constant.defined, 0)) callbacks->fault(UndefinedConstant, name, line);
     T value;
     __builtin_memcpy(&value, &constant.bits, sizeof(T));
@@ -313,7 +315,6 @@ inline float ldexp(float x, int n) { return __builtin_ldexpf(x, n); }
 #define AKUNU_SETUP AKUNU_EXPORT __attribute__((no_sanitize("address")))
 
 AKUNU_SETUP void akunu_sim_install(const akunu::Callbacks *table) { akunu::callbacks = table; }
-AKUNU_SETUP void akunu_sim_bind(const akunu::Constant *table) { akunu::constants = table; }
 AKUNU_EXPORT const akunu::Thread **akunu_sim_current() { return &akunu::current; }
 
 // What clang's undefined-behaviour checks call. Each gets the place first.

@@ -13,7 +13,7 @@ pub const MAX_EXCHANGE: usize = 32;
 
 /// Where a GPU thread stands.
 #[repr(C)]
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Thread {
     /// `thread_position_in_grid`.
     pub position_in_grid: [u32; 3],
@@ -37,6 +37,8 @@ pub struct Thread {
     pub active_lanes: u32,
     /// 1 when [`Callbacks::access`] is to be called.
     pub reports_accesses: u32,
+    /// The function constants of the launch.
+    pub constants: *const Constant,
 }
 
 /// The addresses of a kernel's bindings.

@@ -15,7 +15,6 @@ static WORKERS: Mutex<Vec<Worker>> = Mutex::new(Vec::new());
 pub(crate) struct Grid<'a> {
     pub(crate) job: Job<'a>,
     pub(crate) library: &'a Library,
-    pub(crate) constants: &'a [super::abi::Constant],
     pub(crate) schedule: Schedule,
     /// Whether denormal numbers are zeros.
     pub(crate) flushes: bool,
@@ -70,7 +69,7 @@ impl Grid<'_> {
         let mut workers = WORKERS.lock().unwrap_or_else(PoisonError::into_inner);
         let mut worker = workers.pop().unwrap_or_else(Worker::new);
         drop(workers);
-        let slot = self.library.bind(self.constants);
+        let slot = self.library.current();
         let _flushed = self.flushes.then(Flushed::begin);
         while !state.stop.load(Ordering::Relaxed) {
             let turn = state.next.fetch_add(1, Ordering::Relaxed);

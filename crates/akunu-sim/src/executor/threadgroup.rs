@@ -1,6 +1,8 @@
 //! Runs the threads of one threadgroup to the end.
 
-use super::abi::{Arguments, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread};
+use super::abi::{
+    Arguments, Constant, Entry, FAULTS, MAX_BINDINGS, OPERATIONS, SIMD_WIDTH, Site, Thread,
+};
 use super::arena::Arena;
 use super::count;
 use super::delay::{self, Memories, View};
@@ -23,6 +25,8 @@ pub struct Job<'a> {
     pub threadgroup_limit: usize,
     pub threads: [u32; 3],
     pub grid: [u32; 3],
+    /// In the order of the file's declarations.
+    pub constants: &'a [Constant],
 }
 
 /// What went wrong in a threadgroup, before it is given names.
@@ -170,6 +174,7 @@ fn thread(job: &Job<'_>, threadgroup: [u32; 3], index: u32) -> Thread {
         simdgroups: count.div_ceil(SIMD_WIDTH as u32),
         active_lanes: u32::MAX >> (SIMD_WIDTH as u32 - lanes),
         reports_accesses: 0,
+        constants: job.constants.as_ptr(),
     }
 }
 
