@@ -33,7 +33,8 @@ struct __attribute__((aligned(8))) Params {
 // values.
 extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[AKUNU_CONSTANT_COUNT];
 extern "C" __attribute__((used)) AKUNU_DEVICE Constant akunu_constants[AKUNU_CONSTANT_COUNT] = {};
-static constexpr AKUNU_DEVICE Constant *constants = akunu_constants;
+
+inline bool has_constant(uint slot) { return akunu_constants[slot].defined; }
 
 template <typename T> inline T read_constant(uint slot, const char *, uint) {
     static_assert(sizeof(T) <= 4, "function constants have four bytes at most");

@@ -62,6 +62,8 @@ static const Callbacks *callbacks;
 // The only one: there is little memory for such variables in a process that loads many libraries.
 static thread_local const Thread *current;
 
+inline bool has_constant(uint slot) { return current->constants[slot].defined; }
+
 template <typename T> inline T read_constant(uint slot, const char *name, uint line) {
     const Constant &constant = current->constants[slot];
     if (__builtin_expect(!constant.defined, 0)) callbacks->fault(UndefinedConstant, name, line);

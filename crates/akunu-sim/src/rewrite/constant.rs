@@ -67,7 +67,7 @@ fn definition(slot: usize, constant: &FunctionConstant, specialisation: &Special
         Some((_, value)) => (format!("({ty}){value}"), "true".to_owned()),
         None => (
             format!("akunu::read_constant<{ty}>({slot}, \"{name}\", __LINE__)"),
-            format!("akunu::current->constants[{slot}].defined"),
+            format!("akunu::has_constant({slot})"),
         ),
     };
     format!(

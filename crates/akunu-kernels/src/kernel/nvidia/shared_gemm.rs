@@ -1,4 +1,4 @@
-//! `decode_gemm_wide_<format>`, `decode_gemm_widest_<format>`: as [`decode_gemm`], of up to 32 and 64 rows.
+//! `decode_gemm_wide_<format>`, `decode_gemm_widest_<format>`: as [`super::decode_gemm`], of up to 32 and 64 rows.
 //!
 //! The SIMD groups of a threadgroup share x, which goes through threadgroup memory as the weights do, two quads ahead.
 //! Where there are too few outputs for the chip, threadgroups share the sums of an output: each has the steps of a part, and
