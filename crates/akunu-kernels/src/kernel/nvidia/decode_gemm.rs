@@ -83,7 +83,7 @@ fn most_simd_groups(dtype: DType) -> u32 {
     }
 }
 
-fn outputs(p: &DecodeGemmParams) -> [u32; MAX_WEIGHTS] {
+pub(super) fn outputs(p: &DecodeGemmParams) -> [u32; MAX_WEIGHTS] {
     [p.N0, p.N1, p.N2]
 }
 
@@ -129,11 +129,11 @@ fn place(lda: usize, row: usize, i: usize) -> usize {
     row / tile * tile * lda + place_in_tile(row % tile, i)
 }
 
-fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
+pub(super) fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
     WeightLayout::contiguous(args.format(), n as usize, k as usize)
 }
 
-fn required(args: &Args) -> Vec<usize> {
+pub(super) fn required(args: &Args) -> Vec<usize> {
     let p: DecodeGemmParams = args.params();
     let mut all = vec![bytes::<f16>(&[halved_rows(p.M, true), p.lda])];
     all.extend(outputs(&p).map(|n| weight(args, n, p.K).bytes()));
@@ -142,7 +142,7 @@ fn required(args: &Args) -> Vec<usize> {
     all
 }
 
-fn work(args: &Args, once: Work, rows: u32) -> Work {
+pub(super) fn work(args: &Args, once: Work, rows: u32) -> Work {
     let p: DecodeGemmParams = args.params();
     let passes = p.M.div_ceil(rows) as usize;
     let mut work = once;
@@ -162,6 +162,11 @@ fn work(args: &Args, once: Work, rows: u32) -> Work {
 }
 
 fn twin(t: &mut Twin) {
+    multiply(t);
+}
+
+/// Computes the products, and gives x as floats.
+pub(super) fn multiply(t: &mut Twin) -> Vec<f32> {
     let p: DecodeGemmParams = t.params();
     let layouts = outputs(&p).map(|n| weight(&t.args(), n, p.K));
     let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(8));
@@ -181,6 +186,7 @@ fn twin(t: &mut Twin) {
         let weight = t.read::<u8>(1 + at);
         product.compute(&x, weight, t.write::<f32>(4 + at));
     }
+    x
 }
 
 /// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer outputs
@@ -208,7 +214,8 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
                 beta,
                 ..Default::default()
             };
-            case(dtype, &params)
+            let label = format!("{m} × {outputs:?} × {k}, {beta}");
+            case(dtype, &params, label)
         })
     });
     each.collect()
@@ -216,8 +223,7 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
 
 /// What must not be read is NaN: x behind the zeros, and y where beta is 0. So are the rows that fill a tile, which may be read
 /// but belong to no output.
-fn case(dtype: DType, p: &DecodeGemmParams) -> Case {
-    let label = format!("{} × {:?} × {}, {}", p.M, outputs(p), p.K, p.beta);
+pub(super) fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
     let mut rng = Rng::new(u64::from(p.M * 7919 + p.N0 * 31 + p.K));
     let mut x = vec![f16::NAN; (halved_rows(p.M, true) * p.lda) as usize];
     for row in 0..p.M as usize {

@@ -1,4 +1,4 @@
-//! `decode_gemm_wide_<format>`, `decode_gemm_widest_<format>`: as [`super::decode_gemm`], of up to 32 and 64 rows.
+//! `decode_gemm_wide_<format>`, `decode_gemm_widest_<format>`: as [`decode_gemm`], of up to 32 and 64 rows.
 //!
 //! The SIMD groups of a threadgroup share x, which goes through threadgroup memory as the weights do, two quads ahead.
 //! Where there are too few outputs for the chip, threadgroups share the sums of an output: each has the steps of a part, and
@@ -8,19 +8,16 @@ use akunu_types::params::DecodeGemmParams;
 use akunu_types::{DType, SharedStruct};
 use half::f16;
 
-use crate::case::{Case, Rng};
+use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
-use crate::kernel::convert::half_rows::{self, halved_rows, place_in_tile};
+use crate::kernel::convert::half_rows::halved_rows;
 use crate::kernel::matmul::product::Product;
-use crate::kernel::nvidia::decode_gemm::{MAX_WEIGHTS, QUAD};
-use crate::kernel::nvidia::tensor_gemm;
+use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, QUAD, outputs, weight, work};
 use crate::table::{
     Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
 };
 use crate::twin::Twin;
-use crate::weight::WeightLayout;
 
 /// Rows of x of a threadgroup of `decode_gemm_wide`.
 pub const WIDE_ROWS: u32 = 32;
@@ -135,10 +132,6 @@ pub fn widest_row(dtype: DType) -> KernelRow {
     }
 }
 
-fn outputs(p: &DecodeGemmParams) -> [u32; MAX_WEIGHTS] {
-    [p.N0, p.N1, p.N2]
-}
-
 /// Threadgroups for all weights, where each has so many outputs.
 fn n_groups(outputs: [u32; MAX_WEIGHTS], of_group: u32) -> u32 {
     outputs.iter().map(|n| n.div_ceil(of_group)).sum()
@@ -225,22 +218,9 @@ fn share_by(
     (sharing, 4 * n_groups * n_parts >= 3 * room)
 }
 
-/// Where element i of a row of x lies.
-fn place(lda: usize, row: usize, i: usize) -> usize {
-    let tile = half_rows::TILE as usize;
-    row / tile * tile * lda + place_in_tile(row % tile, i)
-}
-
-fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
-    WeightLayout::contiguous(args.format(), n as usize, k as usize)
-}
-
 fn required(args: &Args, rows: u32) -> Vec<usize> {
     let p: DecodeGemmParams = args.params();
-    let mut all = vec![bytes::<f16>(&[halved_rows(p.M, true), p.lda])];
-    all.extend(outputs(&p).map(|n| weight(args, n, p.K).bytes()));
-    all.extend(outputs(&p).map(|n| bytes::<f32>(&[p.M, n])));
-    all.push(bytes::<f32>(&[p.M]));
+    let mut all = decode_gemm::required(args);
     all.push(part_bytes(&p));
     all.push(counter_bytes(&p, args.format(), rows));
     all
@@ -265,45 +245,9 @@ pub fn counter_bytes(p: &DecodeGemmParams, dtype: DType, rows: u32) -> usize {
     }
 }
 
-fn work(args: &Args, once: Work, rows: u32) -> Work {
-    let p: DecodeGemmParams = args.params();
-    let passes = p.M.div_ceil(rows) as usize;
-    let mut work = once;
-    for (at, n) in outputs(&p).into_iter().enumerate() {
-        let y = bytes::<f32>(&[p.M, n]);
-        let y = if p.beta == 0.0 {
-            Traffic::written(y)
-        } else {
-            Traffic::both(y)
-        };
-        let weights = weight(args, n, p.K).bytes().saturating_mul(passes);
-        work = work
-            .with(1 + at, Traffic::read(weights))
-            .with(1 + MAX_WEIGHTS + at, y);
-    }
-    work.with_flops(multiply_adds(&[p.M, outputs(&p).iter().sum(), p.K]))
-}
-
 fn twin(t: &mut Twin) {
     let p: DecodeGemmParams = t.params();
-    let layouts = outputs(&p).map(|n| weight(&t.args(), n, p.K));
-    let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(8));
-    let (m, k) = (p.M as usize, p.K as usize);
-    let mut x = vec![0f32; m * k];
-    for (row, x) in x.chunks_exact_mut(k.max(1)).enumerate() {
-        for (i, x) in x.iter_mut().enumerate() {
-            *x = halves[place(p.lda as usize, row, i)].to_f32() * scale[row];
-        }
-    }
-    for (at, layout) in (0u8..).zip(layouts) {
-        let product = Product {
-            m: p.M,
-            beta: p.beta,
-            ..Product::single(layout)
-        };
-        let weight = t.read::<u8>(1 + at);
-        product.compute(&x, weight, t.write::<f32>(4 + at));
-    }
+    let x = decode_gemm::multiply(t);
     if p.n_parts > 1 {
         for part in 0..p.n_parts as usize {
             twin_part(t, &x, part);
@@ -375,42 +319,18 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
                     beta,
                     n_parts,
                 };
-                case(dtype, &params)
+                let label = format!("{m} × {outputs:?} × {k}, {beta}, {n_parts}");
+                case(dtype, &params, label)
             })
     });
     each.collect()
 }
 
-/// What must not be read is NaN: x behind the zeros, and y where beta is 0. So are the rows that fill a tile, which may be read
-/// but belong to no output.
-fn case(dtype: DType, p: &DecodeGemmParams) -> Case {
-    let (m, k, n_parts) = (p.M, p.K, p.n_parts);
-    let label = format!("{m} × {:?} × {k}, {}, {n_parts}", outputs(p), p.beta);
-    let mut rng = Rng::new(u64::from(p.M * 7919 + p.N0 * 31 + p.K));
-    let mut x = vec![f16::NAN; (halved_rows(p.M, true) * p.lda) as usize];
-    for row in 0..p.M as usize {
-        let values = rng.halves(p.K as usize, 2.0);
-        for i in 0..p.K.next_multiple_of(QUAD) as usize {
-            let value = values.get(i).copied().unwrap_or(f16::ZERO);
-            x[place(p.lda as usize, row, i)] = value;
-        }
-    }
-    let mut case = Case::new(label, p, tensor_gemm::NMSE).bind(&x);
-    for n in outputs(p) {
-        let layout = WeightLayout::contiguous(dtype, n as usize, p.K as usize);
-        case = case.bind(&layout.random(&mut rng));
-    }
-    for n in outputs(p) {
-        let count = (p.M * n) as usize;
-        case = case.bind(&if p.beta == 0.0 {
-            vec![f32::NAN; count]
-        } else {
-            rng.floats(count, 1.0)
-        });
-    }
+/// As of [`decode_gemm`], with the parts and their counters.
+fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
     // Counters for the fewest rows and outputs that a threadgroup has.
     let counters = counter_bytes(p, dtype, WIDE_ROWS) / size_of::<u32>();
-    case.bind(&rng.floats(p.M as usize, 1.0))
+    decode_gemm::case(dtype, p, label)
         .bind(&vec![f32::NAN; part_bytes(p) / size_of::<f32>()])
         .bind(&vec![0u32; counters])
 }
