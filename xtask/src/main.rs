@@ -67,7 +67,7 @@ enum Command {
     CheckMacos,
     /// Run official clients, llama.cpp's tests of its server and made-up requests against ours, and its page in Chromium
     Clients(clients::Args),
-    /// Measure Akunu and llama.cpp on the same files and cores
+    /// Measure Akunu and llama.cpp on the same files and cores, or on the same GPU
     Compare(compare::Args),
     /// Run every kernel and a model on an NVIDIA GPU, and print the table
     Gpu(gpu::Args),

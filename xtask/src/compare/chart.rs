@@ -1,6 +1,6 @@
-//! The chart: for each file the speed of decoding and of reading, ours and the peer's, and the floor.
+//! Charts of bars: for each file or model the speeds of both programs, and the floor where it is known.
 //!
-//! Horizontal bars in two panels side by side; a thin line in the left one marks the floor.
+//! Horizontal bars in two panels side by side; a thin line marks the floor of decoding.
 
 use super::summary::{Comparison, Summary};
 use crate::svg::Svg;
@@ -17,39 +17,75 @@ const OURS: &str = "#2f6fdb";
 const PEER: &str = "#b8bfca";
 const FLOOR: &str = "#d0402f";
 
-/// The chart as an SVG file, readable on light and on dark pages.
+/// A panel: a value of every row, ours and the peer's.
+pub struct Panel {
+    pub title: String,
+    pub values: Vec<(f64, f64)>,
+    /// What each row could reach; empty where that is not known.
+    pub floors: Vec<f64>,
+}
+
+/// The chart of the files: decoding with its floor, and prompts.
 pub fn draw(summary: &Summary) -> String {
     let rows = &summary.comparisons;
-    let height = TOP + ROW * rows.len() as f64 + 16.0;
+    let labels: Vec<String> = rows.iter().map(Comparison::label).collect();
+    let decode = Panel {
+        title: "decode, tokens a second".into(),
+        values: rows.iter().map(Comparison::decode).collect(),
+        floors: rows.iter().map(|row| row.floor).collect(),
+    };
+    let prefill = Panel {
+        title: "prompt, tokens a second".into(),
+        values: rows.iter().map(Comparison::prefill).collect(),
+        floors: Vec::new(),
+    };
+    draw_pairs(&labels, &[[decode, prefill]])
+}
+
+/// Pairs of panels, one below the other, with a label for every row, as an SVG file that is readable on light
+/// and on dark pages.
+pub fn draw_pairs(labels: &[String], pairs: &[[Panel; 2]]) -> String {
+    let pair_height = TOP + ROW * labels.len() as f64;
+    let height = pair_height * pairs.len() as f64 + 16.0;
     let mut svg = Svg::new(WIDTH, height);
-    let legend = [
-        (OURS, "Akunu"),
-        (PEER, "llama.cpp"),
-        (FLOOR, "reading the weights once"),
-    ];
-    svg.legend((LABEL, 8.0), legend.into_iter());
-    let left = LABEL;
-    let right = LABEL + PANEL + GAP;
-    svg.text((left, TOP - 12.0), "decode, tokens a second");
-    svg.text((right, TOP - 12.0), "prompt, tokens a second");
-    let decode_scale = scale(rows, |row| {
-        row.decode().0.max(row.decode().1).max(row.floor)
-    });
-    let prefill_scale = scale(rows, |row| row.prefill().0.max(row.prefill().1));
-    for (n, row) in rows.iter().enumerate() {
-        let y = TOP + ROW * n as f64;
-        svg.text((4.0, y + 16.0), &row.label());
-        bars(&mut svg, (left, y), row.decode(), decode_scale);
-        bars(&mut svg, (right, y), row.prefill(), prefill_scale);
-        let x = left + row.floor * decode_scale;
-        svg.bar((x, y), (2.0, 2.0 * BAR + 2.0), FLOOR);
+    let has_floor = pairs.iter().flatten().any(|panel| !panel.floors.is_empty());
+    let floor = has_floor.then_some((FLOOR, "reading the weights once"));
+    let legend = [(OURS, "Akunu"), (PEER, "llama.cpp")];
+    svg.legend((LABEL, 8.0), legend.into_iter().chain(floor));
+    for (n, pair) in pairs.iter().enumerate() {
+        let top = TOP + pair_height * n as f64;
+        draw_pair(&mut svg, top, labels, pair);
     }
     svg.finish()
 }
 
+/// Two panels side by side, whose first row is at this height.
+fn draw_pair(svg: &mut Svg, top: f64, labels: &[String], pair: &[Panel; 2]) {
+    let places = [LABEL, LABEL + PANEL + GAP];
+    for (panel, x) in pair.iter().zip(places) {
+        svg.text((x, top - 12.0), &panel.title);
+    }
+    for (row, label) in labels.iter().enumerate() {
+        let y = top + ROW * row as f64;
+        svg.text((4.0, y + 16.0), label);
+        for (panel, x) in pair.iter().zip(places) {
+            bars(svg, (x, y), panel.values[row], scale(panel));
+        }
+        for (panel, x) in pair.iter().zip(places) {
+            if let Some(floor) = panel.floors.get(row) {
+                let x = x + floor * scale(panel);
+                svg.bar((x, y), (2.0, 2.0 * BAR + 2.0), FLOOR);
+            }
+        }
+    }
+}
+
 /// Pixels for a token a second, so that the largest value fits with its number beside.
-fn scale(rows: &[Comparison], value: impl Fn(&Comparison) -> f64) -> f64 {
-    let largest = rows.iter().map(value).fold(1.0, f64::max);
+fn scale(panel: &Panel) -> f64 {
+    let values = panel.values.iter().flat_map(|&(ours, peer)| [ours, peer]);
+    let largest = values
+        .chain(panel.floors.iter().copied())
+        .fold(1.0, f64::max);
     (PANEL - 44.0) / largest
 }
 

@@ -1,7 +1,8 @@
 //! Our side: `akunu-cli`, built for release and run as anybody would.
 
+use super::gpu::{Gpu, GpuSizes, RUNS, Speeds};
 use super::peer::Isa;
-use super::{Measured, N_GREEDY, PROMPT, Sizes};
+use super::{Device, Measured, N_GREEDY, PROMPT, Sizes};
 use crate::failure::Failure;
 use crate::process;
 use crate::workspace;
@@ -13,22 +14,22 @@ use std::process::Command;
 #[derive(Clone)]
 pub struct Ours {
     program: PathBuf,
-    sizes: Sizes,
+    device: Device,
     /// Instructions that it keeps to.
     isa: Option<Isa>,
 }
 
 impl Ours {
     /// The program that is there already, or else a new build.
-    pub fn open(program: Option<&Path>, sizes: Sizes) -> Result<Ours, Failure> {
+    pub fn open(program: Option<&Path>, device: Device) -> Result<Ours, Failure> {
         let program = match program {
             Some(program) => program.to_path_buf(),
-            None => build()?,
+            None => build(device)?,
         };
         let isa = None;
         Ok(Ours {
             program,
-            sizes,
+            device,
             isa,
         })
     }
@@ -45,8 +46,8 @@ impl Ours {
         Command::new(&self.program)
     }
 
-    /// One round: a process for short contexts, and one for the long context.
-    pub fn measure(&self, model: &Path, threads: usize) -> Result<Measured, Failure> {
+    /// One round on the CPU: a process for short contexts, and one for the long context.
+    pub fn measure(&self, model: &Path, threads: usize, sizes: Sizes) -> Result<Measured, Failure> {
         let Sizes {
             prefill,
             first,
@@ -54,13 +55,19 @@ impl Ours {
             shallow,
             deep,
             deep_decode,
-        } = self.sizes;
+        } = sizes;
+        let threads = threads.to_string();
+        let once = ["-r", "1", "-t", &threads];
         let prompts = format!("{prefill},{first}");
-        let short = self.bench(model, threads, &["-p", &prompts, "-n", &decode.to_string()])?;
+        let count = decode.to_string();
+        let short = self.bench(
+            model,
+            &[&once[..], &["-p", &prompts, "-n", &count]].concat(),
+        )?;
         let depths = format!("{shallow},{deep}");
         let count = deep_decode.to_string();
         let arguments = ["-p", "0", "-n", &count, "--depth", &depths, "--no-warmup"];
-        let long = self.bench(model, threads, &arguments)?;
+        let long = self.bench(model, &[&once[..], &arguments].concat())?;
         Ok(Measured {
             prefill: speed(&short, 0)?,
             first_token_ms: 1e3 * f64::from(first) / speed(&short, 1)?,
@@ -72,20 +79,65 @@ impl Ours {
         })
     }
 
-    fn bench(&self, model: &Path, threads: usize, more: &[&str]) -> Result<Value, Failure> {
+    /// One round on a GPU: a process for one sequence, and one for several.
+    pub fn speeds(&self, model: &Path, sizes: &GpuSizes) -> Result<Speeds, Failure> {
+        let list = |pair: [u32; 2]| pair.map(|n| n.to_string()).join(",");
+        let (prompts, depths) = (list(sizes.prompts), list(sizes.depths));
+        let (sequences, decode) = (list(sizes.sequences), sizes.decode.to_string());
+        let runs = RUNS.to_string();
+        let runs = ["-r", &runs, "-n", &decode];
+        let alone = [&runs[..], &["-p", &prompts, "--depth", &depths]].concat();
+        let alone = self.bench(model, &alone)?;
+        let together = [&runs[..], &["-p", "0", "--batch", &sequences]].concat();
+        let together = self.bench(model, &together)?;
+        let both = |report: &Value, names: [String; 2]| -> Result<[f64; 2], Failure> {
+            Ok([named(report, &names[0])?, named(report, &names[1])?])
+        };
+        let depth_name = |depth: u32| match depth {
+            0 => format!("tg{decode}"),
+            depth => format!("tg{decode} @ d{depth}"),
+        };
+        Ok(Speeds {
+            depths: both(&alone, sizes.depths.map(depth_name))?,
+            prompts: both(&alone, sizes.prompts.map(|tokens| format!("pp{tokens}")))?,
+            sequences: both(
+                &together,
+                sizes.sequences.map(|n| format!("tg{decode} @ b{n}")),
+            )?,
+        })
+    }
+
+    fn bench(&self, model: &Path, more: &[&str]) -> Result<Value, Failure> {
         let mut command = self.command();
-        command.args([
-            "bench",
-            "--json",
-            "--skip-floor",
-            "-r",
-            "1",
-            "--device",
-            "cpu",
-        ]);
-        command.args(["-t", &threads.to_string()]).args(more);
+        command.args(["bench", "--json", "--skip-floor"]);
+        command.args(["--device", &self.device.to_string()]);
+        command.args(more);
         self.limit(&mut command);
         json(command.arg("-m").arg(model))
+    }
+
+    /// The GPU that it is told to use, or why it cannot.
+    pub fn gpu(&self) -> Result<Gpu, Failure> {
+        let devices = json(self.command().args(["devices", "--json"]))?;
+        let device = self.device.to_string();
+        let entries = devices.as_array().map(Vec::as_slice).unwrap_or_default();
+        let entry = |name: &str| entries.iter().find(|entry| entry["name"] == name);
+        // Without a driver there is one entry for all GPUs, which says why.
+        let usable = entry(&device).filter(|entry| entry["available"] == true);
+        let why = entry(&device).or_else(|| entry("cuda").filter(|gpu| gpu["available"] == false));
+        let why = why.and_then(|entry| entry["about"].as_str());
+        let refusal = || {
+            Failure::Found(format!(
+                "{device}: {}",
+                why.unwrap_or("there is no such GPU")
+            ))
+        };
+        let usable = usable.ok_or_else(refusal)?;
+        let text = |key: &str| usable[key].as_str().unwrap_or("unknown").to_string();
+        Ok(Gpu {
+            name: text("about"),
+            driver: text("driver"),
+        })
     }
 
     fn limit(&self, command: &mut Command) {
@@ -144,9 +196,12 @@ impl Ours {
 }
 
 /// Builds it for release.
-fn build() -> Result<PathBuf, Failure> {
+fn build(device: Device) -> Result<PathBuf, Failure> {
     let mut command = process::cargo();
     command.args(["build", "--release", "--quiet", "-p", "akunu-cli"]);
+    if let Device::Cuda(_) = device {
+        command.args(["--features", "cuda"]);
+    }
     process::run(command.current_dir(workspace::root()))?;
     let target = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace::root().join("target"), PathBuf::from);
@@ -156,6 +211,14 @@ fn build() -> Result<PathBuf, Failure> {
 /// Tokens a second of a test of the report.
 fn speed(report: &Value, test: usize) -> Result<f64, Failure> {
     number(&report["groups"][0]["results"][test]["mean_tok_s"])
+}
+
+/// Tokens a second of the test of this name.
+fn named(report: &Value, test: &str) -> Result<f64, Failure> {
+    let results = report["groups"][0]["results"].as_array();
+    let found = results.and_then(|results| results.iter().find(|result| result["test"] == test));
+    let missing = || Failure::Found(format!("akunu-cli's report lacks the test {test}"));
+    number(&found.ok_or_else(missing)?["mean_tok_s"])
 }
 
 fn number(value: &Value) -> Result<f64, Failure> {

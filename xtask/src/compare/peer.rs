@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const DRIVER: &str = include_str!("peer.py");
-const PACKAGE: &str = "llama-cpp-python==0.3.36";
+/// Where llama.cpp comes from.
+pub const PACKAGE: &str = "llama-cpp-python==0.3.36";
 
 /// Instructions that a build is limited to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -1,25 +1,24 @@
 //! What was measured so far, in a folder: a JSON file has every round; a chart of the same name and a
 //! table in `performance.md`, if that page has a place for it, are made from it.
 
-use super::Sizes;
-use super::summary::Summary;
+use super::summary::{Comparison, Row, Summary};
 use super::{chart, lines};
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
 /// A kind of record: what it is called, and how it is shown.
-pub struct Kind {
+pub struct Kind<R: Row> {
     /// The name of the JSON file and of the chart.
-    stem: &'static str,
-    draw: fn(&Summary) -> String,
+    pub stem: &'static str,
+    pub draw: fn(&Summary<R>) -> String,
     /// The table, and what is below it.
-    text: fn(&Summary) -> String,
+    pub text: fn(&Summary<R>) -> String,
     /// Before its table in `performance.md`.
-    begin: &'static str,
+    pub begin: &'static str,
 }
 
 /// The files of the tests, with all columns.
-pub const FILES: Kind = Kind {
+pub static FILES: Kind<Comparison> = Kind {
     stem: "performance",
     draw: chart::draw,
     text: |summary| format!("{}\n{}", summary.table(), summary.below_the_bar()),
@@ -27,7 +26,7 @@ pub const FILES: Kind = Kind {
 };
 
 /// Speed over threads and instruction sets.
-pub const SCALING: Kind = Kind {
+pub static SCALING: Kind<Comparison> = Kind {
     stem: "scaling",
     draw: lines::draw,
     text: |summary| format!("{}\n![chart](scaling.svg)\n", summary.scaling_table()),
@@ -38,15 +37,15 @@ pub const SCALING: Kind = Kind {
 const END: &str = "<!-- end of what it wrote -->\n";
 
 /// The record of a folder.
-pub struct Record {
+pub struct Record<R: Row + 'static> {
     folder: PathBuf,
-    kind: &'static Kind,
-    pub summary: Summary,
+    kind: &'static Kind<R>,
+    pub summary: Summary<R>,
 }
 
-impl Record {
+impl<R: Row> Record<R> {
     /// The record of a folder.
-    pub fn read(folder: PathBuf, kind: &'static Kind) -> Result<Record, Failure> {
+    pub fn read(folder: PathBuf, kind: &'static Kind<R>) -> Result<Record<R>, Failure> {
         let path = json_path(&folder, kind);
         let text = std::fs::read_to_string(&path).map_err(|source| Failure::io(&path, source))?;
         let wrong = |error| {
@@ -63,19 +62,12 @@ impl Record {
         })
     }
 
-    /// All records of a folder: that of the files, and that of scaling where there is one.
-    pub fn read_all(folder: PathBuf) -> Result<Vec<Record>, Failure> {
-        let mut records = Vec::new();
-        for kind in [&FILES, &SCALING] {
-            if kind.stem == FILES.stem || json_path(&folder, kind).exists() {
-                records.push(Record::read(folder.clone(), kind)?);
-            }
-        }
-        Ok(records)
-    }
-
     /// The same to add to; a new one where there is none. Figures of other sizes do not mix.
-    pub fn open(folder: PathBuf, sizes: Sizes, kind: &'static Kind) -> Result<Record, Failure> {
+    pub fn open(
+        folder: PathBuf,
+        sizes: R::Sizes,
+        kind: &'static Kind<R>,
+    ) -> Result<Record<R>, Failure> {
         let path = json_path(&folder, kind);
         if !path.exists() {
             let comparisons = Vec::new();
@@ -121,7 +113,18 @@ impl Record {
     }
 }
 
-fn json_path(folder: &Path, kind: &Kind) -> PathBuf {
+impl Record<Comparison> {
+    /// The records of a CPU in a folder: that of the files, and that of scaling where there is one.
+    pub fn read_all(folder: &Path) -> Result<Vec<Record<Comparison>>, Failure> {
+        let mut records = vec![Record::read(folder.into(), &FILES)?];
+        if json_path(folder, &SCALING).exists() {
+            records.push(Record::read(folder.into(), &SCALING)?);
+        }
+        Ok(records)
+    }
+}
+
+fn json_path<R: Row>(folder: &Path, kind: &Kind<R>) -> PathBuf {
     folder.join(format!("{}.json", kind.stem))
 }
 
@@ -144,6 +147,7 @@ fn with_table(page: &str, begin: &str, table: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::gpu::NVIDIA;
     use crate::compare::summary::tests::comparison;
     use crate::compare::{FULL, QUICK};
     use crate::workspace;
@@ -193,15 +197,34 @@ mod tests {
     #[test]
     fn the_committed_charts_and_tables_are_current() {
         let docs = workspace::root().join("docs");
-        let file = |name: &str| std::fs::read_to_string(docs.join(name)).expect("a committed file");
+        for record in Record::read_all(&docs).expect("docs/performance.json") {
+            assert_is_current(&record, "cargo xtask compare --table");
+        }
+        // The GPU's are there once they were measured.
+        if json_path(&docs, &NVIDIA).exists() {
+            let record = Record::read(docs, &NVIDIA).expect("docs/nvidia.json");
+            assert_is_current(&record, "cargo xtask compare --device cuda --table");
+        }
+    }
+
+    fn assert_is_current<R: Row>(record: &Record<R>, fix: &str) {
+        let (folder, kind) = (&record.folder, record.kind);
+        let file =
+            |name: &str| std::fs::read_to_string(folder.join(name)).expect("a committed file");
+        let chart = file(&format!("{}.svg", kind.stem));
+        assert!(chart == (kind.draw)(&record.summary), "run `{fix}`");
         let page = file("performance.md");
-        let fix = "run `cargo xtask compare --table`";
-        for record in Record::read_all(docs.clone()).expect("docs/performance.json") {
-            let kind = record.kind;
-            let chart = file(&format!("{}.svg", kind.stem));
-            assert!(chart == (kind.draw)(&record.summary), "{fix}");
-            let expected = with_table(&page, kind.begin, &record.text());
-            assert!(page.contains(kind.begin) && page == expected, "{fix}");
+        let expected = with_table(&page, kind.begin, &record.text());
+        assert!(page.contains(kind.begin) && page == expected, "run `{fix}`");
+    }
+
+    /// Fails if the page has no place for the table of the GPU.
+    #[test]
+    fn the_page_has_a_place_for_every_table() {
+        let page = workspace::root().join("docs/performance.md");
+        let page = std::fs::read_to_string(page).expect("the page");
+        for begin in [FILES.begin, SCALING.begin, NVIDIA.begin] {
+            assert_ne!(with_table(&page, begin, "a table"), page, "{begin}");
         }
     }
 
@@ -220,7 +243,7 @@ mod tests {
         let text = std::fs::read_to_string(&page).expect("the page");
         assert!(!text.contains("old"), "{text}");
         assert!(text.contains("![chart](scaling.svg)"), "{text}");
-        let records = Record::read_all(folder.path().into()).expect("both");
+        let records = Record::read_all(folder.path()).expect("both");
         assert_eq!(records.len(), 2);
     }
 }

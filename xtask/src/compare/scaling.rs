@@ -7,7 +7,8 @@ use super::files::{self, ModelFile};
 use super::ours::Ours;
 use super::peer::{Isa, Peer};
 use super::record::Record;
-use super::{Args, Programs, Sizes, begin, measure};
+use super::summary::Comparison;
+use super::{Args, Device, Programs, Sizes, begin, measure};
 use crate::failure::Failure;
 use crate::random_model::{self, Mix, Shape};
 use clap::ValueEnum;
@@ -51,7 +52,7 @@ pub fn place(name: &str) -> usize {
 
 /// Measures every model with every instruction set and number of threads, and writes down each when it
 /// is done.
-pub fn measure_all(args: &Args) -> Result<Record, Failure> {
+pub fn measure_all(args: &Args) -> Result<Record<Comparison>, Failure> {
     let sizes = if args.quick { QUICK } else { SIZES };
     if args.isa.len() > 1 && args.peer.is_some() {
         return Err(Failure::Usage(
@@ -59,7 +60,7 @@ pub fn measure_all(args: &Args) -> Result<Record, Failure> {
         ));
     }
     let mut record = Record::open(args.folder(), sizes, &super::record::SCALING)?;
-    let ours = Ours::open(args.ours.as_deref(), sizes)?;
+    let ours = Ours::open(args.ours.as_deref(), Device::Cpu)?;
     let mut levels: Vec<Option<Isa>> = args.isa.iter().copied().map(Some).collect();
     if levels.is_empty() {
         levels.push(None);
@@ -67,14 +68,15 @@ pub fn measure_all(args: &Args) -> Result<Record, Failure> {
     for &isa in &levels {
         let ours = ours.keeping_to(isa);
         let peer = Peer::open(args.peer.as_deref(), isa, sizes)?;
-        for file in make(&args.shapes, &args.types)? {
-            for &threads in &args.threads {
+        for file in make(&args.shapes, args.types())? {
+            for &threads in args.threads() {
                 let mut comparison = begin(&file, threads, &ours)?;
                 comparison.isa = isa.map(|isa| isa.name().to_string());
                 eprintln!("{}", comparison.label());
                 let programs = Programs {
                     ours: &ours,
                     peer: &peer,
+                    sizes,
                     must_agree: false,
                 };
                 measure(&mut comparison, &file, args.rounds, &programs)?;
@@ -87,7 +89,7 @@ pub fn measure_all(args: &Args) -> Result<Record, Failure> {
 }
 
 /// Writes the models that are not there yet. A model is a whole file or none.
-fn make(shapes: &[Shape], mixes: &[Mix]) -> Result<Vec<ModelFile>, Failure> {
+pub fn make(shapes: &[Shape], mixes: &[Mix]) -> Result<Vec<ModelFile>, Failure> {
     let mut made = Vec::new();
     for &shape in shapes {
         for &mix in mixes {

@@ -3,8 +3,37 @@
 use super::bar::Bar;
 use super::{Measured, Sizes, files, scaling};
 use crate::median::median;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+
+/// A row of a record: the rounds of both programs, measured in one way.
+pub trait Row: Serialize + DeserializeOwned {
+    /// How many tokens the tests have.
+    type Sizes: Clone + PartialEq + Serialize + DeserializeOwned;
+    /// Where the row stands among others; one that is measured again has the same place.
+    type Place: Ord;
+
+    /// Its place.
+    fn place(&self) -> Self::Place;
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Summary<R: Row = Comparison> {
+    pub sizes: R::Sizes,
+    pub comparisons: Vec<R>,
+}
+
+impl<R: Row> Summary<R> {
+    /// Puts a row in its place, instead of an older one that was there.
+    pub fn put(&mut self, new: R) {
+        self.comparisons.retain(|old| old.place() != new.place());
+        self.comparisons.push(new);
+        self.comparisons.sort_by_key(R::place);
+    }
+}
 
 /// One file with one number of threads: every round of both.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -26,11 +55,15 @@ pub struct Comparison {
     pub same_first_tokens: usize,
 }
 
-/// Everything that was measured.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct Summary {
-    pub sizes: Sizes,
-    pub comparisons: Vec<Comparison>,
+impl Row for Comparison {
+    type Sizes = Sizes;
+    /// The file's and the model's place and name, the instructions and the threads.
+    type Place = ((usize, usize), String, Option<String>, usize);
+
+    fn place(&self) -> Self::Place {
+        let of_model = (files::place(&self.model), scaling::place(&self.model));
+        (of_model, self.model.clone(), self.isa.clone(), self.threads)
+    }
 }
 
 /// A column of the table.
@@ -122,18 +155,15 @@ impl Comparison {
     }
 
     fn medians(&self, value: fn(&Measured) -> f64) -> (f64, f64) {
-        let of =
-            |rounds: &[Measured]| median(rounds.iter().map(value).collect()).unwrap_or(f64::NAN);
-        (of(&self.ours), of(&self.peer))
+        medians(&self.ours, &self.peer, value)
     }
 
     /// A row of the table.
     fn row(&self) -> String {
         let mut text = format!("| {} | {} |", self.model, self.threads);
         for metric in &METRICS {
-            let (ours, peer) = self.medians(metric.value);
-            let ratio = self.ratio(metric);
-            let _ = write!(text, " {} / {}, **{ratio:.2}** |", short(ours), short(peer));
+            let both = self.medians(metric.value);
+            let _ = write!(text, " {} |", cell(both, self.ratio(metric)));
         }
         let weights = short(self.weight_bytes as f64 / 1e6);
         let _ = write!(text, " {weights}, **{:.2}** |", self.memory_of_weights());
@@ -145,19 +175,6 @@ impl Comparison {
 }
 
 impl Summary {
-    /// Puts a comparison in its place, instead of an older one of the same file, instructions and threads.
-    pub fn put(&mut self, new: Comparison) {
-        let same = |old: &Comparison| {
-            (&old.model, &old.isa, old.threads) == (&new.model, &new.isa, new.threads)
-        };
-        self.comparisons.retain(|old| !same(old));
-        self.comparisons.push(new);
-        self.comparisons.sort_by_key(|c| {
-            let place = (files::place(&c.model), scaling::place(&c.model));
-            (place, c.isa.clone(), c.threads)
-        });
-    }
-
     /// The table of scaling in Markdown: ours, the peer's, and how many times better ours is.
     pub fn scaling_table(&self) -> String {
         let columns =
@@ -171,8 +188,7 @@ impl Summary {
             };
             let _ = write!(text, "| {} | {level} | {} |", row.model, row.threads);
             for (ours, peer) in [row.decode(), row.prefill()] {
-                let ratio = ours / peer;
-                let _ = write!(text, " {} / {}, **{ratio:.2}** |", short(ours), short(peer));
+                let _ = write!(text, " {} |", cell((ours, peer), ours / peer));
             }
             let _ = writeln!(text, " {}, {} |", row.ours.len(), row.date);
         }
@@ -197,8 +213,19 @@ impl Summary {
     }
 }
 
+/// The medians of both programs' rounds: ours, the peer's.
+pub fn medians<M>(ours: &[M], peer: &[M], value: impl Fn(&M) -> f64) -> (f64, f64) {
+    let of = |rounds: &[M]| median(rounds.iter().map(&value).collect()).unwrap_or(f64::NAN);
+    (of(ours), of(peer))
+}
+
+/// A cell of a table: ours, the peer's, and how many times better ours is.
+pub fn cell((ours, peer): (f64, f64), ratio: f64) -> String {
+    format!("{} / {}, **{ratio:.2}**", short(ours), short(peer))
+}
+
 /// Three digits are enough for a figure that varies by a few percent.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     match value {
         v if v >= 100.0 => format!("{v:.0}"),
         v if v >= 10.0 => format!("{v:.1}"),
