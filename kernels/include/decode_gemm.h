@@ -21,24 +21,12 @@
 //          it. A row is copied from the last multiple of 16 bytes on, so that rows and steps may begin anywhere.
 #pragma once
 
-#include <akunu_tensor>
-
-#include "include/format/span.h"
+#include "include/few_rows.h"
 #include "include/inputs.h"
 #include "include/reduce.h"
-#include "include/tensor_row.h"
 
-// Outputs of a SIMD group.
-constant constexpr uint OUTPUTS = 16;
-// Rows of a tile of x.
-constant constexpr uint X_ROWS = 8;
-// Spans that the four lanes of a row of a matrix have together, and the vectors of a tile of x that belong to them.
-constant constexpr uint QUAD = 4;
-constant constexpr uint QUAD_VECTORS = X_ROWS * QUAD * SPAN / 8;
 // Steps that are under way at once.
 constant constexpr uint STAGES = 2;
-
-inline uint4 pack(float4 low, float4 high) { return uint4(pack(low.xy), pack(low.zw), pack(high.xy), pack(high.zw)); }
 
 // How the weights of a format are staged: spans of a step and their bytes, and vectors of a row in threadgroup memory, an odd
 // number, so that the rows of a matrix fall into different banks.
@@ -114,14 +102,6 @@ struct LaneSpan<FormatQ8_0> {
     uint4 run(uint r) const { return uint4(four(span.qs.word[2 * r]), four(span.qs.word[2 * r + 1])); }
 };
 
-// Eight numbers of 16 bits as halves.
-inline uint4 as_halves(uint4 bits, half) { return bits; }
-inline uint4 as_halves(uint4 bits, ushort) {
-    const float4 low = as_type<float4>(uint4(bits.x << 16, bits.x & 0xffff0000u, bits.y << 16, bits.y & 0xffff0000u));
-    const float4 high = as_type<float4>(uint4(bits.z << 16, bits.z & 0xffff0000u, bits.w << 16, bits.w & 0xffff0000u));
-    return pack(low, high);
-}
-
 template <typename T>
 struct LaneSpan<FormatPlain<T>> {
     Words<16> bits;
@@ -149,7 +129,7 @@ inline void copy_rest(threadgroup ushort *to, device const ushort *from, uint n_
 template <typename F>
 struct StagedRows {
     typedef StagedStep<F> Step;
-    static constant constexpr uint STAGE = OUTPUTS * Step::VECTORS;
+    static constant constexpr uint STAGE = MATRIX_OUTPUTS * Step::VECTORS;
     static constant constexpr uint COPIES = (STAGE + SIMD_WIDTH - 1) / SIMD_WIDTH;  // of a lane and step
     threadgroup uint4 *ring;
     uint lane;
@@ -166,7 +146,7 @@ struct StagedRows {
         const ulong place = ulong(row) * row_bytes;
         first = weight + (place & ~15ul);
         first_begin = uint(place & 15);
-        last_row = min(OUTPUTS, n_rows - row) - 1;
+        last_row = min(MATRIX_OUTPUTS, n_rows - row) - 1;
     }
 
     // Where a step of a row begins, behind `first`.
@@ -202,34 +182,6 @@ struct StagedRows {
         simdgroup_barrier(mem_flags::mem_threadgroup);
     }
 };
-
-// One of three pointers. Not by `?:` on members, which would be put into memory.
-template <typename T>
-inline T pick(uint index, T zero, T one, T two) {
-    return index == 0 ? zero : index == 1 ? one : two;
-}
-
-// Which weight a threadgroup has, the rows of that, and which of its threadgroups this one is.
-struct ChosenWeight {
-    uint index;
-    uint n;
-    uint group;
-};
-
-inline ChosenWeight choose_weight(constant DecodeGemmParams &params, uint group, uint n_columns) {
-    // n_columns is a power of two.
-    const uint shift = ctz(OUTPUTS * n_columns);
-    const uint round_up = OUTPUTS * n_columns - 1;
-    const uint groups_0 = (params.N0 + round_up) >> shift;
-    const uint groups_1 = (params.N1 + round_up) >> shift;
-    if (group < groups_0) {
-        return { 0, params.N0, group };
-    }
-    if (group < groups_0 + groups_1) {
-        return { 1, params.N1, group - groups_0 };
-    }
-    return { 2, params.N2, group - groups_0 - groups_1 };
-}
 
 // The vectors of x that a lane will need next: of TILES tiles, DEPTH runs.
 template <uint TILES>
@@ -298,8 +250,8 @@ kernel void decode_gemm(
     const uint t = lane % 4;
     const uint n_spans = params.K / SPAN;
     const uint n_steps = (n_spans + Step::SPANS - 1) / Step::SPANS;
-    const ChosenWeight chosen = choose_weight(params, group.y, n_columns);
-    const uint first_n = (chosen.group * n_columns + column) * OUTPUTS;
+    const ChosenWeight chosen = choose_weight(params, group.y, n_columns * MATRIX_OUTPUTS);
+    const uint first_n = (chosen.group * n_columns + column) * MATRIX_OUTPUTS;
     const uint first_m = group.x * TILES * X_ROWS;
 
     StagedRows<F> rows;
