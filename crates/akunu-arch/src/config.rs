@@ -9,7 +9,8 @@ use std::path::Path;
 use akunu_gguf::{Container, WeightStore};
 use akunu_types::KvFormat;
 
-use crate::descriptor::{ArchDescriptor, Role};
+use crate::descriptor::{ArchDescriptor, ClassifierHead, Role};
+use crate::encoder_use::Pooling;
 use crate::error::ArchError;
 use crate::rope::RopeConfig;
 
@@ -60,8 +61,12 @@ pub struct ModelConfig {
     pub n_token_types: u32,
     /// Scores that the head of a classifier gives, 0 for a model without one.
     pub n_labels: u32,
-    /// Whether a dense layer and tanh come before the head of a classifier. Converters to GGUF leave it out for some.
-    pub has_pooler: bool,
+    /// What comes before the scores of a classifier. Converters to GGUF leave BERT's out for some.
+    pub classifier_head: Option<ClassifierHead>,
+    /// Whether the product of that head has a bias.
+    pub has_head_bias: bool,
+    /// The vector that a classifier reads.
+    pub classifier_pooling: Pooling,
     /// The layers.
     pub layers: Vec<LayerConfig>,
 }

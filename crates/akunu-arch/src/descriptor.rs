@@ -22,6 +22,15 @@ impl Activation {
     }
 }
 
+/// What the head of a classifier makes of the vector of a text before it scores it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClassifierHead {
+    /// `tanh(W v + b)`: BERT's pooler.
+    Tanh,
+    /// `norm(gelu(W v))`, by the error function, with or without a bias in the product.
+    GeluNorm,
+}
+
 /// The kind of normalisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Norm {
@@ -135,6 +144,8 @@ pub struct ArchDescriptor {
     pub width_scaled_layers: Option<u32>,
     /// Whether attention scores and logits may be soft-capped.
     pub has_softcap: bool,
+    /// The head of a classifier that was trained from it.
+    pub classifier_head: ClassifierHead,
     /// Which layers have a sliding window, if the model has one.
     pub window: WindowPattern,
     /// RoPE base of windowed layers, where it differs from that of the others.

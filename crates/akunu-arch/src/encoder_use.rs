@@ -1,7 +1,7 @@
 //! How the vectors of a text's tokens become one, and how long a text may be: what the model's own files say.
 //!
 //! ```text
-//! GGUF       {arch}.pooling_type: 1 mean, 2 first token, 3 last token, 4 a classifier's (the first token)
+//! GGUF       {arch}.pooling_type: 1 mean, 2 first token, 3 last token, 4 a classifier's (for vectors, the first token)
 //! folder     modules.json names the folder of the module `Pooling`, whose config.json has
 //!            pooling_mode_mean_tokens, pooling_mode_cls_token, pooling_mode_lasttoken (or pooling_mode);
 //!            sentence_bert_config.json has max_seq_length, or tokenizer_config.json has model_max_length

@@ -14,7 +14,9 @@ mod weights;
 
 pub use adapter::{adapter_rows, check_adapter};
 pub use config::{LayerConfig, ModelConfig};
-pub use descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, WindowPattern};
+pub use descriptor::{
+    Activation, ArchDescriptor, ClassifierHead, Norm, Role, RopePairing, WindowPattern,
+};
 pub use encoder_use::{EncoderUse, Pooling};
 pub use error::ArchError;
 pub use relative::RelativePositions;

@@ -1,6 +1,8 @@
 //! Llama 2 and 3, Mistral, SmolLM2, TinyLlama and many others.
 
-use crate::descriptor::{Activation, ArchDescriptor, Norm, Role, RopePairing, WindowPattern};
+use crate::descriptor::{
+    Activation, ArchDescriptor, ClassifierHead, Norm, Role, RopePairing, WindowPattern,
+};
 
 /// The plain decoder; the others are described by how they differ from it.
 pub const ARCH: ArchDescriptor = ArchDescriptor {
@@ -24,6 +26,7 @@ pub const ARCH: ArchDescriptor = ArchDescriptor {
     scales_embedding: false,
     width_scaled_layers: None,
     has_softcap: false,
+    classifier_head: ClassifierHead::Tanh,
     window: WindowPattern::All,
     window_rope_base: None,
 };

@@ -1,9 +1,9 @@
 //! ModernBERT: norms before each block, rotary positions, a gate, windows, and no biases.
 
 use super::bert;
-use crate::descriptor::{Activation, ArchDescriptor, RopePairing, WindowPattern};
+use crate::descriptor::{Activation, ArchDescriptor, ClassifierHead, RopePairing, WindowPattern};
 
-/// ModernBERT and what was trained from it: gte-modernbert, nomic's modernbert-embed, granite-embedding r2.
+/// ModernBERT and what was trained from it: gte-modernbert and its reranker, nomic's modernbert-embed, granite-embedding r2.
 pub const ARCH: ArchDescriptor = ArchDescriptor {
     name: "modern-bert",
     model_types: &["modernbert"],
@@ -16,5 +16,6 @@ pub const ARCH: ArchDescriptor = ArchDescriptor {
     has_linear_bias: false,
     window: WindowPattern::AllButFirst { period: 3 },
     window_rope_base: Some(10_000.0),
+    classifier_head: ClassifierHead::GeluNorm,
     ..bert::ARCH
 };

@@ -4,7 +4,8 @@ use akunu_gguf::{GgufFile, Metadata, WeightStore};
 
 use super::{LayerConfig, ModelConfig, n_positions, n_rows};
 use crate::arch;
-use crate::descriptor::ArchDescriptor;
+use crate::descriptor::{ArchDescriptor, ClassifierHead};
+use crate::encoder_use::Pooling;
 use crate::error::ArchError;
 use crate::rope::{RopeConfig, RopeFactors};
 
@@ -90,9 +91,32 @@ pub(super) fn read(file: &GgufFile, store: &WeightStore) -> Result<ModelConfig, 
         n_positions: n_positions(store, &arch),
         n_token_types: n_rows(store, "token_types.weight"),
         n_labels: n_rows(store, "classifier.weight"),
-        has_pooler: n_rows(store, "pooler.weight") > 0,
+        classifier_head: classifier_head(&arch, store),
+        has_head_bias: has_head_bias(&arch, store),
+        classifier_pooling: classifier_pooling(&arch),
         layers: layers(&keys, &arch, file, store)?,
     })
+}
+
+/// BERT's head may be left out. Another is always there: a file without it is not whole.
+fn classifier_head(arch: &ArchDescriptor, store: &WeightStore) -> Option<ClassifierHead> {
+    let is_there = n_rows(store, "pooler.weight") > 0;
+    Some(arch.classifier_head).filter(|&head| is_there || head != ClassifierHead::Tanh)
+}
+
+fn has_head_bias(arch: &ArchDescriptor, store: &WeightStore) -> bool {
+    match arch.classifier_head {
+        ClassifierHead::Tanh => true,
+        ClassifierHead::GeluNorm => n_rows(store, "pooler.bias") > 0,
+    }
+}
+
+/// What a classifier reads. GGUF has no key for it, so the kind of head decides, as it does in llama.cpp.
+fn classifier_pooling(arch: &ArchDescriptor) -> Pooling {
+    match arch.classifier_head {
+        ClassifierHead::Tanh => Pooling::First,
+        ClassifierHead::GeluNorm => Pooling::Mean,
+    }
 }
 
 fn layers(

@@ -6,7 +6,10 @@ use serde_json::Value;
 use super::section::Section;
 use super::{LayerConfig, ModelConfig, n_positions, n_rows};
 use crate::arch;
-use crate::descriptor::{Activation, ArchDescriptor, Role, RopePairing, WindowPattern};
+use crate::descriptor::{
+    Activation, ArchDescriptor, ClassifierHead, Role, RopePairing, WindowPattern,
+};
+use crate::encoder_use::Pooling;
 use crate::error::ArchError;
 use crate::rope::{RopeConfig, RopeFactors};
 
@@ -53,6 +56,10 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
             Ok(None)
         }
     };
+    let n_labels = n_rows(store, "classifier.weight");
+    if n_labels > 0 {
+        check_classifier(&text, &arch)?;
+    }
     let positions = text.first_u32(["max_position_embeddings", "n_positions"])?;
     Ok(ModelConfig {
         arch,
@@ -71,9 +78,11 @@ pub(super) fn read(folder: &ModelFolder, store: &WeightStore) -> Result<ModelCon
         tied_embeddings: store.has_tied_embeddings(),
         n_positions: n_positions(store, &arch),
         n_token_types: n_rows(store, "token_types.weight"),
-        n_labels: n_rows(store, "classifier.weight"),
+        n_labels,
         // Such a classifier always has one: a folder without it is not whole.
-        has_pooler: true,
+        classifier_head: Some(arch.classifier_head),
+        has_head_bias: has_head_bias(&text, &arch),
+        classifier_pooling: classifier_pooling(&text, &arch)?,
         layers: layers(&text, &arch)?,
     })
 }
@@ -117,6 +126,46 @@ fn check_encoder(text: &Section, arch: &ArchDescriptor) -> Result<(), ArchError>
         return Err(ArchError::Unsupported { path, what });
     }
     Ok(())
+}
+
+/// Refuses another activation in the head of a classifier.
+fn check_classifier(text: &Section, arch: &ArchDescriptor) -> Result<(), ArchError> {
+    let key = "classifier_activation";
+    let usual = match arch.classifier_head {
+        ClassifierHead::Tanh => return Ok(()),
+        ClassifierHead::GeluNorm => "gelu",
+    };
+    match text.string(key)?.filter(|found| *found != usual) {
+        None => Ok(()),
+        Some(found) => Err(ArchError::Unsupported {
+            path: text.file(),
+            what: format!("`{key}` = `{found}`"),
+        }),
+    }
+}
+
+fn has_head_bias(text: &Section, arch: &ArchDescriptor) -> bool {
+    match arch.classifier_head {
+        ClassifierHead::Tanh => true,
+        ClassifierHead::GeluNorm => text.get("classifier_bias") == Some(&Value::Bool(true)),
+    }
+}
+
+/// The vector that a classifier reads: BERT's is always that of the first token.
+fn classifier_pooling(text: &Section, arch: &ArchDescriptor) -> Result<Pooling, ArchError> {
+    let key = "classifier_pooling";
+    let named = match arch.classifier_head {
+        ClassifierHead::Tanh => None,
+        ClassifierHead::GeluNorm => text.string(key)?,
+    };
+    match named {
+        None | Some("cls") => Ok(Pooling::First),
+        Some("mean") => Ok(Pooling::Mean),
+        Some(other) => Err(ArchError::Unsupported {
+            path: text.file(),
+            what: format!("`{key}` = `{other}`"),
+        }),
+    }
 }
 
 fn layers(text: &Section, arch: &ArchDescriptor) -> Result<Vec<LayerConfig>, ArchError> {

@@ -12,10 +12,12 @@
 //! x = norm(x)
 //! ```
 //!
-//! A classifier adds `scores = Wc tanh(Wp x[0])` or, without a pooler, `scores = Wc x[0]`.
+//! A classifier reads `v`, which is `x[0]` or the mean of all `x`, and adds `scores = Wc tanh(Wp v)`,
+//! `scores = Wc norm(gelu(Wp v))` or, without a head, `scores = Wc v`.
 
 use super::WeightShape;
 use crate::config::ModelConfig;
+use crate::descriptor::ClassifierHead;
 
 pub(super) fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
     let mut all = Shapes {
@@ -41,9 +43,11 @@ pub(super) fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
         all.norm("output_norm");
     }
     if config.n_labels > 0 {
-        if config.has_pooler {
-            all.matrix("pooler.weight", dim, dim);
-            all.vector("pooler.bias", dim);
+        if let Some(head) = config.classifier_head {
+            all.linear("pooler", dim, dim, config.has_head_bias);
+            if head == ClassifierHead::GeluNorm {
+                all.norm("pooler_norm");
+            }
         }
         all.matrix("classifier.weight", config.n_labels, dim);
         all.vector("classifier.bias", config.n_labels);

@@ -31,7 +31,7 @@ pub struct Rerank {
     /// A file with a document in each line; - for standard input
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// A folder with config.json and safetensors, or a GGUF file: a BERT with one score
+    /// A folder with config.json and safetensors, or a GGUF file: a BERT or ModernBERT with one score
     #[arg(short, long, value_name = "MODEL")]
     model: String,
     #[command(flatten)]

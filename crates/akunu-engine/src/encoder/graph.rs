@@ -20,7 +20,7 @@
 //!
 //! Every product may have a bias. What differs between models comes from fields of the config.
 
-use akunu_arch::{Activation, ModelConfig, Pooling, RopePairing};
+use akunu_arch::{Activation, ClassifierHead, ModelConfig, Pooling, RopePairing};
 use akunu_kernels::Op;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
@@ -59,7 +59,7 @@ impl Graph<'_> {
             ops.push(self.norm("output_norm", self.memory.x.into(), self.memory.h.into()));
         }
         match wanted {
-            Wanted::Vector => ops.push(self.pooled()),
+            Wanted::Vector => ops.push(self.pooled(self.pooling)),
             Wanted::Scores => ops.extend(self.scores()),
         }
         ops
@@ -211,36 +211,20 @@ impl Graph<'_> {
     }
 
     /// One vector for each text.
-    fn pooled(&self) -> Op {
+    fn pooled(&self, pooling: Pooling) -> Op {
         let (from, to) = (self.result(), self.memory.pooled.into());
         let dim = self.config.dim;
-        match self.pooling {
+        match pooling {
             Pooling::Mean => Op::Mean { from, to, dim },
             Pooling::First | Pooling::Last => Op::Gather { from, to, dim },
         }
     }
 
-    /// `scores = Wc tanh(Wp first)` or, without a pooler, `scores = Wc first`.
+    /// `scores = Wc head(v)`, where v is what the classifier reads.
     fn scores(&self) -> Vec<Op> {
-        let m = self.memory;
-        let [first, hidden, scores] = [m.pooled, m.hidden, m.scores].map(Slice::from);
-        let dim = self.config.dim;
-        let mut ops = vec![Op::Gather {
-            from: self.result(),
-            to: first,
-            dim,
-        }];
-        let mut state = first;
-        if self.config.has_pooler {
-            ops.push(of_outputs(self.product("pooler", first, hidden, "pooler")));
-            // A cap of 1 is the hyperbolic tangent itself.
-            ops.push(Op::Softcap {
-                x: hidden,
-                width: dim,
-                cap: 1.0,
-            });
-            state = hidden;
-        }
+        let mut ops = vec![self.pooled(self.config.classifier_pooling)];
+        let state = self.head(&mut ops);
+        let scores = self.memory.scores.into();
         ops.push(of_outputs(self.product(
             "classifier",
             state,
@@ -248,6 +232,30 @@ impl Graph<'_> {
             "classifier",
         )));
         ops
+    }
+
+    /// `tanh(Wp v)`, `norm(gelu(Wp v))` or v itself, and where that is.
+    fn head(&self, ops: &mut Vec<Op>) -> Slice {
+        let [v, hidden] = [self.memory.pooled, self.memory.hidden].map(Slice::from);
+        let Some(head) = self.config.classifier_head else {
+            return v;
+        };
+        let width = self.config.dim;
+        ops.push(of_outputs(self.product("pooler", v, hidden, "pooler")));
+        match head {
+            ClassifierHead::Tanh => {
+                // A cap of 1 is the hyperbolic tangent itself.
+                let (x, cap) = (hidden, 1.0);
+                ops.push(Op::Softcap { x, width, cap });
+                hidden
+            }
+            ClassifierHead::GeluNorm => {
+                let (rows, x) = (Rows::Outputs, hidden);
+                ops.push(Op::Gelu { rows, x, width });
+                ops.push(of_outputs(self.norm("pooler_norm", hidden, v)));
+                v
+            }
+        }
     }
 
     fn product(&self, name: &str, x: Slice, to: Slice, label: &'static str) -> Op {
@@ -300,10 +308,10 @@ fn added(mut product: Op) -> Op {
     product
 }
 
-/// The same product of the outputs alone.
-fn of_outputs(mut product: Op) -> Op {
-    if let Op::Product { rows, .. } = &mut product {
+/// The same product or norm, of the outputs alone.
+fn of_outputs(mut op: Op) -> Op {
+    if let Op::Product { rows, .. } | Op::LayerNorm { rows, .. } = &mut op {
         *rows = Rows::Outputs;
     }
-    product
+    op
 }

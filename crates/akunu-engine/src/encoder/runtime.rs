@@ -99,10 +99,9 @@ impl Runtime {
         let plan = self.plan(rows, wanted)?;
         let memory = self.memory();
         let mut table = RowTable::new(memory.step, &[]);
-        // A classifier looks at the first token, whatever the pooling is.
         let pooling = match wanted {
             Wanted::Vector => self.file.pooling,
-            Wanted::Scores => Pooling::First,
+            Wanted::Scores => self.file.config.classifier_pooling,
         };
         for (text, sequence) in texts.iter().zip(0..) {
             push(&mut table, text, sequence, pooling);

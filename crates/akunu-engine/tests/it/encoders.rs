@@ -208,6 +208,51 @@ fn a_reranker_without_a_pooler_agrees_with_transformers() {
     assert!(error.to_string().contains("pooler"), "{error}");
 }
 
+/// A head of a product, GELU and a norm, of the mean of all tokens.
+#[test]
+fn a_modern_reranker_agrees_with_transformers() {
+    agrees("modern-reranker");
+}
+
+/// The same of the first token, with a bias in the head. A GGUF file has no key for that: its classifiers read the mean.
+#[test]
+fn a_modern_reranker_of_the_first_token_agrees_with_transformers() {
+    let name = "modern-reranker-first";
+    let model = Fixture::read("encoders", name);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let [file, whole] = both(&model, folder.path());
+    agrees_from(name, &model, &whole);
+    let encoder = Encoder::load(&file, Box::new(TwinDevice::new())).expect("a whole model");
+    let config = encoder.config();
+    assert_eq!(config.classifier_pooling, Pooling::Mean);
+    assert!(config.has_head_bias, "the file has one");
+}
+
+/// A head that another program would compute otherwise, or that is not whole, is refused by name.
+#[test]
+fn heads_that_are_not_as_trained_are_refused() {
+    let name = "modern-reranker-first";
+    for (key, value) in [
+        ("classifier_activation", "silu"),
+        ("classifier_pooling", "max"),
+    ] {
+        let error = refusal(name, |model| model.config[key] = value.into());
+        assert!(error.contains(&format!("`{key}` = `{value}`")), "{error}");
+    }
+    for (part, missing) in [
+        ("head.dense.weight", "pooler.weight"),
+        ("head.dense.bias", "pooler.bias"),
+        ("head.norm.weight", "pooler_norm.weight"),
+        ("classifier.bias", "classifier.bias"),
+    ] {
+        let error = refusal(name, |model| model.weights.retain(|w| w.name != part));
+        assert!(
+            error.contains(&format!("`{missing}` is missing")),
+            "{error}"
+        );
+    }
+}
+
 /// The model's own files decide which token stands for a text.
 #[test]
 fn the_first_and_the_last_token_stand_for_a_text_where_the_files_say_so() {

@@ -20,7 +20,14 @@ fn model(name: &str) -> (Fixture, TempDir, PathBuf) {
 /// are those of the plan, with a barrier wherever two launches would race and nowhere else.
 #[test]
 fn encoders_run_on_metals_kernels_with_exact_barriers() {
-    for name in ["bert", "nomic-bert", "mpnet", "modern-bert"] {
+    for name in [
+        "bert",
+        "nomic-bert",
+        "mpnet",
+        "modern-bert",
+        "reranker",
+        "modern-reranker",
+    ] {
         let (model, _folder, path) = model(name);
         let (device, notes, log) = device();
         let encoder = Encoder::load(&path, Box::new(device)).expect("a whole model");
@@ -32,9 +39,22 @@ fn encoders_run_on_metals_kernels_with_exact_barriers() {
                 n_first: text.n_first,
             })
             .collect();
-        let found = encoder.encode(&texts).expect("runs");
-        for (found, text) in found.iter().zip(&model.texts) {
-            let error = nmse(found, &text.mean);
+        let is_reranker = encoder.config().n_labels > 0;
+        let found = if is_reranker {
+            // A score may be near zero, so all of them are compared together.
+            vec![encoder.score(&texts).expect("runs").concat()]
+        } else {
+            encoder.encode(&texts).expect("runs")
+        };
+        let wanted: Vec<Vec<f32>> = if is_reranker {
+            let scores = model.texts.iter().flat_map(|text| text.scores.clone());
+            vec![scores.collect()]
+        } else {
+            model.texts.iter().map(|text| text.mean.clone()).collect()
+        };
+        assert_eq!(found.len(), wanted.len(), "{name}");
+        for (found, wanted) in found.iter().zip(&wanted) {
+            let error = nmse(found, wanted);
             // The products of many rows have tiles of halves: 2^-11 of each factor.
             assert!(error < 1e-6, "{name}: NMSE {error}");
         }

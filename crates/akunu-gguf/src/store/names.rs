@@ -71,7 +71,12 @@ const MODULES: &[Module] = &[
         "attn_rel_b",
         &[Always("encoder.relative_attention_bias")],
     ),
-    module("pooler", "cls", &[Always("pooler.dense")]),
+    module(
+        "pooler",
+        "cls",
+        &[Always("pooler.dense"), Always("head.dense")],
+    ),
+    module("pooler_norm", "cls.norm", &[Always("head.norm")]),
     module("classifier", "cls.output", &[Always("classifier")]),
     module(
         "output_norm",
