@@ -213,7 +213,8 @@ akunu_status akunu_options_new(akunu_options **out);
 // Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer), or
 // a sampling option: temperature (0 always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the
 // rarer ones, which the error for a wrong name lists. For embeddings there is dimensions (numbers of a vector that are kept),
-// for recordings translate (1 writes English, whatever is spoken) and words (1 adds the times of words).
+// for recordings translate (1 writes English, whatever is spoken), words (1 adds the times of words) and batch (windows that
+// are decoded together, 1 to 16: more are faster for long recordings, and each is decoded without the text before).
 akunu_status akunu_options_set_number(akunu_options *options,
                                       const char *name,
                                       double value);
@@ -275,7 +276,8 @@ akunu_status akunu_transcriber_open(const char *path,
 akunu_status akunu_transcriber_free(akunu_transcriber *transcriber);
 
 // Transcribes an audio file (wav, flac, mp3, ogg, m4a or mp4), and passes its segments to `on_segment`, with `context`, in
-// this thread. The options may be null; it uses language, prompt, translate and words. Without a language it is detected.
+// this thread. The options may be null; it uses language, prompt, translate, words and batch. Without a language it is
+// detected.
 akunu_status akunu_transcribe(akunu_transcriber *transcriber,
                               const char *file,
                               const akunu_options *options,

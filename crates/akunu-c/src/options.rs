@@ -35,6 +35,7 @@ pub struct Values {
     prompt: Option<String>,
     translate: bool,
     words: bool,
+    batch: Option<usize>,
 }
 
 #[derive(Default)]
@@ -80,12 +81,14 @@ impl Values {
 
     /// How a recording is turned into text.
     pub fn transcription(self) -> TranscribeOptions {
+        let usual = TranscribeOptions::default();
         TranscribeOptions {
             language: self.language,
             prompt: self.prompt,
             translate: self.translate,
             words: self.words,
-            ..TranscribeOptions::default()
+            batch: self.batch.unwrap_or(usual.batch),
+            ..usual
         }
     }
 
@@ -97,10 +100,11 @@ impl Values {
             "dimensions" => self.dimensions = Some(count(name, value)? as usize),
             "translate" => self.translate = value != 0.0,
             "words" => self.words = value != 0.0,
+            "batch" => self.batch = Some(count(name, value)? as usize),
             _ => self.sampling.set(name, value).map_err(|error| {
                 let others = match error {
                     EngineError::UnknownSampling { .. } => {
-                        "; other numbers are threads, context, max_tokens, dimensions, translate and words"
+                        "; other numbers are threads, context, max_tokens, dimensions, translate, words and batch"
                     }
                     _ => "",
                 };
@@ -160,7 +164,8 @@ pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus 
 /// Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer), or
 /// a sampling option: temperature (0 always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the
 /// rarer ones, which the error for a wrong name lists. For embeddings there is dimensions (numbers of a vector that are kept),
-/// for recordings translate (1 writes English, whatever is spoken) and words (1 adds the times of words).
+/// for recordings translate (1 writes English, whatever is spoken), words (1 adds the times of words) and batch (windows that
+/// are decoded together, 1 to 16: more are faster for long recordings, and each is decoded without the text before).
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_set_number(
     options: *mut AkunuOptions,

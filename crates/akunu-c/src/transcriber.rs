@@ -73,7 +73,8 @@ pub extern "C" fn akunu_transcriber_free(transcriber: *mut AkunuTranscriber) -> 
 }
 
 /// Transcribes an audio file (wav, flac, mp3, ogg, m4a or mp4), and passes its segments to `on_segment`, with `context`, in
-/// this thread. The options may be null; it uses language, prompt, translate and words. Without a language it is detected.
+/// this thread. The options may be null; it uses language, prompt, translate, words and batch. Without a language it is
+/// detected.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_transcribe(
     transcriber: *mut AkunuTranscriber,

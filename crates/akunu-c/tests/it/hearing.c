@@ -104,6 +104,16 @@ static void speech_becomes_text(const char *path, const char *recording) {
     CHECK(akunu_transcribe(heard.transcriber, recording, NULL, hear, &ended) == AKUNU_STATUS_OK);
     CHECK(ended.n_segments == 1 && ended.n_words == 0);
 
+    /* A recording of one window is the same in a batch; a batch has 1 to 16 windows. */
+    struct heard batched = {heard.transcriber, 0, 0, 0, 0, ""};
+    CHECK(akunu_options_set_number(options, "batch", 4) == AKUNU_STATUS_OK);
+    CHECK(akunu_transcribe(heard.transcriber, recording, options, hear, &batched) == AKUNU_STATUS_OK);
+    CHECK(strcmp(batched.text, heard.text) == 0);
+    CHECK(akunu_options_set_number(options, "batch", 17) == AKUNU_STATUS_OK);
+    CHECK(akunu_transcribe(heard.transcriber, recording, options, hear, &batched) == AKUNU_STATUS_ARGUMENT);
+    CHECK(strstr(akunu_last_error(), "17 windows") != NULL);
+    CHECK(akunu_options_set_number(options, "batch", 1) == AKUNU_STATUS_OK);
+
     CHECK(akunu_transcribe(heard.transcriber, "nowhere.wav", NULL, hear, &heard) == AKUNU_STATUS_OPEN);
     CHECK(strstr(akunu_last_error(), "nowhere.wav") != NULL);
     CHECK(akunu_transcribe(heard.transcriber, NULL, NULL, hear, &heard) == AKUNU_STATUS_ARGUMENT);
