@@ -373,11 +373,15 @@ class Transcriber:
         prompt: Optional[str] = None,
         translate: bool = False,
         words: bool = False,
+        batch: int = 1,
     ) -> Transcription:
         """Transcribes an audio file: wav, flac, mp3, ogg, m4a or mp4.
 
         Without a ``language`` it is detected. ``prompt`` says what the recording is about, or how names in it are
-        spelled; ``translate`` writes English, whatever is spoken; ``words`` adds the times of words. One recording at a
-        time: another call before this one has ended is an :class:`Error`.
+        spelled; ``translate`` writes English, whatever is spoken; ``words`` adds the times of words. With a
+        ``batch`` of more than one, up to 16, so many windows are decoded together: faster for long recordings, but each is
+        decoded without the text before. One recording at a time: another call before this one has ended is an
+        :class:`Error`.
         """
-        return Transcription(self._native.transcribe(os.fspath(path), language, prompt, translate, words))
+        wanted = (language, prompt, translate, words, batch)
+        return Transcription(self._native.transcribe(os.fspath(path), wanted))

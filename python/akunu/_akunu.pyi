@@ -47,5 +47,5 @@ class Transcription:
 class Transcriber:
     def __new__(cls, path: str, device: str, threads: Optional[int]) -> Transcriber: ...
     def transcribe(
-        self, path: str, language: Optional[str], prompt: Optional[str], translate: bool, words: bool
+        self, path: str, wanted: tuple[Optional[str], Optional[str], bool, bool, int]
     ) -> Transcription: ...

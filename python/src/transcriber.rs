@@ -18,6 +18,9 @@ type Segment = (f64, f64, String, Vec<Word>, Option<String>);
 #[pyclass(module = "akunu._akunu", frozen)]
 pub struct Transcriber(Home<akunu::Transcriber>);
 
+/// The language, the prompt, whether to translate, whether words have times, and how many windows are decoded together.
+type Wanted = (Option<String>, Option<String>, bool, bool, usize);
+
 /// Segments, as a thread finds them.
 #[pyclass(module = "akunu._akunu", frozen)]
 pub struct Transcription(Stream<Segment, ()>);
@@ -43,16 +46,15 @@ impl Transcriber {
         &self,
         py: Python<'_>,
         path: PathBuf,
-        language: Option<String>,
-        prompt: Option<String>,
-        translate: bool,
-        words: bool,
+        wanted: Wanted,
     ) -> PyResult<Transcription> {
+        let (language, prompt, translate, words, batch) = wanted;
         let options = TranscribeOptions {
             language,
             prompt,
             translate,
             words,
+            batch,
             ..TranscribeOptions::default()
         };
         let opened = py.detach(|| AudioReader::open(&path));

@@ -63,6 +63,14 @@ def test_a_recording_becomes_segments(transcriber, jfk):
     assert all(word.start <= word.end for word in words)
 
 
+def test_windows_can_be_decoded_together(transcriber, jfk):
+    """A recording of one window is the same in a batch; a batch has 1 to 16 windows."""
+    alone, batched = (list(transcriber.transcribe(jfk, batch=n)) for n in (1, 4))
+    assert [segment.text for segment in batched] == [segment.text for segment in alone]
+    with pytest.raises(akunu.Error, match="17 windows"):
+        list(transcriber.transcribe(jfk, batch=17))
+
+
 def again(transcriber, file):
     """The thread gives the transcriber back as soon as it sees that nobody listens."""
     for _ in range(600):
