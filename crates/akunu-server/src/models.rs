@@ -272,7 +272,9 @@ impl Entry {
             Served::Model(model) => Loaded::Engine(Arc::new(Engine::start(model, options)?)),
             Served::Embedder(embedder) => Loaded::Embedder(embedder),
             Served::Reranker(reranker) => Loaded::Reranker(reranker),
-            Served::Transcriber(transcriber) => Loaded::Speech(Speech::new(*transcriber)),
+            Served::Transcriber(transcriber) => {
+                Loaded::Speech(Speech::new(*transcriber, options.transcribe_batch)?)
+            }
         })
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use akunu::Lookup;
+use akunu::{Lookup, TranscribeOptions};
 
 /// How a server is set up.
 ///
@@ -21,6 +21,9 @@ pub struct ServerOptions {
     /// Whether tokens are guessed from the text of a request and of those before it. Answers do not depend on it, but their
     /// speed does, by which a client that measures times can learn of others' texts.
     pub lookup: Lookup,
+    /// Windows of a recording that are decoded together, 1 to [`TranscribeOptions::MAX_BATCH`]. More than one is faster for
+    /// long recordings, and each is decoded without the text before.
+    pub transcribe_batch: usize,
     /// A model that has not been used for this long is unloaded, unless it is pinned; `None` keeps all, whatever happens.
     pub keep: Option<Duration>,
     /// Whether memory is short. Then models that have nothing to do are unloaded before their time; by default when less
@@ -117,6 +120,7 @@ impl Default for ServerOptions {
             queue: 64,
             context: None,
             lookup: Lookup::default(),
+            transcribe_batch: TranscribeOptions::default().batch,
             keep: None,
             memory_is_short: crate::memory::is_short,
             log_texts: false,

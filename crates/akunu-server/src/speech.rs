@@ -13,7 +13,11 @@ use crate::error::ApiError;
 
 /// A speech model, shared by all that ask it.
 #[derive(Clone)]
-pub(crate) struct Speech(Arc<Mutex<Transcriber>>);
+pub(crate) struct Speech {
+    transcriber: Arc<Mutex<Transcriber>>,
+    /// Windows of a recording that are decoded together.
+    batch: usize,
+}
 
 /// A file that somebody sent.
 pub(crate) struct Recording {
@@ -39,19 +43,28 @@ pub(crate) enum Said {
 pub(crate) type Hearing = UnboundedReceiver<Result<Said, ApiError>>;
 
 impl Speech {
-    pub fn new(transcriber: Transcriber) -> Speech {
-        Speech(Arc::new(Mutex::new(transcriber)))
+    /// Refuses a batch that no recording could be decoded with.
+    pub fn new(transcriber: Transcriber, batch: usize) -> Result<Speech, akunu::Error> {
+        if !(1..=TranscribeOptions::MAX_BATCH).contains(&batch) {
+            return Err(akunu::Error::WindowBatch { found: batch });
+        }
+        let transcriber = Arc::new(Mutex::new(transcriber));
+        Ok(Speech { transcriber, batch })
     }
 
     /// Whether it listens to nothing.
     pub fn is_idle(&self) -> bool {
-        Arc::strong_count(&self.0) == 1
+        Arc::strong_count(&self.transcriber) == 1
     }
 
     /// Listens to a recording, when those that came before are done.
     pub fn hear(&self, recording: Recording, options: TranscribeOptions) -> Hearing {
         let (events, hearing) = unbounded_channel();
-        let shared = Arc::clone(&self.0);
+        let shared = Arc::clone(&self.transcriber);
+        let options = TranscribeOptions {
+            batch: self.batch,
+            ..options
+        };
         tokio::spawn(async move {
             let mut transcriber = tokio::select! {
                 free = shared.lock_owned() => free,

@@ -12,7 +12,7 @@ use crate::models;
 use crate::open_files;
 use crate::running::read_text;
 use crate::terminal::{note, warn};
-use akunu::MAX_SEQUENCES;
+use akunu::{MAX_SEQUENCES, TranscribeOptions};
 use akunu_server::{Handle, Limits, Security, Served, Server, ServerOptions, Source};
 use clap::Parser;
 use log::LogFormat;
@@ -60,6 +60,11 @@ pub struct Serve {
     /// Length of a conversation in tokens [default: what the model was trained for, at most 4096]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     ctx: Option<u32>,
+    /// Number of windows of a recording that a Whisper decodes together: faster for long recordings, but each is decoded
+    /// without the text before
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u64).range(1..=TranscribeOptions::MAX_BATCH as u64))]
+    transcribe_batch: u64,
     /// Unload a model that was not used for this long: 30s, 10m, 2h, or forever
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = keep)]
     keep: Keep,
@@ -147,6 +152,7 @@ impl Serve {
             queue: self.queue.into(),
             context: self.ctx,
             lookup: self.lookup.into(),
+            transcribe_batch: self.transcribe_batch as usize,
             keep: self.keep.0,
             log_texts: self.log_texts,
             security: Security {
@@ -250,6 +256,16 @@ mod tests {
         for wrong in ["", "10", "m", "-1s", "1.5h"] {
             assert!(keep(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// Breaks when the option does not reach the server, or when a batch that cannot be does.
+    #[test]
+    fn windows_of_a_batch_are_1_to_16() {
+        let batch = |n: &str| Serve::try_parse_from(["serve", "--transcribe-batch", n]);
+        let options = batch("16").map(|serve| serve.options());
+        let options = options.ok().and_then(Result::ok).expect("parsed");
+        assert_eq!(options.transcribe_batch, 16);
+        assert!(batch("0").is_err() && batch("17").is_err());
     }
 
     /// Breaks when connections can take the files that a model is loaded from.

@@ -2,8 +2,9 @@
 
 use super::Running;
 use super::client::{Response, connect, post, with};
-use super::serve_asset;
-use serde_json::json;
+use super::{asset_source, serve_asset, serve_asset_with};
+use akunu_server::{Server, ServerOptions};
+use serde_json::{Value, json};
 use std::io::Write;
 
 const BOUNDARY: &str = "a-boundary";
@@ -156,6 +157,49 @@ fn mistakes_in_forms_are_named() {
         post(server.address, "/v1/embeddings", &json!({"input": "a"})).status,
         400
     );
+}
+
+/// The same sentence of 11 s four times, a second of silence after each: three windows when each begins where a sentence of
+/// the one before ended.
+fn four_times() -> Vec<u8> {
+    let sound = jfk();
+    let data = sound.windows(4).position(|four| four == b"data").unwrap() + 8;
+    let (mut head, samples) = (sound[..data].to_vec(), &sound[data..]);
+    let body = [samples, &[0; 32_000]].concat().repeat(4);
+    head[4..8].copy_from_slice(&((data - 8 + body.len()) as u32).to_le_bytes());
+    head[data - 4..].copy_from_slice(&(body.len() as u32).to_le_bytes());
+    [head, body].concat()
+}
+
+/// Breaks when the server's batch of windows does not reach the model, or when one that cannot be is found out by a client.
+#[test]
+fn windows_are_decoded_together_as_the_server_is_told() {
+    let segments = |transcribe_batch: usize| -> Value {
+        let options = ServerOptions {
+            transcribe_batch,
+            ..ServerOptions::default()
+        };
+        let server = serve_asset_with("whisper-tiny.en", "model.bin", options);
+        let body = form(&[("response_format", "verbose_json")], Some(&four_times()));
+        let answer = send(&server, PATH, &body).json();
+        let said = answer["text"].as_str().unwrap();
+        assert_eq!(said.matches("Americans").count(), 4, "{said}");
+        answer["segments"].clone()
+    };
+    let (alone, together) = (segments(1), segments(4));
+    // Windows that are decoded together are cut elsewhere.
+    assert_ne!(alone, together);
+
+    let options = ServerOptions {
+        address: ([127, 0, 0, 1], 0).into(),
+        transcribe_batch: 17,
+        ..ServerOptions::default()
+    };
+    let source = asset_source("whisper-tiny.en", "model.bin");
+    let Err(error) = Server::bind(options, vec![source]) else {
+        panic!("17 windows cannot be decoded together");
+    };
+    assert!(error.to_string().contains("17 windows"), "{error}");
 }
 
 /// Breaks when recordings fill the memory: one more than there are places for is refused before it is read, and a place is

@@ -62,17 +62,26 @@ fn serve_pinned(change: impl FnOnce(&mut ServerOptions), pinned: &str) -> Runnin
 
 /// A server with the model in the folder of an asset, which has this file.
 fn serve_asset(asset: &'static str, file: &'static str) -> Running {
+    serve_asset_with(asset, file, ServerOptions::default())
+}
+
+fn serve_asset_with(asset: &'static str, file: &'static str, options: ServerOptions) -> Running {
     let alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
     let options = ServerOptions {
         address: SocketAddr::from(([127, 0, 0, 1], 0)),
-        ..ServerOptions::default()
+        ..options
     };
+    start(options, vec![asset_source(asset, file)], alone)
+}
+
+/// A fetched model under the name of its asset.
+fn asset_source(asset: &'static str, file: &'static str) -> Source {
     let open = move || {
         let path = akunu_assets::path(asset, file);
         let folder = path.parent().unwrap();
         Ok(Served::open(folder, Device::Auto, ModelOptions::default())?)
     };
-    start(options, vec![Source::new(asset, open)], alone)
+    Source::new(asset, open)
 }
 
 fn start(options: ServerOptions, sources: Vec<Source>, alone: MutexGuard<'static, ()>) -> Running {
