@@ -42,12 +42,7 @@ impl Transcriber {
     }
 
     /// Listens to a file in a thread of its own, once it is clear that it is a recording.
-    fn transcribe(
-        &self,
-        py: Python<'_>,
-        path: PathBuf,
-        wanted: Wanted,
-    ) -> PyResult<Transcription> {
+    fn transcribe(&self, py: Python<'_>, path: PathBuf, wanted: Wanted) -> PyResult<Transcription> {
         let (language, prompt, translate, words, batch) = wanted;
         let options = TranscribeOptions {
             language,
