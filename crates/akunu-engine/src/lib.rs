@@ -4,6 +4,7 @@
 mod adapter;
 mod answer;
 mod batch;
+mod buffers;
 mod encoder;
 mod error;
 mod fingerprint;

@@ -2,12 +2,14 @@
 
 use akunu_arch::ModelConfig;
 use akunu_kernels::{Buffer, Device, StepMemory};
-use akunu_types::params::{Row, SamplingRule};
 
+use crate::buffers::{Buffers, Made};
 use crate::error::EngineError;
 
 /// Everything that the programs of an encoder read and write, besides the weights.
 pub(super) struct Memory {
+    /// All buffers, to be given back.
+    made: Made,
     pub step: StepMemory,
     /// What a feed-forward block reads, (rows, dim).
     pub h: Buffer,
@@ -52,86 +54,19 @@ impl Memory {
         room: Room,
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let mut make = Make {
-            device,
-            made: Vec::new(),
-        };
-        let memory = make.memory(config, room);
-        if memory.is_err() {
-            let made = std::mem::take(&mut make.made);
-            made.into_iter()
-                .for_each(|buffer| make.device.release(buffer));
-        }
-        memory
+        let (mut memory, made) =
+            Buffers::make(device, |buffers| Memory::of(config, room, buffers))?;
+        memory.made = made;
+        Ok(memory)
     }
 
     /// Gives all of it back.
     pub fn release(self, device: &mut dyn Device) {
-        let step = self.step;
-        let of_step = [
-            step.rows,
-            step.tokens,
-            step.outputs,
-            step.rules,
-            step.history,
-            step.chosen,
-        ];
-        let of_rows = [
-            self.h,
-            self.x,
-            self.q,
-            self.k,
-            self.v,
-            self.attention,
-            self.gate,
-            self.up,
-            self.activated,
-        ];
-        let of_texts = [
-            self.pooled,
-            self.hidden,
-            self.scores,
-            self.divisors,
-            self.zeros,
-        ];
-        for buffer in of_step.into_iter().chain(of_rows).chain(of_texts) {
-            device.release(buffer);
-        }
-    }
-}
-
-/// Makes buffers, and remembers them.
-struct Make<'a> {
-    device: &'a mut dyn Device,
-    made: Vec<Buffer>,
-}
-
-impl Make<'_> {
-    /// A buffer of (rows, width) elements of 4 bytes, at least one.
-    fn words(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
-        let bytes = 4 * (rows as usize * width as usize).max(1);
-        let buffer = self.device.allocate(bytes, label)?;
-        self.made.push(buffer);
-        Ok(buffer)
+        self.made.release(device);
     }
 
-    fn step(&mut self, room: Room) -> Result<StepMemory, EngineError> {
-        let words = |bytes: usize| (bytes / 4) as u32;
-        Ok(StepMemory {
-            rows: self.words(room.rows, words(size_of::<Row>()), "rows")?,
-            tokens: self.words(room.rows, 1, "tokens")?,
-            outputs: self.words(room.rows, 1, "outputs")?,
-            rules: self.words(room.texts, words(size_of::<SamplingRule>()), "rules")?,
-            history: self.words(room.texts, 1, "history")?,
-            chosen: self.words(1, room.rows, "chosen")?,
-            row_capacity: room.rows,
-            n_sequences: room.texts,
-            history_stride: 1,
-            max_steps: 1,
-        })
-    }
-
-    fn memory(&mut self, config: &ModelConfig, room: Room) -> Result<Memory, EngineError> {
+    /// The memory, of these buffers.
+    fn of(config: &ModelConfig, room: Room, buffers: &mut Buffers) -> Result<Memory, EngineError> {
         let Room { rows, texts } = room;
         let (dim, ffn_dim) = (config.dim, config.ffn_dim);
         let n_layers = config.layers.len() as u32;
@@ -141,30 +76,33 @@ impl Make<'_> {
             0
         };
         let memory = Memory {
-            step: self.step(room)?,
-            h: self.words(rows, dim, "h")?,
-            x: self.words(rows, dim, "x")?,
-            q: self.words(rows, config.q_dim(), "q")?,
-            k: self.words(rows, config.kv_dim(), "k")?,
-            v: self.words(rows, config.kv_dim(), "v")?,
-            attention: self.words(rows, config.q_dim(), "attention")?,
-            gate: self.words(rows, gate_dim, "gate")?,
-            up: self.words(rows, ffn_dim, "up")?,
-            activated: self.words(rows, gate_dim, "activated")?,
-            pooled: self.words(texts, dim, "pooled")?,
-            hidden: self.words(texts, dim, "pooled and projected")?,
-            scores: self.words(texts, config.n_labels, "scores")?,
-            divisors: self.words(n_layers, divisor_stride(config), "RoPE divisors")?,
-            zeros: self.words(1, dim, "zeros")?,
+            made: Made::default(),
+            step: buffers.step(rows, texts)?,
+            h: buffers.words(rows, dim, "h")?,
+            x: buffers.words(rows, dim, "x")?,
+            q: buffers.words(rows, config.q_dim(), "q")?,
+            k: buffers.words(rows, config.kv_dim(), "k")?,
+            v: buffers.words(rows, config.kv_dim(), "v")?,
+            attention: buffers.words(rows, config.q_dim(), "attention")?,
+            gate: buffers.words(rows, gate_dim, "gate")?,
+            up: buffers.words(rows, ffn_dim, "up")?,
+            activated: buffers.words(rows, gate_dim, "activated")?,
+            pooled: buffers.words(texts, dim, "pooled")?,
+            hidden: buffers.words(texts, dim, "pooled and projected")?,
+            scores: buffers.words(texts, config.n_labels, "scores")?,
+            divisors: buffers.words(n_layers, divisor_stride(config), "RoPE divisors")?,
+            zeros: buffers.words(1, dim, "zeros")?,
         };
         for (layer, at) in config.layers.iter().zip(0..) {
             let divisors = layer.rope.divisors(config.head_dim, &[]);
             let offset = 4 * at * divisor_stride(config) as usize;
-            self.device
+            buffers
+                .device
                 .write(memory.divisors, offset, bytemuck::cast_slice(&divisors))?;
         }
         let zeros = vec![0f32; dim as usize];
-        self.device
+        buffers
+            .device
             .write(memory.zeros, 0, bytemuck::cast_slice(&zeros))?;
         Ok(memory)
     }

@@ -5,9 +5,9 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::program::LayerCache;
 use akunu_kernels::{Buffer, Device, PageMap, StepMemory};
 use akunu_types::KvFormat;
-use akunu_types::params::{Row, SamplingRule};
 use half::f16;
 
+use crate::buffers::{Buffers, Made};
 use crate::error::EngineError;
 use crate::runtime::{PAGE, PAGE_SHIFT};
 
@@ -21,7 +21,7 @@ pub(super) struct Memory {
     /// Outputs of a step, at most: those of a prompt, or one of each window.
     pub max_outputs: u32,
     /// All buffers, to be given back.
-    made: Vec<Buffer>,
+    made: Made,
     /// The rows of the encoder: one for each position.
     pub audio_step: StepMemory,
     /// The rows of the decoder.
@@ -79,24 +79,15 @@ impl Memory {
         never_said: &[u32],
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let mut make = Make {
-            device,
-            made: Vec::new(),
-        };
-        let memory = make.memory(config, n_windows, never_said);
-        if memory.is_err() {
-            let made = std::mem::take(&mut make.made);
-            made.into_iter()
-                .for_each(|buffer| make.device.release(buffer));
-        }
-        memory
+        let make = |buffers: &mut Buffers| Memory::of(config, n_windows, never_said, buffers);
+        let (mut memory, made) = Buffers::make(device, make)?;
+        memory.made = made;
+        Ok(memory)
     }
 
     /// Gives all of it back.
     pub fn release(self, device: &mut dyn Device) {
-        self.made
-            .into_iter()
-            .for_each(|buffer| device.release(buffer));
+        self.made.release(device);
     }
 
     /// Where the keys or values across of a window lie.
@@ -107,27 +98,19 @@ impl Memory {
             offset: size_of::<f16>() * numbers * window as usize,
         }
     }
-}
 
-/// Makes buffers, and remembers them.
-struct Make<'a> {
-    device: &'a mut dyn Device,
-    made: Vec<Buffer>,
-}
-
-impl Make<'_> {
-    fn memory(
-        &mut self,
+    /// The memory, of these buffers.
+    fn of(
         config: &SpeechConfig,
         n_windows: u32,
         never_said: &[u32],
+        buffers: &mut Buffers,
     ) -> Result<Memory, EngineError> {
-        let make = self;
         let (dim, n_audio) = (config.dim, config.n_audio_positions);
         let n_text = config.n_text_positions;
         let table_stride = n_text.div_ceil(PAGE as u32);
         let pages = PageMap {
-            table: make.words(n_windows, table_stride, "page table")?,
+            table: buffers.words(n_windows, table_stride, "page table")?,
             table_stride,
             page_shift: PAGE_SHIFT,
             n_pages: n_windows * table_stride,
@@ -141,92 +124,61 @@ impl Make<'_> {
             let bytes = slot * PAGE * pages.n_pages as usize;
             caches.push(LayerCache {
                 format: KvFormat::default(),
-                k: make.bytes(bytes, "keys")?,
-                v: make.bytes(bytes, "values")?,
+                k: buffers.bytes(bytes, "keys")?,
+                v: buffers.bytes(bytes, "values")?,
                 pages,
             });
             cross.push(Cross {
-                q: make.words(n_text, dim, "queries across")?,
-                k: make.halves(n_windows * n_audio, dim, "keys across")?,
-                v: make.halves(n_windows * n_audio, dim, "values across")?,
+                q: buffers.words(n_text, dim, "queries across")?,
+                k: buffers.halves(n_windows * n_audio, dim, "keys across")?,
+                v: buffers.halves(n_windows * n_audio, dim, "values across")?,
             });
         }
         let n_divisors = config.head_dim() / 2;
         let max_outputs = PROMPT_OUTPUTS.max(n_windows);
-        let mut memory = Memory {
+        let memory = Memory {
             n_windows,
             max_outputs,
-            made: Vec::new(),
-            audio_step: make.step(n_audio, 1)?,
-            text_step: make.step(n_text, n_windows)?,
-            audio: make.activations(config, n_audio)?,
-            text: make.activations(config, n_text)?,
-            spectrogram: make.words(2 * n_audio + 2, config.n_mels, "spectrogram")?,
-            signal: make.words(2 * n_audio + 2, dim, "signal")?,
+            made: Made::default(),
+            audio_step: buffers.step(n_audio, 1)?,
+            text_step: buffers.step(n_text, n_windows)?,
+            audio: Activations::of(config, n_audio, buffers)?,
+            text: Activations::of(config, n_text, buffers)?,
+            spectrogram: buffers.words(2 * n_audio + 2, config.n_mels, "spectrogram")?,
+            signal: buffers.words(2 * n_audio + 2, dim, "signal")?,
             cross,
             caches,
             pages,
-            divisors: make.words(n_divisors, 1, "RoPE divisors")?,
-            output: make.words(max_outputs, dim, "outputs")?,
-            normalised_output: make.words(max_outputs, dim, "normalised outputs")?,
-            logits: make.words(max_outputs, config.vocab_size, "logits")?,
-            never_said: make.words(never_said.len() as u32, 1, "suppressed tokens")?,
+            divisors: buffers.words(n_divisors, 1, "RoPE divisors")?,
+            output: buffers.words(max_outputs, dim, "outputs")?,
+            normalised_output: buffers.words(max_outputs, dim, "normalised outputs")?,
+            logits: buffers.words(max_outputs, config.vocab_size, "logits")?,
+            never_said: buffers.words(never_said.len() as u32, 1, "suppressed tokens")?,
             n_never_said: never_said.len() as u32,
         };
-        let device = &mut *make.device;
+        let device = &mut *buffers.device;
         device.write(memory.never_said, 0, bytemuck::cast_slice(never_said))?;
         let divisors = vec![f32::INFINITY; n_divisors as usize];
         device.write(memory.divisors, 0, bytemuck::cast_slice(&divisors))?;
-        memory.made = std::mem::take(&mut make.made);
         Ok(memory)
     }
+}
 
-    fn bytes(&mut self, bytes: usize, label: &str) -> Result<Buffer, EngineError> {
-        let buffer = self.device.allocate(bytes, label)?;
-        self.made.push(buffer);
-        Ok(buffer)
-    }
-
-    /// A buffer of (rows, width) elements of 4 bytes.
-    fn words(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
-        self.bytes(4 * rows as usize * width as usize, label)
-    }
-
-    /// A buffer of (rows, width) halves.
-    fn halves(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
-        self.bytes(size_of::<f16>() * rows as usize * width as usize, label)
-    }
-
-    fn step(&mut self, rows: u32, n_sequences: u32) -> Result<StepMemory, EngineError> {
-        let words = |bytes: usize| (bytes / 4) as u32;
-        Ok(StepMemory {
-            rows: self.words(rows, words(size_of::<Row>()), "rows")?,
-            tokens: self.words(rows, 1, "tokens")?,
-            outputs: self.words(rows, 1, "outputs")?,
-            rules: self.words(n_sequences, words(size_of::<SamplingRule>()), "rules")?,
-            history: self.words(n_sequences, 1, "history")?,
-            chosen: self.words(1, rows, "chosen")?,
-            row_capacity: rows,
-            n_sequences,
-            history_stride: 1,
-            max_steps: 1,
-        })
-    }
-
-    fn activations(
-        &mut self,
+impl Activations {
+    fn of(
         config: &SpeechConfig,
         rows: u32,
+        buffers: &mut Buffers,
     ) -> Result<Activations, EngineError> {
         let dim = config.dim;
         Ok(Activations {
-            h: self.words(rows, dim, "residual stream")?.into(),
-            x: self.words(rows, dim, "normalised")?.into(),
-            q: self.words(rows, dim, "q")?.into(),
-            k: self.words(rows, dim, "k")?.into(),
-            v: self.words(rows, dim, "v")?.into(),
-            attention: self.words(rows, dim, "attention")?.into(),
-            up: self.words(rows, config.ffn_dim, "feed-forward")?.into(),
+            h: buffers.words(rows, dim, "residual stream")?.into(),
+            x: buffers.words(rows, dim, "normalised")?.into(),
+            q: buffers.words(rows, dim, "q")?.into(),
+            k: buffers.words(rows, dim, "k")?.into(),
+            v: buffers.words(rows, dim, "v")?.into(),
+            attention: buffers.words(rows, dim, "attention")?.into(),
+            up: buffers.words(rows, config.ffn_dim, "feed-forward")?.into(),
         })
     }
 }
