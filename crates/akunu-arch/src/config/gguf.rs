@@ -93,7 +93,7 @@ pub(super) fn read(file: &GgufFile, store: &WeightStore) -> Result<ModelConfig, 
         n_labels: n_rows(store, "classifier.weight"),
         classifier_head: classifier_head(&arch, store),
         has_head_bias: has_head_bias(&arch, store),
-        classifier_pooling: classifier_pooling(&arch),
+        classifier_pooling: classifier_pooling(&keys, &arch, file)?,
         layers: layers(&keys, &arch, file, store)?,
     })
 }
@@ -111,11 +111,25 @@ fn has_head_bias(arch: &ArchDescriptor, store: &WeightStore) -> bool {
     }
 }
 
-/// What a classifier reads. GGUF has no key for it, so the kind of head decides, as it does in llama.cpp.
-fn classifier_pooling(arch: &ArchDescriptor) -> Pooling {
-    match arch.classifier_head {
-        ClassifierHead::Tanh => Pooling::First,
-        ClassifierHead::GeluNorm => Pooling::Mean,
+/// The vector that a classifier reads: BERT's is always that of the first token. Where the key is missing, as in older files,
+/// the mean is taken.
+fn classifier_pooling(
+    keys: &Keys,
+    arch: &ArchDescriptor,
+    file: &GgufFile,
+) -> Result<Pooling, ArchError> {
+    let key = "classifier.pooling_type";
+    let named = match arch.classifier_head {
+        ClassifierHead::Tanh => return Ok(Pooling::First),
+        ClassifierHead::GeluNorm => keys.u32(key)?,
+    };
+    match named {
+        None | Some(1) => Ok(Pooling::Mean),
+        Some(2) => Ok(Pooling::First),
+        Some(other) => Err(ArchError::Unsupported {
+            path: file.path().into(),
+            what: format!("`{}.{key}` = {other}", keys.arch),
+        }),
     }
 }
 

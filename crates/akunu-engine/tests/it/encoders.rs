@@ -214,18 +214,27 @@ fn a_modern_reranker_agrees_with_transformers() {
     agrees("modern-reranker");
 }
 
-/// The same of the first token, with a bias in the head. A GGUF file has no key for that: its classifiers read the mean.
+/// The same of the first token, with a bias in the head. A GGUF file that does not say so means all of them.
 #[test]
 fn a_modern_reranker_of_the_first_token_agrees_with_transformers() {
     let name = "modern-reranker-first";
-    let model = Fixture::read("encoders", name);
+    agrees(name);
+    let key = "modern-bert.classifier.pooling_type";
+    let mut model = Fixture::read("encoders", name);
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let [file, whole] = both(&model, folder.path());
-    agrees_from(name, &model, &whole);
-    let encoder = Encoder::load(&file, Box::new(TwinDevice::new())).expect("a whole model");
-    let config = encoder.config();
-    assert_eq!(config.classifier_pooling, Pooling::Mean);
-    assert!(config.has_head_bias, "the file has one");
+    let load = |model: &Fixture| {
+        let file = write_gguf(model, folder.path());
+        Encoder::load(&file, Box::new(TwinDevice::new()))
+    };
+    model.metadata.insert(key.into(), 3.into());
+    let error = load(&model).err().expect("there is no such pooling");
+    assert!(
+        error.to_string().contains(&format!("`{key}` = 3")),
+        "{error}"
+    );
+    model.metadata.remove(key);
+    let encoder = load(&model).expect("a whole model");
+    assert_eq!(encoder.config().classifier_pooling, Pooling::Mean);
 }
 
 /// A head that another program would compute otherwise, or that is not whole, is refused by name.
