@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
-//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on (with super-blocks from 2 on), `decode_gemm_widest` from 33 on | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
+//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on (with super-blocks from 2 on), `decode_gemm_widest` from 33 on; of small weights `decode_gemm` alone | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
 //! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
@@ -25,6 +25,9 @@ use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
 const WIDE_N: u32 = 32_768;
+/// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm`: it stays in the second cache, so that reading
+/// it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia.md).
+const SMALL_WEIGHT: u32 = 5 << 20;
 /// Most rows for `gemv_batched`.
 const BATCHED_M: u32 = 4;
 /// Most rows for `simd_gemm_small`: one tile.
@@ -56,7 +59,8 @@ pub fn tensor_kernel(
     // More rows would decode the weights again.
     let is_decoding = m <= shared_gemm::WIDEST_ROWS && shared_gemm::takes(dtype, k);
     let has_narrow = decode_gemm::formats().any(|known| known == dtype);
-    Some(if is_decoding && m <= decode_gemm::ROWS && has_narrow {
+    let is_narrow = m <= decode_gemm::ROWS || n.saturating_mul(k) <= SMALL_WEIGHT;
+    Some(if is_decoding && is_narrow && has_narrow {
         KernelId::DecodeGemm(dtype)
     } else if is_decoding && m <= shared_gemm::WIDE_ROWS {
         KernelId::DecodeGemmWide(dtype)
@@ -120,6 +124,8 @@ mod tests {
             ((2, 4096), Some(KernelId::DecodeGemm(d))),
             ((16, 4096), Some(KernelId::DecodeGemm(d))),
             ((17, 4096), Some(KernelId::DecodeGemmWide(d))),
+            ((17, 1024), Some(KernelId::DecodeGemm(d))),
+            ((64, 1024), Some(KernelId::DecodeGemm(d))),
             ((32, 128_256), Some(KernelId::DecodeGemmWide(d))),
             ((33, 128_256), Some(KernelId::DecodeGemmWidest(d))),
             ((64, 4096), Some(KernelId::DecodeGemmWidest(d))),
