@@ -1,7 +1,7 @@
 //! Keys and values in 8 bits give nearly what those in 16 bits give, in little more than half the memory.
 
+use crate::support::exact_cpu::exact_cpu;
 use crate::support::{TINY, TinyLlama};
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
     EngineError, GenerateOptions, KvFormat, Model, ModelOptions, Sampling, Session, SessionOptions,
 };
@@ -15,11 +15,7 @@ use akunu_types::DType;
 const NMSE: f64 = 3e-4;
 
 fn cpu() -> Box<dyn Device> {
-    let options = CpuOptions {
-        threads: Some(2),
-        ..Default::default()
-    };
-    Box::new(CpuDevice::new(options).expect("a CPU"))
+    exact_cpu(Some(2))
 }
 
 fn load(model: TinyLlama, device: Box<dyn Device>, kv: KvFormat) -> Model {

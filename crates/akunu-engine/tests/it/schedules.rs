@@ -3,8 +3,8 @@
 
 use std::collections::HashMap;
 
+use crate::support::exact_cpu::exact_cpu;
 use crate::support::{TINY, TinyLlama, TinyModel};
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
     Batch, GenerateOptions, Model, Overflow, Progress, Sampling, SequenceId, Session,
     SessionOptions, StopReason,
@@ -16,11 +16,7 @@ use akunu_kernels::twin_device::TwinDevice;
 const CONTEXT: u32 = 200;
 
 fn cpu() -> Box<dyn Device> {
-    let options = CpuOptions {
-        threads: Some(2),
-        ..Default::default()
-    };
-    Box::new(CpuDevice::new(options).expect("a CPU"))
+    exact_cpu(Some(2))
 }
 
 fn load(file: &TinyModel, device: Box<dyn Device>) -> Model {

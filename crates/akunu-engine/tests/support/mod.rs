@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 pub mod drafts;
+pub mod exact_cpu;
 pub mod files;
 pub mod fixture;
 pub mod mlx_folder;

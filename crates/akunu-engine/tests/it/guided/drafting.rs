@@ -1,19 +1,14 @@
 //! A draft model's guesses: how many are right, against theory, and what happens when it cannot guess.
 
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{DraftModel, GenerateOptions, Lookup, Model, Sampling, Speculated, Speculation};
 
 use super::talk::{alone, drawn, together};
 use crate::support::drafts::{PLANTED_VOCAB, planted, without_layers};
+use crate::support::exact_cpu::exact_cpu;
 use crate::support::{TINY, TinyLlama, TinyModel, tiny_llama};
 
 fn load(file: &TinyModel) -> Model {
-    let options = CpuOptions {
-        threads: Some(1),
-        ..Default::default()
-    };
-    let device = CpuDevice::new(options).expect("a CPU");
-    Model::load(&file.path, Box::new(device)).expect("a whole model")
+    Model::load(&file.path, exact_cpu(Some(1))).expect("a whole model")
 }
 
 /// As many guesses of a draft model in every step.

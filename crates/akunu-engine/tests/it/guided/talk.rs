@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
     Batch, EngineError, GenerateOptions, Model, Progress, Sampling, SequenceId, SessionOptions,
     Speculated, StopReason,
@@ -11,12 +10,12 @@ use akunu_engine::{
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_tokenizer::EncodeOptions;
 
+use crate::support::exact_cpu::exact_cpu;
 use crate::support::{TINY, TinyLlama};
 
-/// A model on the CPU.
+/// A model on the CPU. Answers alone, together and with guesses are steps of different numbers of rows.
 pub fn real(path: &Path) -> Model {
-    let device = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-    Model::load(path, Box::new(device)).expect("a whole model")
+    Model::load(path, exact_cpu(None)).expect("a whole model")
 }
 
 /// One for all tests.
