@@ -5,7 +5,7 @@
 //! and of the tokens among equals.
 
 use akunu_kernels::kernel::sampling::candidates::{
-    Candidates, Cut, KEY_MAX, Source, Totals, distance, key, mass,
+    Candidates, Cut, KEY_MAX, Source, Totals, distance, key, mass, weight,
 };
 
 use super::argmax::largest;
@@ -39,6 +39,58 @@ fn distance_in(packed: u64) -> f32 {
     f32::from_bits((packed >> 32) as u32)
 }
 
+/// Three numbers of each of some logits, to be added up. A closure would not become part of the loop over them: it has not
+/// the instructions of its caller.
+trait Summand<L> {
+    /// # Safety
+    /// The CPU has the instructions.
+    unsafe fn of(&self, logits: L) -> [L; 3];
+}
+
+/// How many candidates there are, their distances, and the squares of those from a mean.
+struct Distances {
+    best: f32,
+    mean: f32,
+}
+
+impl<L: Lanes> Summand<L> for Distances {
+    #[inline(always)]
+    unsafe fn of(&self, logits: L) -> [L; 3] {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
+            let d = L::splat(self.best).sub(logits);
+            let off = d.sub(L::splat(self.mean));
+            [
+                none.if_less(logits, L::splat(1.0), zero),
+                none.if_less(logits, d, zero),
+                none.if_less(logits, off.mul(off), zero),
+            ]
+        }
+    }
+}
+
+/// The weights of candidates, their products with the distances, and how many there are.
+struct Weights {
+    best: f32,
+    scale: f32,
+}
+
+impl<L: Lanes> Summand<L> for Weights {
+    #[inline(always)]
+    unsafe fn of(&self, logits: L) -> [L; 3] {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
+            let one = none.if_less(logits, L::splat(1.0), zero);
+            // Beyond 1e4 a weight is 0 at every scale that matters, and its product with d would be no number.
+            let d = L::splat(self.best).sub(logits).min(L::splat(1e4));
+            let weight = exp(d.mul(L::splat(-self.scale))).mul(one);
+            [weight, weight.mul(d), one]
+        }
+    }
+}
+
 impl<'a, L: Lanes> Field<'a, L> {
     /// All logits, of which the one at `place` is the best, and finite or infinite.
     #[inline(always)]
@@ -51,6 +103,12 @@ impl<'a, L: Lanes> Field<'a, L> {
             n: None,
             lanes: std::marker::PhantomData,
         }
+    }
+
+    /// The logarithm of how many times as probable as the best one all candidates are together.
+    #[inline(always)]
+    pub fn log_sum(&mut self) -> f32 {
+        weight(self.totals(1.0).mass).ln()
     }
 
     /// The list, best first.
@@ -128,26 +186,25 @@ impl<'a, L: Lanes> Field<'a, L> {
         self.n = Some(kept);
     }
 
-    /// Three sums over all logits, of functions of `L` of them; a logit that is no candidate is -inf.
+    /// Three sums over all logits; a logit that is no candidate is -inf.
     #[inline(always)]
-    fn sums(&self, of: impl Fn(L) -> [L; 3]) -> [f64; 3] {
+    fn sums(&self, what: impl Summand<L>) -> [f64; 3] {
         let mut sums = [0f64; 3];
         for block in self.logits.chunks(BLOCK) {
             // SAFETY: the CPU has the instructions; a whole chunk has `N` elements, and so has the rest in its copy.
             unsafe {
                 let none = L::splat(f32::NEG_INFINITY);
                 let mut of_block = [L::splat(0.0); 3];
-                let whole = block.chunks_exact(L::N);
-                let rest = whole.remainder();
-                for logits in whole {
-                    let more = of(L::load(logits.as_ptr()).max(none));
-                    of_block = std::array::from_fn(|i| of_block[i].add(more[i]));
-                }
-                if !rest.is_empty() {
-                    let mut copy = [f32::NEG_INFINITY; 16];
-                    copy[..rest.len()].copy_from_slice(rest);
-                    let more = of(L::load(copy.as_ptr()).max(none));
-                    of_block = std::array::from_fn(|i| of_block[i].add(more[i]));
+                let mut copy = [f32::NEG_INFINITY; 16];
+                for logits in block.chunks(L::N) {
+                    let mut whole = logits.as_ptr();
+                    if logits.len() < L::N {
+                        copy[..logits.len()].copy_from_slice(logits);
+                        whole = copy.as_ptr();
+                    }
+                    let [a, b, c] = what.of(L::load(whole).max(none));
+                    let [sum_a, sum_b, sum_c] = of_block;
+                    of_block = [sum_a.add(a), sum_b.add(b), sum_c.add(c)];
                 }
                 for (sum, of_block) in sums.iter_mut().zip(of_block) {
                     *sum += f64::from(of_block.sum());
@@ -220,20 +277,9 @@ impl<L: Lanes> Candidates for Field<'_, L> {
     fn deviation(&mut self) -> f32 {
         // Only the first cut asks, when all are candidates.
         let best = self.best;
-        // SAFETY: the CPU has the instructions.
-        let [count, sum, _] = self.sums(|logits| unsafe {
-            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
-            let d = L::splat(best).sub(logits);
-            let one = none.if_less(logits, L::splat(1.0), zero);
-            [one, none.if_less(logits, d, zero), zero]
-        });
+        let [count, sum, _] = self.sums(Distances { best, mean: 0.0 });
         let mean = (sum / count) as f32;
-        // SAFETY: as above.
-        let [squares, ..] = self.sums(|logits| unsafe {
-            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
-            let off = L::splat(best).sub(logits).sub(L::splat(mean));
-            [none.if_less(logits, off.mul(off), zero), zero, zero]
-        });
+        let [.., squares] = self.sums(Distances { best, mean });
         (squares / count).sqrt() as f32
     }
 
@@ -254,15 +300,7 @@ impl<L: Lanes> Candidates for Field<'_, L> {
             return totals;
         }
         let best = self.best;
-        // SAFETY: the CPU has the instructions.
-        let [weights, moments, count] = self.sums(|logits| unsafe {
-            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
-            let one = none.if_less(logits, L::splat(1.0), zero);
-            // Beyond 1e4 a weight is 0 at every scale that matters, and its product with d would be no number.
-            let d = L::splat(best).sub(logits).min(L::splat(1e4));
-            let weight = exp(d.mul(L::splat(-scale))).mul(one);
-            [weight, weight.mul(d), one]
-        });
+        let [weights, moments, count] = self.sums(Weights { best, scale });
         Totals {
             mass: (weights * MASS_UNIT) as u64,
             moment: (moments * MASS_UNIT) as u64,

@@ -1,6 +1,6 @@
 //! The record of how probable chosen tokens were. Parts share the rows.
 
-use akunu_kernels::kernel::sampling::candidates::{Candidates, weight};
+use akunu_kernels::kernel::sampling::candidates::Candidates;
 use akunu_kernels::kernel::sampling::token_scores::NO_TOKEN;
 use akunu_types::params::{Row, SamplingRule, TokenScoresParams};
 
@@ -60,7 +60,7 @@ unsafe fn record<L: Lanes>(
     // SAFETY: by the caller's promise.
     let place = unsafe { first_largest::<L>(logits) }.unwrap_or(0);
     let mut field = Field::<L>::new(logits, place, list);
-    let log_sum = weight(field.totals(1.0).mass).ln();
+    let log_sum = field.log_sum();
     let score = |token: u32| logits[token as usize] - logits[place] - log_sum;
     scores[0] = score(token);
     scores[1..].fill(f32::NEG_INFINITY);
