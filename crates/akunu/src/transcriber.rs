@@ -333,7 +333,7 @@ impl Transcription<'_> {
         let open = |piece: &Piece| self.model.open_window(piece.window, &self.prompt);
         let opened: Vec<Opened> = pieces.iter().map(open).collect::<Result<_, _>>()?;
         let mut firsts = Vec::new();
-        if self.options.temperature.is_none() {
+        if self.options.temperature.unwrap_or(0.0) == 0.0 {
             firsts = self.model.say_all(&opened)?;
         }
         let mut firsts = firsts.into_iter();
