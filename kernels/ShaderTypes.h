@@ -543,18 +543,26 @@ struct TokenScoresParams {
 };
 static_assert(sizeof(TokenScoresParams) == 32, "TokenScoresParams is 32 bytes");
 
-// Forbids the listed tokens.
-struct TokenSuppressParams {
-    // Number of token ids in the list.
-    uint32_t n_tokens;
-    // Number of logits; an id beyond it is passed over.
+// Forbids what may not follow in the transcript of each row.
+struct SpeechRulesParams {
+    // Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+    uint32_t n_rows;
+    // Logits of a row; a mask has a bit for each, in whole words of 32.
     uint32_t vocab_size;
-    // Unused, zero.
-    uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
+    // Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
+    uint32_t history_stride;
+    // Sequences of the history and of the rules.
+    uint32_t n_sequences;
+    // Rows of the row table.
+    uint32_t row_capacity;
+    // The token that ends a transcript; those below are text.
+    uint32_t end;
+    // The first time; all tokens from it on are times.
+    uint32_t first_time;
+    // Times among which the first token is.
+    uint32_t n_first_times;
 };
-static_assert(sizeof(TokenSuppressParams) == 16, "TokenSuppressParams is 16 bytes");
+static_assert(sizeof(SpeechRulesParams) == 32, "SpeechRulesParams is 32 bytes");
 
 // Forbids the tokens of some rows that a grammar does not allow.
 struct GrammarBitmaskParams {
@@ -658,14 +666,14 @@ struct SamplingRule {
     uint32_t n_biases;
     // 0: log probabilities are not asked for; n + 1: those of the chosen token and of the n best.
     uint32_t n_scores;
+    // Of a transcript: the number of its first token in the sequence, after the prompt.
+    uint32_t transcript_start;
+    // Of a transcript: 1 if it has times, 0 if there are none in it.
+    uint32_t has_times;
     // Unused, zero.
     uint32_t _pad0;
     // Unused, zero.
     uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
-    // Unused, zero.
-    uint32_t _pad3;
 };
 static_assert(sizeof(SamplingRule) == 112, "SamplingRule is 112 bytes");
 
@@ -1033,10 +1041,14 @@ static_assert(offsetof(TokenScoresParams, record_stride) == 16, "TokenScoresPara
 static_assert(offsetof(TokenScoresParams, max_steps) == 20, "TokenScoresParams.max_steps is at 20");
 static_assert(offsetof(TokenScoresParams, max_best) == 24, "TokenScoresParams.max_best is at 24");
 static_assert(offsetof(TokenScoresParams, _pad0) == 28, "TokenScoresParams._pad0 is at 28");
-static_assert(offsetof(TokenSuppressParams, n_tokens) == 0, "TokenSuppressParams.n_tokens is at 0");
-static_assert(offsetof(TokenSuppressParams, vocab_size) == 4, "TokenSuppressParams.vocab_size is at 4");
-static_assert(offsetof(TokenSuppressParams, _pad0) == 8, "TokenSuppressParams._pad0 is at 8");
-static_assert(offsetof(TokenSuppressParams, _pad1) == 12, "TokenSuppressParams._pad1 is at 12");
+static_assert(offsetof(SpeechRulesParams, n_rows) == 0, "SpeechRulesParams.n_rows is at 0");
+static_assert(offsetof(SpeechRulesParams, vocab_size) == 4, "SpeechRulesParams.vocab_size is at 4");
+static_assert(offsetof(SpeechRulesParams, history_stride) == 8, "SpeechRulesParams.history_stride is at 8");
+static_assert(offsetof(SpeechRulesParams, n_sequences) == 12, "SpeechRulesParams.n_sequences is at 12");
+static_assert(offsetof(SpeechRulesParams, row_capacity) == 16, "SpeechRulesParams.row_capacity is at 16");
+static_assert(offsetof(SpeechRulesParams, end) == 20, "SpeechRulesParams.end is at 20");
+static_assert(offsetof(SpeechRulesParams, first_time) == 24, "SpeechRulesParams.first_time is at 24");
+static_assert(offsetof(SpeechRulesParams, n_first_times) == 28, "SpeechRulesParams.n_first_times is at 28");
 static_assert(offsetof(GrammarBitmaskParams, n_rows) == 0, "GrammarBitmaskParams.n_rows is at 0");
 static_assert(offsetof(GrammarBitmaskParams, vocab_size) == 4, "GrammarBitmaskParams.vocab_size is at 4");
 static_assert(offsetof(GrammarBitmaskParams, n_masks) == 8, "GrammarBitmaskParams.n_masks is at 8");
@@ -1077,10 +1089,10 @@ static_assert(offsetof(SamplingRule, dry_allowed) == 80, "SamplingRule.dry_allow
 static_assert(offsetof(SamplingRule, dry_window) == 84, "SamplingRule.dry_window is at 84");
 static_assert(offsetof(SamplingRule, n_biases) == 88, "SamplingRule.n_biases is at 88");
 static_assert(offsetof(SamplingRule, n_scores) == 92, "SamplingRule.n_scores is at 92");
-static_assert(offsetof(SamplingRule, _pad0) == 96, "SamplingRule._pad0 is at 96");
-static_assert(offsetof(SamplingRule, _pad1) == 100, "SamplingRule._pad1 is at 100");
-static_assert(offsetof(SamplingRule, _pad2) == 104, "SamplingRule._pad2 is at 104");
-static_assert(offsetof(SamplingRule, _pad3) == 108, "SamplingRule._pad3 is at 108");
+static_assert(offsetof(SamplingRule, transcript_start) == 96, "SamplingRule.transcript_start is at 96");
+static_assert(offsetof(SamplingRule, has_times) == 100, "SamplingRule.has_times is at 100");
+static_assert(offsetof(SamplingRule, _pad0) == 104, "SamplingRule._pad0 is at 104");
+static_assert(offsetof(SamplingRule, _pad1) == 108, "SamplingRule._pad1 is at 108");
 static_assert(offsetof(AdvanceRowsParams, n_rows) == 0, "AdvanceRowsParams.n_rows is at 0");
 static_assert(offsetof(AdvanceRowsParams, chosen_stride) == 4, "AdvanceRowsParams.chosen_stride is at 4");
 static_assert(offsetof(AdvanceRowsParams, max_steps) == 8, "AdvanceRowsParams.max_steps is at 8");

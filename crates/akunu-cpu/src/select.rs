@@ -47,6 +47,7 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::RowAttention => simd::<attention::RowAttention<f32, false>>(isa),
         KernelId::RowAttentionBias => simd::<attention::RowAttention<f32, true>>(isa),
         KernelId::SiluGate => simd::<elementwise::Gate<elementwise::Silu>>(isa),
+        KernelId::SpeechRules => simd::<sampling::SpeechRules>(isa),
         KernelId::EmbeddingScale => simd::<elementwise::Scale>(isa),
         KernelId::TokenScores => simd::<sampling::TokenScores>(isa),
         _ => matmul::select(kernel, isa).unwrap_or(twin::run),

@@ -63,20 +63,30 @@ impl Buffers<'_> {
         self.bytes(size_of::<f16>() * rows as usize * width as usize, label)
     }
 
-    /// The memory of a step of some rows, of some sequences without a history.
+    /// The memory of a step of some rows, of some sequences, in which no token is chosen.
     pub fn step(&mut self, rows: u32, n_sequences: u32) -> Result<StepMemory, EngineError> {
+        self.chain_step(rows, n_sequences, (1, 1))
+    }
+
+    /// The memory of up to `max_steps` steps in which tokens are chosen, with a history of `history_stride` tokens.
+    pub fn chain_step(
+        &mut self,
+        rows: u32,
+        n_sequences: u32,
+        (history_stride, max_steps): (u32, u32),
+    ) -> Result<StepMemory, EngineError> {
         let words = |bytes: usize| (bytes / 4) as u32;
         Ok(StepMemory {
             rows: self.words(rows, words(size_of::<Row>()), "rows")?,
             tokens: self.words(rows, 1, "tokens")?,
             outputs: self.words(rows, 1, "outputs")?,
             rules: self.words(n_sequences, words(size_of::<SamplingRule>()), "rules")?,
-            history: self.words(n_sequences, 1, "history")?,
-            chosen: self.words(1, rows, "chosen")?,
+            history: self.words(n_sequences, history_stride, "history")?,
+            chosen: self.words(max_steps, rows, "chosen")?,
             row_capacity: rows,
             n_sequences,
-            history_stride: 1,
-            max_steps: 1,
+            history_stride,
+            max_steps,
         })
     }
 }

@@ -1,10 +1,11 @@
 //! Speech to text.
 //!
 //! A window of 30 s is encoded once ([`SpeechModel::listen`]); then tokens are decoded, any number of times
-//! ([`SpeechModel::say`]). `rules` say which tokens may follow, `segments` cuts them into pieces with times,
-//! `words` finds when each word was spoken.
+//! ([`SpeechModel::say`]), several in one submission (`chain`). `segments` cuts them into pieces with times, `words` finds
+//! when each word was spoken.
 
 mod align;
+mod chain;
 mod decode;
 mod graph;
 mod memory;
@@ -20,11 +21,12 @@ use std::sync::Arc;
 
 use akunu_arch::SpeechConfig;
 use akunu_gguf::SpeechFolder;
+use akunu_kernels::program::Choose;
 use akunu_kernels::{Device, Program};
 use akunu_tokenizer::Tokenizer;
 
-use self::rules::never_said;
-use self::runtime::Runtime;
+use self::rules::SpeechRules;
+use self::runtime::{Kind, Runtime};
 use self::weights::SpeechWeights;
 use crate::error::EngineError;
 
@@ -62,8 +64,8 @@ impl SpeechModel {
         Ok(SpeechModel {
             path: path.to_path_buf(),
             runtime: {
-                let never_said = never_said(&tokens, &config.suppressed);
-                Runtime::new(config.clone(), weights, &never_said, device)?
+                let rules = SpeechRules::new(&config, &tokens);
+                Runtime::new(config.clone(), weights, rules, device)?
             },
             config,
             tokens,
@@ -119,11 +121,11 @@ impl SpeechModel {
         self.runtime.listen(window, spectrogram)
     }
 
-    /// The programs of the encoder, for a window, and of the decoder, for a token.
+    /// The programs of the encoder, for a window, and of the decoder, for a round of a chain.
     pub fn programs(&self) -> [Program; 2] {
         [
             self.runtime.encoder_program(0),
-            self.runtime.decoder_program(1),
+            self.runtime.decoder_program(1, Kind::Chain(Choose::Best)),
         ]
     }
 }

@@ -19,7 +19,7 @@ use std::mem::offset_of;
 use akunu_types::params::{
     AdvanceRowsParams, ElementwiseParams, EmbeddingParams, EmbeddingScaleParams, GatherRowsParams,
     GrammarBitmaskParams, KVShiftParams, LogitSoftcapParams, MLXParams, RMSNormParams,
-    RopeStoreParams, TokenSuppressParams,
+    RopeStoreParams,
 };
 
 pub(crate) use self::choice::candidates;
@@ -280,12 +280,12 @@ impl<'a> Lowering<'a> {
             }
             Op::Gather { from, to, dim } => self.gather(from, to, dim),
             Op::Softcap { x, width, cap } => self.softcap(x, width, cap),
-            Op::Suppress {
+            Op::SpeechRules {
                 logits,
                 vocab_size,
-                ids,
-                n_ids,
-            } => self.suppress(logits, vocab_size, ids, n_ids),
+                masks,
+                tokens,
+            } => self.speech_rules([logits, masks], vocab_size, tokens),
             Op::Mask {
                 logits,
                 vocab_size,
@@ -455,21 +455,6 @@ impl<'a> Lowering<'a> {
         let field = RowField::times(count, Count::Outputs, width);
         let key = PipelineKey::plain(KernelId::LogitSoftcap);
         self.push(KernelCall::new(key, &params, vec![x], "logit cap").with_rows([field]));
-    }
-
-    fn suppress(&mut self, logits: Slice, vocab_size: u32, ids: Slice, n_tokens: u32) {
-        let params = TokenSuppressParams {
-            n_tokens,
-            vocab_size,
-            ..Default::default()
-        };
-        let key = PipelineKey::plain(KernelId::WhisperSuppress);
-        self.push(KernelCall::new(
-            key,
-            &params,
-            vec![logits, ids],
-            "suppressed",
-        ));
     }
 
     fn mask(&mut self, logits: Slice, vocab_size: u32, masks: Masks) {

@@ -21,7 +21,7 @@
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
 //! | ModernBERT | `LayerNorm` | `Rope` | `AttendRows`, of all rows or those nearby | `Product`, `Gate` | `Mean` or `Gather` |
 //! | Whisper's encoder | `LayerNorm` | `AddLearned` | `AttendRows` | `Convolve`, `Product`, `Gelu` | `Product`, `Halves`: keys and values |
-//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits, `Suppress` |
+//! | Whisper's decoder | `LayerNorm` | `AddLearned` | `Attend`; `AttendRows` across | `Product`, `Gelu` | `Gather`, logits, `SpeechRules` |
 //!
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
 //! infinite: a turn by no angle leaves every number as it is.
@@ -226,6 +226,17 @@ pub struct Masks {
     pub rows: Buffer,
     /// How many masks there is room for.
     pub capacity: u32,
+}
+
+/// The tokens of a transcript: text below the end, other tokens, and times up to the end of the vocabulary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TranscriptTokens {
+    /// Ends a transcript.
+    pub end: u32,
+    /// The first time.
+    pub first_time: u32,
+    /// Times among which the first token is.
+    pub n_first_times: u32,
 }
 
 /// An operation of a program, on rows.
@@ -462,16 +473,17 @@ pub enum Op {
         /// The largest absolute value of the result.
         cap: f32,
     },
-    /// Forbids some tokens in one row of logits: theirs become -inf.
-    Suppress {
-        /// (vocabulary).
+    /// Forbids what may not follow in the transcripts of the outputs, by the rules of
+    /// [`speech_rules`](crate::kernel::sampling::speech_rules): their logits become -inf.
+    SpeechRules {
+        /// (outputs, vocabulary).
         logits: Slice,
         /// Logits of a row.
         vocab_size: u32,
-        /// The tokens, at least one, (n_ids).
-        ids: Slice,
-        /// How many there are.
-        n_ids: u32,
+        /// A bit for each token that may be said, and then for each that may be said first, (2, vocabulary / 32) of u32.
+        masks: Slice,
+        /// Where the tokens that are no text are.
+        tokens: TranscriptTokens,
     },
     /// Forbids the tokens that the masks of some outputs do not allow: their logits become -inf.
     Mask {

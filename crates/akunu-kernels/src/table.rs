@@ -88,9 +88,9 @@ kernel_table! {
         RowAttentionBias => attention::row_attention::BIASED,
         ScaleRows => common::scale_rows::ROW,
         SiluGate => activation::gate::SILU,
+        SpeechRules => sampling::speech_rules::ROW,
         TensorAttention => nvidia::tensor_attention::ROW,
         TokenScores => sampling::token_scores::ROW,
-        WhisperSuppress => sampling::whisper_suppress::ROW,
     }
     grid {
         Gemv => matmul::gemv::row, for weight_formats;

@@ -28,7 +28,7 @@ pub use rope::{RoPEParams, RopeStoreParams};
 pub use rows::{AdvanceRowsParams, GatherRowsParams, Row, SamplingRule, ScaleRowsParams};
 pub use sampling::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, GrammarBitmaskParams, PenaltiesParams,
-    TokenScoresParams, TokenSuppressParams,
+    SpeechRulesParams, TokenScoresParams,
 };
 
 use crate::layout::{SharedStruct, StructLayout};
@@ -58,7 +58,7 @@ pub const ALL: &[StructLayout] = &[
     ArgmaxParams::LAYOUT,
     DrawParams::LAYOUT,
     TokenScoresParams::LAYOUT,
-    TokenSuppressParams::LAYOUT,
+    SpeechRulesParams::LAYOUT,
     GrammarBitmaskParams::LAYOUT,
     LogitSoftcapParams::LAYOUT,
     Row::LAYOUT,

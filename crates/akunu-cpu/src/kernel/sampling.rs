@@ -11,6 +11,7 @@ mod field;
 mod noise;
 mod penalties;
 mod scores;
+mod speech;
 
 pub(crate) use advance::advance_rows;
 pub(crate) use argmax::{Argmax, ArgmaxPartial};
@@ -18,6 +19,7 @@ pub(crate) use bitmask::grammar_bitmask;
 pub(crate) use draw::Draw;
 pub(crate) use penalties::penalties;
 pub(crate) use scores::TokenScores;
+pub(crate) use speech::SpeechRules;
 
 use akunu_types::params::Row;
 

@@ -1,7 +1,10 @@
-//! The tokens of a window, chosen one after the other.
+//! The prompt of a window, and the tokens that are said of it.
+
+use akunu_kernels::program::Choose;
+use akunu_types::params::SamplingRule;
 
 use super::SpeechModel;
-use super::rules::{SpeechRules, largest, log_sum_exp};
+use super::chain::{Chosen, NextToken};
 use super::tokens::SpeechTokens;
 use crate::error::EngineError;
 
@@ -68,14 +71,31 @@ pub struct Decoded {
     pub temperature: f32,
 }
 
-/// A window whose prompt was read.
+/// A window whose prompt was read, but for its last token.
 pub struct Opened {
     window: u32,
     prompt_len: usize,
-    logits: Vec<f32>,
+    last_token: u32,
+    /// Tokens that may be said, at most.
+    most: usize,
     has_times: bool,
     /// The probability that there is no speech.
     pub no_speech: f32,
+}
+
+impl Opened {
+    /// How its tokens are chosen.
+    fn rule(&self, temperature: f32, seed: u64) -> SamplingRule {
+        SamplingRule {
+            temperature,
+            seed_lo: seed as u32,
+            seed_hi: (seed >> 32) as u32,
+            n_scores: 1,
+            transcript_start: self.prompt_len as u32,
+            has_times: u32::from(self.has_times),
+            ..SamplingRule::PLAIN
+        }
+    }
 }
 
 impl SpeechModel {
@@ -85,9 +105,7 @@ impl SpeechModel {
         let names = self.tokens.languages.clone();
         let first = self.tokens.first_language as usize;
         self.runtime.keep(0, 0);
-        // The second output is as the model made it.
-        let logits = self.runtime.read(0, &[start], &[0, 0])?;
-        let logits = logits.last().map_or(&[][..], |logits| logits);
+        let logits = self.runtime.read(0, &[start], Some(0))?;
         let of_languages = logits.get(first..first + names.len()).unwrap_or_default();
         let total = log_sum_exp(of_languages);
         let shares = of_languages.iter().map(|logit| (logit - total).exp());
@@ -109,17 +127,18 @@ impl SpeechModel {
     ) -> Result<Opened, EngineError> {
         let n_positions = self.config.n_text_positions as usize;
         let (tokens, start) = prompt.tokens(&self.tokens, n_positions);
+        let prompt_len = tokens.len();
+        // The last token is read with the first one that is chosen.
+        let n_read = (prompt_len - 1).max(start + 1);
         self.runtime.keep(window, 0);
-        let outputs = [tokens.len() - 1, start];
-        let mut logits = self.runtime.read(window, &tokens, &outputs)?;
-        let at_start = logits.pop().unwrap_or_default();
-        let last = logits.pop().unwrap_or_default();
+        let at_start = self.runtime.read(window, &tokens[..n_read], Some(start))?;
         let no_speech = at_start.get(self.tokens.no_speech as usize);
         let no_speech = no_speech.map_or(0.0, |logit| (logit - log_sum_exp(&at_start)).exp());
         Ok(Opened {
             window,
-            prompt_len: tokens.len(),
-            logits: last,
+            prompt_len,
+            last_token: tokens[prompt_len - 1],
+            most: (n_positions / 2).min(n_positions.saturating_sub(prompt_len)),
             has_times: prompt.has_times,
             no_speech,
         })
@@ -132,132 +151,123 @@ impl SpeechModel {
         temperature: f32,
         seed: u64,
     ) -> Result<Decoded, EngineError> {
-        self.runtime.keep(window.window, window.prompt_len);
-        let mut saying = Saying::new(window, temperature, seed);
-        while let Some(token) = self.next_token(&mut saying) {
-            let mut next = self.runtime.read(window.window, &[token], &[0])?;
-            saying.logits = next.pop().unwrap_or_default();
+        let mut said = self.say_each(std::slice::from_ref(window), temperature, seed)?;
+        match said.pop() {
+            Some(decoded) => Ok(decoded),
+            None => unreachable!("every window has said something or nothing"),
         }
-        Ok(saying.decoded())
     }
 
     /// Chooses the most probable tokens of several windows, which come in the order of their numbers, one of each at a time.
     pub fn say_all(&mut self, windows: &[Opened]) -> Result<Vec<Decoded>, EngineError> {
-        for window in windows {
-            self.runtime.keep(window.window, window.prompt_len);
-        }
-        let all = windows.iter().map(|window| Saying::new(window, 0.0, 0));
-        let mut all: Vec<Saying> = all.collect();
-        loop {
-            let mut tokens = Vec::new();
-            let mut going = Vec::new();
-            for saying in all.iter_mut().filter(|saying| !saying.has_ended) {
-                if let Some(token) = self.next_token(saying) {
-                    tokens.push((saying.window.window, token));
-                    going.push(saying);
-                }
-            }
-            if going.is_empty() {
-                break;
-            }
-            let logits = self.runtime.read_each(&tokens)?;
-            for (saying, logits) in going.into_iter().zip(logits) {
-                saying.logits = logits;
-            }
-        }
-        Ok(all.into_iter().map(Saying::decoded).collect())
+        self.say_each(windows, 0.0, 0)
     }
 
-    /// Chooses the next token of a window from its logits; `None` at the end.
-    fn next_token(&self, saying: &mut Saying) -> Option<u32> {
-        let rules = SpeechRules {
-            tokens: &self.tokens,
-            suppressed_first: &self.config.suppressed_first,
-            has_times: saying.window.has_times,
+    fn say_each(
+        &mut self,
+        windows: &[Opened],
+        temperature: f32,
+        seed: u64,
+    ) -> Result<Vec<Decoded>, EngineError> {
+        let how = if temperature > 0.0 {
+            Choose::ByRule
+        } else {
+            Choose::Best
         };
-        rules.apply(&saying.said, &mut saying.logits);
-        let logits = &saying.logits;
-        let token = choose(logits, saying.temperature, &mut saying.chance);
-        let logit = logits.get(token as usize).copied().unwrap_or_default();
-        saying.logprobs += logit - log_sum_exp(logits);
-        let n_positions = self.config.n_text_positions as usize;
-        let most = (n_positions / 2).min(n_positions.saturating_sub(saying.window.prompt_len));
-        if token != self.tokens.end {
-            saying.said.push(token);
+        for opened in windows {
+            self.runtime.keep(opened.window, opened.prompt_len - 1);
+            let rule = opened.rule(temperature, seed);
+            self.runtime.set_rule(opened.window, &rule)?;
         }
-        saying.has_ended = token == self.tokens.end || saying.said.len() >= most;
-        (!saying.has_ended).then_some(token)
+        let mut all: Vec<Saying> = windows.iter().map(Saying::new).collect();
+        let mut n_rows = 0;
+        loop {
+            let going = all.iter_mut().filter(|saying| !saying.has_ended);
+            let mut going: Vec<&mut Saying> = going.collect();
+            let Some(most) = going.iter().map(|saying| saying.room()).min() else {
+                break;
+            };
+            // Rows that the device has moved on itself need not be told again.
+            if going.len() != n_rows {
+                let next: Vec<NextToken> = going.iter().map(|saying| saying.next()).collect();
+                self.runtime.begin_chains(&next);
+                n_rows = next.len();
+            }
+            let chosen = self.runtime.chain(how, most as u32)?;
+            for (saying, chosen) in going.iter_mut().zip(chosen) {
+                saying.take(&chosen, self.tokens.end);
+            }
+        }
+        let decoded = all.into_iter().map(|saying| saying.decoded(temperature));
+        Ok(decoded.collect())
     }
 }
 
 /// A window while its tokens are chosen.
 struct Saying<'a> {
     window: &'a Opened,
-    /// After the last token.
-    logits: Vec<f32>,
     said: Vec<u32>,
     /// The sum of the log probabilities so far.
     logprobs: f32,
-    temperature: f32,
-    chance: Chance,
     has_ended: bool,
 }
 
 impl<'a> Saying<'a> {
-    fn new(window: &'a Opened, temperature: f32, seed: u64) -> Saying<'a> {
+    fn new(window: &'a Opened) -> Saying<'a> {
         Saying {
             window,
-            logits: window.logits.clone(),
             said: Vec::new(),
             logprobs: 0.0,
-            temperature,
-            chance: Chance(seed),
             has_ended: false,
         }
     }
 
-    fn decoded(self) -> Decoded {
+    /// The token that is read next.
+    fn next(&self) -> NextToken {
+        NextToken {
+            window: self.window.window,
+            position: (self.window.prompt_len - 1 + self.said.len()) as u32,
+            token: self.said.last().copied().unwrap_or(self.window.last_token),
+        }
+    }
+
+    /// Tokens that may still be said, at least one.
+    fn room(&self) -> usize {
+        self.window.most.saturating_sub(self.said.len()).max(1)
+    }
+
+    /// Takes what was chosen, up to the end.
+    fn take(&mut self, chosen: &[Chosen], end: u32) {
+        for chosen in chosen {
+            self.logprobs += chosen.logprob;
+            if chosen.token != end {
+                self.said.push(chosen.token);
+            }
+            if chosen.token == end || self.said.len() >= self.window.most {
+                self.has_ended = true;
+                break;
+            }
+        }
+    }
+
+    fn decoded(self, temperature: f32) -> Decoded {
         Decoded {
             mean_logprob: self.logprobs / (self.said.len() + 1) as f32,
             tokens: self.said,
             no_speech: self.window.no_speech,
-            temperature: self.temperature,
+            temperature,
         }
     }
 }
 
-/// The best token at temperature 0, otherwise one by chance.
-fn choose(logits: &[f32], temperature: f32, chance: &mut Chance) -> u32 {
-    let largest = largest(logits);
-    let best = logits.iter().position(|&logit| logit == largest);
-    let best = best.unwrap_or_default() as u32;
-    if temperature <= 0.0 {
-        return best;
+/// `log Σ exp(x)`.
+fn log_sum_exp(values: &[f32]) -> f32 {
+    let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    if max == f32::NEG_INFINITY {
+        return max;
     }
-    let weight = |logit: f32| f64::from((logit - largest) / temperature).exp();
-    let total: f64 = logits.iter().map(|&logit| weight(logit)).sum();
-    let mut left = chance.share() * total;
-    for (id, &logit) in logits.iter().enumerate() {
-        left -= weight(logit);
-        if left < 0.0 {
-            return id as u32;
-        }
-    }
-    best
-}
-
-/// Numbers that look random (SplitMix64).
-struct Chance(u64);
-
-impl Chance {
-    /// A number from 0 to 1, without 1.
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
+    let sum: f64 = values.iter().map(|&x| f64::from((x - max).exp())).sum();
+    max + sum.ln() as f32
 }
 
 #[cfg(test)]
@@ -287,30 +297,5 @@ mod tests {
         };
         prompt.previous.clear();
         assert_eq!(prompt.tokens(&english, 8), (vec![11], 0));
-    }
-
-    /// Fails when temperature 0 is not the best token, or when chance ignores the probabilities or the seed.
-    #[test]
-    fn tokens_are_chosen_by_their_probability() {
-        let logits = [0.0, 2.0, f32::NEG_INFINITY, 1.0];
-        assert_eq!(choose(&logits, 0.0, &mut Chance(1)), 1);
-        let draw = |seed: u64| {
-            let mut chance = Chance(seed);
-            let mut counts = [0u32; 4];
-            for _ in 0..4000 {
-                counts[choose(&logits, 1.0, &mut chance) as usize] += 1;
-            }
-            counts
-        };
-        let counts = draw(7);
-        assert_eq!(counts, draw(7));
-        assert_eq!(counts[2], 0);
-        // Shares of 9, 67 and 24 percent; the deviation of 4000 draws is below 1 percent.
-        for (count, share) in [(counts[0], 0.09), (counts[1], 0.665), (counts[3], 0.245)] {
-            assert!(
-                (f64::from(count) / 4000.0 - share).abs() < 0.03,
-                "{counts:?}"
-            );
-        }
     }
 }

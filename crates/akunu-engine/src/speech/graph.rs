@@ -7,7 +7,7 @@
 //! decoder   h = tokens + positions
 //!           for each layer   h += Wo attention(norm(h)), of what was said;  h += Wo attention(norm(h), K, V)
 //!                            h += W2 gelu(W1 norm(h))
-//!           logits = tokensᵀ norm(h)
+//!           logits = tokensᵀ norm(h);  the next token is chosen by the rules of a transcript
 //! ```
 //!
 //! The keys and values of what was said lie in pages, as those of every decoder do. They are not turned: RoPE's divisors
@@ -16,7 +16,9 @@
 use akunu_arch::SpeechConfig;
 use akunu_kernels::Op;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Heads, LearnedBy, Pairing, Rope, RowKeys, Rows, Windows};
+use akunu_kernels::program::{
+    Choose, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows, TranscriptTokens, Windows,
+};
 
 use super::memory::{Activations, Memory};
 use super::weights::SpeechWeights;
@@ -163,14 +165,33 @@ impl Graph<'_> {
             bias: None,
             label: "logits",
         });
-        // Of the first output alone: how probable silence is, is asked of the second.
-        ops.push(Op::Suppress {
-            logits: memory.logits.into(),
-            vocab_size: self.config.vocab_size,
-            ids: memory.never_said.into(),
-            n_ids: memory.n_never_said,
-        });
         ops
+    }
+
+    /// The choice of a token from the logits of each row, among those that may follow, and the record of how probable it
+    /// was among them; then every row moves on to it.
+    pub fn choice(&self, how: Choose, tokens: TranscriptTokens) -> Vec<Op> {
+        let (memory, vocab_size) = (self.memory, self.config.vocab_size);
+        let logits = memory.logits.into();
+        vec![
+            Op::SpeechRules {
+                logits,
+                vocab_size,
+                masks: memory.masks.into(),
+                tokens,
+            },
+            Op::Choose {
+                how,
+                logits,
+                vocab_size,
+                memory: memory.choice,
+            },
+            Op::Score {
+                memory: memory.scores,
+                vocab_size,
+            },
+            Op::Advance,
+        ]
     }
 
     fn self_attention(&self, layer: usize, ops: &mut Vec<Op>) {

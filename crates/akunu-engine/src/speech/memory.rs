@@ -2,24 +2,23 @@
 
 use akunu_arch::SpeechConfig;
 use akunu_kernels::plan::Slice;
-use akunu_kernels::program::LayerCache;
-use akunu_kernels::{Buffer, Device, PageMap, StepMemory};
+use akunu_kernels::program::{ChoiceMemory, LayerCache, ScoreMemory};
+use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
 use akunu_types::KvFormat;
 use half::f16;
 
+use super::rules::SpeechRules;
 use crate::buffers::{Buffers, Made};
 use crate::error::EngineError;
 use crate::runtime::{PAGE, PAGE_SHIFT};
 
-/// Outputs of a step that reads a prompt: the last token, and the first of a window.
-const PROMPT_OUTPUTS: u32 = 2;
+/// Tokens of a window that are chosen in one submission, at most.
+pub(super) const MAX_CHAIN: u32 = 8;
 
 /// Everything that the programs read and write, besides the weights.
 pub(super) struct Memory {
     /// Windows that there is room for.
     pub n_windows: u32,
-    /// Outputs of a step, at most: those of a prompt, or one of each window.
-    pub max_outputs: u32,
     /// All buffers, to be given back.
     made: Made,
     /// The rows of the encoder: one for each position.
@@ -44,9 +43,11 @@ pub(super) struct Memory {
     pub normalised_output: Buffer,
     /// (outputs, vocabulary).
     pub logits: Buffer,
-    /// The tokens that are never said, and how many there are.
-    pub never_said: Buffer,
-    pub n_never_said: u32,
+    /// The tokens that may be said, [`SpeechRules::masks`].
+    pub masks: Buffer,
+    pub choice: ChoiceMemory,
+    /// The log probabilities of the chosen tokens, of what may be said: (MAX_CHAIN, windows).
+    pub scores: ScoreMemory,
 }
 
 /// Scratch memory for the rows of a stack; every layer uses it again.
@@ -76,10 +77,10 @@ impl Memory {
     pub fn allocate(
         config: &SpeechConfig,
         n_windows: u32,
-        never_said: &[u32],
+        rules: &SpeechRules,
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let make = |buffers: &mut Buffers| Memory::of(config, n_windows, never_said, buffers);
+        let make = |buffers: &mut Buffers| Memory::of(config, n_windows, rules, buffers);
         let (mut memory, made) = Buffers::make(device, make)?;
         memory.made = made;
         Ok(memory)
@@ -103,7 +104,7 @@ impl Memory {
     fn of(
         config: &SpeechConfig,
         n_windows: u32,
-        never_said: &[u32],
+        rules: &SpeechRules,
         buffers: &mut Buffers,
     ) -> Result<Memory, EngineError> {
         let (dim, n_audio) = (config.dim, config.n_audio_positions);
@@ -135,13 +136,13 @@ impl Memory {
             });
         }
         let n_divisors = config.head_dim() / 2;
-        let max_outputs = PROMPT_OUTPUTS.max(n_windows);
+        let vocab_size = config.vocab_size;
+        let logits = buffers.words(n_windows, vocab_size, "logits")?;
         let memory = Memory {
             n_windows,
-            max_outputs,
             made: Made::default(),
             audio_step: buffers.step(n_audio, 1)?,
-            text_step: buffers.step(n_text, n_windows)?,
+            text_step: buffers.chain_step(n_text, n_windows, (n_text, MAX_CHAIN))?,
             audio: Activations::of(config, n_audio, buffers)?,
             text: Activations::of(config, n_text, buffers)?,
             spectrogram: buffers.words(2 * n_audio + 2, config.n_mels, "spectrogram")?,
@@ -150,18 +151,43 @@ impl Memory {
             caches,
             pages,
             divisors: buffers.words(n_divisors, 1, "RoPE divisors")?,
-            output: buffers.words(max_outputs, dim, "outputs")?,
-            normalised_output: buffers.words(max_outputs, dim, "normalised outputs")?,
-            logits: buffers.words(max_outputs, config.vocab_size, "logits")?,
-            never_said: buffers.words(never_said.len() as u32, 1, "suppressed tokens")?,
-            n_never_said: never_said.len() as u32,
+            output: buffers.words(n_windows, dim, "outputs")?,
+            normalised_output: buffers.words(n_windows, dim, "normalised outputs")?,
+            logits,
+            masks: buffers.words(rules.masks.len() as u32, 1, "tokens that may be said")?,
+            choice: choice_memory(n_windows, vocab_size, buffers)?,
+            scores: ScoreMemory {
+                logits,
+                scores: buffers.words(MAX_CHAIN, n_windows, "log probabilities")?,
+                best_tokens: buffers.words(0, 0, "best tokens")?,
+                record_stride: n_windows,
+                max_best: 0,
+            },
         };
         let device = &mut *buffers.device;
-        device.write(memory.never_said, 0, bytemuck::cast_slice(never_said))?;
+        device.write(memory.masks, 0, bytemuck::cast_slice(&rules.masks))?;
         let divisors = vec![f32::INFINITY; n_divisors as usize];
         device.write(memory.divisors, 0, bytemuck::cast_slice(&divisors))?;
         Ok(memory)
     }
+}
+
+/// The memory of the choice of a token for each window, none of whose logits has a bias.
+fn choice_memory(
+    n_windows: u32,
+    vocab_size: u32,
+    buffers: &mut Buffers,
+) -> Result<ChoiceMemory, EngineError> {
+    let n = Op::candidates(vocab_size);
+    Ok(ChoiceMemory {
+        values: buffers.words(n_windows, n, "best of parts")?,
+        ids: buffers.words(n_windows, n, "their tokens")?,
+        bias_tokens: buffers.words(0, 0, "biased tokens")?,
+        bias_values: buffers.words(0, 0, "biases")?,
+        bias_stride: 0,
+        breakers: buffers.words(n_windows, vocab_size.div_ceil(32), "breakers")?,
+        mu: buffers.words(n_windows, 1, "mirostat")?,
+    })
 }
 
 impl Activations {

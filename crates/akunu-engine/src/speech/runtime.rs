@@ -1,11 +1,12 @@
-//! A speech model on its device: windows are heard, tokens are read.
+//! A speech model on its device: windows are heard, prompts are read.
 //!
-//! There is room for several windows. Each has its own keys and values; a step reads tokens of one window, or one token of
-//! each of several, for which the weights are read once.
+//! There is room for several windows. Each has its own keys and values; a step reads the prompt of one window, or one token
+//! of each of several, for which the weights are read once ([`chain`](super::chain)).
 
 use std::collections::HashMap;
 
 use akunu_arch::SpeechConfig;
+use akunu_kernels::program::Choose;
 use akunu_kernels::{Counts, Device, DeviceError, PlanId, Program, RowTable};
 use akunu_types::params::Row;
 use half::f16;
@@ -13,6 +14,7 @@ use half::f16;
 use super::align::AlignmentHead;
 use super::graph::Graph;
 use super::memory::Memory;
+use super::rules::SpeechRules;
 use super::weights::SpeechWeights;
 use crate::error::EngineError;
 
@@ -20,26 +22,26 @@ use crate::error::EngineError;
 pub(super) struct Runtime {
     config: SpeechConfig,
     weights: SpeechWeights,
-    memory: Memory,
-    device: Box<dyn Device>,
+    rules: SpeechRules,
+    pub(super) memory: Memory,
+    pub(super) device: Box<dyn Device>,
     audio_rows: RowTable,
-    text_rows: RowTable,
+    pub(super) text_rows: RowTable,
     /// The program of the encoder for each window.
     encoders: HashMap<u32, PlanId>,
-    /// A program of the decoder for each number of rows, rounded up to a power of two: of one window, or of several.
-    decoders: HashMap<(u32, Reading), PlanId>,
-    never_said: Vec<u32>,
+    /// The programs of the decoder, for numbers of rows that are rounded up to powers of two.
+    decoders: HashMap<(u32, Kind), PlanId>,
     /// Tokens of each window whose keys and values are there.
     n_read: Vec<u32>,
 }
 
-/// Whose tokens a step reads.
+/// What a program of the decoder does.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Reading {
-    /// Some tokens of one window, in a row.
-    OneWindow,
-    /// One token of each of several windows.
-    EachWindow,
+pub(super) enum Kind {
+    /// Reads some tokens of one window, in a row.
+    Prompt,
+    /// Reads one token of each of several windows and chooses the next ones: a round of a chain.
+    Chain(Choose),
 }
 
 /// The rows of the decoder's tokens, with all pages of each window.
@@ -58,20 +60,20 @@ impl Runtime {
     pub fn new(
         config: SpeechConfig,
         weights: SpeechWeights,
-        never_said: &[u32],
+        rules: SpeechRules,
         mut device: Box<dyn Device>,
     ) -> Result<Runtime, EngineError> {
-        let memory = Memory::allocate(&config, 1, never_said, device.as_mut())?;
+        let memory = Memory::allocate(&config, 1, &rules, device.as_mut())?;
         Ok(Runtime {
             audio_rows: RowTable::new(memory.audio_step, &[]),
             text_rows: text_rows(&memory),
             config,
             weights,
+            rules,
             memory,
             device,
             encoders: HashMap::new(),
             decoders: HashMap::new(),
-            never_said: never_said.to_vec(),
             n_read: vec![0],
         })
     }
@@ -82,7 +84,7 @@ impl Runtime {
             return Ok(());
         }
         let device = self.device.as_mut();
-        let memory = Memory::allocate(&self.config, n_windows, &self.never_said, device)?;
+        let memory = Memory::allocate(&self.config, n_windows, &self.rules, device)?;
         let plans = self.encoders.drain().map(|(_, plan)| plan);
         let plans = plans.chain(self.decoders.drain().map(|(_, plan)| plan));
         plans.for_each(|plan| device.unload(plan));
@@ -117,17 +119,17 @@ impl Runtime {
         *n_read = (*n_read).min(n_tokens as u32);
     }
 
-    /// Reads further tokens of a window. Returns the logits after each of `outputs`, counted among these tokens: those
-    /// of the first without the tokens that are never said, those of the second as the model made them.
+    /// Reads further tokens of a window. Returns the logits after one of them, as the model made them; none if none are
+    /// wanted.
     pub fn read(
         &mut self,
         window: u32,
         tokens: &[u32],
-        outputs: &[usize],
-    ) -> Result<Vec<Vec<f32>>, EngineError> {
+        output: Option<usize>,
+    ) -> Result<Vec<f32>, EngineError> {
         let (n, n_read) = (tokens.len() as u32, self.n_read[window as usize]);
         self.check_room(n_read + n)?;
-        let plan = self.decoder(n, Reading::OneWindow)?;
+        let plan = self.decoder(n, Kind::Prompt)?;
         let table = &mut self.text_rows;
         table.clear_rows();
         for (&token, position) in tokens.iter().zip(n_read..) {
@@ -138,37 +140,13 @@ impl Runtime {
                 table.push_run(row, token);
             }
         }
-        table.set_outputs(outputs.iter().map(|&at| at as u32));
-        self.run(plan)?;
+        table.set_outputs(output.map(|at| at as u32));
+        self.run(plan, 1, false)?;
         self.n_read[window as usize] += n;
-        (0..outputs.len()).map(|at| self.logits(at)).collect()
-    }
-
-    /// Reads one further token of each of these windows, which come in ascending order. Returns the logits after each,
-    /// without the tokens that are never said.
-    pub fn read_each(&mut self, tokens: &[(u32, u32)]) -> Result<Vec<Vec<f32>>, EngineError> {
-        let plan = self.decoder(tokens.len() as u32, Reading::EachWindow)?;
-        self.text_rows.clear_rows();
-        for &(window, token) in tokens {
-            let position = self.n_read[window as usize];
-            self.check_room(position + 1)?;
-            self.text_rows.push_silent(Row::at(window, position), token);
+        match output {
+            Some(_) => self.logits(),
+            None => Ok(Vec::new()),
         }
-        self.text_rows.set_outputs(0..tokens.len() as u32);
-        self.run(plan)?;
-        let mut all = Vec::with_capacity(tokens.len());
-        for (at, &(window, _)) in tokens.iter().enumerate() {
-            self.n_read[window as usize] += 1;
-            let mut logits = self.logits(at)?;
-            // The device does this for the first output.
-            for &id in &self.never_said {
-                if let Some(logit) = logits.get_mut(id as usize) {
-                    *logit = f32::NEG_INFINITY;
-                }
-            }
-            all.push(logits);
-        }
-        Ok(all)
     }
 
     fn check_room(&self, needed: u32) -> Result<(), EngineError> {
@@ -180,23 +158,27 @@ impl Runtime {
         Err(EngineError::ContextFull { needed, context })
     }
 
-    /// Runs a program with the rows of the table.
-    fn run(&mut self, plan: PlanId) -> Result<(), EngineError> {
+    /// Runs a program with the rows of the table, as many times, which may move them on.
+    pub(super) fn run(
+        &mut self,
+        plan: PlanId,
+        steps: u32,
+        is_advanced: bool,
+    ) -> Result<(), EngineError> {
         let table = &mut self.text_rows;
-        let step = table.check(1).map_err(DeviceError::from)?;
+        let step = table.check(steps).map_err(DeviceError::from)?;
         let ran = self.device.run(plan, Some(&step));
         match ran {
-            Ok(()) => table.submitted(1, false),
+            Ok(()) => table.submitted(steps, is_advanced),
             Err(_) => table.distrust(),
         }
         Ok(ran?)
     }
 
-    fn logits(&self, output: usize) -> Result<Vec<f32>, EngineError> {
+    fn logits(&self) -> Result<Vec<f32>, EngineError> {
         let mut logits = vec![0f32; self.config.vocab_size as usize];
-        let offset = 4 * output * logits.len();
         let bytes = bytemuck::cast_slice_mut(&mut logits);
-        self.device.read(self.memory.logits, offset, bytes)?;
+        self.device.read(self.memory.logits, 0, bytes)?;
         Ok(logits)
     }
 
@@ -252,21 +234,18 @@ impl Runtime {
         Ok(plan)
     }
 
-    fn decoder(&mut self, rows: u32, reading: Reading) -> Result<PlanId, EngineError> {
-        let most = match reading {
-            Reading::OneWindow => self.config.n_text_positions,
-            Reading::EachWindow => self.memory.n_windows,
+    /// The program for as many rows.
+    pub(super) fn decoder(&mut self, rows: u32, kind: Kind) -> Result<PlanId, EngineError> {
+        let most = match kind {
+            Kind::Prompt => self.config.n_text_positions,
+            Kind::Chain(_) => self.memory.n_windows,
         };
         let rows = rows.next_power_of_two().min(most);
-        if let Some(&plan) = self.decoders.get(&(rows, reading)) {
+        if let Some(&plan) = self.decoders.get(&(rows, kind)) {
             return Ok(plan);
         }
-        let program = match reading {
-            Reading::OneWindow => self.decoder_program(rows),
-            Reading::EachWindow => self.program_of(rows, 0),
-        };
-        let plan = self.device.load(&program)?;
-        self.decoders.insert((rows, reading), plan);
+        let plan = self.device.load(&self.decoder_program(rows, kind))?;
+        self.decoders.insert((rows, kind), plan);
         Ok(plan)
     }
 
@@ -291,22 +270,25 @@ impl Runtime {
         }
     }
 
-    /// What reading up to `rows` tokens of a window does.
-    pub fn decoder_program(&self, rows: u32) -> Program {
-        match rows {
-            1 => self.program_of(1, 0),
-            rows => self.program_of(0, rows),
-        }
-    }
-
-    fn program_of(&self, singles: u32, run: u32) -> Program {
+    /// What reading up to `rows` tokens does.
+    pub fn decoder_program(&self, rows: u32, kind: Kind) -> Program {
+        let graph = self.graph();
+        let (ops, outputs) = match kind {
+            Kind::Prompt => (graph.decoder(), 1),
+            Kind::Chain(how) => {
+                let choice = graph.choice(how, self.rules.tokens);
+                ([graph.decoder(), choice].concat(), rows)
+            }
+        };
+        let is_run = kind == Kind::Prompt && rows > 1;
+        let (singles, run) = if is_run { (0, rows) } else { (rows, 0) };
         Program {
-            ops: self.graph().decoder(),
+            ops,
             step: Some(self.memory.text_step),
             room: Counts {
                 singles,
                 run,
-                outputs: self.memory.max_outputs,
+                outputs,
             },
         }
     }

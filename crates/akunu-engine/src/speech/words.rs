@@ -68,7 +68,7 @@ impl SpeechModel {
             return Ok(vec![Vec::new(); segments.len()]);
         }
         self.runtime.keep(window, 0);
-        self.runtime.read(window, &tokens, &[])?;
+        self.runtime.read(window, &tokens, None)?;
         let heads = &self.config.alignment_heads;
         let heads = self.runtime.alignment_heads(window, heads, tokens.len())?;
         let n_positions = (seconds / TIME_STEP) as usize;

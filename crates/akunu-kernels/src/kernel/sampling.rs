@@ -4,7 +4,8 @@
 //! rows of logits at once: row i of the logits belongs to row `outputs[i]` of the row table, whose sequence has the rule of
 //! the choice and the history. They leave the token in `tokens[i]`, which the next step's embedding lookup reads, and in
 //! the history; [`token_scores`] records how probable it was, where somebody asks; [`advance_rows`] then moves the rows on,
-//! so that a chain of steps needs nothing of the host.
+//! so that a chain of steps needs nothing of the host. Before the choice [`grammar_bitmask`] forbids what a grammar does not
+//! allow, and [`speech_rules`] what may not follow in a transcript.
 //!
 //! The history is (n_sequences, history_stride) tokens, of each sequence the last ones: token t, counted from
 //! 0, lies at `t % history_stride`. A row of length n has seen tokens `0 .. n` and chooses token n.
@@ -18,8 +19,8 @@ pub mod draw;
 pub mod grammar_bitmask;
 pub mod penalties;
 pub mod philox;
+pub mod speech_rules;
 pub mod token_scores;
-pub mod whisper_suppress;
 
 use akunu_types::params::Row;
 

@@ -1,17 +1,17 @@
-//! The choice of tokens: the best of parts and then of those, or penalties and a draw; and the record of how probable
-//! the chosen ones were.
+//! The choice of tokens: the best of parts and then of those, or penalties and a draw; before it the rules of transcripts,
+//! and after it the record of how probable the chosen ones were.
 
 use std::mem::offset_of;
 
 use akunu_types::params::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, ElementwiseParams, PenaltiesParams,
-    TokenScoresParams,
+    SpeechRulesParams, TokenScoresParams,
 };
 
 use super::Lowering;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{ChoiceMemory, Choose, ScoreMemory};
+use crate::program::{ChoiceMemory, Choose, ScoreMemory, TranscriptTokens};
 use crate::step::Count;
 use crate::table::KernelId;
 
@@ -104,6 +104,30 @@ impl Lowering<'_> {
             .collect();
         let key = PipelineKey::plain(KernelId::Draw);
         self.push(KernelCall::new(key, &params, bindings, "draw").with_rows([field]));
+    }
+
+    pub(super) fn speech_rules(
+        &mut self,
+        [logits, masks]: [Slice; 2],
+        vocab_size: u32,
+        tokens: TranscriptTokens,
+    ) {
+        let step = self.step();
+        let params = SpeechRulesParams {
+            n_rows: 0,
+            vocab_size,
+            history_stride: step.history_stride,
+            n_sequences: step.n_sequences,
+            row_capacity: step.row_capacity,
+            end: tokens.end,
+            first_time: tokens.first_time,
+            n_first_times: tokens.n_first_times,
+        };
+        let field = RowField::new(offset_of!(SpeechRulesParams, n_rows), Count::Outputs);
+        let tables = [step.history, step.outputs, step.rows, step.rules].map(Slice::from);
+        let bindings = [vec![logits, masks], tables.to_vec()].concat();
+        let key = PipelineKey::plain(KernelId::SpeechRules);
+        self.push(KernelCall::new(key, &params, bindings, "speech rules").with_rows([field]));
     }
 
     pub(super) fn keep_logits(&mut self, logits: Slice, to: Slice, vocab_size: u32) {

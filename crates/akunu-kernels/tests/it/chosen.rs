@@ -11,7 +11,7 @@ use akunu_kernels::lower;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
     ChoiceMemory, Choose, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy,
-    Masks, Matrix, Pairing, Rope, RowKeys, Rows, ScoreMemory, Windows,
+    Masks, Matrix, Pairing, Rope, RowKeys, Rows, ScoreMemory, TranscriptTokens, Windows,
 };
 use akunu_kernels::table::weight_formats;
 use akunu_kernels::weight::MlxLayout;
@@ -309,11 +309,15 @@ fn of_choice() -> Vec<Op> {
             width,
             cap: 3.0,
         },
-        Op::Suppress {
+        Op::SpeechRules {
             logits,
             vocab_size,
-            ids: at(37),
-            n_ids: 3,
+            masks: at(37),
+            tokens: TranscriptTokens {
+                end: 40_000,
+                first_time: 45_000,
+                n_first_times: 51,
+            },
         },
         Op::Mask {
             logits,

@@ -153,14 +153,14 @@ shared_struct! {
         88 => n_biases: u32,
         /// 0: log probabilities are not asked for; n + 1: those of the chosen token and of the n best.
         92 => n_scores: u32,
+        /// Of a transcript: the number of its first token in the sequence, after the prompt.
+        96 => transcript_start: u32,
+        /// Of a transcript: 1 if it has times, 0 if there are none in it.
+        100 => has_times: u32,
         /// Unused, zero.
-        96 => _pad0: u32,
+        104 => _pad0: u32,
         /// Unused, zero.
-        100 => _pad1: u32,
-        /// Unused, zero.
-        104 => _pad2: u32,
-        /// Unused, zero.
-        108 => _pad3: u32,
+        108 => _pad1: u32,
     }
 }
 
@@ -191,10 +191,10 @@ impl SamplingRule {
         dry_window: 0,
         n_biases: 0,
         n_scores: 0,
+        transcript_start: 0,
+        has_times: 0,
         _pad0: 0,
         _pad1: 0,
-        _pad2: 0,
-        _pad3: 0,
     };
 }
 

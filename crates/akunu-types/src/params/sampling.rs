@@ -105,16 +105,24 @@ shared_struct! {
 }
 
 shared_struct! {
-    /// Forbids the listed tokens.
-    pub struct TokenSuppressParams = "TokenSuppressParams", size = 16 {
-        /// Number of token ids in the list.
-        0 => n_tokens: u32,
-        /// Number of logits; an id beyond it is passed over.
+    /// Forbids what may not follow in the transcript of each row.
+    pub struct SpeechRulesParams = "SpeechRulesParams", size = 32 {
+        /// Number of rows of logits. Row i belongs to row `outputs[i]` of the row table.
+        0 => n_rows: u32,
+        /// Logits of a row; a mask has a bit for each, in whole words of 32.
         4 => vocab_size: u32,
-        /// Unused, zero.
-        8 => _pad0: u32,
-        /// Unused, zero.
-        12 => _pad1: u32,
+        /// Tokens that the history keeps of each sequence: token t lies at `t % history_stride`.
+        8 => history_stride: u32,
+        /// Sequences of the history and of the rules.
+        12 => n_sequences: u32,
+        /// Rows of the row table.
+        16 => row_capacity: u32,
+        /// The token that ends a transcript; those below are text.
+        20 => end: u32,
+        /// The first time; all tokens from it on are times.
+        24 => first_time: u32,
+        /// Times among which the first token is.
+        28 => n_first_times: u32,
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn grammar_bitmask(call: &Call, part: &mut Part) {
 }
 
 /// Forbids the tokens of one word.
-fn forbid(logits: &mut [f32], mask: u32) {
+pub(super) fn forbid(logits: &mut [f32], mask: u32) {
     match mask {
         0 => logits.fill(f32::NEG_INFINITY),
         u32::MAX => {}

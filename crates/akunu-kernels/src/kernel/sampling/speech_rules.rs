@@ -1,0 +1,466 @@
+//! `speech_rules_f32`: `logits[t] = -inf` for each token that may not follow in the transcript of its row, in place.
+//!
+//! Row i of the logits belongs to row `outputs[i]` of the row table. What was said so far lies in the history of its
+//! sequence: the tokens from number `transcript_start` on, which the rule of the sequence names. A transcript with times
+//! (`has_times`) is made of segments `<|begin|> text <|end|>`:
+//!
+//! 1. Some tokens are never said, and some not first: `masks` (2, vocabulary / 32) has a bit for each token that may be
+//!    said, and after those words a bit for each that may be said first.
+//! 2. Times come in pairs: after the two of a pair comes text, after a single one its partner or the end.
+//! 3. Times do not go back; a segment that has text is not empty.
+//! 4. The first token is one of the first times.
+//! 5. When all times together are more probable than the best text, a time comes.
+//!
+//! A transcript without times has only the first of these rules, and no times. An idle row stays as it is; NaN counts as
+//! probability 0. One threadgroup a row.
+
+use std::ops::Range;
+
+use akunu_types::SharedStruct;
+use akunu_types::params::{Row, SamplingRule, SpeechRulesParams};
+
+use super::cases::outputs;
+use crate::case::{Case, Rng};
+use crate::chip::ChipConfig;
+use crate::cost::{Traffic, Work};
+use crate::extent::bytes;
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::twin::Twin;
+
+/// The row of the kernel table.
+pub const ROW: KernelRow = KernelRow {
+    name: ("speech_rules_f32", ""),
+    dtype: None,
+    family: Family::Sampling,
+    source: "speech_rules",
+    bindings: &[
+        read_write(0, "logits", Element::F32),
+        read(1, "masks", Element::U32),
+        read(2, "history", Element::U32),
+        read(4, "outputs", Element::U32),
+        read(5, "rows", Element::Row),
+        read(6, "rules", Element::Rule),
+    ],
+    params_index: 3,
+    params: SpeechRulesParams::LAYOUT,
+    constants: &[],
+    launch,
+    required,
+    work,
+    twin,
+    cases: |_| cases(),
+};
+
+/// Without a history nobody knows what was said: an empty grid, which the plan check refuses.
+fn launch(args: &Args, chip: &ChipConfig) -> Launch {
+    let p: SpeechRulesParams = args.params();
+    let n_rows = match p.history_stride {
+        0 => 0,
+        _ => p.n_rows,
+    };
+    Launch::new([n_rows, 1, 1], [chip.max_threads.min(1024), 1, 1])
+}
+
+fn required(args: &Args) -> Vec<usize> {
+    let p: SpeechRulesParams = args.params();
+    vec![
+        bytes::<f32>(&[p.n_rows, p.vocab_size]),
+        bytes::<u32>(&[2, p.vocab_size.div_ceil(32)]),
+        bytes::<u32>(&[p.n_sequences, p.history_stride]),
+        bytes::<u32>(&[p.n_rows]),
+        bytes::<Row>(&[p.row_capacity]),
+        bytes::<SamplingRule>(&[p.n_sequences]),
+    ]
+}
+
+/// The logits count once: which of them change stands in the history. Of the rest a row each is touched.
+fn work(args: &Args, once: Work) -> Work {
+    let p: SpeechRulesParams = args.params();
+    let n = p.n_rows.min(p.n_sequences);
+    once.with(1, Traffic::read(bytes::<u32>(&[p.vocab_size.div_ceil(32)])))
+        .with(2, Traffic::read(bytes::<u32>(&[n, p.history_stride])))
+        .with(
+            4,
+            Traffic::read(bytes::<Row>(&[p.n_rows.min(p.row_capacity)])),
+        )
+        .with(5, Traffic::read(bytes::<SamplingRule>(&[n])))
+}
+
+/// What was said in a transcript: the tokens of a sequence from a number on.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// The last tokens of the sequence: number t lies at `t % history.len()`.
+    history: &'a [u32],
+    /// Tokens of the sequence.
+    length: u32,
+    n: u32,
+}
+
+impl<'a> Said<'a> {
+    /// What a row has said, whose sequence has this history and rule.
+    pub fn of(row: &Row, rule: &SamplingRule, history: &'a [u32]) -> Said<'a> {
+        let n = row.length.saturating_sub(rule.transcript_start);
+        Said {
+            history,
+            length: row.length,
+            n: n.min(history.len() as u32),
+        }
+    }
+
+    /// Whether it is nothing yet.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The tokens, the last one first.
+    fn backwards(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let Said {
+            history, length, ..
+        } = *self;
+        (0..self.n).map(move |at| history[(length - 1 - at) as usize % history.len()])
+    }
+}
+
+/// What may follow by the places of times alone: rules 2 to 4.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Allowed {
+    /// Tokens that are no times may follow from this one on.
+    pub text: u32,
+    /// Times that may follow.
+    pub times: Range<u32>,
+}
+
+impl Allowed {
+    /// What may follow in a transcript.
+    pub fn after(said: &Said, has_times: bool, p: &SpeechRulesParams) -> Allowed {
+        let (first_time, end) = (p.first_time, p.vocab_size);
+        let is_time = |id: &u32| *id >= first_time;
+        let mut backwards = said.backwards();
+        let (text, times) = match (backwards.next(), backwards.next()) {
+            _ if !has_times => (0, end..end),
+            (None, _) => {
+                let latest = first_time.saturating_add(p.n_first_times);
+                (first_time, first_time..latest.min(end))
+            }
+            (Some(last), Some(before)) if is_time(&last) && !is_time(&before) => (p.end, last..end),
+            (Some(last), _) if is_time(&last) => (0, end..end),
+            _ => {
+                let last_time = said.backwards().find(is_time);
+                (0, last_time.map_or(first_time, |time| time + 1)..end)
+            }
+        };
+        Allowed { text, times }
+    }
+}
+
+fn twin(t: &mut Twin) {
+    let p: SpeechRulesParams = t.params();
+    let (masks, history) = (t.read::<u32>(1), t.read::<u32>(2));
+    let (outputs, rows) = (t.read::<u32>(4), t.read::<Row>(5));
+    let rules = t.read::<SamplingRule>(6);
+    let logits = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    for (logits, &output) in logits.zip(outputs) {
+        let row = &rows[output as usize];
+        if row.is_active() {
+            let (sequence, stride) = (row.sequence as usize, p.history_stride as usize);
+            let rule = &rules[sequence];
+            let said = Said::of(row, rule, &history[sequence * stride..][..stride]);
+            forbid(&said, rule.has_times != 0, masks, &p, logits);
+        }
+    }
+}
+
+/// Forbids what may not follow.
+fn forbid(said: &Said, has_times: bool, masks: &[u32], p: &SpeechRulesParams, logits: &mut [f32]) {
+    let n_words = p.vocab_size.div_ceil(32) as usize;
+    let mask = &masks[if said.is_empty() { n_words } else { 0 }..];
+    let allowed = Allowed::after(said, has_times, p);
+    for (id, logit) in (0..).zip(logits.iter_mut()) {
+        let in_range = if id < p.first_time {
+            id >= allowed.text
+        } else {
+            allowed.times.contains(&id)
+        };
+        if !in_range || mask[id as usize / 32] >> (id % 32) & 1 == 0 {
+            *logit = f32::NEG_INFINITY;
+        }
+    }
+    let (text, times) = logits.split_at_mut(p.first_time.min(p.vocab_size) as usize);
+    if log_sum_exp(times) > largest(text) {
+        text.fill(f32::NEG_INFINITY);
+    }
+}
+
+fn largest(values: &[f32]) -> f32 {
+    values.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+}
+
+fn log_sum_exp(values: &[f32]) -> f32 {
+    let best = largest(values);
+    let weight = |value: f32| match value {
+        value if value == best => 1.0,
+        value => f64::from(value - best).exp(),
+    };
+    let numbers = values
+        .iter()
+        .copied()
+        .filter(|value| *value > f32::NEG_INFINITY);
+    let sum: f64 = numbers.map(weight).sum();
+    best + sum.ln() as f32
+}
+
+/// The first time of the cases, and the token before which everything is text.
+const T: u32 = 640;
+const END: u32 = 600;
+const VOCABULARY: u32 = 1103;
+const HISTORY: u32 = 16;
+
+/// A row of a case: its tokens, the first of which belong to the prompt, and whether it has times.
+struct Transcript {
+    prompt: u32,
+    said: Vec<u32>,
+    has_times: bool,
+}
+
+fn with_times(said: &[u32]) -> Transcript {
+    Transcript {
+        prompt: 3,
+        said: said.to_vec(),
+        has_times: true,
+    }
+}
+
+fn without_times(said: &[u32]) -> Transcript {
+    Transcript {
+        has_times: false,
+        ..with_times(said)
+    }
+}
+
+fn cases() -> Vec<Case> {
+    let last = VOCABULARY - 1;
+    let long: Vec<u32> = [T + 2, T + 30].into_iter().chain(0..40).collect();
+    let plain = |label: &str, transcript| case(label, &[Some(transcript)], |_| ());
+    let mut cases = vec![
+        plain("the first token", with_times(&[])),
+        plain("the first token, without times", without_times(&[])),
+        plain("another token, without times", without_times(&[7])),
+        plain("a single time at the beginning", with_times(&[T])),
+        plain("a single time after text", with_times(&[T, 5, T + 9])),
+        plain("a pair", with_times(&[T, 5, T + 9, T + 9])),
+        plain("text after a pair", with_times(&[T, 5, T + 9, T + 9, 6])),
+        plain("the last time, single", with_times(&[T, 5, last])),
+        plain(
+            "text after the last time",
+            with_times(&[T, 5, last, last, 6]),
+        ),
+        plain("no time was said", with_times(&[5, 6, 7])),
+        plain("more was said than the history keeps", with_times(&long)),
+    ];
+    cases.push(plain(
+        "the history begins again",
+        Transcript {
+            prompt: 30,
+            ..with_times(&[T + 1, 4, 5])
+        },
+    ));
+    let after_text = || [Some(with_times(&[T, 7]))];
+    cases.extend([
+        case("text is more probable", &after_text(), |logits| {
+            logits[9] = 12.0
+        }),
+        case("each time is less probable", &after_text(), |logits| {
+            logits.fill(0.0);
+            logits[9] = 5.5;
+        }),
+        case("NaN and inf", &after_text(), |logits| {
+            (logits[3], logits[T as usize + 4]) = (f32::NAN, f32::NAN);
+            (logits[4], logits[T as usize + 5]) = (f32::INFINITY, f32::INFINITY);
+        }),
+        case("everything is forbidden", &after_text(), |logits| {
+            logits.fill(f32::NEG_INFINITY);
+        }),
+        no_times_at_all(),
+    ]);
+    let several = [
+        Some(with_times(&[])),
+        None,
+        Some(without_times(&[3, 4])),
+        Some(with_times(&[T, 5, T + 9])),
+    ];
+    cases.push(case("several windows", &several, |_| ()));
+    cases
+}
+
+/// A vocabulary that ends where its times would begin.
+fn no_times_at_all() -> Case {
+    let mut case = case("no times at all", &[Some(with_times(&[]))], |_| ());
+    let mut params: SpeechRulesParams = ROW.args(case.params.as_bytes(), &case.constants).params();
+    params.first_time = VOCABULARY;
+    case.params = crate::plan::Params::of(&params);
+    case
+}
+
+/// Logits stay or become -inf: exact. Every row has a sequence of its own.
+fn case(label: &str, of: &[Option<Transcript>], change: fn(&mut [f32])) -> Case {
+    let of_row = |(sequence, row): (u32, &Option<Transcript>)| {
+        let row = row.as_ref()?;
+        Some((sequence, row.prompt + row.said.len() as u32))
+    };
+    let table = outputs(&(0..).zip(of).map(of_row).collect::<Vec<_>>());
+    let params = SpeechRulesParams {
+        n_rows: of.len() as u32,
+        vocab_size: VOCABULARY,
+        history_stride: HISTORY,
+        n_sequences: of.len() as u32,
+        row_capacity: table.rows.len() as u32,
+        end: END,
+        first_time: T,
+        n_first_times: 51,
+    };
+    let mut history = vec![T; (HISTORY * params.n_sequences) as usize];
+    let mut rules = vec![SamplingRule::PLAIN; of.len()];
+    for (at, row) in of.iter().enumerate() {
+        let Some(row) = row else { continue };
+        rules[at].transcript_start = row.prompt;
+        rules[at].has_times = u32::from(row.has_times);
+        for (number, &token) in (row.prompt..).zip(&row.said) {
+            history[at * HISTORY as usize + (number % HISTORY) as usize] = token;
+        }
+    }
+    let mut rng = Rng::new(8);
+    let mut logits = rng.floats(of.len() * VOCABULARY as usize, 4.0);
+    logits
+        .chunks_exact_mut(VOCABULARY as usize)
+        .for_each(change);
+    let words = 2 * VOCABULARY.div_ceil(32);
+    let masks: Vec<u32> = (0..words)
+        .map(|_| (rng.bits() | rng.bits() | rng.bits()) as u32)
+        .collect();
+    Case::new(label, &params, 0.0)
+        .bind(&logits)
+        .bind(&masks)
+        .bind(&history)
+        .bind(&table.outputs)
+        .bind(&table.rows)
+        .bind(&rules)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A vocabulary of 10 texts, the end, eight other tokens, and 101 times.
+    const P: SpeechRulesParams = SpeechRulesParams {
+        n_rows: 1,
+        vocab_size: 120,
+        history_stride: 8,
+        n_sequences: 1,
+        row_capacity: 1,
+        end: 10,
+        first_time: 19,
+        n_first_times: 51,
+    };
+    const T: u32 = P.first_time;
+
+    /// Forbids what may not follow: token 3 is never said, 4 and the end not first.
+    fn apply(said: &[u32], has_times: bool, logits: &mut [f32]) {
+        let mut history = [0; 8];
+        history[1..][..said.len()].copy_from_slice(said);
+        let said = Said {
+            history: &history,
+            length: 1 + said.len() as u32,
+            n: said.len() as u32,
+        };
+        let mut masks = [u32::MAX; 8];
+        masks[0] = !(1 << 3);
+        masks[4] = !(1 << 3 | 1 << 4 | 1 << 10);
+        forbid(&said, has_times, &masks, &P, logits);
+    }
+
+    /// The tokens that may follow, with equal logits but for one of text and the end, which are far more likely than all
+    /// times.
+    fn allowed(said: &[u32], has_times: bool) -> Vec<u32> {
+        let mut logits = vec![0.0; 120];
+        (logits[9], logits[10]) = (20.0, 20.0);
+        apply(said, has_times, &mut logits);
+        let may = (0..120).filter(|&id: &u32| logits[id as usize] > f32::NEG_INFINITY);
+        may.collect()
+    }
+
+    /// All that is no time, without what is never said.
+    fn texts() -> Vec<u32> {
+        (0..T).filter(|&id| id != 3).collect()
+    }
+
+    /// Fails when a window can begin with text, or late.
+    #[test]
+    fn the_first_token_is_an_early_time() {
+        assert_eq!(allowed(&[], true), (T..=T + 50).collect::<Vec<_>>());
+    }
+
+    /// Fails when a third time can follow on two, or text on a single one.
+    #[test]
+    fn times_come_in_pairs() {
+        assert_eq!(allowed(&[T], true), texts());
+        assert_eq!(allowed(&[T, 5, T + 9, T + 9], true), texts());
+        let partner_or_end = allowed(&[T, 5, T + 9], true);
+        assert_eq!(partner_or_end[0], P.end);
+        assert!(partner_or_end.contains(&(T + 9)), "the same time");
+    }
+
+    /// Fails when times can go back, or when a segment can end where it began.
+    #[test]
+    fn times_do_not_go_back() {
+        let after = allowed(&[T + 5, 7], true);
+        assert!(after.contains(&(T + 6)) && !after.contains(&(T + 5)));
+        let partner = allowed(&[T, 5, T + 9], true);
+        assert!(!partner.contains(&(T + 8)));
+        // After the last time of the vocabulary there is none.
+        assert_eq!(allowed(&[T, 5, 119, 119, 6], true), texts());
+        let last: Vec<u32> = (10..T).chain([119]).collect();
+        assert_eq!(allowed(&[T, 5, 119], true), last);
+    }
+
+    /// Fails when suppressed tokens, or times that nobody wants, are said.
+    #[test]
+    fn suppressed_tokens_are_not_said() {
+        let first: Vec<u32> = (0..T).filter(|id| ![3, 4, 10].contains(id)).collect();
+        assert_eq!(allowed(&[], false), first);
+        assert_eq!(allowed(&[7], false), texts());
+    }
+
+    /// Fails when the sum of all times does not count: each is less likely than the text.
+    #[test]
+    fn likely_times_win_over_text() {
+        for (logit, is_left) in [(2.0, false), (6.0, true)] {
+            let mut logits = vec![0.0; 120];
+            logits[5] = logit;
+            apply(&[T, 7], true, &mut logits);
+            assert_eq!(logits[5] == logit, is_left, "{logit}");
+        }
+    }
+
+    /// Fails when the prompt counts as said, or when the history is read where it does not reach.
+    #[test]
+    fn what_was_said_lies_after_the_prompt() {
+        let history = [T, T + 1, 7, T + 2];
+        let rule = SamplingRule {
+            transcript_start: 2,
+            ..SamplingRule::PLAIN
+        };
+        let said = |length| {
+            let row = Row {
+                length,
+                ..Row::at(0, 0)
+            };
+            Said::of(&row, &rule, &history)
+                .backwards()
+                .collect::<Vec<_>>()
+        };
+        assert!(said(1).is_empty() && said(2).is_empty());
+        assert_eq!(said(4), [T + 2, 7]);
+        assert_eq!(said(5), [T, T + 2, 7]);
+        assert_eq!(said(9), [T, T + 2, 7, T + 1]);
+    }
+}
