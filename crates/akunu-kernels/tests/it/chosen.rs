@@ -108,7 +108,7 @@ fn of_format(dtype: DType) -> Vec<Op> {
         product(dtype, DIM, normed),
         product(dtype, DIM, normed),
         norm,
-        product(dtype, 14_336, x),
+        product(dtype, 30_000, x),
         product(dtype, 50_000, x),
         gate(GateFunction::Silu),
         product(dtype, DIM, at(24)),
