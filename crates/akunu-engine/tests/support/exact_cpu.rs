@@ -3,8 +3,7 @@
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::Device;
 
-/// The best level of this machine that multiplies many rows as it does a few. Tiles, which many rows get with AMX, have 16
-/// bits of a float and 8 of what activations are rounded to.
+/// The best level of this machine that multiplies many rows as it does a few: AMX multiplies more than eight by tiles of bf16.
 pub fn exact_level() -> Isa {
     match Isa::detect() {
         Isa::Amx => Isa::Avx512,
