@@ -94,6 +94,8 @@ mod tests {
         assert_eq!(count(Shape::Smollm2_135m), 134_515_008);
         assert_eq!(count(Shape::Llama3_2_1b), 1_235_814_400);
         assert_eq!(count(Shape::Llama3_8b), 8_030_261_248);
+        // The real Qwen1.5-0.5B has 24 times three biases of 1024 more, which a llama has not.
+        assert_eq!(count(Shape::Qwen1_5_0_5b), 463_987_712 - 24 * 3 * 1024);
         // The real Qwen3-0.6B has 28 pairs of norms of 128 more, which a llama has not.
         assert_eq!(count(Shape::Qwen3_0_6b), 596_049_920 - 28 * 256);
     }

@@ -70,16 +70,20 @@ pub struct DeviceArgs {
     /// Instruction set of the CPU device, for comparisons: scalar, neon, dotprod, avx2, avxvnni, avx512, amx
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     isa: Option<Isa>,
+    /// CPU device: multiply prompts as exactly as single tokens, which is slower with quantised weights
+    #[arg(long, hide_short_help = true)]
+    exact: bool,
 }
 
 impl DeviceArgs {
     /// Makes the device; `threads` are those of the CPU device.
     pub fn open(&self, threads: Option<usize>) -> Result<Box<dyn Device>, Failure> {
         let cpu = || {
-            let (isa, threads) = (self.isa, threads.map(usable_threads));
+            let threads = threads.map(usable_threads);
             akunu::Device::Cpu(CpuOptions {
                 threads,
-                isa,
+                isa: self.isa,
+                exact: self.exact,
                 ..CpuOptions::default()
             })
             .open()

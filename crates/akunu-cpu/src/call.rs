@@ -28,6 +28,8 @@ pub(crate) struct Call<'a> {
     pub places: &'a [Place<'a>],
     /// The instructions that may be used.
     pub isa: Isa,
+    /// Whether many vectors are multiplied as exactly as a few.
+    pub exact: bool,
     /// Weights that were laid out for the products.
     pub panels: &'a Panels,
 }

@@ -35,6 +35,10 @@ pub struct CpuOptions {
     pub threads: Option<usize>,
     /// The instruction set; `None` for the best that the machine has.
     pub isa: Option<Isa>,
+    /// Multiplies quantised weights with many rows, a prompt, as exactly as with one. Otherwise the activations of more than
+    /// eight rows are rounded further where that is faster: to bf16 for the tiles of AMX, and for weights in K formats to 8
+    /// bits with AVX2 and AVX-512.
+    pub exact: bool,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -75,6 +79,7 @@ struct Loaded {
 /// Runs programs on the cores of this machine.
 pub struct CpuDevice {
     isa: Isa,
+    exact: bool,
     buffers: Buffers,
     pipelines: HostPipelines<()>,
     plans: Plans<Loaded>,
@@ -85,7 +90,10 @@ pub struct CpuDevice {
 impl CpuDevice {
     /// Opens the device and starts its threads.
     pub fn new(options: CpuOptions) -> Result<CpuDevice, CpuError> {
-        let isa = options.isa.unwrap_or_else(Isa::detect);
+        let mut isa = options.isa.unwrap_or_else(Isa::detect);
+        if isa == Isa::Amx && options.exact {
+            isa = Isa::Avx512;
+        }
         if !isa.is_available() {
             let available: Vec<&str> = Isa::available().iter().map(|isa| isa.name()).collect();
             return Err(CpuError::Isa {
@@ -103,6 +111,7 @@ impl CpuDevice {
         tracing::info!(%isa, n_threads, "CPU device");
         Ok(CpuDevice {
             isa,
+            exact: options.exact,
             buffers: Buffers::default(),
             pipelines: HostPipelines::default(),
             plans: Plans::default(),
@@ -151,6 +160,7 @@ struct Walk<'a> {
     counts: Counts,
     steps: u32,
     isa: Isa,
+    exact: bool,
     buffers: &'a Buffers,
     panels: &'a Panels,
     /// The dispatch that the furthest thread has begun, for the message of a failure.
@@ -194,6 +204,7 @@ impl Walk<'_> {
             slices: &dispatch.bindings,
             places: &places[..n],
             isa: self.isa,
+            exact: self.exact,
             panels: self.panels,
         };
         kernel(&call, part);
@@ -247,7 +258,7 @@ impl Device for CpuDevice {
         let plan = Plan::make(calls, program.plan_room(), &mut self.pipelines)?;
         self.check(&plan)?;
         self.panels
-            .prepare(&plan, &self.buffers, self.isa, &mut self.pool)?;
+            .prepare(&plan, &self.buffers, (self.isa, self.exact), &mut self.pool)?;
         let kernels = plan.dispatches().iter();
         let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.isa));
         Ok(self.plans.add(Loaded {
@@ -272,6 +283,7 @@ impl Device for CpuDevice {
             counts,
             steps,
             isa: self.isa,
+            exact: self.exact,
             buffers: &self.buffers,
             panels: &self.panels,
             begun: AtomicUsize::new(0),

@@ -1,8 +1,8 @@
 //! The matrix products, and the weights as they read them.
 //!
 //! Quantised weights are rearranged when a plan is prepared: into panels of sixteen rows ([`crate::panels`]), which decoding
-//! reads from front to back ([`dots`]) and which become tiles ([`gemm`]) or 16-bit integers ([`pairs`]) for the products
-//! of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]), 16-bit integers
+//! reads from front to back ([`dots`]) and which become tiles ([`gemm`]), bytes ([`bytes`]) or 16-bit integers ([`pairs`]) for
+//! the products of a prompt. Floating-point weights are read as they are ([`rows`]), and become tiles ([`float_gemm`]), 16-bit integers
 //! ([`half_pairs`]) or columns of f32 ([`columns`]) for a prompt.
 
 mod activation;
@@ -19,6 +19,8 @@ mod avx2;
 mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod blocked;
+#[cfg(target_arch = "x86_64")]
+mod bytes;
 #[cfg(target_arch = "x86_64")]
 mod cells256;
 #[cfg(target_arch = "x86_64")]
@@ -43,6 +45,10 @@ mod pairs;
 mod pairs256;
 #[cfg(target_arch = "x86_64")]
 mod pairs512;
+#[cfg(target_arch = "x86_64")]
+mod scaled256;
+#[cfg(target_arch = "x86_64")]
+mod scaled512;
 #[cfg(target_arch = "x86_64")]
 mod tiled;
 #[cfg(target_arch = "x86_64")]

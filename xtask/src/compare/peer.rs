@@ -17,6 +17,9 @@ pub const PACKAGE: &str = "llama-cpp-python==0.3.36";
 pub enum Isa {
     /// AVX2 with FMA and F16C
     Avx2,
+    /// AVX2 with AVX-VNNI
+    #[value(name = "avxvnni")]
+    AvxVnni,
     /// AVX-512, with what else of it the processor has
     Avx512,
     /// AMX; llama.cpp keeps to AVX-512 here, since its AMX code dies on the machines that we have
@@ -39,6 +42,7 @@ impl Isa {
     pub fn name(self) -> &'static str {
         match self {
             Isa::Avx2 => "avx2",
+            Isa::AvxVnni => "avxvnni",
             Isa::Avx512 => "avx512",
             Isa::Amx => "amx",
         }
@@ -48,6 +52,7 @@ impl Isa {
     fn environment(self) -> &'static str {
         match self {
             Isa::Avx2 => "target/peer-avx2",
+            Isa::AvxVnni => "target/peer-avxvnni",
             Isa::Avx512 | Isa::Amx => "target/peer-avx512",
         }
     }
@@ -59,6 +64,7 @@ impl Isa {
         let parts = parts.map(|(_, option)| format!(" {option}"));
         match self {
             Isa::Avx2 => AVX2_BUILD.to_string(),
+            Isa::AvxVnni => AVX2_BUILD.to_string() + " -DGGML_AVX_VNNI=ON",
             Isa::Avx512 | Isa::Amx => AVX2_BUILD.to_string() + &parts.collect::<String>(),
         }
     }
@@ -180,6 +186,12 @@ mod tests {
             avx2.contains("GGML_AVX2=ON") && !avx2.contains("AVX512"),
             "{avx2}"
         );
+        let avx_vnni = Isa::AvxVnni.options("flags : avx2 fma f16c avx_vnni");
+        assert!(
+            avx_vnni.contains("GGML_AVX2=ON") && avx_vnni.contains("GGML_AVX_VNNI=ON"),
+            "{avx_vnni}"
+        );
+        assert!(!avx_vnni.contains("AVX512"), "{avx_vnni}");
         let avx512 = Isa::Avx512.options(cascade_lake);
         assert!(avx512.contains("GGML_AVX512=ON"), "{avx512}");
         assert!(avx512.contains("GGML_AVX512_VNNI=ON"), "{avx512}");

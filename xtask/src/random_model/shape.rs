@@ -8,6 +8,9 @@ pub enum Shape {
     /// SmolLM2-135M
     #[value(name = "135M")]
     Smollm2_135m,
+    /// Qwen1.5-0.5B, without the biases that a llama has not: each head has keys and values of its own
+    #[value(name = "0.5B")]
+    Qwen1_5_0_5b,
     /// Qwen3-0.6B, without the norms of queries and keys that a llama has not
     #[value(name = "0.6B")]
     Qwen3_0_6b,
@@ -49,6 +52,20 @@ const SMOLLM2_135M: ModelDims = ModelDims {
     tied: true,
     context: 8192,
     rope_base: 100_000.0,
+};
+
+const QWEN1_5_0_5B: ModelDims = ModelDims {
+    name: "Qwen1.5-0.5B",
+    dim: 1024,
+    n_layers: 24,
+    ffn: 2816,
+    n_heads: 16,
+    n_kv_heads: 16,
+    head_dim: 64,
+    n_vocab: 151_936,
+    tied: true,
+    context: 32_768,
+    rope_base: 1_000_000.0,
 };
 
 const QWEN3_0_6B: ModelDims = ModelDims {
@@ -125,6 +142,7 @@ impl Shape {
     pub fn dims(self) -> &'static ModelDims {
         match self {
             Shape::Smollm2_135m => &SMOLLM2_135M,
+            Shape::Qwen1_5_0_5b => &QWEN1_5_0_5B,
             Shape::Qwen3_0_6b => &QWEN3_0_6B,
             Shape::Llama3_2_1b => &LLAMA3_2_1B,
             Shape::Llama3_8b => &LLAMA3_8B,

@@ -22,7 +22,7 @@ use crate::panels::format::CELL;
 #[cfg(target_arch = "aarch64")]
 pub const HALF: usize = CELL / 2;
 /// The largest of the 16-bit numbers.
-const LARGEST: f32 = 16_383.0;
+pub const LARGEST: f32 = 16_383.0;
 
 /// One vector of activations, cell by cell. The memory is reused from product to product.
 #[derive(Default)]
@@ -94,12 +94,13 @@ impl Activations {
     }
 }
 
-/// The scale of a cell with this largest number, and its inverse; zeros where the inverse would be infinite.
+/// The scale that makes the largest number of a cell the integer `most`, and its inverse; zeros where the inverse would be
+/// infinite.
 #[inline(always)]
-pub fn scale_and_inverse(largest: f32) -> (f32, f32) {
-    match LARGEST / largest {
+pub fn scale_and_inverse(largest: f32, most: f32) -> (f32, f32) {
+    match most / largest {
         f32::INFINITY => (0.0, 0.0),
-        inverse => (largest / LARGEST, inverse),
+        inverse => (largest / most, inverse),
     }
 }
 
@@ -111,7 +112,7 @@ fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
     // The bits of positive floats are ordered as they are, NaN above all.
     let bits = x.map(|x| x.abs().to_bits());
     let largest = bits.into_iter().fold(0, |a, b| a.max(b));
-    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest));
+    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest), LARGEST);
     let mut sums = [0i32; 2];
     for (half, sum) in sums.iter_mut().enumerate() {
         for i in HALF * half..HALF * (half + 1) {

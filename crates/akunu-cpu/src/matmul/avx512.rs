@@ -5,7 +5,7 @@
 
 use std::arch::x86_64::*;
 
-use super::activation::{Activations, ScaleAndSums, Values, scale_and_inverse};
+use super::activation::{Activations, LARGEST, ScaleAndSums, Values, scale_and_inverse};
 use super::batch::{BATCH, Dots};
 use super::cells512::{Cell, Cells};
 use super::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
@@ -36,7 +36,7 @@ unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAn
     // The bits of positive floats are ordered as they are, NaN above all.
     let bits = |x| _mm512_castps_si512(_mm512_abs_ps(x));
     let largest = _mm512_reduce_max_epi32(_mm512_max_epi32(bits(x[0]), bits(x[1])));
-    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest.cast_unsigned()));
+    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest.cast_unsigned()), LARGEST);
     let mut sums = [0; 2];
     for (half, x) in x.into_iter().enumerate() {
         let v = _mm512_cvtps_epi32(_mm512_mul_ps(x, _mm512_set1_ps(inverse)));

@@ -25,7 +25,7 @@ use std::ops::Range;
 
 use super::gemm::Shape;
 use crate::isa::Isa;
-use crate::panels::format::ROWS;
+use crate::panels::format::{CELL, ROWS};
 
 /// Groups of sixteen rows that share a reading of x.
 pub const PANELS: usize = 4;
@@ -73,6 +73,47 @@ impl Blocks {
         first(block)..first(block + 1)
     }
 
+    /// Lays blocks `range` of x out: cell by cell, each as `WORDS` words of all vectors of the block, which `quantise` makes
+    /// of one. Inlined, so that it is compiled with the vector instructions of its caller.
+    ///
+    /// # Safety
+    /// That of `quantise`. `packed` has room for `WORDS` words of every cell, and nobody else touches these blocks.
+    #[inline(always)]
+    pub unsafe fn pack<const WORDS: usize>(
+        self,
+        cols: usize,
+        shape: &Shape,
+        x: &[f32],
+        range: Range<usize>,
+        (packed, quantise): (*mut u8, Quantise<WORDS>),
+    ) {
+        let cells = cols / CELL;
+        for block in range {
+            let vectors = self.vectors(block);
+            // SAFETY: the block's part of the memory, which is aligned to 4 bytes.
+            let out = unsafe {
+                let first = packed.cast::<u32>().add(vectors.start * cells * WORDS);
+                std::slice::from_raw_parts_mut(first, vectors.len() * cells * WORDS)
+            };
+            let n = vectors.len();
+            for (c, out) in out.chunks_exact_mut(n * WORDS).enumerate() {
+                let mut of_vectors = [[0u32; WORDS]; MOST_512];
+                for (vector, cell) in vectors.clone().zip(&mut of_vectors) {
+                    let from = &x[vector * shape.lda + c * CELL..];
+                    if let Some(from) = from.first_chunk() {
+                        // SAFETY: as the caller says.
+                        unsafe { quantise(from, cell) };
+                    }
+                }
+                for (k, out) in out.chunks_exact_mut(n).enumerate() {
+                    for (out, cell) in out.iter_mut().zip(&of_vectors) {
+                        *out = cell[k];
+                    }
+                }
+            }
+        }
+    }
+
     /// Blocks whose sums are kept at a time: about as many each time.
     fn kept(self) -> usize {
         let times = self.count().div_ceil(KEPT / self.most);
@@ -84,6 +125,9 @@ impl Blocks {
         self.kept() * self.most * ROWS
     }
 }
+
+/// Quantises a cell of one vector to words.
+pub type Quantise<const WORDS: usize> = unsafe fn(&[f32; CELL], &mut [u32; WORDS]);
 
 /// A way to multiply.
 ///

@@ -13,9 +13,9 @@ mod tests;
 use std::ops::Range;
 
 use super::activation::Values;
-use super::blocked::{Blocks, Form, Group, MOST_512};
+use super::blocked::{Blocks, Form, Group};
 use super::gemm::Shape;
-use super::wide::{BlockCell, Minima, PAIRS, Wide};
+use super::wide::{BlockCell, Minima, PAIRS, Wide, scales_of};
 use super::{pairs256, pairs512, words};
 use crate::isa::Isa;
 use crate::panels::format::{CELL, SUPER, Scales};
@@ -44,32 +44,8 @@ pub unsafe fn pack_x(
     range: Range<usize>,
     packed: *mut u8,
 ) {
-    let cells = cols / CELL;
-    for block in range {
-        let vectors = blocks.vectors(block);
-        // SAFETY: the block's part of the memory, which is aligned to 4 bytes.
-        let out = unsafe {
-            let first = packed.add(vectors.start * cells * CELL_BYTES);
-            let words = vectors.len() * cells * CELL_BYTES / 4;
-            std::slice::from_raw_parts_mut(first.cast::<u32>(), words)
-        };
-        let n = vectors.len();
-        for (c, out) in out.chunks_exact_mut(n * CELL_BYTES / 4).enumerate() {
-            let mut of_vectors = [[0u32; CELL_BYTES / 4]; MOST_512];
-            for (vector, cell) in vectors.clone().zip(&mut of_vectors) {
-                let from = &x[vector * shape.lda + c * CELL..];
-                if let Some(from) = from.first_chunk() {
-                    // SAFETY: the processor has the instructions.
-                    unsafe { quantise(from, cell) };
-                }
-            }
-            for (k, out) in out.chunks_exact_mut(n).enumerate() {
-                for (out, cell) in out.iter_mut().zip(&of_vectors) {
-                    *out = cell[k];
-                }
-            }
-        }
-    }
+    // SAFETY: as the caller says.
+    unsafe { blocks.pack(cols, shape, x, range, (packed, quantise)) }
 }
 
 /// A cell of one vector, in the order of [`BlockCell`].
@@ -86,9 +62,7 @@ unsafe fn quantise(x: &[f32; CELL], out: &mut [u32; CELL_BYTES / 4]) {
     for (out, pair) in pairs.iter_mut().zip(values.0.as_chunks::<4>().0) {
         *out = u32::from_le_bytes(pair.map(i8::cast_unsigned));
     }
-    let whole = scale * sums[0].wrapping_add(sums[1]) as f32;
-    let [low, high] = sums.map(|sum| scale * sum as f32);
-    for (out, float) in floats.iter_mut().zip([scale, whole, low, high]) {
+    for (out, float) in floats.iter_mut().zip(scales_of(scale, sums)) {
         *out = float.to_bits();
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{Ordering, compiler_fence};
 use super::blocked::{Group, LEAST_256, MOST_256};
 use super::cells256::{CellScales, Cells, LANES};
 use super::kind::{ForCells, for_cells, has_halves};
+use super::scaled256::OfVector;
 use super::wide::{BlockCell, Minima, PAIRS, Wide, first_of_pair};
 use crate::panels::format::{CELL, Quant, ROWS};
 
@@ -102,9 +103,9 @@ impl Run {
                     factors[1],
                 );
             }
-            _mm256_storeu_ps((&raw mut (*wide).scale[LANES * half]).cast(), scale);
+            _mm256_storeu_ps((&raw mut (*wide).scales.scale[LANES * half]).cast(), scale);
             for (of_half, min) in mins.into_iter().enumerate() {
-                let to = &raw mut (*wide).mins[of_half][LANES * half];
+                let to = &raw mut (*wide).scales.mins[of_half][LANES * half];
                 _mm256_storeu_ps(to.cast(), min);
             }
         }
@@ -144,14 +145,14 @@ pub unsafe fn round(columns: &[[f32; ROWS]; CELL], largest: f32, wide: *mut Wide
             unsafe { _mm256_storeu_si256((&raw mut (*wide).words[pair][first_row]).cast(), both) };
         }
         // SAFETY: as the caller says.
-        unsafe { _mm256_storeu_ps((&raw mut (*wide).scale[first_row]).cast(), scale) };
+        unsafe { _mm256_storeu_ps((&raw mut (*wide).scales.scale[first_row]).cast(), scale) };
     }
 }
 
 /// A number of 16 bits as both words of its lane.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn twice(number: __m256i) -> __m256i {
+pub fn twice(number: __m256i) -> __m256i {
     let low = _mm256_and_si256(number, _mm256_set1_epi32(0xffff));
     _mm256_or_si256(low, _mm256_slli_epi32::<16>(number))
 }
@@ -266,38 +267,12 @@ unsafe fn multiply<D: PairDot, const MINS: usize, const M: usize>(
             let (wide, x) = (wide.cast::<Wide>().add(c), x.add(c));
             let dots = integer_dots::<D, M>(wide, x);
             for (m, dots) in dots.into_iter().enumerate() {
-                scale::<MINS, M>(dots, m, (wide, x), sums.add(ROWS * m));
+                let scales = OfVector::<MINS>::load(&raw const (*x).scales, m);
+                for (half, dots) in dots.into_iter().enumerate() {
+                    let dots = _mm256_cvtepi32_ps(dots);
+                    scales.add(dots, half, &raw const (*wide).scales, sums);
+                }
             }
-        }
-    }
-}
-
-/// Adds the integer sums of vector `m`, scaled, to its sums.
-#[inline(always)]
-unsafe fn scale<const MINS: usize, const M: usize>(
-    dots: [__m256i; 2],
-    m: usize,
-    (wide, x): (*const Wide, *const BlockCell<M>),
-    sums: *mut f32,
-) {
-    // SAFETY: as the caller says.
-    unsafe {
-        let scale_of_x = _mm256_set1_ps((*x).scales[m]);
-        for (half, dots) in dots.into_iter().enumerate() {
-            let at = sums.add(LANES * half);
-            let scale = _mm256_loadu_ps((&raw const (*wide).scale[LANES * half]).cast());
-            let factor = _mm256_mul_ps(scale, scale_of_x);
-            let dots = _mm256_cvtepi32_ps(dots);
-            let mut sum = _mm256_fmadd_ps(dots, factor, _mm256_loadu_ps(at));
-            for of_half in 0..MINS {
-                let min = &raw const (*wide).mins[of_half][LANES * half];
-                let weight = match MINS {
-                    1 => (*x).weights_of_min[m],
-                    _ => (*x).weights_of_half_mins[of_half][m],
-                };
-                sum = _mm256_fmadd_ps(_mm256_loadu_ps(min.cast()), _mm256_set1_ps(weight), sum);
-            }
-            _mm256_storeu_ps(at, sum);
         }
     }
 }

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::blocked::{Group, LEAST_512, MOST_512};
 use super::cells512::Cells;
 use super::kind::{ForCells, for_cells, has_halves};
+use super::scaled512::Scales;
 use super::wide::{BlockCell, Minima, PAIRS, Wide, first_of_pair};
 use crate::panels::format::{CELL, Quant, ROWS};
 
@@ -62,9 +63,9 @@ impl ForCells for Run {
                     _mm512_storeu_si512(words.add(2 * j), pairs[0]);
                     _mm512_storeu_si512(words.add(2 * j + 1), pairs[1]);
                 }
-                _mm512_storeu_ps((&raw mut (*wide).scale).cast(), cell.scale);
+                _mm512_storeu_ps((&raw mut (*wide).scales.scale).cast(), cell.scale);
                 for (half, min) in cell.mins.into_iter().enumerate() {
-                    _mm512_storeu_ps((&raw mut (*wide).mins[half]).cast(), min);
+                    _mm512_storeu_ps((&raw mut (*wide).scales.mins[half]).cast(), min);
                 }
             }
         }
@@ -74,7 +75,7 @@ impl ForCells for Run {
 /// A number of 16 bits as both words of its lane.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn twice(number: __m512i) -> __m512i {
+pub fn twice(number: __m512i) -> __m512i {
     let low = _mm512_and_si512(number, _mm512_set1_epi32(0xffff));
     _mm512_or_si512(low, _mm512_slli_epi32::<16>(number))
 }
@@ -108,7 +109,7 @@ pub unsafe fn round(columns: &[[f32; ROWS]; CELL], largest: f32, wide: *mut Wide
         unsafe { _mm512_storeu_si512((&raw mut (*wide).words[pair]).cast(), both) };
     }
     // SAFETY: as the caller says.
-    unsafe { _mm512_storeu_ps((&raw mut (*wide).scale).cast(), scale) };
+    unsafe { _mm512_storeu_ps((&raw mut (*wide).scales.scale).cast(), scale) };
 }
 
 /// Adds the products of `n_cells` cells of one or two panels with `n_vectors` vectors at `x`.
@@ -193,24 +194,10 @@ unsafe fn multiply<const R: usize, const MINS: usize, const M: usize>(
             let x = x.add(c);
             let dots = integer_dots::<R, M>(wide, x);
             for (r, group) in groups.into_iter().enumerate() {
-                let scale = _mm512_loadu_ps((&raw const (*wide[r]).scale).cast());
-                let mut mins = [_mm512_setzero_ps(); MINS];
-                for (half, min) in mins.iter_mut().enumerate() {
-                    *min = _mm512_loadu_ps((&raw const (*wide[r]).mins[half]).cast());
-                }
+                let scales = Scales::<MINS>::load(&raw const (*wide[r]).scales);
                 for (m, dots) in dots.iter().enumerate() {
-                    let at = group.sums.add(ROWS * m);
-                    let factor = _mm512_mul_ps(scale, _mm512_set1_ps((*x).scales[m]));
                     let dots = _mm512_cvtepi32_ps(dots[r]);
-                    let mut sum = _mm512_fmadd_ps(dots, factor, _mm512_loadu_ps(at));
-                    for (half, min) in mins.into_iter().enumerate() {
-                        let weight = match MINS {
-                            1 => (*x).weights_of_min[m],
-                            _ => (*x).weights_of_half_mins[half][m],
-                        };
-                        sum = _mm512_fmadd_ps(min, _mm512_set1_ps(weight), sum);
-                    }
-                    _mm512_storeu_ps(at, sum);
+                    scales.add(dots, m, &raw const (*x).scales, group.sums);
                 }
             }
         }

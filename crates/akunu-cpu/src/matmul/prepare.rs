@@ -41,7 +41,7 @@ impl Panels {
         &mut self,
         plan: &Plan,
         buffers: &Buffers,
-        isa: Isa,
+        (isa, exact): (Isa, bool),
         pool: &mut ThreadPool,
     ) -> Result<(), DeviceError> {
         let mut wanted: Vec<Wanted> = Vec::new();
@@ -58,7 +58,7 @@ impl Panels {
             let slice = dispatch.bindings[at];
             let row = dispatch.kernel.row();
             let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
-            tiles = tiles.max(tile_bytes(isa, &product));
+            tiles = tiles.max(tile_bytes((isa, exact), &product));
             let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
             if !known && !slice.buffer.writable {
                 wanted.extend(Wanted::of(&product, slice, buffers));
@@ -137,14 +137,14 @@ impl<'a> Wanted<'a> {
 }
 
 /// Bytes of the tiles that a product makes of x.
-fn tile_bytes(isa: Isa, product: &Product) -> usize {
+fn tile_bytes((isa, exact): (Isa, bool), product: &Product) -> usize {
     #[cfg(target_arch = "x86_64")]
     {
-        super::tiled::bytes(isa, product)
+        super::tiled::bytes(isa, exact, product)
     }
     #[cfg(not(target_arch = "x86_64"))]
     {
-        let _ = (isa, product);
+        let _ = (isa, exact, product);
         0
     }
 }

@@ -1,5 +1,5 @@
 //! Products of many vectors, where weights are worth being made into something that is multiplied faster: tiles for
-//! the tile instructions, 16-bit integers or f32 for plain ones.
+//! the tile instructions, bytes, 16-bit integers or f32 for plain ones.
 
 use std::ops::Range;
 
@@ -7,6 +7,7 @@ use akunu_kernels::kernel::matmul::product::Product;
 
 use super::batch::{BATCH, FEW};
 use super::blocked::{self, Blocks, Form};
+use super::bytes::{self, Bytes};
 use super::columns::{self, Columns};
 use super::gemm::Shape;
 use super::half_pairs::{self, HalfPairs};
@@ -17,7 +18,7 @@ use super::{float_gemm, gemm};
 use crate::call::Call;
 use crate::isa::Isa;
 use crate::kept::UntilBarrier;
-use crate::panels::format::{CELL, ROWS};
+use crate::panels::format::{CELL, Quant, ROWS};
 use crate::part::Part;
 use crate::pieces::Pieces;
 use crate::place::Place;
@@ -29,6 +30,8 @@ enum Layout {
     Tiles,
     /// Tiles for floating-point weights.
     FloatTiles,
+    /// Bytes, for panels of K formats.
+    Bytes(Blocks),
     /// 16-bit integers, for panels and for floating-point weights of 16 bits.
     Pairs(Blocks),
     /// f32, for other floating-point weights.
@@ -37,14 +40,18 @@ enum Layout {
 
 impl Layout {
     /// The layout for a product; `None` with so few vectors that the weights are multiplied as they are.
-    fn of(isa: Isa, product: &Product) -> Option<Layout> {
+    fn of((isa, exact): (Isa, bool), product: &Product) -> Option<Layout> {
         let (m, cols) = (product.m as usize, product.k as usize);
         let blocks = Blocks::of(m, isa);
+        let as_bytes = !exact && Quant::of(product.weight.dtype).is_some_and(bytes::fits);
         // Turning rows into columns costs more than widening panels.
         const FEW_OF_ROWS: usize = 6 * BATCH;
         let (layout, few) = match (isa, Float::of(product.weight.dtype)) {
             (Isa::Amx, None) => (Layout::Tiles, FEW),
             (Isa::Amx, Some(_)) => (Layout::FloatTiles, FEW),
+            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, None) if as_bytes => {
+                (Layout::Bytes(blocks), FEW)
+            }
             (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, None) => (Layout::Pairs(blocks), FEW),
             (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, Some(float))
                 if half_pairs::fits(float, cols) =>
@@ -64,6 +71,7 @@ impl Layout {
         match self {
             Layout::Tiles => gemm::packed_bytes(m, cols.div_ceil(CELL)),
             Layout::FloatTiles => float_gemm::packed_bytes(m, cols),
+            Layout::Bytes(_) => bytes::packed_bytes(m, cols),
             Layout::Pairs(_) => pairs::packed_bytes(m, cols),
             Layout::Columns(_) => columns::packed_bytes(m, cols),
         }
@@ -80,9 +88,9 @@ struct Tiled {
 }
 
 /// Bytes of what a product makes of x.
-pub(crate) fn bytes(isa: Isa, product: &Product) -> usize {
+pub(crate) fn bytes(isa: Isa, exact: bool, product: &Product) -> usize {
     let (m, cols) = (product.m as usize, product.k as usize);
-    Layout::of(isa, product).map_or(0, |layout| layout.bytes(m, cols))
+    Layout::of((isa, exact), product).map_or(0, |layout| layout.bytes(m, cols))
 }
 
 /// Runs the product in one of these ways; false when none is worth it.
@@ -94,7 +102,7 @@ pub(crate) fn run(
     y: Place,
 ) -> bool {
     let (m, cols) = (product.m as usize, product.k as usize);
-    let Some(layout) = Layout::of(call.isa, product) else {
+    let Some(layout) = Layout::of((call.isa, call.exact), product) else {
         return false;
     };
     let Some(packed) = call.panels.tiles(layout.bytes(m, cols)) else {
@@ -117,6 +125,13 @@ pub(crate) fn run(
     // has rows of the weight, and so columns of y, of its own.
     unsafe {
         match (weight, layout) {
+            (Weight::Panels(matrix), Layout::Bytes(blocks)) => {
+                let bytes = Bytes {
+                    matrix,
+                    isa: call.isa,
+                };
+                blocked(part, bytes, &shape, (packed, blocks), (y, outputs));
+            }
             (Weight::Panels(matrix), Layout::Pairs(blocks)) => {
                 let pairs = Pairs {
                     matrix,
@@ -189,7 +204,9 @@ impl Outputs {
     /// As many at once as share a reading of x, if there are enough for all parts.
     fn divide(part: &mut Part, layout: Layout, shape: &Shape) -> Outputs {
         let (groups, most) = match layout {
-            Layout::Pairs(_) | Layout::Columns(_) => (shape.n.div_ceil(ROWS), blocked::PANELS),
+            Layout::Bytes(_) | Layout::Pairs(_) | Layout::Columns(_) => {
+                (shape.n.div_ceil(ROWS), blocked::PANELS)
+            }
             Layout::Tiles | Layout::FloatTiles => {
                 (shape.n.div_ceil(gemm::PAIR), gemm::pairs_at_once(shape))
             }
@@ -241,6 +258,10 @@ fn pack(
             Layout::FloatTiles => {
                 let range = part.range(shape.tile_rows());
                 float_gemm::pack_x(cols, shape, x, range, packed);
+            }
+            Layout::Bytes(blocks) => {
+                let range = part.range(blocks.count());
+                bytes::pack_x(cols, (shape, blocks), x, range, packed);
             }
             Layout::Pairs(blocks) => {
                 let range = part.range(blocks.count());

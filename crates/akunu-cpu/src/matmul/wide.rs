@@ -1,4 +1,4 @@
-//! Cells of weights and of vectors as pairs of 16-bit words.
+//! Cells of weights and of vectors as pairs of 16-bit words, and the scales of cells.
 
 use crate::panels::format::{CELL, ROWS};
 
@@ -16,6 +16,14 @@ pub const fn first_of_pair(pair: usize) -> usize {
 pub struct Wide {
     /// Of each pair of columns, both words of sixteen rows; the low word is that of the [first column](first_of_pair).
     pub words: [[u32; ROWS]; PAIRS],
+    /// Their scales.
+    pub scales: WideScales,
+}
+
+/// The scales of a widened cell.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct WideScales {
     /// The scale of each row.
     pub scale: [f32; ROWS],
     /// The minimum of each row in both halves of the columns.
@@ -28,12 +36,32 @@ pub struct Wide {
 pub struct BlockCell<const M: usize> {
     /// Of each pair of columns, the words of all vectors.
     pub pairs: [[i32; M]; PAIRS],
+    /// Their scales.
+    pub scales: BlockScales<M>,
+}
+
+/// The scales of a cell of a block of `M` vectors.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct BlockScales<const M: usize> {
     /// The scale of each vector.
-    pub scales: [f32; M],
+    pub scale: [f32; M],
     /// What the minimum of the cell is multiplied with.
     pub weights_of_min: [f32; M],
     /// What the minima of both halves of the columns are multiplied with.
     pub weights_of_half_mins: [[f32; M]; 2],
+}
+
+/// Floats of a vector in [`BlockScales`].
+pub const SCALES: usize = size_of::<BlockScales<1>>() / size_of::<f32>();
+
+/// The scales of one vector, as [`BlockScales`] has them, of a scale and the sums of the numbers in both halves of a cell. Where
+/// something is not finite the sums may have wrapped around.
+#[inline(always)]
+pub fn scales_of(scale: f32, sums: [i32; 2]) -> [f32; SCALES] {
+    let [low, high] = sums.map(|sum| scale * sum as f32);
+    let whole = scale * sums[0].wrapping_add(sums[1]) as f32;
+    [scale, whole, low, high]
 }
 
 /// What a cell adds beside its scaled products.

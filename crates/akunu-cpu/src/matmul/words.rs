@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::activation::{ScaleAndSums, Values, scale_and_inverse};
+use super::activation::{LARGEST, ScaleAndSums, Values, scale_and_inverse};
 use crate::panels::format::CELL;
 
 /// Quantises a cell.
@@ -19,7 +19,7 @@ pub unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> Sca
         // SAFETY: eight of 32 floats.
         *floats = unsafe { _mm256_loadu_ps(x.as_ptr().add(8 * i)) };
     }
-    let (scale, inverse) = scale_and_inverse(largest(floats));
+    let (scale, inverse) = scale_and_inverse(largest(floats), LARGEST);
     let inverse = _mm256_set1_ps(inverse);
     let mut sums = [0; 2];
     for half in 0..2 {
@@ -39,7 +39,7 @@ pub unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> Sca
 /// The largest absolute value; NaN if there is one. The bits of positive floats are ordered as they are, NaN above all.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn largest(x: [__m256; 4]) -> f32 {
+pub fn largest(x: [__m256; 4]) -> f32 {
     let positive = _mm256_set1_epi32(i32::MAX);
     let mut eight = _mm256_setzero_si256();
     for x in x {

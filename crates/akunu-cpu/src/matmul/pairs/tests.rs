@@ -1,52 +1,16 @@
-use std::sync::Arc;
-
 use akunu_kernels::case::Rng;
-use akunu_kernels::weight::{self, MlxLayout, ScaleType};
+use akunu_kernels::weight;
 use akunu_types::DType;
 
 use super::*;
 use crate::matmul::activation::Activations;
 use crate::matmul::batch::BATCH;
-use crate::matmul::blocked::testing::{Packing, levels, products};
+use crate::matmul::blocked::testing::{
+    Packing, ROWS_OF_ALL, cols, error, laid_out, levels, matrix, products,
+};
 use crate::matmul::dots::Functions;
-use crate::memory::Pages;
 use crate::panels::format::{Quant, ROWS};
-use crate::panels::matrix::PackedShape;
 use crate::panels::pack::Source;
-
-/// Five panels, so that one is left when they are taken in fours and in pairs.
-const ROWS_OF_ALL: usize = 5 * ROWS;
-
-/// Three chunks, the last one not whole where the format allows that.
-fn cols(dtype: DType) -> usize {
-    match dtype.block_len() {
-        256 => 3 * CHUNK * CELL,
-        _ => 5 * CHUNK * CELL / 2,
-    }
-}
-
-fn matrix(dtype: DType) -> PackedMatrix {
-    let cols = cols(dtype);
-    let weight = weight::WeightLayout {
-        mlx: MlxLayout::contiguous(
-            dtype,
-            [ROWS_OF_ALL, cols].map(|n| n as u32),
-            64,
-            ScaleType::F16,
-        ),
-        ..weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols)
-    };
-    let bytes = weight.random(&mut Rng::new(5));
-    laid_out(&Source::new(weight, &bytes))
-}
-
-fn laid_out(source: &Source) -> PackedMatrix {
-    let shape = PackedShape::of(source).unwrap();
-    let matrix = PackedMatrix::new(shape, Arc::new(Pages::zeroed(shape.bytes()).unwrap()), 0);
-    // SAFETY: nobody else has it.
-    unsafe { matrix.fill(source, 0..shape.count()) };
-    matrix
-}
 
 /// The products with `m` vectors as pairs, the panels in two shares.
 fn many(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
@@ -77,26 +41,6 @@ fn few(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize) -> Vec<f32> {
         }
     }
     y
-}
-
-/// The error as a share of the power.
-fn error(matrix: &PackedMatrix, x: &[f32], y: &[f32]) -> f64 {
-    let (mut error, mut power) = (0.0, 0.0);
-    let cols = matrix.shape.cols;
-    let mut row = vec![0.0; cols];
-    for n in 0..ROWS_OF_ALL {
-        matrix.row(n, &mut row);
-        for (x, y) in x.chunks(cols).zip(y.chunks(ROWS_OF_ALL)) {
-            let products = row
-                .iter()
-                .zip(x)
-                .map(|(&w, &x)| f64::from(w) * f64::from(x));
-            let exact: f64 = products.sum();
-            error += (exact - f64::from(y[n])).powi(2);
-            power += exact * exact;
-        }
-    }
-    error / power
 }
 
 /// A row of a batch gets what it gets alone, however many vectors there are, however the panels are shared out, and
