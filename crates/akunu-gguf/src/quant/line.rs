@@ -1,7 +1,9 @@
 //! The line `x = step * q - min` that serves a group of values best, q from 0 to `top`.
 //!
-//! Draw the line through the group's range, try steps around it, and given the integers
-//! `q = round((x + min) / step)` take the line with the smallest weighted sum of squared errors.
+//! Given the integers `q = round((x + min) / step)`, the line with the smallest weighted sum of squared
+//! errors solves two linear equations. Draw the line through the group's range and try steps around it:
+//! each gives integers, and these give a line. To the best of those lines round the values again, which
+//! may give other integers and a better line.
 
 use super::rounding::{inverse, nearest, range};
 use super::sums::{OFFSETS, Sums, sums, total};
@@ -9,6 +11,9 @@ use half::f16;
 
 /// A range below this vanishes: half of the smallest step that `f16` can say.
 const TINY: f32 = 1.0 / (1 << 25) as f32;
+
+/// How often the values are rounded to the line that the integers before gave.
+const REFITS: usize = 3;
 
 /// `x = step * q - min`, min never negative.
 #[derive(Clone, Copy, Default)]
@@ -29,14 +34,23 @@ pub(super) fn best_line(group: &[f32], weights: &[f32], top: f32) -> Line {
     }
     let x_sum = total(group, weights, |x| x);
     let w_sum = weights.iter().sum();
+    let fit = |min: f32, per_step: f32| {
+        let sums = sums(group, weights, |x| integer((x + min) * per_step, top));
+        least_squares(&sums, x_sum, w_sum)
+    };
     let (mut best, mut most_removed) = (Line::default(), f32::NEG_INFINITY);
     for offset in OFFSETS {
-        let per_step = (top + offset) / width;
-        let sums = sums(group, weights, |x| integer((x - low) * per_step, top));
-        let (line, removed) = least_squares(&sums, x_sum, w_sum);
+        let (line, removed) = fit(-low, (top + offset) / width);
         if removed > most_removed {
             (best, most_removed) = (line, removed);
         }
+    }
+    for _ in 0..REFITS {
+        let (line, removed) = fit(best.min, inverse(best.step));
+        if removed <= most_removed {
+            break;
+        }
+        (best, most_removed) = (line, removed);
     }
     best
 }

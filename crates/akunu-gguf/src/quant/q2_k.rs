@@ -5,7 +5,7 @@
 use super::affine::{Affine, Steps};
 use super::block::Encode;
 use super::packing::{join, pack};
-use super::weights::weights;
+use super::weights::weights_with_minima;
 use akunu_types::block::BlockQ2K;
 
 /// q up to 3, scales and minima up to 15.
@@ -13,7 +13,8 @@ const STEPS: Steps = Steps { q: 3, scale: 15 };
 
 impl Encode<256> for BlockQ2K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block: Affine<16> = Affine::fit(values, &weights(values, importance), STEPS);
+        let block: Affine<16> =
+            Affine::fit(values, &weights_with_minima(values, importance), STEPS);
         BlockQ2K {
             scales: join(&block.scales, &block.mins, 4),
             qs: pack::<2, 32, 64, 256>(&block.q),

@@ -13,7 +13,7 @@ impl Encode<32> for BlockQ4_0 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let (d, per_step) = match importance {
             None => step_of_extreme(values, 8.0),
-            Some(_) => best_stored_step(values, &weights(values, importance), 8.0),
+            Some(importance) => best_stored_step(values, &weights(values, importance), 8.0),
         };
         let q = values.map(|x| ((x * per_step + 8.5) as u8).min(15));
         BlockQ4_0 {

@@ -10,7 +10,7 @@ impl Encode<32> for BlockQ4_1 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let (d, m, q) = match importance {
             None => ends(values, 15.0),
-            Some(_) => best_stored_line(values, &weights(values, importance), 15.0),
+            Some(importance) => best_stored_line(values, &weights(values, importance), 15.0),
         };
         BlockQ4_1 {
             d,

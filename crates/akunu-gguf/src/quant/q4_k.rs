@@ -6,7 +6,7 @@ use super::affine::{Affine, Steps};
 use super::block::Encode;
 use super::packing::pack;
 use super::scales::pack_scales;
-use super::weights::weights;
+use super::weights::weights_with_minima;
 use akunu_types::block::BlockQ4K;
 
 /// q up to 15, scales and minima up to 63.
@@ -14,7 +14,7 @@ const STEPS: Steps = Steps { q: 15, scale: 63 };
 
 impl Encode<256> for BlockQ4K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block: Affine<8> = Affine::fit(values, &weights(values, importance), STEPS);
+        let block: Affine<8> = Affine::fit(values, &weights_with_minima(values, importance), STEPS);
         BlockQ4K {
             d: block.d,
             dmin: block.dmin,

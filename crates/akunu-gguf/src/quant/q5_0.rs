@@ -13,7 +13,7 @@ impl Encode<32> for BlockQ5_0 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let (d, per_step) = match importance {
             None => step_of_extreme(values, 16.0),
-            Some(_) => best_stored_step(values, &weights(values, importance), 16.0),
+            Some(importance) => best_stored_step(values, &weights(values, importance), 16.0),
         };
         let q = values.map(|x| ((x * per_step + 16.5) as u8).min(31));
         let (low, high) = split(&q, 4);

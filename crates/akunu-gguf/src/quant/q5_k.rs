@@ -6,7 +6,7 @@ use super::affine::{Affine, Steps};
 use super::block::Encode;
 use super::packing::{pack, split};
 use super::scales::pack_scales;
-use super::weights::weights;
+use super::weights::weights_with_minima;
 use akunu_types::block::BlockQ5K;
 
 /// q up to 31, scales and minima up to 63.
@@ -14,7 +14,7 @@ const STEPS: Steps = Steps { q: 31, scale: 63 };
 
 impl Encode<256> for BlockQ5K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block: Affine<8> = Affine::fit(values, &weights(values, importance), STEPS);
+        let block: Affine<8> = Affine::fit(values, &weights_with_minima(values, importance), STEPS);
         let (low, high) = split(&block.q, 4);
         BlockQ5K {
             d: block.d,

@@ -5,7 +5,7 @@
 use super::block::Encode;
 use super::packing::{pack, split};
 use super::symmetric::{Halves, Symmetric};
-use super::weights::weights;
+use super::weights::weights_around_zero;
 use akunu_types::block::BlockQ6K;
 
 /// q - 32 from -32 to 31, scales from -128 to 127.
@@ -13,7 +13,7 @@ const HALVES: Halves = Halves { q: 32, scale: 128 };
 
 impl Encode<256> for BlockQ6K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block = Symmetric::fit(values, &weights(values, importance), HALVES);
+        let block = Symmetric::fit(values, &weights_around_zero(values, importance), HALVES);
         let (low, high) = split(&block.q.map(|q| (q + 32) as u8), 4);
         BlockQ6K {
             ql: pack::<4, 64, 128, 256>(&low),
