@@ -4,13 +4,14 @@
 //! looks for the smallest weighted sum of squared errors, in three steps:
 //!
 //! 1. For each group alone, find the best line `x = step * q - min`.
-//! 2. Choose `d` and `dmin` so that the largest step and the largest minimum have the largest integers;
-//!    for each group try the integers next to `step / d` and `min / dmin` and keep the best pair. From
-//!    here on errors are those of the numbers as stored.
+//! 2. Choose `d` and `dmin` so that the largest step and the largest minimum have the largest integers.
+//!    For each group try the scales next to `step / d`. Values that are rounded to such a step have a
+//!    mean error, and some minimum removes it: try the integers next to that one, and keep the best
+//!    pair. From here on errors are those of the numbers as stored.
 //! 3. Given all integers, the best `d` and `dmin` solve two linear equations. Repeat step 2 with them
 //!    while that helps.
 
-use super::line::{Line, best_line, integer, squared_error};
+use super::line::{Line, best_line, best_min, integer, squared_error};
 use super::rounding::{f16_at_least, inverse, nearest};
 use half::f16;
 
@@ -149,23 +150,42 @@ fn best_integers(
     unit: Line,
     steps: Steps,
 ) -> (f32, f32, f32) {
-    let top = f32::from(steps.scale);
+    let (top, top_q) = (f32::from(steps.scale), f32::from(steps.q));
     let near_scale = nearest(line.step * inverse(unit.step));
-    let near_min = nearest(line.min * inverse(unit.min));
     let mut best = (0.0, 0.0, f32::INFINITY);
     for scale_change in [0.0, -1.0, 1.0] {
         let scale = (near_scale + scale_change).clamp(0.0, top);
+        let step = unit.step * scale;
+        let line_min = best_min(group, weights, Line { step, ..line }, top_q);
+        let near_min = nearest((line_min * inverse(unit.min)).min(top));
         for min_change in [0.0, -1.0, 1.0] {
             let min = (near_min + min_change).clamp(0.0, top);
             let candidate = Line {
-                step: unit.step * scale,
+                step,
                 min: unit.min * min,
             };
-            let error = squared_error(group, weights, candidate, f32::from(steps.q));
+            let error = squared_error(group, weights, candidate, top_q);
             if error < best.2 {
                 best = (scale, min, error);
             }
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All values lie 0.3 below an integer, so a minimum of 0.3 leaves no error. Fails when only the
+    /// neighbours of the line's own minimum are tried: 0.3 is 15 units away.
+    #[test]
+    fn the_minimum_removes_the_mean_error() {
+        let group: [f32; 32] = std::array::from_fn(|i| (i % 31 + 1) as f32 - 0.3);
+        let [line, unit] = [0.0, 0.02].map(|min| Line { step: 1.0, min });
+        let steps = Steps { q: 31, scale: 63 };
+        let (scale, min, error) = best_integers((&group, &[1.0; 32]), line, unit, steps);
+        assert_eq!((scale, min), (1.0, 15.0));
+        assert!(error < 1e-6, "{error}");
+    }
 }

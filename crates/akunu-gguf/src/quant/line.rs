@@ -75,6 +75,16 @@ fn least_squares(sums: &Sums, x_sum: f32, w_sum: f32) -> (Line, f32) {
     (line, removed)
 }
 
+/// The best minimum for the integers that a group has on a line, `Σw (step q - x) / Σw`, or zero when
+/// that is negative.
+pub(super) fn best_min(group: &[f32], weights: &[f32], line: Line, top: f32) -> f32 {
+    let per_step = inverse(line.step);
+    let above = total(group, weights, |x| {
+        line.step * integer((x + line.min) * per_step, top) - x
+    });
+    (above * inverse(weights.iter().sum())).max(0.0)
+}
+
 /// The weighted squared error of a group on a line.
 pub(super) fn squared_error(group: &[f32], weights: &[f32], line: Line, top: f32) -> f32 {
     let per_step = inverse(line.step);
