@@ -125,3 +125,26 @@ pub(super) fn best_stored_line(
     let q = values.map(|x| integer((x - stored_m) * per_step, top) as u8);
     (d, m, q)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails when the values are not rounded again to the line that was found: the integers that they
+    /// have on it would then have a better line.
+    #[test]
+    fn the_integers_of_a_line_have_no_better_one() {
+        let (top, weights) = (15.0, [1.0; 32]);
+        for seed in 1..=8 {
+            let group: [f32; 32] = std::array::from_fn(|i| ((i * i * seed) % 97) as f32);
+            let line = best_line(&group, &weights, top);
+            let per_step = inverse(line.step);
+            let sums = sums(&group, &weights, |x| {
+                integer((x + line.min) * per_step, top)
+            });
+            let (next, _) = least_squares(&sums, group.iter().sum(), 32.0);
+            let change = (next.step - line.step).abs() + (next.min - line.min).abs();
+            assert!(change < 1e-4, "{seed}: {change}");
+        }
+    }
+}
