@@ -65,11 +65,15 @@ pub struct Args {
 const ALL: &[&str] = &["--lib", "--tests"];
 /// Products, which is where the instructions differ most.
 const PRODUCTS: &[&str] = &["--test", "it", "table::vectors"];
-/// The CPUs that are emulated, and the tests of each. The first has every level of instructions; the second has no
-/// dot products, and stops at an instruction that is not its own.
-const CPUS: [(&str, &[&str]); 2] = [
+/// The CPUs that are emulated, and the tests of each. The first has every level of instructions; the second has no products of
+/// matrices, the third no dot products either, and both stop at an instruction that is not their own.
+const CPUS: [(&str, &[&str]); 3] = [
     ("max", ALL),
-    ("cortex-a72", &["--lib", "--test", "it", "device"]),
+    ("neoverse-n1", &["--lib", "matmul"]),
+    (
+        "cortex-a72",
+        &["--lib", "--test", "it", "--", "device", "matmul"],
+    ),
 ];
 
 /// Runs the command.

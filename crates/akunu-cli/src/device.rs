@@ -67,7 +67,7 @@ pub struct DeviceArgs {
     /// The device that runs the model
     #[arg(long, value_parser = ChoiceParser, default_value = "auto")]
     device: DeviceChoice,
-    /// Instruction set of the CPU device, for comparisons: scalar, neon, dotprod, avx2, avxvnni, avx512, amx
+    /// Instruction set of the CPU device, for comparisons: scalar, neon, dotprod, i8mm, avx2, avxvnni, avx512, amx
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     isa: Option<Isa>,
     /// CPU device: multiply prompts as exactly as single tokens, which is slower with quantised weights

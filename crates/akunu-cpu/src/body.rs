@@ -58,7 +58,7 @@ pub(crate) fn kernel<B: Body>(isa: Isa) -> Kernel {
             unsafe { simd::avx2::run(Share::<B>::new(call, part)) }
         },
         #[cfg(target_arch = "aarch64")]
-        Isa::Neon | Isa::Dotprod => |call, part| {
+        Isa::Neon | Isa::Dotprod | Isa::I8mm => |call, part| {
             // SAFETY: every 64-bit ARM CPU has NEON.
             unsafe { simd::neon::run(Share::<B>::new(call, part)) }
         },

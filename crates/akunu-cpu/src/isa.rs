@@ -21,19 +21,24 @@ pub enum Isa {
     Neon,
     /// The same with dot products of bytes: ARM CPUs since about 2018, every Apple silicon Mac.
     Dotprod,
+    /// The same with products of small matrices of bytes: ARM CPUs since about 2021, Apple's since the M2.
+    I8mm,
 }
 
 /// A name that is not a level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown instructions `{0}`: one of scalar, avx2, avxvnni, avx512, amx, neon, dotprod")]
+#[error(
+    "unknown instructions `{0}`: one of scalar, avx2, avxvnni, avx512, amx, neon, dotprod, i8mm"
+)]
 pub struct UnknownIsa(pub String);
 
 impl Isa {
     /// Every level, the slower ones first.
-    pub const ALL: [Isa; 7] = [
+    pub const ALL: [Isa; 8] = [
         Isa::Scalar,
         Isa::Neon,
         Isa::Dotprod,
+        Isa::I8mm,
         Isa::Avx2,
         Isa::AvxVnni,
         Isa::Avx512,
@@ -60,8 +65,12 @@ impl Isa {
             Isa::Neon => cfg!(target_arch = "aarch64"),
             #[cfg(target_arch = "aarch64")]
             Isa::Dotprod => std::arch::is_aarch64_feature_detected!("dotprod"),
+            #[cfg(target_arch = "aarch64")]
+            Isa::I8mm => {
+                Isa::Dotprod.is_available() && std::arch::is_aarch64_feature_detected!("i8mm")
+            }
             #[cfg(not(target_arch = "aarch64"))]
-            Isa::Dotprod => false,
+            Isa::Dotprod | Isa::I8mm => false,
             #[cfg(target_arch = "x86_64")]
             Isa::Avx2 => x86::has_avx2(),
             #[cfg(target_arch = "x86_64")]
@@ -85,6 +94,7 @@ impl Isa {
             Isa::Amx => "amx",
             Isa::Neon => "neon",
             Isa::Dotprod => "dotprod",
+            Isa::I8mm => "i8mm",
         }
     }
 }
@@ -180,6 +190,7 @@ mod tests {
         assert!(!has(Isa::Avx512) || has(Isa::Avx2));
         assert!(!has(Isa::AvxVnni) || has(Isa::Avx2));
         assert!(!has(Isa::Dotprod) || has(Isa::Neon));
+        assert!(!has(Isa::I8mm) || has(Isa::Dotprod));
         assert!(!(has(Isa::Neon) && has(Isa::Avx2)));
     }
 }

@@ -11,13 +11,15 @@ mod dots;
 mod prepare;
 mod product;
 mod rows;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod shape;
 mod weight;
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod blocked;
 #[cfg(target_arch = "x86_64")]
 mod bytes;
@@ -49,7 +51,7 @@ mod pairs512;
 mod scaled256;
 #[cfg(target_arch = "x86_64")]
 mod scaled512;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tiled;
 #[cfg(target_arch = "x86_64")]
 mod wide;

@@ -37,7 +37,7 @@ impl Panels {
     }
 
     /// Memory for `bytes` bytes of tiles, if as many were prepared.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     pub fn tiles(&self, bytes: usize) -> Option<*mut u8> {
         let tiles = self.tiles.as_ref()?;
         (bytes <= tiles.bytes().len()).then(|| tiles.pointer())

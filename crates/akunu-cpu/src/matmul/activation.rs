@@ -44,20 +44,22 @@ pub struct Activations {
 #[repr(C, align(64))]
 pub struct Values(pub [i8; 2 * CELL]);
 
+#[cfg(target_arch = "aarch64")]
+impl Values {
+    /// Four bytes in each word.
+    pub fn words(&self) -> [u32; CELL / 2] {
+        let (words, _) = self.0.as_chunks::<4>();
+        std::array::from_fn(|k| u32::from_le_bytes(words[k].map(i8::cast_unsigned)))
+    }
+}
+
 /// What a quantised cell has beside its numbers: the scale, and the sums of v in both halves.
 pub type ScaleAndSums = (f32, [i32; 2]);
 
 impl Activations {
-    /// Quantises `x` as bytes; a last cell that is not full is filled with zeros.
+    /// Quantises `x`, each cell in the way of `quantise_cell`; a last cell that is not full is filled with zeros.
     ///
     /// Inlined, so that it is compiled with the vector instructions of its caller.
-    #[inline(always)]
-    #[cfg(target_arch = "aarch64")]
-    pub fn quantise(&mut self, x: &[f32], offset: i32) {
-        self.quantise_with(x, offset, quantise_cell);
-    }
-
-    /// The same with another way to quantise a cell.
     #[inline(always)]
     pub fn quantise_with(
         &mut self,
@@ -102,27 +104,4 @@ pub fn scale_and_inverse(largest: f32, most: f32) -> (f32, f32) {
         f32::INFINITY => (0.0, 0.0),
         inverse => (largest / most, inverse),
     }
-}
-
-/// `v = round(x / scale)`, `q = round(v / 256)`, `r = v - 256 q`. A rest of -128, whose square is too large for the
-/// sums of 16 bits, is rounded to -127.
-#[inline(always)]
-#[cfg(target_arch = "aarch64")]
-fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
-    // The bits of positive floats are ordered as they are, NaN above all.
-    let bits = x.map(|x| x.abs().to_bits());
-    let largest = bits.into_iter().fold(0, |a, b| a.max(b));
-    let (scale, inverse) = scale_and_inverse(f32::from_bits(largest), LARGEST);
-    let mut sums = [0i32; 2];
-    for (half, sum) in sums.iter_mut().enumerate() {
-        for i in HALF * half..HALF * (half + 1) {
-            let v = (x[i] * inverse).round_ties_even() as i32;
-            let q = (v + 128) >> 8;
-            let r = (v - 256 * q).max(-127);
-            values[i] = q as i8;
-            values[CELL + i] = r as i8;
-            *sum += 256 * q + r;
-        }
-    }
-    (scale, sums)
 }

@@ -18,14 +18,15 @@
 //! A sum has its products added in the order of the columns, however many vectors there are and however the groups are
 //! shared among threads.
 
+pub mod pack;
 #[cfg(test)]
 pub mod testing;
 
 use std::ops::Range;
 
-use super::gemm::Shape;
+use super::shape::Shape;
 use crate::isa::Isa;
-use crate::panels::format::{CELL, ROWS};
+use crate::panels::format::ROWS;
 
 /// Groups of sixteen rows that share a reading of x.
 pub const PANELS: usize = 4;
@@ -35,8 +36,8 @@ const KEPT: usize = 528;
 const RUN: usize = 96;
 
 /// Vectors in blocks that share a reading of the weights. The sums of a block stay in registers: of six vectors in the
-/// 16 registers of AVX2, of twelve in the 32 of AVX-512. There must be more vectors than [`FEW`](super::batch::FEW), so that a
-/// block has at least [`LEAST_256`] or [`LEAST_512`].
+/// 16 registers of AVX2, of twelve in the 32 of AVX-512, of six in the 32 of ARM, which are as short as four floats. There must be
+/// more vectors than [`FEW`](super::batch::FEW), so that a block has at least as many as the level's `LEAST`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocks {
     m: usize,
@@ -44,19 +45,27 @@ pub struct Blocks {
 }
 
 /// The smallest and the largest block of AVX2.
+#[cfg(any(test, target_arch = "x86_64"))]
 pub const LEAST_256: usize = 4;
 /// See [`LEAST_256`].
 pub const MOST_256: usize = 6;
 /// The smallest and the largest block of AVX-512.
+#[cfg(any(test, target_arch = "x86_64"))]
 pub const LEAST_512: usize = 6;
 /// See [`LEAST_512`].
 pub const MOST_512: usize = 12;
+/// The smallest and the largest block of ARM.
+#[cfg(any(test, target_arch = "aarch64"))]
+pub const LEAST_NEON: usize = 4;
+/// See [`LEAST_NEON`].
+pub const MOST_NEON: usize = 6;
 
 impl Blocks {
     /// The blocks of `m` vectors.
     pub fn of(m: usize, isa: Isa) -> Blocks {
         let most = match isa {
             Isa::Avx2 | Isa::AvxVnni => MOST_256,
+            Isa::Neon | Isa::Dotprod | Isa::I8mm => MOST_NEON,
             _ => MOST_512,
         };
         Blocks { m, most }
@@ -73,47 +82,6 @@ impl Blocks {
         first(block)..first(block + 1)
     }
 
-    /// Lays blocks `range` of x out: cell by cell, each as `WORDS` words of all vectors of the block, which `quantise` makes
-    /// of one. Inlined, so that it is compiled with the vector instructions of its caller.
-    ///
-    /// # Safety
-    /// That of `quantise`. `packed` has room for `WORDS` words of every cell, and nobody else touches these blocks.
-    #[inline(always)]
-    pub unsafe fn pack<const WORDS: usize>(
-        self,
-        cols: usize,
-        shape: &Shape,
-        x: &[f32],
-        range: Range<usize>,
-        (packed, quantise): (*mut u8, Quantise<WORDS>),
-    ) {
-        let cells = cols / CELL;
-        for block in range {
-            let vectors = self.vectors(block);
-            // SAFETY: the block's part of the memory, which is aligned to 4 bytes.
-            let out = unsafe {
-                let first = packed.cast::<u32>().add(vectors.start * cells * WORDS);
-                std::slice::from_raw_parts_mut(first, vectors.len() * cells * WORDS)
-            };
-            let n = vectors.len();
-            for (c, out) in out.chunks_exact_mut(n * WORDS).enumerate() {
-                let mut of_vectors = [[0u32; WORDS]; MOST_512];
-                for (vector, cell) in vectors.clone().zip(&mut of_vectors) {
-                    let from = &x[vector * shape.lda + c * CELL..];
-                    if let Some(from) = from.first_chunk() {
-                        // SAFETY: as the caller says.
-                        unsafe { quantise(from, cell) };
-                    }
-                }
-                for (k, out) in out.chunks_exact_mut(n).enumerate() {
-                    for (out, cell) in out.iter_mut().zip(&of_vectors) {
-                        *out = cell[k];
-                    }
-                }
-            }
-        }
-    }
-
     /// Blocks whose sums are kept at a time: about as many each time.
     fn kept(self) -> usize {
         let times = self.count().div_ceil(KEPT / self.most);
@@ -125,9 +93,6 @@ impl Blocks {
         self.kept() * self.most * ROWS
     }
 }
-
-/// Quantises a cell of one vector to words.
-pub type Quantise<const WORDS: usize> = unsafe fn(&[f32; CELL], &mut [u32; WORDS]);
 
 /// A way to multiply.
 ///
@@ -330,6 +295,7 @@ mod tests {
         for (isa, sizes) in [
             (Isa::Avx2, LEAST_256..=MOST_256),
             (Isa::Avx512, LEAST_512..=MOST_512),
+            (Isa::Dotprod, LEAST_NEON..=MOST_NEON),
         ] {
             for m in FEW + 1..200 {
                 let blocks = Blocks::of(m, isa);

@@ -27,9 +27,10 @@ use std::ops::Range;
 
 use self::cells::{BlockBytes, FOURS, WideBytes};
 use super::activation::scale_and_inverse;
+use super::blocked::pack::{lay_words, pack_cells};
 use super::blocked::{Blocks, Form, Group};
-use super::gemm::Shape;
 use super::pairs::{self, CHUNK};
+use super::shape::Shape;
 use super::wide::scales_of;
 use super::words::largest;
 use crate::isa::Isa;
@@ -64,8 +65,21 @@ pub unsafe fn pack_x(
     range: Range<usize>,
     packed: *mut u8,
 ) {
+    let sizes = (cols / CELL, CELL_BYTES / 4);
     // SAFETY: as the caller says.
-    unsafe { blocks.pack(cols, shape, x, range, (packed, quantise)) }
+    unsafe {
+        pack_cells(
+            sizes,
+            (shape, blocks),
+            x,
+            (range, packed),
+            |x, at, block| {
+                let mut words = [0; CELL_BYTES / 4];
+                quantise(x, &mut words);
+                lay_words(&words, at, block);
+            },
+        );
+    }
 }
 
 /// A cell of one vector, in the order of [`BlockBytes`].

@@ -17,8 +17,8 @@ use std::ops::Range;
 use half::{bf16, f16};
 
 use super::blocked::{Blocks, Form, Group, LEAST_256, LEAST_512, MOST_256, MOST_512};
-use super::gemm::Shape;
 use super::rows::{Float, Rows};
+use super::shape::Shape;
 use crate::isa::Isa;
 use crate::number::Number;
 use crate::panels::format::ROWS;

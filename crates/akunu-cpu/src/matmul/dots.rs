@@ -71,7 +71,7 @@ impl Functions {
                 quantise: super::neon::quantise,
             }),
             #[cfg(target_arch = "aarch64")]
-            Isa::Dotprod => Some(Functions {
+            Isa::Dotprod | Isa::I8mm => Some(Functions {
                 quant: super::neon::quant_dots::<super::neon::Sdot>,
                 float: |rows, at, x| {
                     // SAFETY: as the caller says.

@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::gemm::Shape;
 use super::rows::{Float, Rows};
+use super::shape::Shape;
 use crate::panels::format::{CELL, ROWS};
 use crate::simd::transpose::transpose;
 use crate::tiles::{Split, TILE, Tiles, masks};

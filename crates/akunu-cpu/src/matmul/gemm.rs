@@ -18,6 +18,7 @@ use std::arch::x86_64::*;
 use std::ops::Range;
 
 use super::expand::expand;
+use super::shape::Shape;
 use crate::panels::format::{CELL, ROWS};
 use crate::panels::matrix::PackedMatrix;
 use crate::tiles::{TILE, Tiles};
@@ -33,23 +34,6 @@ const SLAB: usize = 4;
 const PAIR_TILES: usize = 2 * RUN * TILE;
 /// Outputs of a pair of panels.
 pub const PAIR: usize = 2 * ROWS;
-
-/// `y = alpha x wᵀ + beta y`, all of it.
-#[derive(Clone, Copy)]
-pub struct Shape {
-    /// Vectors.
-    pub m: usize,
-    /// Outputs.
-    pub n: usize,
-    /// Floats between vectors of x.
-    pub lda: usize,
-    /// Floats between vectors of y.
-    pub ldc: usize,
-    /// Factor of the product.
-    pub alpha: f32,
-    /// Factor of what y held.
-    pub beta: f32,
-}
 
 impl Shape {
     /// Rows of tiles of x.

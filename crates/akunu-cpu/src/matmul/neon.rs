@@ -4,21 +4,32 @@
 //! are; of those of 8 bits 128 is subtracted, which is then gone from their offset.
 //!
 //! The loop is written once, and compiled for the two ways to multiply ([`multiply`]), for each format that panels
-//! have ([`cell`]), and for one and two vectors: for more the registers would not suffice.
+//! have ([`cell`]), and for one and two vectors: for more the registers would not suffice. Many vectors, a prompt, are multiplied
+//! in another way ([`many`]).
 
+mod block;
 mod cell;
+mod digits;
+mod formats;
+pub mod many;
+mod matrices;
 mod multiply;
+mod quantise;
 #[cfg(test)]
 mod tests;
+mod wide;
+mod words;
 
 use std::arch::aarch64::*;
+use std::marker::PhantomData;
 
 use super::activation::{Activations, HALF};
 use super::batch::{BATCH, Dots};
 use crate::panels::format::{CELL, Quant, ROWS, Scales};
-use cell::{Cell, CellScales, Grouped, Halves, HalvesWithMin, LANES, Layout, Plain, WithMin};
-
+use cell::{Cell, CellScales, LANES, Layout};
+use formats::{ForCells, for_cells};
 use multiply::Multiply;
+use quantise::quantise_cell;
 
 pub use multiply::{Sdot, Smull};
 
@@ -67,7 +78,10 @@ impl Compiled for Smull {
 /// Quantises a vector. 8-bit weights are made signed here: 128 of their offset is gone.
 pub fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
     let gone = if quant.bits == 8 { 128 } else { 0 };
-    into.quantise(x, quant.offset - gone);
+    into.quantise_with(x, quant.offset - gone, |cell, values| {
+        // SAFETY: every 64-bit ARM CPU has NEON.
+        unsafe { quantise_cell(cell, values) }
+    });
 }
 
 /// Products of quantised cells.
@@ -86,8 +100,8 @@ pub unsafe fn quant_dots<D: Compiled>(
         // SAFETY: as the caller says.
         unsafe {
             match x {
-                [a, b] => out.copy_from_slice(&by_format::<D, 2>(quant, panel, cells, [a, b])),
-                [a] => out[..1].copy_from_slice(&by_format::<D, 1>(quant, panel, cells, [a])),
+                [a, b] => out.copy_from_slice(&dots_of::<D, 2>(quant, panel, cells, [a, b])),
+                [a] => out[..1].copy_from_slice(&dots_of::<D, 1>(quant, panel, cells, [a])),
                 _ => unreachable!("chunks of {PAIR}"),
             }
         }
@@ -95,33 +109,39 @@ pub unsafe fn quant_dots<D: Compiled>(
     out
 }
 
-/// The one table of the cells that weight formats have.
-///
 /// # Safety
 /// As [`quant_dots`].
-unsafe fn by_format<D: Compiled, const M: usize>(
+unsafe fn dots_of<D: Compiled, const M: usize>(
     quant: Quant,
     panel: *const u8,
     cells: usize,
     x: [&Activations; M],
 ) -> [[f32; ROWS]; M] {
+    let few = FewDots::<D, M> {
+        panel,
+        cells,
+        x,
+        way: PhantomData,
+    };
     // SAFETY: as the caller says.
-    unsafe {
-        match (quant.bits, quant.scales) {
-            (4, Scales::Plain) => D::dots::<Plain, 4, M>(panel, cells, x),
-            (4, Scales::WithMin) => D::dots::<WithMin, 4, M>(panel, cells, x),
-            (4, Scales::Grouped) => D::dots::<Grouped, 4, M>(panel, cells, x),
-            (4, Scales::Halves) => D::dots::<Halves, 4, M>(panel, cells, x),
-            (4, Scales::HalvesWithMin) => D::dots::<HalvesWithMin, 4, M>(panel, cells, x),
-            (5, Scales::Plain) => D::dots::<Plain, 5, M>(panel, cells, x),
-            (5, Scales::WithMin) => D::dots::<WithMin, 5, M>(panel, cells, x),
-            (5, Scales::Grouped) => D::dots::<Grouped, 5, M>(panel, cells, x),
-            (6, Scales::WithMin) => D::dots::<WithMin, 6, M>(panel, cells, x),
-            (6, Scales::Halves) => D::dots::<Halves, 6, M>(panel, cells, x),
-            (8, Scales::Plain) => D::dots::<Plain, 8, M>(panel, cells, x),
-            (8, Scales::WithMin) => D::dots::<WithMin, 8, M>(panel, cells, x),
-            other => unreachable!("no weight format has cells of {other:?}"),
-        }
+    unsafe { for_cells(quant, few) }
+}
+
+/// A panel on its way to products with `M` vectors.
+struct FewDots<'a, D, const M: usize> {
+    panel: *const u8,
+    cells: usize,
+    x: [&'a Activations; M],
+    way: PhantomData<D>,
+}
+
+impl<D: Compiled, const M: usize> ForCells for FewDots<'_, D, M> {
+    type Out = [[f32; ROWS]; M];
+
+    #[inline]
+    unsafe fn run<S: Layout, const BITS: u32>(self) -> [[f32; ROWS]; M] {
+        // SAFETY: as the caller of `quant_dots` says.
+        unsafe { D::dots::<S, BITS, M>(self.panel, self.cells, self.x) }
     }
 }
 

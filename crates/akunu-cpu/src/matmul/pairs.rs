@@ -13,8 +13,9 @@ mod tests;
 use std::ops::Range;
 
 use super::activation::Values;
+use super::blocked::pack::{lay_words, pack_cells};
 use super::blocked::{Blocks, Form, Group};
-use super::gemm::Shape;
+use super::shape::Shape;
 use super::wide::{BlockCell, Minima, PAIRS, Wide, scales_of};
 use super::{pairs256, pairs512, words};
 use crate::isa::Isa;
@@ -45,7 +46,20 @@ pub unsafe fn pack_x(
     packed: *mut u8,
 ) {
     // SAFETY: as the caller says.
-    unsafe { blocks.pack(cols, shape, x, range, (packed, quantise)) }
+    unsafe {
+        let sizes = (cols / CELL, CELL_BYTES / 4);
+        pack_cells(
+            sizes,
+            (shape, blocks),
+            x,
+            (range, packed),
+            |x, at, block| {
+                let mut words = [0; CELL_BYTES / 4];
+                quantise(x, &mut words);
+                lay_words(&words, at, block);
+            },
+        );
+    }
 }
 
 /// A cell of one vector, in the order of [`BlockCell`].

@@ -138,11 +138,11 @@ impl<'a> Wanted<'a> {
 
 /// Bytes of the tiles that a product makes of x.
 fn tile_bytes((isa, exact): (Isa, bool), product: &Product) -> usize {
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
         super::tiled::bytes(isa, exact, product)
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let _ = (isa, exact, product);
         0

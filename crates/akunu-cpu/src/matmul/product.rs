@@ -84,7 +84,7 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         Some(numbers) => numbers,
         None => x.read(x_bytes / size_of::<f32>()),
     };
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if super::tiled::run(call, part, (&weight, &product), x, y) {
         return;
     }

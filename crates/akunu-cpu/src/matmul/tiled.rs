@@ -1,82 +1,28 @@
 //! Products of many vectors, where weights are worth being made into something that is multiplied faster: tiles for
-//! the tile instructions, bytes, 16-bit integers or f32 for plain ones.
+//! the tile instructions, bytes, 16-bit integers or f32 for plain ones. What there is depends on the processor ([`Layout`]).
+
+#[cfg(target_arch = "aarch64")]
+mod arm;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use std::ops::Range;
 
 use akunu_kernels::kernel::matmul::product::Product;
 
-use super::batch::{BATCH, FEW};
+#[cfg(target_arch = "aarch64")]
+use self::arm::Layout;
+#[cfg(target_arch = "x86_64")]
+use self::x86::Layout;
 use super::blocked::{self, Blocks, Form};
-use super::bytes::{self, Bytes};
-use super::columns::{self, Columns};
-use super::gemm::Shape;
-use super::half_pairs::{self, HalfPairs};
-use super::pairs::{self, Pairs};
-use super::rows::Float;
+use super::shape::Shape;
 use super::weight::Weight;
-use super::{float_gemm, gemm};
 use crate::call::Call;
 use crate::isa::Isa;
 use crate::kept::UntilBarrier;
-use crate::panels::format::{CELL, Quant, ROWS};
 use crate::part::Part;
 use crate::pieces::Pieces;
 use crate::place::Place;
-
-/// How x is laid out for all parts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
-    /// Tiles for panels.
-    Tiles,
-    /// Tiles for floating-point weights.
-    FloatTiles,
-    /// Bytes, for panels of K formats.
-    Bytes(Blocks),
-    /// 16-bit integers, for panels and for floating-point weights of 16 bits.
-    Pairs(Blocks),
-    /// f32, for other floating-point weights.
-    Columns(Blocks),
-}
-
-impl Layout {
-    /// The layout for a product; `None` with so few vectors that the weights are multiplied as they are.
-    fn of((isa, exact): (Isa, bool), product: &Product) -> Option<Layout> {
-        let (m, cols) = (product.m as usize, product.k as usize);
-        let blocks = Blocks::of(m, isa);
-        let as_bytes = !exact && Quant::of(product.weight.dtype).is_some_and(bytes::fits);
-        // Turning rows into columns costs more than widening panels.
-        const FEW_OF_ROWS: usize = 6 * BATCH;
-        let (layout, few) = match (isa, Float::of(product.weight.dtype)) {
-            (Isa::Amx, None) => (Layout::Tiles, FEW),
-            (Isa::Amx, Some(_)) => (Layout::FloatTiles, FEW),
-            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, None) if as_bytes => {
-                (Layout::Bytes(blocks), FEW)
-            }
-            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, None) => (Layout::Pairs(blocks), FEW),
-            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, Some(float))
-                if half_pairs::fits(float, cols) =>
-            {
-                (Layout::Pairs(blocks), FEW_OF_ROWS)
-            }
-            (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, Some(_)) => {
-                (Layout::Columns(blocks), FEW_OF_ROWS)
-            }
-            _ => return None,
-        };
-        (m > few).then_some(layout)
-    }
-
-    /// Bytes that x takes.
-    fn bytes(self, m: usize, cols: usize) -> usize {
-        match self {
-            Layout::Tiles => gemm::packed_bytes(m, cols.div_ceil(CELL)),
-            Layout::FloatTiles => float_gemm::packed_bytes(m, cols),
-            Layout::Bytes(_) => bytes::packed_bytes(m, cols),
-            Layout::Pairs(_) => pairs::packed_bytes(m, cols),
-            Layout::Columns(_) => columns::packed_bytes(m, cols),
-        }
-    }
-}
 
 /// Which x is laid out, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,50 +66,10 @@ pub(crate) fn run(
     // The whole of y, as far as the last of its rows goes.
     let [_, _, y_bytes] = product.bytes();
     let y = y.pointer::<f32>(y_bytes / size_of::<f32>());
-    let mut outputs = Outputs::divide(part, layout, &shape);
+    let outputs = Outputs::divide(part, layout.groups(&shape));
     // SAFETY: the machine has the instructions; x is laid out, since all parts have passed the barrier; each part
     // has rows of the weight, and so columns of y, of its own.
-    unsafe {
-        match (weight, layout) {
-            (Weight::Panels(matrix), Layout::Bytes(blocks)) => {
-                let bytes = Bytes {
-                    matrix,
-                    isa: call.isa,
-                };
-                blocked(part, bytes, &shape, (packed, blocks), (y, outputs));
-            }
-            (Weight::Panels(matrix), Layout::Pairs(blocks)) => {
-                let pairs = Pairs {
-                    matrix,
-                    isa: call.isa,
-                };
-                blocked(part, pairs, &shape, (packed, blocks), (y, outputs));
-            }
-            (Weight::Rows(rows), Layout::Pairs(blocks)) => {
-                let pairs = HalfPairs {
-                    rows,
-                    isa: call.isa,
-                };
-                blocked(part, pairs, &shape, (packed, blocks), (y, outputs));
-            }
-            (Weight::Rows(rows), Layout::Columns(blocks)) => {
-                let columns = Columns::of(rows, call.isa);
-                blocked(part, columns, &shape, (packed, blocks), (y, outputs));
-            }
-            (Weight::Panels(matrix), _) => {
-                let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
-                while let Some(range) = outputs.take(part) {
-                    gemm::multiply(matrix, &shape, packed, (y, scratch), range);
-                }
-            }
-            (Weight::Rows(rows), _) => {
-                let scratch = part.scratch.take::<u8>(float_gemm::SCRATCH).as_mut_ptr();
-                while let Some(range) = outputs.take(part) {
-                    float_gemm::multiply(rows, &shape, packed, (y, scratch), range);
-                }
-            }
-        }
-    }
+    unsafe { layout.multiply(part, (weight, call.isa), &shape, packed, (y, outputs)) };
     true
 }
 
@@ -201,16 +107,8 @@ struct Outputs {
 }
 
 impl Outputs {
-    /// As many at once as share a reading of x, if there are enough for all parts.
-    fn divide(part: &mut Part, layout: Layout, shape: &Shape) -> Outputs {
-        let (groups, most) = match layout {
-            Layout::Bytes(_) | Layout::Pairs(_) | Layout::Columns(_) => {
-                (shape.n.div_ceil(ROWS), blocked::PANELS)
-            }
-            Layout::Tiles | Layout::FloatTiles => {
-                (shape.n.div_ceil(gemm::PAIR), gemm::pairs_at_once(shape))
-            }
-        };
+    /// As many at once as share a reading of x, `most`, if there are enough for all parts.
+    fn divide(part: &mut Part, (groups, most): (usize, usize)) -> Outputs {
         let at_once = (groups / part.count).clamp(1, most);
         Outputs {
             groups,
@@ -249,30 +147,7 @@ fn pack(
         part.wait();
     }
     // SAFETY: the machine has the instructions, the memory has room, and each part has vectors of its own.
-    unsafe {
-        match layout {
-            Layout::Tiles => {
-                let range = part.range(shape.tile_rows());
-                gemm::pack_x(cols, shape, x, range, packed);
-            }
-            Layout::FloatTiles => {
-                let range = part.range(shape.tile_rows());
-                float_gemm::pack_x(cols, shape, x, range, packed);
-            }
-            Layout::Bytes(blocks) => {
-                let range = part.range(blocks.count());
-                bytes::pack_x(cols, (shape, blocks), x, range, packed);
-            }
-            Layout::Pairs(blocks) => {
-                let range = part.range(blocks.count());
-                pairs::pack_x(cols, (shape, blocks), x, range, packed);
-            }
-            Layout::Columns(blocks) => {
-                let range = part.range(blocks.count());
-                columns::pack_x(cols, (shape, blocks), x, range, packed);
-            }
-        }
-    }
+    unsafe { layout.pack(part, cols, shape, x, packed) };
     part.wait();
     let tiles: &mut UntilBarrier<Tiled> = part.kept.get();
     tiles.set(Some(made_of), section);

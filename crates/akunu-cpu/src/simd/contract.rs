@@ -17,7 +17,7 @@ fn on_every_level<W: WithLanes<Output = ()> + Default>() {
             Isa::AvxVnni | Isa::Avx2 => unsafe { super::avx2::run(W::default()) },
             #[cfg(target_arch = "aarch64")]
             // SAFETY: as above.
-            Isa::Neon | Isa::Dotprod => unsafe { super::neon::run(W::default()) },
+            Isa::Neon | Isa::Dotprod | Isa::I8mm => unsafe { super::neon::run(W::default()) },
             _ => {}
         }
     }

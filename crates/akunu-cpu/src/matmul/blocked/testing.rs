@@ -1,25 +1,20 @@
 //! What the tests of all forms share.
 
-use std::ops::Range;
-use std::sync::Arc;
+pub mod quantised;
 
-use akunu_kernels::case::Rng;
-use akunu_kernels::weight::{self, MlxLayout, ScaleType};
-use akunu_types::DType;
+use std::ops::Range;
 
 use super::{Blocks, Form, Job, scratch_bytes};
 use crate::isa::Isa;
-use crate::matmul::gemm::Shape;
+use crate::matmul::shape::Shape;
 use crate::memory::Pages;
-use crate::panels::format::{CELL, ROWS, SUPER};
-use crate::panels::matrix::{PackedMatrix, PackedShape};
-use crate::panels::pack::Source;
+use crate::panels::format::ROWS;
 use crate::part::{Own, Part, Team};
 
 /// The levels that multiply in these ways.
 pub fn levels() -> Vec<Isa> {
     let mut levels = Isa::available();
-    levels.retain(|isa| matches!(isa, Isa::Avx2 | Isa::AvxVnni | Isa::Avx512));
+    levels.retain(|isa| !matches!(isa, Isa::Scalar | Isa::Amx));
     levels
 }
 
@@ -77,6 +72,7 @@ pub fn products<F: Form>(
 }
 
 /// The products of rows with vectors of `cols` columns in f64, rounded at the end.
+#[cfg(target_arch = "x86_64")]
 pub fn exact(rows: &[Vec<f32>], x: &[f32], cols: usize) -> Vec<f32> {
     let dot = |row: &[f32], x: &[f32]| -> f64 {
         let products = row.iter().zip(x);
@@ -85,60 +81,4 @@ pub fn exact(rows: &[Vec<f32>], x: &[f32], cols: usize) -> Vec<f32> {
     x.chunks(cols)
         .flat_map(|x| rows.iter().map(move |row| dot(row, x) as f32))
         .collect()
-}
-
-/// Five panels, so that one is left when they are taken in fours and in pairs.
-pub const ROWS_OF_ALL: usize = 5 * ROWS;
-
-/// Three chunks of columns, the last one not whole where the format allows that.
-pub fn cols(dtype: DType) -> usize {
-    match dtype.block_len() {
-        256 => 3 * SUPER * CELL,
-        _ => 5 * SUPER * CELL / 2,
-    }
-}
-
-/// A random matrix of a format.
-pub fn matrix(dtype: DType) -> PackedMatrix {
-    let cols = cols(dtype);
-    let weight = weight::WeightLayout {
-        mlx: MlxLayout::contiguous(
-            dtype,
-            [ROWS_OF_ALL, cols].map(|n| n as u32),
-            64,
-            ScaleType::F16,
-        ),
-        ..weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols)
-    };
-    let bytes = weight.random(&mut Rng::new(5));
-    laid_out(&Source::new(weight, &bytes))
-}
-
-/// The panels of a matrix.
-pub fn laid_out(source: &Source) -> PackedMatrix {
-    let shape = PackedShape::of(source).unwrap();
-    let matrix = PackedMatrix::new(shape, Arc::new(Pages::zeroed(shape.bytes()).unwrap()), 0);
-    // SAFETY: nobody else has it.
-    unsafe { matrix.fill(source, 0..shape.count()) };
-    matrix
-}
-
-/// The error of the products of a matrix with vectors, as a share of their power.
-pub fn error(matrix: &PackedMatrix, x: &[f32], y: &[f32]) -> f64 {
-    let (mut error, mut power) = (0.0, 0.0);
-    let cols = matrix.shape.cols;
-    let mut row = vec![0.0; cols];
-    for n in 0..ROWS_OF_ALL {
-        matrix.row(n, &mut row);
-        for (x, y) in x.chunks(cols).zip(y.chunks(ROWS_OF_ALL)) {
-            let products = row
-                .iter()
-                .zip(x)
-                .map(|(&w, &x)| f64::from(w) * f64::from(x));
-            let exact: f64 = products.sum();
-            error += (exact - f64::from(y[n])).powi(2);
-            power += exact * exact;
-        }
-    }
-    error / power
 }

@@ -5,9 +5,8 @@ use akunu_types::block::{BlockQ4K, BlockQ5K, BlockQ6K};
 use half::f16;
 
 use super::*;
-use crate::matmul::blocked::testing::{
-    Packing, ROWS_OF_ALL, cols, error, laid_out, levels, matrix, products,
-};
+use crate::matmul::blocked::testing::quantised::{ROWS_OF_ALL, cols, error, laid_out, matrix};
+use crate::matmul::blocked::testing::{Packing, levels, products};
 use crate::panels::pack::Source;
 
 /// The formats that are multiplied in this way.

@@ -75,7 +75,12 @@ fn largest_sums_are_exact<D: Multiply, const BITS: u32>(smallest: i8, largest: i
     for number in [smallest, largest] {
         for byte in [-127, 127] {
             let mut x = Activations::default();
-            x.quantise(&[1.0; CELL], 0);
+            let quant = Quant {
+                bits: 4,
+                offset: 0,
+                scales: Scales::Plain,
+            };
+            quantise(&mut x, &[1.0; CELL], quant);
             x.values[0] = Values([byte; 2 * CELL]);
             let expected = HALF as i32 * i32::from(number) * 257 * i32::from(byte);
             for half in 0..2 {

@@ -1,16 +1,6 @@
-use akunu_kernels::case::Rng;
-use akunu_kernels::weight;
-use akunu_types::DType;
-
 use super::*;
-use crate::matmul::activation::Activations;
-use crate::matmul::batch::BATCH;
-use crate::matmul::blocked::testing::{
-    Packing, ROWS_OF_ALL, cols, error, laid_out, levels, matrix, products,
-};
-use crate::matmul::dots::Functions;
-use crate::panels::format::{Quant, ROWS};
-use crate::panels::pack::Source;
+use crate::matmul::blocked::testing::quantised::{self, ROWS_OF_ALL};
+use crate::matmul::blocked::testing::{Packing, products};
 
 /// The products with `m` vectors as pairs, the panels in two shares.
 fn many(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> Vec<f32> {
@@ -22,93 +12,17 @@ fn many(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize, share: usize) -> V
     products((Pairs { matrix, isa }, isa), packing, sizes, x, share)
 }
 
-/// The same as a few at a time.
-fn few(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize) -> Vec<f32> {
-    let functions = Functions::of(isa).unwrap();
-    let mut quantised: Vec<Activations> = Vec::new();
-    quantised.resize_with(m, Default::default);
-    for (into, x) in quantised.iter_mut().zip(x.chunks(matrix.shape.cols)) {
-        functions.quantise(into, x, matrix.shape.quant);
-    }
-    let mut y = vec![f32::NAN; m * ROWS_OF_ALL];
-    for at in 0..matrix.shape.count() {
-        for (batch, x) in quantised.chunks(BATCH).enumerate() {
-            let dots = functions.quant(matrix.shape.quant, matrix.panel(at), matrix.shape.cells, x);
-            for (i, dots) in dots[..x.len()].iter().enumerate() {
-                let first = (batch * BATCH + i) * ROWS_OF_ALL + at * ROWS;
-                y[first..][..ROWS].copy_from_slice(dots);
-            }
-        }
-    }
-    y
-}
-
-/// A row of a batch gets what it gets alone, however many vectors there are, however the panels are shared out, and
-/// whether the level has vectors of 256 or of 512 bits. What the rounding of activations costs is 1e-9; a word of
-/// another row or column would be far beyond that.
 #[test]
 fn many_vectors_get_the_bits_that_few_get_on_every_level() {
-    for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
-        let matrix = matrix(dtype);
-        for (m, share) in [(9, 0), (11, 1), (17, 2), (34, 3)] {
-            let x = Rng::new(7).floats(m * cols(dtype), 1.0);
-            let mut of_levels = Vec::new();
-            for isa in levels() {
-                let (many, few) = (many(isa, &matrix, &x, m, share), few(isa, &matrix, &x, m));
-                assert!(many == few, "{isa}, {dtype}, {m} vectors: other bits");
-                let error = error(&matrix, &x, &many);
-                assert!(error < 1e-8, "{isa}, {dtype}, {m} vectors: {error:e}");
-                of_levels.push(many);
-            }
-            let first = of_levels.first();
-            assert!(of_levels.iter().all(|y| Some(y) == first), "{dtype}, {m}");
-        }
-    }
+    quantised::many_vectors_get_the_bits_that_few_get_on_every_level(many);
 }
 
-/// What is no number is not taken for one: NaN and infinity make no finite products.
 #[test]
 fn what_is_not_finite_stays_so() {
-    let matrix = matrix(DType::Q4_0);
-    let m = 9;
-    for wrong in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-        let mut x = Rng::new(7).floats(m * matrix.shape.cols, 1.0);
-        x[matrix.shape.cols / 2] = wrong;
-        for isa in levels() {
-            for y in [many(isa, &matrix, &x, m, 2), few(isa, &matrix, &x, m)] {
-                let (first, others) = y.split_at(ROWS_OF_ALL);
-                assert!(first.iter().all(|y| !y.is_finite()), "{isa}, {wrong}");
-                assert!(others.iter().all(|y| y.is_finite()), "{isa}, {wrong}");
-            }
-        }
-    }
+    quantised::what_is_not_finite_stays_so(many);
 }
 
-/// The largest sums that a file can ask for fit in 32 bits: 6-bit numbers of -32 with scales of -128, and activations
-/// which all are the largest.
 #[test]
 fn the_largest_integer_sums_are_exact() {
-    use akunu_types::block::BlockQ6K;
-    use half::f16;
-    let block = BlockQ6K {
-        ql: [0; 128],
-        qh: [0; 64],
-        scales: [i8::MIN; 16],
-        d: f16::ONE,
-    };
-    let cols = cols(DType::Q6_K);
-    let blocks = vec![block; ROWS_OF_ALL * cols / 256];
-    let weight = weight::WeightLayout::contiguous(DType::Q6_K, ROWS_OF_ALL, cols);
-    let matrix = laid_out(&Source::new(weight, bytemuck::cast_slice(&blocks)));
-    let m = 9;
-    for sign in [-1.0, 1.0] {
-        let exact = sign * (cols * 32 * 128) as f32;
-        let x = vec![sign; m * cols];
-        for isa in levels() {
-            for y in [many(isa, &matrix, &x, m, 2), few(isa, &matrix, &x, m)] {
-                let wrong = y.iter().find(|&&y| (y / exact - 1.0).abs() > 1e-6);
-                assert_eq!(wrong, None, "{isa}: instead of {exact}");
-            }
-        }
-    }
+    quantised::the_largest_integer_sums_are_exact(many);
 }
