@@ -130,12 +130,15 @@ unsafe fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32,
     let (whole, rest) = (n / L::N * L::N, n % L::N);
     // SAFETY: all accesses are below `n`; the CPU has the instructions.
     unsafe {
-        let mut sum = L::splat(0.0);
+        // A mean far from zero would make the sum large, and the deviations inexact: what is summed is how far from the
+        // first number the others are.
+        let first = x.first().copied().unwrap_or_default();
+        let (first_lanes, mut sum) = (L::splat(first), L::splat(0.0));
         for at in (0..whole).step_by(L::N) {
-            sum = sum.add(L::load(x.as_ptr().add(at)));
+            sum = sum.add(L::load(x.as_ptr().add(at)).sub(first_lanes));
         }
-        let last = L::load_part(x.as_ptr().add(whole), rest);
-        let mean = sum.add(last).sum() / n as f32;
+        let of_rest = x[whole..].iter().map(|x| x - first);
+        let mean = first + (sum.sum() + of_rest.sum::<f32>()) / n as f32;
         let (mean_lanes, mut squares) = (L::splat(mean), L::splat(0.0));
         for at in (0..whole).step_by(L::N) {
             let deviation = L::load(x.as_ptr().add(at)).sub(mean_lanes);
@@ -150,7 +153,7 @@ unsafe fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32,
             normal(load(x), load(weight), load(bias)).store(y.as_mut_ptr().add(at));
         }
         let load = |from: &[f32]| L::load_part(from.as_ptr().add(whole), rest);
-        normal(last, load(weight), load(bias)).store_part(y.as_mut_ptr().add(whole), rest);
+        normal(load(x), load(weight), load(bias)).store_part(y.as_mut_ptr().add(whole), rest);
     }
 }
 

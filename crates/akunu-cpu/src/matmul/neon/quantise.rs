@@ -2,7 +2,7 @@
 
 use std::arch::aarch64::*;
 
-use crate::matmul::activation::{HALF, ScaleAndSums, Values, scale_and_inverse};
+use crate::matmul::activation::{HALF, LARGEST, ScaleAndSums, Values, scale_and_inverse};
 use crate::panels::format::CELL;
 
 /// `v = round(x / scale)`, `q = round(v / 256)`, `r = v - 256 q`. A rest of -128, whose square is too large for the
@@ -20,7 +20,7 @@ pub unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> Sca
     for i in 0..CELL / 4 {
         most = vmaxq_u32(most, vreinterpretq_u32_f32(vabsq_f32(floats(i))));
     }
-    let (scale, inverse) = scale_and_inverse(f32::from_bits(vmaxvq_u32(most)));
+    let (scale, inverse) = scale_and_inverse(f32::from_bits(vmaxvq_u32(most)), LARGEST);
     let mut sums = [0; 2];
     for (half, sum) in sums.iter_mut().enumerate() {
         let mut q = [vdupq_n_s32(0); 4];
@@ -61,7 +61,7 @@ mod tests {
     /// The same, number by number.
     fn one_by_one(x: &[f32; CELL]) -> ([i8; 2 * CELL], ScaleAndSums) {
         let largest = x.iter().fold(0, |most, x| most.max(x.abs().to_bits()));
-        let (scale, inverse) = scale_and_inverse(f32::from_bits(largest));
+        let (scale, inverse) = scale_and_inverse(f32::from_bits(largest), LARGEST);
         let (mut values, mut sums) = ([0; 2 * CELL], [0; 2]);
         for (i, x) in x.iter().enumerate() {
             let v = (x * inverse).round_ties_even() as i32;
