@@ -14,7 +14,7 @@ const HALVES: Halves = Halves { q: 4, scale: 32 };
 
 impl Encode<256> for BlockQ3K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block = Symmetric::fit(values, &weights_around_zero(values, importance), HALVES);
+        let block = Symmetric::fit(values, &weights_around_zero(importance), HALVES);
         let (low, high) = split(&block.q.map(|q| (q + 4) as u8), 2);
         BlockQ3K {
             hmask: pack::<1, 32, 32, 256>(&high),

@@ -6,14 +6,14 @@
 use super::block::Encode;
 use super::packing::pack;
 use super::symmetric::{best_stored_step, step_of_extreme};
-use super::weights::weights;
+use super::weights::by_importance;
 use akunu_types::block::BlockQ4_0;
 
 impl Encode<32> for BlockQ4_0 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let (d, per_step) = match importance {
             None => step_of_extreme(values, 8.0),
-            Some(importance) => best_stored_step(values, &weights(values, importance), 8.0),
+            Some(importance) => best_stored_step(values, &by_importance(importance), 8.0),
         };
         let q = values.map(|x| ((x * per_step + 8.5) as u8).min(15));
         BlockQ4_0 {

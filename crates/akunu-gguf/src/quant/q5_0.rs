@@ -6,14 +6,14 @@
 use super::block::Encode;
 use super::packing::{pack, split};
 use super::symmetric::{best_stored_step, step_of_extreme};
-use super::weights::weights;
+use super::weights::by_importance;
 use akunu_types::block::BlockQ5_0;
 
 impl Encode<32> for BlockQ5_0 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let (d, per_step) = match importance {
             None => step_of_extreme(values, 16.0),
-            Some(importance) => best_stored_step(values, &weights(values, importance), 16.0),
+            Some(importance) => best_stored_step(values, &by_importance(importance), 16.0),
         };
         let q = values.map(|x| ((x * per_step + 16.5) as u8).min(31));
         let (low, high) = split(&q, 4);

@@ -3,14 +3,14 @@
 use super::block::Encode;
 use super::line::{best_stored_line, ends};
 use super::packing::{pack, split};
-use super::weights::weights;
+use super::weights::by_importance;
 use akunu_types::block::BlockQ5_1;
 
 impl Encode<32> for BlockQ5_1 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let (d, m, q) = match importance {
             None => ends(values, 31.0),
-            Some(importance) => best_stored_line(values, &weights(values, importance), 31.0),
+            Some(importance) => best_stored_line(values, &by_importance(importance), 31.0),
         };
         let (low, high) = split(&q, 4);
         BlockQ5_1 {

@@ -13,7 +13,7 @@ const HALVES: Halves = Halves { q: 32, scale: 128 };
 
 impl Encode<256> for BlockQ6K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block = Symmetric::fit(values, &weights_around_zero(values, importance), HALVES);
+        let block = Symmetric::fit(values, &weights_around_zero(importance), HALVES);
         let (low, high) = split(&block.q.map(|q| (q + 32) as u8), 4);
         BlockQ6K {
             ql: pack::<4, 64, 128, 256>(&low),
