@@ -58,17 +58,19 @@ fn a_seed_repeats_and_another_one_does_not() {
     assert_ne!(drawn("7"), drawn("8"));
 }
 
-/// The same question to the fast device and to the reference.
+/// The same question to the fast device, as fast and as exactly as it can, and to the reference.
 #[test]
 fn the_reference_device_agrees() {
-    let ids = |device: &str| {
+    let ids = |device: &str, more: &[&str]| {
         let prompt = "The capital of France is";
         let flags = ["-p", prompt, "-n", "2", "--json", "--device", device];
-        let report = report(&flags);
+        let report = report(&[&flags, more].concat());
         assert_eq!(report["device"], device);
         report["ids"].clone()
     };
-    assert_eq!(ids("cpu"), ids("twin"));
+    let reference = ids("twin", &[]);
+    assert_eq!(ids("cpu", &[]), reference);
+    assert_eq!(ids("cpu", &["--exact"]), reference);
 }
 
 /// The Metal kernels themselves, from the texts inside the program.
