@@ -6,22 +6,19 @@ mod arm;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use std::ops::Range;
-
 use akunu_kernels::kernel::matmul::product::Product;
 
 #[cfg(target_arch = "aarch64")]
 use self::arm::Layout;
 #[cfg(target_arch = "x86_64")]
 use self::x86::Layout;
-use super::blocked::{self, Blocks, Form};
+use super::outputs::Outputs;
 use super::shape::Shape;
 use super::weight::Weight;
 use crate::call::Call;
 use crate::isa::Isa;
 use crate::kept::UntilBarrier;
 use crate::part::Part;
-use crate::pieces::Pieces;
 use crate::place::Place;
 
 /// Which x is laid out, and how.
@@ -73,57 +70,6 @@ pub(crate) fn run(
     true
 }
 
-/// Multiplies this part's groups of rows.
-///
-/// # Safety
-/// The machine has the instructions of the form; x is laid out for it; `y` is the whole output.
-unsafe fn blocked<F: Form>(
-    part: &mut Part,
-    form: F,
-    shape: &Shape,
-    (packed, blocks): (*const u8, Blocks),
-    (y, mut outputs): (*mut f32, Outputs),
-) {
-    let bytes = blocked::scratch_bytes::<F>(blocks);
-    let job = blocked::Job {
-        form,
-        shape,
-        blocks,
-        packed,
-        scratch: part.scratch.take::<u8>(bytes).as_mut_ptr(),
-        y,
-    };
-    while let Some(range) = outputs.take(part) {
-        // SAFETY: as the caller says; each part has groups of its own.
-        unsafe { job.run(range) };
-    }
-}
-
-/// The outputs of a product: groups of rows of the weight, of which the parts take some at once.
-struct Outputs {
-    groups: usize,
-    at_once: usize,
-    pieces: Pieces,
-}
-
-impl Outputs {
-    /// As many at once as share a reading of x, `most`, if there are enough for all parts.
-    fn divide(part: &mut Part, (groups, most): (usize, usize)) -> Outputs {
-        let at_once = (groups / part.count).clamp(1, most);
-        Outputs {
-            groups,
-            at_once,
-            pieces: part.divide(groups.div_ceil(at_once)),
-        }
-    }
-
-    /// The next groups for this part.
-    fn take(&mut self, part: &Part) -> Option<Range<usize>> {
-        let piece = part.take(&mut self.pieces)?;
-        Some(piece.start * self.at_once..self.groups.min(piece.end * self.at_once))
-    }
-}
-
 /// Lays x out, all parts together, unless the last product had the same x.
 fn pack(
     part: &mut Part,
@@ -151,4 +97,37 @@ fn pack(
     part.wait();
     let tiles: &mut UntilBarrier<Tiled> = part.kept.get();
     tiles.set(Some(made_of), section);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matmul::batch::FEW;
+    use crate::panels::format::Quant;
+    use akunu_kernels::weight::WeightLayout;
+    use akunu_types::DType;
+
+    /// A level whose prompts went through the loop for a few vectors would only be slow.
+    #[test]
+    fn a_prompt_with_quantised_weights_is_laid_out_and_a_few_vectors_are_not() {
+        let levels = Isa::available().into_iter();
+        for isa in levels.filter(|&isa| isa != Isa::Scalar) {
+            for dtype in DType::all().filter(|&dtype| Quant::of(dtype).is_some()) {
+                let of = |m: usize| Product {
+                    m: m as u32,
+                    n: 32,
+                    k: 256,
+                    lda: 256,
+                    ldc: 32,
+                    alpha: 1.0,
+                    beta: 0.0,
+                    weight: WeightLayout::contiguous(dtype, 32, 256),
+                };
+                for exact in [false, true] {
+                    assert_eq!(bytes(isa, exact, &of(FEW)), 0, "{isa}, {dtype}");
+                    assert!(bytes(isa, exact, &of(FEW + 1)) > 0, "{isa}, {dtype}");
+                }
+            }
+        }
+    }
 }

@@ -86,9 +86,10 @@ fn converted_smollm2_agrees(dtype: DType, max_error: f64) {
 /// What was recorded of one file: the same ids, logits, tokens and perplexity. All of it on the best level of
 /// instructions; on the others the shortest prompt, which is decoding, and one that is a prefill of many rows.
 ///
-/// With quantised weights llama.cpp rounds activations to 8 bits; ours keeps 16 bits, or bf16 in a prompt. The
+/// With quantised weights llama.cpp rounds activations to 8 bits; ours keeps 16 bits, or in a prompt bf16 or 8 bits. The
 /// record is therefore of llama.cpp with the same weights widened to f32. Beside it stands how far llama.cpp is
-/// from that when it computes with the file as it is.
+/// from that when it computes with the file as it is. A prompt of ours may be twice as far as theirs, if it is beyond
+/// `max_error`; on the average over the prompts ours must be ten times closer.
 fn agrees(path: &Path, record: &Record, max_error: f64) {
     let best = Isa::detect();
     let all: Vec<&Prompt> = record.prompts.iter().collect();
@@ -141,7 +142,8 @@ fn prompts_agree(model: &Model, prompts: &[&Prompt], (isa, max_error): (Isa, f64
         let mut session = session(model);
         session.feed(&prompt.ids).expect("fits");
         let found = error(&session.logits().expect("some"), &prompt.logits);
-        assert!(found <= max_error, "{name}: NMSE {found:e}");
+        let bound = max_error.max(2.0 * prompt.rounding);
+        assert!(found <= bound, "{name}: NMSE {found:e}");
         errors.push(found);
         if at == 0 {
             let generation = session.generate(options(prompt)).expect("fine");
@@ -162,11 +164,15 @@ fn prompts_agree(model: &Model, prompts: &[&Prompt], (isa, max_error): (Isa, f64
         let mut session = batch.leave(id).expect("it is there");
         same_tokens(&mut session, prompt, (&ours, &name));
     }
-    println!(
-        "{isa}: NMSE {:.1e} (theirs by rounding {:.1e})",
-        mean(errors.iter().copied()),
-        mean(prompts.iter().map(|prompt| prompt.rounding)),
-    );
+    let ours = mean(errors.iter().copied());
+    let theirs = mean(prompts.iter().map(|prompt| prompt.rounding));
+    println!("{isa}: NMSE {ours:.1e} (theirs by rounding {theirs:.1e})");
+    let bound = if theirs > 0.0 {
+        theirs / 10.0
+    } else {
+        max_error
+    };
+    assert!(ours <= bound, "{isa}: NMSE {ours:e}, theirs {theirs:e}");
 }
 
 fn options(prompt: &Prompt) -> GenerateOptions {

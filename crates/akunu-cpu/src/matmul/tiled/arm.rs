@@ -2,11 +2,11 @@
 
 use akunu_kernels::kernel::matmul::product::Product;
 
-use super::{Outputs, blocked};
 use crate::isa::Isa;
 use crate::matmul::batch::FEW;
 use crate::matmul::blocked::{Blocks, PANELS};
 use crate::matmul::neon::many::{self, Many};
+use crate::matmul::outputs::{Outputs, multiply_blocked};
 use crate::matmul::rows::Float;
 use crate::matmul::shape::Shape;
 use crate::matmul::weight::Weight;
@@ -67,6 +67,6 @@ impl Layout {
         };
         let many = Many { matrix, isa };
         // SAFETY: as the caller says.
-        unsafe { blocked(part, many, shape, (packed, self.blocks), (y, outputs)) }
+        unsafe { multiply_blocked(part, many, shape, (packed, self.blocks), (y, outputs)) }
     }
 }

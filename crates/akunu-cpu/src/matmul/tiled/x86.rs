@@ -2,13 +2,13 @@
 
 use akunu_kernels::kernel::matmul::product::Product;
 
-use super::{Outputs, blocked};
 use crate::isa::Isa;
 use crate::matmul::batch::{BATCH, FEW};
 use crate::matmul::blocked::{Blocks, PANELS};
 use crate::matmul::bytes::{self, Bytes};
 use crate::matmul::columns::{self, Columns};
 use crate::matmul::half_pairs::{self, HalfPairs};
+use crate::matmul::outputs::{Outputs, multiply_blocked};
 use crate::matmul::pairs::{self, Pairs};
 use crate::matmul::rows::Float;
 use crate::matmul::shape::Shape;
@@ -133,19 +133,19 @@ impl Layout {
             match (weight, self) {
                 (Weight::Panels(matrix), Layout::Bytes(blocks)) => {
                     let bytes = Bytes { matrix, isa };
-                    blocked(part, bytes, shape, (packed, blocks), (y, outputs));
+                    multiply_blocked(part, bytes, shape, (packed, blocks), (y, outputs));
                 }
                 (Weight::Panels(matrix), Layout::Pairs(blocks)) => {
                     let pairs = Pairs { matrix, isa };
-                    blocked(part, pairs, shape, (packed, blocks), (y, outputs));
+                    multiply_blocked(part, pairs, shape, (packed, blocks), (y, outputs));
                 }
                 (Weight::Rows(rows), Layout::Pairs(blocks)) => {
                     let pairs = HalfPairs { rows, isa };
-                    blocked(part, pairs, shape, (packed, blocks), (y, outputs));
+                    multiply_blocked(part, pairs, shape, (packed, blocks), (y, outputs));
                 }
                 (Weight::Rows(rows), Layout::Columns(blocks)) => {
                     let columns = Columns::of(rows, isa);
-                    blocked(part, columns, shape, (packed, blocks), (y, outputs));
+                    multiply_blocked(part, columns, shape, (packed, blocks), (y, outputs));
                 }
                 (Weight::Panels(matrix), _) => {
                     let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();
