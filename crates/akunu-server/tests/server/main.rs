@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::{LazyLock, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-use akunu::{Device, Model, ModelOptions};
+use akunu::{CpuOptions, Device, Model, ModelOptions};
 use akunu_server::{Handle, Served, Server, ServerError, ServerOptions, Source};
 use serde_json::{Value, json};
 
@@ -30,11 +30,15 @@ struct Running {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The model, loaded once for all tests.
+/// The model, loaded once for all tests: where answers do not depend on how many rows are computed together.
 fn smollm2() -> Model {
     static MODEL: LazyLock<Model> = LazyLock::new(|| {
         let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
-        Model::open(path).unwrap()
+        let exact = CpuOptions {
+            exact: true,
+            ..CpuOptions::default()
+        };
+        Model::open_on(path, Device::Cpu(exact)).unwrap()
     });
     MODEL.clone()
 }
