@@ -5,6 +5,9 @@
 // Where a format's weights are bytes (integer_span.h), x is staged as whole numbers of 16 bits with a factor for each 32,
 // and four weights are multiplied at once; else it is staged as floats.
 //
+// A small product takes as long as its instructions take to arrive, since a threadgroup runs most of them once: nothing is
+// unrolled that need not be, and what there is nothing to do for is skipped.
+//
 // Memory:  every weight is read once, in spans of 32, and the first of a chunk before x is. x is read once for all outputs of
 //          a threadgroup, in chunks of CHUNK values.
 #pragma once
@@ -12,7 +15,7 @@
 #include "include/integer_span.h"
 #include "include/norm_gemv.h"
 
-constant constexpr uint CHUNK = 4096;
+constant constexpr uint CHUNK = 8192;
 constant constexpr uint CHUNK_SPANS = CHUNK / SPAN;
 // Vectors of x that a thread loads before it stages the first of them.
 constant constexpr uint AT_ONCE = 4;
@@ -63,20 +66,26 @@ struct PlainX {
     float value(uint i) const { return x[i]; }
 };
 
-// x as whole numbers. A span is 5 vectors of 16 bytes: high bytes, low bytes, and the factor and both sums; those of 8
-// lanes fall into different banks.
+// x as whole numbers.
 template <typename F, bool AS_INTEGERS = ByteSpans<F>::EXIST>
 struct StagedX {
     typedef typename ByteSpans<F>::Span Span;
     // Whether threadgroups take turns.
     static constant constexpr bool TAKES_TURNS = true;
-    static constant constexpr uint SPAN_STRIDE_VECTORS = 5;
-    // Spans of a super-block: a lane has the same one in each step.
-    static constant constexpr uint GROUPS = 8;
+    static constant constexpr uint SPAN_STRIDE_VECTORS = X_VECTORS;
     // Largest v: its high byte is not more than 127.
     static constant constexpr float LARGEST = 32512.0f;
     // Below this the factor of the largest v would not be a float.
     static constant constexpr float SMALLEST = 1e-30f;
+    // 1.5 * 2^23 + 128: where it is added to v, the sum is rounded to a whole number, and its bits are BITS + v, so that byte 1 is the
+    // high byte of v, and byte 0 the low one with the highest bit turned.
+    static constant constexpr float TO_WHOLE = 12583040.0f;
+    static constant constexpr uint BITS = 0x4b400080u;
+
+    // A byte of each of four numbers; `which` names it for two of them (nvidia::permute).
+    static uint bytes_of(uint4 v, uint which) {
+        return nvidia::permute(nvidia::permute(v.x, v.y, which), nvidia::permute(v.z, v.w, which), 0x5410);
+    }
 
     // Four values, vector `at` of the chunk; the 8 lanes of a span do it together.
     static void put(threadgroup uint4 *stage, uint at, float4 x, bool is_there) {
@@ -85,9 +94,9 @@ struct StagedX {
         for (ushort other = 1; other < 8; other *= 2) {
             largest = max(largest, simd_shuffle_xor(largest, other));
         }
-        const int4 v = int4(rint(x * (largest > SMALLEST ? fast::divide(LARGEST, largest) : 0.0f)));
-        const int4 high = (v + 128) >> 8;
-        int sum = v.x + v.y + v.z + v.w;
+        const float per_unit = largest > SMALLEST ? fast::divide(LARGEST, largest) : 0.0f;
+        const uint4 v = as_type<uint4>(fma(x, float4(per_unit), float4(TO_WHOLE)));
+        int sum = int(v.x + v.y + v.z + v.w - 4 * BITS);
         sum += simd_shuffle_xor(sum, ushort(1));
         sum += simd_shuffle_xor(sum, ushort(2));
         if (!is_there) {
@@ -95,8 +104,8 @@ struct StagedX {
         }
         threadgroup uint *words = (threadgroup uint *)(stage + at / SPAN_VECTORS * SPAN_STRIDE_VECTORS);
         const uint i = at % SPAN_VECTORS;
-        words[i] = as_type<uint>(char4(high));
-        words[SPAN_VECTORS + i] = as_type<uint>(char4(v - high * 256));
+        words[i] = bytes_of(v, 0x0051);
+        words[SPAN_VECTORS + i] = bytes_of(v, 0x0040) ^ 0x80808080u;
         const float factor = largest * (1.0f / LARGEST);
         if (i % 4 == 0) {
             words[17 + i / 4] = as_type<uint>(factor * float(sum));
@@ -107,13 +116,13 @@ struct StagedX {
     }
 
     static Span load(typename Spans<F>::Row row, uint index, uint lane) {
-        return ByteSpans<F>::load(row, index, lane % GROUPS);
+        return ByteSpans<F>::load(row, index, lane % SLICES);
     }
 
+    // `index` is the lane's span of the chunk.
     template <uint ROWS>
-    static void dot(thread Span (&spans)[ROWS], threadgroup const uint4 *stage, thread float (&sums)[ROWS]) {
-        const float4 rest = as_type<float4>(stage[4]);
-        const IntegerX x = { { stage[0], stage[1] }, { stage[2], stage[3] }, rest.x, rest.yz };
+    static void dot(thread Span (&spans)[ROWS], threadgroup const uint4 *stage, uint index, thread float (&sums)[ROWS]) {
+        const typename ByteSpans<F>::X x = ByteSpans<F>::X::load(stage, index, index % SLICES);
 #pragma unroll
         for (uint r = 0; r < ROWS; r++) {
             sums[r] += ByteSpans<F>::dot(spans[r], x);
@@ -138,10 +147,11 @@ struct StagedX<F, false> {
     static Span load(typename Spans<F>::Row row, uint index, uint) { return Spans<F>::load(row, index); }
 
     template <uint ROWS>
-    static void dot(thread Span (&spans)[ROWS], threadgroup const uint4 *stage, thread float (&sums)[ROWS]) {
+    static void dot(thread Span (&spans)[ROWS], threadgroup const uint4 *stage, uint index, thread float (&sums)[ROWS]) {
+        threadgroup const uint4 *x = stage + index * SPAN_STRIDE_VECTORS;
 #pragma unroll
         for (uint r = 0; r < ROWS; r++) {
-            sums[r] += dot_span<F>(spans[r], (threadgroup const float4 *)stage);
+            sums[r] += dot_span<F>(spans[r], (threadgroup const float4 *)x);
         }
     }
 };
@@ -186,7 +196,10 @@ inline void stage_chunk(thread X &x, uint first, uint n_spans, DecodePlace at, t
 #pragma unroll
         for (uint i = 0; i < AT_ONCE; i++) {
             const uint vector = base + i * at.n_threads;
-            StagedX<F>::put(stage, vector, values[i], vector < n_vectors);
+            // The same for all threads.
+            if (vector - at.thread_index < n_vectors) {
+                StagedX<F>::put(stage, vector, values[i], vector < n_vectors);
+            }
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -215,7 +228,7 @@ inline void dot_chunk(
     uint first = at.split * SIMD_WIDTH;
     while (first < count) {
         if (first + at.lane < count) {
-            StagedX<F>::dot(spans, stage + (first + at.lane) * StagedX<F>::SPAN_STRIDE_VECTORS, sums);
+            StagedX<F>::dot(spans, stage, first + at.lane, sums);
         }
         first += at.n_splits * SIMD_WIDTH;
         if (first < count) {
@@ -224,15 +237,24 @@ inline void dot_chunk(
     }
 }
 
+// The sums of all lanes; lane l gets that of row l % 4. Lanes with half of the rows each exchange the other half.
+inline float sum_of_four(thread float (&sums)[4], uint lane) {
+    const bool is_upper = (lane & 2) != 0;
+    const bool is_odd = (lane & 1) != 0;
+    const float even = (is_upper ? sums[2] : sums[0]) + simd_shuffle_xor(is_upper ? sums[0] : sums[2], ushort(2));
+    const float odd = (is_upper ? sums[3] : sums[1]) + simd_shuffle_xor(is_upper ? sums[1] : sums[3], ushort(2));
+    float mine = (is_odd ? odd : even) + simd_shuffle_xor(is_odd ? even : odd, ushort(1));
+#pragma unroll
+    for (ushort other = 4; other < SIMD_WIDTH; other *= 2) {
+        mine += simd_shuffle_xor(mine, other);
+    }
+    return mine;
+}
+
 // The sums of all lanes and splits of a column, to the lanes of its first split: lane r gets the sum of row r.
 template <uint ROWS>
 inline float meet(thread float (&sums)[ROWS], threadgroup float *shares, DecodePlace at) {
-    float mine = 0.0f;
-#pragma unroll
-    for (uint r = 0; r < ROWS; r++) {
-        const float sum = simd_sum(sums[r]);
-        mine = at.lane == r ? sum : mine;
-    }
+    float mine = sum_of_four(sums, at.lane);
     if (at.n_splits == 1) {
         return mine;
     }
@@ -330,7 +352,7 @@ kernel void decode_gemv(
 ) {
     threadgroup uint4 stage[STAGE<F>];
     threadgroup float shares[MAX_TEAM * ROWS];
-    static_assert(sizeof(stage) + sizeof(shares) <= 32 * 1024, "threadgroup memory");
+    static_assert(sizeof(stage) + sizeof(shares) <= 48 * 1024, "threadgroup memory");
 
     const DecodePlace at = decode_place(uint2(group.x, groups.x), thread_index, threads);
     PlainX x_row = { x + ulong(group.y) * params.lda, params.lda % 4 == 0 };
@@ -427,7 +449,7 @@ kernel void decode_norm_gemv(
     threadgroup uint4 stage[STAGE<F>];
     threadgroup float shares[MAX_TEAM * ROWS];
     threadgroup float squares[MAX_TEAM];
-    static_assert(sizeof(stage) + sizeof(shares) + sizeof(squares) <= 32 * 1024, "threadgroup memory");
+    static_assert(sizeof(stage) + sizeof(shares) + sizeof(squares) <= 48 * 1024, "threadgroup memory");
 
     const DecodePlace at = decode_place(uint2(group, groups), thread_index, threads);
     GainedX gained = { x, gain, 0.0f };

@@ -120,6 +120,7 @@ impl<'a> Lowering<'a> {
         while let Some((op, rest)) = ops.split_first() {
             if let Some(n_ops) = self
                 .normed_products(ops)
+                .or_else(|| self.normed_output(ops))
                 .or_else(|| self.halved_result(ops))
                 .or_else(|| self.biased_products(ops))
                 .or_else(|| self.decode_attention(ops))

@@ -28,11 +28,12 @@ const N_CALLS: usize = 64;
 /// Runs of it.
 const N_RUNS: usize = 5;
 
-const FORMATS: [DType; 6] = [
+const FORMATS: [DType; 7] = [
     DType::Q4_0,
     DType::Q4_1,
     DType::Q8_0,
     DType::Q4_K,
+    DType::Q5_K,
     DType::Q6_K,
     DType::F16,
 ];

@@ -15,8 +15,8 @@ use crate::program::{ChoiceMemory, Choose, ScoreMemory, TranscriptTokens};
 use crate::step::Count;
 use crate::table::KernelId;
 
-/// Logits of a part in the first stage of the greedy choice.
-const ARGMAX_PART: u32 = 4096;
+/// Logits of a part in the first stage of the greedy choice: four for each thread, and enough parts for a large GPU.
+const ARGMAX_PART: u32 = 1024;
 
 /// Parts of the logits of one output.
 pub(crate) fn candidates(vocab_size: u32) -> u32 {

@@ -1,5 +1,5 @@
 //! A norm and the products that read it as one kernel, for a single row on a GPU; and with them the gate of a feed-forward
-//! network.
+//! network, or the gathering of the row.
 
 use akunu_types::params::NormGemvParams;
 
@@ -38,13 +38,12 @@ impl Lowering<'_> {
             return None;
         };
         let suits = self.chip.is_some() && self.program.room.rows() == 1;
-        let is_aligned = |slice: Slice| slice.offset.is_multiple_of(X_ALIGNMENT);
-        if !suits || !is_aligned(x) || !is_aligned(gain) || !dim.is_multiple_of(4) {
+        if !suits || !can_be_staged([x, gain], dim) {
             return None;
         }
         let mut products: Vec<Normed> = ops[1..]
             .iter()
-            .map_while(|op| product_of(op, normed))
+            .map_while(|op| product_of(op, Rows::All, normed))
             .collect();
         let first = products.first()?.weight;
         let is_alike = |product: &Normed| {
@@ -79,6 +78,45 @@ impl Lowering<'_> {
         Some(n_ops)
     }
 
+    /// Lowers the gathering of the only row, its norm and the only product that reads it as one kernel, on an NVIDIA GPU; how many
+    /// operations.
+    pub(super) fn normed_output(&mut self, ops: &[Op]) -> Option<usize> {
+        let [gather, norm, product, rest @ ..] = ops else {
+            return None;
+        };
+        let &Op::Gather {
+            from, to: gathered, ..
+        } = gather
+        else {
+            return None;
+        };
+        let &Op::Norm {
+            rows: Rows::Outputs,
+            x,
+            weight: gain,
+            to: normed,
+            dim,
+            eps,
+        } = norm
+        else {
+            return None;
+        };
+        let product = product_of(product, Rows::Outputs, normed)?;
+        let suits = self.chip.is_some_and(ChipConfig::is_nvidia)
+            && (self.program.room.rows(), self.program.room.outputs) == (1, 1)
+            && (x, product.weight.cols) == (gathered, dim)
+            && product.bias.is_none();
+        let are_read = rest
+            .iter()
+            .any(|op| may_read(op, gathered) || may_read(op, normed));
+        if !suits || are_read || !can_be_staged([from, gain], dim) {
+            return None;
+        }
+        let constants = product_constants(product.weight);
+        self.push_normed([from, gain], &[product], eps, constants);
+        Some(3)
+    }
+
     fn push_normed(
         &mut self,
         [x, gain]: [Slice; 2],
@@ -110,6 +148,12 @@ impl Lowering<'_> {
         let key = PipelineKey { kernel, constants };
         self.push(KernelCall::new(key, &params, bindings, products[0].label));
     }
+}
+
+/// Whether kernels can read these vectors of `dim` values by four.
+fn can_be_staged(vectors: [Slice; 2], dim: u32) -> bool {
+    let is_aligned = |slice: &Slice| slice.offset.is_multiple_of(X_ALIGNMENT);
+    vectors.iter().all(is_aligned) && dim.is_multiple_of(4)
 }
 
 fn product_constants(weight: &Matrix) -> Constants {
@@ -147,18 +191,18 @@ fn gate_of(products: &[Normed], op: Option<&Op>) -> Option<(u32, Slice)> {
     Some((constant, to))
 }
 
-/// The product that `op` is, if it is one of this vector and overwrites its result.
-fn product_of(op: &Op, normed: Slice) -> Option<Normed<'_>> {
+/// The product that `op` is, if it is one of these rows and overwrites its result.
+fn product_of(op: &Op, of: Rows, normed: Slice) -> Option<Normed<'_>> {
     match op {
         Op::Product {
-            rows: Rows::All,
+            rows,
             weight,
             x,
             to,
             add: false,
             bias,
             label,
-        } if *x == normed => Some(Normed {
+        } if (*rows, *x) == (of, normed) => Some(Normed {
             weight,
             to: *to,
             bias: *bias,
@@ -168,33 +212,43 @@ fn product_of(op: &Op, normed: Slice) -> Option<Normed<'_>> {
     }
 }
 
-/// Whether a later norm or product overwrites `slice` before anything reads it. Only operations that are known not to read
-/// it are passed over.
+/// Whether a later operation overwrites `slice`, which has something of every row, before anything reads it, or the outputs are
+/// gathered first: what is left in the rows then is of no use.
 pub(super) fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
     let all = (Rows::All, slice);
     for op in ops {
-        let reads = match *op {
-            Op::Norm { rows, x, to, .. } if x != slice && (rows, to) == all => return true,
-            Op::Product {
+        if may_read(op, slice) {
+            return false;
+        }
+        match *op {
+            Op::Norm { rows, to, .. }
+            | Op::Product {
                 rows,
-                x,
                 to,
                 add: false,
                 ..
-            } if x != slice && (rows, to) == all => return true,
-            Op::Norm { x, .. } | Op::AddNorm { x, .. } | Op::Product { x, .. } => x == slice,
-            Op::Gate { gate, up, to, .. } if ![gate, up].contains(&slice) && to == slice => {
-                return true;
-            }
-            Op::Gate { gate, up, .. } => gate == slice || up == slice,
-            Op::RopeStore { q, k, v, .. } => [q, k, v].contains(&slice),
-            Op::Attend { q, .. } => q == slice,
-            Op::Gather { from, .. } => from == slice,
-            _ => true,
-        };
-        if reads {
-            return false;
+            } if (rows, to) == all => return true,
+            Op::Gate { to, .. } if to == slice => return true,
+            Op::Gather { .. } => return true,
+            _ => {}
         }
     }
     false
+}
+
+/// Whether an operation reads `slice`, or is not known not to.
+fn may_read(op: &Op, slice: Slice) -> bool {
+    match *op {
+        Op::Norm { x, .. } | Op::AddNorm { x, .. } | Op::Product { x, .. } => x == slice,
+        Op::Gate { gate, up, .. } => [gate, up].contains(&slice),
+        Op::RopeStore { q, k, v, .. } => [q, k, v].contains(&slice),
+        Op::Attend { q, .. } => q == slice,
+        Op::Gather { from, .. } => from == slice,
+        Op::Softcap { x, .. } => x == slice,
+        Op::Mask { logits, .. } | Op::KeepLogits { logits, .. } | Op::Choose { logits, .. } => {
+            logits == slice
+        }
+        Op::Score { .. } | Op::Advance => false,
+        _ => true,
+    }
 }

@@ -436,8 +436,8 @@ fn scratch_memory_lets_kernels_share_an_operation() {
         &[EmbeddingLookup(F32), NormHalfRows, product, RopeNeoxStore][..],
         &[FlashAttentionDecodeSplit, FlashAttentionJoin],
         &[HalfRows, product, RmsNormResidual],
-        &[HalfRows, product, SiluGate],
-        &[HalfRows, product, GatherRows, RmsNorm],
+        &[HalfRows, product, SiluHalfRows],
+        &[product, GatherRows, RmsNorm],
         &[HalfRows, product, LogitSoftcap],
         &[ArgmaxPartial, Argmax, AdvanceRows],
     ];
@@ -542,14 +542,15 @@ fn a_norm_and_its_products_are_one_kernel() {
         &[SiluGate, split],
         split,
     );
-    let together: Vec<KernelId> = [&apart[..1], &[DecodeNormGemv(F32)], &apart[5..]].concat();
+    let normed = [DecodeNormGemv(F32)];
+    let together = [&apart[..1], &normed, &apart[5..13], &normed, &apart[16..]].concat();
     assert_eq!(lowered(&model.ops, [1, 0, 1]), together);
     assert_eq!(lowered(&model.ops, [2, 0, 1])[1], RmsNorm);
 
     let is_fused = |change: fn(&mut Vec<Op>)| {
         let mut ops = model.ops.clone();
         change(&mut ops);
-        lowered(&ops, [1, 0, 1]).contains(&DecodeNormGemv(F32))
+        lowered(&ops, [1, 0, 1])[1] == DecodeNormGemv(F32)
     };
     assert!(is_fused(|_| {}));
     assert!(!is_fused(|ops| {
@@ -688,6 +689,81 @@ fn a_norm_its_products_and_their_gate_are_one_kernel() {
         },
         1
     ));
+}
+
+/// The last layer of a model is lowered like the others: when the outputs are gathered, nobody needs its norm any more. Breaks when
+/// the gathering itself reads it.
+#[test]
+fn nothing_but_the_gathering_reads_what_is_left_in_rows() {
+    let model = Model::new(&mut TwinDevice::new());
+    let at = model
+        .ops
+        .iter()
+        .position(|op| matches!(op, Op::Gather { .. }));
+    let at = at.expect("outputs are gathered");
+    // A norm and three products, then the gathering.
+    let ops = [&model.ops[1..5], &model.ops[at..]].concat();
+    let Op::Norm { to: normed, .. } = ops[0] else {
+        panic!("{:?}", ops[0])
+    };
+    let first = |ops: &[Op]| {
+        let program = model.program(ops, [1, 0, 1]);
+        lower::gpu(&program, &ChipConfig::m1(), None)[0].key.kernel
+    };
+    assert_eq!(first(&ops), KernelId::NormGemv(F32));
+    let mut gathered = ops.clone();
+    if let Op::Gather { from, .. } = &mut gathered[4] {
+        *from = normed;
+    }
+    assert_eq!(first(&gathered), KernelId::RmsNorm);
+    assert_eq!(first(&ops[..4]), KernelId::RmsNorm, "nothing says so");
+}
+
+/// The gathering of the only row, its norm and its logits are one kernel on an NVIDIA GPU. Breaks when another chip, several rows or
+/// outputs, or a program in which something else reads the norm are lowered like this.
+#[test]
+fn the_logits_of_a_single_row_are_one_kernel() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let nvidia = ChipConfig {
+        family: GpuFamily::Nvidia(75),
+        ..ChipConfig::m1()
+    };
+    let lowered =
+        |ops: &[Op], room, chip: &ChipConfig| lower::gpu(&model.program(ops, room), chip, None);
+    let calls = lowered(&model.ops, [1, 0, 1], &nvidia);
+    let choice = [LogitSoftcap, ArgmaxPartial, Argmax, AdvanceRows];
+    let end = [&[DecodeNormGemv(F32)][..], &choice].concat();
+    assert!(kernels(&calls).ends_with(&end), "{:?}", kernels(&calls));
+    let output = &calls[calls.len() - end.len()];
+    let Some(Op::Gather { from, .. }) = model.ops.iter().find(|op| matches!(op, Op::Gather { .. }))
+    else {
+        panic!("outputs are gathered")
+    };
+    assert_eq!(output.bindings[0], *from);
+
+    let is_apart = |ops: &[Op], room, chip: &ChipConfig| {
+        kernels(&lowered(ops, room, chip)).contains(&GatherRows)
+    };
+    assert!(!is_apart(&model.ops, [1, 0, 1], &nvidia));
+    assert!(is_apart(&model.ops, [1, 0, 1], &ChipConfig::m1()));
+    assert!(is_apart(&model.ops, [2, 0, 1], &nvidia));
+    assert!(is_apart(&model.ops, [1, 0, 2], &nvidia));
+    let mut read_again = model.ops.clone();
+    let normal = model.ops.iter().find_map(|op| match op {
+        Op::Norm {
+            rows: Rows::Outputs,
+            to,
+            ..
+        } => Some(*to),
+        _ => None,
+    });
+    for op in &mut read_again {
+        if let Op::Softcap { x, .. } = op {
+            *x = normal.expect("outputs are normalised");
+        }
+    }
+    assert!(is_apart(&read_again, [1, 0, 1], &nvidia));
 }
 
 /// Which rows each kernel works on.
