@@ -1,8 +1,8 @@
 //! `cargo xtask check-macos`: type-checks and lints the whole workspace for a Mac, on any machine.
 //!
 //! On a Mac this is plain clippy. Elsewhere nothing is linked, so no Apple SDK is needed, but the standard
-//! library for `aarch64-apple-darwin` is. Either the project's toolchain has it (`rustup target add`), or
-//! Debian's Rust brings the source of it, which cargo then builds (`-Zbuild-std`).
+//! library for `aarch64-apple-darwin` is. Either rustup brings it for the project's toolchain, and macros and build scripts are
+//! those of the other steps; or Debian's Rust brings the source of it, which cargo then builds (`-Zbuild-std`).
 //!
 //! A check that compiles nothing would be clean too: first a type error is planted in the Metal code,
 //! and the check must find it. It is the same command, so that what it has checked up to the error serves the second one.
@@ -13,12 +13,12 @@
 use crate::debian_rust;
 use crate::failure::Failure;
 use crate::process::{self, ProcessError};
+use crate::rust_target;
 use crate::workspace;
-use std::path::Path;
 use std::process::Command;
 
 const TARGET: &str = "aarch64-apple-darwin";
-/// Where the project's own clippy builds, below `target/`.
+/// Where a Mac's clippy builds, below `target/`: the planted error would spoil what other commands have built.
 const FOLDER: &str = "macos-check";
 /// The shortest way where Debian's Rust cannot be installed.
 const FIX: &str = "rustup target add aarch64-apple-darwin";
@@ -70,7 +70,7 @@ fn must_find(planted: Result<String, ProcessError>) -> Result<(), Failure> {
 
 /// Installs what the check needs on this machine.
 pub fn install() -> Result<(), Failure> {
-    if cfg!(target_os = "macos") || has_target() {
+    if cfg!(target_os = "macos") || rust_target::install(TARGET) {
         return Ok(());
     }
     debian_rust::install().map_err(with_shorter_fix)
@@ -78,10 +78,13 @@ pub fn install() -> Result<(), Failure> {
 
 fn clippy() -> Result<Command, Failure> {
     let mut command = if cfg!(target_os = "macos") {
-        native()
-    } else if has_target() {
-        let mut command = native();
-        command.args(["--target", TARGET]);
+        let mut command = process::cargo();
+        command.args(["clippy", "--target-dir"]);
+        command.arg(workspace::root().join("target").join(FOLDER));
+        command
+    } else if rust_target::is_there(TARGET) {
+        let mut command = process::cargo();
+        command.args(["clippy", "--target", TARGET]);
         command
     } else {
         let mut command =
@@ -91,22 +94,6 @@ fn clippy() -> Result<Command, Failure> {
     };
     command.current_dir(workspace::root());
     Ok(command)
-}
-
-/// The project's own clippy. The planted error would spoil what other commands have built: it gets a folder
-/// of its own.
-fn native() -> Command {
-    let mut command = process::cargo();
-    command.args(["clippy", "--target-dir"]);
-    command.arg(workspace::root().join("target").join(FOLDER));
-    command
-}
-
-/// Whether the project's toolchain has the standard library for macOS.
-fn has_target() -> bool {
-    let mut rustc = Command::new("rustc");
-    rustc.args(["--print", "target-libdir", "--target", TARGET]);
-    process::output(&mut rustc).is_ok_and(|folder| Path::new(folder.trim()).is_dir())
 }
 
 /// Adds what helps on any machine with rustup, and needs no root.

@@ -31,6 +31,7 @@ mod predict;
 mod process;
 mod python;
 mod random_model;
+mod rust_target;
 mod schemas;
 mod server;
 mod shaders;

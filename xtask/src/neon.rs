@@ -1,11 +1,13 @@
 //! `cargo xtask neon`: runs the tests of the CPU device as a 64-bit ARM program, on any machine.
 //!
-//! On ARM this is plain `cargo test`. Elsewhere Debian's Rust compiles for ARM and `qemu-aarch64` runs it.
+//! On ARM this is plain `cargo test`. Elsewhere the project's own toolchain compiles for ARM, where rustup brings the standard
+//! library, or else Debian's Rust does; `qemu-aarch64` runs it.
 
 use crate::debian;
 use crate::debian_rust;
 use crate::failure::Failure;
 use crate::process;
+use crate::rust_target;
 use crate::tools::{Probe, Tool};
 use crate::workspace;
 use std::process::Command;
@@ -95,6 +97,9 @@ pub fn install() -> Result<(), Failure> {
         return Ok(());
     }
     debian::ensure(&TOOLS)?;
+    if rust_target::install(TARGET) {
+        return Ok(());
+    }
     debian_rust::install()
 }
 
@@ -106,14 +111,26 @@ fn run_on(cpus: &[(&str, &[&str])]) -> Result<(), Failure> {
     debian::ensure(&TOOLS)?;
     for &(cpu, tests) in cpus {
         println!("==> the tests of the CPU device on an emulated {cpu}");
-        let mut command = debian_rust::cargo("test", TARGET, STD_FEATURES)?;
+        let mut command = cargo_test()?;
         command.envs(SETTINGS).env("QEMU_CPU", cpu);
         for setting in OPTIMISED {
             command.args(["--config", setting]);
         }
-        test(command.args(AS_IN_THE_WORKSPACE), tests)?;
+        test(&mut command, tests)?;
     }
     Ok(())
+}
+
+/// `cargo test` for ARM.
+fn cargo_test() -> Result<Command, Failure> {
+    if rust_target::is_there(TARGET) {
+        let mut command = process::cargo();
+        command.args(["test", "--target", TARGET]);
+        return Ok(command);
+    }
+    let mut command = debian_rust::cargo("test", TARGET, STD_FEATURES)?;
+    command.args(AS_IN_THE_WORKSPACE);
+    Ok(command)
 }
 
 fn test(command: &mut Command, tests: &[&str]) -> Result<(), Failure> {

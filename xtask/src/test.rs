@@ -67,9 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let at = beside.iter().position(|(name, _)| *name == step.name);
         let started = at.map(|at| beside.swap_remove(at));
         outcomes.push(run_step(step, started, skipping));
-        if step.name == INSTALL {
-            beside = start_beside(&steps, steps::beside().into());
-        }
+        beside.extend(start_beside(&steps, steps::beside_after(step.name)));
     }
     summarise(&outcomes, start.elapsed())
 }

@@ -10,6 +10,7 @@ use crate::{parallel, process, workspace};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 /// What a test program needs beside Rust.
@@ -24,7 +25,7 @@ pub enum Needs {
 }
 
 /// A test program that cargo has built.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// The crate's folder, where the program is to run.
     folder: PathBuf,
@@ -136,8 +137,21 @@ fn result_line(said: &str) -> String {
     counts.join(", ")
 }
 
-/// Lets cargo build the test programs; its messages go to the terminal.
+/// The test programs. Cargo builds them once: a second call would wait for a step that runs beside this one and has the same target
+/// folder.
 pub fn build() -> Result<Vec<Program>, Failure> {
+    static BUILT: Mutex<Option<Vec<Program>>> = Mutex::new(None);
+    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(programs) = &*built {
+        return Ok(programs.clone());
+    }
+    let programs = build_now()?;
+    *built = Some(programs.clone());
+    Ok(programs)
+}
+
+/// Lets cargo build the test programs; its messages go to the terminal.
+fn build_now() -> Result<Vec<Program>, Failure> {
     let mut cargo = process::cargo();
     cargo
         .args(["test", "--workspace", "--no-run"])

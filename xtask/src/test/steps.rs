@@ -35,7 +35,7 @@ pub const STEPS: &[Step] = &[
         run: || cargo(&["fmt", "--all", "--check"]),
     },
     Step {
-        name: "clippy",
+        name: CLIPPY,
         what: "clippy has no warning",
         run: clippy,
     },
@@ -84,6 +84,11 @@ pub const STEPS: &[Step] = &[
         },
     },
     Step {
+        name: "doc",
+        what: "rustdoc has no warning",
+        run: doc,
+    },
+    Step {
         name: "macos",
         what: "the workspace type-checks for macOS",
         run: check_macos::run,
@@ -93,25 +98,25 @@ pub const STEPS: &[Step] = &[
         what: "products on 64-bit ARM, real or emulated, agree with their twins",
         run: neon::run_products,
     },
-    Step {
-        name: "doc",
-        what: "rustdoc has no warning",
-        run: doc,
-    },
 ];
 
 /// The step that runs beside the first one, which needs none of the tools: it mostly waits for the network.
 pub const INSTALL: &str = "install";
+/// The last step but for the examples and rustdoc that needs cargo for this machine.
+const CLIPPY: &str = "clippy";
 
-/// The steps that run beside the others, with their commands, once all tools are installed: one waits for the network, two share a
-/// target folder that no other step uses.
-pub fn beside() -> [(&'static str, Vec<&'static str>); 3] {
-    let fetch = [&["assets"], TEST_ASSETS].concat();
-    [
-        ("assets", fetch),
-        ("macos", vec!["check-macos"]),
-        ("neon", vec!["neon", "--products"]),
-    ]
+/// The steps that may run beside the others once this one has ended, with their commands. One waits for the network. Two have cargo
+/// compile for other machines, with the macros of this one: cargo lets one command at a time into a target folder, and while test
+/// programs run the folder is free.
+pub fn beside_after(step: &str) -> Vec<(&'static str, Vec<&'static str>)> {
+    match step {
+        INSTALL => vec![("assets", [&["assets"], TEST_ASSETS].concat())],
+        CLIPPY => vec![
+            ("neon", vec!["neon", "--products"]),
+            ("macos", vec!["check-macos"]),
+        ],
+        _ => Vec::new(),
+    }
 }
 
 /// The tests of the Metal device.
