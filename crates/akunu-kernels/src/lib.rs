@@ -14,6 +14,7 @@ mod hazard;
 pub mod host_buffers;
 pub mod host_memory;
 pub mod kernel;
+pub mod log_scale;
 pub mod lower;
 #[cfg(target_os = "macos")]
 pub mod metal;

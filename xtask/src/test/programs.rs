@@ -59,6 +59,12 @@ impl Program {
         self.package() == package && self.name == name
     }
 
+    /// Its place in the order of running; all short ones share the last.
+    fn turn(&self) -> usize {
+        let long = LONGEST.iter().position(|&it| self.is(it));
+        long.unwrap_or(LONGEST.len())
+    }
+
     fn needs(&self) -> Needs {
         if self.is(PTX) {
             Needs::Ptx
@@ -74,8 +80,7 @@ impl Program {
 pub fn run(needs: Needs) -> Result<(), Failure> {
     let mut programs = build()?;
     programs.retain(|program| program.needs() == needs);
-    let is_long = |program: &Program| LONGEST.iter().any(|&it| program.is(it));
-    programs.sort_by_key(|program| !is_long(program));
+    programs.sort_by_key(Program::turn);
     if programs.is_empty() {
         return Err(Failure::Found(format!("no test program needs {needs:?}")));
     }
@@ -250,6 +255,15 @@ mod tests {
         ] {
             assert_eq!(program(package, name).needs(), needs, "{package} {name}");
         }
+    }
+
+    /// Breaks when cargo's order decides what starts last.
+    #[test]
+    fn the_longest_programs_start_first() {
+        let turn = |package, name| program(package, name).turn();
+        assert!(turn("akunu-engine", "parity") < turn("akunu-cli", "it"));
+        assert!(turn("akunu-cli", "it") < turn("akunu-c", "it"));
+        assert_eq!(turn("akunu-c", "it"), turn("xtask", "bin"));
     }
 
     #[test]

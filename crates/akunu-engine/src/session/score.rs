@@ -11,6 +11,8 @@
 
 use std::ops::ControlFlow;
 
+use akunu_kernels::log_scale::LogScale;
+
 use super::feed::{Watch, ask};
 use super::state::Session;
 use crate::error::EngineError;
@@ -37,7 +39,7 @@ impl Session {
         watch: &mut Watch<'_>,
     ) -> Result<Vec<f32>, EngineError> {
         self.score_rows(tokens, from, watch, &|logits, token| {
-            Scale::of(logits).log_probability(logits[token as usize])
+            LogScale::of(logits).log_probability(logits[token as usize])
         })
     }
 
@@ -118,29 +120,9 @@ impl Session {
     }
 }
 
-/// What turns the logits of a row into log probabilities.
-struct Scale {
-    max: f32,
-    /// ln sum exp(l - max)
-    log_sum: f64,
-}
-
-impl Scale {
-    fn of(logits: &[f32]) -> Scale {
-        let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let terms = logits.iter().map(|&logit| f64::from((logit - max).exp()));
-        let log_sum = terms.sum::<f64>().ln();
-        Scale { max, log_sum }
-    }
-
-    fn log_probability(&self, logit: f32) -> f32 {
-        (f64::from(logit - self.max) - self.log_sum) as f32
-    }
-}
-
 /// The log probability of a token and those of the most likely ones; of equals the one with the smaller id comes first.
 fn best_of_row(logits: &[f32], token: u32, n_best: usize) -> TokenLogprobs {
-    let scale = Scale::of(logits);
+    let scale = LogScale::of(logits);
     let better = |a: &u32, b: &u32| {
         let [of_a, of_b] = [a, b].map(|id| logits[*id as usize]);
         of_b.total_cmp(&of_a).then(a.cmp(b))
@@ -161,26 +143,10 @@ fn best_of_row(logits: &[f32], token: u32, n_best: usize) -> TokenLogprobs {
 
 #[cfg(test)]
 mod tests {
-    use super::{Scale, best_of_row};
+    use super::{LogScale, best_of_row};
 
     fn log_probability(logits: &[f32], token: usize) -> f32 {
-        Scale::of(logits).log_probability(logits[token])
-    }
-
-    #[test]
-    fn probabilities_of_a_row_sum_to_one_whatever_its_offset() {
-        for offset in [0.0, 1e4, -1e4] {
-            let logits = [1.0, 2.0, -3.0, 0.5].map(|logit| logit + offset);
-            let sum: f32 = (0..4)
-                .map(|token| log_probability(&logits, token).exp())
-                .sum();
-            assert!((sum - 1.0).abs() < 1e-3, "{sum} at {offset}");
-        }
-    }
-
-    #[test]
-    fn equal_logits_share() {
-        assert_eq!(log_probability(&[0.25; 8], 3), -(8f32.ln()));
+        LogScale::of(logits).log_probability(logits[token])
     }
 
     /// Fails when the best are not those with the largest logits, or come in another order.
