@@ -178,17 +178,21 @@ struct TensorPair {
     uint2 right;
 };
 
-inline float half_of(uint bits, uint which) { return (float)__builtin_bit_cast(half2, bits)[which]; }
+inline float2 halves_of(uint bits) { return __builtin_convertvector(__builtin_bit_cast(half2, bits), float2); }
 
+// c[i] is summed in the order of k; the sums of the four i wait for themselves and not for each other.
 inline float4 tensor_multiply(uint4 a, uint2 b, float4 c, const char *file, uint line) {
     const TensorPair *pairs = exchange(TensorPair{a, b}, MatrixMultiply, file, line);
-    for (uint i = 0; i < 4; i++) {
-        uint row = lane() / 4, lower = i / 2, column = lane() % 4 * 2 + i % 2;
-        for (uint k = 0; k < 16; k++) {
-            uint place = k % 8 / 2;
-            float left = half_of(pairs[row * 4 + place].left[k / 8 * 2 + lower], k % 2);
-            float right = half_of(pairs[column * 4 + place].right[k / 8], k % 2);
-            c[i] = __builtin_fmaf(left, right, c[i]);
+    const uint row = lane() / 4, column = lane() % 4 * 2;
+    for (uint k = 0; k < 16; k += 2) {
+        const uint place = k % 8 / 2, upper = k / 8;
+        const uint4 lefts = pairs[row * 4 + place].left;
+        const float2 left[2] = {halves_of(lefts[upper * 2]), halves_of(lefts[upper * 2 + 1])};
+        const float2 right[2] = {halves_of(pairs[column * 4 + place].right[upper]),
+                                 halves_of(pairs[(column + 1) * 4 + place].right[upper])};
+        for (uint i = 0; i < 4; i++) {
+            c[i] = __builtin_fmaf(left[i / 2][0], right[i % 2][0], c[i]);
+            c[i] = __builtin_fmaf(left[i / 2][1], right[i % 2][1], c[i]);
         }
     }
     return c;
