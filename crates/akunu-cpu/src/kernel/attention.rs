@@ -27,6 +27,9 @@ use crate::call::Call;
 use crate::part::Part;
 use crate::simd::Lanes;
 
+use few::Floats;
+#[cfg(target_arch = "x86_64")]
+use few::{Bytes, Digits};
 use groups::Groups;
 use problem::Problem;
 
@@ -49,12 +52,37 @@ impl Body for Attention {
             if let Some(shared) = shared {
                 let singles = &groups.singles;
                 match problem.pages.format {
-                    KvFormat::F16 => few::run::<L, Halves>(&problem, singles, part, shared),
-                    KvFormat::Q8 => few::run::<L, Eights>(&problem, singles, part, shared),
+                    KvFormat::F16 => few::run::<L, Floats<Halves>>(&problem, singles, part, shared),
+                    KvFormat::Q8 => attend_to_bytes::<L>(&problem, singles, part, shared),
                 }
             }
         }
         *part.kept.get() = groups;
+    }
+}
+
+/// Single rows with keys and values in 8 bits.
+///
+/// # Safety
+/// The CPU has the instructions of `L`.
+#[inline(always)]
+unsafe fn attend_to_bytes<L: Lanes>(
+    problem: &Problem,
+    singles: &[few::Single],
+    part: &mut Part,
+    shared: few::Shared,
+) {
+    // SAFETY: by the caller's promise: only vectors of AVX-512 have 16 floats.
+    unsafe {
+        match (L::N, problem.head_dim) {
+            #[cfg(target_arch = "x86_64")]
+            (16, 64) => few::run::<L, Bytes<Digits<64>>>(problem, singles, part, shared),
+            #[cfg(target_arch = "x86_64")]
+            (16, 128) => few::run::<L, Bytes<Digits<128>>>(problem, singles, part, shared),
+            #[cfg(target_arch = "x86_64")]
+            (16, 256) => few::run::<L, Bytes<Digits<256>>>(problem, singles, part, shared),
+            _ => few::run::<L, Floats<Eights>>(problem, singles, part, shared),
+        }
     }
 }
 

@@ -168,11 +168,12 @@ fn mixed() -> Vec<Row> {
         .collect()
 }
 
-/// Everything, a window, and both formats.
-fn masks() -> [Constants; 3] {
+/// Everything and a window, in both formats.
+fn masks() -> [Constants; 4] {
     let none = Constants::none();
     let q8 = none.clone().with_bool(Constant::KvQ8, true);
-    [none.clone(), none.with_u32(Constant::Window, 150), q8]
+    let window = |constants: &Constants| constants.clone().with_u32(Constant::Window, 150);
+    [window(&none), window(&q8), none, q8]
 }
 
 fn nmse(expected: &[Vec<f32>], found: &[Vec<f32>]) -> f64 {

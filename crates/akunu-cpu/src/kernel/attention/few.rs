@@ -13,22 +13,29 @@
 //! done in several rounds.
 
 mod block;
+#[cfg(target_arch = "x86_64")]
+mod bytes;
+mod floats;
+mod keys;
 mod state;
 
 use std::ops::Range;
 
 use akunu_kernels::kernel::attention;
-use akunu_kernels::kernel::pages::{Pages, SlotAt};
+use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::AttentionParams;
 
-use self::block::{Block, Stretch, keys_ahead};
+use self::keys::{Keys, Way};
 use self::state::State;
-use super::blocks::{BLOCK, LOWEST, blocks};
+use super::blocks::LOWEST;
 use super::problem::Problem;
 use crate::call::Call;
-use crate::kernel::stored::Stored;
-use crate::part::{Part, Scratch};
+use crate::part::Part;
 use crate::simd::Lanes;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use self::bytes::{Bytes, digits::Digits};
+pub(super) use self::floats::Floats;
 
 /// The largest head that the kernels of the table take.
 const MAX_HEAD_DIM: usize = attention::MAX_HEAD_DIM as usize;
@@ -107,7 +114,7 @@ impl Single {
 /// # Safety
 /// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, S: Stored>(
+pub(super) unsafe fn run<L: Lanes, W: Way>(
     problem: &Problem,
     mut singles: &[Single],
     part: &mut Part,
@@ -123,7 +130,7 @@ pub(super) unsafe fn run<L: Lanes, S: Stored>(
             shared,
         };
         // SAFETY: by the caller's promise.
-        unsafe { round.run::<L, S>(part) };
+        unsafe { round.run::<L, W>(part) };
         singles = rest;
         if !rest.is_empty() {
             // The states are used again.
@@ -144,13 +151,16 @@ impl Round<'_> {
     /// # Safety
     /// That of [`run`].
     #[inline(always)]
-    unsafe fn run<L: Lanes, S: Stored>(&self, part: &mut Part) {
+    unsafe fn run<L: Lanes, W: Way>(&self, part: &mut Part) {
         let (first, last) = (&self.singles[0], &self.singles[self.singles.len() - 1]);
         let mut pieces = part.divide(last.items.end - first.items.start);
+        // The row and the KV head whose queries are prepared.
+        let mut prepared = None;
         while let Some(items) = part.take(&mut pieces) {
             for item in items {
+                let item = first.items.start + item;
                 // SAFETY: each item belongs to one part.
-                unsafe { self.attend::<L, S>(first.items.start + item, part.scratch) };
+                unsafe { self.attend::<L, W>(item, part, &mut prepared) };
             }
         }
         if last.states.end == first.states.start {
@@ -180,7 +190,12 @@ impl Round<'_> {
     /// # Safety
     /// That of [`run`], and nobody else has this item.
     #[inline(always)]
-    unsafe fn attend<L: Lanes, S: Stored>(&self, item: usize, scratch: &mut Scratch) {
+    unsafe fn attend<L: Lanes, W: Way>(
+        &self,
+        item: usize,
+        part: &mut Part,
+        prepared: &mut Option<(usize, usize)>,
+    ) {
         let problem = self.problem;
         let at = self
             .singles
@@ -192,10 +207,12 @@ impl Round<'_> {
             (item - single.items.start) % n_runs,
         );
         let len = State::len(problem);
-        let memory = scratch.take::<f32>(len + room::<S>(problem));
-        let (own, memory) = memory.split_at_mut(len);
+        // What comes behind the state begins at a line of the cache.
+        let own_len = len.next_multiple_of(16);
+        let memory = part.scratch.take::<f32>(own_len + W::room(problem));
+        let (own, memory) = memory.split_at_mut(own_len);
         let state = match n_runs {
-            1 => own,
+            1 => &mut own[..len],
             // SAFETY: the item's place is within the shared memory, and nobody else's.
             _ => unsafe { std::slice::from_raw_parts_mut(self.state(single, item), len) },
         };
@@ -206,8 +223,14 @@ impl Round<'_> {
             keys: single.keys_of(run),
             end: single.keys.end,
         };
-        // SAFETY: by the caller's promise.
-        unsafe { keys.attend::<L, S>(problem, &mut state, memory) };
+        let kept = part.kept.get();
+        // SAFETY: by the caller's promise; nobody else has used the memory since the queries were prepared.
+        unsafe {
+            if prepared.replace((single.row, kv_head)) != Some((single.row, kv_head)) {
+                W::prepare::<L>(&keys, problem, memory, kept);
+            }
+            W::attend::<L>(&keys, problem, &mut state, memory, kept);
+        }
         if n_runs > 1 {
             return;
         }
@@ -247,160 +270,4 @@ impl Round<'_> {
         // SAFETY: by the caller's promise.
         unsafe { problem.finish(single.row, head, total, weight) };
     }
-}
-
-/// Most stretches of a block: pages have 32 keys and more.
-const MAX_STRETCHES: usize = 2 * BLOCK / 32;
-
-/// Some keys of a row and of one KV head.
-struct Keys {
-    row: usize,
-    kv_head: usize,
-    keys: Range<usize>,
-    /// Where the keys of the row end.
-    end: usize,
-}
-
-impl Keys {
-    /// Whether slots of other branches lie between the keys of a block.
-    fn are_scattered(&self, problem: &Problem, block: &Range<usize>) -> bool {
-        block.end > problem.seen(self.row).first_hidden()
-    }
-
-    /// The memory that the stretches of a block lie in: the pool, or, for keys that are scattered, room for a block in
-    /// which they are put one after the other, and their scales behind them.
-    fn pool<'p, S: Stored>(
-        &self,
-        problem: &Problem,
-        pool: &'p [u8],
-        block: &Range<usize>,
-        room: &'p mut [u8],
-    ) -> &'p [u8] {
-        if !self.are_scattered(problem, block) {
-            return pool;
-        }
-        let seen = problem.seen(self.row);
-        let sequence = problem.rows[self.row].sequence;
-        let (row, n_scale_bytes) = (
-            problem.head_dim * S::BYTES,
-            2 * S::n_scales(problem.head_dim),
-        );
-        let (numbers, scales) = room.split_at_mut(block.len() * row);
-        for (i, key) in block.clone().enumerate() {
-            let at = problem.key_at(sequence, self.kv_head, seen.slot(key));
-            numbers[i * row..][..row].copy_from_slice(&pool[at.numbers..][..row]);
-            scales[i * n_scale_bytes..][..n_scale_bytes]
-                .copy_from_slice(&pool[at.scales..][..n_scale_bytes]);
-        }
-        room
-    }
-
-    /// Cuts a block where a page ends, and where what is to be fetched begins to lie in the next page: at most twice in
-    /// each 32 keys. The number of stretches comes with them. Keys that are scattered are one stretch in a memory of their
-    /// own.
-    #[inline(always)]
-    fn stretches<S: Stored>(
-        &self,
-        problem: &Problem,
-        block: &Range<usize>,
-    ) -> ([Stretch; MAX_STRETCHES], usize) {
-        let (shift, row) = (problem.pages.page_shift, problem.head_dim * S::BYTES);
-        let sequence = problem.rows[self.row].sequence;
-        let (mut stretches, mut n) = ([Stretch::EMPTY; MAX_STRETCHES], 0);
-        if self.are_scattered(problem, block) {
-            stretches[0] = Stretch {
-                n: block.len(),
-                at: SlotAt {
-                    numbers: 0,
-                    scales: block.len() * row,
-                },
-                ..Stretch::EMPTY
-            };
-            return (stretches, 1);
-        }
-        let n_ahead = keys_ahead(row);
-        let mut first = block.start;
-        while first < block.end {
-            let at = problem.key_at(sequence, self.kv_head, first);
-            let page_end = ((first >> shift) + 1) << shift;
-            let cut = page_end.saturating_sub(n_ahead);
-            let (end, ahead) = if first < cut {
-                (cut, (n_ahead * row) as isize)
-            } else if page_end < self.end {
-                let next = problem.key_at(sequence, self.kv_head, page_end);
-                let ahead = next.numbers + (first + n_ahead - page_end) * row;
-                (page_end, ahead as isize - at.numbers as isize)
-            } else {
-                (page_end, 0)
-            };
-            let end = end.min(block.end);
-            stretches[n] = Stretch {
-                key: first - block.start,
-                n: end - first,
-                at,
-                ahead,
-            };
-            (first, n) = (end, n + 1);
-        }
-        (stretches, n)
-    }
-
-    /// Attends to all of them, with scratch of [`room`] floats.
-    ///
-    /// # Safety
-    /// That of [`run`].
-    #[inline(always)]
-    unsafe fn attend<L: Lanes, S: Stored>(
-        &self,
-        problem: &Problem,
-        state: &mut State,
-        memory: &mut [f32],
-    ) {
-        let (group, head_dim) = (problem.group, problem.head_dim);
-        let (q, rest) = memory.split_at_mut(group * head_dim);
-        let (scores, rest) = rest.split_at_mut(group * BLOCK);
-        let (scales, gathered) = rest.split_at_mut(BLOCK * S::n_scales(head_dim));
-        let gathered: &mut [u8] = bytemuck::cast_slice_mut(gathered);
-        for g in 0..group {
-            let at = problem.query_at(self.row, self.kv_head * group + g);
-            let scaled = q[g * head_dim..].iter_mut().zip(&problem.q[at..]);
-            for (q, x) in scaled.take(head_dim) {
-                *q = x * problem.params.scale;
-            }
-        }
-        for in_block in blocks(self.keys.clone()) {
-            let block = Block {
-                n: in_block.len(),
-                group,
-                head_dim,
-            };
-            let (stretches, n) = self.stretches::<S>(problem, &in_block);
-            // SAFETY: by the caller's promise; the stretches are in the pages, and in the block.
-            unsafe {
-                let pool = self.pool::<S>(problem, problem.k, &in_block, gathered);
-                for stretch in &stretches[..n] {
-                    let k = stretch.of::<L, S>(pool, head_dim, scales);
-                    let scores = &mut scores[stretch.key..];
-                    block.part(stretch).scores::<L, S>(q, k, scores);
-                }
-                problem.cap::<L>(scores);
-                block.hide_rest(scores);
-                block.weigh::<L>(state, scores);
-                let pool = self.pool::<S>(problem, problem.v, &in_block, gathered);
-                for stretch in &stretches[..n] {
-                    let v = stretch.of::<L, S>(pool, head_dim, scales);
-                    let weights = &scores[stretch.key..];
-                    block.part(stretch).sum::<L, S>(weights, v, state.sums);
-                }
-            }
-        }
-    }
-}
-
-/// Floats of scratch that [`Keys::attend`] wants.
-fn room<S: Stored>(problem: &Problem) -> usize {
-    let n_scales = S::n_scales(problem.head_dim);
-    let of_a_slot = problem.head_dim * S::BYTES + 2 * n_scales;
-    let gathered = (BLOCK * of_a_slot).div_ceil(size_of::<f32>());
-    problem.group * (problem.head_dim + BLOCK) + BLOCK * n_scales + gathered
 }

@@ -130,9 +130,12 @@ impl Block {
         }
     }
 
-    /// Heads that are worked on at once, so that all sums stay in registers.
-    const fn heads_at_once<L: Lanes>() -> usize {
-        if L::REGISTERS >= 32 { 4 } else { 2 }
+    /// Heads that are worked on at once: keys and values are widened anew for the next ones.
+    const HEADS: usize = 4;
+
+    /// Whether the sums of many heads, four for each, stay in registers; if not, there are two for each.
+    const fn has_registers<L: Lanes>(heads: usize) -> bool {
+        4 * heads + 8 <= L::REGISTERS
     }
 
     /// `scores[g][key] = q[g] · k[key]`; what lies up to three keys behind the last means nothing.
@@ -144,14 +147,16 @@ impl Block {
         let mut g = 0;
         while g < self.group {
             let (q, scores) = (&q[g * self.head_dim..], &mut scores[g * BLOCK..]);
-            let n = Self::heads_at_once::<L>().min(self.group - g);
+            let n = Self::HEADS.min(self.group - g);
             // SAFETY: by the caller's promise; `n` heads are there.
             unsafe {
-                match n {
-                    1 => self.scores_of::<L, S, 1>(q, k, scores),
-                    2 => self.scores_of::<L, S, 2>(q, k, scores),
-                    3 => self.scores_of::<L, S, 3>(q, k, scores),
-                    _ => self.scores_of::<L, S, 4>(q, k, scores),
+                match (n, Self::has_registers::<L>(n)) {
+                    (1, _) => self.scores_of::<L, S, 1, 4>(q, k, scores),
+                    (2, _) => self.scores_of::<L, S, 2, 4>(q, k, scores),
+                    (3, true) => self.scores_of::<L, S, 3, 4>(q, k, scores),
+                    (3, false) => self.scores_of::<L, S, 3, 2>(q, k, scores),
+                    (_, true) => self.scores_of::<L, S, 4, 4>(q, k, scores),
+                    (_, false) => self.scores_of::<L, S, 4, 2>(q, k, scores),
                 }
             }
             g += n;
@@ -165,12 +170,12 @@ impl Block {
         }
     }
 
-    /// The same for `G` heads: four keys at a time.
+    /// The same for `G` heads: `K` keys at a time, four or two.
     ///
     /// # Safety
     /// That of [`super::run`].
     #[inline(always)]
-    unsafe fn scores_of<L: Lanes, S: Stored, const G: usize>(
+    unsafe fn scores_of<L: Lanes, S: Stored, const G: usize, const K: usize>(
         self,
         q: &[f32],
         k: Numbers,
@@ -180,29 +185,30 @@ impl Block {
         assert!(q.len() >= G * head_dim && k.has::<S>(self.n, head_dim));
         // SAFETY: `d + N <= head_dim`, and rows are below `n`.
         unsafe {
-            for key in (0..self.n).step_by(4) {
+            for key in (0..self.n).step_by(K) {
                 let row = |i: usize| k.key::<S>((key + i).min(self.n - 1), head_dim);
-                let rows = [row(0), row(1), row(2), row(3)];
+                let rows: [_; K] = std::array::from_fn(row);
                 for (numbers, _) in rows {
                     fetch_ahead(numbers, head_dim * S::BYTES, k.ahead);
                 }
-                let mut sums = [[L::splat(0.0); 4]; G];
+                let mut sums = [[L::splat(0.0); K]; G];
                 for d in (0..head_dim).step_by(L::N) {
-                    let [k0, k1, k2, k3] = rows;
-                    let k0 = S::load::<L>(k0.0, k0.1, d);
-                    let k1 = S::load::<L>(k1.0, k1.1, d);
-                    let k2 = S::load::<L>(k2.0, k2.1, d);
-                    let k3 = S::load::<L>(k3.0, k3.1, d);
+                    let mut keys = [L::splat(0.0); K];
+                    for (key, (numbers, scales)) in keys.iter_mut().zip(rows) {
+                        *key = S::load::<L>(numbers, scales, d);
+                    }
                     for (g, sums) in sums.iter_mut().enumerate() {
                         let q = L::load(q.as_ptr().add(g * head_dim + d));
-                        sums[0] = q.fma(k0, sums[0]);
-                        sums[1] = q.fma(k1, sums[1]);
-                        sums[2] = q.fma(k2, sums[2]);
-                        sums[3] = q.fma(k3, sums[3]);
+                        for (sum, key) in sums.iter_mut().zip(keys) {
+                            *sum = q.fma(key, *sum);
+                        }
                     }
                 }
                 for (g, sums) in sums.into_iter().enumerate() {
-                    scores[g * BLOCK + key..][..4].copy_from_slice(&L::sums(sums));
+                    let zero = L::splat(0.0);
+                    let four = std::array::from_fn(|i| *sums.get(i).unwrap_or(&zero));
+                    let to = &mut scores[g * BLOCK + key..][..K];
+                    to.copy_from_slice(&L::sums(four)[..K]);
                 }
             }
         }
@@ -214,22 +220,33 @@ impl Block {
     /// That of [`super::run`].
     #[inline(always)]
     pub unsafe fn weigh<L: Lanes>(self, state: &mut State, scores: &mut [f32]) {
-        let len = self.n.next_multiple_of(L::N);
         for (g, scores) in scores.chunks_exact_mut(BLOCK).take(self.group).enumerate() {
-            // SAFETY: `len` is a multiple of `N`, at most the length of the block.
+            // SAFETY: a block is whole vectors, four and more.
             unsafe {
-                let mut largest = L::splat(state.peaks[g]);
-                for scores in scores[..len].chunks_exact(L::N) {
-                    largest = L::load(scores.as_ptr()).max(largest);
+                let mut largest = [L::splat(state.peaks[g]); 4];
+                for scores in scores.chunks_exact(4 * L::N) {
+                    for (i, largest) in largest.iter_mut().enumerate() {
+                        *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
+                    }
                 }
-                let peak = largest.largest();
-                let mut weight = L::splat(0.0);
-                for scores in scores[..len].chunks_exact_mut(L::N) {
-                    let weights = exp(L::load(scores.as_ptr()).sub(L::splat(peak)));
-                    weights.store(scores.as_mut_ptr());
-                    weight = weight.add(weights);
+                let [a, b, c, d] = largest;
+                let peak = a.max(b).max(c.max(d)).largest();
+                let mut weights = [L::splat(0.0); 4];
+                for scores in scores.chunks_exact_mut(4 * L::N) {
+                    for (i, sum) in weights.iter_mut().enumerate() {
+                        let at = scores.as_mut_ptr().add(i * L::N);
+                        let weight = exp(L::load(at).sub(L::splat(peak)));
+                        weight.store(at);
+                        *sum = sum.add(weight);
+                    }
                 }
-                let factor = (state.peaks[g] - peak).exp();
+                let [a, b, c, d] = weights;
+                let weight = a.add(b).add(c.add(d));
+                let factor = if state.peaks[g] == peak {
+                    1.0
+                } else {
+                    (state.peaks[g] - peak).exp()
+                };
                 state.peaks[g] = peak;
                 state.weights[g] = state.weights[g] * factor + weight.sum();
                 if factor != 1.0 {
@@ -252,7 +269,7 @@ impl Block {
         let mut g = 0;
         while g < self.group {
             let (weights, sums) = (&weights[g * BLOCK..], &mut sums[g * self.head_dim..]);
-            let n = Self::heads_at_once::<L>().min(self.group - g);
+            let n = Self::HEADS.min(self.group - g);
             // SAFETY: by the caller's promise; `n` heads are there.
             unsafe {
                 match n {
@@ -266,7 +283,7 @@ impl Block {
         }
     }
 
-    /// The same for `G` heads: four vectors of the head at a time, or one.
+    /// The same for `G` heads: as many vectors of the head at a time as have registers, or one.
     ///
     /// # Safety
     /// That of [`super::run`].
@@ -277,11 +294,15 @@ impl Block {
         v: Numbers,
         sums: &mut [f32],
     ) {
-        let wide = self.head_dim / (4 * L::N) * (4 * L::N);
+        let at_once = if Self::has_registers::<L>(G) { 4 } else { 2 };
+        let wide = self.head_dim / (at_once * L::N) * (at_once * L::N);
         // SAFETY: by the caller's promise; `d` plus the width stays within the head.
         unsafe {
-            for d in (0..wide).step_by(4 * L::N) {
-                self.sum_at::<L, S, G, 4>(weights, v, sums, d);
+            for d in (0..wide).step_by(at_once * L::N) {
+                match at_once {
+                    4 => self.sum_at::<L, S, G, 4>(weights, v, sums, d),
+                    _ => self.sum_at::<L, S, G, 2>(weights, v, sums, d),
+                }
             }
             for d in (wide..self.head_dim).step_by(L::N) {
                 self.sum_at::<L, S, G, 1>(weights, v, sums, d);

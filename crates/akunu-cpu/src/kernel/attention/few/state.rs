@@ -4,7 +4,7 @@ use crate::kernel::attention::blocks::LOWEST;
 use crate::kernel::attention::problem::Problem;
 
 /// What is known after some keys, for each head of a group.
-pub(super) struct State<'a> {
+pub(crate) struct State<'a> {
     /// Weighted sums of the values, (group, head_dim).
     pub sums: &'a mut [f32],
     /// The largest scores.

@@ -1,0 +1,76 @@
+//! Some keys of a row, and a way to attend to them.
+
+use std::ops::Range;
+
+use super::state::State;
+use crate::kernel::attention::problem::Problem;
+use crate::simd::Lanes;
+
+/// Some keys of a row and of one KV head.
+pub(crate) struct Keys {
+    pub row: usize,
+    pub kv_head: usize,
+    pub keys: Range<usize>,
+    /// Where the keys of the row end.
+    pub end: usize,
+}
+
+/// How keys and values are multiplied.
+pub(crate) trait Way {
+    /// What a thread keeps for it.
+    type Kept: Default + Send + 'static;
+
+    /// Floats of scratch that it wants.
+    fn room(problem: &Problem) -> usize;
+
+    /// Makes of the queries of a row and a KV head what the products want. It stays in the scratch, of [`Way::room`] floats,
+    /// and in what is kept.
+    ///
+    /// # Safety
+    /// The CPU has the instructions of `L` and of the way.
+    unsafe fn prepare<L: Lanes>(
+        keys: &Keys,
+        problem: &Problem,
+        scratch: &mut [f32],
+        kept: &mut Self::Kept,
+    );
+
+    /// Attends to all of some keys, whose queries are prepared.
+    ///
+    /// # Safety
+    /// That of [`Way::prepare`].
+    unsafe fn attend<L: Lanes>(
+        keys: &Keys,
+        problem: &Problem,
+        state: &mut State,
+        scratch: &mut [f32],
+        kept: &mut Self::Kept,
+    );
+}
+
+impl Keys {
+    /// Whether slots of other branches lie between the keys of a block.
+    pub fn are_scattered(&self, problem: &Problem, block: &Range<usize>) -> bool {
+        block.end > problem.seen(self.row).first_hidden()
+    }
+
+    /// The queries of the group, (group, head_dim), times the scale of scores.
+    ///
+    /// # Safety
+    /// The CPU has the instructions. A head is whole vectors, and there is room for a group of them.
+    #[inline(always)]
+    pub unsafe fn queries<L: Lanes>(&self, problem: &Problem, q: &mut [f32]) {
+        let (group, head_dim) = (problem.group, problem.head_dim);
+        for (g, q) in q.chunks_exact_mut(head_dim).take(group).enumerate() {
+            let at = problem.query_at(self.row, self.kv_head * group + g);
+            let from = problem.q[at..][..head_dim].chunks_exact(L::N);
+            for (q, from) in q.chunks_exact_mut(L::N).zip(from) {
+                // SAFETY: there are `N` of both.
+                unsafe {
+                    let scaled = L::load(from.as_ptr()).mul(L::splat(problem.params.scale));
+                    scaled.store(q.as_mut_ptr());
+                }
+            }
+        }
+    }
+}
