@@ -455,7 +455,7 @@ pub enum Op {
         /// Elements of a row.
         dim: u32,
     },
-    /// `to[i] = from[outputs[i]]`.
+    /// `to[i] = from[outputs[i]]`. What else the rows hold is of no use from here on.
     Gather {
         /// (rows, dim).
         from: Slice,

@@ -102,7 +102,7 @@ pub const STEPS: &[Step] = &[
 
 /// The step that runs beside the first one, which needs none of the tools: it mostly waits for the network.
 pub const INSTALL: &str = "install";
-/// The last step but for the examples and rustdoc that needs cargo for this machine.
+/// The step after which the test programs are there, and cargo is needed only for the examples and rustdoc.
 const CLIPPY: &str = "clippy";
 
 /// The steps that may run beside the others once this one has ended, with their commands. One waits for the network. Two have cargo

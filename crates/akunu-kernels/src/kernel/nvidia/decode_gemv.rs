@@ -132,9 +132,10 @@ fn n_threadgroups(outputs: &[u32], columns: u32) -> u32 {
 fn team(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
     let n_steps = k.div_ceil(STEP);
     let at_once = SIMD_GROUPS_A_CORE / MAX_SIMD_GROUPS * chip.gpu_cores;
+    let splits = |columns: u32| MAX_SPLITS.min(MAX_SIMD_GROUPS / columns);
     let steps_in_turn = |columns: u32| {
         let rounds = n_threadgroups(outputs, columns).div_ceil(at_once);
-        rounds * n_steps.div_ceil(MAX_SIMD_GROUPS / columns)
+        rounds * n_steps.div_ceil(splits(columns))
     };
     let fills = |columns: u32| 20 * n_threadgroups(outputs, columns) >= 19 * chip.gpu_cores;
     let filling = COLUMNS.into_iter().filter(|&columns| fills(columns));
@@ -146,7 +147,7 @@ fn team(outputs: &[u32], k: u32, chip: &ChipConfig) -> (u32, u32) {
         }
     });
     let columns = best.unwrap_or(1);
-    (columns, MAX_SPLITS.min(MAX_SIMD_GROUPS / columns))
+    (columns, splits(columns))
 }
 
 /// x rounded to 16 bits of the largest value of 32 is wrong by about 1e-5 of it, 2e-10 squared, and in a sum that nearly

@@ -192,15 +192,8 @@ impl Keys {
             return (&pool[numbers..][..n_numbers], &pool[scales..][..n_scales]);
         }
         let (numbers, scales) = copy.split_at_mut(n_numbers);
-        let to_numbers = numbers.chunks_exact_mut(P::HEAD_DIM);
-        let to_scales = scales.chunks_exact_mut(n_scales / BLOCK);
-        let seen = problem.seen(self.row);
-        let sequence = problem.rows[self.row].sequence;
-        for ((to_numbers, to_scales), key) in to_numbers.zip(to_scales).zip(block.clone()) {
-            let at = problem.key_at(sequence, self.kv_head, seen.slot(key));
-            to_numbers.copy_from_slice(&pool[at.numbers..][..to_numbers.len()]);
-            to_scales.copy_from_slice(&pool[at.scales..][..to_scales.len()]);
-        }
+        let sizes = [P::HEAD_DIM, n_scales / BLOCK];
+        self.gather(problem, pool, block, sizes, [numbers, scales]);
         (numbers, &scales[..n_scales])
     }
 }

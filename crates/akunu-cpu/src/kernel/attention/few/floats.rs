@@ -90,19 +90,10 @@ impl Keys {
         if !self.are_scattered(problem, block) {
             return pool;
         }
-        let seen = problem.seen(self.row);
-        let sequence = problem.rows[self.row].sequence;
-        let (row, n_scale_bytes) = (
-            problem.head_dim * S::BYTES,
-            2 * S::n_scales(problem.head_dim),
-        );
+        let row = problem.head_dim * S::BYTES;
+        let sizes = [row, 2 * S::n_scales(problem.head_dim)];
         let (numbers, scales) = room.split_at_mut(block.len() * row);
-        for (i, key) in block.clone().enumerate() {
-            let at = problem.key_at(sequence, self.kv_head, seen.slot(key));
-            numbers[i * row..][..row].copy_from_slice(&pool[at.numbers..][..row]);
-            scales[i * n_scale_bytes..][..n_scale_bytes]
-                .copy_from_slice(&pool[at.scales..][..n_scale_bytes]);
-        }
+        self.gather(problem, pool, block, sizes, [numbers, scales]);
         room
     }
 

@@ -54,6 +54,25 @@ impl Keys {
         block.end > problem.seen(self.row).first_hidden()
     }
 
+    /// Puts the numbers of the keys of a block one after the other, and their scales: as many bytes of each for a key.
+    pub fn gather(
+        &self,
+        problem: &Problem,
+        pool: &[u8],
+        block: &Range<usize>,
+        [row, scales_row]: [usize; 2],
+        [numbers, scales]: [&mut [u8]; 2],
+    ) {
+        let seen = problem.seen(self.row);
+        let sequence = problem.rows[self.row].sequence;
+        for (i, key) in block.clone().enumerate() {
+            let at = problem.key_at(sequence, self.kv_head, seen.slot(key));
+            numbers[i * row..][..row].copy_from_slice(&pool[at.numbers..][..row]);
+            scales[i * scales_row..][..scales_row]
+                .copy_from_slice(&pool[at.scales..][..scales_row]);
+        }
+    }
+
     /// The queries of the group, (group, head_dim), times the scale of scores.
     ///
     /// # Safety
