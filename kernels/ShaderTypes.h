@@ -440,8 +440,8 @@ struct HalfRowsParams {
     uint32_t cols;
     // Elements from one row of halves to the next; those behind `cols` are zeros.
     uint32_t stride;
-    // Whether eight rows are a tile. Then the stride is a multiple of 128.
-    uint32_t in_tiles;
+    // 0: one row behind the other. 1 and 2: eight rows are a tile, in spans or in columns, and the stride is a multiple of 128.
+    uint32_t order;
     // Added to the mean square before the root, where rows are normalised.
     float eps;
     // Unused, zero.
@@ -1004,7 +1004,7 @@ static_assert(offsetof(MatrixParams, _pad1) == 12, "MatrixParams._pad1 is at 12"
 static_assert(offsetof(HalfRowsParams, rows) == 0, "HalfRowsParams.rows is at 0");
 static_assert(offsetof(HalfRowsParams, cols) == 4, "HalfRowsParams.cols is at 4");
 static_assert(offsetof(HalfRowsParams, stride) == 8, "HalfRowsParams.stride is at 8");
-static_assert(offsetof(HalfRowsParams, in_tiles) == 12, "HalfRowsParams.in_tiles is at 12");
+static_assert(offsetof(HalfRowsParams, order) == 12, "HalfRowsParams.order is at 12");
 static_assert(offsetof(HalfRowsParams, eps) == 16, "HalfRowsParams.eps is at 16");
 static_assert(offsetof(HalfRowsParams, _pad0) == 20, "HalfRowsParams._pad0 is at 20");
 static_assert(offsetof(HalfRowsParams, _pad1) == 24, "HalfRowsParams._pad1 is at 24");

@@ -6,12 +6,14 @@
 // factor[r] is the largest power of two up to the largest element of the row, at least 2^-100: the division is exact before it is
 // rounded to a half.
 //
-// In tiles, eight rows lie where they would lie one behind the other, and in the order in which tensor cores want them
-// (include/decode_gemm.h): element i of a row is number i % 8 of vector 32 * (i / 8 % 4) + 4 * (r % 8) + i / 32 % 4 of the
-// 128 vectors that 128 elements of eight rows are.
+// In tiles, eight rows lie where they would lie one behind the other, and in the order in which tensor cores want them: 128
+// elements of eight rows are 128 vectors of eight. In spans (include/decode_gemm.h), element i of a row is number i % 8 of vector
+// 32 * (i / 8 % 4) + 4 * (r % 8) + i / 32 % 4; in columns (include/async_gemm.h), number 2 * (i / 32 % 4) + i % 2 of vector
+// 8 * (i % 32 / 2) + r % 8.
 //
 // Launch:  one threadgroup for each row.
-// Memory:  a row is read twice, the second time from cache.
+// Memory:  a row is read once: up to 16 elements of a thread stay in its registers. What is longer, and rows that are not whole
+//          vectors, are read twice, the second time from cache.
 
 #include <metal_stdlib>
 
@@ -26,42 +28,66 @@ using namespace metal;
 constant constexpr uint LEAST_FACTOR = 27u << 23;
 constant constexpr uint INVERSE_SUM = 254u << 23;
 
-// Where element i of row r of a tile lies.
-inline uint place_in_tile(uint r, uint i) {
-    return i / 128 * 1024 + (i / 8 % 4 * 32 + r * 4 + i / 32 % 4) * 8 + i % 8;
+// How rows lie: one behind the other, or in tiles.
+constant constexpr uint IN_ROWS = 0;
+constant constexpr uint IN_SPANS = 1;
+
+// Where the elements i and i + 1 of row r of a tile lie; i is even.
+inline uint place_in_tile(uint r, uint i, uint order) {
+    const uint span = i / 32 % 4;
+    const uint in_block = order == IN_SPANS ? (i / 8 % 4 * 32 + r * 4 + span) * 8 + i % 8 : (i % 32 / 2 * 8 + r) * 8 + 2 * span;
+    return i / 128 * 1024 + in_block;
 }
 
-// The elements of a row, one or four of them.
+// Vectors of four elements that a thread keeps.
+constant constexpr uint KEPT = 4;
+
+// The elements of a row, one or four of them, and the squares of what is normalised.
 struct PlainRow {
+    static constant constexpr bool IS_NORMED = false;
     device const float *x;
 
-    float4 four(uint i) const { return ((device const float4 *)x)[i]; }
-    float one(uint i) const { return x[i]; }
+    float4 four(uint i, thread float &) const { return ((device const float4 *)x)[i]; }
+    float one(uint i, thread float &) const { return x[i]; }
 };
 
 // Before they are divided by the root of the mean square.
 struct GainedRow {
+    static constant constexpr bool IS_NORMED = true;
     device const float *x;
     device const float *gain;
 
-    float4 four(uint i) const { return ((device const float4 *)x)[i] * ((device const float4 *)gain)[i]; }
-    float one(uint i) const { return x[i] * gain[i]; }
+    float4 four(uint i, thread float &squares) const {
+        const float4 v = ((device const float4 *)x)[i];
+        squares += dot(v, v);
+        return v * ((device const float4 *)gain)[i];
+    }
+    float one(uint i, thread float &squares) const {
+        squares += x[i] * x[i];
+        return x[i] * gain[i];
+    }
 };
 
 struct SiluRow {
+    static constant constexpr bool IS_NORMED = false;
     device const float *gate;
     device const float *up;
 
-    float4 four(uint i) const { return act_silu(((device const float4 *)gate)[i]) * ((device const float4 *)up)[i]; }
-    float one(uint i) const { return act_silu(gate[i]) * up[i]; }
+    float4 four(uint i, thread float &) const {
+        return act_silu(((device const float4 *)gate)[i]) * ((device const float4 *)up)[i];
+    }
+    float one(uint i, thread float &) const { return act_silu(gate[i]) * up[i]; }
 };
 
 struct GeluRow {
+    static constant constexpr bool IS_NORMED = false;
     device const float *gate;
     device const float *up;
 
-    float4 four(uint i) const { return act_gelu(((device const float4 *)gate)[i]) * ((device const float4 *)up)[i]; }
-    float one(uint i) const { return act_gelu(gate[i]) * up[i]; }
+    float4 four(uint i, thread float &) const {
+        return act_gelu(((device const float4 *)gate)[i]) * ((device const float4 *)up)[i];
+    }
+    float one(uint i, thread float &) const { return act_gelu(gate[i]) * up[i]; }
 };
 
 // Where a thread is.
@@ -72,26 +98,49 @@ struct HalvingPlace {
     SimdPlace in_simd;
 };
 
-// The halves of a row, whose elements are `scale` times those of `from`. All threads must call it.
+inline float largest_of(float4 v) { return max(max(abs(v.x), abs(v.y)), max(abs(v.z), abs(v.w))); }
+
+// Stores vector i of a row.
+inline void store_four(device half *to, half4 four, uint in_tile, uint i, uint order) {
+    if (order == IN_ROWS) {
+        *(device half4 *)(to + 4 * i) = four;
+    } else {
+        *(device half2 *)(to + place_in_tile(in_tile, 4 * i, order)) = four.xy;
+        *(device half2 *)(to + place_in_tile(in_tile, 4 * i + 2, order)) = four.zw;
+    }
+}
+
+// The halves of a row. All threads must call it.
 template <typename Source>
 inline void halve_row(
-    Source from, float scale, device half *y, device float *factor, constant HalfRowsParams &params,
-    threadgroup float *shared, HalvingPlace at
+    Source from, device half *y, device float *factor, constant HalfRowsParams &params, threadgroup float *shared, HalvingPlace at
 ) {
-    const bool in_tiles = params.in_tiles != 0;
+    const bool in_tiles = params.order != IN_ROWS;
     const uint in_tile = at.row % 8;
     device half *to = y + ulong(in_tiles ? at.row - in_tile : at.row) * params.stride;
     const bool in_vectors = params.cols % 4 == 0 && params.stride % 4 == 0;
+    const uint n_vectors = params.cols / 4;
+    float4 kept[KEPT];
     float largest = 0.0f;
+    float squares = 0.0f;
     if (in_vectors) {
-        for (uint i = at.thread_index; i < params.cols / 4; i += at.n_threads) {
-            const float4 v = abs(from.four(i));
-            largest = max(largest, max(max(v.x, v.y), max(v.z, v.w)));
+#pragma unroll
+        for (uint j = 0; j < KEPT; j++) {
+            const uint i = at.thread_index + j * at.n_threads;
+            kept[j] = i < n_vectors ? from.four(i, squares) : float4(0.0f);
+            largest = max(largest, largest_of(kept[j]));
+        }
+        for (uint i = at.thread_index + KEPT * at.n_threads; i < n_vectors; i += at.n_threads) {
+            largest = max(largest, largest_of(from.four(i, squares)));
         }
     } else {
         for (uint i = at.thread_index; i < params.cols; i += at.n_threads) {
-            largest = max(largest, abs(from.one(i)));
+            largest = max(largest, abs(from.one(i, squares)));
         }
+    }
+    float scale = 1.0f;
+    if (Source::IS_NORMED) {
+        scale = inverse_rms(threadgroup_sum(squares, shared, at.in_simd), params.cols, params.eps);
     }
     largest = scale * threadgroup_max(largest, shared, at.in_simd);
     const uint bits = max(as_type<uint>(largest) & 0x7f800000u, LEAST_FACTOR);
@@ -100,13 +149,21 @@ inline void halve_row(
         factor[at.row] = as_type<float>(bits);
     }
     if (in_vectors) {
-        for (uint i = at.thread_index; i < params.stride / 4; i += at.n_threads) {
-            device half4 *place = (device half4 *)(to + (in_tiles ? place_in_tile(in_tile, 4 * i) : 4 * i));
-            *place = i < params.cols / 4 ? half4(from.four(i) * scale * inverse) : half4(0.0h);
+#pragma unroll
+        for (uint j = 0; j < KEPT; j++) {
+            const uint i = at.thread_index + j * at.n_threads;
+            if (i < params.stride / 4) {
+                store_four(to, half4(kept[j] * scale * inverse), in_tile, i, params.order);
+            }
+        }
+        for (uint i = at.thread_index + KEPT * at.n_threads; i < params.stride / 4; i += at.n_threads) {
+            const float4 v = i < n_vectors ? from.four(i, squares) : float4(0.0f);
+            store_four(to, half4(v * scale * inverse), in_tile, i, params.order);
         }
     } else {
         for (uint i = at.thread_index; i < params.stride; i += at.n_threads) {
-            to[in_tiles ? place_in_tile(in_tile, i) : i] = i < params.cols ? half(from.one(i) * scale * inverse) : 0.0h;
+            const uint place = in_tiles ? place_in_tile(in_tile, i - i % 2, params.order) + i % 2 : i;
+            to[place] = i < params.cols ? half(from.one(i, squares) * scale * inverse) : 0.0h;
         }
     }
 }
@@ -126,7 +183,7 @@ kernel void half_rows_f32(
     threadgroup float shared[MAX_SIMD_GROUPS];
     const PlainRow from = { x + ulong(row) * params.cols };
     const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
-    halve_row(from, 1.0f, y, factor, params, shared, at);
+    halve_row(from, y, factor, params, shared, at);
 }
 
 kernel void norm_half_rows_f32(
@@ -145,9 +202,7 @@ kernel void norm_half_rows_f32(
     threadgroup float shared[MAX_SIMD_GROUPS];
     const GainedRow from = { x + ulong(row) * params.cols, gain };
     const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
-    const float share = share_of_squares(from.x, share_row(params.cols, thread_index, n_threads));
-    const float inverse = inverse_rms(threadgroup_sum(share, shared, at.in_simd), params.cols, params.eps);
-    halve_row(from, inverse, y, factor, params, shared, at);
+    halve_row(from, y, factor, params, shared, at);
 }
 
 template <typename Source>
@@ -167,7 +222,7 @@ kernel void gate_half_rows(
     threadgroup float shared[MAX_SIMD_GROUPS];
     const Source from = { gate + ulong(row) * params.cols, up + ulong(row) * params.cols };
     const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
-    halve_row(from, 1.0f, y, factor, params, shared, at);
+    halve_row(from, y, factor, params, shared, at);
 }
 
 typedef decltype(gate_half_rows<SiluRow>) gate_half_rows_t;

@@ -13,10 +13,11 @@ inline void copy_rest(threadgroup ushort *to, device const ushort *from, uint n_
 }
 
 // The rows of weights of a SIMD group, and its ring in threadgroup memory. Of every eight rows, four lanes copy one.
-template <typename F>
+template <typename F, uint OUTPUTS = StagedStep<F>::OUTPUTS>
 struct StagedRows {
     typedef StagedStep<F> Step;
-    static constant constexpr uint PASSES = Step::OUTPUTS / 8;
+    static constant constexpr uint STAGE = OUTPUTS * Step::VECTORS;
+    static constant constexpr uint PASSES = OUTPUTS / 8;
     // Vectors of a step of a row that begins anywhere, and those of a lane.
     static constant constexpr uint NEEDED = (Step::BYTES + (Step::ANYWHERE ? 14 : 0) + 15) / 16;
     static constant constexpr uint COPIES = (NEEDED + 3) / 4;
@@ -36,7 +37,7 @@ struct StagedRows {
         const ulong place = ulong(row) * row_bytes;
         first = weight + (place & ~15ul);
         first_begin = uint(place & 15);
-        last_row = min(Step::OUTPUTS, n_rows - row) - 1;
+        last_row = min(OUTPUTS, n_rows - row) - 1;
         end = uint(min(first_begin + ulong(n_rows - row) * row_bytes, 0xffffffc0ul));
     }
 
@@ -49,7 +50,7 @@ struct StagedRows {
         if (step >= n_steps) {
             return;
         }
-        threadgroup uint4 *stage = ring + stage_index * Step::STAGE + lane / 4 * Step::VECTORS + lane % 4;
+        threadgroup uint4 *stage = ring + stage_index * STAGE + lane / 4 * Step::VECTORS + lane % 4;
         if (place(last_row, step) + NEEDED * 16 > end) {
             return copy_last(stage, step, copies);
         }

@@ -3,85 +3,71 @@
 //
 // Formula and bindings as in include/attention.h; which keys count in include/attention_mask.h.
 //
-// Launch:  one threadgroup of 128 threads for each 64 rows (x) and head (y).
-// Memory:  each SIMD group holds 16 rows, their scores and their output in registers. Keys and values of 64 slots lie in
-//          threadgroup memory (35 KB), which all four SIMD groups read; their rows are a vector longer than the head, so
-//          that the 8 rows of a matrix fall into different banks. Two barriers for each 64 keys. Only tiles that some row
-//          of a SIMD group does not see as a whole are masked.
+// Launch:  one threadgroup of 128 threads for each 64 rows (x) and head (y). The last rows, which see most keys, come first.
+// Memory:  each SIMD group holds the scores and the output of its 16 rows in registers; its queries lie in threadgroup
+//          memory, as do the keys and values of 64 slots, which all four SIMD groups read. Those of the next 64 are copied
+//          meanwhile. Vectors of 16 bytes; rows are one longer than the head, so that the 8 rows of a matrix fall into different
+//          banks. One barrier for each 64 keys. Only tiles that some row of a SIMD group does not see as a whole are masked.
 //
-// Queries are a sum of two halves, which loses nothing that matters; weights of the softmax, between 0 and 1, are rounded to
-// halves; sums are floats.
+// Queries, times their factor, and the weights of the softmax, between 0 and 1, are rounded to halves; sums are floats.
 
 #include <akunu_tensor>
 
 #include "ShaderTypes.h"
 #include "include/attention_tile.h"
+#include "include/inputs.h"
 #include "include/tensor_row.h"
 
 using namespace metal;
 
+// Rows of a threadgroup and of a matrix, and keys of a tile.
 constant constexpr uint TENSOR_ROWS = 64;
+constant constexpr uint MATRIX_ROWS = 16;
 constant constexpr uint TENSOR_KEYS = 64;
 constant constexpr uint TENSOR_MAX_HEAD_DIM = 128;
 // Matrices of 16 elements of a head, of 8 keys and of 16 keys.
 constant constexpr uint HEAD_STEPS = TENSOR_MAX_HEAD_DIM / 16;
 constant constexpr uint SCORES = TENSOR_KEYS / 8;
 constant constexpr uint KEY_STEPS = TENSOR_KEYS / 16;
-constant constexpr uint MAX_TILE_VECTORS = TENSOR_KEYS * (TENSOR_MAX_HEAD_DIM / 8 + 1);
+// Room for the keys and values that are multiplied, and for those that are copied.
+constant constexpr uint STAGES = 2;
+// Above what is hidden, LOWEST_SCORE, by more than any exponential, and below every score.
+constant constexpr float LOWEST_PEAK = -1e30f;
 
-// Copies the keys, or values, of up to 64 slots from `first` on; what lies from `end` on becomes zero.
-inline void fill_vectors(
-    threadgroup uint4 *to, device const half *pool, Slots slots, uint2 first_end, uint thread_index
+// Copies the keys, or values, of 64 slots from `first` on. In the place of those from `end` on, the last one before that is read
+// again.
+inline void copy_slots(
+    threadgroup uint4 *to, device const half *pool, Slots slots, uint2 first_end, uint thread_index,
+    thread nvidia::AsyncCopies &copies
 ) {
     const uint n_vectors = slots.head_dim / 8;
-    const KeyTile low = { slots.at(first_end.x), min(KEY_TILE, first_end.y - first_end.x), slots.head_dim };
-    const uint second = first_end.x + KEY_TILE;
-    const bool has_second = second < first_end.y;
-    const KeyTile high = {
-        slots.at(has_second ? second : first_end.x), has_second ? min(KEY_TILE, first_end.y - second) : 1, slots.head_dim
-    };
-    for (uint i = thread_index; i < TENSOR_KEYS * n_vectors; i += PREFILL_THREADS) {
-        const uint row = i / n_vectors;
-        const uint c = i % n_vectors;
-        const SlotAt at = row < KEY_TILE ? low.at(row) : high.at(row - KEY_TILE);
-        uint4 vector = uint4(0);
-        if (first_end.x + row < first_end.y) {
+    const uint second = min(first_end.x + KEY_TILE, first_end.y - 1);
+    const SlotAt low = slots.at(first_end.x);
+    const SlotAt high = slots.at(second);
+    const uint last = first_end.y - 1 - first_end.x;
+#pragma unroll
+    for (uint i = 0; i < TENSOR_KEYS * TENSOR_MAX_HEAD_DIM / 8; i += PREFILL_THREADS) {
+        const uint row = (thread_index + i) / n_vectors;
+        const uint c = (thread_index + i) % n_vectors;
+        if (row < TENSOR_KEYS) {
+            const uint slot = min(row, last);
+            const SlotAt at = slot < KEY_TILE ? low.after(slot, slots.head_dim)
+                                              : high.after(first_end.x + slot - second, slots.head_dim);
+            threadgroup uint4 *place = to + row * (n_vectors + 1) + c;
             if (KV_Q8) {
                 const float4 a = load_four(pool, at, 8 * c);
                 const float4 b = load_four(pool, at, 8 * c + 4);
-                vector = uint4(pack(a.xy), pack(a.zw), pack(b.xy), pack(b.zw));
+                *place = uint4(pack(a.xy), pack(a.zw), pack(b.xy), pack(b.zw));
             } else {
-                vector = *(device const uint4 *)(pool + at.numbers + 8 * c);
+                copies.copy(place, (device const uint4 *)(pool + at.numbers) + c);
             }
         }
-        to[row * (n_vectors + 1) + c] = vector;
     }
 }
 
-// The online softmax of one of a lane's two rows.
-struct TensorRow {
-    RowMask mask;
-    float peak;
-    float sum;
-
-    // The scores of two neighbouring keys, from products.
-    float2 scores(float2 products, uint key, bool is_whole) const {
-        if (is_whole) {
-            return float2(score(products.x), score(products.y));
-        }
-        return float2(
-            mask.visible(key) ? score(products.x) : LOWEST_SCORE,
-            mask.visible(key + 1) ? score(products.y) : LOWEST_SCORE
-        );
-    }
-
-    float2 weights(float2 scores) const {
-        return float2(
-            scores.x == LOWEST_SCORE ? 0.0f : fast::exp2(scores.x - peak),
-            scores.y == LOWEST_SCORE ? 0.0f : fast::exp2(scores.y - peak)
-        );
-    }
-};
+inline float2 visible_scores(float2 scores, RowMask mask, uint key) {
+    return float2(mask.visible(key) ? scores.x : LOWEST_SCORE, mask.visible(key + 1) ? scores.y : LOWEST_SCORE);
+}
 
 kernel void tensor_attention_f16(
     device const float *Q               [[buffer(0)]],
@@ -91,19 +77,22 @@ kernel void tensor_attention_f16(
     constant AttentionParams &params    [[buffer(4)]],
     device const Row *rows              [[buffer(5)]],
     device const uint *table            [[buffer(6)]],
+    threadgroup uint4 *memory           [[threadgroup(0)]],
     uint2 place                         [[threadgroup_position_in_grid]],
+    uint2 n_places                      [[threadgroups_per_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint simd_group                     [[simdgroup_index_in_threadgroup]],
     uint lane                           [[thread_index_in_simdgroup]]
 ) {
-    threadgroup uint4 k_tile[MAX_TILE_VECTORS];
-    threadgroup uint4 v_tile[MAX_TILE_VECTORS];
+    nvidia::small_threadgroups<2>();
+    inputs_are_ready();
 
     const uint sequence = rows[params.first_row].sequence;
     const Keys keys = keys_of(K, V, params, table, uint2(sequence, place.y));
     const uint head_dim = keys.slots.head_dim;
-    const uint stride = head_dim / 8 + 1;
-    const RowBlock block = row_block(params, place.x, TENSOR_ROWS);
+    const uint n_vectors = head_dim / 8;
+    const uint stride = n_vectors + 1;
+    const RowBlock block = row_block(params, n_places.x - 1 - place.x, TENSOR_ROWS);
     // Lane i asks rows i and i + 32.
     const RowMask low = row_mask(rows[block.row(lane)]);
     const RowMask high = row_mask(rows[block.row(lane + 32)]);
@@ -112,112 +101,133 @@ kernel void tensor_attention_f16(
     const uint end = simd_max(max(low.end, high.end));
 
     // This lane's rows; one beyond the last computes that again and is not written.
-    const uint in_block = simd_group * 16 + lane / 4;
+    const uint first_row = simd_group * MATRIX_ROWS;
+    const uint in_block = first_row + lane / 4;
     const uint2 my_rows = uint2(block.row(in_block), block.row(in_block + 8));
-    TensorRow upper = { row_mask(rows[my_rows.x]), LOWEST_SCORE, 0.0f };
-    TensorRow lower = { row_mask(rows[my_rows.y]), LOWEST_SCORE, 0.0f };
+    const RowMask upper = row_mask(rows[my_rows.x]);
+    const RowMask lower = row_mask(rows[my_rows.y]);
     // The slots that all rows of the SIMD group see, and the end of those that some do.
-    const uint whole_begin = simd_max(max(upper.mask.begin, lower.mask.begin));
-    const uint whole_end = simd_min(min(upper.mask.end, lower.mask.end));
-    const uint last_end = simd_max(max(upper.mask.end, lower.mask.end));
+    const uint whole_begin = simd_max(max(upper.begin, lower.begin));
+    const uint whole_end = simd_min(min(upper.end, lower.end));
+    const uint last_end = simd_max(max(upper.end, lower.end));
+
+    const uint tile_vectors = TENSOR_KEYS * stride;
+    threadgroup uint4 *q_tile = memory;
+    threadgroup uint4 *k_tiles = q_tile + TENSOR_ROWS * stride;
+    threadgroup uint4 *v_tiles = k_tiles + STAGES * tile_vectors;
+    nvidia::AsyncCopies copies;
+    if (begin < end) {
+        copy_slots(k_tiles, keys.k, keys.slots, uint2(begin, end), thread_index, copies);
+        copy_slots(v_tiles, keys.v, keys.slots, uint2(begin, end), thread_index, copies);
+    }
+    copies.commit();
 
     const float factor = query_factor(params);
-    device const float *upper_q = Q + query_offset(params, my_rows.x, place.y) + lane % 4 * 2;
-    device const float *lower_q = Q + query_offset(params, my_rows.y, place.y) + lane % 4 * 2;
-    uint4 queries[HEAD_STEPS];
-    uint4 query_rests[HEAD_STEPS];
+    for (uint i = thread_index; i < TENSOR_ROWS * n_vectors; i += PREFILL_THREADS) {
+        const uint row = i / n_vectors;
+        const uint c = i % n_vectors;
+        device const float2 *from = (device const float2 *)(Q + query_offset(params, block.row(row), place.y)) + 4 * c;
+        q_tile[row * stride + c] =
+            uint4(pack(from[0] * factor), pack(from[1] * factor), pack(from[2] * factor), pack(from[3] * factor));
+    }
+
+    // Of the upper and the lower row.
+    float2 peaks = float2(LOWEST_PEAK);
+    float2 sums = float2(0.0f);
     float4 outputs[2 * HEAD_STEPS];
 #pragma unroll
-    for (uint d = 0; d < HEAD_STEPS; d++) {
-        outputs[2 * d] = float4(0.0f);
-        outputs[2 * d + 1] = float4(0.0f);
-        if (16 * d < head_dim) {
-            const float2 a = float2(upper_q[16 * d], upper_q[16 * d + 1]) * factor;
-            const float2 b = float2(lower_q[16 * d], lower_q[16 * d + 1]) * factor;
-            const float2 c = float2(upper_q[16 * d + 8], upper_q[16 * d + 9]) * factor;
-            const float2 e = float2(lower_q[16 * d + 8], lower_q[16 * d + 9]) * factor;
-            queries[d] = uint4(pack(a), pack(b), pack(c), pack(e));
-            query_rests[d] = uint4(pack_rest(a), pack_rest(b), pack_rest(c), pack_rest(e));
-        }
+    for (uint d = 0; d < 2 * HEAD_STEPS; d++) {
+        outputs[d] = float4(0.0f);
     }
 
+    uint stage = 0;
     for (uint first = begin; first < end; first += TENSOR_KEYS) {
-        fill_vectors(k_tile, keys.k, keys.slots, uint2(first, end), thread_index);
-        fill_vectors(v_tile, keys.v, keys.slots, uint2(first, end), thread_index);
+        // The tile is there, for everyone, and everyone has left the one before.
+        copies.wait<0>();
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (first < last_end) {
-            float4 scores[SCORES];
-#pragma unroll
-            for (uint j = 0; j < SCORES; j += 2) {
-                scores[j] = float4(0.0f);
-                scores[j + 1] = float4(0.0f);
-                threadgroup const uint4 *from = k_tile + (8 * j + lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2;
-#pragma unroll
-                for (uint d = 0; d < HEAD_STEPS; d++) {
-                    if (16 * d < head_dim) {
-                        const uint4 right = nvidia::load_matrices(from + 2 * d);
-                        scores[j] = nvidia::multiply_accumulate(queries[d], right.xy, scores[j]);
-                        scores[j] = nvidia::multiply_accumulate(query_rests[d], right.xy, scores[j]);
-                        scores[j + 1] = nvidia::multiply_accumulate(queries[d], right.zw, scores[j + 1]);
-                        scores[j + 1] = nvidia::multiply_accumulate(query_rests[d], right.zw, scores[j + 1]);
-                    }
-                }
-            }
+        const uint next = stage ^ 1;
+        if (first + TENSOR_KEYS < end) {
+            const uint2 rest = uint2(first + TENSOR_KEYS, end);
+            copy_slots(k_tiles + next * tile_vectors, keys.k, keys.slots, rest, thread_index, copies);
+            copy_slots(v_tiles + next * tile_vectors, keys.v, keys.slots, rest, thread_index, copies);
+        }
+        copies.commit();
+        threadgroup const uint4 *k_tile = k_tiles + stage * tile_vectors;
+        threadgroup const uint4 *v_tile = v_tiles + stage * tile_vectors;
+        stage = next;
+        if (first >= last_end) {
+            continue;
+        }
 
-            const bool is_whole = first >= whole_begin && first + TENSOR_KEYS <= whole_end;
-            float upper_peak = upper.peak;
-            float lower_peak = lower.peak;
+        float4 scores[SCORES];
 #pragma unroll
-            for (uint j = 0; j < SCORES; j++) {
-                const uint key = first + 8 * j + lane % 4 * 2;
-                scores[j].xy = upper.scores(scores[j].xy, key, is_whole);
-                scores[j].zw = lower.scores(scores[j].zw, key, is_whole);
-                upper_peak = max(upper_peak, max(scores[j].x, scores[j].y));
-                lower_peak = max(lower_peak, max(scores[j].z, scores[j].w));
-            }
-            upper_peak = quad_row_max(upper_peak);
-            lower_peak = quad_row_max(lower_peak);
-            const float upper_correction = fast::exp2(upper.peak - upper_peak);
-            const float lower_correction = fast::exp2(lower.peak - lower_peak);
-            upper.peak = upper_peak;
-            lower.peak = lower_peak;
-            float upper_sum = 0.0f;
-            float lower_sum = 0.0f;
+        for (uint j = 0; j < SCORES; j++) {
+            scores[j] = float4(0.0f);
+        }
+        threadgroup const uint4 *q_from = q_tile + (first_row + lane % 16) * stride + lane / 16;
+        threadgroup const uint4 *k_from = k_tile + (lane % 8 + lane / 16 * 8) * stride + lane / 8 % 2;
 #pragma unroll
-            for (uint j = 0; j < SCORES; j++) {
-                scores[j].xy = upper.weights(scores[j].xy);
-                scores[j].zw = lower.weights(scores[j].zw);
-                upper_sum += scores[j].x + scores[j].y;
-                lower_sum += scores[j].z + scores[j].w;
-            }
-            upper.sum = upper.sum * upper_correction + quad_row_sum(upper_sum);
-            lower.sum = lower.sum * lower_correction + quad_row_sum(lower_sum);
-
+        for (uint d = 0; d < HEAD_STEPS; d++) {
+            if (16 * d < head_dim) {
+                const uint4 left = nvidia::load_matrices(q_from + 2 * d);
 #pragma unroll
-            for (uint d = 0; d < 2 * HEAD_STEPS; d++) {
-                outputs[d] *= float4(upper_correction, upper_correction, lower_correction, lower_correction);
-            }
-#pragma unroll
-            for (uint s = 0; s < KEY_STEPS; s++) {
-                const float4 a = scores[2 * s];
-                const float4 b = scores[2 * s + 1];
-                const uint4 weights = uint4(pack(a.xy), pack(a.zw), pack(b.xy), pack(b.zw));
-                threadgroup const uint4 *from = v_tile + (16 * s + lane % 16) * stride + lane / 16;
-#pragma unroll
-                for (uint d = 0; d < HEAD_STEPS; d++) {
-                    if (16 * d < head_dim) {
-                        const uint4 right = nvidia::load_transposed(from + 2 * d);
-                        outputs[2 * d] = nvidia::multiply_accumulate(weights, right.xy, outputs[2 * d]);
-                        outputs[2 * d + 1] = nvidia::multiply_accumulate(weights, right.zw, outputs[2 * d + 1]);
-                    }
+                for (uint j = 0; j < SCORES; j += 2) {
+                    const uint4 right = nvidia::load_matrices(k_from + 8 * j * stride + 2 * d);
+                    scores[j] = nvidia::multiply_accumulate(left, right.xy, scores[j]);
+                    scores[j + 1] = nvidia::multiply_accumulate(left, right.zw, scores[j + 1]);
                 }
             }
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
+
+        const bool is_whole = first >= whole_begin && first + TENSOR_KEYS <= whole_end;
+        float2 new_peaks = peaks;
+#pragma unroll
+        for (uint j = 0; j < SCORES; j++) {
+            if (SOFTCAP > 0.0f) {
+                scores[j] = float4(score(scores[j].x), score(scores[j].y), score(scores[j].z), score(scores[j].w));
+            }
+            if (!is_whole) {
+                const uint key = first + 8 * j + lane % 4 * 2;
+                scores[j] = float4(visible_scores(scores[j].xy, upper, key), visible_scores(scores[j].zw, lower, key));
+            }
+            new_peaks = max(new_peaks, max(scores[j].xz, scores[j].yw));
+        }
+        new_peaks = float2(quad_row_max(new_peaks.x), quad_row_max(new_peaks.y));
+        const float2 corrections = float2(fast::exp2(peaks.x - new_peaks.x), fast::exp2(peaks.y - new_peaks.y));
+        peaks = new_peaks;
+        sums *= corrections;
+#pragma unroll
+        for (uint j = 0; j < SCORES; j++) {
+            scores[j].x = fast::exp2(scores[j].x - peaks.x);
+            scores[j].y = fast::exp2(scores[j].y - peaks.x);
+            scores[j].z = fast::exp2(scores[j].z - peaks.y);
+            scores[j].w = fast::exp2(scores[j].w - peaks.y);
+            sums += scores[j].xz + scores[j].yw;
+        }
+#pragma unroll
+        for (uint d = 0; d < 2 * HEAD_STEPS; d++) {
+            outputs[d] *= float4(corrections.x, corrections.x, corrections.y, corrections.y);
+        }
+
+        threadgroup const uint4 *v_from = v_tile + lane % 16 * stride + lane / 16;
+#pragma unroll
+        for (uint s = 0; s < KEY_STEPS; s++) {
+            const float4 a = scores[2 * s];
+            const float4 b = scores[2 * s + 1];
+            const uint4 weights = uint4(pack(a.xy), pack(a.zw), pack(b.xy), pack(b.zw));
+#pragma unroll
+            for (uint d = 0; d < HEAD_STEPS; d++) {
+                if (16 * d < head_dim) {
+                    const uint4 right = nvidia::load_transposed(v_from + 16 * s * stride + 2 * d);
+                    outputs[2 * d] = nvidia::multiply_accumulate(weights, right.xy, outputs[2 * d]);
+                    outputs[2 * d + 1] = nvidia::multiply_accumulate(weights, right.zw, outputs[2 * d + 1]);
+                }
+            }
+        }
     }
 
-    const float upper_inverse = inverse_sum(upper.sum);
-    const float lower_inverse = inverse_sum(lower.sum);
+    const float upper_inverse = inverse_sum(quad_row_sum(sums.x));
+    const float lower_inverse = inverse_sum(quad_row_sum(sums.y));
     device float *upper_out = O + query_offset(params, my_rows.x, place.y) + lane % 4 * 2;
     device float *lower_out = O + query_offset(params, my_rows.y, place.y) + lane % 4 * 2;
     const bool has_upper = block.first + in_block <= block.last;

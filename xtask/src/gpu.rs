@@ -15,10 +15,11 @@ mod time;
 use crate::failure::Failure;
 use crate::{process, workspace};
 use akunu_cuda::PtxSources;
-use akunu_kernels::DeviceError;
 use akunu_kernels::case::{Cases, Outcome};
 use akunu_kernels::flatten::metal_files;
+use akunu_kernels::kernel::nvidia;
 use akunu_kernels::table::KernelRow;
+use akunu_kernels::{DeviceError, KernelId};
 use akunu_sim::{Toolchain, ptx};
 use std::path::{Path, PathBuf};
 
@@ -65,9 +66,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.time {
         return time::run(&mut device, part);
     }
+    let chip = device.chip().clone();
+    let left_out = KernelId::all().into_iter().map(KernelId::row);
+    let left_out = left_out.filter(|row| !nvidia::runs_on(row, &chip)).count();
+    if left_out > 0 {
+        println!("{left_out} kernels are left out: this GPU does not have their instructions");
+    }
     let mut outcomes = Vec::new();
     let cases = Cases {
-        wanted: |row: &KernelRow| row.name().contains(part),
+        wanted: |row: &KernelRow| row.name().contains(part) && nvidia::runs_on(row, &chip),
         exactly: args.exact,
     };
     cases.run_on(&mut device, |outcome| {

@@ -122,7 +122,11 @@ pub(crate) fn specialise(
         let begin = out.len();
         for line in item.text.lines() {
             if item.name.is_empty() && line.starts_with(".target ") {
-                let _ = writeln!(out, ".target sm_{}", known_target(target.capability));
+                let _ = writeln!(
+                    out,
+                    ".target sm_{}",
+                    known_target(target.capability, kernel.text)
+                );
                 continue;
             }
             if line.contains(ARRAY) && item.name != ARRAY {
@@ -174,12 +178,14 @@ fn limits(kernel: &str) -> String {
     }
 }
 
-/// The largest target of this version of PTX that the GPU can run; the driver compiles for the GPU itself.
-fn known_target(capability: u32) -> u32 {
+/// The largest target of this version of PTX that the GPU can run; the driver compiles for the GPU itself. Asynchronous products
+/// are for Hopper alone.
+fn known_target(capability: u32, kernel: &str) -> &'static str {
     match capability {
-        90.. => 90,
-        80.. => 80,
-        _ => 75,
+        90 if kernel.contains("wgmma.") => "90a",
+        90.. => "90",
+        80.. => "80",
+        _ => "75",
     }
 }
 
@@ -526,6 +532,27 @@ mod tests {
             assert_eq!(at(LAUNCH) < at("griddepcontrol.wait"), is_first, "{text}");
             assert!(at(LAUNCH) < at("st.shared"), "{text}");
         }
+    }
+
+    /// Breaks when Hopper's own instructions are compiled for any GPU, which refuses them, or kernels without them for Hopper alone.
+    #[test]
+    fn asynchronous_products_are_compiled_for_hopper_alone() {
+        let target_of = |text: &str, capability| {
+            let target = Target {
+                capability,
+                overlaps: false,
+            };
+            let made = specialise(text, "first", &Constants::none(), target);
+            let text = made.expect("it is our PTX").text;
+            let line = text.lines().find(|line| line.starts_with(".target "));
+            line.expect("it has a target").to_owned()
+        };
+        let product = "\twgmma.wait_group.sync.aligned 0;\n\tst.shared.u32";
+        let with_products = TEXT.replacen("\tst.shared.u32", product, 1);
+        assert_eq!(target_of(&with_products, 90), ".target sm_90a");
+        assert_eq!(target_of(TEXT, 90), ".target sm_90");
+        assert_eq!(target_of(TEXT, 120), ".target sm_90");
+        assert_eq!(target_of(TEXT, 86), ".target sm_80");
     }
 
     /// Breaks when a kernel that waits for memory may take registers for which a multiprocessor holds only one threadgroup, or when

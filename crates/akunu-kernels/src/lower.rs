@@ -26,6 +26,7 @@ pub(crate) use self::choice::candidates;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::device::Buffer;
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, Room, RowField, Slice};
@@ -77,12 +78,12 @@ impl Program {
 /// Bytes of counters at the beginning of the scratch memory: zeros, which every kernel that counts there leaves as zeros.
 const COUNTERS: usize = 8192;
 
-/// Rows that the scratch memory holds in halves, and whether they lie in tiles.
+/// Rows that the scratch memory holds in halves, and how they lie.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Halved {
     rows: Rows,
     x: Slice,
-    in_tiles: bool,
+    order: Order,
 }
 
 /// A program being lowered.

@@ -106,6 +106,9 @@ kernel_table! {
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
         DecodeGemmWide => nvidia::shared_gemm::wide_row, for nvidia::shared_gemm::formats;
         DecodeGemmWidest => nvidia::shared_gemm::widest_row, for nvidia::shared_gemm::formats;
+        AsyncGemm32 => nvidia::async_gemm::row_32, for nvidia::shared_gemm::formats;
+        AsyncGemm64 => nvidia::async_gemm::row_64, for nvidia::shared_gemm::formats;
+        AsyncGemm128 => nvidia::async_gemm::row_128, for nvidia::shared_gemm::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;

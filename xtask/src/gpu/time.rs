@@ -5,8 +5,7 @@
 
 use crate::failure::Failure;
 use akunu_cuda::CudaDevice;
-use akunu_kernels::kernel::matmul::select::tiled_rows;
-use akunu_kernels::kernel::nvidia::shared_gemm;
+use akunu_kernels::kernel::matmul::select::n_parts;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::{
     Buffer, Constant, Constants, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program,
@@ -20,7 +19,7 @@ use std::time::Instant;
 /// Bytes that weights and keys are taken from: several times what an NVIDIA GPU caches.
 const MEMORY: usize = 1 << 30;
 /// Bytes of inputs and outputs.
-const ACTIVATIONS: usize = 256 << 20;
+const ACTIVATIONS: usize = 288 << 20;
 /// Bytes of the largest output.
 const OUTPUTS: usize = 208 << 20;
 /// Launches of a program.
@@ -82,7 +81,7 @@ impl Bench<'_> {
     fn products(&mut self, part: &str) -> Result<(), DeviceError> {
         /// A kernel of every format.
         type Of = fn(DType) -> KernelId;
-        let kernels: [(Of, u32); 10] = [
+        let kernels: [(Of, u32); 15] = [
             (KernelId::DecodeGemv, 1),
             (KernelId::DecodeGemm, 4),
             (KernelId::DecodeGemm, 16),
@@ -92,6 +91,11 @@ impl Bench<'_> {
             (KernelId::TensorGemmMedium, 64),
             (KernelId::TensorGemmMedium, 512),
             (KernelId::TensorGemm, 512),
+            (KernelId::TensorGemm, 2048),
+            (KernelId::AsyncGemm32, 32),
+            (KernelId::AsyncGemm64, 64),
+            (KernelId::AsyncGemm128, 512),
+            (KernelId::AsyncGemm128, 2048),
             (KernelId::SimdGemm, 512),
         ];
         let all = KernelId::all();
@@ -128,9 +132,7 @@ impl Bench<'_> {
             ..Default::default()
         };
         let row = kernel.row();
-        let dtype = row.dtype.unwrap_or(DType::F32);
-        params.n_parts =
-            shared_gemm::n_parts(&params, dtype, tiled_rows(kernel), self.device.chip());
+        params.n_parts = n_parts(kernel, &params, self.device.chip());
         let counters = self.part(5);
         self.device
             .write(counters.buffer, counters.offset, &[0; 4096])?;
@@ -143,9 +145,8 @@ impl Bench<'_> {
                 offset: (at % room) * required[1] / 256 * 256,
             };
             let [x, y, factors] = [0, 1, 2].map(|at| self.part(at));
-            // Behind y of 64 rows.
             let parts = Slice {
-                offset: y.offset + (96 << 20),
+                offset: y.offset + required[4].next_multiple_of(256),
                 ..y
             };
             let weights = [weight; 3];
@@ -161,7 +162,12 @@ impl Bench<'_> {
     fn product(&mut self, kernel: KernelId, (m, n, k): (u32, u32, u32)) -> Result<(), DeviceError> {
         if matches!(
             kernel,
-            KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_) | KernelId::DecodeGemmWidest(_)
+            KernelId::DecodeGemm(_)
+                | KernelId::DecodeGemmWide(_)
+                | KernelId::DecodeGemmWidest(_)
+                | KernelId::AsyncGemm32(_)
+                | KernelId::AsyncGemm64(_)
+                | KernelId::AsyncGemm128(_)
         ) {
             return self.decode_product(kernel, (m, n, k));
         }
@@ -207,7 +213,7 @@ impl Bench<'_> {
             if !kernel.row().name().contains(part) {
                 continue;
             }
-            for length in [512, 4096] {
+            for length in [512, 4096].into_iter().filter(|&length| length >= n_rows) {
                 self.attend(kernel, (n_rows, n_parts, length))?;
             }
         }
@@ -293,7 +299,7 @@ impl Bench<'_> {
             n_parts,
             ..Default::default()
         };
-        let is_prompt = n_rows == 512;
+        let is_prompt = n_rows >= 512;
         let rows: Vec<Row> = (0..n_rows)
             .map(|at| Row {
                 length: if is_prompt {
@@ -344,7 +350,7 @@ impl Bench<'_> {
     /// Part `at` of the activations.
     fn part(&self, at: usize) -> Slice {
         // x, y, factors, rows, a table and counters: y of 512 rows and a vocabulary is the largest.
-        const ENDS: [usize; 6] = [0, 32 << 20, 240 << 20, 244 << 20, 248 << 20, 249 << 20];
+        const ENDS: [usize; 6] = [0, 64 << 20, 272 << 20, 276 << 20, 280 << 20, 281 << 20];
         Slice {
             buffer: self.activations,
             offset: ENDS[at],

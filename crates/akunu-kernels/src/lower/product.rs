@@ -2,16 +2,16 @@
 
 use std::mem::offset_of;
 
-use akunu_types::DType;
 use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::normed::is_overwritten;
 use super::{Halved, Lowering};
-use crate::kernel::convert::half_rows;
+use crate::constant::Constants;
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::select::{
-    product_kernel, reads_halves, reads_tiles, tensor_kernel, tiled_rows,
+    n_parts, order_of_x, product_kernel, reads_halves, tensor_kernel,
 };
-use crate::kernel::nvidia::{decode_gemm, shared_gemm, tensor_gemm};
+use crate::kernel::nvidia::{decode_gemm, tensor_gemm};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{GateFunction, Matrix, Op, Rows};
@@ -135,8 +135,8 @@ impl Lowering<'_> {
         if let Some(chip) = self.chip
             && let Some(kernel) =
                 tensor_kernel(weight.dtype, (n_rows, weight.rows, weight.cols), chip)
-            && !reads_tiles(kernel)
-            && let Some(halves) = self.halve((rows, x), weight.cols, false)
+            && order_of_x(kernel) == Order::Rows
+            && let Some(halves) = self.halve((rows, x), weight.cols, Order::Rows)
         {
             return self.push_tensor_product((kernel, rows), weight, halves, (to, add, label));
         }
@@ -212,16 +212,14 @@ impl Lowering<'_> {
             tensor_kernel(product.weight.dtype, shape, chip)
         });
         let kernels: Vec<KernelId> = kernels.collect::<Option<_>>()?;
-        let in_tiles = reads_tiles(*kernels.first()?);
-        let are_alike = kernels
-            .iter()
-            .all(|&kernel| reads_tiles(kernel) == in_tiles);
+        let order = order_of_x(*kernels.first()?);
+        let are_alike = kernels.iter().all(|&kernel| order_of_x(kernel) == order);
         let is_unread = is_overwritten(&ops[1 + products.len()..], how.x);
         if !are_alike || !is_unread || products.iter().any(|product| product.weight.cols != width) {
             return None;
         }
         self.halved = None;
-        self.halve_by(&how, width, in_tiles).map(|_| 1)
+        self.halve_by(&how, width, order).map(|_| 1)
     }
 
     /// Lowers the first products of the same few rows as one kernel, as many as have weights of one format; how many.
@@ -232,7 +230,8 @@ impl Lowering<'_> {
         let (dtype, cols) = (first.weight.dtype, first.weight.cols);
         let chip = self.chip?;
         let kernel = tensor_kernel(dtype, (n_rows, first.weight.rows, cols), chip)
-            .filter(|&kernel| reads_tiles(kernel))?;
+            .filter(|&kernel| order_of_x(kernel) != Order::Rows)?;
+        let order = order_of_x(kernel);
         let n_together = products
             .iter()
             .take(decode_gemm::MAX_WEIGHTS)
@@ -247,23 +246,26 @@ impl Lowering<'_> {
         {
             self.halved = None;
         }
-        let [factors, halves] = self.halve((first.rows, first.x), cols, true)?;
+        let [factors, halves] = self.halve((first.rows, first.x), cols, order)?;
         // A weight that is not there has no rows: what is bound in its place is not touched.
         let product = |at: usize| together.get(at).unwrap_or(first);
         let outputs = |at: usize| together.get(at).map_or(0, |product| product.weight.rows);
         let mut params = DecodeGemmParams {
             M: n_rows,
             K: cols,
-            lda: half_stride(cols, true),
+            lda: half_stride(cols, order),
             N0: outputs(0),
             N1: outputs(1),
             N2: outputs(2),
             beta: if first.add { 1.0 } else { 0.0 },
             n_parts: 1,
         };
-        let shared = match kernel {
-            KernelId::DecodeGemm(_) => None,
-            _ => Some(self.share(&mut params, dtype, tiled_rows(kernel))?),
+        params.n_parts = n_parts(kernel, &params, chip);
+        let row = kernel.row();
+        let shared = if row.bindings.len() > decode_gemm::N_BINDINGS {
+            Some(self.share(kernel, &mut params)?)
+        } else {
+            None
         };
         let mut bindings = vec![halves];
         bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).weight.place));
@@ -276,47 +278,49 @@ impl Lowering<'_> {
         Some(n_together)
     }
 
-    /// Sets in how many parts threadgroups share a product, and gives the places of the parts and of their counters.
-    fn share(
-        &mut self,
-        params: &mut DecodeGemmParams,
-        dtype: DType,
-        rows_at_once: u32,
-    ) -> Option<[Slice; 2]> {
-        params.n_parts = shared_gemm::n_parts(params, dtype, rows_at_once, self.chip?);
-        let counters = shared_gemm::counter_bytes(params, dtype, rows_at_once);
-        if self.counters(counters).is_none() {
+    /// The places of the parts of a product and of their counters. Where there is no room for the counters, it has one part.
+    fn share(&mut self, kernel: KernelId, params: &mut DecodeGemmParams) -> Option<[Slice; 2]> {
+        let required = |params: &DecodeGemmParams| {
+            let none = Constants::none();
+            let row = kernel.row();
+            let bytes = (row.required)(&row.args(bytemuck::bytes_of(params), &none));
+            [
+                bytes[decode_gemm::N_BINDINGS],
+                bytes[decode_gemm::N_BINDINGS + 1],
+            ]
+        };
+        if self.counters(required(params)[1]).is_none() {
             params.n_parts = 1;
         }
         let arrived = self.counters(0)?;
-        let part_bytes = shared_gemm::part_bytes(params);
+        let [part_bytes, _] = required(params);
         if part_bytes == 0 {
             // What is bound in the place of parts is not touched.
             return Some([arrived; 2]);
         }
-        let [factors, halves] = halved_bytes(params.M, params.lda, true);
+        let [factors, halves] = halved_bytes(params.M, params.lda, order_of_x(kernel));
         let [.., parts] = self.scratch([factors, halves, part_bytes])?;
         Some([parts, arrived])
     }
 
     /// The rows of x in halves and their factors, in scratch memory: made now, or by a product before this one.
-    fn halve(&mut self, (rows, x): (Rows, Slice), cols: u32, in_tiles: bool) -> Option<[Slice; 2]> {
-        self.halve_by(&Halving::plain(rows, x), cols, in_tiles)
+    fn halve(&mut self, (rows, x): (Rows, Slice), cols: u32, order: Order) -> Option<[Slice; 2]> {
+        self.halve_by(&Halving::plain(rows, x), cols, order)
     }
 
     /// The same, where x is what a kernel computes and halves.
-    fn halve_by(&mut self, how: &Halving, cols: u32, in_tiles: bool) -> Option<[Slice; 2]> {
+    fn halve_by(&mut self, how: &Halving, cols: u32, order: Order) -> Option<[Slice; 2]> {
         let &Halving { rows, x, .. } = how;
         let n_rows = self.program.room.of(rows.count());
-        let stride = half_stride(cols, in_tiles);
-        let places = self.scratch(halved_bytes(n_rows, stride, in_tiles))?;
+        let stride = half_stride(cols, order);
+        let places = self.scratch(halved_bytes(n_rows, stride, order))?;
         let [factors, halves] = places;
-        let halved = Halved { rows, x, in_tiles };
+        let halved = Halved { rows, x, order };
         if self.halved.replace(halved) != Some(halved) {
             let params = HalfRowsParams {
                 cols,
                 stride,
-                in_tiles: in_tiles.into(),
+                order: order.code(),
                 eps: how.eps,
                 ..Default::default()
             };
@@ -388,7 +392,7 @@ impl Lowering<'_> {
     ) {
         let beta = if add { 1.0 } else { 0.0 };
         let lda = if reads_halves(kernel) {
-            half_stride(weight.cols, false)
+            half_stride(weight.cols, Order::Rows)
         } else {
             weight.cols
         };
@@ -439,17 +443,16 @@ fn is_read(ops: &[Op], activated: Slice) -> bool {
 }
 
 /// Bytes of the factors and of the halves of so many rows.
-fn halved_bytes(n_rows: u32, stride: u32, in_tiles: bool) -> [usize; 2] {
-    let n_halved = half_rows::halved_rows(n_rows, in_tiles) as usize;
+fn halved_bytes(n_rows: u32, stride: u32, order: Order) -> [usize; 2] {
+    let n_halved = order.rows(n_rows) as usize;
     [4 * n_rows as usize, 2 * n_halved * stride as usize]
 }
 
 /// Halves from one row to the next, zeros included.
-fn half_stride(cols: u32, in_tiles: bool) -> u32 {
-    cols.next_multiple_of(if in_tiles {
-        decode_gemm::QUAD
-    } else {
-        tensor_gemm::STEP
+fn half_stride(cols: u32, order: Order) -> u32 {
+    cols.next_multiple_of(match order {
+        Order::Rows => tensor_gemm::STEP,
+        Order::Spans | Order::Columns => decode_gemm::QUAD,
     })
 }
 

@@ -250,6 +250,46 @@ struct AsyncCopies {
     }
 };
 
+inline void show_to_products() {}
+
+// Nothing is multiplied before somebody waits for it: B is read then.
+struct AsyncProducts {
+    static constexpr uint CAPACITY = 16;
+    struct Product {
+        float4 *sums;
+        uint n_tiles;
+        uint stride;
+        uint4 a;
+        const uint4 *b;
+        uint group;
+    };
+    Product products[CAPACITY];
+    uint n_products = 0;
+    uint n_groups = 0;
+
+    template <uint STRIDE, uint TILES> void multiply(float4 (&sums)[TILES], uint4 a, const uint4 *b) {
+        if (n_products == CAPACITY) callbacks->fault(Bounds, "more products than the simulator keeps", 0);
+        products[n_products++] = Product{sums, TILES, STRIDE, a, b, n_groups};
+    }
+    void commit() { n_groups++; }
+    template <uint N, uint TILES> void wait(float4 (&)[TILES], const char *file, uint line) {
+        uint n_left = 0;
+        for (uint i = 0; i < n_products; i++) {
+            const Product product = products[i];
+            if (product.group + N >= n_groups) {
+                products[n_left++] = product;
+                continue;
+            }
+            for (uint tile = 0; tile < product.n_tiles; tile++) {
+                const uint4 *column = product.b + tile * product.stride + lane() / 4;
+                const uint2 b = {column[0][lane() % 4], column[8][lane() % 4]};
+                product.sums[tile] = tensor_multiply(product.a, b, product.sums[tile], file, line);
+            }
+        }
+        n_products = n_left;
+    }
+};
+
 template <uint N> inline void small_threadgroups() {}
 
 inline void next_may_begin() {}

@@ -57,6 +57,20 @@ const FAULTS: &[Fault] = &[
         kernel: "tensor_gemm_medium_q4_0",
     },
     Fault {
+        what: "x that is copied to where asynchronous products still read",
+        file: "include/async_gemm.h",
+        right: "ahead % Step::QUADS, left_x_stage, copies);",
+        wrong: "ahead % Step::QUADS, x_stage, copies);",
+        kernel: "async_gemm_32_q4_0",
+    },
+    Fault {
+        what: "sums that are read before their products are waited for",
+        file: "include/async_gemm.h",
+        right: "                    products.wait<0>(mine.sums[0]);",
+        wrong: "                    products.wait<1>(mine.sums[0]);",
+        kernel: "async_gemm_64_q8_0",
+    },
+    Fault {
         what: "a branch that sees the others",
         file: "include/attention_mask.h",
         right: " && !is_hidden;",

@@ -39,8 +39,8 @@ shared_struct! {
         4 => cols: u32,
         /// Elements from one row of halves to the next; those behind `cols` are zeros.
         8 => stride: u32,
-        /// Whether eight rows are a tile. Then the stride is a multiple of 128.
-        12 => in_tiles: u32,
+        /// 0: one row behind the other. 1 and 2: eight rows are a tile, in spans or in columns, and the stride is a multiple of 128.
+        12 => order: u32,
         /// Added to the mean square before the root, where rows are normalised.
         16 => eps: f32,
         /// Unused, zero.

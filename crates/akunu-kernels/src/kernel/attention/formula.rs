@@ -1,6 +1,7 @@
 //! The twin of all attention kernels: two passes over the visible keys, every sum in f32.
 
 use akunu_types::params::{AttentionParams, Row};
+use half::f16;
 
 use super::head_dim;
 use super::mask::Mask;
@@ -10,8 +11,19 @@ use crate::twin::Twin;
 
 /// Attention as it is defined.
 pub fn attention(t: &mut Twin) {
+    each_head_whole(t, |query, _| query);
+}
+
+/// The same, where queries times their factor are rounded to halves.
+pub fn of_halved_queries(t: &mut Twin) {
+    each_head_whole(t, |query, factor| {
+        f16::from_f32(query * factor).to_f32() / factor
+    });
+}
+
+fn each_head_whole(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
     let p: AttentionParams = t.params();
-    each_head(t, 1, |t, at, part| {
+    each_head(t, 1, rounded, |t, at, part| {
         let offset = query_offset(&p, at.row, at.head);
         t.write::<f32>(3)[offset..][..part.output.len()].copy_from_slice(&part.output);
     });
@@ -20,13 +32,18 @@ pub fn attention(t: &mut Twin) {
 /// The same for each part of the keys, and the logarithm to base 2 of the sum of the weights.
 pub fn split(t: &mut Twin) {
     let p: AttentionParams = t.params();
-    each_head(t, p.n_parts as usize, |t, at, part| {
-        let row = at.row - p.first_row as usize;
-        let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
-        let n = part.output.len();
-        t.write::<f32>(3)[index * n..][..n].copy_from_slice(&part.output);
-        t.write::<f32>(7)[index] = part.weight;
-    });
+    each_head(
+        t,
+        p.n_parts as usize,
+        |query, _| query,
+        |t, at, part| {
+            let row = at.row - p.first_row as usize;
+            let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
+            let n = part.output.len();
+            t.write::<f32>(3)[index * n..][..n].copy_from_slice(&part.output);
+            t.write::<f32>(7)[index] = part.weight;
+        },
+    );
 }
 
 /// Which part of a row's and head's keys.
@@ -83,8 +100,14 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
     constants.f32(Constant::Softcap).filter(|&cap| cap > 0.0)
 }
 
-/// Of every `n_parts` tiles of 32 keys a part has one.
-fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, PartAt, PartOf)) {
+/// Of every `n_parts` tiles of 32 keys a part has one. Queries are rounded, as they are or times the factor that they have in
+/// scores of base 2.
+fn each_head(
+    t: &mut Twin,
+    n_parts: usize,
+    rounded: fn(f32, f32) -> f32,
+    mut store: impl FnMut(&mut Twin, PartAt, PartOf),
+) {
     let args = t.args();
     let p: AttentionParams = t.params();
     let q = t.read::<f32>(0);
@@ -97,6 +120,10 @@ fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, Part
         scale: p.scale,
         cap: softcap(args.constants),
     };
+    let factor = match memory.cap {
+        Some(cap) => p.scale / cap,
+        None => p.scale * std::f32::consts::LOG2_E,
+    };
     let head_dim = head_dim(&args, &p) as usize;
     let group = (p.n_heads / p.n_kv_heads) as usize;
     for (index, row) in rows.iter().enumerate().skip(p.first_row as usize) {
@@ -106,9 +133,10 @@ fn each_head(t: &mut Twin, n_parts: usize, mut store: impl FnMut(&mut Twin, Part
         {
             let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
             let query = &q[query_offset(&p, index, head)..][..head_dim];
+            let query: Vec<f32> = query.iter().map(|&q| rounded(q, factor)).collect();
             let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
             let slots = seen.slots().filter(|&slot| is_mine(slot));
-            let found = memory.attend(query, slots.map(key_at));
+            let found = memory.attend(&query, slots.map(key_at));
             let at = PartAt {
                 row: index,
                 head,

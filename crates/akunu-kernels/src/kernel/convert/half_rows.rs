@@ -7,7 +7,7 @@
 //! Behind the elements of a row there are zeros, up to where the next row begins.
 //!
 //! In tiles, eight rows share the place of eight rows, in the order in which [`decode_gemm`](crate::kernel::nvidia::decode_gemm)
-//! reads them ([`place_in_tile`]).
+//! and [`async_gemm`](crate::kernel::nvidia::async_gemm) read them ([`Order`]).
 
 use akunu_types::SharedStruct;
 use akunu_types::params::HalfRowsParams;
@@ -110,7 +110,7 @@ fn required(args: &Args) -> Vec<usize> {
     let p: HalfRowsParams = args.params();
     vec![
         bytes::<f32>(&[p.rows, p.cols]),
-        bytes::<f16>(&[halved_rows(p.rows, p.in_tiles != 0), p.stride]),
+        bytes::<f16>(&[Order::of(&p).rows(p.rows), p.stride]),
         bytes::<f32>(&[p.rows]),
     ]
 }
@@ -123,31 +123,54 @@ fn required_of_two(args: &Args, rows: u32) -> Vec<usize> {
     all
 }
 
-/// Rows that there is memory for: tiles are whole.
-pub fn halved_rows(rows: u32, in_tiles: bool) -> u32 {
-    if in_tiles {
-        rows.next_multiple_of(TILE)
-    } else {
-        rows
-    }
-}
-
 /// Rows of a tile.
 pub const TILE: u32 = 8;
 
-/// Where element `i` of row `row` of a tile lies: vectors of eight, one for each of four spans of 32 in each of eight rows, and
-/// that four times.
-pub fn place_in_tile(row: usize, i: usize) -> usize {
-    i / 128 * 1024 + (i / 8 % 4 * 32 + row * 4 + i / 32 % 4) * 8 + i % 8
+/// How halves lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One row behind the other.
+    Rows,
+    /// In tiles of eight rows: of each 128 elements, vectors of eight, one for each of four spans of 32 in each of eight rows, and
+    /// that four times.
+    Spans,
+    /// In tiles of eight rows: of each 128 elements 16 columns, a vector for each row, with two neighbours of each of four spans.
+    Columns,
 }
 
-/// Where element `i` of a row lies, in all rows.
-fn place(p: &HalfRowsParams, row: usize, i: usize) -> usize {
-    let (stride, tile) = (p.stride as usize, TILE as usize);
-    if p.in_tiles == 0 {
-        row * stride + i
-    } else {
-        row / tile * tile * stride + place_in_tile(row % tile, i)
+impl Order {
+    fn of(p: &HalfRowsParams) -> Order {
+        match p.order {
+            0 => Order::Rows,
+            1 => Order::Spans,
+            _ => Order::Columns,
+        }
+    }
+
+    /// As the kernels know it.
+    pub fn code(self) -> u32 {
+        self as u32
+    }
+
+    /// Rows that there is memory for: tiles are whole.
+    pub fn rows(self, rows: u32) -> u32 {
+        match self {
+            Order::Rows => rows,
+            Order::Spans | Order::Columns => rows.next_multiple_of(TILE),
+        }
+    }
+
+    /// Where element `i` of a row lies, where rows are `stride` apart.
+    pub fn place(self, stride: usize, row: usize, i: usize) -> usize {
+        let tile = TILE as usize;
+        let in_tile = row % tile;
+        let block = (row - in_tile) * stride + i / 128 * 1024;
+        let span = i / 32 % 4;
+        match self {
+            Order::Rows => row * stride + i,
+            Order::Spans => block + (i / 8 % 4 * 32 + in_tile * 4 + span) * 8 + i % 8,
+            Order::Columns => block + (i % 32 / 2 * 8 + in_tile) * 8 + 2 * span + i % 2,
+        }
     }
 }
 
@@ -159,6 +182,7 @@ fn twin(t: &mut Twin) {
 /// Halves of x to binding `to`, factors to the next.
 fn halve(t: &mut Twin, x: &[f32], to: u8) {
     let p: HalfRowsParams = t.params();
+    let order = Order::of(&p);
     for (row, x) in x.chunks_exact(p.cols.max(1) as usize).enumerate() {
         let largest = x.iter().fold(0f32, |largest, x| largest.max(x.abs()));
         let factor = power_of_two(largest);
@@ -166,7 +190,7 @@ fn halve(t: &mut Twin, x: &[f32], to: u8) {
         let y = t.write::<f16>(to);
         for i in 0..p.stride as usize {
             let x = x.get(i).copied().unwrap_or_default();
-            y[place(&p, row, i)] = f16::from_f32(x / factor);
+            y[order.place(p.stride as usize, row, i)] = f16::from_f32(x / factor);
         }
     }
 }
@@ -181,34 +205,33 @@ fn power_of_two(x: f32) -> f32 {
 /// half holds, and none but zeros; tiles, the last of which is not full. Only the rounding of ties can differ: exact.
 fn cases() -> Vec<Case> {
     [
-        (1, 3, 64, 1.0, false),
-        (5, 64, 64, 1e6, false),
-        (2, 300, 320, 1e-30, false),
-        (3, 1030, 1088, 0.1, false),
-        (2, 8, 16, 0.0, false),
-        (9, 300, 384, 1.0, true),
-        (8, 130, 256, 1e6, true),
+        (1, 3, 64, 1.0, Order::Rows),
+        (5, 64, 64, 1e6, Order::Rows),
+        (2, 300, 320, 1e-30, Order::Rows),
+        (3, 1030, 1088, 0.1, Order::Rows),
+        (2, 8, 16, 0.0, Order::Rows),
+        (9, 300, 384, 1.0, Order::Spans),
+        (8, 130, 256, 1e6, Order::Spans),
+        (9, 300, 384, 1.0, Order::Columns),
+        (8, 130, 256, 1e6, Order::Columns),
     ]
     .map(
-        |(rows, cols, stride, scale, in_tiles): (u32, u32, u32, f32, bool)| {
+        |(rows, cols, stride, scale, order): (u32, u32, u32, f32, Order)| {
             let params = HalfRowsParams {
                 rows,
                 cols,
                 stride,
-                in_tiles: in_tiles.into(),
+                order: order.code(),
                 ..Default::default()
             };
             let mut rng = Rng::new(u64::from(rows * cols));
             Case::new(
-                format!("{rows} × {cols} in {stride}, {scale}, {in_tiles}"),
+                format!("{rows} × {cols} in {stride}, {scale}, {order:?}"),
                 &params,
                 0.0,
             )
             .bind(&rng.floats((rows * cols) as usize, scale))
-            .bind(&vec![
-                f16::NAN;
-                (halved_rows(rows, in_tiles) * stride) as usize
-            ])
+            .bind(&vec![f16::NAN; (order.rows(rows) * stride) as usize])
             .bind(&vec![f32::NAN; rows as usize])
         },
     )
@@ -219,29 +242,27 @@ fn cases() -> Vec<Case> {
 /// another order, so that a few halves are their neighbours: 1e-10 or less.
 fn cases_of_two(most_rows: u32) -> Vec<Case> {
     [
-        (3, 37, 64, 1.0, false),
-        (2, 1024, 1024, 20.0, false),
-        (9, 300, 384, 1.0, true),
+        (3, 37, 64, 1.0, Order::Rows),
+        (2, 1024, 1024, 20.0, Order::Rows),
+        (9, 300, 384, 1.0, Order::Spans),
+        (9, 300, 384, 1.0, Order::Columns),
     ]
     .map(
-        |(rows, cols, stride, scale, in_tiles): (u32, u32, u32, f32, bool)| {
+        |(rows, cols, stride, scale, order): (u32, u32, u32, f32, Order)| {
             let params = HalfRowsParams {
                 rows,
                 cols,
                 stride,
-                in_tiles: in_tiles.into(),
+                order: order.code(),
                 eps: 1e-5,
                 ..Default::default()
             };
             let mut rng = Rng::new(u64::from(rows * cols));
-            let label = format!("{rows} × {cols} in {stride}, {scale}, {in_tiles}");
+            let label = format!("{rows} × {cols} in {stride}, {scale}, {order:?}");
             Case::new(label, &params, 1e-8)
                 .bind(&rng.floats((rows * cols) as usize, scale))
                 .bind(&rng.floats((rows.min(most_rows) * cols) as usize, 1.0))
-                .bind(&vec![
-                    f16::NAN;
-                    (halved_rows(rows, in_tiles) * stride) as usize
-                ])
+                .bind(&vec![f16::NAN; (order.rows(rows) * stride) as usize])
                 .bind(&vec![f32::NAN; rows as usize])
         },
     )

@@ -16,11 +16,13 @@
 //! an H200 (docs/nvidia.md).
 
 use akunu_types::DType;
+use akunu_types::params::DecodeGemmParams;
 
 use crate::chip::ChipConfig;
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::fused::norm_gemv::X_ALIGNMENT;
 use crate::kernel::nvidia::tensor_gemm::{TILE_ROWS, is_common, n_large_tiles};
-use crate::kernel::nvidia::{decode_gemm, shared_gemm};
+use crate::kernel::nvidia::{async_gemm, decode_gemm, shared_gemm};
 use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
@@ -60,8 +62,15 @@ pub fn tensor_kernel(
     let is_decoding = m <= shared_gemm::WIDEST_ROWS && shared_gemm::takes(dtype, k);
     let has_narrow = decode_gemm::formats().any(|known| known == dtype);
     let is_narrow = m <= decode_gemm::ROWS || n.saturating_mul(k) <= SMALL_WEIGHT;
+    let is_async = chip.has_async_products() && shared_gemm::takes(dtype, k);
     Some(if is_decoding && is_narrow && has_narrow {
         KernelId::DecodeGemm(dtype)
+    } else if is_async && m <= 32 {
+        KernelId::AsyncGemm32(dtype)
+    } else if is_async && m <= 64 {
+        KernelId::AsyncGemm64(dtype)
+    } else if is_async {
+        KernelId::AsyncGemm128(dtype)
     } else if is_decoding && m <= shared_gemm::WIDE_ROWS {
         KernelId::DecodeGemmWide(dtype)
     } else if is_decoding {
@@ -86,25 +95,38 @@ pub fn reads_halves(kernel: KernelId) -> bool {
     )
 }
 
-/// Whether it is one of [`tensor_kernel`] that reads x in tiles of halves, and takes several weights.
-pub fn reads_tiles(kernel: KernelId) -> bool {
-    matches!(
-        kernel,
-        KernelId::DecodeGemm(_) | KernelId::DecodeGemmWide(_) | KernelId::DecodeGemmWidest(_)
-    )
+/// In which order it reads x, if it is one of [`tensor_kernel`].
+pub fn order_of_x(kernel: KernelId) -> Order {
+    use KernelId::{AsyncGemm32, AsyncGemm64, AsyncGemm128};
+    use KernelId::{DecodeGemm, DecodeGemmWide, DecodeGemmWidest};
+    match kernel {
+        DecodeGemm(_) | DecodeGemmWide(_) | DecodeGemmWidest(_) => Order::Spans,
+        AsyncGemm32(_) | AsyncGemm64(_) | AsyncGemm128(_) => Order::Columns,
+        _ => Order::Rows,
+    }
 }
 
-/// Rows of x that a threadgroup of such a kernel has.
-pub fn tiled_rows(kernel: KernelId) -> u32 {
+/// In how many parts threadgroups share a product of such a kernel.
+pub fn n_parts(kernel: KernelId, p: &DecodeGemmParams, chip: &ChipConfig) -> u32 {
     match kernel {
-        KernelId::DecodeGemm(_) => decode_gemm::ROWS,
-        KernelId::DecodeGemmWide(_) => shared_gemm::WIDE_ROWS,
-        _ => shared_gemm::WIDEST_ROWS,
+        KernelId::DecodeGemmWide(dtype) => {
+            shared_gemm::n_parts(p, dtype, shared_gemm::WIDE_ROWS, chip)
+        }
+        KernelId::DecodeGemmWidest(dtype) => {
+            shared_gemm::n_parts(p, dtype, shared_gemm::WIDEST_ROWS, chip)
+        }
+        KernelId::AsyncGemm32(dtype) => async_gemm::n_parts(p, dtype, 32, chip),
+        KernelId::AsyncGemm64(dtype) => async_gemm::n_parts(p, dtype, 64, chip),
+        KernelId::AsyncGemm128(dtype) => async_gemm::n_parts(p, dtype, 128, chip),
+        _ => 1,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use KernelId::{AsyncGemm32, AsyncGemm64, AsyncGemm128};
+    use KernelId::{DecodeGemm, DecodeGemmWide, DecodeGemmWidest, TensorGemm, TensorGemmMedium};
+
     use super::*;
     use crate::chip::GpuFamily;
 
@@ -119,28 +141,43 @@ mod tests {
         };
         let d = DType::Q4_0;
         let hopper = chip(GpuFamily::Nvidia(90));
+        let ampere = chip(GpuFamily::Nvidia(80));
+        // On Hopper, and on the generation before it.
         let table = [
-            ((1, 4096), None),
-            ((2, 4096), Some(KernelId::DecodeGemm(d))),
-            ((16, 4096), Some(KernelId::DecodeGemm(d))),
-            ((17, 4096), Some(KernelId::DecodeGemmWide(d))),
-            ((17, 1024), Some(KernelId::DecodeGemm(d))),
-            ((64, 1024), Some(KernelId::DecodeGemm(d))),
-            ((32, 128_256), Some(KernelId::DecodeGemmWide(d))),
-            ((33, 128_256), Some(KernelId::DecodeGemmWidest(d))),
-            ((64, 4096), Some(KernelId::DecodeGemmWidest(d))),
-            ((65, 4096), Some(KernelId::TensorGemmMedium(d))),
-            ((512, 1024), Some(KernelId::TensorGemmMedium(d))),
-            ((512, 3072), Some(KernelId::TensorGemmMedium(d))),
-            ((512, 4096), Some(KernelId::TensorGemm(d))),
-            ((512, 14_336), Some(KernelId::TensorGemm(d))),
-            ((2048, 4096), Some(KernelId::TensorGemm(d))),
+            ((1, 4096), None, None),
+            ((2, 4096), Some(DecodeGemm(d)), Some(DecodeGemm(d))),
+            ((16, 4096), Some(DecodeGemm(d)), Some(DecodeGemm(d))),
+            ((17, 4096), Some(AsyncGemm32(d)), Some(DecodeGemmWide(d))),
+            ((17, 1024), Some(DecodeGemm(d)), Some(DecodeGemm(d))),
+            ((64, 1024), Some(DecodeGemm(d)), Some(DecodeGemm(d))),
+            ((32, 128_256), Some(AsyncGemm32(d)), Some(DecodeGemmWide(d))),
+            (
+                (33, 128_256),
+                Some(AsyncGemm64(d)),
+                Some(DecodeGemmWidest(d)),
+            ),
+            ((64, 4096), Some(AsyncGemm64(d)), Some(DecodeGemmWidest(d))),
+            ((65, 4096), Some(AsyncGemm128(d)), Some(TensorGemmMedium(d))),
+            (
+                (512, 1024),
+                Some(AsyncGemm128(d)),
+                Some(TensorGemmMedium(d)),
+            ),
+            (
+                (512, 3072),
+                Some(AsyncGemm128(d)),
+                Some(TensorGemmMedium(d)),
+            ),
+            ((512, 4096), Some(AsyncGemm128(d)), Some(TensorGemm(d))),
+            ((512, 14_336), Some(AsyncGemm128(d)), Some(TensorGemm(d))),
+            ((2048, 4096), Some(AsyncGemm128(d)), Some(TensorGemm(d))),
         ];
-        for ((m, n), kernel) in table {
+        for ((m, n), on_hopper, on_ampere) in table {
             let shape = (m, n, 4096);
-            assert_eq!(tensor_kernel(d, shape, &hopper), kernel, "{shape:?}");
+            assert_eq!(tensor_kernel(d, shape, &hopper), on_hopper, "{shape:?}");
+            assert_eq!(tensor_kernel(d, shape, &ampere), on_ampere, "{shape:?}");
             assert_eq!(tensor_kernel(DType::F32, shape, &hopper), None);
-            let rare = kernel.map(|_| KernelId::TensorGemmMedium(DType::Q5_1));
+            let rare = on_hopper.map(|_| TensorGemmMedium(DType::Q5_1));
             assert_eq!(
                 tensor_kernel(DType::Q5_1, shape, &hopper),
                 rare,

@@ -12,7 +12,7 @@ use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
-use crate::kernel::convert::half_rows::{self, halved_rows, place_in_tile};
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
 use crate::kernel::nvidia::tensor_gemm;
 use crate::table::{
@@ -44,6 +44,9 @@ pub fn formats() -> impl Iterator<Item = DType> {
     let known = [D::F16, D::Q4_0, D::Q8_0, D::BF16];
     weight_formats().filter(move |dtype| known.contains(dtype))
 }
+
+/// Bindings of a product that threadgroups do not share.
+pub const N_BINDINGS: usize = BINDINGS.len();
 
 const BINDINGS: &[Binding] = &[
     read(0, "x", Element::F16),
@@ -92,11 +95,16 @@ fn n_groups(outputs: [u32; MAX_WEIGHTS], columns: u32) -> u32 {
     outputs.iter().map(|n| n.div_ceil(OUTPUTS * columns)).sum()
 }
 
+/// Whether lanes have whole spans of rows of `k` values.
+pub(super) fn has_whole_spans(k: u32) -> bool {
+    k.is_multiple_of(SPAN)
+}
+
 /// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check refuses.
 fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
     let p: DecodeGemmParams = args.params();
     let (columns, splits) = team(args, p.M.div_ceil(rows), chip);
-    let n_groups = if p.lda.is_multiple_of(QUAD) && p.K.is_multiple_of(SPAN) {
+    let n_groups = if p.lda.is_multiple_of(QUAD) && has_whole_spans(p.K) {
         n_groups(outputs(&p), columns)
     } else {
         0
@@ -123,19 +131,13 @@ fn team(args: &Args, n_tiles: u32, chip: &ChipConfig) -> (u32, u32) {
     (columns, most / columns)
 }
 
-/// Where element i of a row of x lies.
-fn place(lda: usize, row: usize, i: usize) -> usize {
-    let tile = half_rows::TILE as usize;
-    row / tile * tile * lda + place_in_tile(row % tile, i)
-}
-
 pub(super) fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
     WeightLayout::contiguous(args.format(), n as usize, k as usize)
 }
 
 pub(super) fn required(args: &Args) -> Vec<usize> {
     let p: DecodeGemmParams = args.params();
-    let mut all = vec![bytes::<f16>(&[halved_rows(p.M, true), p.lda])];
+    let mut all = vec![bytes::<f16>(&[Order::Spans.rows(p.M), p.lda])];
     all.extend(outputs(&p).map(|n| weight(args, n, p.K).bytes()));
     all.extend(outputs(&p).map(|n| bytes::<f32>(&[p.M, n])));
     all.push(bytes::<f32>(&[p.M]));
@@ -162,11 +164,11 @@ pub(super) fn work(args: &Args, once: Work, rows: u32) -> Work {
 }
 
 fn twin(t: &mut Twin) {
-    multiply(t);
+    multiply(t, Order::Spans);
 }
 
 /// Computes the products, and gives x as floats.
-pub(super) fn multiply(t: &mut Twin) -> Vec<f32> {
+pub(super) fn multiply(t: &mut Twin, order: Order) -> Vec<f32> {
     let p: DecodeGemmParams = t.params();
     let layouts = outputs(&p).map(|n| weight(&t.args(), n, p.K));
     let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(8));
@@ -174,7 +176,7 @@ pub(super) fn multiply(t: &mut Twin) -> Vec<f32> {
     let mut x = vec![0f32; m * k];
     for (row, x) in x.chunks_exact_mut(k.max(1)).enumerate() {
         for (i, x) in x.iter_mut().enumerate() {
-            *x = halves[place(p.lda as usize, row, i)].to_f32() * scale[row];
+            *x = halves[order.place(p.lda as usize, row, i)].to_f32() * scale[row];
         }
     }
     for (at, layout) in (0u8..).zip(layouts) {
@@ -200,37 +202,47 @@ const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 4] = [
 
 fn cases(dtype: Option<DType>) -> Vec<Case> {
     let each = dtype.into_iter().flat_map(|dtype| {
-        let block = dtype.block_len() as u32;
         SHAPES.into_iter().map(move |(m, outputs, k, beta)| {
-            let k = k.next_multiple_of(block);
-            let params = DecodeGemmParams {
-                M: m,
-                K: k,
-                // Zeros up to a quad, and with a beta a gap.
-                lda: k.next_multiple_of(QUAD) + if beta == 0.0 { 0 } else { QUAD },
-                N0: outputs[0],
-                N1: outputs[1],
-                N2: outputs[2],
-                beta,
-                ..Default::default()
-            };
+            let params = case_params(dtype, m, outputs, k, beta);
+            let k = params.K;
             let label = format!("{m} × {outputs:?} × {k}, {beta}");
-            case(dtype, &params, label)
+            case(dtype, &params, Order::Spans, label)
         })
     });
     each.collect()
 }
 
+/// The params of a case: K of whole blocks, zeros up to a quad, and with a beta a gap.
+pub(super) fn case_params(
+    dtype: DType,
+    m: u32,
+    outputs: [u32; MAX_WEIGHTS],
+    k: u32,
+    beta: f32,
+) -> DecodeGemmParams {
+    let k = k.next_multiple_of(dtype.block_len() as u32);
+    DecodeGemmParams {
+        M: m,
+        K: k,
+        lda: k.next_multiple_of(QUAD) + if beta == 0.0 { 0 } else { QUAD },
+        N0: outputs[0],
+        N1: outputs[1],
+        N2: outputs[2],
+        beta,
+        ..Default::default()
+    }
+}
+
 /// What must not be read is NaN: x behind the zeros, and y where beta is 0. So are the rows that fill a tile, which may be read
 /// but belong to no output.
-pub(super) fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
+pub(super) fn case(dtype: DType, p: &DecodeGemmParams, order: Order, label: String) -> Case {
     let mut rng = Rng::new(u64::from(p.M * 7919 + p.N0 * 31 + p.K));
-    let mut x = vec![f16::NAN; (halved_rows(p.M, true) * p.lda) as usize];
+    let mut x = vec![f16::NAN; (order.rows(p.M) * p.lda) as usize];
     for row in 0..p.M as usize {
         let values = rng.halves(p.K as usize, 2.0);
         for i in 0..p.K.next_multiple_of(QUAD) as usize {
             let value = values.get(i).copied().unwrap_or(f16::ZERO);
-            x[place(p.lda as usize, row, i)] = value;
+            x[order.place(p.lda as usize, row, i)] = value;
         }
     }
     let mut case = Case::new(label, p, tensor_gemm::NMSE).bind(&x);

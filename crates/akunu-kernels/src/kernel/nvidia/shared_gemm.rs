@@ -11,7 +11,7 @@ use half::f16;
 use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::extent::bytes;
-use crate::kernel::convert::half_rows::halved_rows;
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
 use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, QUAD, outputs, weight, work};
 use crate::table::{
@@ -37,14 +37,14 @@ const X_STAGES: u32 = 3;
 const VECTOR: u32 = 16;
 
 /// How weights of a format are staged: values of a step, vectors of a row in threadgroup memory, outputs of a SIMD group.
-struct Staging {
-    step: u32,
+pub(super) struct Staging {
+    pub(super) step: u32,
     row_vectors: u32,
     outputs: u32,
 }
 
 impl Staging {
-    fn of(dtype: DType) -> Staging {
+    pub(super) fn of(dtype: DType) -> Staging {
         let (quads, row_vectors, matrices) = match dtype {
             DType::Q4_K => (2, 9, 2),
             DType::Q4_0 | DType::Q5_K => (2, 11, 2),
@@ -59,11 +59,16 @@ impl Staging {
         }
     }
 
+    /// Bytes of a row of a step in threadgroup memory.
+    pub(super) fn row_bytes(&self) -> u32 {
+        self.row_vectors * VECTOR
+    }
+
     /// Bytes of threadgroup memory: a ring of tiles for each split, a ring of weights for each SIMD group.
     fn bytes(&self, rows: u32, splits: u32) -> u32 {
         let x = X_STAGES * rows * QUAD * size_of::<f16>() as u32;
         let stages = 1 + ((X_STAGES - 1) * QUAD).div_ceil(self.step);
-        splits * x + TEAM * stages * self.outputs * self.row_vectors * VECTOR
+        splits * x + TEAM * stages * self.outputs * self.row_bytes()
     }
 }
 
@@ -185,6 +190,14 @@ fn share(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> Sh
     best
 }
 
+/// How many threadgroups of so much threadgroup memory a multiprocessor of an H200 holds.
+pub(super) fn at_once(threadgroup_bytes: u32) -> u32 {
+    /// Bytes of threadgroup memory that it has, and those of a threadgroup that it does not see.
+    const ALL_BYTES: u32 = 228 << 10;
+    const HIDDEN_BYTES: u32 = 1 << 10;
+    ALL_BYTES / (threadgroup_bytes + HIDDEN_BYTES)
+}
+
 /// As many parts as fill the chip, but no more than there are pairs of steps, and whether they fill three quarters of it.
 fn share_by(
     p: &DecodeGemmParams,
@@ -192,11 +205,8 @@ fn share_by(
     (rows, columns): (u32, u32),
     chip: &ChipConfig,
 ) -> (Sharing, bool) {
-    /// Bytes of threadgroup memory that a multiprocessor of an H200 has, and those of a threadgroup that it does not see.
-    const ALL_BYTES: u32 = 228 << 10;
-    const HIDDEN_BYTES: u32 = 1 << 10;
     let splits = TEAM / columns;
-    let at_once = ALL_BYTES / (staging.bytes(rows, splits) + HIDDEN_BYTES);
+    let at_once = at_once(staging.bytes(rows, splits));
     let room = chip.gpu_cores * at_once.clamp(1, if rows == WIDEST_ROWS { 2 } else { 3 });
     let n_groups = n_groups(outputs(p), staging.outputs * columns).max(1);
     // To add up the parts of few rows takes longer than to multiply them.
@@ -229,7 +239,7 @@ fn required(args: &Args, rows: u32) -> Vec<usize> {
 /// Bytes of the parts; none where there is one alone, which stays in registers.
 pub fn part_bytes(p: &DecodeGemmParams) -> usize {
     if p.n_parts > 1 {
-        bytes::<f32>(&[p.n_parts, outputs(p).iter().sum(), halved_rows(p.M, true)])
+        bytes::<f32>(&[p.n_parts, outputs(p).iter().sum(), Order::Spans.rows(p.M)])
     } else {
         0
     }
@@ -246,8 +256,13 @@ pub fn counter_bytes(p: &DecodeGemmParams, dtype: DType, rows: u32) -> usize {
 }
 
 fn twin(t: &mut Twin) {
+    twin_of(t, Order::Spans);
+}
+
+/// The twin where x lies in an order.
+pub(super) fn twin_of(t: &mut Twin, order: Order) {
     let p: DecodeGemmParams = t.params();
-    let x = decode_gemm::multiply(t);
+    let x = decode_gemm::multiply(t, order);
     if p.n_parts > 1 {
         for part in 0..p.n_parts as usize {
             twin_part(t, &x, part);
@@ -270,7 +285,7 @@ fn twin_part(t: &mut Twin, x: &[f32], part: usize) {
     }
     // Rows of an output lie behind each other; those that fill a tile are zeros.
     let n_all: usize = outputs(&p).iter().sum::<u32>() as usize;
-    let stride = halved_rows(p.M, true) as usize;
+    let stride = Order::Spans.rows(p.M) as usize;
     let mut first = part * n_all * stride;
     for (at, n) in (0u8..).zip(outputs(&p)) {
         let product = Product {
@@ -303,22 +318,14 @@ const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
 
 fn cases(dtype: Option<DType>) -> Vec<Case> {
     let each = dtype.into_iter().flat_map(|dtype| {
-        let block = dtype.block_len() as u32;
         SHAPES
             .into_iter()
             .map(move |(m, outputs, k, beta, n_parts)| {
-                let k = k.next_multiple_of(block);
                 let params = DecodeGemmParams {
-                    M: m,
-                    K: k,
-                    // Zeros up to a quad, and with a beta a gap.
-                    lda: k.next_multiple_of(QUAD) + if beta == 0.0 { 0 } else { QUAD },
-                    N0: outputs[0],
-                    N1: outputs[1],
-                    N2: outputs[2],
-                    beta,
                     n_parts,
+                    ..decode_gemm::case_params(dtype, m, outputs, k, beta)
                 };
+                let k = params.K;
                 let label = format!("{m} × {outputs:?} × {k}, {beta}, {n_parts}");
                 case(dtype, &params, label)
             })
@@ -330,7 +337,7 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
 fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
     // Counters for the fewest rows and outputs that a threadgroup has.
     let counters = counter_bytes(p, dtype, WIDE_ROWS) / size_of::<u32>();
-    decode_gemm::case(dtype, p, label)
+    decode_gemm::case(dtype, p, Order::Spans, label)
         .bind(&vec![f32::NAN; part_bytes(p) / size_of::<f32>()])
         .bind(&vec![0u32; counters])
 }

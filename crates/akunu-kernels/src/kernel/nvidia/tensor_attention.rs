@@ -1,13 +1,16 @@
 //! `tensor_attention_f16`: 64 rows of one sequence a threadgroup, on tensor cores; heads of up to 128 elements, a multiple
 //! of 16.
 //!
-//! Weights of the softmax, and keys and values of 8 bits, are rounded to halves.
+//! Queries, weights of the softmax, and keys and values of 8 bits, are rounded to halves.
 
 use akunu_types::params::AttentionParams;
+use half::f16;
 
 use crate::kernel::attention::flash_attention_prefill::PREFILL_THREADS;
-use crate::kernel::attention::{self, cases, flash_attention_decode, flash_attention_prefill};
-use crate::table::{Family, KernelRow, Launch};
+use crate::kernel::attention::{
+    self, cases, flash_attention_decode, flash_attention_prefill, formula,
+};
+use crate::table::{Args, Family, KernelRow, Launch};
 
 /// The largest head whose output fits into registers.
 pub const MAX_HEAD_DIM: u32 = 128;
@@ -15,6 +18,11 @@ pub const MAX_HEAD_DIM: u32 = 128;
 pub const HEAD_STEP: u32 = 16;
 /// Queries of a threadgroup.
 const ROWS: u32 = 64;
+/// Keys of a tile, and how many tiles there is room for.
+const KEYS: u32 = 64;
+const STAGES: u32 = 2;
+/// Halves that a row in threadgroup memory has behind its elements.
+const GAP: u32 = 8;
 
 /// The row of the kernel table. Heads that the kernel was not written for, and rows that do not begin at pairs, get an empty
 /// grid.
@@ -22,18 +30,27 @@ pub const ROW: KernelRow = KernelRow {
     name: ("tensor_attention_f16", ""),
     family: Family::Nvidia,
     source: "tensor_attention",
-    launch: |args, _| {
-        let p: AttentionParams = args.params();
-        let is_even = p.q_stride.is_multiple_of(2);
-        let max_head_dim = if is_even && p.head_dim.is_multiple_of(HEAD_STEP) {
-            MAX_HEAD_DIM
-        } else {
-            0
-        };
-        let grid = attention::grid(args, &p, ROWS, max_head_dim);
-        Launch::new(grid, [PREFILL_THREADS, 1, 1])
-    },
+    launch: |args, _| launch(args),
+    twin: formula::of_halved_queries,
     cases: |_| cases::tensor(),
     work: flash_attention_prefill::ROW.work,
     ..flash_attention_decode::ROW
 };
+
+fn launch(args: &Args) -> Launch {
+    let p: AttentionParams = args.params();
+    let is_even = p.q_stride.is_multiple_of(2);
+    let max_head_dim = if is_even && p.head_dim.is_multiple_of(HEAD_STEP) {
+        MAX_HEAD_DIM
+    } else {
+        0
+    };
+    let row_bytes = (p.head_dim.min(MAX_HEAD_DIM) + GAP) * size_of::<f16>() as u32;
+    Launch {
+        threadgroup_bytes: (ROWS + 2 * STAGES * KEYS) * row_bytes,
+        ..Launch::new(
+            attention::grid(args, &p, ROWS, max_head_dim),
+            [PREFILL_THREADS, 1, 1],
+        )
+    }
+}

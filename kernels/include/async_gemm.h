@@ -1,0 +1,187 @@
+// Products of many rows with up to three weights (N, K) of one format, by the asynchronous products of compute capability 9.0:
+//
+//     y[m][n] = scale[m] * sum_k x[m][k] * weight[n][k] + beta * y[m][n]
+//
+// Formula, weights and what a lane decodes are as in shared_gemm.h: outputs are the rows of the left matrix, 16 of them a SIMD
+// group's, and rows of x the columns of the right one. But the right one stays in threadgroup memory, where tensor cores read it
+// themselves, and a lane decodes the next weights while they do. x lies in columns of tiles (convert/half_rows.metal), so that
+// what is multiplied at once lies together.
+//
+// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * SIMD groups)), n_parts), threadgroups of four or
+//          eight SIMD groups beside each other, which share x. Parts take turns at the steps of K; their sums meet in device memory
+//          as in shared_gemm.h.
+// Memory:  every weight is read once for 8 * TILES rows. SIMD groups copy their weights of later steps, and all together later
+//          quads of x, while they multiply a quad. One barrier for each quad.
+#pragma once
+
+#include "include/arrive.h"
+#include "include/inputs.h"
+#include "include/lane_sums.h"
+#include "include/reduce.h"
+#include "include/staged_rows.h"
+
+// Vectors of a tile of x that are multiplied at once: 16 of K.
+constant constexpr uint PRODUCT_VECTORS = X_ROWS * 2;
+
+// Quads of x that are copied while one is multiplied.
+template <uint TILES>
+struct Ahead {
+    static constant constexpr uint QUADS = TILES <= 8 ? 2 : 1;
+};
+
+template <typename F, uint TILES>
+kernel void async_gemm(
+    device const half *x                [[buffer(0)]],  // (M, K) in columns of tiles, rows lda apart
+    device const uchar *weight_0        [[buffer(1)]],  // (N0, K)
+    device const uchar *weight_1        [[buffer(2)]],  // (N1, K)
+    device const uchar *weight_2        [[buffer(3)]],  // (N2, K)
+    device float *y_0                   [[buffer(4)]],  // (M, N0)
+    device float *y_1                   [[buffer(5)]],  // (M, N1)
+    device float *y_2                   [[buffer(6)]],  // (M, N2)
+    constant DecodeGemmParams &params   [[buffer(7)]],
+    device const float *scale           [[buffer(8)]],  // (M)
+    device float *parts                 [[buffer(9)]],  // (n_parts, N0 + N1 + N2, M in whole tiles)
+    device uint *arrived                [[buffer(10)]],  // (threadgroups of a part)
+    threadgroup uint4 *memory           [[threadgroup(0)]],
+    uint3 group                         [[threadgroup_position_in_grid]],
+    uint thread_index                   [[thread_index_in_threadgroup]],
+    uint n_threads                      [[threads_per_threadgroup]]
+) {
+    typedef StagedStep<F> Step;
+    typedef StagedRows<F, MATRIX_OUTPUTS> Rows;
+    typedef StagedTiles<TILES> Tiles;
+    constexpr uint AHEAD = Ahead<TILES>::QUADS;
+    constexpr uint X_STAGES_OF_RING = AHEAD + 1;
+    // The weights of a step are asked for no later than its first quad of x.
+    constexpr uint STEPS_AHEAD = (AHEAD + Step::QUADS - 1) / Step::QUADS;
+    constexpr uint W_STAGES = STEPS_AHEAD + 1;
+
+    const uint lane = thread_index % SIMD_WIDTH;
+    const uint simd_group = thread_index / SIMD_WIDTH;
+    const uint n_columns = n_threads / SIMD_WIDTH;
+    const uint g = lane / 4;
+    const uint t = lane % 4;
+    const uint n_spans = params.K / SPAN;
+    const uint n_steps = (n_spans + Step::SPANS - 1) / Step::SPANS;
+    const ChosenWeight chosen = choose_weight(params, group.y, MATRIX_OUTPUTS * n_columns);
+    const uint first_n = (chosen.group * n_columns + simd_group) * MATRIX_OUTPUTS;
+    const uint first_m = group.x * TILES * X_ROWS;
+    // The steps of this part: every n_parts-th. Quads are counted within them.
+    const uint n_own_steps = group.z < n_steps ? (n_steps - group.z + params.n_parts - 1) / params.n_parts : 0;
+    const uint n_quads = n_own_steps * Step::QUADS;
+
+    nvidia::AsyncCopies copies;
+    Rows rows;
+    rows.ring = memory + X_STAGES_OF_RING * Tiles::STAGE + simd_group * W_STAGES * Rows::STAGE;
+    rows.lane = lane;
+    rows.begin(pick(chosen.index, weight_0, weight_1, weight_2), chosen.n, first_n, n_spans);
+#pragma unroll(1)
+    for (uint i = 0; i < W_STAGES; i++) {
+        rows.copy(group.z + i * params.n_parts, n_steps, i, copies);
+    }
+    inputs_are_ready();
+
+    Tiles tiles;
+    tiles.ring = memory;
+    tiles.first = (device const uint4 *)x + ulong(first_m) * params.lda / 8;
+    tiles.tile_vectors = params.lda;
+    tiles.last_tile = min(TILES, (params.M - first_m + X_ROWS - 1) / X_ROWS) - 1;
+    tiles.n_quads = (n_spans + QUAD - 1) / QUAD;
+    tiles.lane = lane;
+    tiles.column = simd_group;
+    tiles.n_columns = n_columns;
+#pragma unroll
+    for (uint i = 0; i < AHEAD; i++) {
+        tiles.copy((group.z + i / Step::QUADS * params.n_parts) * Step::QUADS + i % Step::QUADS, i, copies);
+        copies.commit();
+    }
+
+    LaneSums<1, TILES> mine;
+    mine.m = first_m + 2 * t;
+    mine.n = first_n + g;
+    mine.n_rows = params.M;
+    mine.n_outputs = chosen.n;
+    mine.clear();
+    nvidia::AsyncProducts products;
+    const uint begins[2] = { rows.place(g, 0), rows.place(g + 8, 0) };
+    uint x_stage = 0;
+    uint w_stage = 0;
+    uint step = group.z;
+    for (uint quad = 0; quad < n_quads; quad++) {
+        const uint in_step = quad % Step::QUADS;
+        // The quad is there, for everyone, and everyone has left the one before.
+        copies.wait<AHEAD - 1>();
+        nvidia::show_to_products();
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        const uint first_span = step * Step::SPANS + in_step * QUAD;
+        threadgroup const uint4 *stage = rows.ring + w_stage * Rows::STAGE;
+        LaneSpan<F> upper;
+        LaneSpan<F> lower;
+        const bool exists = first_span + t < n_spans;
+        upper.load(stage + g * Step::VECTORS, begins[0] + step * Step::BYTES, in_step * QUAD + t, exists);
+        lower.load(stage + (g + 8) * Step::VECTORS, begins[1] + step * Step::BYTES, in_step * QUAD + t, exists);
+        if (in_step == 0 && quad > 0) {
+            const uint left_stage = w_stage == 0 ? W_STAGES - 1 : w_stage - 1;
+            rows.copy(step + STEPS_AHEAD * params.n_parts, n_steps, left_stage, copies);
+        }
+        const uint left_x_stage = x_stage == 0 ? AHEAD : x_stage - 1;
+        const uint ahead = in_step + AHEAD;
+        const uint ahead_step = step + ahead / Step::QUADS * params.n_parts;
+        tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, copies);
+        copies.commit();
+
+        if (first_span < n_spans) {
+            threadgroup const uint4 *right = tiles.ring + x_stage * Tiles::STAGE;
+#pragma unroll
+            for (uint r = 0; r < SPAN_RUNS; r++) {
+                if (r % 2 == 0) {
+                    upper.fetch(r / 2);
+                    lower.fetch(r / 2);
+                }
+                const uint4 a = upper.run(r);
+                const uint4 b = lower.run(r);
+                products.multiply<QUAD_VECTORS>(mine.sums[0], uint4(a.x, b.x, a.y, b.y), right + 2 * r * PRODUCT_VECTORS);
+                products.multiply<QUAD_VECTORS>(mine.sums[0], uint4(a.z, b.z, a.w, b.w), right + (2 * r + 1) * PRODUCT_VECTORS);
+                products.commit();
+                if (r + 1 < SPAN_RUNS) {
+                    products.wait<1>(mine.sums[0]);
+                } else {
+                    products.wait<0>(mine.sums[0]);
+                }
+            }
+        }
+        x_stage = x_stage == AHEAD ? 0 : x_stage + 1;
+        if (in_step + 1 == Step::QUADS) {
+            step += params.n_parts;
+            w_stage = w_stage + 1 == W_STAGES ? 0 : w_stage + 1;
+        }
+    }
+
+    // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.
+    nvidia::next_may_begin();
+    mine.scale(scale);
+    if (params.n_parts > 1) {
+        const uint stride = (params.M + X_ROWS - 1) / X_ROWS * X_ROWS;
+        const ulong part_stride = ulong(params.N0 + params.N1 + params.N2) * stride;
+        device float *all = parts + pick(chosen.index, 0u, params.N0, params.N0 + params.N1) * stride;
+        mine.leave(all + group.z * part_stride, stride);
+        const uint n_m = (params.M + TILES * X_ROWS - 1) / (TILES * X_ROWS);
+        device uint *counter = arrived + group.y * n_m + group.x;
+        // Nobody reads x any more.
+        if (!are_all_there(counter, (threadgroup uint *)memory, params.n_parts, thread_index)) {
+            return;
+        }
+        if (thread_index == 0) {
+            *counter = 0;
+        }
+        mine.clear();
+        for (uint part = 0; part < params.n_parts; part++) {
+            mine.add(all + part * part_stride, stride);
+        }
+    }
+    device float *y = pick(chosen.index, y_0, y_1, y_2);
+    if (params.beta != 0.0f) {
+        mine.add_before(y, params.beta);
+    }
+    mine.store(y);
+}
