@@ -164,6 +164,7 @@ impl WithLanes for Functions {
             assert_eq!(lanes(exp(L::splat(f32::NEG_INFINITY)))[0], 0.0);
             assert_eq!(lanes(exp(L::splat(f32::INFINITY)))[0], f32::INFINITY);
             assert_eq!(lanes(exp(L::splat(0.0)))[0], 1.0);
+            assert!(lanes(tanh(L::splat(f32::NAN)))[0].is_nan());
             for large in [89.0, 1e4, 1e30] {
                 assert_eq!(lanes(silu(L::splat(large)))[0], large);
                 assert_eq!(lanes(gelu(L::splat(-large)))[0], 0.0);

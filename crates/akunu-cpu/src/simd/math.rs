@@ -124,6 +124,6 @@ pub(crate) unsafe fn tanh<L: Lanes>(x: L) -> L {
         for odd in [7.0, 5.0, 3.0, 1.0] {
             fraction = y.div(fraction).add(L::splat(odd));
         }
-        y.if_less(L::splat(0.25), x.div(fraction), far)
+        L::splat(0.25).if_less(y, far, x.div(fraction))
     }
 }

@@ -88,22 +88,34 @@ pub unsafe fn turn_8(from: *const f32, to: *mut f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::isa::Isa;
+
+    /// Turns `N` rows of `N` numbers, each of which is different.
+    fn check<const N: usize>(turn: unsafe fn(*const f32, *mut f32)) {
+        let rows: Vec<f32> = (0..N * N).map(|i| i as f32).collect();
+        let mut columns = [-1.0; 256];
+        // SAFETY: the caller looked for the instructions; there are as many rows, and places for columns of 16.
+        unsafe { turn(rows.as_ptr(), columns.as_mut_ptr()) };
+        for (column, numbers) in columns.chunks_exact(16).enumerate() {
+            for (row, &number) in numbers.iter().enumerate() {
+                let is_written = row < N && column < N;
+                let wanted = if is_written {
+                    rows[row * N + column]
+                } else {
+                    -1.0
+                };
+                assert_eq!(number, wanted, "row {row}, column {column} of {N}");
+            }
+        }
+    }
 
     #[test]
     fn rows_become_columns() {
-        if !is_x86_feature_detected!("avx512f") {
-            return;
-        }
-        let rows: [[f32; 16]; 16] =
-            std::array::from_fn(|i| std::array::from_fn(|j| (16 * i + j) as f32));
-        // SAFETY: the machine has the instructions, and an array of sixteen floats is a vector.
-        let turned: [[f32; 16]; 16] = unsafe {
-            let rows = std::mem::transmute::<[[f32; 16]; 16], [__m512; 16]>(rows);
-            std::mem::transmute::<[__m512; 16], [[f32; 16]; 16]>(transpose(rows))
-        };
-        for (i, row) in rows.iter().enumerate() {
-            for (j, number) in row.iter().enumerate() {
-                assert_eq!(turned[j][i], *number);
+        for isa in Isa::available() {
+            match isa {
+                Isa::Amx | Isa::Avx512 => check::<16>(turn_16),
+                Isa::AvxVnni | Isa::Avx2 => check::<8>(turn_8),
+                _ => {}
             }
         }
     }

@@ -105,7 +105,12 @@ impl<'a> Problem<'a> {
     /// This head of the row belongs to this part.
     #[inline(always)]
     pub unsafe fn finish(&self, row: usize, head: usize, sum: &[f32], weight: f32) {
-        let inverse = if weight > 0.0 { 1.0 / weight } else { 0.0 };
+        let inverse = match weight {
+            0.0 => 0.0,
+            // Weights are at most 1, and infinite if a score is not a number.
+            _ if weight.is_finite() => 1.0 / weight,
+            _ => f32::NAN,
+        };
         let at = self.query_at(row, head);
         // SAFETY: by the caller's promise nobody else writes here.
         let out = unsafe { self.o.write::<f32>(at, self.head_dim) };

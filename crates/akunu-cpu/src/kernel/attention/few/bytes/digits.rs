@@ -160,7 +160,7 @@ impl<const D: usize> Products for Digits<D> {
         let n_scales = const { D / SHARED };
         interleave::<D>(v, ahead, &mut memory.values);
         for (to, scales) in memory.scales.iter_mut().zip(v.scales.as_chunks().0) {
-            to.set(scales);
+            *to = ValueScales::of(scales);
         }
         let heads = memory.weights.chunks_exact_mut(n_scales);
         for (digits, weights) in heads.zip(weights.as_chunks().0) {
@@ -182,12 +182,19 @@ impl<const D: usize> Products for Digits<D> {
     }
 }
 
-/// The largest of 64 numbers that are not negative.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn largest(numbers: &[f32; BLOCK]) -> f32 {
-    let [a, b, c, d] = groups(numbers);
-    _mm512_reduce_max_ps(_mm512_max_ps(_mm512_max_ps(a, b), _mm512_max_ps(c, d)))
+/// The largest absolute value of some numbers; NaN if one of them is: as whole numbers, its bits are beyond those of all others.
+#[inline(always)]
+fn peak(numbers: &[f32]) -> f32 {
+    let larger = |peak: u32, x: &f32| peak.max(x.abs().to_bits());
+    f32::from_bits(numbers.iter().fold(0, larger))
+}
+
+/// What makes `largest` of the peak of some numbers. If the peak is 0, or so small that there is no such factor, the numbers
+/// have no digits but 0.
+#[inline(always)]
+fn factor(largest: f32, peak: f32) -> f32 {
+    let factor = largest / peak;
+    if factor.is_finite() { factor } else { 0.0 }
 }
 
 /// The vectors of a block.
@@ -199,64 +206,54 @@ fn groups(numbers: &[f32; BLOCK]) -> [__m512; GROUPS] {
 }
 
 impl QueryBlock {
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl")]
+    /// The digits of some numbers. The scale of numbers of which one is NaN is NaN.
+    #[inline(always)]
     fn of(numbers: &[f32; SHARED]) -> QueryBlock {
-        // SAFETY: a block is two vectors, and so are its digits.
-        unsafe {
-            let [x, y] = [0, LANES].map(|d| _mm512_loadu_ps(numbers.as_ptr().add(d)));
-            let peak = _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(x), _mm512_abs_ps(y)));
-            let factor = if peak > 0.0 {
-                LARGEST_SIGNED / peak
+        let peak = peak(numbers);
+        let factor = factor(LARGEST_SIGNED, peak);
+        let mut rests = [0; SHARED];
+        for (rest, x) in rests.iter_mut().zip(numbers) {
+            let whole = (x * factor).round_ties_even();
+            let whole = if whole.abs() <= LARGEST_SIGNED {
+                whole
             } else {
                 0.0
             };
-            let mut block = QueryBlock {
-                digits: [[0; SHARED]; DIGITS],
-                starts: [0; DIGITS],
-                scale: peak / LARGEST_SIGNED,
-            };
-            let whole = [x, y].map(|x| {
-                let scaled = _mm512_mul_ps(x, _mm512_set1_ps(factor));
-                _mm512_cvtps_epi32(scaled)
-            });
-            let mut rests = whole;
-            for (digits, start) in block.digits.iter_mut().zip(&mut block.starts).rev() {
-                let mut sum = _mm512_setzero_si512();
-                for (i, rest) in rests.iter_mut().enumerate() {
-                    let low = _mm512_cvtepi32_epi8(*rest);
-                    _mm_storeu_si128(digits.as_mut_ptr().add(i * LANES).cast(), low);
-                    // A digit of more than 127 was taken for one of less than 0.
-                    let carried = _mm512_add_epi32(*rest, _mm512_set1_epi32(128));
-                    let next = _mm512_srai_epi32::<8>(carried);
-                    let digit = _mm512_sub_epi32(*rest, _mm512_slli_epi32::<8>(next));
-                    (sum, *rest) = (_mm512_add_epi32(sum, digit), next);
-                }
-                *start = -128 * _mm512_reduce_add_epi32(sum);
+            // SAFETY: it is a number, and within the range. A conversion that looks at this itself would not be done in vectors.
+            *rest = unsafe { whole.to_int_unchecked() };
+        }
+        let (mut digits, mut starts) = ([[0; SHARED]; DIGITS], [0; DIGITS]);
+        for (digits, start) in digits.iter_mut().zip(&mut starts).rev() {
+            let mut sum = 0;
+            for (digit, rest) in digits.iter_mut().zip(&mut rests) {
+                // A low byte of more than 127 is a digit of less than 0.
+                let next = (*rest + 128) >> 8;
+                *digit = *rest as i8;
+                sum += *rest - (next << 8);
+                *rest = next;
             }
-            block
+            *start = -128 * sum;
+        }
+        QueryBlock {
+            digits,
+            starts,
+            scale: peak / LARGEST_SIGNED,
         }
     }
 }
 
 impl ValueScales {
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    fn set(&mut self, scales: &[f32; BLOCK]) {
-        let peak = largest(scales);
-        let factor = if peak > 0.0 {
-            LARGEST_UNSIGNED / peak
-        } else {
-            0.0
-        };
-        self.of_sums = peak / LARGEST_UNSIGNED;
-        for (i, scales) in groups(scales).into_iter().enumerate() {
-            let to = &mut self.of_keys.as_chunks_mut::<LANES>().0[i];
-            // SAFETY: there is room for a vector.
-            unsafe {
-                let over_peak = _mm512_mul_ps(scales, _mm512_set1_ps(factor));
-                _mm512_storeu_ps(to.as_mut_ptr(), over_peak);
-            }
+    #[inline(always)]
+    fn of(scales: &[f32; BLOCK]) -> ValueScales {
+        let peak = peak(scales);
+        let factor = factor(LARGEST_UNSIGNED, peak);
+        let mut of_keys = *scales;
+        for scale in &mut of_keys {
+            *scale *= factor;
+        }
+        ValueScales {
+            of_keys,
+            of_sums: peak / LARGEST_UNSIGNED,
         }
     }
 }
@@ -478,119 +475,59 @@ fn add_values(
     }
 }
 
+// What the instructions make of the digits is tested with whole attentions, on all levels: `tests/it/numbers.rs`.
 #[cfg(test)]
 mod tests {
     use akunu_kernels::case::Rng;
 
     use super::*;
 
-    const D: usize = 128;
-    const N_SCALES: usize = D / SHARED;
-    const GROUP: usize = 3;
-
-    /// Numbers and scales of a block of which `n` rows are used. The others have other numbers, and scales of 0.
-    fn rows(rng: &mut Rng, n: usize) -> (Vec<u8>, Vec<f32>) {
-        let numbers = rng.floats(BLOCK * D, 127.0);
-        let bytes = numbers.iter().map(|x| x.round() as i8 as u8).collect();
-        let mut scales: Vec<f32> = rng.floats(BLOCK * N_SCALES, 0.01);
-        for scales in scales.chunks_exact_mut(BLOCK) {
-            scales.iter_mut().for_each(|scale| *scale = scale.abs());
-            scales[n..].fill(0.0);
-        }
-        (bytes, scales)
-    }
-
-    fn number(bytes: &[u8], scales: &[f32], row: usize, d: usize) -> f64 {
-        let scale = scales[d / SHARED * BLOCK + row];
-        f64::from(scale) * f64::from(bytes[row * D + d] as i8)
-    }
-
-    /// Whether each number is as good as a float, measured by the largest.
-    fn assert_near(found: &[f32], exact: &[f64]) {
-        let largest = exact
-            .iter()
-            .fold(0.0, |largest: f64, x| largest.max(x.abs()));
-        for (found, exact) in found.iter().zip(exact) {
-            let error = (f64::from(*found) - exact).abs();
-            assert!(error < 1e-6 * largest, "{found} instead of {exact}");
-        }
-    }
-
-    /// Full blocks and parts of them. Two digits would be wrong by about 1e-5.
+    /// The largest number has 23 bits. Rounding to a whole one is half of the last, that of the scale, of the factor and of their
+    /// product up to half each. With two digits the error would be up to 2^-16.
     #[test]
-    fn digits_are_as_good_as_floats() {
-        if !crate::isa::Isa::Avx512.is_available() {
-            return;
-        }
+    fn the_digits_of_a_query_are_as_good_as_a_float() {
         let mut rng = Rng::new(3);
-        for n in [1, 15, 17, 64] {
-            let q = rng.floats(GROUP * D, 2.0);
-            let (bytes, scales) = rows(&mut rng, n);
-            let block = Rows {
-                n,
-                bytes: &bytes,
-                scales: &scales,
-            };
-            let mut memory = Memory::default();
-            let mut ahead = Ahead::new([bytes.as_ptr(); 2], bytes.len(), 1000);
-            let mut scores = [0.0; GROUP * BLOCK];
-            let weights: Vec<f32> = (0..GROUP * BLOCK)
-                .map(|i| {
-                    if i % BLOCK < n {
-                        1.0 / (1 + i % 7) as f32
-                    } else {
-                        0.0
-                    }
-                })
-                .collect();
-            let before = rng.floats(GROUP * D, 1.0);
-            let mut sums = before.clone();
-            // SAFETY: the machine has the instructions.
-            unsafe {
-                Digits::<D>::prepare(&q, &mut memory);
-                Digits::<D>::scores(&block, &mut memory, &mut ahead, &mut scores);
-                Digits::<D>::sum(&block, &weights, &mut memory, &mut ahead, &mut sums);
+        for size in [1e-30, 1.0, 1e30] {
+            let numbers: [f32; SHARED] = rng.floats(SHARED, size).try_into().unwrap();
+            let largest_error = f64::from(peak(&numbers)) / f64::from(1 << 22);
+            let block = QueryBlock::of(&numbers);
+            let [a, b, c] = block.digits.map(|digits| digits.map(i32::from));
+            for (i, x) in numbers.into_iter().enumerate() {
+                let whole = 65536 * a[i] + 256 * b[i] + c[i];
+                let error = f64::from(block.scale) * f64::from(whole) - f64::from(x);
+                assert!(error.abs() < largest_error, "{x}: {error:e}");
             }
-            for g in 0..GROUP {
-                let score = |row| {
-                    let product = |d| f64::from(q[g * D + d]) * number(&bytes, &scales, row, d);
-                    (0..D).map(product).sum()
-                };
-                let exact: Vec<f64> = (0..n).map(score).collect();
-                assert_near(&scores[g * BLOCK..][..n], &exact);
-                let sum = |d| {
-                    let of_row =
-                        |row| f64::from(weights[g * BLOCK + row]) * number(&bytes, &scales, row, d);
-                    f64::from(before[g * D + d]) + (0..n).map(of_row).sum::<f64>()
-                };
-                let exact: Vec<f64> = (0..D).map(sum).collect();
-                assert_near(&sums[g * D..][..D], &exact);
-            }
+            let starts = [a, b, c].map(|digits| -128 * digits.iter().sum::<i32>());
+            assert_eq!(block.starts, starts);
         }
     }
 
-    /// Queries and scales of 0 give 0, and no number that is none.
+    /// Zeros and what is too small have no digits, and no scale that is not a number.
     #[test]
-    fn nothing_times_something_is_nothing() {
-        if !crate::isa::Isa::Avx512.is_available() {
-            return;
+    fn next_to_nothing_has_no_digits() {
+        for x in [0.0, 1e-40] {
+            let block = QueryBlock::of(&[x; SHARED]);
+            assert_eq!(block.digits, [[0; SHARED]; DIGITS]);
+            assert!(block.scale.is_finite());
         }
-        let bytes = vec![77; BLOCK * D];
-        let scales = vec![0.0; BLOCK * N_SCALES];
-        let block = Rows {
-            n: BLOCK,
-            bytes: &bytes,
-            scales: &scales,
-        };
-        let mut memory = Memory::default();
-        let mut ahead = Ahead::new([bytes.as_ptr(); 2], bytes.len(), 1000);
-        let (mut scores, mut sums) = ([1.0; BLOCK], [0.0; D]);
-        // SAFETY: the machine has the instructions.
-        unsafe {
-            Digits::<D>::prepare(&[0.0; D], &mut memory);
-            Digits::<D>::scores(&block, &mut memory, &mut ahead, &mut scores);
-            Digits::<D>::sum(&block, &[1.0; BLOCK], &mut memory, &mut ahead, &mut sums);
+        let scales = ValueScales::of(&[0.0; BLOCK]);
+        assert_eq!((scales.of_keys, scales.of_sums), ([0.0; BLOCK], 0.0));
+    }
+
+    /// Wherever it is. A digit cannot say so, a scale can.
+    #[test]
+    fn the_scale_of_what_is_not_a_number_is_none() {
+        for at in 0..SHARED {
+            for nan in [f32::NAN, -f32::NAN] {
+                let mut numbers = [3.0; SHARED];
+                numbers[at] = nan;
+                assert!(QueryBlock::of(&numbers).scale.is_nan());
+            }
         }
-        assert_eq!((scores, sums), ([0.0; BLOCK], [0.0; D]));
+        for at in 0..BLOCK {
+            let mut scales = [3.0; BLOCK];
+            scales[at] = f32::NAN;
+            assert!(ValueScales::of(&scales).of_sums.is_nan());
+        }
     }
 }
