@@ -1,5 +1,6 @@
 //! The prompt of a window, and the tokens that are said of it.
 
+use akunu_kernels::log_scale::LogScale;
 use akunu_kernels::program::Choose;
 use akunu_types::params::SamplingRule;
 
@@ -107,8 +108,10 @@ impl SpeechModel {
         self.runtime.keep(0, 0);
         let logits = self.runtime.read(0, &[start], Some(0))?;
         let of_languages = logits.get(first..first + names.len()).unwrap_or_default();
-        let total = log_sum_exp(of_languages);
-        let shares = of_languages.iter().map(|logit| (logit - total).exp());
+        let scale = LogScale::of(of_languages);
+        let shares = of_languages
+            .iter()
+            .map(|&logit| scale.log_probability(logit).exp());
         let mut languages: Vec<(String, f32)> = names.into_iter().zip(shares).collect();
         languages.sort_by(|a, b| b.1.total_cmp(&a.1));
         Ok(languages)
@@ -133,7 +136,8 @@ impl SpeechModel {
         self.runtime.keep(window, 0);
         let at_start = self.runtime.read(window, &tokens[..n_read], Some(start))?;
         let no_speech = at_start.get(self.tokens.no_speech as usize);
-        let no_speech = no_speech.map_or(0.0, |logit| (logit - log_sum_exp(&at_start)).exp());
+        let scale = LogScale::of(&at_start);
+        let no_speech = no_speech.map_or(0.0, |&logit| scale.log_probability(logit).exp());
         Ok(Opened {
             window,
             prompt_len,
@@ -258,16 +262,6 @@ impl<'a> Saying<'a> {
             temperature,
         }
     }
-}
-
-/// `log Σ exp(x)`.
-fn log_sum_exp(values: &[f32]) -> f32 {
-    let max = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    if max == f32::NEG_INFINITY {
-        return max;
-    }
-    let sum: f64 = values.iter().map(|&x| f64::from((x - max).exp())).sum();
-    max + sum.ln() as f32
 }
 
 #[cfg(test)]
