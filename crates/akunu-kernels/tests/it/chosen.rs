@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 
-use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
@@ -17,6 +16,8 @@ use akunu_kernels::table::weight_formats;
 use akunu_kernels::weight::MlxLayout;
 use akunu_kernels::{Buffer, ChipConfig, Counts, KernelId, Op, PageMap, Program, StepMemory};
 use akunu_types::{DType, KvFormat};
+
+use crate::chips::nvidia;
 
 const DIM: u32 = 256;
 const HEADS: Heads = Heads {
@@ -372,11 +373,6 @@ fn programs() -> Vec<Program> {
 
 /// The chips that are lowered for in ways of their own.
 fn chips() -> [ChipConfig; 3] {
-    let nvidia = |capability| ChipConfig {
-        family: GpuFamily::Nvidia(capability),
-        gpu_cores: 132,
-        ..ChipConfig::m1()
-    };
     [ChipConfig::m1(), nvidia(75), nvidia(90)]
 }
 

@@ -4,7 +4,6 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use akunu_kernels::case::Rng;
-use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::lower;
 use akunu_kernels::plan::{RowField, Slice};
 use akunu_kernels::program::{
@@ -19,6 +18,8 @@ use akunu_kernels::{
 };
 use akunu_types::params::{AttentionParams, GEMMParams, Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
+
+use crate::chips::nvidia;
 
 const DIM: u32 = 64;
 const WIDTH: u32 = 96;
@@ -412,10 +413,7 @@ fn a_gpu_chooses_by_the_number_of_rows() {
 fn scratch_memory_lets_kernels_share_an_operation() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
-    let chip = ChipConfig {
-        family: GpuFamily::Nvidia(90),
-        ..ChipConfig::m1()
-    };
+    let chip = nvidia(90);
     let mut ops = model.ops.clone();
     for op in &mut ops {
         if let Op::Product { weight, .. } = op {
@@ -471,10 +469,7 @@ fn scratch_memory_lets_kernels_share_an_operation() {
 fn what_only_products_read_is_left_in_halves() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
-    let chip = ChipConfig {
-        family: GpuFamily::Nvidia(90),
-        ..ChipConfig::m1()
-    };
+    let chip = nvidia(90);
     let layer = || {
         let mut ops = model.ops[1..13].to_vec();
         for op in &mut ops {
@@ -530,10 +525,7 @@ fn what_only_products_read_is_left_in_halves() {
 fn a_norm_and_its_products_are_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
-    let chip = ChipConfig {
-        family: GpuFamily::Nvidia(90),
-        ..ChipConfig::m1()
-    };
+    let chip = nvidia(90);
     let lowered = |ops: &[Op], room| kernels(&lower::gpu(&model.program(ops, room), &chip, None));
     let split = DecodeGemv(F32);
     let apart = step_of(
@@ -579,10 +571,7 @@ fn a_norm_and_its_products_are_one_kernel() {
 fn the_attention_of_rows_of_their_own_is_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
-    let chip = ChipConfig {
-        family: GpuFamily::Nvidia(90),
-        ..ChipConfig::m1()
-    };
+    let chip = nvidia(90);
     let scratch = Some(model.activated);
     let at = model
         .ops
@@ -620,10 +609,7 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     assert_eq!(of_two, [DecodeAttentionNeox, AdvanceRows]);
     assert!(!is_one(&ops, [1, 0, 1], &chip, None));
     assert!(!is_one(&ops, [1, 0, 1], &ChipConfig::m1(), scratch));
-    let without_tensors = ChipConfig {
-        family: GpuFamily::Nvidia(75),
-        ..ChipConfig::m1()
-    };
+    let without_tensors = nvidia(75);
     assert!(!is_one(&ops, [1, 0, 1], &without_tensors, scratch));
     let mut other_queries = ops.clone();
     if let Op::Attend { q, .. } = &mut other_queries[1] {
@@ -639,10 +625,7 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
 fn a_norm_its_products_and_their_gate_are_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
-    let nvidia = ChipConfig {
-        family: GpuFamily::Nvidia(90),
-        ..ChipConfig::m1()
-    };
+    let nvidia = nvidia(90);
     let at = model
         .ops
         .iter()
@@ -725,10 +708,7 @@ fn nothing_but_the_gathering_reads_what_is_left_in_rows() {
 fn the_logits_of_a_single_row_are_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
-    let nvidia = ChipConfig {
-        family: GpuFamily::Nvidia(75),
-        ..ChipConfig::m1()
-    };
+    let nvidia = nvidia(75);
     let lowered =
         |ops: &[Op], room, chip: &ChipConfig| lower::gpu(&model.program(ops, room), chip, None);
     let calls = lowered(&model.ops, [1, 0, 1], &nvidia);
@@ -890,10 +870,7 @@ fn a_program_can_be_cut_anywhere() {
 /// chosen. Breaks when one is given another's memory, or leaves out what somebody reads.
 #[test]
 fn kernels_of_several_operations_compute_the_same() {
-    let chip = ChipConfig {
-        family: GpuFamily::Nvidia(90),
-        ..ChipConfig::m1()
-    };
+    let chip = nvidia(90);
     let model = Model::new(&mut TwinDevice::new());
     let place = |wanted: Buffer| {
         let place = model.buffers.iter().position(|&buffer| buffer == wanted);

@@ -1,5 +1,6 @@
 //! The tests of kernels, plans and lowering, one module a subject.
 
+mod chips;
 mod chosen;
 mod cost;
 mod kv_shift;

@@ -1,0 +1,13 @@
+//! Chips that are lowered for in ways of their own, beside [`ChipConfig::m1`].
+
+use akunu_kernels::ChipConfig;
+use akunu_kernels::chip::GpuFamily;
+
+/// An NVIDIA GPU by ten times its compute capability, with the multiprocessors of an H200.
+pub fn nvidia(capability: u32) -> ChipConfig {
+    ChipConfig {
+        family: GpuFamily::Nvidia(capability),
+        gpu_cores: 132,
+        ..ChipConfig::m1()
+    }
+}
