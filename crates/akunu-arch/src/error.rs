@@ -59,12 +59,14 @@ pub enum ArchError {
         why: String,
     },
     /// A weight that the architecture needs is not in the file.
-    #[error("{}: the weight `{name}` is missing", path.display())]
+    #[error("{}: the weight `{name}` is missing: there is no tensor `{}`", path.display(), tensors.join("` or `"))]
     MissingWeight {
         /// The file.
         path: PathBuf,
         /// Canonical name.
         name: String,
+        /// The tensors that it could be in this file.
+        tensors: Vec<String>,
     },
     /// A weight has another shape than the config says.
     #[error("{}: the weight `{name}` is {found_rows} × {found_cols}, the config says {rows} × {cols}", path.display())]

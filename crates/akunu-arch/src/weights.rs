@@ -92,6 +92,7 @@ impl ModelConfig {
             let missing = || ArchError::MissingWeight {
                 path: path.to_path_buf(),
                 name: shape.name.clone(),
+                tensors: store.tensor_names(&shape.name),
             };
             let weight = store.tensor(&shape.name).ok_or_else(missing)?;
             let (rows, cols) = (shape.rows as usize, shape.cols as usize);

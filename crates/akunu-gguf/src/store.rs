@@ -93,9 +93,7 @@ impl WeightStore {
     /// they are weights.
     pub fn from_folder(folder: ModelFolder) -> Result<WeightStore, StoreError> {
         let tensors = folder.tensors();
-        let sandwich = tensors
-            .iter()
-            .any(|tensor| has_sandwich_norms(&tensor.name));
+        let sandwich = is_sandwich(&folder);
         let mut entries = Vec::with_capacity(folder.weights().len());
         for (at, weight) in folder.weights().iter().enumerate() {
             let Some(tensor) = tensors.get(weight.tensor) else {
@@ -144,6 +142,14 @@ impl WeightStore {
         let at = self.index.find(&self.entries, |entry| &entry.name, name)?;
         let entry = &self.entries[at];
         view::view(&self.source, &entry.name, entry.at)
+    }
+
+    /// The tensors that this weight would be in a container such as this. Those of a folder may have prefixes such as `model.`.
+    pub fn tensor_names(&self, name: &str) -> Vec<String> {
+        match &self.source {
+            Source::Gguf(_) => names::gguf_names(name),
+            Source::Folder(folder) => names::hugging_face_names(name, is_sandwich(folder)),
+        }
     }
 
     /// All weights, in the order of the container.
@@ -206,6 +212,12 @@ impl Source {
             Source::Folder(folder) => folder.path(),
         }
     }
+}
+
+/// Whether a model has a norm before and after each block.
+fn is_sandwich(folder: &ModelFolder) -> bool {
+    let mut tensors = folder.tensors().iter();
+    tensors.any(|tensor| has_sandwich_norms(&tensor.name))
 }
 
 /// What the config says; that of a model with images keeps the language model in `text_config`.

@@ -82,8 +82,8 @@ fn a_missing_weight_is_named() {
         .check_weights(&store, &path)
         .expect_err("there is no layer 30");
     assert!(
-        matches!(&error, ArchError::MissingWeight { name, .. }
-        if name == "layers.30.attention_norm.weight"),
+        matches!(&error, ArchError::MissingWeight { name, tensors, .. }
+        if name == "layers.30.attention_norm.weight" && *tensors == ["blk.30.attn_norm.weight"]),
         "{error}"
     );
     config.layers.pop();

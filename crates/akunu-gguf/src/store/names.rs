@@ -23,6 +23,17 @@ enum HfName {
 }
 use HfName::{Always, NoSandwich, Sandwich};
 
+impl HfName {
+    /// The name, if it holds in this model.
+    fn holds(&self, sandwich: bool) -> Option<&'static str> {
+        match *self {
+            Always(name) => Some(name),
+            Sandwich(name) => sandwich.then_some(name),
+            NoSandwich(name) => (!sandwich).then_some(name),
+        }
+    }
+}
+
 const fn module(
     canonical: &'static str,
     gguf: &'static str,
@@ -233,11 +244,24 @@ pub fn canonical_from_gguf(name: &str) -> Option<String> {
 /// whether the model has a norm before *and* after each block, see [`has_sandwich_norms`].
 pub fn canonical_from_hugging_face(name: &str, sandwich: bool) -> Option<String> {
     translate(without_prefixes(name), |module, pattern| {
-        module.hugging_face.iter().any(|hf| match hf {
-            Always(name) => pattern == *name,
-            Sandwich(name) => sandwich && pattern == *name,
-            NoSandwich(name) => !sandwich && pattern == *name,
-        })
+        let mut names = module.hugging_face.iter();
+        names.any(|name| name.holds(sandwich) == Some(pattern))
+    })
+}
+
+/// The name that a GGUF file has for a canonical name; none when the table does not have it.
+pub fn gguf_names(canonical: &str) -> Vec<String> {
+    if canonical == ROPE_FREQS.1 {
+        return vec![ROPE_FREQS.0.to_string()];
+    }
+    names(canonical, |module| vec![module.gguf])
+}
+
+/// The names that Hugging Face models have for a canonical name, without prefixes. `sandwich` as above.
+pub fn hugging_face_names(canonical: &str, sandwich: bool) -> Vec<String> {
+    names(canonical, |module| {
+        let names = module.hugging_face.iter();
+        names.filter_map(|name| name.holds(sandwich)).collect()
     })
 }
 
@@ -257,19 +281,32 @@ fn without_prefixes(mut name: &str) -> &str {
     name
 }
 
-/// Takes a name apart, finds its module, and puts the canonical name together.
+/// The canonical name of what a container calls so.
 fn translate(name: &str, is_named: impl Fn(&Module, &str) -> bool) -> Option<String> {
-    let (module_name, suffix) = name.rsplit_once('.')?;
-    if !matches!(suffix, "weight" | "bias") {
-        return None;
-    }
-    let (pattern, layer) = layer_pattern(module_name);
-    let module = MODULES.iter().find(|module| is_named(module, &pattern))?;
-    let canonical = match layer {
-        Some(layer) => module.canonical.replacen("{}", layer, 1),
-        None => module.canonical.to_string(),
+    let names = in_module(name, is_named, |module| vec![module.canonical]);
+    names.into_iter().next()
+}
+
+/// What a container calls a canonical name.
+fn names(canonical: &str, of: impl Fn(&Module) -> Vec<&'static str>) -> Vec<String> {
+    in_module(canonical, |module, name| module.canonical == name, of)
+}
+
+/// Takes a name apart, finds its module, and puts other names of the module together.
+fn in_module(
+    name: &str,
+    is_named: impl Fn(&Module, &str) -> bool,
+    others: impl Fn(&Module) -> Vec<&'static str>,
+) -> Vec<String> {
+    let Some((module, suffix @ ("weight" | "bias"))) = name.rsplit_once('.') else {
+        return Vec::new();
     };
-    Some(format!("{canonical}.{suffix}"))
+    let (pattern, layer) = layer_pattern(module);
+    let Some(module) = MODULES.iter().find(|module| is_named(module, &pattern)) else {
+        return Vec::new();
+    };
+    let whole = |name: &str| name.replacen("{}", layer.unwrap_or_default(), 1) + "." + suffix;
+    others(module).into_iter().map(whole).collect()
 }
 
 /// Replaces the first component that is a number by `{}`: `blk.3.attn_q` gives `blk.{}.attn_q` and 3.
@@ -309,6 +346,23 @@ mod tests {
             gemma.as_deref(),
             Some("layers.0.post_attention_norm.weight")
         );
+    }
+
+    /// What an error says of a weight that is missing: all names under which it was looked for.
+    #[test]
+    fn a_canonical_name_is_found_under_each_of_its_names() {
+        let name = "layers.7.ffn_norm.weight";
+        assert_eq!(gguf_names(name), ["blk.7.ffn_norm.weight"]);
+        for (sandwich, n_names) in [(false, 3), (true, 2)] {
+            let names = hugging_face_names(name, sandwich);
+            assert_eq!(names.len(), n_names);
+            for found in names {
+                let canonical = canonical_from_hugging_face(&found, sandwich);
+                assert_eq!(canonical.as_deref(), Some(name), "{found}");
+            }
+        }
+        assert_eq!(gguf_names("rope_freqs"), ["rope_freqs.weight"]);
+        assert_eq!(gguf_names("unknown.weight"), [""; 0]);
     }
 
     #[test]
