@@ -40,6 +40,11 @@ pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     })
 }
 
+/// The same with all of its output on stderr: stdout is for the results of this command.
+pub fn run_beside(command: &mut Command) -> Result<(), ProcessError> {
+    run(command.stdout(std::io::stderr()))
+}
+
 /// Runs a program and returns what it wrote on stdout; on failure, what it wrote on stderr is in the
 /// error.
 pub fn output(command: &mut Command) -> Result<String, ProcessError> {

