@@ -176,7 +176,7 @@ impl<'a> SlotMut<'a> {
 
 /// Bytes of the numbers and of the scales of one head of a slot.
 #[inline(always)]
-fn sizes(pages: &Pages) -> [usize; 2] {
+pub(super) fn sizes(pages: &Pages) -> [usize; 2] {
     let numbers = pages.format.number_bytes(pages.head_dim);
     [
         numbers,

@@ -17,6 +17,7 @@ mod block;
 mod bytes;
 mod floats;
 mod keys;
+mod scratch;
 mod state;
 
 use std::ops::Range;
@@ -26,6 +27,7 @@ use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::AttentionParams;
 
 use self::keys::{Keys, Way};
+use self::scratch::Scratch;
 use self::state::State;
 use super::blocks::LOWEST;
 use super::problem::Problem;
@@ -209,7 +211,7 @@ impl Round<'_> {
         let len = State::len(problem);
         // What comes behind the state begins at a line of the cache.
         let own_len = len.next_multiple_of(16);
-        let memory = part.scratch.take::<f32>(own_len + W::room(problem));
+        let memory = part.scratch.take::<f32>(own_len + Scratch::len(problem));
         let (own, memory) = memory.split_at_mut(own_len);
         let state = match n_runs {
             1 => &mut own[..len],
@@ -223,13 +225,14 @@ impl Round<'_> {
             keys: single.keys_of(run),
             end: single.keys.end,
         };
+        let scratch = &mut Scratch::of(problem, memory);
         let kept = part.kept.get();
         // SAFETY: by the caller's promise; nobody else has used the memory since the queries were prepared.
         unsafe {
             if prepared.replace((single.row, kv_head)) != Some((single.row, kv_head)) {
-                W::prepare::<L>(&keys, problem, memory, kept);
+                W::prepare::<L>(&keys, problem, scratch, kept);
             }
-            W::attend::<L>(&keys, problem, &mut state, memory, kept);
+            W::attend::<L>(&keys, problem, &mut state, scratch, kept);
         }
         if n_runs > 1 {
             return;

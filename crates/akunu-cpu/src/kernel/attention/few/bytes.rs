@@ -22,6 +22,7 @@ use akunu_types::kv_format::Q8_BLOCK;
 use self::ahead::Ahead;
 use super::block::Block;
 use super::keys::{Keys, Way};
+use super::scratch::Scratch;
 use super::state::State;
 use crate::kernel::attention::blocks::{BLOCK, blocks};
 use crate::kernel::attention::problem::Problem;
@@ -89,24 +90,17 @@ const fn block_bytes(head_dim: usize) -> [usize; 2] {
 impl<P: Products> Way for Bytes<P> {
     type Kept = P::Memory;
 
-    fn room(problem: &Problem) -> usize {
-        let [numbers, scales] = block_bytes(P::HEAD_DIM);
-        let copy = (numbers + scales).div_ceil(size_of::<f32>());
-        problem.group * (P::HEAD_DIM + BLOCK) + BLOCK * (P::HEAD_DIM / SHARED) + copy
-    }
-
     #[inline(always)]
     unsafe fn prepare<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
-        scratch: &mut [f32],
+        scratch: &mut Scratch,
         memory: &mut P::Memory,
     ) {
-        let q = &mut scratch[..problem.group * P::HEAD_DIM];
         // SAFETY: by the caller's promise.
         unsafe {
-            keys.queries::<L>(problem, q);
-            P::prepare(q, memory);
+            keys.queries::<L>(problem, scratch.q);
+            P::prepare(scratch.q, memory);
         }
     }
 
@@ -115,14 +109,17 @@ impl<P: Products> Way for Bytes<P> {
         keys: &Keys,
         problem: &Problem,
         state: &mut State,
-        scratch: &mut [f32],
+        Scratch {
+            scores,
+            scales,
+            copy,
+            ..
+        }: &mut Scratch,
         memory: &mut P::Memory,
     ) {
         let (group, head_dim) = (problem.group, P::HEAD_DIM);
-        let (_q, rest) = scratch.split_at_mut(group * head_dim);
-        let (scores, rest) = rest.split_at_mut(group * BLOCK);
-        let (scales, copy) = rest.split_at_mut(BLOCK * (head_dim / SHARED));
-        let copy: &mut [u8] = bytemuck::cast_slice_mut(copy);
+        // With a length that the compiler knows, a block takes 5 % less time.
+        let scales = &mut scales[..BLOCK * (P::HEAD_DIM / SHARED)];
         for in_block in blocks(keys.keys.clone()) {
             let n = in_block.len();
             let block = Block { n, group, head_dim };

@@ -7,6 +7,7 @@ use akunu_kernels::kernel::pages::SlotAt;
 
 use super::block::{Block, Stretch, keys_ahead};
 use super::keys::{Keys, Way};
+use super::scratch::Scratch;
 use super::state::State;
 use crate::kernel::attention::blocks::{BLOCK, blocks};
 use crate::kernel::attention::problem::Problem;
@@ -22,17 +23,15 @@ pub(crate) struct Floats<S>(PhantomData<S>);
 impl<S: Stored + 'static> Way for Floats<S> {
     type Kept = ();
 
-    fn room(problem: &Problem) -> usize {
-        let n_scales = S::n_scales(problem.head_dim);
-        let of_a_slot = problem.head_dim * S::BYTES + 2 * n_scales;
-        let gathered = (BLOCK * of_a_slot).div_ceil(size_of::<f32>());
-        problem.group * (problem.head_dim + BLOCK) + BLOCK * n_scales + gathered
-    }
-
     #[inline(always)]
-    unsafe fn prepare<L: Lanes>(keys: &Keys, problem: &Problem, scratch: &mut [f32], (): &mut ()) {
+    unsafe fn prepare<L: Lanes>(
+        keys: &Keys,
+        problem: &Problem,
+        scratch: &mut Scratch,
+        (): &mut (),
+    ) {
         // SAFETY: by the caller's promise.
-        unsafe { keys.queries::<L>(problem, scratch) };
+        unsafe { keys.queries::<L>(problem, scratch.q) };
     }
 
     #[inline(always)]
@@ -40,14 +39,15 @@ impl<S: Stored + 'static> Way for Floats<S> {
         keys: &Keys,
         problem: &Problem,
         state: &mut State,
-        scratch: &mut [f32],
+        Scratch {
+            q,
+            scores,
+            scales,
+            copy,
+        }: &mut Scratch,
         (): &mut (),
     ) {
         let (group, head_dim) = (problem.group, problem.head_dim);
-        let (q, rest) = scratch.split_at_mut(group * head_dim);
-        let (scores, rest) = rest.split_at_mut(group * BLOCK);
-        let (scales, gathered) = rest.split_at_mut(BLOCK * S::n_scales(head_dim));
-        let gathered: &mut [u8] = bytemuck::cast_slice_mut(gathered);
         for in_block in blocks(keys.keys.clone()) {
             let block = Block {
                 n: in_block.len(),
@@ -57,7 +57,7 @@ impl<S: Stored + 'static> Way for Floats<S> {
             let (stretches, n) = keys.stretches::<S>(problem, &in_block);
             // SAFETY: by the caller's promise; the stretches are in the pages, and in the block.
             unsafe {
-                let pool = keys.pool::<S>(problem, problem.k, &in_block, gathered);
+                let pool = keys.pool::<S>(problem, problem.k, &in_block, copy);
                 for stretch in &stretches[..n] {
                     let k = stretch.of::<L, S>(pool, head_dim, scales);
                     let scores = &mut scores[stretch.key..];
@@ -66,7 +66,7 @@ impl<S: Stored + 'static> Way for Floats<S> {
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
                 block.weigh::<L>(state, scores);
-                let pool = keys.pool::<S>(problem, problem.v, &in_block, gathered);
+                let pool = keys.pool::<S>(problem, problem.v, &in_block, copy);
                 for stretch in &stretches[..n] {
                     let v = stretch.of::<L, S>(pool, head_dim, scales);
                     let weights = &scores[stretch.key..];

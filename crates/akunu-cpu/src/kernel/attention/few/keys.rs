@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::scratch::Scratch;
 use super::state::State;
 use crate::kernel::attention::problem::Problem;
 use crate::simd::Lanes;
@@ -20,18 +21,14 @@ pub(crate) trait Way {
     /// What a thread keeps for it.
     type Kept: Default + Send + 'static;
 
-    /// Floats of scratch that it wants.
-    fn room(problem: &Problem) -> usize;
-
-    /// Makes of the queries of a row and a KV head what the products want. It stays in the scratch, of [`Way::room`] floats,
-    /// and in what is kept.
+    /// Makes of the queries of a row and a KV head what the products want. It stays in the scratch and in what is kept.
     ///
     /// # Safety
     /// The CPU has the instructions of `L` and of the way.
     unsafe fn prepare<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
-        scratch: &mut [f32],
+        scratch: &mut Scratch,
         kept: &mut Self::Kept,
     );
 
@@ -43,7 +40,7 @@ pub(crate) trait Way {
         keys: &Keys,
         problem: &Problem,
         state: &mut State,
-        scratch: &mut [f32],
+        scratch: &mut Scratch,
         kept: &mut Self::Kept,
     );
 }
