@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuError, CpuOptions, Isa};
 use akunu_kernels::bytes::AlignedBytes;
-use akunu_kernels::case::Rng;
+use akunu_kernels::case::{Rng, nmse};
 use akunu_kernels::device::SharedMemory;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{Heads, LayerCache, Pairing, Rope, Rows};
@@ -364,13 +364,9 @@ fn chains_agree_with_the_twins_on_any_number_of_threads() {
                 };
                 let mut device = CpuDevice::new(options).expect("the machine has it");
                 let found = Decoder::new(&mut device).run(&mut device, steps);
-                let error: f32 = (expected.iter().zip(&found))
-                    .map(|(a, b)| (a - b) * (a - b))
-                    .sum();
-                let power: f32 = expected.iter().map(|a| a * a).sum();
+                let error = nmse(&found, &expected);
                 // Halves in the cache may be rounded to the other neighbour: 2^-11, squared 2e-7.
-                let nmse = error / power;
-                assert!(nmse < 1e-6, "{isa} × {threads}, {steps} steps: {nmse}");
+                assert!(error < 1e-6, "{isa} × {threads}, {steps} steps: {error:e}");
             }
         }
     }

@@ -72,7 +72,6 @@ pub fn products<F: Form>(
 }
 
 /// The products of rows with vectors of `cols` columns in f64, rounded at the end.
-#[cfg(target_arch = "x86_64")]
 pub fn exact(rows: &[Vec<f32>], x: &[f32], cols: usize) -> Vec<f32> {
     let dot = |row: &[f32], x: &[f32]| -> f64 {
         let products = row.iter().zip(x);

@@ -1,12 +1,13 @@
 //! The functions of this folder against exact products, on the levels that the machine has.
 
-use akunu_kernels::case::Rng;
+use akunu_kernels::case::{Rng, nmse};
 use akunu_kernels::weight::{MlxLayout, ScaleType, WeightLayout};
 use akunu_types::DType;
 
 use super::*;
 use crate::isa::Isa;
 use crate::matmul::activation::Values;
+use crate::matmul::blocked::testing::exact;
 use crate::matmul::dots::Functions;
 use crate::panels::pack::{Source, pack};
 
@@ -23,21 +24,6 @@ fn random_rows(dtype: DType, quant: Quant, rng: &mut Rng) -> (Vec<u8>, Vec<Vec<f
     pack(&Source::new(weight, &bytes), 0, &mut panel);
     let rows = (0..ROWS).map(|n| weight.row(&bytes, n)).collect();
     (panel, rows)
-}
-
-/// The error of the products with one vector as a share of their power.
-fn error(rows: &[Vec<f32>], x: &[f32], found: &[f32; ROWS]) -> f64 {
-    let (mut error, mut power) = (0.0, 0.0);
-    for (row, &found) in rows.iter().zip(found) {
-        let products = row
-            .iter()
-            .zip(x)
-            .map(|(&w, &x)| f64::from(w) * f64::from(x));
-        let exact: f64 = products.sum();
-        error += (exact - f64::from(found)).powi(2);
-        power += exact * exact;
-    }
-    error / power
 }
 
 /// A nibble, a bit or a scale of another row or column would be far beyond the rounding of activations to 16 bits,
@@ -62,7 +48,7 @@ fn a_panel_gives_the_products_of_its_rows() {
                 }
                 let dots = functions.quant(quant, &panel, cells, &quantised);
                 for (x, dots) in x.iter().zip(&dots) {
-                    let error = error(&rows, x, dots);
+                    let error = nmse(dots, &exact(&rows, x, x.len()));
                     assert!(error < 1e-8, "{isa}, {dtype}, {m} × {cells}: {error:e}");
                 }
             }

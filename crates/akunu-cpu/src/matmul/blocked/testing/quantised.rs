@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use akunu_kernels::case::Rng;
+use akunu_kernels::case::{Rng, nmse};
 use akunu_kernels::weight::{self, MlxLayout, ScaleType};
 use akunu_types::DType;
 
-use super::levels;
+use super::{exact, levels};
 use crate::isa::Isa;
 use crate::matmul::activation::Activations;
 use crate::matmul::batch::BATCH;
@@ -79,22 +79,14 @@ fn few(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize) -> Vec<f32> {
 
 /// The error of the products of a matrix with vectors, as a share of their power.
 pub fn error(matrix: &PackedMatrix, x: &[f32], y: &[f32]) -> f64 {
-    let (mut error, mut power) = (0.0, 0.0);
     let cols = matrix.shape.cols;
-    let mut row = vec![0.0; cols];
-    for n in 0..ROWS_OF_ALL {
+    let row = |n: usize| {
+        let mut row = vec![0.0; cols];
         matrix.row(n, &mut row);
-        for (x, y) in x.chunks(cols).zip(y.chunks(ROWS_OF_ALL)) {
-            let products = row
-                .iter()
-                .zip(x)
-                .map(|(&w, &x)| f64::from(w) * f64::from(x));
-            let exact: f64 = products.sum();
-            error += (exact - f64::from(y[n])).powi(2);
-            power += exact * exact;
-        }
-    }
-    error / power
+        row
+    };
+    let rows: Vec<Vec<f32>> = (0..ROWS_OF_ALL).map(row).collect();
+    nmse(y, &exact(&rows, x, cols))
 }
 
 /// A row of a batch gets what it gets alone, however many vectors there are, however the panels are shared out, and
