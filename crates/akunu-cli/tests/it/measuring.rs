@@ -40,6 +40,7 @@ fn a_text_is_less_surprising_than_its_words_shuffled() {
         json(&flags)
     };
     let plain = perplexity("plain.txt", text);
+    assert_eq!(plain.get("scores"), None);
     assert_eq!(plain["chunks"], 2);
     assert_eq!(plain["scored"], 30);
     assert_eq!(
@@ -50,6 +51,34 @@ fn a_text_is_less_surprising_than_its_words_shuffled() {
     let shuffled = perplexity("shuffled.txt", &words.join(" "));
     assert!((2.0..40.0).contains(&value(&plain)), "{plain}");
     assert!(value(&shuffled) > 5.0 * value(&plain), "{shuffled} {plain}");
+}
+
+/// Fails when the scores are not those that the perplexity and its error are made of, or when the text says something else.
+#[test]
+fn the_scores_give_the_perplexity_and_its_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("text.txt");
+    std::fs::write(&path, "One of 12 men saw a red fox, and it ran. ".repeat(4)).unwrap();
+    let model = smollm2();
+    let fixed = ["perplexity", "-m", &model, "--ctx", "16", "-f"];
+    let fixed = [&fixed[..], &[path.to_str().unwrap()]].concat();
+    let report = json(&[&fixed[..], &["--json", "--scores"]].concat());
+    let scores = report["scores"].as_array().unwrap();
+    let surprises: Vec<f64> = scores.iter().map(|log| -log.as_f64().unwrap()).collect();
+    let n = surprises.len() as f64;
+    assert_eq!(report["scored"], surprises.len());
+    let mean = surprises.iter().sum::<f64>() / n;
+    let squares: f64 = surprises.iter().map(|s| (s - mean).powi(2)).sum();
+    let [perplexity, error] =
+        ["perplexity", "standard_error"].map(|key| report[key].as_f64().unwrap());
+    let expected = mean.exp() * (squares / (n - 1.0)).sqrt() / n.sqrt();
+    assert!((perplexity / mean.exp() - 1.0).abs() < 1e-9, "{report}");
+    assert!((error / expected - 1.0).abs() < 1e-9, "{report}");
+    let text = akunu(&fixed).stdout;
+    let wanted = format!("perplexity {perplexity:.4} ± {error:.4} ({n} tokens scored in ");
+    assert!(text.starts_with(&wanted), "{text} instead of {wanted}");
+    let without_json = akunu([&fixed[..], &["--scores"]].concat());
+    assert_usage(&without_json, "--json");
 }
 
 #[test]
