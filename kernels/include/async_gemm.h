@@ -23,12 +23,6 @@
 // Vectors of a tile of x that are multiplied at once: 16 of K.
 constant constexpr uint PRODUCT_VECTORS = X_ROWS * 2;
 
-// Quads of x that are copied while one is multiplied.
-template <uint TILES>
-struct Ahead {
-    static constant constexpr uint QUADS = TILES <= 8 ? 2 : 1;
-};
-
 template <typename F, uint TILES>
 kernel void async_gemm(
     device const half *x                [[buffer(0)]],  // (M, K) in columns of tiles, rows lda apart
@@ -50,10 +44,9 @@ kernel void async_gemm(
     typedef StagedStep<F> Step;
     typedef StagedRows<F, MATRIX_OUTPUTS> Rows;
     typedef StagedTiles<TILES> Tiles;
-    constexpr uint AHEAD = Ahead<TILES>::QUADS;
-    constexpr uint X_STAGES_OF_RING = AHEAD + 1;
-    // The weights of a step are asked for no later than its first quad of x.
-    constexpr uint STEPS_AHEAD = (AHEAD + Step::QUADS - 1) / Step::QUADS;
+    // Quads of x that are copied while one is multiplied. The weights of a step are asked for no later than its first quad.
+    constexpr uint QUADS_AHEAD = TILES <= 8 ? 2 : 1;
+    constexpr uint STEPS_AHEAD = (QUADS_AHEAD + Step::QUADS - 1) / Step::QUADS;
     constexpr uint W_STAGES = STEPS_AHEAD + 1;
 
     const uint lane = thread_index % SIMD_WIDTH;
@@ -72,7 +65,7 @@ kernel void async_gemm(
 
     nvidia::AsyncCopies copies;
     Rows rows;
-    rows.ring = memory + X_STAGES_OF_RING * Tiles::STAGE + simd_group * W_STAGES * Rows::STAGE;
+    rows.ring = memory + (QUADS_AHEAD + 1) * Tiles::STAGE + simd_group * W_STAGES * Rows::STAGE;
     rows.lane = lane;
     rows.begin(pick(chosen.index, weight_0, weight_1, weight_2), chosen.n, first_n, n_spans);
 #pragma unroll(1)
@@ -91,7 +84,7 @@ kernel void async_gemm(
     tiles.column = simd_group;
     tiles.n_columns = n_columns;
 #pragma unroll
-    for (uint i = 0; i < AHEAD; i++) {
+    for (uint i = 0; i < QUADS_AHEAD; i++) {
         tiles.copy((group.z + i / Step::QUADS * params.n_parts) * Step::QUADS + i % Step::QUADS, i, copies);
         copies.commit();
     }
@@ -110,7 +103,7 @@ kernel void async_gemm(
     for (uint quad = 0; quad < n_quads; quad++) {
         const uint in_step = quad % Step::QUADS;
         // The quad is there, for everyone, and everyone has left the one before.
-        copies.wait<AHEAD - 1>();
+        copies.wait<QUADS_AHEAD - 1>();
         nvidia::show_to_products();
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const uint first_span = step * Step::SPANS + in_step * QUAD;
@@ -124,8 +117,8 @@ kernel void async_gemm(
             const uint left_stage = w_stage == 0 ? W_STAGES - 1 : w_stage - 1;
             rows.copy(step + STEPS_AHEAD * params.n_parts, n_steps, left_stage, copies);
         }
-        const uint left_x_stage = x_stage == 0 ? AHEAD : x_stage - 1;
-        const uint ahead = in_step + AHEAD;
+        const uint left_x_stage = x_stage == 0 ? QUADS_AHEAD : x_stage - 1;
+        const uint ahead = in_step + QUADS_AHEAD;
         const uint ahead_step = step + ahead / Step::QUADS * params.n_parts;
         tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, copies);
         copies.commit();
@@ -150,7 +143,7 @@ kernel void async_gemm(
                 }
             }
         }
-        x_stage = x_stage == AHEAD ? 0 : x_stage + 1;
+        x_stage = x_stage == QUADS_AHEAD ? 0 : x_stage + 1;
         if (in_step + 1 == Step::QUADS) {
             step += params.n_parts;
             w_stage = w_stage + 1 == W_STAGES ? 0 : w_stage + 1;

@@ -200,26 +200,42 @@ impl Lowering<'_> {
     /// operations.
     pub(super) fn halved_result(&mut self, ops: &[Op]) -> Option<usize> {
         let (how, width) = Halving::of(ops.first()?)?;
-        let chip = self.chip?;
         let products: Vec<Wanted> = ops[1..]
             .iter()
             .map_while(Wanted::of)
             .take_while(|product| (product.rows, product.x) == (how.rows, how.x))
             .collect();
-        let n_rows = self.program.room.of(how.rows.count());
-        let kernels = products.iter().map(|product| {
-            let shape = (n_rows, product.weight.rows, product.weight.cols);
-            tensor_kernel(product.weight.dtype, shape, chip)
-        });
-        let kernels: Vec<KernelId> = kernels.collect::<Option<_>>()?;
-        let order = order_of_x(*kernels.first()?);
-        let are_alike = kernels.iter().all(|&kernel| order_of_x(kernel) == order);
+        let order = self.order_of_products(&products)?;
         let is_unread = is_overwritten(&ops[1 + products.len()..], how.x);
-        if !are_alike || !is_unread || products.iter().any(|product| product.weight.cols != width) {
+        if !is_unread || products.iter().any(|product| product.weight.cols != width) {
             return None;
         }
         self.halved = None;
         self.halve_by(&how, width, order).map(|_| 1)
+    }
+
+    /// The kernel on tensor cores of a product, if it gets one.
+    fn tensor_kernel_of(&self, product: &Wanted) -> Option<KernelId> {
+        let n_rows = self.program.room.of(product.rows.count());
+        let shape = (n_rows, product.weight.rows, product.weight.cols);
+        tensor_kernel(product.weight.dtype, shape, self.chip?)
+    }
+
+    /// The order in which all of these products, which follow each other, read x; those of one launch have the kernel of the first.
+    fn order_of_products(&self, products: &[Wanted]) -> Option<Order> {
+        let order = order_of_x(self.tensor_kernel_of(products.first()?)?);
+        let mut rest = products;
+        while let Some(first) = rest.first() {
+            if order_of_x(self.tensor_kernel_of(first)?) != order {
+                return None;
+            }
+            let n_together = match order {
+                Order::Rows => 1,
+                Order::Spans | Order::Columns => n_together(rest),
+            };
+            rest = &rest[n_together..];
+        }
+        Some(order)
     }
 
     /// Lowers the first products of the same few rows as one kernel, as many as have weights of one format; how many.
@@ -227,18 +243,14 @@ impl Lowering<'_> {
         let products: Vec<Wanted> = ops.iter().map_while(Wanted::of).collect();
         let first = products.first()?;
         let n_rows = self.program.room.of(first.rows.count());
-        let (dtype, cols) = (first.weight.dtype, first.weight.cols);
+        let cols = first.weight.cols;
         let chip = self.chip?;
-        let kernel = tensor_kernel(dtype, (n_rows, first.weight.rows, cols), chip)
-            .filter(|&kernel| order_of_x(kernel) != Order::Rows)?;
+        let kernel = self.tensor_kernel_of(first)?;
         let order = order_of_x(kernel);
-        let n_together = products
-            .iter()
-            .take(decode_gemm::MAX_WEIGHTS)
-            .take_while(|other| {
-                (other.weight.dtype, other.weight.cols, other.add) == (dtype, cols, first.add)
-            })
-            .count();
+        if order == Order::Rows {
+            return None;
+        }
+        let n_together = n_together(&products);
         let together = &products[..n_together];
         if self
             .halved
@@ -433,6 +445,15 @@ impl Lowering<'_> {
         let key = PipelineKey::plain(KernelId::BiasAdd);
         self.push(KernelCall::new(key, &params, vec![to, bias], "bias").with_rows([field]));
     }
+}
+
+/// How many products from the first on one launch can have: those with weights of one format and length.
+fn n_together(products: &[Wanted]) -> usize {
+    let alike = |product: &Wanted| (product.weight.dtype, product.weight.cols, product.add);
+    let first = products.first().map(alike);
+    let same = products.iter().take(decode_gemm::MAX_WEIGHTS);
+    same.take_while(|product| Some(alike(product)) == first)
+        .count()
 }
 
 /// Whether a product reads this activation before the next activation takes its place.

@@ -372,8 +372,8 @@ fn programs() -> Vec<Program> {
 }
 
 /// The chips that are lowered for in ways of their own.
-fn chips() -> [ChipConfig; 3] {
-    [ChipConfig::m1(), nvidia(75), nvidia(90)]
+fn chips() -> [ChipConfig; 4] {
+    [ChipConfig::m1(), nvidia(75), nvidia(80), nvidia(90)]
 }
 
 /// Breaks when a kernel is in the table that no lowering chooses, and when one is chosen that is not in the table.

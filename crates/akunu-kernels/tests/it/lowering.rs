@@ -464,7 +464,8 @@ fn scratch_memory_lets_kernels_share_an_operation() {
 }
 
 /// Where only products on tensor cores read a norm or a gate, it leaves halves for them and nothing else. Breaks when another
-/// operation would read what was never written, and when weights of two formats are given to one kernel.
+/// operation would read what was never written, when weights of two formats are given to one kernel, and when a small weight that
+/// is in the launch of a large one is taken for one of a kernel of its own.
 #[test]
 fn what_only_products_read_is_left_in_halves() {
     use KernelId::*;
@@ -479,8 +480,8 @@ fn what_only_products_read_is_left_in_halves() {
         }
         ops
     };
-    let lowered = |ops: &[Op]| {
-        let program = model.program(ops, [4, 0, 4]);
+    let lowered_rows = |ops: &[Op], n_rows| {
+        let program = model.program(ops, [n_rows, 0, 4]);
         let scratch = Buffer {
             id: 1000,
             generation: 0,
@@ -489,6 +490,7 @@ fn what_only_products_read_is_left_in_halves() {
         };
         kernels(&lower::gpu(&program, &chip, Some(scratch)))
     };
+    let lowered = |ops: &[Op]| lowered_rows(ops, 4);
     let product = DecodeGemm(DType::F16);
     let attention = [RopeNeoxStore, FlashAttentionDecodeSplit, FlashAttentionJoin];
     let of_layer = |gate: &[KernelId]| {
@@ -517,6 +519,15 @@ fn what_only_products_read_is_left_in_halves() {
     weight.dtype = DType::BF16;
     let three = [product, DecodeGemm(DType::BF16), product];
     assert_eq!(lowered(&mixed), [&last[..1], &three, &last[2..]].concat());
+
+    let mut of_two_sizes = layer();
+    let Op::Product { weight, .. } = &mut of_two_sizes[1] else {
+        panic!("{:?}", of_two_sizes[1])
+    };
+    weight.rows = 1 << 20;
+    let found = lowered_rows(&of_two_sizes, 40);
+    assert_eq!(found[..2], [NormHalfRows, AsyncGemm64(DType::F16)]);
+    assert_ne!(found[2], DecodeGemm(DType::F16));
 }
 
 /// A single row gets a norm and the products that read it as one kernel, but not where something else

@@ -7,6 +7,7 @@
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
 //! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on (with super-blocks from 2 on), `decode_gemm_widest` from 33 on; of small weights `decode_gemm` alone | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
+//! | from 17, NVIDIA's Hopper | `async_gemm_32`, `…_64`, `…_128` | tensor cores that read x themselves while the next weights are decoded; the same formats |
 //! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
 //! | 5 to 8 | `simd_gemm_small` | x is staged once for 64 outputs, one tile of 8 rows |
@@ -65,9 +66,9 @@ pub fn tensor_kernel(
     let is_async = chip.has_async_products() && shared_gemm::takes(dtype, k);
     Some(if is_decoding && is_narrow && has_narrow {
         KernelId::DecodeGemm(dtype)
-    } else if is_async && m <= 32 {
+    } else if is_async && m <= async_gemm::FEWEST_ROWS {
         KernelId::AsyncGemm32(dtype)
-    } else if is_async && m <= 64 {
+    } else if is_async && m <= async_gemm::FEW_ROWS {
         KernelId::AsyncGemm64(dtype)
     } else if is_async {
         KernelId::AsyncGemm128(dtype)
@@ -115,9 +116,11 @@ pub fn n_parts(kernel: KernelId, p: &DecodeGemmParams, chip: &ChipConfig) -> u32
         KernelId::DecodeGemmWidest(dtype) => {
             shared_gemm::n_parts(p, dtype, shared_gemm::WIDEST_ROWS, chip)
         }
-        KernelId::AsyncGemm32(dtype) => async_gemm::n_parts(p, dtype, 32, chip),
-        KernelId::AsyncGemm64(dtype) => async_gemm::n_parts(p, dtype, 64, chip),
-        KernelId::AsyncGemm128(dtype) => async_gemm::n_parts(p, dtype, 128, chip),
+        KernelId::AsyncGemm32(dtype) => {
+            async_gemm::n_parts(p, dtype, async_gemm::FEWEST_ROWS, chip)
+        }
+        KernelId::AsyncGemm64(dtype) => async_gemm::n_parts(p, dtype, async_gemm::FEW_ROWS, chip),
+        KernelId::AsyncGemm128(dtype) => async_gemm::n_parts(p, dtype, async_gemm::MANY_ROWS, chip),
         _ => 1,
     }
 }

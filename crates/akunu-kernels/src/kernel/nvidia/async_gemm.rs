@@ -16,12 +16,16 @@ use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, QUAD, outputs, work}
 use crate::kernel::nvidia::shared_gemm::{self, MAX_PARTS, Staging};
 use crate::table::{Args, KernelRow, Launch};
 
+/// Rows of x of a threadgroup of `async_gemm_32`.
+pub const FEWEST_ROWS: u32 = 32;
+/// The same of `async_gemm_64`. Up to here two quads of x are copied ahead, and threadgroups may be small; beyond it is one quad.
+pub const FEW_ROWS: u32 = 64;
+/// The same of `async_gemm_128`.
+pub const MANY_ROWS: u32 = 128;
 /// SIMD groups of a threadgroup; of one of few rows half as many, where outputs are few.
 const TEAM: u32 = 8;
 /// Outputs of a SIMD group.
 const MATRIX: u32 = 16;
-/// Most rows of which two quads of x are copied ahead, and threadgroups may be small; of more it is one quad.
-const FEW_ROWS: u32 = 64;
 /// SIMD groups that a multiprocessor has registers for.
 const SIMD_GROUPS_AT_ONCE: u32 = 16;
 
@@ -30,11 +34,11 @@ pub fn row_32(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("async_gemm_32_", ""),
         source: "async_gemm_32",
-        launch: |args, chip| launch(args, 32, chip),
-        required: |args| required(args, 32),
-        work: |args, once| work(args, once, 32),
+        launch: |args, chip| launch(args, FEWEST_ROWS, chip),
+        required: |args| required(args, FEWEST_ROWS),
+        work: |args, once| work(args, once, FEWEST_ROWS),
         twin: |t| shared_gemm::twin_of(t, Order::Columns),
-        cases: |dtype| cases(dtype, 32),
+        cases: |dtype| cases(dtype, FEWEST_ROWS),
         ..shared_gemm::wide_row(dtype)
     }
 }
@@ -44,10 +48,10 @@ pub fn row_64(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("async_gemm_64_", ""),
         source: "async_gemm_64",
-        launch: |args, chip| launch(args, 64, chip),
-        required: |args| required(args, 64),
-        work: |args, once| work(args, once, 64),
-        cases: |dtype| cases(dtype, 64),
+        launch: |args, chip| launch(args, FEW_ROWS, chip),
+        required: |args| required(args, FEW_ROWS),
+        work: |args, once| work(args, once, FEW_ROWS),
+        cases: |dtype| cases(dtype, FEW_ROWS),
         ..row_32(dtype)
     }
 }
@@ -57,10 +61,10 @@ pub fn row_128(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("async_gemm_128_", ""),
         source: "async_gemm_128",
-        launch: |args, chip| launch(args, 128, chip),
-        required: |args| required(args, 128),
-        work: |args, once| work(args, once, 128),
-        cases: |dtype| cases(dtype, 128),
+        launch: |args, chip| launch(args, MANY_ROWS, chip),
+        required: |args| required(args, MANY_ROWS),
+        work: |args, once| work(args, once, MANY_ROWS),
+        cases: |dtype| cases(dtype, MANY_ROWS),
         ..row_32(dtype)
     }
 }
