@@ -92,7 +92,7 @@ mod tests {
                 file.display()
             );
         }
-        assert_eq!(n_rules, 17, "files with kernels that read weights");
+        assert_eq!(n_rules, 20, "files with kernels that read weights");
     }
 
     #[test]
