@@ -2,7 +2,7 @@
 //!
 //! As [`tensor_gemm`], but weights go through threadgroup memory as they are stored, two steps ahead, and are decoded into the
 //! registers that tensor cores read; 16 outputs are a SIMD group's, and SIMD groups wait for nobody. x is in tiles
-//! ([`half_rows`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
+//! ([`Order::Spans`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
 
 use akunu_types::params::DecodeGemmParams;
 use akunu_types::{DType, SharedStruct};
