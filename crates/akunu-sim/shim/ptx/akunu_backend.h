@@ -202,57 +202,37 @@ struct AsyncCopies {
 // Compute capability 9.0 alone; whoever loads the PTX says so.
 inline void show_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
+// The sums of an asynchronous product as operands of an instruction, and what they are called in it: four for each tile.
 #define AKUNU_SUM(I) "+f"(sums[I][0]), "+f"(sums[I][1]), "+f"(sums[I][2]), "+f"(sums[I][3])
-#define AKUNU_SUMS_2 AKUNU_SUM(0), AKUNU_SUM(1)
-#define AKUNU_SUMS_4 AKUNU_SUMS_2, AKUNU_SUM(2), AKUNU_SUM(3)
+#define AKUNU_SUMS_4 AKUNU_SUM(0), AKUNU_SUM(1), AKUNU_SUM(2), AKUNU_SUM(3)
 #define AKUNU_SUMS_8 AKUNU_SUMS_4, AKUNU_SUM(4), AKUNU_SUM(5), AKUNU_SUM(6), AKUNU_SUM(7)
-#define AKUNU_SUMS_16 AKUNU_SUMS_8, AKUNU_SUM(8), AKUNU_SUM(9), AKUNU_SUM(10), AKUNU_SUM(11), AKUNU_SUM(12), AKUNU_SUM(13), AKUNU_SUM(14), AKUNU_SUM(15)
+#define AKUNU_SUMS_12 AKUNU_SUMS_8, AKUNU_SUM(8), AKUNU_SUM(9), AKUNU_SUM(10), AKUNU_SUM(11)
+#define AKUNU_SUMS_16 AKUNU_SUMS_12, AKUNU_SUM(12), AKUNU_SUM(13), AKUNU_SUM(14), AKUNU_SUM(15)
+#define AKUNU_NAMES_4 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define AKUNU_NAMES_8 AKUNU_NAMES_4 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define AKUNU_NAMES_12 AKUNU_NAMES_8 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define AKUNU_NAMES_16 AKUNU_NAMES_12 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+// A product of TILES tiles, SHAPE: after the sums come the four registers of A, where B lies, and a 1: that sums are added to.
+#define AKUNU_GROUP_PRODUCT(TILES, SHAPE, A, B, ONE)                                                                 \
+    template <> struct GroupProduct<TILES> {                                                                         \
+        static void multiply(float4 (&sums)[TILES], uint4 a, ulong b) {                                              \
+            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, " ONE ", 0;\n\twgmma.fence.sync.aligned;\n\t"         \
+                         "wgmma.mma_async.sync.aligned." SHAPE ".f32.f16.f16 {" AKUNU_NAMES_##TILES "}, {" A "}, " B \
+                         ", p, 1, 1, 0;\n\t}"                                                                        \
+                         : AKUNU_SUMS_##TILES                                                                        \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)                                \
+                         : "memory");                                                                                \
+        }                                                                                                            \
+        template <uint N> static void wait(float4 (&sums)[TILES]) {                                                  \
+            asm volatile("wgmma.wait_group.sync.aligned %[n];" : AKUNU_SUMS_##TILES : [n] "n"(N) : "memory");        \
+        }                                                                                                            \
+    };
 
 template <uint TILES> struct GroupProduct;
-template <> struct GroupProduct<2> {
-    static void multiply(float4 (&sums)[2], uint4 a, ulong b) {
-        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %13, 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7}, {%8, %9, %10, %11}, %12, p, 1, 1, 0;\n\t}"
-                     : AKUNU_SUMS_2
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)
-                     : "memory");
-    }
-    template <uint N> static void wait(float4 (&sums)[2]) {
-        asm volatile("wgmma.wait_group.sync.aligned %8;" : AKUNU_SUMS_2 : "n"(N) : "memory");
-    }
-};
-template <> struct GroupProduct<4> {
-    static void multiply(float4 (&sums)[4], uint4 a, ulong b) {
-        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %21, 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, {%16, %17, %18, %19}, %20, p, 1, 1, 0;\n\t}"
-                     : AKUNU_SUMS_4
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)
-                     : "memory");
-    }
-    template <uint N> static void wait(float4 (&sums)[4]) {
-        asm volatile("wgmma.wait_group.sync.aligned %16;" : AKUNU_SUMS_4 : "n"(N) : "memory");
-    }
-};
-template <> struct GroupProduct<8> {
-    static void multiply(float4 (&sums)[8], uint4 a, ulong b) {
-        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %37, 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, {%32, %33, %34, %35}, %36, p, 1, 1, 0;\n\t}"
-                     : AKUNU_SUMS_8
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)
-                     : "memory");
-    }
-    template <uint N> static void wait(float4 (&sums)[8]) {
-        asm volatile("wgmma.wait_group.sync.aligned %32;" : AKUNU_SUMS_8 : "n"(N) : "memory");
-    }
-};
-template <> struct GroupProduct<16> {
-    static void multiply(float4 (&sums)[16], uint4 a, ulong b) {
-        asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %69, 0;\n\twgmma.fence.sync.aligned;\n\twgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, p, 1, 1, 0;\n\t}"
-                     : AKUNU_SUMS_16
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1)
-                     : "memory");
-    }
-    template <uint N> static void wait(float4 (&sums)[16]) {
-        asm volatile("wgmma.wait_group.sync.aligned %64;" : AKUNU_SUMS_16 : "n"(N) : "memory");
-    }
-};
+AKUNU_GROUP_PRODUCT(4, "m64n32k16", "%16, %17, %18, %19", "%20", "%21")
+AKUNU_GROUP_PRODUCT(8, "m64n64k16", "%32, %33, %34, %35", "%36", "%37")
+AKUNU_GROUP_PRODUCT(16, "m64n128k16", "%64, %65, %66, %67", "%68", "%69")
 
 struct AsyncProducts {
     // Where B lies, in units of 16 bytes: from one eight of K to the next (the eight vectors of a matrix), and from one tile to the next.
