@@ -31,6 +31,7 @@ constant constexpr uint INVERSE_SUM = 254u << 23;
 // How rows lie: one behind the other, or in tiles.
 constant constexpr uint IN_ROWS = 0;
 constant constexpr uint IN_SPANS = 1;
+constant constexpr uint IN_COLUMNS = 2;
 
 // Where the elements i and i + 1 of row r of a tile lie; i is even.
 inline uint place_in_tile(uint r, uint i, uint order) {
@@ -102,11 +103,11 @@ inline float largest_of(float4 v) { return max(max(abs(v.x), abs(v.y)), max(abs(
 
 // Stores vector i of a row.
 inline void store_four(device half *to, half4 four, uint in_tile, uint i, uint order) {
-    if (order == IN_ROWS) {
-        *(device half4 *)(to + 4 * i) = four;
-    } else {
+    if (order == IN_COLUMNS) {
         *(device half2 *)(to + place_in_tile(in_tile, 4 * i, order)) = four.xy;
         *(device half2 *)(to + place_in_tile(in_tile, 4 * i + 2, order)) = four.zw;
+    } else {
+        *(device half4 *)(to + (order == IN_SPANS ? place_in_tile(in_tile, 4 * i, order) : 4 * i)) = four;
     }
 }
 
