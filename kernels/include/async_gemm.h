@@ -9,15 +9,14 @@
 //
 // Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * SIMD groups)), n_parts), threadgroups of four or
 //          eight SIMD groups beside each other, which share x. Parts take turns at the steps of K; their sums meet in device memory
-//          as in shared_gemm.h.
+//          (shared_sums.h).
 // Memory:  every weight is read once for 8 * TILES rows. SIMD groups copy their weights of later steps, and all together later
 //          quads of x, while they multiply a quad. One barrier for each quad.
 #pragma once
 
-#include "include/arrive.h"
 #include "include/inputs.h"
-#include "include/lane_sums.h"
 #include "include/reduce.h"
+#include "include/shared_sums.h"
 #include "include/staged_rows.h"
 
 // Vectors of a tile of x that are multiplied at once: 16 of K.
@@ -153,28 +152,7 @@ kernel void async_gemm(
     // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.
     nvidia::next_may_begin();
     mine.scale(scale);
-    if (params.n_parts > 1) {
-        const uint stride = (params.M + X_ROWS - 1) / X_ROWS * X_ROWS;
-        const ulong part_stride = ulong(params.N0 + params.N1 + params.N2) * stride;
-        device float *all = parts + pick(chosen.index, 0u, params.N0, params.N0 + params.N1) * stride;
-        mine.leave(all + group.z * part_stride, stride);
-        const uint n_m = (params.M + TILES * X_ROWS - 1) / (TILES * X_ROWS);
-        device uint *counter = arrived + group.y * n_m + group.x;
-        // Nobody reads x any more.
-        if (!are_all_there(counter, (threadgroup uint *)memory, params.n_parts, thread_index)) {
-            return;
-        }
-        if (thread_index == 0) {
-            *counter = 0;
-        }
-        mine.clear();
-        for (uint part = 0; part < params.n_parts; part++) {
-            mine.add(all + part * part_stride, stride);
-        }
-    }
-    device float *y = pick(chosen.index, y_0, y_1, y_2);
-    if (params.beta != 0.0f) {
-        mine.add_before(y, params.beta);
-    }
-    mine.store(y);
+    // Nobody reads x any more.
+    const SumsPlace to = { pick(chosen.index, y_0, y_1, y_2), parts, arrived, (threadgroup uint *)memory };
+    store_shared(mine, true, params, chosen, to, group, thread_index);
 }

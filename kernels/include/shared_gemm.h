@@ -22,11 +22,10 @@
 //          16 bytes on, so that rows and steps may begin anywhere. Quads of x are copied two ahead, once for all columns.
 #pragma once
 
-#include "include/arrive.h"
 #include "include/few_rows.h"
 #include "include/inputs.h"
-#include "include/lane_sums.h"
 #include "include/reduce.h"
+#include "include/shared_sums.h"
 #include "include/staged_rows.h"
 
 // SIMD groups of a threadgroup.
@@ -203,34 +202,7 @@ kernel void shared_gemm(
     if (split == 0) {
         mine.scale(scale);
     }
-    if (params.n_parts > 1) {
-        const uint stride = (params.M + X_ROWS - 1) / X_ROWS * X_ROWS;
-        const ulong part_stride = ulong(params.N0 + params.N1 + params.N2) * stride;
-        device float *all = parts + pick(chosen.index, 0u, params.N0, params.N0 + params.N1) * stride;
-        if (split == 0) {
-            mine.leave(all + group.z * part_stride, stride);
-        }
-        const uint n_m = (params.M + TILES * X_ROWS - 1) / (TILES * X_ROWS);
-        device uint *counter = arrived + group.y * n_m + group.x;
-        // Nobody reads x any more.
-        if (!are_all_there(counter, (threadgroup uint *)memory, params.n_parts, thread_index)) {
-            return;
-        }
-        if (thread_index == 0) {
-            *counter = 0;
-        }
-        if (split == 0) {
-            mine.clear();
-            for (uint part = 0; part < params.n_parts; part++) {
-                mine.add(all + part * part_stride, stride);
-            }
-        }
-    }
-    if (split == 0) {
-        device float *y = pick(chosen.index, y_0, y_1, y_2);
-        if (params.beta != 0.0f) {
-            mine.add_before(y, params.beta);
-        }
-        mine.store(y);
-    }
+    // Nobody reads x any more.
+    const SumsPlace to = { pick(chosen.index, y_0, y_1, y_2), parts, arrived, (threadgroup uint *)memory };
+    store_shared(mine, split == 0, params, chosen, to, group, thread_index);
 }

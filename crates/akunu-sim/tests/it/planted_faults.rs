@@ -212,7 +212,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a part that is added twice",
-        file: "include/shared_gemm.h",
+        file: "include/shared_sums.h",
         right: "all + part * part_stride",
         wrong: "all + part / 2 * part_stride",
         kernel: "decode_gemm_widest_q4_k",
