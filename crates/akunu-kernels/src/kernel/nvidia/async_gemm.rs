@@ -31,41 +31,30 @@ const SIMD_GROUPS_AT_ONCE: u32 = 16;
 
 /// The row of the kernel table.
 pub fn row_32(dtype: DType) -> KernelRow {
-    KernelRow {
-        name: ("async_gemm_32_", ""),
-        source: "async_gemm_32",
-        launch: |args, chip| launch(args, FEWEST_ROWS, chip),
-        required: |args| required(args, FEWEST_ROWS),
-        work: |args, once| work(args, once, FEWEST_ROWS),
-        twin: |t| shared_gemm::twin_of(t, Order::Columns),
-        cases: |dtype| cases(dtype, FEWEST_ROWS),
-        ..shared_gemm::wide_row(dtype)
-    }
+    row::<FEWEST_ROWS>(dtype, ("async_gemm_32_", "async_gemm_32"))
 }
 
 /// The row of the kernel table.
 pub fn row_64(dtype: DType) -> KernelRow {
-    KernelRow {
-        name: ("async_gemm_64_", ""),
-        source: "async_gemm_64",
-        launch: |args, chip| launch(args, FEW_ROWS, chip),
-        required: |args| required(args, FEW_ROWS),
-        work: |args, once| work(args, once, FEW_ROWS),
-        cases: |dtype| cases(dtype, FEW_ROWS),
-        ..row_32(dtype)
-    }
+    row::<FEW_ROWS>(dtype, ("async_gemm_64_", "async_gemm_64"))
 }
 
 /// The row of the kernel table.
 pub fn row_128(dtype: DType) -> KernelRow {
+    row::<MANY_ROWS>(dtype, ("async_gemm_128_", "async_gemm_128"))
+}
+
+/// The row of the kernel that has so many rows of x, of which the name begins so, in this file.
+fn row<const ROWS: u32>(dtype: DType, (name, source): (&'static str, &'static str)) -> KernelRow {
     KernelRow {
-        name: ("async_gemm_128_", ""),
-        source: "async_gemm_128",
-        launch: |args, chip| launch(args, MANY_ROWS, chip),
-        required: |args| required(args, MANY_ROWS),
-        work: |args, once| work(args, once, MANY_ROWS),
-        cases: |dtype| cases(dtype, MANY_ROWS),
-        ..row_32(dtype)
+        name: (name, ""),
+        source,
+        launch: |args, chip| launch(args, ROWS, chip),
+        required: |args| required(args, ROWS),
+        work: |args, once| work(args, once, ROWS),
+        twin: |t| shared_gemm::twin_of(t, Order::Columns),
+        cases: |dtype| cases(dtype, ROWS),
+        ..shared_gemm::wide_row(dtype)
     }
 }
 
