@@ -100,8 +100,8 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
     constants.f32(Constant::Softcap).filter(|&cap| cap > 0.0)
 }
 
-/// Of every `n_parts` tiles of 32 keys a part has one. Queries are rounded, as they are or times the factor that they have in
-/// scores of base 2.
+/// Of every `n_parts` tiles of 32 keys a part has one. `rounded` gives what a kernel makes of an element of a query; its second
+/// argument is the factor that the element has in scores of base 2.
 fn each_head(
     t: &mut Twin,
     n_parts: usize,
