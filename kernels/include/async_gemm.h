@@ -58,9 +58,8 @@ kernel void async_gemm(
     const ChosenWeight chosen = choose_weight(params, group.y, MATRIX_OUTPUTS * n_columns);
     const uint first_n = (chosen.group * n_columns + simd_group) * MATRIX_OUTPUTS;
     const uint first_m = group.x * TILES * X_ROWS;
-    // The steps of this part: every n_parts-th. Quads are counted within them.
+    // The steps of this part: every n_parts-th.
     const uint n_own_steps = group.z < n_steps ? (n_steps - group.z + params.n_parts - 1) / params.n_parts : 0;
-    const uint n_quads = n_own_steps * Step::QUADS;
 
     nvidia::AsyncCopies copies;
     Rows rows;
@@ -99,54 +98,55 @@ kernel void async_gemm(
     uint x_stage = 0;
     uint w_stage = 0;
     uint step = group.z;
-    for (uint quad = 0; quad < n_quads; quad++) {
-        const uint in_step = quad % Step::QUADS;
-        // The quad is there, for everyone, and everyone has left the one before.
-        copies.wait<QUADS_AHEAD - 1>();
-        nvidia::show_to_products();
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        const uint first_span = step * Step::SPANS + in_step * QUAD;
-        threadgroup const uint4 *stage = rows.ring + w_stage * Rows::STAGE;
-        LaneSpan<F> upper;
-        LaneSpan<F> lower;
-        const bool exists = first_span + t < n_spans;
-        upper.load(stage + g * Step::VECTORS, begins[0] + step * Step::BYTES, in_step * QUAD + t, exists);
-        lower.load(stage + (g + 8) * Step::VECTORS, begins[1] + step * Step::BYTES, in_step * QUAD + t, exists);
-        if (in_step == 0 && quad > 0) {
-            const uint left_stage = w_stage == 0 ? W_STAGES - 1 : w_stage - 1;
-            rows.copy(step + STEPS_AHEAD * params.n_parts, n_steps, left_stage, copies);
-        }
-        const uint left_x_stage = x_stage == 0 ? QUADS_AHEAD : x_stage - 1;
-        const uint ahead = in_step + QUADS_AHEAD;
-        const uint ahead_step = step + ahead / Step::QUADS * params.n_parts;
-        tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, copies);
-        copies.commit();
-
-        if (first_span < n_spans) {
-            threadgroup const uint4 *right = tiles.ring + x_stage * Tiles::STAGE;
+    for (uint own_step = 0; own_step < n_own_steps; own_step++) {
 #pragma unroll
-            for (uint r = 0; r < SPAN_RUNS; r++) {
-                if (r % 2 == 0) {
-                    upper.fetch(r / 2);
-                    lower.fetch(r / 2);
-                }
-                const uint4 a = upper.run(r);
-                const uint4 b = lower.run(r);
-                products.multiply<QUAD_VECTORS>(mine.sums[0], uint4(a.x, b.x, a.y, b.y), right + 2 * r * PRODUCT_VECTORS);
-                products.multiply<QUAD_VECTORS>(mine.sums[0], uint4(a.z, b.z, a.w, b.w), right + (2 * r + 1) * PRODUCT_VECTORS);
-                products.commit();
-                if (r + 1 < SPAN_RUNS) {
-                    products.wait<1>(mine.sums[0]);
-                } else {
-                    products.wait<0>(mine.sums[0]);
+        for (uint quad = 0; quad < Step::QUADS; quad++) {
+            // The quad is there, for everyone, and everyone has left the one before.
+            copies.wait<QUADS_AHEAD - 1>();
+            nvidia::show_to_products();
+            threadgroup_barrier(mem_flags::mem_threadgroup);
+            const uint first_span = step * Step::SPANS + quad * QUAD;
+            threadgroup const uint4 *stage = rows.ring + w_stage * Rows::STAGE;
+            LaneSpan<F> upper;
+            LaneSpan<F> lower;
+            const bool exists = first_span + t < n_spans;
+            upper.load(stage + g * Step::VECTORS, begins[0] + step * Step::BYTES, quad * QUAD + t, exists);
+            lower.load(stage + (g + 8) * Step::VECTORS, begins[1] + step * Step::BYTES, quad * QUAD + t, exists);
+            if (quad == 0 && own_step > 0) {
+                const uint left_stage = w_stage == 0 ? W_STAGES - 1 : w_stage - 1;
+                rows.copy(step + STEPS_AHEAD * params.n_parts, n_steps, left_stage, copies);
+            }
+            const uint left_x_stage = x_stage == 0 ? QUADS_AHEAD : x_stage - 1;
+            const uint ahead = quad + QUADS_AHEAD;
+            const uint ahead_step = step + ahead / Step::QUADS * params.n_parts;
+            tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, copies);
+            copies.commit();
+
+            if (first_span < n_spans) {
+                threadgroup const uint4 *right = tiles.ring + x_stage * Tiles::STAGE;
+#pragma unroll
+                for (uint r = 0; r < SPAN_RUNS; r++) {
+                    if (r % 2 == 0) {
+                        upper.fetch(r / 2);
+                        lower.fetch(r / 2);
+                    }
+                    const uint4 a = upper.run(r);
+                    const uint4 b = lower.run(r);
+                    products.begin();
+                    products.multiply<QUAD_VECTORS>(mine.sums[0], uint4(a.x, b.x, a.y, b.y), right, 2 * r * PRODUCT_VECTORS);
+                    products.multiply<QUAD_VECTORS>(mine.sums[0], uint4(a.z, b.z, a.w, b.w), right, (2 * r + 1) * PRODUCT_VECTORS);
+                    products.commit();
+                    if (r + 1 < SPAN_RUNS) {
+                        products.wait<1>(mine.sums[0]);
+                    } else {
+                        products.wait<0>(mine.sums[0]);
+                    }
                 }
             }
+            x_stage = x_stage == QUADS_AHEAD ? 0 : x_stage + 1;
         }
-        x_stage = x_stage == QUADS_AHEAD ? 0 : x_stage + 1;
-        if (in_step + 1 == Step::QUADS) {
-            step += params.n_parts;
-            w_stage = w_stage + 1 == W_STAGES ? 0 : w_stage + 1;
-        }
+        step += params.n_parts;
+        w_stage = w_stage + 1 == W_STAGES ? 0 : w_stage + 1;
     }
 
     // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.

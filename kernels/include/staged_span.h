@@ -41,6 +41,23 @@ struct StagedStep<FormatQ6K> : Staging<8, sizeof(block_q6_k), 15, 1, true> {};
 template <typename T>
 struct StagedStep<FormatPlain<T>> : Staging<4, 4 * SPAN * sizeof(T), 17, 1, false> {};
 
+// A block in threadgroup memory that begins with a half, at a whole word or in the middle of one.
+struct StagedBlock {
+    threadgroup const uint *words;
+    bool begins_in_middle;
+
+    // The half, twice.
+    half2 scale() const { return as_type<half2>(nvidia::permute(words[0], 0, begins_in_middle ? 0x3232u : 0x1010u)); }
+    // Word i of what follows the half. Two bytes behind the block may be read, which are in the last vector of its row.
+    uint word(uint i) const { return nvidia::permute(words[i], words[i + 1], begins_in_middle ? 0x7654u : 0x5432u); }
+};
+
+// Block `index` of a row that begins so many bytes behind a multiple of 16.
+inline StagedBlock staged_block(threadgroup const uint4 *row, uint begin, uint index, uint block_bytes) {
+    const uint at = begin % 16 + index * block_bytes;
+    return { (threadgroup const uint *)row + at / 4, at % 4 != 0 };
+}
+
 // A row of staged blocks that begins so many bytes behind a multiple of 16.
 inline StagedRow staged_row(threadgroup const uint4 *row, uint begin) {
     return { (threadgroup const uint *)row + begin % 16 / 4, begin / 2 % 2 };
@@ -68,12 +85,16 @@ struct LaneSpan;
 
 template <>
 struct LaneSpan<FormatQ4_0> {
-    Spans<FormatQ4_0>::Span span;
     half2 d;
+    uint qs[4];
 
     void load(threadgroup const uint4 *row, uint begin, uint index, bool exists) {
-        span = Spans<FormatQ4_0>::load(staged_row(row, begin), index);
-        d = half2(exists ? as_type<half>(ushort(span.d)) : half(0.0h));
+        const StagedBlock block = staged_block(row, begin, index, sizeof(block_q4_0));
+        d = exists ? block.scale() : half2(0.0h);
+#pragma unroll
+        for (uint i = 0; i < 4; i++) {
+            qs[i] = block.word(i);
+        }
     }
 
     void fetch(uint) {}
@@ -82,28 +103,31 @@ struct LaneSpan<FormatQ4_0> {
 
     uint4 run(uint r) const {
         const uint shift = 4 * (r / 2);
-        return uint4(four(span.qs.word[2 * (r % 2)], shift), four(span.qs.word[2 * (r % 2) + 1], shift));
+        return uint4(four(qs[2 * (r % 2)], shift), four(qs[2 * (r % 2) + 1], shift));
     }
 };
 
 template <>
 struct LaneSpan<FormatQ8_0> {
-    StagedRow row;
-    uint at;
+    StagedBlock block;
     half2 d;
-    Words<4> qs;
+    uint qs[4];
 
-    void load(threadgroup const uint4 *blocks, uint begin, uint index, bool exists) {
-        row = staged_row(blocks, begin);
-        at = index * sizeof(block_q8_0);
-        d = half2(exists ? as_type<half>(ushort(half_word(row, at))) : half(0.0h));
+    void load(threadgroup const uint4 *row, uint begin, uint index, bool exists) {
+        block = staged_block(row, begin, index, sizeof(block_q8_0));
+        d = exists ? block.scale() : half2(0.0h);
     }
 
-    void fetch(uint h) { qs = Words<4>::load(row, at + 2 + 16 * h); }
+    void fetch(uint h) {
+#pragma unroll
+        for (uint i = 0; i < 4; i++) {
+            qs[i] = block.word(4 * h + i);
+        }
+    }
 
     uint2 four(uint word) const { return four_halves(word ^ 0x80808080u, half2(1152.0h), d); }
 
-    uint4 run(uint r) const { return uint4(four(qs.word[2 * (r % 2)]), four(qs.word[2 * (r % 2) + 1])); }
+    uint4 run(uint r) const { return uint4(four(qs[2 * (r % 2)]), four(qs[2 * (r % 2) + 1])); }
 };
 
 // The head of a super-block of q4_k and q5_k, and the scale and the minimum of a group.

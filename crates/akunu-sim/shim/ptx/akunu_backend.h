@@ -217,7 +217,7 @@ inline void show_to_products() { asm volatile("fence.proxy.async.shared::cta;" :
 #define AKUNU_GROUP_PRODUCT(TILES, SHAPE, A, B, ONE)                                                                 \
     template <> struct GroupProduct<TILES> {                                                                         \
         static void multiply(float4 (&sums)[TILES], uint4 a, ulong b) {                                              \
-            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, " ONE ", 0;\n\twgmma.fence.sync.aligned;\n\t"         \
+            asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, " ONE ", 0;\n\t"                                       \
                          "wgmma.mma_async.sync.aligned." SHAPE ".f32.f16.f16 {" AKUNU_NAMES_##TILES "}, {" A "}, " B \
                          ", p, 1, 1, 0;\n\t}"                                                                        \
                          : AKUNU_SUMS_##TILES                                                                        \
@@ -236,14 +236,16 @@ AKUNU_GROUP_PRODUCT(16, "m64n128k16", "%64, %65, %66, %67", "%68", "%69")
 
 struct AsyncProducts {
     // Where B lies, in units of 16 bytes: from one eight of K to the next (the eight vectors of a matrix), and from one tile to the next.
-    template <uint STRIDE> static ulong matrix(const AKUNU_THREADGROUP uint4 *b) {
-        return (ulong)((uint)(ulong)b >> 4 & 0x3fff) | (ulong)8 << 16 | (ulong)STRIDE << 32;
+    // What is added to the place does not reach the next field, so that one sum for each product is enough.
+    template <uint STRIDE> static ulong matrix(const AKUNU_THREADGROUP uint4 *b, uint at) {
+        return (ulong)(((uint)(ulong)b >> 4 & 0x3fff | 8 << 16) + at) | (ulong)STRIDE << 32;
     }
 
     template <uint STRIDE, uint TILES>
-    void multiply(float4 (&sums)[TILES], uint4 a, const AKUNU_THREADGROUP uint4 *b) {
-        GroupProduct<TILES>::multiply(sums, a, matrix<STRIDE>(b));
+    void multiply(float4 (&sums)[TILES], uint4 a, const AKUNU_THREADGROUP uint4 *b, uint at) {
+        GroupProduct<TILES>::multiply(sums, a, matrix<STRIDE>(b, at));
     }
+    void begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
     void commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
     template <uint N, uint TILES> void wait(float4 (&sums)[TILES], const char *, uint) { GroupProduct<TILES>::template wait<N>(sums); }
 };

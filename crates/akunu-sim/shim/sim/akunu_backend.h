@@ -267,9 +267,10 @@ struct AsyncProducts {
     uint n_products = 0;
     uint n_groups = 0;
 
-    template <uint STRIDE, uint TILES> void multiply(float4 (&sums)[TILES], uint4 a, const uint4 *b) {
+    void begin() {}
+    template <uint STRIDE, uint TILES> void multiply(float4 (&sums)[TILES], uint4 a, const uint4 *b, uint at) {
         if (n_products == CAPACITY) callbacks->fault(Bounds, "more products than the simulator keeps", 0);
-        products[n_products++] = Product{sums, TILES, STRIDE, a, b, n_groups};
+        products[n_products++] = Product{sums, TILES, STRIDE, a, b + at, n_groups};
     }
     void commit() { n_groups++; }
     template <uint N, uint TILES> void wait(float4 (&)[TILES], const char *file, uint line) {
