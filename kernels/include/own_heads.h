@@ -23,8 +23,7 @@ struct OwnHeads {
 
 // Where the row's own heads are left for all SIMD groups.
 struct OwnPlaces {
-    threadgroup uint2 *halves;  // two for each vector of TensorQueries
-    threadgroup uint2 *rests;
+    threadgroup uint4 *queries;  // see TensorQueries
     threadgroup float *scores;
     threadgroup float4 *value;
 };
@@ -58,9 +57,8 @@ inline void prepare_heads(
             const float4 x = head.chunks[c];
             product += dot(x, simd_shuffle_xor(x, TEAM_LANES));
             if (is_query) {
-                const uint place = (c * 32 + index * 4) * 2 + at.lane;
-                to.halves[place] = is_there ? uint2(pack(x.xy), pack(x.zw)) : uint2(0);
-                to.rests[place] = is_there ? uint2(pack_rest(x.xy), pack_rest(x.zw)) : uint2(0);
+                const uint4 both = uint4(pack(x.xy), pack_rest(x.xy), pack(x.zw), pack_rest(x.zw));
+                to.queries[(2 * c + at.lane % 2) * 32 + index * 4 + at.lane / 2] = is_there ? both : uint4(0);
             }
             if (at.team == 2 && index == 0) {
                 to.value[at.element(c) / 4] = x;

@@ -31,8 +31,8 @@ constant constexpr uint BLOCK = Q8_BLOCK;
 // and of its values and outputs a SIMD group has one.
 constant constexpr uint PIECE_BLOCKS = 4;
 constant constexpr uint MAX_BLOCKS = 2 * PIECE_BLOCKS;
-// Vectors of 8 halves of the queries of all heads: that of a lane in each block.
-constant constexpr uint QUERY_VECTORS = MAX_BLOCKS * 32;
+// Vectors of the queries of all heads: two of each lane in each block.
+constant constexpr uint QUERY_VECTORS = 2 * MAX_BLOCKS * 32;
 // Weights are at most 2^6, so that fewer of them are too small for a half. Times the largest scale, 65504 / 127, that is one.
 constant constexpr float HEADROOM = 6.0f;
 
@@ -57,10 +57,10 @@ inline Pieces pieces_of(uint head_dim) {
     return { are_two, are_two ? head_dim / (2 * BLOCK) : head_dim / BLOCK };
 }
 
-// Queries in threadgroup memory: vector block * 32 + lane is that of a lane.
+// Queries in threadgroup memory, as matrices take them: vector (2 * block + h) * 32 + lane has elements 4 h, 4 h + 1 of a lane's
+// eight, what rounding these has lost, and the same of the next two.
 struct TensorQueries {
-    threadgroup const uint4 *halves;
-    threadgroup const uint4 *rests;
+    threadgroup const uint4 *vectors;
 };
 
 // Where the keys of a tile lie. Slots from `end` on are not read: the last one before is, again.
@@ -128,11 +128,9 @@ struct TensorKeys {
 #pragma unroll
         for (uint b = 0; b < PIECE_BLOCKS; b++) {
             if (b < pieces.n_blocks) {
-                const uint vector = (pieces.first_block(piece) + b) * 32 + lane;
-                const uint4 q = queries.halves[vector];
-                const uint4 rest = queries.rests[vector];
-                const uint4 first = uint4(q.x, rest.x, q.y, rest.y);
-                const uint4 second = uint4(q.z, rest.z, q.w, rest.w);
+                const uint vector = (pieces.first_block(piece) + b) * 64 + lane;
+                const uint4 first = queries.vectors[vector];
+                const uint4 second = queries.vectors[vector + 32];
                 const uint4 low = halves(0, b);
                 const uint4 high = halves(1, b);
                 float4 c = nvidia::multiply_accumulate(first, low.xy, float4(0.0f));

@@ -43,12 +43,19 @@ inline Batch batch_of(constant DecodeAttentionParams &params, uint kv_head, uint
 // The first slot of the first tile.
 inline uint tile_begin(RowMask mask) { return mask.begin / TENSOR_TILE * TENSOR_TILE; }
 
-// A lane's four scores, from products; those of keys that do not count are LOWEST_SCORE.
+// A lane's four scores, from products; those of keys that do not count are LOWEST_SCORE. Of most tiles all count.
 inline float4 tile_scores(float4 products, float factor, RowMask mask, uint first, uint lane) {
+    const bool all_count = mask.hidden == 0 && first >= mask.begin && first + TENSOR_TILE <= mask.end;
     float4 scores;
 #pragma unroll
     for (uint i = 0; i < 4; i++) {
-        scores[i] = mask.visible(first + score_key(i, lane)) ? score(products[i] * factor) : LOWEST_SCORE;
+        scores[i] = score(products[i] * factor);
+    }
+    if (!all_count) {
+#pragma unroll
+        for (uint i = 0; i < 4; i++) {
+            scores[i] = mask.visible(first + score_key(i, lane)) ? scores[i] : LOWEST_SCORE;
+        }
     }
     return scores;
 }
@@ -76,8 +83,7 @@ kernel void decode_attention(
     uint lane                                   [[thread_index_in_simdgroup]]
 ) {
     threadgroup float4 vectors[STREAM_VECTORS];
-    threadgroup uint4 query_halves[QUERY_VECTORS];
-    threadgroup uint4 query_rests[QUERY_VECTORS];
+    threadgroup uint4 query_vectors[QUERY_VECTORS];
     threadgroup float2 rotations[MAX_PAIRS];
     threadgroup float4 own_value[MAX_HEAD_DIM / 4];
     threadgroup float own_scores[BATCH_HEADS];
@@ -137,20 +143,19 @@ kernel void decode_attention(
         q + (first_head + batch.first_head + min(simd_group, batch.n_heads - 1)) * head_dim, k + own_kv, v + own_kv, K, V,
         own_slot, sees_own && batch_index == 0 && simd_group == 0,
     };
-    const OwnPlaces own_places = {
-        (threadgroup uint2 *)query_halves, (threadgroup uint2 *)query_rests, own_scores, own_value,
-    };
+    const OwnPlaces own_places = { query_vectors, own_scores, own_value };
     prepare_heads<Style>(
         own, q_norm, k_norm, params, rotations, own_places, simd_group, simd_group < batch.n_heads,
         team_lane(lane, head_dim)
     );
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
-    const TensorQueries queries = { query_halves, query_rests };
+    const TensorQueries queries = { query_vectors };
     const float factor = query_factor(params);
     TensorStream stream;
     stream.clear();
-    while (first < earlier.end) {
+    bool has_tile = first < earlier.end;
+    while (has_tile) {
         float4 products = keys.products(queries, pieces, 0, lane);
         if (pieces.are_two) {
             keys.load(K, tile, pieces, 1, lane);
@@ -158,15 +163,13 @@ kernel void decode_attention(
         }
         stream.add(tile_scores(products, factor, earlier, first, lane), values, pieces);
         first += step;
-        if (first < earlier.end) {
-            tile = tensor_tile(slots, first, earlier.end);
-            keys.load(K, tile, pieces, 0, lane);
-            values.load(V, tile, pieces, piece, lane);
-        } else {
-            // Nobody reads them; but if they were left as they are, their registers would not be free in the meantime.
-            keys = TensorKeys();
-            values = TensorValues();
+        has_tile = first < earlier.end;
+        if (!has_tile) {
+            break;
         }
+        tile = tensor_tile(slots, first, earlier.end);
+        keys.load(K, tile, pieces, 0, lane);
+        values.load(V, tile, pieces, piece, lane);
     }
 
     stream.leave(vectors, peaks, sums, pieces, piece, uint2(stream_index, batch.n_heads), lane);

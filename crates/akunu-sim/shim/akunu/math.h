@@ -122,7 +122,6 @@ template <typename C> inline bool all(C condition) {
 
 #define AKUNU_MATH_NAMES                                                                            \
     using metal::exp;                                                                               \
-    using metal::exp2;                                                                              \
     using metal::exp10;                                                                             \
     using metal::log;                                                                               \
     using metal::log2;                                                                              \
@@ -155,9 +154,13 @@ template <typename C> inline bool all(C condition) {
 
 namespace fast {
 AKUNU_MATH_NAMES
+template <typename T> inline akunu::if_floating<T> exp2(T x) {
+    return akunu::map(x, [](float e) { return akunu::backend::fast_exp2(e); });
+}
 }
 namespace precise {
 AKUNU_MATH_NAMES
+using metal::exp2;
 }
 
 } // namespace metal

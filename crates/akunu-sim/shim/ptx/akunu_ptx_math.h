@@ -20,6 +20,8 @@ inline float round(float x) { return copysign(floor(fabs(x) + 0.5f), x); }
 
 // The hardware's: 2 ulp.
 inline float exp2(float x) { return __nvvm_ex2_approx_f(x); }
+// Denormal results are zeros.
+inline float fast_exp2(float x) { return __nvvm_ex2_approx_ftz_f(x); }
 inline float log2(float x) { return __nvvm_lg2_approx_f(x); }
 
 // 2^(x log2 e), with the rounding error of the product put back in: exp would otherwise lose as many

@@ -319,6 +319,7 @@ inline uint permute(uint a, uint b, uint which) {
 
 inline float exp(float x) { return __builtin_expf(x); }
 inline float exp2(float x) { return __builtin_exp2f(x); }
+inline float fast_exp2(float x) { return exp2(x); }
 inline float exp10(float x) { return __builtin_powf(10.0f, x); }
 inline float log(float x) { return __builtin_logf(x); }
 inline float log2(float x) { return __builtin_log2f(x); }
