@@ -153,12 +153,12 @@ struct DecodeAttentionParams {
     float scale;
     // Number of rows, each of a sequence of its own.
     uint32_t n_rows;
+    // How the output lies. 0: as floats. 1 and 2: as halves in tiles of eight rows, in spans or in columns.
+    uint32_t order;
+    // Elements from one row of halves to the next, a multiple of 128; those behind the last head are zeros.
+    uint32_t half_stride;
     // Unused, zero.
     uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
-    // Unused, zero.
-    uint32_t _pad2;
 };
 static_assert(sizeof(DecodeAttentionParams) == 64, "DecodeAttentionParams is 64 bytes");
 
@@ -898,9 +898,9 @@ static_assert(offsetof(DecodeAttentionParams, freq_scale) == 36, "DecodeAttentio
 static_assert(offsetof(DecodeAttentionParams, eps) == 40, "DecodeAttentionParams.eps is at 40");
 static_assert(offsetof(DecodeAttentionParams, scale) == 44, "DecodeAttentionParams.scale is at 44");
 static_assert(offsetof(DecodeAttentionParams, n_rows) == 48, "DecodeAttentionParams.n_rows is at 48");
-static_assert(offsetof(DecodeAttentionParams, _pad0) == 52, "DecodeAttentionParams._pad0 is at 52");
-static_assert(offsetof(DecodeAttentionParams, _pad1) == 56, "DecodeAttentionParams._pad1 is at 56");
-static_assert(offsetof(DecodeAttentionParams, _pad2) == 60, "DecodeAttentionParams._pad2 is at 60");
+static_assert(offsetof(DecodeAttentionParams, order) == 52, "DecodeAttentionParams.order is at 52");
+static_assert(offsetof(DecodeAttentionParams, half_stride) == 56, "DecodeAttentionParams.half_stride is at 56");
+static_assert(offsetof(DecodeAttentionParams, _pad0) == 60, "DecodeAttentionParams._pad0 is at 60");
 static_assert(offsetof(RMSNormParams, dim) == 0, "RMSNormParams.dim is at 0");
 static_assert(offsetof(RMSNormParams, eps) == 4, "RMSNormParams.eps is at 4");
 static_assert(offsetof(RMSNormParams, n_rows) == 8, "RMSNormParams.n_rows is at 8");

@@ -133,10 +133,10 @@ struct Parts {
 };
 
 // Joins the parts of all heads of a batch; a head of the model has n_groups places for them. With few heads several SIMD groups
-// share the parts of one, and of small heads the halves of a SIMD group; what these teams have meets in `shared`. All threads
-// must call it.
-inline void join_batch(
-    Parts parts, uint n_groups, device float4 *O, Batch batch, threadgroup float4 *shared, uint simd_group, uint lane
+// share the parts of one, and of small heads the halves of a SIMD group; what these teams have meets in `shared`. Each SIMD group
+// gets the head of its number, if the batch has so many. All threads must call it.
+inline JoinedHead join_batch(
+    Parts parts, uint n_groups, Batch batch, threadgroup float4 *shared, uint simd_group, uint lane
 ) {
     const uint head_shift = batch.n_heads > 4 ? 3 : batch.n_heads > 2 ? 2 : batch.n_heads - 1;
     const bool are_halves = batch.head_vectors <= 16;
@@ -151,7 +151,7 @@ inline void join_batch(
     joined.store(shared + ((team << head_shift) + head) * batch.head_vectors, 1.0f, first_vector, batch.head_vectors);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (simd_group >= batch.n_heads) {
-        return;
+        return joined;
     }
     JoinedHead all = joined;
 #pragma unroll
@@ -162,5 +162,5 @@ inline void join_batch(
             all.vectors[i] += shared[((t << head_shift) + simd_group) * batch.head_vectors + vector];
         }
     }
-    all.store(O + (batch.first_head + simd_group) * batch.head_vectors, inverse_sum(joined.sum), lane, batch.head_vectors);
+    return all;
 }

@@ -3,11 +3,16 @@
 //
 //     q' = rope(q),  k' = rope(k);  with FC_HEAD_NORM of q / rms(q) * q_norm and k / rms(k) * k_norm
 //     K[slot] = k',  V[slot] = v
-//     O[h] = Σ_s softmax(score(q'_h · K[s]))_s V[s]
+//     O[h] = Σ_s softmax(score(q'_h · K[s]))_s V[s],  as floats, or as halves for a product on tensor cores
 //
 // Scores and pages as in include/attention.h; which keys count in include/attention_mask.h; the products in
 // include/tensor_stream.h. The row's slot is the last that it sees. Nobody reads its key and value from memory: they are one
 // more stream, of one key, when the streams of the other keys are joined.
+//
+// Halves need no factor, as those of half_rows.metal do, so that the factor of each row is 1: O is a weighted mean of values, which
+// are stored as halves, and so it is at most 65504, and rounding it loses no more than rounding the values did. Values of 8 bits
+// can be larger, since their scale is a half; then O is cut off at 65504. The halves lie in tiles (include/half_tile.h), with zeros
+// behind the last head.
 //
 // Launch:  grid (KV heads, n_groups, batches of all rows), 256 threads. A batch is up to 8 of the heads that share keys. A threadgroup has
 //          8 streams, or 4 of two SIMD groups each where a head has more than 128 elements. Only as many threadgroups take part
@@ -22,6 +27,7 @@
 
 #include "ShaderTypes.h"
 #include "include/attention_join.h"
+#include "include/half_tile.h"
 #include "include/inputs.h"
 #include "include/own_heads.h"
 #include "include/row_table.h"
@@ -32,6 +38,7 @@ using namespace metal;
 constant constexpr uint N_THREADS = 32 * N_SIMD_GROUPS;
 // Vectors of four floats of all streams: of larger heads there are half as many.
 constant constexpr uint STREAM_VECTORS = N_SIMD_GROUPS * BATCH_HEADS * PIECE_BLOCKS * BLOCK / 4;
+constant constexpr float LARGEST_HALF = 65504.0f;
 static_assert(BATCH_HEADS == TENSOR_HEADS && LANE_VECTORS * 128 == MAX_HEAD_DIM, "heads of a matrix, vectors of a head");
 
 inline Batch batch_of(constant DecodeAttentionParams &params, uint kv_head, uint index) {
@@ -60,6 +67,41 @@ inline float4 tile_scores(float4 products, float factor, RowMask mask, uint firs
     return scores;
 }
 
+// A row of O as halves.
+struct HalfRow {
+    device half *tile;
+    device float *factor;
+    uint in_tile;
+    uint order;
+
+    void store(float4 four, uint vector) const {
+        const float4 within = KV_Q8 ? clamp(four, float4(-LARGEST_HALF), float4(LARGEST_HALF)) : four;
+        store_four(tile, half4(within), in_tile, vector, order);
+    }
+};
+
+// Stores a head of a row as halves, and with the last head the zeros behind it and the row's factor. Lanes have its vectors as
+// JoinedHead says.
+inline void store_halves(JoinedHead joined, uint head, HalfRow row, constant DecodeAttentionParams &params, uint lane) {
+    const uint head_vectors = FC_HEAD_DIM / 4;
+    const float scale = inverse_sum(joined.sum);
+#pragma unroll
+    for (uint i = 0; i < LANE_VECTORS; i++) {
+        if (lane + 32 * i < head_vectors) {
+            row.store(joined.vectors[i] * scale, head * head_vectors + lane + 32 * i);
+        }
+    }
+    if (head + 1 < params.n_heads) {
+        return;
+    }
+    for (uint i = params.n_heads * head_vectors + lane; i < params.half_stride / 4; i += 32) {
+        row.store(float4(0.0f), i);
+    }
+    if (lane == 0) {
+        *row.factor = 1.0f;
+    }
+}
+
 template <typename Style>
 kernel void decode_attention(
     device const float *q                       [[buffer(0)]],
@@ -77,6 +119,8 @@ kernel void decode_attention(
     device float *parts                         [[buffer(12)]],  // (rows, n_heads, n_groups, head_dim)
     device float *weights                       [[buffer(13)]],  // (rows, n_heads, n_groups)
     device uint *arrived                        [[buffer(14)]],  // (rows, batches, KV heads)
+    device half *halves                         [[buffer(15)]],  // (rows in whole tiles, half_stride), in place of O
+    device float *factors                       [[buffer(16)]],  // (rows)
     uint3 place                                 [[threadgroup_position_in_grid]],
     uint thread_index                           [[thread_index_in_threadgroup]],
     uint simd_group                             [[simdgroup_index_in_threadgroup]],
@@ -174,33 +218,48 @@ kernel void decode_attention(
 
     stream.leave(vectors, peaks, sums, pieces, piece, uint2(stream_index, batch.n_heads), lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (simd_group < batch.n_heads) {
+    const bool has_head = simd_group < batch.n_heads;
+    const uint head = batch.first_head + simd_group;
+    JoinedHead joined;
+    if (has_head) {
         const Streams streams = { peaks, sums, vectors, own_scores, own_value, n_streams, sees_own };
-        const JoinedHead joined = streams.join(simd_group, batch, lane);
-        const uint head = first_head + batch.first_head + simd_group;
-        const uint part = head * params.n_groups + place.y;
-        device float4 *to = n_parts == 1 ? (device float4 *)O + head * batch.head_vectors
-                                         : (device float4 *)parts + part * batch.head_vectors;
-        joined.store(to, inverse_sum(joined.sum), lane, batch.head_vectors);
-        if (n_parts > 1 && lane == 0) {
-            weights[part] = joined.sum > 0.0f ? joined.peak + log2(joined.sum) : -INFINITY;
+        joined = streams.join(simd_group, batch, lane);
+    }
+    if (n_parts > 1) {
+        if (has_head) {
+            const uint part = (first_head + head) * params.n_groups + place.y;
+            device float4 *to = (device float4 *)parts + part * batch.head_vectors;
+            joined.store(to, inverse_sum(joined.sum), lane, batch.head_vectors);
+            if (lane == 0) {
+                weights[part] = joined.sum > 0.0f ? joined.peak + log2(joined.sum) : -INFINITY;
+            }
         }
+        device uint *counter = arrived + place.z * params.n_kv_heads + place.x;
+        if (!are_all_there(counter, &n_before, n_parts, thread_index)) {
+            return;
+        }
+        if (thread_index == 0) {
+            *counter = 0;
+        }
+        const Parts left = {
+            (device const float4 *)parts + first_head * params.n_groups * batch.head_vectors,
+            weights + first_head * params.n_groups, n_parts,
+        };
+        joined = join_batch(left, params.n_groups, batch, vectors, simd_group, lane);
     }
-    if (n_parts == 1) {
+    if (!has_head) {
         return;
     }
-    device uint *counter = arrived + place.z * params.n_kv_heads + place.x;
-    if (!are_all_there(counter, &n_before, n_parts, thread_index)) {
+    if (params.order == IN_ROWS) {
+        device float4 *to = (device float4 *)O + (first_head + head) * batch.head_vectors;
+        joined.store(to, inverse_sum(joined.sum), lane, batch.head_vectors);
         return;
     }
-    if (thread_index == 0) {
-        *counter = 0;
-    }
-    const uint first_vector = first_head * batch.head_vectors;
-    const Parts left = {
-        (device const float4 *)parts + first_vector * params.n_groups, weights + first_head * params.n_groups, n_parts,
+    const uint in_tile = row_index % 8;
+    const HalfRow half_row = {
+        halves + (row_index - in_tile) * params.half_stride, factors + row_index, in_tile, params.order,
     };
-    join_batch(left, params.n_groups, (device float4 *)O + first_vector, batch, vectors, simd_group, lane);
+    store_halves(joined, head, half_row, params, lane);
 }
 
 typedef decltype(decode_attention<Interleaved>) decode_attention_t;

@@ -31,8 +31,8 @@ pub struct Case {
     /// Largest allowed normalised mean square error of each written binding of floats:
     /// `Σ(twin - other)² / Σ twin²`. Integers always agree exactly.
     pub nmse: f64,
-    /// What the written bindings of halves are pools of, where they are: their numbers are compared, however they
-    /// are stored.
+    /// What the bindings of halves that are read and changed are pools of, where they are: their numbers are compared, however
+    /// they are stored. Halves that are overwritten are plain numbers.
     pub pools: Option<Pages>,
 }
 
@@ -54,7 +54,7 @@ impl Case {
         Case { nmse, ..self }
     }
 
-    /// Says that the written halves are pools of keys and values.
+    /// Says that the halves that are read and changed are pools of keys and values.
     pub fn pools(self, pages: Pages) -> Case {
         let pools = Some(pages);
         Case { pools, ..self }
@@ -129,6 +129,9 @@ pub fn nmse(found: &[f32], wanted: &[f32]) -> f64 {
     error / wanted.iter().map(|&w| square(f64::from(w))).sum::<f64>()
 }
 
+/// What tells a pool from halves of another kind.
+const POOL: (Element, Access) = (Element::F16, Access::ReadWrite);
+
 /// Compares one written binding; returns the NMSE.
 pub fn compare(
     row: &KernelRow,
@@ -140,7 +143,7 @@ pub fn compare(
     let binding = row.bindings[at];
     debug_assert!(binding.access != Access::Read);
     let values = |bytes: &[u8]| match case.pools {
-        Some(pages) if binding.element == Element::F16 => {
+        Some(pages) if (binding.element, binding.access) == POOL => {
             pages.numbers(bytes).into_iter().map(f64::from).collect()
         }
         _ => values(binding.element, bytes),

@@ -267,7 +267,7 @@ impl Bench<'_> {
             };
             let bindings = [
                 &[q, q, q, keys(0), keys(1), rows_at, table_at, q, q, q][..],
-                &[out, parts, weights, counters],
+                &[out, parts, weights, counters, out, out],
             ];
             let key = PipelineKey {
                 kernel: KernelId::DecodeAttentionNeox,

@@ -1,18 +1,21 @@
 //! All that is done to the heads of a single row on an NVIDIA GPU, as one kernel: RoPE, the storing of the new key and value, and
 //! attention. Also of several rows, in a program that moves each to its next position: no row sees a key that another one stores.
+//! Where only products on tensor cores read the result of several rows, it is halves in the scratch memory, as they want them.
 
 use std::mem::offset_of;
 
 use akunu_types::params::DecodeAttentionParams;
 
-use super::Lowering;
+use super::product::{half_stride, halved_bytes};
+use super::{Halved, Lowering};
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::selection::with_limits;
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::decode_attention;
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{HeadNorms, Heads, LayerCache, Op, Pairing, Rope};
+use crate::program::{HeadNorms, Heads, LayerCache, Op, Pairing, Rope, Rows};
 use crate::step::Count;
 use crate::table::KernelId;
 
@@ -93,6 +96,11 @@ impl Decoded {
         }
     }
 
+    /// Elements of a row of the result.
+    fn width(&self) -> u32 {
+        self.heads.n_heads * self.heads.head_dim
+    }
+
     /// Most keys that the row can see.
     fn max_keys(&self) -> u32 {
         let pages = &self.cache.pages;
@@ -123,7 +131,18 @@ impl Lowering<'_> {
         params.n_rows = room.rows();
         params.n_groups = decode_attention::groups(&params, decoded.max_keys(), chip);
         let arrived = self.counters(decode_attention::counter_bytes(&params))?;
-        let [parts, weights] = self.scratch(decode_attention::part_bytes(&params))?;
+        let halved = self.halved_output(&decoded, &ops[2..]);
+        let mut bytes_of_halves = [0; 2];
+        if let Some(Halved { order, .. }) = halved {
+            params.order = order.code();
+            params.half_stride = half_stride(decoded.width(), order);
+            bytes_of_halves = halved_bytes(params.n_rows, params.half_stride, order);
+        }
+        // The product looks for factors and halves where the scratch memory begins.
+        let [factor_bytes, half_bytes] = bytes_of_halves;
+        let [part_bytes, weight_bytes] = decode_attention::part_bytes(&params);
+        let [factors, halves, parts, weights] =
+            self.scratch([factor_bytes, half_bytes, part_bytes, weight_bytes])?;
         let Decoded {
             places: [q, k, v, to],
             rope,
@@ -148,6 +167,8 @@ impl Lowering<'_> {
             parts,
             weights,
             arrived,
+            halves,
+            factors,
         ];
         let key = PipelineKey {
             kernel: match rope.pairing {
@@ -156,10 +177,17 @@ impl Lowering<'_> {
             },
             constants: decoded.constants(),
         };
-        self.halved = None;
+        self.halved = halved;
         let label = "rope, store and attention";
         let field = RowField::new(offset_of!(DecodeAttentionParams, n_rows), Count::Rows);
         self.push(KernelCall::new(key, &params, bindings, label).with_rows([field]));
         Some(2)
+    }
+
+    /// The result as halves in tiles, if all that reads it are the products on tensor cores at the beginning of these operations.
+    fn halved_output(&self, decoded: &Decoded, ops: &[Op]) -> Option<Halved> {
+        let (rows, x) = (Rows::All, decoded.places[3]);
+        let order = self.order_of_readers((rows, x), decoded.width(), ops)?;
+        (order != Order::Rows).then_some(Halved { rows, x, order })
     }
 }

@@ -228,7 +228,7 @@ pub(super) fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
                 add: false,
                 ..
             } if (rows, to) == all => return true,
-            Op::Gate { to, .. } if to == slice => return true,
+            Op::Gate { to, .. } | Op::Attend { to, .. } if to == slice => return true,
             Op::Gather { .. } => return true,
             _ => {}
         }

@@ -200,18 +200,27 @@ impl Lowering<'_> {
     /// operations.
     pub(super) fn halved_result(&mut self, ops: &[Op]) -> Option<usize> {
         let (how, width) = Halving::of(ops.first()?)?;
-        let products: Vec<Wanted> = ops[1..]
-            .iter()
-            .map_while(Wanted::of)
-            .take_while(|product| (product.rows, product.x) == (how.rows, how.x))
-            .collect();
-        let order = self.order_of_products(&products)?;
-        let is_unread = is_overwritten(&ops[1 + products.len()..], how.x);
-        if !is_unread || products.iter().any(|product| product.weight.cols != width) {
-            return None;
-        }
+        let order = self.order_of_readers((how.rows, how.x), width, &ops[1..])?;
         self.halved = None;
         self.halve_by(&how, width, order).map(|_| 1)
+    }
+
+    /// The order in which the first of these operations read rows of x, if they are products on tensor cores, and if nothing reads x
+    /// after them.
+    pub(super) fn order_of_readers(
+        &self,
+        (rows, x): (Rows, Slice),
+        width: u32,
+        ops: &[Op],
+    ) -> Option<Order> {
+        let products: Vec<Wanted> = ops
+            .iter()
+            .map_while(Wanted::of)
+            .take_while(|product| (product.rows, product.x) == (rows, x))
+            .collect();
+        let order = self.order_of_products(&products)?;
+        let have_width = products.iter().all(|product| product.weight.cols == width);
+        (have_width && is_overwritten(&ops[products.len()..], x)).then_some(order)
     }
 
     /// The kernel on tensor cores of a product, if it gets one.
@@ -464,13 +473,13 @@ fn is_read(ops: &[Op], activated: Slice) -> bool {
 }
 
 /// Bytes of the factors and of the halves of so many rows.
-fn halved_bytes(n_rows: u32, stride: u32, order: Order) -> [usize; 2] {
+pub(super) fn halved_bytes(n_rows: u32, stride: u32, order: Order) -> [usize; 2] {
     let n_halved = order.rows(n_rows) as usize;
     [4 * n_rows as usize, 2 * n_halved * stride as usize]
 }
 
 /// Halves from one row to the next, zeros included.
-fn half_stride(cols: u32, order: Order) -> u32 {
+pub(super) fn half_stride(cols: u32, order: Order) -> u32 {
     cols.next_multiple_of(match order {
         Order::Rows => tensor_gemm::STEP,
         Order::Spans | Order::Columns => decode_gemm::QUAD,

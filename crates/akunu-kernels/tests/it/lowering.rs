@@ -16,7 +16,7 @@ use akunu_kernels::{
     Buffer, ChipConfig, Constant, Counts, Device, KernelCall, KernelId, Op, PageMap, Program,
     RowTable, StepMemory,
 };
-use akunu_types::params::{AttentionParams, GEMMParams, Row, SamplingRule};
+use akunu_types::params::{AttentionParams, DecodeAttentionParams, GEMMParams, Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
 
 use crate::chips::nvidia;
@@ -604,7 +604,7 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     };
     let calls = lowered(&ops, [1, 0, 1], &chip, scratch);
     assert_eq!(kernels(&calls), [DecodeAttentionNeox]);
-    let [.., parts, weights, arrived] = calls[0].bindings[..] else {
+    let [.., parts, weights, arrived, _, _] = calls[0].bindings[..] else {
         panic!("{:?}", calls[0].bindings)
     };
     assert_eq!(arrived.offset, 0);
@@ -628,6 +628,105 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     }
     assert!(!is_one(&other_queries, [1, 0, 1], &chip, scratch));
     assert!(!is_one(&of_heads(80), [1, 0, 1], &chip, scratch));
+}
+
+/// Where only products on tensor cores read what attention of several decoding rows gives, it leaves halves for them, and no kernel
+/// makes them. Breaks when another operation, or a product that reads floats, would read what was never written, when the product
+/// looks for halves elsewhere or in another order, and when the parts of attention lie over them.
+#[test]
+fn attention_of_several_rows_leaves_halves_for_its_product() {
+    use KernelId::*;
+    let model = Model::new(&mut TwinDevice::new());
+    let chip = nvidia(90);
+    let layer = || {
+        let mut ops = model.ops[1..13].to_vec();
+        for op in &mut ops {
+            match op {
+                Op::RopeStore { heads, .. } | Op::Attend { heads, .. } => heads.head_dim = 64,
+                Op::Product { weight, .. } => weight.dtype = DType::F16,
+                _ => {}
+            }
+        }
+        let Op::Product { weight, .. } = &mut ops[6] else {
+            panic!("{:?}", ops[6])
+        };
+        weight.cols = 128;
+        ops
+    };
+    let lowered = |ops: &[Op], n_rows| {
+        let ops = [ops, &[Op::Advance]].concat();
+        let program = model.program(&ops, [n_rows, 0, n_rows]);
+        let scratch = Buffer {
+            id: 1000,
+            generation: 0,
+            len: lower::scratch_bytes(&program, &chip),
+            writable: true,
+        };
+        lower::gpu(&program, &chip, Some(scratch))
+    };
+    // What stands between attention and the norm after its product.
+    let after_attention = |ops: &[Op], n_rows| {
+        let calls = lowered(ops, n_rows);
+        let found = kernels(&calls);
+        let layers = found.split(|&kernel| kernel == DecodeAttentionNeox);
+        let until_norm = |layer: &[KernelId]| {
+            let is_norm = |&kernel: &KernelId| kernel == RmsNormResidual;
+            layer.split(is_norm).next().map(<[_]>::to_vec)
+        };
+        layers.skip(1).filter_map(until_norm).collect::<Vec<_>>()
+    };
+    let product = DecodeGemm(DType::F16);
+    let (alone, halved) = (vec![product], vec![HalfRows, product]);
+    // Nothing overwrites what the last layer leaves.
+    let two_layers = [layer(), layer()].concat();
+    assert_eq!(
+        after_attention(&two_layers, 4),
+        [alone.clone(), halved.clone()]
+    );
+    let one_row = after_attention(&two_layers, 1);
+    assert_eq!(one_row, vec![vec![DecodeGemv(DType::F16)]; 2]);
+
+    let mut read_later = two_layers.clone();
+    let Op::Attend { to: attended, .. } = read_later[5] else {
+        panic!("{:?}", read_later[5])
+    };
+    let Op::Norm { x, .. } = &mut read_later[12] else {
+        panic!("{:?}", read_later[12])
+    };
+    *x = attended;
+    assert_eq!(after_attention(&read_later, 4), [halved.clone(), halved]);
+
+    let in_columns = {
+        let mut ops = two_layers.clone();
+        let Op::Product { weight, .. } = &mut ops[6] else {
+            panic!("{:?}", ops[6])
+        };
+        weight.rows = 1 << 20;
+        ops
+    };
+    for (ops, n_rows, order) in [
+        (&two_layers, 4, 1),
+        (&two_layers, 20, 1),
+        (&in_columns, 40, 2),
+    ] {
+        let calls = lowered(ops, n_rows);
+        let at = kernels(&calls)
+            .iter()
+            .position(|&kernel| kernel == DecodeAttentionNeox);
+        let at = at.expect("there is attention");
+        let [attention, product] = [&calls[at], &calls[at + 1]];
+        let params: DecodeAttentionParams =
+            bytemuck::pod_read_unaligned(attention.params.as_bytes());
+        assert_eq!((params.order, params.half_stride), (order, 128));
+        let [.., parts, _weights, _arrived, halves, factors] = attention.bindings[..] else {
+            panic!("{:?}", attention.bindings)
+        };
+        assert_eq!(product.bindings[0], halves);
+        assert!(product.bindings.contains(&factors));
+        let n_halves = n_rows.next_multiple_of(8) as usize * 128;
+        assert!(factors.offset + 4 * n_rows as usize <= halves.offset);
+        assert!(halves.offset + 2 * n_halves <= parts.offset);
+    }
 }
 
 /// A norm, the two products that read it and the gate between them are one kernel for a single row on a GPU. Breaks when a bias, or

@@ -3,6 +3,7 @@
 mod chips;
 mod chosen;
 mod cost;
+mod halved_attention;
 mod kv_shift;
 mod lowering;
 #[cfg(target_os = "macos")]

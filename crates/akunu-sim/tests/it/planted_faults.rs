@@ -198,9 +198,9 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "outputs that the weight does not have",
-        file: "include/decode_gemm.h",
-        right: "if (first_n + g + 8 < chosen.n) {",
-        wrong: "if (first_n + g < chosen.n) {",
+        file: "include/lane_sums.h",
+        right: "if (output(j, lower) < n_outputs) {\n                                to[",
+        wrong: "if (output(j, 0) < n_outputs) {\n                                to[",
         kernel: "decode_gemm_q8_0",
     },
     Fault {
@@ -223,6 +223,13 @@ const FAULTS: &[Fault] = &[
         right: "q + (first_head + batch.first_head",
         wrong: "q + (batch.first_head",
         kernel: "decode_attention_f16",
+    },
+    Fault {
+        what: "a row of halves in the place of another row of its tile",
+        file: "nvidia/decode_attention.metal",
+        right: "factors + row_index, in_tile, params.order",
+        wrong: "factors + row_index, in_tile / 2, params.order",
+        kernel: "decode_attention_neox_f16",
     },
     Fault {
         what: "keys of an encoder read as those of another sequence",

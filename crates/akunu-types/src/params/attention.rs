@@ -65,12 +65,12 @@ shared_struct! {
         44 => scale: f32,
         /// Number of rows, each of a sequence of its own.
         48 => n_rows: u32,
+        /// How the output lies. 0: as floats. 1 and 2: as halves in tiles of eight rows, in spans or in columns.
+        52 => order: u32,
+        /// Elements from one row of halves to the next, a multiple of 128; those behind the last head are zeros.
+        56 => half_stride: u32,
         /// Unused, zero.
-        52 => _pad0: u32,
-        /// Unused, zero.
-        56 => _pad1: u32,
-        /// Unused, zero.
-        60 => _pad2: u32,
+        60 => _pad0: u32,
     }
 }
 

@@ -140,7 +140,12 @@ pub enum Order {
 
 impl Order {
     fn of(p: &HalfRowsParams) -> Order {
-        match p.order {
+        Order::of_code(p.order)
+    }
+
+    /// What [`code`](Order::code) stands for.
+    pub fn of_code(code: u32) -> Order {
+        match code {
             0 => Order::Rows,
             1 => Order::Spans,
             _ => Order::Columns,

@@ -10,9 +10,15 @@
 //! batch, and 256 threads: eight streams, or four for heads of more than 128 elements. Tiles of 16 keys go in turn to the streams
 //! of as many threadgroups as there are tiles for; the row's own key and value, which are not read from memory, go to the first
 //! threadgroup. Each threadgroup leaves its part, and the last one to arrive joins them.
+//!
+//! The output is floats or, where only products on tensor cores read it, halves in tiles as
+//! [`half_rows`](crate::kernel::convert::half_rows) makes them, but with 1 as the factor of each row. It is a weighted mean of
+//! values, and values are halves, so that it is at most 65504 and loses no more by rounding than the values have lost. Values of 8
+//! bits can be larger, since their scale is a half; their mean is cut off at 65504.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{DecodeAttentionParams, Row};
+use akunu_types::{KvFormat, SharedStruct};
+use half::f16;
 
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
@@ -21,10 +27,12 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::attention::formula::{Memory, PartOf, softcap};
 use crate::kernel::attention::mask::Mask;
+use crate::kernel::convert::half_rows::Order;
 use crate::kernel::norm::rmsnorm::rmsnorm;
+use crate::kernel::nvidia::decode_gemm::QUAD;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{Frequencies, Style, case_table, rounding, table_bytes};
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
 use crate::twin::Twin;
 
 /// The largest head.
@@ -61,6 +69,8 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         read_write(12, "parts", Element::F32),
         read_write(13, "weights", Element::F32),
         read_write(14, "arrived", Element::U32),
+        write(15, "halves", Element::F16),
+        write(16, "factors", Element::F32),
     ],
     params_index: 5,
     params: DecodeAttentionParams::LAYOUT,
@@ -126,6 +136,7 @@ fn launch(args: &Args) -> Launch {
     let is_taken = takes(p.n_heads, p.n_kv_heads, p.head_dim)
         && head_dim == Some(p.head_dim)
         && (1..=MAX_GROUPS).contains(&p.n_groups)
+        && has_room_for_halves(&p)
         && Pages::from((&p, args.constants)).are_usable();
     if !is_taken {
         return Launch::new([0; 3], [SIMD_WIDTH, 1, 1]);
@@ -138,6 +149,18 @@ fn launch(args: &Args) -> Launch {
         ],
         [N_SIMD_GROUPS * SIMD_WIDTH, 1, 1],
     )
+}
+
+/// How halves lie, where the output is halves.
+fn order_of_halves(p: &DecodeAttentionParams) -> Option<Order> {
+    Some(Order::of_code(p.order)).filter(|&order| order != Order::Rows)
+}
+
+/// Whether a row of halves, where there are any, is whole blocks of a tile.
+fn has_room_for_halves(p: &DecodeAttentionParams) -> bool {
+    order_of_halves(p).is_none()
+        || (p.half_stride.is_multiple_of(QUAD)
+            && u64::from(p.half_stride) >= u64::from(p.n_heads) * u64::from(p.head_dim))
 }
 
 /// Bytes of the parts and of their weights.
@@ -163,6 +186,14 @@ fn required(args: &Args) -> Vec<usize> {
         false => 0,
     };
     let [parts, weights] = part_bytes(&p);
+    let (floats, halves, factors) = match order_of_halves(&p) {
+        None => (q, 0, 0),
+        Some(order) => (
+            0,
+            bytes::<f16>(&[order.rows(p.n_rows), p.half_stride]),
+            bytes::<f32>(&[p.n_rows]),
+        ),
+    };
     vec![
         q,
         kv,
@@ -174,10 +205,12 @@ fn required(args: &Args) -> Vec<usize> {
         table_bytes(args, p.head_dim),
         norm,
         norm,
-        q,
+        floats,
         parts,
         weights,
         counter_bytes(&p),
+        halves,
+        factors,
     ]
 }
 
@@ -204,11 +237,32 @@ fn work(args: &Args, once: Work) -> Work {
 
 fn twin(t: &mut Twin, style: Style) {
     for row in 0..t.params::<DecodeAttentionParams>().n_rows as usize {
-        twin_row(t, row, style);
+        let output = twin_row(t, row, style);
+        leave(t, row, &output);
     }
 }
 
-fn twin_row(t: &mut Twin, index: usize, style: Style) {
+/// Stores the output of a row: floats, or halves with zeros behind them and 1 as their factor.
+fn leave(t: &mut Twin, row: usize, output: &[f32]) {
+    let p: DecodeAttentionParams = t.params();
+    let Some(order) = order_of_halves(&p) else {
+        t.write::<f32>(11)[row * output.len()..][..output.len()].copy_from_slice(output);
+        return;
+    };
+    let largest = match pages::format(t.constants()) {
+        KvFormat::F16 => f32::INFINITY,
+        KvFormat::Q8 => f16::MAX.to_f32(),
+    };
+    let stride = p.half_stride as usize;
+    for i in 0..stride {
+        let x = output.get(i).copied().unwrap_or_default();
+        t.write::<f16>(15)[order.place(stride, row, i)] = f16::from_f32(x.clamp(-largest, largest));
+    }
+    t.write::<f32>(16)[row] = 1.0;
+}
+
+/// The output of a row. Its key and value, and its parts if there are several, are stored.
+fn twin_row(t: &mut Twin, index: usize, style: Style) -> Vec<f32> {
     let p: DecodeAttentionParams = t.params();
     let constants = t.constants();
     let pages = Pages::from((&p, constants));
@@ -253,21 +307,22 @@ fn twin_row(t: &mut Twin, index: usize, style: Style) {
     let seen = Mask::new(constants).seen(&row);
     let share = Share::new(&p, seen.slots().collect());
     let group = (p.n_heads / p.n_kv_heads) as usize;
+    let mut output = Vec::with_capacity(q.len());
     for (head, query) in q.chunks(head_dim).enumerate() {
         let query = turn(query, q_norm);
         let attend = |slots: Vec<usize>| {
             memory.attend(&query, slots.into_iter().map(|slot| at(slot, head / group)))
         };
-        let all = attend(share.slots.clone());
+        output.extend(attend(share.slots.clone()).output);
         let head = index * p.n_heads as usize + head;
-        t.write::<f32>(11)[head * head_dim..][..head_dim].copy_from_slice(&all.output);
         for part in (0..share.n_parts).filter(|_| share.n_parts > 1) {
-            let PartOf { output, weight } = attend(share.of(part));
+            let of_part: PartOf = attend(share.of(part));
             let at = head * p.n_groups as usize + part;
-            t.write::<f32>(12)[at * head_dim..][..head_dim].copy_from_slice(&output);
-            t.write::<f32>(13)[at] = weight;
+            t.write::<f32>(12)[at * head_dim..][..head_dim].copy_from_slice(&of_part.output);
+            t.write::<f32>(13)[at] = of_part.weight;
         }
     }
+    output
 }
 
 /// How the slots that a row sees, of which the last is its own, are shared by threadgroups.
@@ -324,6 +379,10 @@ struct Setting {
     /// Rows of other sequences, behind it.
     others: Vec<Row>,
     constants: Constants,
+    /// How the output lies: floats are `Rows`.
+    order: Order,
+    /// The largest number of a value.
+    largest_value: f32,
 }
 
 fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -> Setting {
@@ -338,6 +397,8 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -
         constants: Constants::none()
             .with_bool(Constant::FreqTable, true)
             .with_u32(Constant::HeadDim, head_dim),
+        order: Order::Rows,
+        largest_value: 1.0,
     }
 }
 
@@ -381,6 +442,16 @@ impl Setting {
     }
     fn norm(self) -> Setting {
         self.with(|constants| constants.with_bool(Constant::HeadNorm, true))
+    }
+    /// With halves as its output.
+    fn halves(self, order: Order) -> Setting {
+        Setting { order, ..self }
+    }
+    fn values_up_to(self, largest_value: f32) -> Setting {
+        Setting {
+            largest_value,
+            ..self
+        }
     }
     fn q8(self) -> Setting {
         self.with(|constants| constants.with_bool(Constant::KvQ8, true))
@@ -427,6 +498,8 @@ impl Setting {
             eps: 1e-6,
             scale: 1.0 / (self.head_dim as f32).sqrt(),
             n_rows: rows.len() as u32,
+            order: self.order.code(),
+            half_stride: (n_heads * self.head_dim).next_multiple_of(QUAD),
             ..Default::default()
         };
         let mut rng = Rng::new(u64::from(self.head_dim + row.slot));
@@ -444,26 +517,42 @@ impl Setting {
             }
             pool
         };
-        let (keys, values) = (pool(2.0), pool(1.0));
+        let (keys, values) = (pool(2.0), pool(self.largest_value));
         let label = format!(
-            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups, {}",
+            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups, {}{}",
             self.label,
             self.head_dim,
             row.length,
             1 << self.page_shift,
             self.n_groups,
-            pages.format.name()
+            pages.format.name(),
+            match self.order {
+                Order::Rows => String::new(),
+                tiles => format!(", halves in {tiles:?}"),
+            }
         );
         let [q, kv] = [n_heads, n_kv_heads].map(|heads| params.n_rows * heads * self.head_dim);
         let [parts, weights] = part_bytes(&params).map(|bytes| bytes / size_of::<f32>());
-        // As RoPE alone: a turned key may be rounded to the other neighbour.
-        let nmse = 1e-9 + rounding(pages.format);
+        // As RoPE alone: a turned key may be rounded to the other neighbour. As half_rows: so may the output.
+        let of_halves = match self.order {
+            Order::Rows => 1e-9,
+            Order::Spans | Order::Columns => 1e-8,
+        };
+        let nmse = of_halves + rounding(pages.format);
+        let (n_floats, n_halves, n_factors) = match self.order {
+            Order::Rows => (params.n_rows * n_heads * self.head_dim, 0, 0),
+            tiles => (
+                0,
+                tiles.rows(params.n_rows) * params.half_stride,
+                params.n_rows,
+            ),
+        };
         Case::new(label, &params, nmse)
             .constants(self.constants)
             .pools(pages)
             .bind(&rng.floats(q as usize, 2.0))
             .bind(&rng.floats(kv as usize, 2.0))
-            .bind(&rng.floats(kv as usize, 1.0))
+            .bind(&rng.floats(kv as usize, self.largest_value))
             .bind(&keys)
             .bind(&values)
             .bind(&rows)
@@ -471,15 +560,18 @@ impl Setting {
             .bind(&case_table(true, self.head_dim))
             .bind(&rng.floats(self.head_dim as usize, 1.0))
             .bind(&rng.floats(self.head_dim as usize, 1.0))
-            .bind(&vec![f32::NAN; q as usize])
+            .bind(&vec![f32::NAN; n_floats as usize])
             .bind(&vec![f32::NAN; parts])
             .bind(&vec![f32::NAN; weights])
             .bind(&vec![0u32; counter_bytes(&params) / size_of::<u32>()])
+            .bind(&vec![f16::NAN; n_halves as usize])
+            .bind(&vec![f32::NAN; n_factors as usize])
     }
 }
 
 /// One key; tiles and pages that are just full, or not yet; one threadgroup, several, fewer than there are tiles; heads that
-/// share keys and heads that do not; windows, soft caps, norms, branches, an idle row.
+/// share keys and heads that do not; windows, soft caps, norms, branches, an idle row; floats, and halves in both orders, with and
+/// without zeros behind the heads, in a tile that is not full and in two.
 fn cases() -> Vec<Case> {
     [
         setting("the first token", 64, (9, 3), 1),
@@ -512,6 +604,28 @@ fn cases() -> Vec<Case> {
         setting("two rows of two batches", 128, (20, 2), 33)
             .beside([200])
             .norm(),
+        setting("one part and several, zeros behind", 64, (9, 3), 140)
+            .beside([1, 300])
+            .halves(Order::Spans),
+        setting("two rows of two batches", 128, (20, 2), 33)
+            .beside([200])
+            .norm()
+            .halves(Order::Columns),
+        setting("two tiles, zeros behind", 64, (3, 1), 150)
+            .beside([1, 2, 20, 17, 140, 33, 16, 260, 5])
+            .halves(Order::Columns),
+        setting("two tiles of large heads", 256, (2, 1), 20)
+            .beside([1, 2, 70, 17, 3, 33, 16, 9])
+            .halves(Order::Spans),
+        setting("an idle row", 64, (4, 2), 40)
+            .idle()
+            .beside([30])
+            .halves(Order::Spans),
+        setting("values that no half holds", 128, (4, 2), 3)
+            .beside([140])
+            .q8()
+            .values_up_to(100_000.0)
+            .halves(Order::Spans),
     ]
     .map(Setting::case)
     .into()
