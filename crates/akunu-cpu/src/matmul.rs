@@ -56,6 +56,8 @@ mod scaled512;
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod tiled;
 #[cfg(target_arch = "x86_64")]
+mod unscaled_tiles;
+#[cfg(target_arch = "x86_64")]
 mod wide;
 #[cfg(target_arch = "x86_64")]
 mod words;

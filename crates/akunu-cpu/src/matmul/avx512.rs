@@ -26,11 +26,13 @@ pub unsafe fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
     });
 }
 
+/// Quantises a cell: bytes `q`, then bytes `r`.
+///
 /// # Safety
 /// As [`quantise`].
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
-unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
+pub unsafe fn quantise_cell(x: &[f32; CELL], Values(values): &mut Values) -> ScaleAndSums {
     // SAFETY: 32 floats are read.
     let x = [0, 16].map(|at| unsafe { _mm512_loadu_ps(x.as_ptr().add(at)) });
     // The bits of positive floats are ordered as they are, NaN above all.
@@ -148,6 +150,7 @@ unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
                 scale,
                 of_halves,
                 mins,
+                ..
             } = walk.next();
             for m in 0..M {
                 let [low, high] = integer_dots(&numbers, x[m], c);

@@ -264,7 +264,7 @@ impl<F: Form> Job<'_, F> {
 
 /// `y = alpha sums + beta y`. Whole groups, which are replaced or added to, are what there is most of.
 #[inline(always)]
-fn put(y: &mut [f32], sums: &[f32], alpha: f32, beta: f32) {
+pub fn put(y: &mut [f32], sums: &[f32], alpha: f32, beta: f32) {
     match (
         <&mut [f32; ROWS]>::try_from(&mut *y),
         <&[f32; ROWS]>::try_from(sums),

@@ -7,6 +7,8 @@ use crate::panels::format::{Quant, ROWS, SUPER};
 
 /// One cell in registers.
 pub struct Cell {
+    /// Where it lies.
+    pub at: *const u8,
     /// Vector j holds columns 4 j to 4 j + 3 of each row.
     pub numbers: [__m512i; 8],
     /// The scale of each row.
@@ -45,6 +47,17 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub unsafe fn next(&mut self) -> Cell {
+        // SAFETY: as the caller says.
+        unsafe { self.next_and_fetch(AHEAD) }
+    }
+
+    /// The next cell, for those who do not read the panels from front to back: memory `ahead` bytes further is fetched.
+    ///
+    /// # Safety
+    /// The panel has one more cell.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    pub unsafe fn next_and_fetch(&mut self, ahead: usize) -> Cell {
         // SAFETY: a cell, its scales, and at every eighth the scales of a super-block before it, are there
         // as the caller says; a prefetch may name any address.
         unsafe {
@@ -59,10 +72,12 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             }
             // Into the second cache: more requests can be on their way to it than to the first.
             for line in 0..Self::LAYOUT.stride().div_ceil(64) {
-                _mm_prefetch::<_MM_HINT_T1>(self.at.wrapping_add(AHEAD + 64 * line).cast());
+                _mm_prefetch::<_MM_HINT_T1>(
+                    self.at.wrapping_add(ahead).wrapping_add(64 * line).cast(),
+                );
             }
             let numbers = widen::<BITS>(self.at);
-            let cell = self.with_scales(numbers, self.at.add(Self::LAYOUT.cell_bytes()));
+            let cell = self.with_scales(numbers);
             self.at = self.at.add(Self::LAYOUT.stride());
             self.index += 1;
             cell
@@ -70,13 +85,14 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     }
 
     /// # Safety
-    /// `at` points at a cell's scales.
+    /// `self.at` points at a cell and its scales.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn with_scales(&self, numbers: [__m512i; 8], at: *const u8) -> Cell {
+    unsafe fn with_scales(&self, numbers: [__m512i; 8]) -> Cell {
         let [d, min] = self.of_super;
         let times = |number, factor| _mm512_mul_ps(_mm512_cvtepi32_ps(number), factor);
         let mut cell = Cell {
+            at: self.at,
             numbers,
             scale: d,
             of_halves: [_mm512_setzero_si512(); 2],
@@ -84,6 +100,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         };
         // SAFETY: as the caller says.
         unsafe {
+            let at = self.at.add(Self::LAYOUT.cell_bytes());
             let bytes = |array| _mm_loadu_si128(at.cast::<__m128i>().add(array));
             match SCALES {
                 PLAIN => cell.scale = halves(at),

@@ -27,6 +27,15 @@ static CONFIG: Config = Config {
     rows: [16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 0, 0, 0, 0],
 };
 
+/// The same for bytes of 32 columns: the left factors have lines of 32 bytes, the right ones eight lines.
+static CONFIG_OF_BYTES: Config = Config {
+    row_bytes: [64, 64, 64, 64, 32, 32, 64, 64, 0, 0, 0, 0, 0, 0, 0, 0],
+    rows: [16, 16, 16, 16, 16, 16, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0],
+    palette: 1,
+    start_row: 0,
+    reserved: [0; 14],
+};
+
 /// This thread's tiles, from here until it is dropped.
 pub struct Tiles(());
 
@@ -39,6 +48,102 @@ impl Tiles {
         // SAFETY: the configuration is a valid one of 64 bytes.
         unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack, readonly)) };
         Tiles(())
+    }
+
+    /// Configures them for [`Tiles::step_of_bytes`].
+    ///
+    /// # Safety
+    /// As [`Tiles::configure`].
+    pub unsafe fn configure_bytes() -> Tiles {
+        // SAFETY: the configuration is a valid one of 64 bytes.
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG_OF_BYTES, options(nostack, readonly))
+        };
+        Tiles(())
+    }
+
+    /// One step of a pipeline of products of two tiles: stores at `sums` what the last step has multiplied, multiplies the factors
+    /// that the last step has loaded, and loads those of the next product. So a product is stored two steps after its factors were
+    /// loaded. Steps are even and odd in turn.
+    ///
+    /// # Safety
+    /// `a` and `b` point at a tile each, and `sums` at room for one.
+    pub unsafe fn step_of_floats(
+        &mut self,
+        even: bool,
+        (a, b): (*const u8, *const u8),
+        sums: *mut u8,
+    ) {
+        // SAFETY: as the caller says.
+        unsafe {
+            if even {
+                asm!(
+                    "tileloadd tmm4, [{a} + {s}]",
+                    "tileloadd tmm6, [{b} + {s}]",
+                    "tilestored [{c} + {s}], tmm0",
+                    "tilezero tmm1",
+                    "tdpbf16ps tmm1, tmm5, tmm7",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) sums, s = in(reg) 64usize,
+                    options(nostack)
+                );
+            } else {
+                asm!(
+                    "tileloadd tmm5, [{a} + {s}]",
+                    "tileloadd tmm7, [{b} + {s}]",
+                    "tilestored [{c} + {s}], tmm1",
+                    "tilezero tmm0",
+                    "tdpbf16ps tmm0, tmm4, tmm6",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) sums, s = in(reg) 64usize,
+                    options(nostack)
+                );
+            }
+        }
+    }
+
+    /// The same for the products of two digits with b, which are two tiles of integers at `sums`. A line of a has the first digit of 32
+    /// columns and then the second, signed bytes; b are unsigned bytes, of which a line has four columns.
+    ///
+    /// # Safety
+    /// The tiles are [configured](Tiles::configure_bytes) for it. `a` points at a tile, `b` at half of one, and `sums` at room for
+    /// two.
+    pub unsafe fn step_of_bytes(
+        &mut self,
+        even: bool,
+        (a, b): (*const u8, *const u8),
+        sums: *mut u8,
+    ) {
+        // SAFETY: as the caller says.
+        unsafe {
+            if even {
+                asm!(
+                    "tilestored [{c} + {s}], tmm0",
+                    "tilestored [{c} + {s} + 1024], tmm1",
+                    "tilezero tmm2",
+                    "tilezero tmm3",
+                    "tdpbsud tmm2, tmm4, tmm7",
+                    "tdpbsud tmm3, tmm5, tmm7",
+                    "tileloadd tmm6, [{b} + {s}]",
+                    "tileloadd tmm4, [{a} + {s}]",
+                    "tileloadd tmm5, [{a} + {s} + 32]",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) sums, s = in(reg) 64usize,
+                    options(nostack)
+                );
+            } else {
+                asm!(
+                    "tilestored [{c} + {s}], tmm2",
+                    "tilestored [{c} + {s} + 1024], tmm3",
+                    "tilezero tmm0",
+                    "tilezero tmm1",
+                    "tdpbsud tmm0, tmm4, tmm6",
+                    "tdpbsud tmm1, tmm5, tmm6",
+                    "tileloadd tmm7, [{b} + {s}]",
+                    "tileloadd tmm4, [{a} + {s}]",
+                    "tileloadd tmm5, [{a} + {s} + 32]",
+                    a = in(reg) a, b = in(reg) b, c = in(reg) sums, s = in(reg) 64usize,
+                    options(nostack)
+                );
+            }
+        }
     }
 
     /// Sets all sums to zero.

@@ -12,6 +12,7 @@ use crate::matmul::outputs::{Outputs, multiply_blocked};
 use crate::matmul::pairs::{self, Pairs};
 use crate::matmul::rows::Float;
 use crate::matmul::shape::Shape;
+use crate::matmul::unscaled_tiles::{self, Digits};
 use crate::matmul::weight::Weight;
 use crate::matmul::{float_gemm, gemm};
 use crate::panels::format::{CELL, Quant, ROWS};
@@ -22,6 +23,8 @@ use crate::part::Part;
 pub(super) enum Layout {
     /// Tiles for panels.
     Tiles,
+    /// Tiles for some panels and not many vectors.
+    UnscaledTiles(Digits, Quant),
     /// Tiles for floating-point weights.
     FloatTiles,
     /// Bytes, for panels of K formats.
@@ -42,7 +45,7 @@ impl Layout {
         // Turning rows into columns costs more than widening panels.
         const FEW_OF_ROWS: usize = 6 * BATCH;
         let (layout, few) = match (isa, Float::of(product.weight.dtype)) {
-            (Isa::Amx, None) => (Layout::Tiles, FEW),
+            (Isa::Amx, None) => (Layout::tiles(product), FEW),
             (Isa::Amx, Some(_)) => (Layout::FloatTiles, FEW),
             (Isa::Avx512 | Isa::AvxVnni | Isa::Avx2, None) if as_bytes => {
                 (Layout::Bytes(blocks), FEW)
@@ -61,10 +64,23 @@ impl Layout {
         (m > few).then_some(layout)
     }
 
+    /// The tiles for quantised weights.
+    fn tiles(product: &Product) -> Layout {
+        let quant = Quant::of(product.weight.dtype);
+        let digits = quant.and_then(|quant| Some((Digits::of(quant)?, quant)));
+        match digits {
+            Some((digits, quant)) if product.m as usize <= unscaled_tiles::MOST => {
+                Layout::UnscaledTiles(digits, quant)
+            }
+            _ => Layout::Tiles,
+        }
+    }
+
     /// Bytes that x takes.
     pub fn bytes(self, m: usize, cols: usize) -> usize {
         match self {
             Layout::Tiles => gemm::packed_bytes(m, cols.div_ceil(CELL)),
+            Layout::UnscaledTiles(..) => unscaled_tiles::packed_bytes(m, cols.div_ceil(CELL)),
             Layout::FloatTiles => float_gemm::packed_bytes(m, cols),
             Layout::Bytes(_) => bytes::packed_bytes(m, cols),
             Layout::Pairs(_) => pairs::packed_bytes(m, cols),
@@ -78,6 +94,7 @@ impl Layout {
             Layout::Bytes(_) | Layout::Pairs(_) | Layout::Columns(_) => {
                 (shape.n.div_ceil(ROWS), PANELS)
             }
+            Layout::UnscaledTiles(..) => (shape.n.div_ceil(ROWS), unscaled_tiles::SLAB),
             Layout::Tiles | Layout::FloatTiles => {
                 (shape.n.div_ceil(gemm::PAIR), gemm::pairs_at_once(shape))
             }
@@ -95,6 +112,11 @@ impl Layout {
                 Layout::Tiles => {
                     let range = part.range(shape.tile_rows());
                     gemm::pack_x(cols, shape, x, range, packed);
+                }
+                Layout::UnscaledTiles(digits, quant) => {
+                    let cells = cols / CELL;
+                    let range = part.range(unscaled_tiles::cells(shape.m, cells));
+                    unscaled_tiles::pack_x((digits, quant, cells), shape, x, range, packed);
                 }
                 Layout::FloatTiles => {
                     let range = part.range(shape.tile_rows());
@@ -146,6 +168,15 @@ impl Layout {
                 (Weight::Rows(rows), Layout::Columns(blocks)) => {
                     let columns = Columns::of(rows, isa);
                     multiply_blocked(part, columns, shape, (packed, blocks), (y, outputs));
+                }
+                (Weight::Panels(matrix), Layout::UnscaledTiles(..)) => {
+                    let scratch = part
+                        .scratch
+                        .take::<u8>(unscaled_tiles::SCRATCH)
+                        .as_mut_ptr();
+                    while let Some(range) = outputs.take(part) {
+                        unscaled_tiles::multiply(matrix, shape, packed, (y, scratch), range);
+                    }
                 }
                 (Weight::Panels(matrix), _) => {
                     let scratch = part.scratch.take::<u8>(gemm::SCRATCH).as_mut_ptr();

@@ -57,7 +57,7 @@ pub fn laid_out(source: &Source) -> PackedMatrix {
 }
 
 /// The products with `m` vectors, a few at a time.
-fn few(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize) -> Vec<f32> {
+pub fn few(isa: Isa, matrix: &PackedMatrix, x: &[f32], m: usize) -> Vec<f32> {
     let functions = Functions::of(isa).unwrap();
     let mut quantised: Vec<Activations> = Vec::new();
     quantised.resize_with(m, Default::default);
