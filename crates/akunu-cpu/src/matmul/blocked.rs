@@ -153,8 +153,13 @@ impl<F: Form> Job<'_, F> {
     #[inline(always)]
     pub unsafe fn run(&self, range: Range<usize>) {
         let (n_blocks, kept) = (self.blocks.count(), self.blocks.kept());
-        for first in range.clone().step_by(PANELS) {
-            let piece = first..range.end.min(first + PANELS);
+        // With so few vectors a widened chunk is read so few times that it had better stay in the first cache.
+        let at_once = match n_blocks {
+            ..=2 => self.form.at_once(),
+            _ => PANELS,
+        };
+        for first in range.clone().step_by(at_once) {
+            let piece = first..range.end.min(first + at_once);
             for first in (0..n_blocks).step_by(kept) {
                 let blocks = first..n_blocks.min(first + kept);
                 // SAFETY: as the caller says.

@@ -14,16 +14,20 @@ use std::ops::Range;
 
 use super::activation::Values;
 use super::blocked::pack::{lay_words, pack_cells};
-use super::blocked::{Blocks, Form, Group};
+use super::blocked::{Blocks, Form, Group, PANELS};
+use super::kind::AHEAD;
 use super::shape::Shape;
 use super::wide::{BlockCell, Minima, PAIRS, Wide, scales_of};
 use super::{pairs256, pairs512, words};
 use crate::isa::Isa;
 use crate::panels::format::{CELL, SUPER, Scales};
-use crate::panels::matrix::PackedMatrix;
+use crate::panels::matrix::{PackedMatrix, PackedShape};
 
 /// Cells of a chunk.
 pub const CHUNK: usize = SUPER;
+
+/// Bytes of a piece that is fetched while the one before it is multiplied.
+const SMALL_PIECE: usize = 64 << 10;
 
 /// Bytes of a cell of x for each vector.
 pub const CELL_BYTES: usize = size_of::<BlockCell<1>>();
@@ -101,6 +105,16 @@ impl Pairs<'_> {
     fn cells(&self, chunk: usize) -> Range<usize> {
         cells(chunk, self.matrix.shape.cells)
     }
+
+    /// Bytes from a cell to the one that is fetched with it. A piece of [`PANELS`] is widened chunk by chunk; where it is small, the same
+    /// cells of the next piece are fetched, so that each cell is fetched once and in time.
+    fn ahead(&self) -> usize {
+        let PackedShape { quant, cells, .. } = self.matrix.shape;
+        match PANELS * quant.panel_bytes(cells) {
+            piece @ ..=SMALL_PIECE => piece,
+            _ => AHEAD,
+        }
+    }
 }
 
 /// The cells of a chunk, of `n` in a row.
@@ -166,7 +180,7 @@ impl Form for Pairs<'_> {
         unsafe {
             match self.isa {
                 Isa::Avx2 | Isa::AvxVnni => pairs256::widen(quant, panel.as_ptr(), cells, wide),
-                _ => pairs512::widen(quant, panel.as_ptr(), cells, wide),
+                _ => pairs512::widen(quant, (panel.as_ptr(), self.ahead()), cells, wide),
             }
         }
     }

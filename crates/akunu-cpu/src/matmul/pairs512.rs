@@ -11,14 +11,20 @@ use super::scaled512::Scales;
 use super::wide::{BlockCell, Minima, PAIRS, Wide, first_of_pair};
 use crate::panels::format::{CELL, Quant, ROWS};
 
-/// Widens cells of a panel.
+/// Widens cells of a panel, and fetches what lies `ahead` bytes further.
 ///
 /// # Safety
 /// The processor must have AVX-512 F, BW and VL. The panel has the cells, of which the first begins a super-block, and
 /// `wide` has room for them.
-pub unsafe fn widen(quant: Quant, panel: *const u8, cells: Range<usize>, wide: *mut Wide) {
+pub unsafe fn widen(
+    quant: Quant,
+    (panel, ahead): (*const u8, usize),
+    cells: Range<usize>,
+    wide: *mut Wide,
+) {
     let run = Run {
         panel,
+        ahead,
         cells,
         offset: quant.offset as i16,
         wide,
@@ -30,6 +36,7 @@ pub unsafe fn widen(quant: Quant, panel: *const u8, cells: Range<usize>, wide: *
 /// Cells on their way to words.
 struct Run {
     panel: *const u8,
+    ahead: usize,
     cells: Range<usize>,
     offset: i16,
     wide: *mut Wide,
@@ -43,33 +50,58 @@ impl ForCells for Run {
     unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
         let mut walk = Cells::<BITS, SCALES>::from(self.panel, self.cells.start);
         let offset = _mm512_set1_epi16(self.offset);
+        let table = words_of_nibbles(self.offset);
         for c in 0..self.cells.len() {
             // SAFETY: as the caller of `widen` says.
             unsafe {
-                let cell = walk.next();
+                let cell = walk.next_and_fetch(self.ahead);
                 let factors = [twice(cell.of_halves[0]), twice(cell.of_halves[1])];
                 let wide = self.wide.add(c);
                 let words = (&raw mut (*wide).words).cast::<__m512i>();
-                for (j, numbers) in cell.numbers.into_iter().enumerate() {
-                    let even = _mm512_and_si512(numbers, _mm512_set1_epi16(0xff));
-                    let pairs = [even, _mm512_srli_epi16::<8>(numbers)].map(|pair| {
-                        let pair = _mm512_sub_epi16(pair, offset);
-                        if has_halves(SCALES) {
-                            _mm512_mullo_epi16(pair, factors[j / 4])
-                        } else {
-                            pair
-                        }
-                    });
-                    _mm512_storeu_si512(words.add(2 * j), pairs[0]);
-                    _mm512_storeu_si512(words.add(2 * j + 1), pairs[1]);
+                let put = |pair: usize, pairs| _mm512_storeu_si512(words.add(pair).cast(), pairs);
+                if BITS == 4 && !has_halves(SCALES) {
+                    for j in 0..4 {
+                        let both = _mm512_loadu_si512(cell.at.add(64 * j).cast());
+                        let number = |nibbles| _mm512_permutexvar_epi16(nibbles, table);
+                        put(2 * j, number(both));
+                        put(2 * j + 1, number(_mm512_srli_epi16::<8>(both)));
+                        put(2 * j + 8, number(_mm512_srli_epi16::<4>(both)));
+                        put(2 * j + 9, number(_mm512_srli_epi16::<12>(both)));
+                    }
+                } else {
+                    for (j, numbers) in cell.numbers.into_iter().enumerate() {
+                        let even = _mm512_and_si512(numbers, _mm512_set1_epi16(0xff));
+                        let pairs = [even, _mm512_srli_epi16::<8>(numbers)].map(|pair| {
+                            let pair = _mm512_sub_epi16(pair, offset);
+                            if has_halves(SCALES) {
+                                _mm512_mullo_epi16(pair, factors[j / 4])
+                            } else {
+                                pair
+                            }
+                        });
+                        put(2 * j, pairs[0]);
+                        put(2 * j + 1, pairs[1]);
+                    }
                 }
                 _mm512_storeu_ps((&raw mut (*wide).scales.scale).cast(), cell.scale);
-                for (half, min) in cell.mins.into_iter().enumerate() {
+                // The second is only read where halves have minima.
+                let n_mins = if has_halves(SCALES) { 2 } else { 1 };
+                for (half, min) in cell.mins.into_iter().enumerate().take(n_mins) {
                     _mm512_storeu_ps((&raw mut (*wide).scales.mins[half]).cast(), min);
                 }
             }
         }
     }
+}
+
+/// The number of each four bits, less the offset. Of words that are looked up the lower five bits count, of which the fifth is that of
+/// another number.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn words_of_nibbles(offset: i16) -> __m512i {
+    let words: [i16; 32] = std::array::from_fn(|at| (at as i16 & 15) - offset);
+    // SAFETY: 64 bytes.
+    unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
 /// A number of 16 bits as both words of its lane.
