@@ -38,12 +38,15 @@ struct ChosenWeight {
     uint group;
 };
 
+// n / divisor, rounded up. A division takes as long as many instructions, and most divisors are powers of two.
+inline uint divide_up(uint n, uint divisor) {
+    const uint all = n + divisor - 1;
+    return popcount(divisor) == 1 ? all >> ctz(divisor) : all / divisor;
+}
+
 inline ChosenWeight choose_weight(constant DecodeGemmParams &params, uint group, uint outputs) {
-    // Those of a threadgroup, a power of two.
-    const uint shift = ctz(outputs);
-    const uint round_up = outputs - 1;
-    const uint groups_0 = (params.N0 + round_up) >> shift;
-    const uint groups_1 = (params.N1 + round_up) >> shift;
+    const uint groups_0 = divide_up(params.N0, outputs);
+    const uint groups_1 = divide_up(params.N1, outputs);
     if (group < groups_0) {
         return { 0, params.N0, group };
     }

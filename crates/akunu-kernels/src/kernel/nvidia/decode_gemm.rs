@@ -116,18 +116,21 @@ fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
 }
 
 /// Columns and splits of a threadgroup's SIMD groups, by how long they take: the threadgroups that a GPU holds at once are a wave,
-/// and each takes the steps of a split and what it waits for its first ones.
+/// and each takes the steps of a split and what it waits for its first ones. Of those that take as long, the ones that leave the
+/// fullest core the least to do.
 fn team(args: &Args, n_tiles: u32, chip: &ChipConfig) -> (u32, u32) {
     let p: DecodeGemmParams = args.params();
     let most = most_simd_groups(args.format());
-    let at_once = (chip.gpu_cores * SIMD_GROUPS_AT_ONCE / most).max(1);
     let time = |&columns: &u32| {
-        let waves = (n_tiles * n_groups(outputs(&p), columns)).div_ceil(at_once);
+        let n_simd_groups = columns * (most / columns);
+        let at_once = (chip.gpu_cores * (SIMD_GROUPS_AT_ONCE / n_simd_groups)).max(1);
+        let n_groups = n_tiles * n_groups(outputs(&p), columns);
         let steps = p.K.div_ceil(STEP).div_ceil(most / columns);
-        waves * (steps + STEPS_OF_A_WAIT)
+        let time = n_groups.div_ceil(at_once) * (steps + STEPS_OF_A_WAIT);
+        let on_fullest = n_groups.div_ceil(chip.gpu_cores.max(1));
+        (time, on_fullest * n_simd_groups * steps)
     };
-    let columns = [8, 4, 2, 1].into_iter().filter(|&columns| columns <= most);
-    let columns = columns.min_by_key(time).unwrap_or(1);
+    let columns = (1..=most).rev().min_by_key(time).unwrap_or(1);
     (columns, most / columns)
 }
 
@@ -192,12 +195,14 @@ pub(super) fn multiply(t: &mut Twin, order: Order) -> Vec<f32> {
 }
 
 /// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer outputs
-/// than a SIMD group has; K of less than a quad, of a step and a tail, and of more steps than are under way.
-const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 4] = [
+/// than a SIMD group has; K of less than a quad, of a step and a tail, and of more steps than are under way; so many outputs that
+/// threadgroups of five SIMD groups suit a chip of eight cores.
+const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 5] = [
     (2, [3, 0, 0], 32, 0.0),
     (9, [33, 0, 0], 576, 1.0),
     (17, [20, 1, 40], 256, 0.0),
     (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0),
+    (3, [992, 790, 0], 64, 0.0),
 ];
 
 fn cases(dtype: Option<DType>) -> Vec<Case> {
@@ -259,4 +264,43 @@ pub(super) fn case(dtype: DType, p: &DecodeGemmParams, order: Order, label: Stri
         });
     }
     case.bind(&rng.floats(p.M as usize, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::GpuFamily;
+    use crate::constant::Constants;
+    use crate::table::KernelId;
+
+    /// Breaks when the threadgroups of an 8B model leave much of an H200 idle, or when no case has threadgroups whose columns are
+    /// no power of two.
+    #[test]
+    fn threadgroups_fill_the_chip() {
+        let h200 = ChipConfig {
+            family: GpuFamily::Nvidia(90),
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        };
+        let table = [
+            (&h200, [4096, 0], 4096, (1, 8)),
+            (&h200, [4096, 2048], 4096, (2, 4)),
+            (&h200, [14_336, 14_336], 4096, (7, 1)),
+            (&h200, [4096, 0], 14_336, (1, 8)),
+            (&ChipConfig::m1(), [992, 790], 64, (5, 1)),
+        ];
+        for (chip, [n0, n1], k, expected) in table {
+            let p = DecodeGemmParams {
+                M: 16,
+                K: k,
+                N0: n0,
+                N1: n1,
+                ..Default::default()
+            };
+            let none = Constants::none();
+            let row = KernelId::DecodeGemm(DType::Q4_0).row();
+            let args = row.args(bytemuck::bytes_of(&p), &none);
+            assert_eq!(team(&args, 1, chip), expected, "{n0} + {n1}, {k}");
+        }
+    }
 }
