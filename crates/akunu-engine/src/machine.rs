@@ -7,8 +7,9 @@
 //! ```
 //!
 //! A step has a row for the next token of every running sequence, and a piece of one prompt, up to a budget of
-//! rows: no sequence waits longer than one such step for its next token. When there is no prompt to read and no other
-//! sequence can join, several rounds go in one submission (a *chain*), each reading what the one before has chosen.
+//! rows: no sequence waits longer than one such step for its next token. When there is no prompt to read, the step is a round of a
+//! *chain*, which moves its rows on itself; when no other sequence can join either, several rounds go in one submission, each
+//! reading what the one before has chosen.
 //!
 //! When the pool has no page left, the youngest sequence pauses: it releases its pages and reads its tokens again when
 //! there is room.
@@ -54,7 +55,8 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// A machine for chains of up to `max_chain` rounds and steps of up to `budget` rows.
+    /// A machine for chains of up to `max_chain` rounds and steps of up to `budget` rows. With chains of one round sequences may come
+    /// and go between any two steps.
     pub fn new(max_chain: u32, budget: usize) -> Machine {
         Machine {
             chain: 1,
@@ -137,7 +139,7 @@ impl Machine {
         }
     }
 
-    /// Whether several rounds can go in one submission: no prompt is being read, and only the logits decide.
+    /// Whether the step is a chain: no prompt is being read, and only the logits decide.
     fn can_chain(&self, parts: &[Part], roles: &[Role]) -> bool {
         let mut active = parts.iter().zip(roles);
         let chains = |(part, role): (&Part, &Role)| match role {
@@ -145,7 +147,12 @@ impl Machine {
             Role::Single => part.guess.is_none() && part.answer.can_chain(),
             Role::Reader(_) => false,
         };
-        self.max_chain > 1 && active.all(chains)
+        active.all(chains)
+    }
+
+    /// Whether the sequences of the next step are those of this one.
+    fn keeps_its_sequences(&self) -> bool {
+        self.max_chain > 1
     }
 
     /// The next token of each sequence that has one, and a piece of one prompt: the one that is being read, or the
@@ -199,7 +206,8 @@ impl Machine {
         }
         let n_programs = runtime.n_programs();
         let chain = runtime.start_chain(how(parts, roles), n);
-        self.our_step = chain.is_ok().then(|| runtime.last_step());
+        let are_kept = self.keeps_its_sequences() && chain.is_ok();
+        self.our_step = are_kept.then(|| runtime.last_step());
         Ok(Started {
             chain: chain?,
             n,
@@ -253,7 +261,8 @@ impl Machine {
             let can_go = part.answer.can_chain() && part.answer.wanted() > 0;
             room && can_go && !part.answer.has_end(part.session.model())
         };
-        if !runtime.runs_ahead() || !parts.iter().all(goes_on) {
+        let runs_ahead = self.keeps_its_sequences() && runtime.runs_ahead();
+        if !runs_ahead || !parts.iter().all(goes_on) {
             return Ok(());
         }
         if may_propose(parts, runtime.costs()) {
