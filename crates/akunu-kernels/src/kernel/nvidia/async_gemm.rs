@@ -63,34 +63,12 @@ fn n_columns(p: &DecodeGemmParams, team: u32) -> u32 {
     outputs(p).iter().map(|n| n.div_ceil(team * MATRIX)).sum()
 }
 
-/// How a launch is shared: SIMD groups of a threadgroup, and parts of K.
-#[derive(Clone, Copy)]
-struct Sharing {
-    team: u32,
-    n_parts: u32,
-}
-
-/// The better of large and small threadgroups, by how many steps the SIMD groups of the fullest core take. Those of many rows are
-/// large.
-fn share(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> Sharing {
-    let n_steps = p.K.div_ceil(Staging::of(dtype).step).max(1);
-    let by = |team: u32| {
-        let at_once = shared_gemm::at_once(threadgroup_bytes(dtype, rows, team));
-        let room = chip.gpu_cores * at_once.clamp(1, SIMD_GROUPS_AT_ONCE / team);
-        let n_groups = (p.M.div_ceil(rows) * n_columns(p, team)).max(1);
-        // As many parts as fill the chip, but no more than there are pairs of steps, nor than have the same number of steps.
-        let n_parts = (room / n_groups).min(n_steps / 2).clamp(1, MAX_PARTS);
-        let steps = n_steps.div_ceil(n_parts);
-        let n_parts = n_steps.div_ceil(steps);
-        let on_fullest = (n_groups * n_parts).div_ceil(chip.gpu_cores);
-        (Sharing { team, n_parts }, on_fullest * team * steps)
-    };
-    let (large, large_steps) = by(TEAM);
-    let (small, small_steps) = by(TEAM / 2);
-    if rows > FEW_ROWS || large_steps <= small_steps {
-        large
+/// SIMD groups of a threadgroup: all, if that is enough to fill the chip.
+fn team(p: &DecodeGemmParams, rows: u32, chip: &ChipConfig) -> u32 {
+    if rows <= FEW_ROWS && n_columns(p, TEAM) < chip.gpu_cores {
+        TEAM / 2
     } else {
-        small
+        TEAM
     }
 }
 
@@ -110,7 +88,7 @@ fn launch(args: &Args, rows: u32, chip: &ChipConfig) -> Launch {
     let is_taken = p.lda.is_multiple_of(QUAD)
         && decode_gemm::has_whole_spans(p.K)
         && (1..=MAX_PARTS).contains(&p.n_parts);
-    let team = share(&p, args.format(), rows, chip).team;
+    let team = team(&p, rows, chip);
     let n_columns = if is_taken { n_columns(&p, team) } else { 0 };
     Launch {
         threadgroup_bytes: threadgroup_bytes(args.format(), rows, team),
@@ -121,9 +99,17 @@ fn launch(args: &Args, rows: u32, chip: &ChipConfig) -> Launch {
     }
 }
 
-/// The best number of parts for a launch with so many rows of x in a threadgroup.
+/// The best number of parts for a launch with so many rows of x in a threadgroup: as many as fill the chip, but no more than there
+/// are pairs of steps.
 pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> u32 {
-    share(p, dtype, rows, chip).n_parts
+    let team = team(p, rows, chip);
+    let at_once = shared_gemm::at_once(threadgroup_bytes(dtype, rows, team));
+    let room = chip.gpu_cores * at_once.clamp(1, SIMD_GROUPS_AT_ONCE / team);
+    let n_groups = (p.M.div_ceil(rows) * n_columns(p, team)).max(1);
+    let n_steps = p.K.div_ceil(Staging::of(dtype).step).max(1);
+    let n_parts = (room / n_groups).min(n_steps / 2).clamp(1, MAX_PARTS);
+    // No more of them than have the same number of steps.
+    n_steps.div_ceil(n_steps.div_ceil(n_parts))
 }
 
 /// Bytes of the counters, at most: as if threadgroups had the fewest outputs.
@@ -198,9 +184,7 @@ mod tests {
             ..ChipConfig::m1()
         };
         let table = [
-            (64, 64, (4096, 4096), (8, 8)),
-            (64, 64, (6144, 4096), (4, 4)),
-            (64, 64, (4096, 14_336), (8, 8)),
+            (64, 64, (4096, 4096), (4, 6)),
             (64, 64, (28_672, 4096), (8, 1)),
             (64, 64, (128_256, 4096), (8, 1)),
             (128, 512, (4096, 4096), (8, 2)),
@@ -215,8 +199,8 @@ mod tests {
                 n_parts: 1,
                 ..Default::default()
             };
-            let found = share(&p, DType::Q4_0, rows, &chip);
-            assert_eq!((found.team, found.n_parts), expected, "{m} × {n} × {k}");
+            let found = (team(&p, rows, &chip), n_parts(&p, DType::Q4_0, rows, &chip));
+            assert_eq!(found, expected, "{m} × {n} × {k}");
         }
     }
 }
