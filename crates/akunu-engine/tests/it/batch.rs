@@ -1,11 +1,16 @@
 //! Sequences that step together give what each gives alone.
 
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+
+use crate::support::watched::{Hooks, Watched};
 use crate::support::{TINY, TinyLlama};
 use akunu_engine::{
     Batch, EngineError, GenerateOptions, Model, Overflow, Progress, Sampling, SequenceId, Session,
     SessionOptions, StopReason,
 };
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_kernels::{Checked, DeviceError, PlanId, Program};
 
 fn load(model: TinyLlama) -> Model {
     let file = model.write();
@@ -219,6 +224,46 @@ fn sequences_come_and_go() {
     let rest = left.generate(settings(6, 6)).expect("fine");
     let rest: Vec<u32> = rest.map(|token| token.expect("runs").id).collect();
     assert_eq!([begin, rest].concat(), wanted(6));
+}
+
+/// The programs that were loaded and move their rows on, and how often one of them ran.
+#[derive(Clone, Default)]
+struct Chains(Arc<Mutex<(HashSet<PlanId>, usize)>>);
+
+impl Hooks for Chains {
+    fn loaded(&mut self, plan: PlanId, program: &Program) {
+        if program.advances() {
+            self.0.lock().expect("no test has panicked").0.insert(plan);
+        }
+    }
+
+    fn ran(&mut self, plan: PlanId, _: Option<&Checked>) -> Result<(), DeviceError> {
+        let mut chains = self.0.lock().expect("no test has panicked");
+        chains.1 += usize::from(chains.0.contains(&plan));
+        Ok(())
+    }
+}
+
+/// A step without a prompt runs a program that moves its rows on, which a GPU keeps as a graph; one token for each sequence comes
+/// of it, so that others can join before the next. Breaks when a batch runs its rows like those of a prompt.
+#[test]
+fn a_step_without_a_prompt_is_a_round_of_a_chain() {
+    let chains = Chains::default();
+    let device = Box::new(Watched::new(TwinDevice::new(), chains.clone()));
+    let file = TINY.write();
+    let model = Model::load(&file.path, device).expect("a whole model");
+    let mut batch = model.batch(2).expect("memory");
+    for n in [6, 13] {
+        let joined = batch.join(fed(&model, 40, n), options(5, Sampling::greedy()));
+        joined.expect("there is room");
+    }
+    let before = chains.0.lock().expect("no test has panicked").1;
+    let mut seen = Seen::default();
+    for n_steps in 1..=4 {
+        seen.step(&mut batch);
+        let ran = chains.0.lock().expect("no test has panicked").1;
+        assert_eq!((ran - before, seen.tokens.len()), (n_steps, 2 * n_steps));
+    }
 }
 
 /// One context of ten positions is full after a prompt of seven and three tokens, one chosen from the
