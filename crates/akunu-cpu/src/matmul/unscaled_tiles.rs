@@ -22,6 +22,7 @@
 //!   vectors ([`super::activation`]), two digits, each of which has a tile of integer sums. So results are those of the products
 //!   with a few vectors ([`super::dots`]), to the bit ([`Digits::Bytes`]).
 
+mod digits;
 #[cfg(test)]
 mod tests;
 mod vectors;
@@ -30,14 +31,15 @@ mod weights;
 use std::arch::x86_64::*;
 use std::ops::Range;
 
+pub use self::digits::Digits;
 use self::vectors::{VECTORS, VectorCell};
 pub use self::vectors::{cells, pack_x, packed_bytes};
-use self::weights::{RowScales, make, table};
+use self::weights::{Dots, RowScales, make, table};
 use super::blocked::put;
 use super::cells512::Cells;
 use super::kind::{ForCells, for_cells, has_halves, layout};
 use super::shape::Shape;
-use crate::panels::format::{Quant, ROWS, SUPER, Scales};
+use crate::panels::format::{ROWS, SUPER};
 use crate::panels::matrix::PackedMatrix;
 use crate::tiles::{TILE, Tiles};
 
@@ -58,30 +60,6 @@ const TILES: usize = 2;
 const _: () = assert!(LOADED < TILES && ADDED < TILES && LOADED + STORED + ADDED < CELLS);
 /// Panels ahead whose cells are fetched.
 const PANELS_AHEAD: usize = 2;
-
-/// How the numbers of weights and of vectors are multiplied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Digits {
-    /// As bf16.
-    Floats,
-    /// As bytes.
-    Bytes,
-}
-
-impl Digits {
-    /// The way for such weights; `None` for those of six bits, and for those with two scales in a cell.
-    pub fn of(quant: Quant) -> Option<Digits> {
-        match (quant.bits, quant.scales) {
-            (_, Scales::Halves | Scales::HalvesWithMin) => None,
-            (4 | 5, _) => Some(Digits::Floats),
-            (8, _) => Some(Digits::Bytes),
-            _ => None,
-        }
-    }
-}
-
-/// The products of a cell: a tile of floats, or one of integers for each digit.
-type Dots = [[[u32; ROWS]; VECTORS]; 2];
 
 /// Memory of a thread.
 #[derive(Clone, Copy)]

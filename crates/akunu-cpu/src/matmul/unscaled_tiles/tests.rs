@@ -6,6 +6,7 @@ use super::*;
 use crate::isa::Isa;
 use crate::matmul::blocked::testing::quantised::{ROWS_OF_ALL, cols, error, few, matrix};
 use crate::memory::Pages;
+use crate::panels::format::Quant;
 use crate::part::{Own, Part, Team};
 
 /// The formats that are multiplied in this way.

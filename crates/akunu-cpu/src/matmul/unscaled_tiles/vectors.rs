@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::Digits;
+use super::digits::Digits;
 use crate::matmul::activation::Values;
 use crate::matmul::avx512::quantise_cell;
 use crate::matmul::shape::Shape;

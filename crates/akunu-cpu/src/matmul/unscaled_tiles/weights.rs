@@ -2,11 +2,13 @@
 
 use std::arch::x86_64::*;
 
-use super::Dots;
 use super::vectors::{VECTORS, VectorCell};
 use crate::matmul::cells512::Cell;
 use crate::matmul::kind::has_min;
 use crate::panels::format::ROWS;
+
+/// The products of a cell: a tile of floats, or one of integers for each digit.
+pub type Dots = [[[u32; ROWS]; VECTORS]; 2];
 
 /// What a cell has beside its numbers.
 #[derive(Clone, Copy)]
