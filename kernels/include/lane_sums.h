@@ -1,4 +1,4 @@
-// The sums of a lane of shared_gemm.h: scaled, left as a part of K, added up and stored.
+// The sums of a lane of decode_gemm.h, shared_gemm.h and async_gemm.h: scaled, left as a part of K, added up and stored.
 #pragma once
 
 #include "include/few_rows.h"
