@@ -229,6 +229,11 @@ impl Backend for Cuda {
             .ok()
     }
 
+    /// Bytes go through the stream that kernels run in.
+    fn writes_in_turn(&self) -> bool {
+        true
+    }
+
     fn write(&mut self, buffer: &CudaBuffer, offset: usize, bytes: &[u8]) -> Result<(), String> {
         let written = self.copy_in(buffer.address() + offset as u64, bytes);
         written.map_err(|fault| fault.to_string())

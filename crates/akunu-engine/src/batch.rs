@@ -144,6 +144,7 @@ impl Batch {
     pub fn with_budget(mut self, rows: u32) -> Result<Batch, EngineError> {
         let budget = (rows as usize).max(self.capacity + 1);
         self.model.runtime().want_rows(budget as u32)?;
+        self.machine.abandon(&self.model);
         self.machine = Machine::new(1, budget);
         Ok(self)
     }
@@ -164,7 +165,8 @@ impl Batch {
         all.any(|member| member.answer.is_running())
     }
 
-    /// Adds a session that has read its prompt; it takes part from the next step on.
+    /// Adds a session that has read its prompt; it takes part from the next step on, or from the one after that where a device
+    /// has already begun the next step.
     pub fn join(
         &mut self,
         session: Session,
@@ -283,6 +285,7 @@ impl Batch {
             Some(at) => self.members.remove(at),
             None => self.waiting.remove(self.waiting.iter().position(is_it)?)?,
         };
+        self.machine.dismiss(&member.session);
         member.answer.leave(&mut member.session);
         Some(member.session)
     }
@@ -294,7 +297,8 @@ impl Batch {
             .map(|member| &member.session)
     }
 
-    /// Computes one more token of every sequence that has not ended, and reads a piece of a prompt, in one submission.
+    /// Computes one more token of every sequence that has not ended, and reads a piece of a prompt, in one submission. A GPU
+    /// begins the next step before this one's tokens are returned, if no prompt is to be read.
     ///
     /// A sequence whose context is full ends, one with an error of its own fails, and the others continue. If the
     /// submission fails, all that took part in it fail with the same reason; their sessions are as before the step.
@@ -361,8 +365,8 @@ impl Batch {
     }
 
     /// The logits that a sequence's token of the last step was chosen from, after its repetition
-    /// penalty; `None` if it took no part, or if another step has run since: of a session of the model, or of another
-    /// batch.
+    /// penalty; `None` if it took no part, or if another step has begun since: of a session of the model, of another
+    /// batch, or the next one of this batch on a device that begins it early. [`GenerateOptions::logprobs`] has none of these limits.
     pub fn logits(&self, sequence: SequenceId) -> Result<Option<Vec<f32>>, EngineError> {
         let mut members = self.members.iter();
         let member = members.find(|member| member.id == sequence);
@@ -370,6 +374,13 @@ impl Batch {
             Some(at) => self.model.runtime().logits_at(at),
             None => Ok(None),
         }
+    }
+}
+
+impl Drop for Batch {
+    /// Nobody will ask for what is under way.
+    fn drop(&mut self) {
+        self.machine.abandon(&self.model);
     }
 }
 

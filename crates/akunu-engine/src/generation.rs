@@ -112,7 +112,7 @@ impl<S: BorrowMut<Session>> Generation<S> {
     fn leave(&mut self) {
         if let Some(session) = self.session.as_mut() {
             let session = session.borrow_mut();
-            self.machine.abandon(session);
+            self.machine.abandon(session.model());
             self.answer.leave(session);
         }
     }

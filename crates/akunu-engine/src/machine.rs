@@ -11,6 +11,16 @@
 //! *chain*, which moves its rows on itself; when no other sequence can join either, several rounds go in one submission, each
 //! reading what the one before has chosen.
 //!
+//! A device that works on its own gets the next chain before the tokens of this one are returned, and if chains have one round,
+//! even before they are read:
+//!
+//! ```text
+//! step 4   chain 5 is started   the tokens of chain 4 are waited for, and returned
+//! step 5   chain 6 is started   the tokens of chain 5 are waited for, and returned
+//! ```
+//!
+//! Sequences may come and go meanwhile: who has gone has computed up to two tokens in vain, and who has come waits for as many steps.
+//!
 //! When the pool has no page left, the youngest sequence pauses: it releases its pages and reads its tokens again when
 //! there is room.
 
@@ -19,6 +29,8 @@ mod part;
 mod rows;
 mod shortage;
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::drafts::{Took, learn, may_propose, propose};
@@ -26,7 +38,8 @@ pub(crate) use self::part::{Outcome, Part};
 use self::rows::{Role, how, mixed_step, push_singles};
 use self::shortage::{fail_first, pause_youngest, reserve_all};
 use crate::error::EngineError;
-use crate::runtime::{ChainId, MAX_CHAIN, Runtime};
+use crate::model::Model;
+use crate::runtime::{ChainId, MAX_CHAIN, OutputAt, Runtime};
 use crate::session::Session;
 
 /// A submission should not take longer than this: the caller wants to see text, and the operating
@@ -37,6 +50,10 @@ const TARGET: Duration = Duration::from_millis(60);
 struct Started {
     chain: ChainId,
     n: u32,
+    /// The sequence of each of its rows; `None` where it has gone since.
+    sequences: Vec<Option<u64>>,
+    /// Where the logits of the first row are.
+    outputs: OutputAt,
     begin: Instant,
     /// Whether its program was loaded for it.
     has_loaded: bool,
@@ -49,9 +66,12 @@ pub(crate) struct Machine {
     max_chain: u32,
     /// Rows of a step, at most.
     budget: usize,
-    started: Option<Started>,
-    /// The step whose rows are still in memory, if no other step has run since.
-    our_step: Option<u64>,
+    /// Chains under way, the oldest first.
+    started: VecDeque<Started>,
+    /// When the last chain had ended.
+    ended: Instant,
+    /// The step whose rows are still in memory, if no other step has run since, and the sequences of these rows.
+    our_step: Option<(u64, Vec<u64>)>,
 }
 
 impl Machine {
@@ -62,7 +82,8 @@ impl Machine {
             chain: 1,
             max_chain: max_chain.clamp(1, MAX_CHAIN),
             budget,
-            started: None,
+            started: VecDeque::new(),
+            ended: Instant::now(),
             our_step: None,
         }
     }
@@ -73,8 +94,12 @@ impl Machine {
             return Ok(());
         };
         let model = first.session.model().clone();
-        if let Some(started) = self.started.take() {
-            return self.finish(&mut model.runtime(), started, parts);
+        while let Some(started) = self.started.pop_front() {
+            let mut runtime = model.runtime();
+            self.start_behind(&mut runtime, &started, parts);
+            if self.finish(&mut runtime, started, parts)? {
+                return Ok(());
+            }
         }
         for part in parts.iter_mut() {
             part.prepare();
@@ -96,14 +121,32 @@ impl Machine {
             return timed_step(&mut runtime, parts, &roles);
         }
         let started = self.start(&mut runtime, parts, &roles, n)?;
-        self.finish(&mut runtime, started, parts)
+        self.finish(&mut runtime, started, parts).map(|_| ())
     }
 
-    /// Waits for the submission under way, if there is one, whose results are no longer needed.
-    pub fn abandon(&mut self, session: &Session) {
-        if let Some(started) = self.started.take() {
+    /// A sequence has gone: what is being computed for it is nobody's.
+    pub fn dismiss(&mut self, session: &Session) {
+        self.our_step = None;
+        let rows = self
+            .started
+            .iter_mut()
+            .flat_map(|started| &mut started.sequences);
+        for row in rows.filter(|row| **row == Some(session.sequence.id)) {
+            *row = None;
+        }
+    }
+
+    /// Waits for what is under way, if there is something, whose results are no longer needed.
+    pub fn abandon(&mut self, model: &Model) {
+        if !self.started.is_empty() {
+            self.drop_started(&mut model.runtime());
+        }
+    }
+
+    fn drop_started(&mut self, runtime: &mut Runtime) {
+        for started in self.started.drain(..) {
             // An error comes again with the next submission.
-            let _ = session.model().runtime().finish_chain(started.chain);
+            let _ = runtime.finish_chain(started.chain);
         }
     }
 
@@ -148,11 +191,6 @@ impl Machine {
             Role::Reader(_) => false,
         };
         active.all(chains)
-    }
-
-    /// Whether the sequences of the next step are those of this one.
-    fn keeps_its_sequences(&self) -> bool {
-        self.max_chain > 1
     }
 
     /// The next token of each sequence that has one, and a piece of one prompt: the one that is being read, or the
@@ -200,84 +238,110 @@ impl Machine {
         n: u32,
     ) -> Result<Started, EngineError> {
         let begin = Instant::now();
+        let singles = parts.iter().zip(roles);
+        let singles = singles.filter(|(_, role)| **role == Role::Single);
+        let sequences: Vec<u64> = singles.map(|(part, _)| part.session.sequence.id).collect();
         // Rows that the device has moved on itself need not be told again.
-        if self.our_step != Some(runtime.last_step()) {
+        let are_there = self.are_there(runtime, &sequences);
+        self.our_step = None;
+        if !are_there {
             push_singles(runtime, parts, roles)?;
         }
         let n_programs = runtime.n_programs();
-        let chain = runtime.start_chain(how(parts, roles), n);
-        let are_kept = self.keeps_its_sequences() && chain.is_ok();
-        self.our_step = are_kept.then(|| runtime.last_step());
+        let chain = runtime.start_chain(how(parts, roles), n)?;
+        self.our_step = Some((runtime.last_step(), sequences.clone()));
         Ok(Started {
-            chain: chain?,
+            chain,
             n,
+            sequences: sequences.into_iter().map(Some).collect(),
+            outputs: runtime.output(0),
             begin,
             has_loaded: runtime.n_programs() != n_programs,
         })
     }
 
-    /// Waits for a chain and hands its tokens to their sequences.
+    /// Waits for a chain and hands its tokens to their sequences. Returns whether one of them is still there.
     fn finish(
         &mut self,
         runtime: &mut Runtime,
         started: Started,
         parts: &mut [Part],
-    ) -> Result<(), EngineError> {
-        let Started {
-            chain,
-            n,
-            begin,
-            has_loaded,
-        } = started;
-        let chosen = runtime.finish_chain(chain);
-        let chosen = chosen.inspect_err(|_| self.our_step = None)?;
-        let singles = parts.iter_mut().filter(|part| part.is_single());
-        let n_singles = chosen.len();
-        for ((row, part), chosen) in singles.enumerate().zip(chosen) {
+    ) -> Result<bool, EngineError> {
+        let n_rows = started.sequences.len();
+        let chosen = match runtime.finish_chain(started.chain) {
+            Ok(chosen) => chosen,
+            Err(error) => {
+                self.our_step = None;
+                self.drop_started(runtime);
+                return fail(parts, &started.sequences, error);
+            }
+        };
+        let mut has_one = false;
+        for (row, (sequence, chosen)) in started.sequences.iter().zip(chosen).enumerate() {
+            let Some(part) = part_of(parts, *sequence) else {
+                continue;
+            };
+            has_one = true;
             part.note(chosen.noted);
-            let at = runtime.output(row);
-            part.take(runtime, &chosen.tokens, at);
+            part.take(runtime, &chosen.tokens, started.outputs.after(row));
             if let Some(drafter) = &mut part.answer.drafter {
                 drafter.plain(chosen.tokens.len());
             }
         }
-        let took = begin.elapsed();
-        if !has_loaded {
-            let seconds = took.as_secs_f64() / f64::from(n);
-            runtime.costs().record_plain(n_singles, seconds);
+        let took = started.begin.max(self.ended).elapsed();
+        self.ended = Instant::now();
+        if !started.has_loaded {
+            let seconds = took.as_secs_f64() / f64::from(started.n);
+            runtime.costs().record_plain(n_rows, seconds);
         }
-        self.adapt(n, took);
-        self.start_ahead(runtime, parts)
+        self.adapt(started.n, took);
+        if self.started.is_empty() {
+            self.start_ahead(runtime, parts);
+        }
+        Ok(has_one)
     }
 
     /// Starts the next tokens on a device that can compute them while these are returned.
-    fn start_ahead(
-        &mut self,
-        runtime: &mut Runtime,
-        parts: &mut [Part],
-    ) -> Result<(), EngineError> {
-        let goes_on = |part: &Part| {
-            let room = part.session.context() as usize > part.session.tokens().len();
-            let can_go = part.answer.can_chain() && part.answer.wanted() > 0;
-            room && can_go && !part.answer.has_end(part.session.model())
+    fn start_ahead(&mut self, runtime: &mut Runtime, parts: &mut [Part]) {
+        if !runtime.runs_ahead() || may_propose(parts, runtime.costs()) {
+            return;
+        }
+        let Some(roles) = roles_ahead(parts) else {
+            return;
         };
-        let runs_ahead = self.keeps_its_sequences() && runtime.runs_ahead();
-        if !runs_ahead || !parts.iter().all(goes_on) {
-            return Ok(());
-        }
-        if may_propose(parts, runtime.costs()) {
-            return Ok(());
-        }
-        for part in parts.iter_mut() {
-            part.outcome = Outcome::None;
-        }
-        let roles = self.roles(runtime, parts);
         let n = self.rounds(parts, &roles);
-        // Where there is no page, the next step sees to it.
+        // Where there is no page, and where the device fails, the next step sees to it.
         if reserve_all(runtime, parts, &roles, n).is_ok() {
-            self.started = Some(self.start(runtime, parts, &roles, n)?);
+            let started = self.start(runtime, parts, &roles, n);
+            self.started.extend(started);
         }
-        Ok(())
+    }
+
+    /// Starts another round behind a chain of one round whose tokens are not known yet, so that the device does not wait while they
+    /// are read. All parts must be those of the chain, and go on whatever it chooses.
+    fn start_behind(&mut self, runtime: &mut Runtime, started: &Started, parts: &mut [Part]) {
+        let is_wanted = self.max_chain == 1 && self.started.is_empty() && runtime.runs_ahead();
+        let sequences: Vec<u64> = parts.iter().map(|part| part.session.sequence.id).collect();
+        if !is_wanted || !self.are_there(runtime, &sequences) {
+            return;
+        }
+        let goes_on = |part: &Part| part.goes_on_after(started.n as usize);
+        if !parts.iter().all(goes_on) || may_propose(parts, runtime.costs()) {
+            return;
+        }
+        let roles = vec![Role::Single; parts.len()];
+        let has_pages = reserve_all(runtime, parts, &roles, started.n + 1).is_ok();
+        // A pool that has grown has made the tables anew.
+        if has_pages && self.are_there(runtime, &sequences) {
+            let behind = self.start(runtime, parts, &roles, 1);
+            self.started.extend(behind);
+        }
+    }
+
+    /// Whether the rows of the last step are still those of these sequences.
+    fn are_there(&self, runtime: &Runtime, sequences: &[u64]) -> bool {
+        let ours = self.our_step.as_ref();
+        ours.is_some_and(|(step, rows)| *step == runtime.last_step() && rows == sequences)
     }
 
     /// Longer chains while they stay under the target time.
@@ -285,6 +349,48 @@ impl Machine {
         let fits = (TARGET.as_secs_f64() / (took.as_secs_f64() / f64::from(n)).max(1e-6)) as u32;
         self.chain = (2 * n).min(fits).clamp(1, self.max_chain);
     }
+}
+
+/// The part of a sequence, if it is there.
+fn part_of<'a, 'p>(parts: &'a mut [Part<'p>], sequence: Option<u64>) -> Option<&'a mut Part<'p>> {
+    let is_it = |part: &&mut Part| Some(part.session.sequence.id) == sequence;
+    parts.iter_mut().find(is_it)
+}
+
+/// What follows from the failure of a chain of these sequences: where other parts are there, it is none of theirs. Returns whether
+/// one of the sequences is still there.
+fn fail(
+    parts: &mut [Part],
+    sequences: &[Option<u64>],
+    error: EngineError,
+) -> Result<bool, EngineError> {
+    let is_in_chain = |part: &Part| sequences.contains(&Some(part.session.sequence.id));
+    if parts.iter().all(is_in_chain) {
+        return Err(error);
+    }
+    let why = Arc::new(error.to_string());
+    let mut has_one = false;
+    for part in parts.iter_mut().filter(|part| is_in_chain(part)) {
+        let why = Arc::clone(&why);
+        part.outcome = Outcome::Failed(EngineError::Step { why });
+        has_one = true;
+    }
+    Ok(has_one)
+}
+
+/// What the parts do in a chain that starts before its tokens are asked for: all go on that do not end with what was chosen.
+/// `None` if nobody goes on, or if somebody has to do something else first.
+fn roles_ahead(parts: &[Part]) -> Option<Vec<Role>> {
+    let role = |part: &Part| {
+        let answer = &part.answer;
+        let ends = !part.is_running() || answer.wanted() == 0;
+        if ends || answer.has_end(part.session.model()) {
+            return Some(Role::Idle);
+        }
+        part.can_chain_after(0).then_some(Role::Single)
+    };
+    let roles: Vec<Role> = parts.iter().map(role).collect::<Option<_>>()?;
+    roles.contains(&Role::Single).then_some(roles)
 }
 
 /// A step of one round, and what it says about guesses.

@@ -78,6 +78,19 @@ impl<'a> Part<'a> {
         self.answer.pending.len() + self.n_guesses()
     }
 
+    /// Whether a chain can go on behind `n` tokens that are being chosen.
+    pub fn can_chain_after(&self, n: usize) -> bool {
+        let has_room = self.session.context() as usize > self.session.tokens().len() + n;
+        has_room && self.answer.can_chain()
+    }
+
+    /// Whether it wants another token after the next `n`, and nothing has to be read from the device before that one is computed.
+    pub fn goes_on_after(&self, n: usize) -> bool {
+        let has_mu = self.answer.rule.words.mirostat_tau > 0.0;
+        let is_wanted = self.answer.wanted() > n && !self.answer.options.cancel.is_set();
+        self.is_running() && is_wanted && !has_mu && self.can_chain_after(n)
+    }
+
     /// Positions of the context that nothing is known for yet.
     pub fn room(&self) -> usize {
         let taken = self.session.sequence.cached + self.answer.pending.len();

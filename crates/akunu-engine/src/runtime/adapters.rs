@@ -15,7 +15,7 @@ impl Runtime {
         products: &[AdapterMatrices],
         alive: &Arc<()>,
     ) -> Result<usize, EngineError> {
-        self.keep_chain();
+        self.keep_chains();
         self.sweep_adapters();
         let slots = &self.adapters.slots;
         let free = slots.iter().position(Option::is_none);
@@ -50,7 +50,7 @@ impl Runtime {
         if !self.adapters.slots.iter().any(is_gone) {
             return;
         }
-        self.keep_chain();
+        self.keep_chains();
         // Programs name the buffers.
         self.programs.unload_all(self.device.as_mut());
         for slot in self.adapters.slots.iter_mut().filter(|slot| is_gone(slot)) {

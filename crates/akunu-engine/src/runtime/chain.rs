@@ -1,7 +1,7 @@
 //! Chains: several rounds of one program in one submission, and what they have chosen.
 //!
-//! The record of choices is one for all sequences. Whoever begins another step while a chain is unread reads it first and
-//! keeps it for its owner.
+//! The record of choices is one for all sequences. Whoever begins another step while chains are unread reads them first and
+//! keeps what they have chosen for their owner.
 
 use akunu_kernels::Ticket;
 
@@ -22,7 +22,7 @@ pub(crate) struct RowChosen {
 /// What a chain has chosen for every row.
 pub(super) type Chosen = Vec<RowChosen>;
 
-/// The chain that was started last and has not been read.
+/// A chain that was started and has not been read.
 pub(super) struct Chain {
     pub id: ChainId,
     pub ticket: Ticket,

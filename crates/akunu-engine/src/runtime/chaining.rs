@@ -10,7 +10,7 @@ use super::state::Runtime;
 use crate::error::EngineError;
 
 impl Runtime {
-    /// Starts `n` rounds of the rows that are there.
+    /// Starts `n` rounds of the rows that are there. The record of choices has room for two of the longest chains.
     pub fn start_chain(&mut self, how: Choose, n: u32) -> Result<ChainId, EngineError> {
         let rows = self.table.rows();
         let (n_rows, start) = (rows.len(), rows.first().map_or(0, |row| row.step));
@@ -19,7 +19,7 @@ impl Runtime {
         let ticket = self.submit(Kind::Chain(how), n)?;
         self.n_chains += 1;
         let id = ChainId(self.n_chains);
-        self.chain = Some(Chain {
+        self.chains.push_back(Chain {
             id,
             ticket,
             n_rows,
@@ -30,23 +30,20 @@ impl Runtime {
         Ok(id)
     }
 
-    /// What a chain has chosen, once it has ended.
+    /// What the oldest chain has chosen, once it has ended.
     pub fn finish_chain(&mut self, id: ChainId) -> Result<Chosen, EngineError> {
         if let Some(kept) = self.kept_chains.remove(&id) {
             return kept.map_err(|why| EngineError::Step { why });
         }
-        match self.chain.take() {
-            Some(chain) if chain.id == id => self.read_chain(&chain),
-            other => {
-                self.chain = other;
-                Err(EngineError::UnknownSequence)
-            }
+        match self.chains.pop_front_if(|chain| chain.id == id) {
+            Some(chain) => self.read_chain(&chain),
+            None => Err(EngineError::UnknownSequence),
         }
     }
 
-    /// Reads a chain that its owner has not asked for yet, and keeps it.
-    pub(super) fn keep_chain(&mut self) {
-        if let Some(chain) = self.chain.take() {
+    /// Reads chains that their owner has not asked for yet, and keeps what they have chosen.
+    pub(super) fn keep_chains(&mut self) {
+        while let Some(chain) = self.chains.pop_front() {
             let chosen = self.read_chain(&chain);
             let chosen = chosen.map_err(|error| Arc::new(error.to_string()));
             self.kept_chains.insert(chain.id, chosen);

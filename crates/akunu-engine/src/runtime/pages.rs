@@ -43,7 +43,7 @@ impl Runtime {
     }
 
     fn grow_pool(&mut self, kind: usize, n_pages: u32) -> Result<(), EngineError> {
-        self.keep_chain();
+        self.keep_chains();
         let device = self.device.as_mut();
         self.memory.grow_pages(&self.model, kind, n_pages, device)?;
         self.pools[kind].grow(n_pages);

@@ -1,6 +1,6 @@
 //! The state of a runtime, and how it grows.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use akunu_kernels::{Device, RowTable};
@@ -46,8 +46,10 @@ pub(crate) struct Runtime {
     pub(super) n_sequences_made: u64,
     /// Counts the steps: who stepped last knows whether the rows are still its own.
     pub(super) step: u64,
-    /// The chain that was started last and has not been read.
-    pub(super) chain: Option<Chain>,
+    /// Counts the submissions that write logits.
+    pub(super) n_with_outputs: u64,
+    /// Chains that were started and have not been read, in their order.
+    pub(super) chains: VecDeque<Chain>,
     /// Chains that were read before their owners asked for them, or why they failed.
     pub(super) kept_chains: HashMap<ChainId, Result<Chosen, Arc<String>>>,
     pub(super) n_chains: u64,
@@ -76,7 +78,8 @@ impl Runtime {
             max_positions: None,
             n_sequences_made: 0,
             step: 0,
-            chain: None,
+            n_with_outputs: 0,
+            chains: VecDeque::new(),
             kept_chains: HashMap::new(),
             n_chains: 0,
             costs: Costs::default(),
@@ -175,7 +178,7 @@ impl Runtime {
 
     /// Makes the scratch memory and the tables anew.
     pub(super) fn resize(&mut self, seats: u32, rows: u32) -> Result<(), EngineError> {
-        self.keep_chain();
+        self.keep_chains();
         let device = self.device.as_mut();
         self.memory.resize(&self.model, seats, rows, device)?;
         self.seats.resize(seats as usize, Seat::default());

@@ -15,11 +15,22 @@ use crate::guesses::Tree;
 use crate::rule::Rule;
 use crate::sequence::Sequence;
 
-/// An output of a step.
+/// An output of a submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OutputAt {
-    step: u64,
+    /// Submissions with outputs up to this one.
+    submission: u64,
     output: usize,
+}
+
+impl OutputAt {
+    /// An output of the same submission, `n` after this one.
+    pub fn after(self, n: usize) -> OutputAt {
+        OutputAt {
+            output: self.output + n,
+            ..self
+        }
+    }
 }
 
 impl Runtime {
@@ -119,7 +130,7 @@ impl Runtime {
 
     /// Begins a step of some sequences, without rows.
     pub fn begin(&mut self, n_sequences: usize) -> Result<(), EngineError> {
-        self.keep_chain();
+        self.keep_chains();
         if n_sequences > self.seats.len() {
             let seats = n_sequences.next_power_of_two() as u32;
             self.resize(seats, self.memory.step.row_capacity)?;
@@ -136,17 +147,17 @@ impl Runtime {
         self.step
     }
 
-    /// Where the logits of an output of the last step are, until the next step.
+    /// Where the logits of an output of the last submission are, until the next one.
     pub fn output(&self, output: usize) -> OutputAt {
         OutputAt {
-            step: self.step,
+            submission: self.n_with_outputs,
             output,
         }
     }
 
-    /// The logits of an output, unless somebody has stepped since.
+    /// The logits of an output, unless others have been written in their place.
     pub fn logits_at(&self, at: OutputAt) -> Result<Option<Vec<f32>>, EngineError> {
-        if at.step != self.step {
+        if at.submission != self.n_with_outputs {
             return Ok(None);
         }
         let mut logits = vec![0f32; self.vocab_size() as usize];
@@ -259,6 +270,7 @@ impl Runtime {
         let plan = self.program(kind, counts)?;
         if counts.outputs > 0 {
             self.logits_of = None;
+            self.n_with_outputs += 1;
         }
         let step = match kind.uses_pages() {
             true => self.table.check(steps),

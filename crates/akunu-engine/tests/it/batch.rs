@@ -1,7 +1,7 @@
 //! Sequences that step together give what each gives alone.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::support::watched::{Hooks, Watched};
 use crate::support::{TINY, TinyLlama};
@@ -226,44 +226,137 @@ fn sequences_come_and_go() {
     assert_eq!([begin, rest].concat(), wanted(6));
 }
 
-/// The programs that were loaded and move their rows on, and how often one of them ran.
-#[derive(Clone, Default)]
-struct Chains(Arc<Mutex<(HashSet<PlanId>, usize)>>);
+/// What a device was asked for.
+#[derive(Default)]
+struct Asked {
+    /// Programs that move their rows on.
+    chains: HashSet<PlanId>,
+    n_chains: usize,
+    under_way: usize,
+    /// Submissions that were under way at once.
+    most_under_way: usize,
+}
 
-impl Hooks for Chains {
+/// Looks at a device that runs ahead or not.
+#[derive(Clone, Default)]
+struct Looker {
+    asked: Arc<Mutex<Asked>>,
+    runs_ahead: bool,
+}
+
+impl Looker {
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.lock().expect("no test has panicked")
+    }
+}
+
+impl Hooks for Looker {
+    fn runs_ahead(&self) -> Option<bool> {
+        Some(self.runs_ahead)
+    }
+
     fn loaded(&mut self, plan: PlanId, program: &Program) {
         if program.advances() {
-            self.0.lock().expect("no test has panicked").0.insert(plan);
+            self.asked().chains.insert(plan);
         }
     }
 
     fn ran(&mut self, plan: PlanId, _: Option<&Checked>) -> Result<(), DeviceError> {
-        let mut chains = self.0.lock().expect("no test has panicked");
-        chains.1 += usize::from(chains.0.contains(&plan));
+        let mut asked = self.asked();
+        asked.n_chains += usize::from(asked.chains.contains(&plan));
+        asked.under_way += 1;
+        asked.most_under_way = asked.most_under_way.max(asked.under_way);
         Ok(())
     }
+
+    fn waited(&mut self) {
+        self.asked().under_way -= 1;
+    }
+}
+
+/// A batch of two sequences on a device that is looked at.
+fn watched_pair(looker: &Looker) -> (Batch, [SequenceId; 2]) {
+    let device = Box::new(Watched::new(TwinDevice::new(), looker.clone()));
+    let file = TINY.write();
+    let model = Model::load(&file.path, device).expect("a whole model");
+    let mut batch = model.batch(3).expect("memory");
+    let ids = [6, 13].map(|n| {
+        let joined = batch.join(fed(&model, 40, n), options(5, Sampling::greedy()));
+        joined.expect("there is room")
+    });
+    (batch, ids)
 }
 
 /// A step without a prompt runs a program that moves its rows on, which a GPU keeps as a graph; one token for each sequence comes
 /// of it, so that others can join before the next. Breaks when a batch runs its rows like those of a prompt.
 #[test]
 fn a_step_without_a_prompt_is_a_round_of_a_chain() {
-    let chains = Chains::default();
-    let device = Box::new(Watched::new(TwinDevice::new(), chains.clone()));
-    let file = TINY.write();
-    let model = Model::load(&file.path, device).expect("a whole model");
-    let mut batch = model.batch(2).expect("memory");
-    for n in [6, 13] {
-        let joined = batch.join(fed(&model, 40, n), options(5, Sampling::greedy()));
-        joined.expect("there is room");
-    }
-    let before = chains.0.lock().expect("no test has panicked").1;
+    let looker = Looker::default();
+    let (mut batch, _) = watched_pair(&looker);
+    let before = looker.asked().n_chains;
     let mut seen = Seen::default();
     for n_steps in 1..=4 {
         seen.step(&mut batch);
-        let ran = chains.0.lock().expect("no test has panicked").1;
-        assert_eq!((ran - before, seen.tokens.len()), (n_steps, 2 * n_steps));
+        let n_chains = looker.asked().n_chains - before;
+        assert_eq!((n_chains, seen.tokens.len()), (n_steps, 2 * n_steps));
     }
+    assert_eq!(looker.asked().most_under_way, 1);
+}
+
+/// A device that works on its own has the next step before the tokens of this one are read, and no step that nobody wants: the
+/// fifth token is the last.
+#[test]
+fn the_next_step_begins_before_the_tokens_of_this_one_are_read() {
+    let looker = Looker {
+        runs_ahead: true,
+        ..Looker::default()
+    };
+    let (mut batch, ids) = watched_pair(&looker);
+    let before = looker.asked().n_chains;
+    let mut seen = Seen::default();
+    for (n_steps, n_begun) in [(1, 2), (2, 3), (3, 4), (4, 5), (5, 5)] {
+        seen.step(&mut batch);
+        let n_chains = looker.asked().n_chains - before;
+        assert_eq!((n_chains, seen.tokens.len()), (n_begun, 2 * n_steps));
+    }
+    assert_eq!(looker.asked().most_under_way, 2);
+    let model = load(TINY);
+    for (n, id) in [6, 13].into_iter().zip(ids) {
+        let wanted = alone(fed(&model, 40, n), options(5, Sampling::greedy()));
+        assert_eq!(seen.tokens(id), wanted);
+    }
+}
+
+/// Whoever leaves while the next step is under way takes the tokens that were returned; when it joins again, with another rule, what
+/// was computed for it before is not its own, and its neighbour loses nothing.
+#[test]
+fn who_leaves_and_joins_again_gets_no_token_of_the_step_under_way() {
+    let looker = Looker {
+        runs_ahead: true,
+        ..Looker::default()
+    };
+    let (mut batch, [first, second]) = watched_pair(&looker);
+    let mut seen = Seen::default();
+    seen.step(&mut batch);
+    seen.step(&mut batch);
+    let left = batch.leave(second).expect("it was there");
+    let returned = seen.tokens(second);
+    assert_eq!(left.tokens(), [prompt(13), returned.clone()].concat());
+    let again = batch.join(left, options(4, drawn(5, 1.5)));
+    let again = again.expect("there is room");
+    seen.run(&mut batch);
+
+    let model = load(TINY);
+    let mut session = fed(&model, 40, 13);
+    session
+        .feed(&[prompt(13), returned].concat())
+        .expect("fits");
+    assert_eq!(
+        seen.tokens(again),
+        alone(session, options(4, drawn(5, 1.5)))
+    );
+    let wanted = alone(fed(&model, 40, 6), options(5, Sampling::greedy()));
+    assert_eq!(seen.tokens(first), wanted);
 }
 
 /// One context of ten positions is full after a prompt of seven and three tokens, one chosen from the

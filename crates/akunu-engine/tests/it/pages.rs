@@ -1,6 +1,6 @@
 //! Pages of keys and values: shared by those that begin alike, copied when one of them writes, given back in the end.
 
-use crate::support::watched::{Hooks, Watched};
+use crate::support::watched::{Ahead, Watched};
 use crate::support::{TINY, TinyLlama};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
@@ -234,15 +234,6 @@ fn sessions_of_two_threads_do_not_take_each_others_tokens() {
         });
         let found = threads.map(|thread| thread.join().expect("no panic"));
         assert_eq!(found, wanted);
-    }
-}
-
-/// Says that submissions return before they have ended.
-struct Ahead;
-
-impl Hooks for Ahead {
-    fn runs_ahead(&self) -> Option<bool> {
-        Some(true)
     }
 }
 

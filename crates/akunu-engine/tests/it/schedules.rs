@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use crate::support::exact_cpu::exact_cpu;
+use crate::support::watched::{Ahead, Watched};
 use crate::support::{TINY, TinyLlama, TinyModel};
 use akunu_engine::{
     Batch, GenerateOptions, Model, Overflow, Progress, Sampling, SequenceId, Session,
@@ -276,6 +277,17 @@ fn schedules_on_the_cpu_give_the_tokens_of_each_sequence_alone() {
 fn schedules_on_the_twins_give_the_tokens_of_each_sequence_alone() {
     let file = TINY.write();
     run_schedule(&file, || Box::new(TwinDevice::new()), 7, 640);
+}
+
+/// Where the next step is under way, a sequence may leave, end, be cancelled or forked, and others may join, before its tokens
+/// are read.
+#[test]
+fn schedules_on_a_device_that_runs_ahead_give_the_tokens_of_each_sequence_alone() {
+    let ahead = || -> Box<dyn Device> { Box::new(Watched::new(TwinDevice::new(), Ahead)) };
+    for (kind, pool) in [(TINY, 4096), (TINY, 640), (WINDOWED, 640)] {
+        let file = kind.write();
+        run_schedule(&file, ahead, u64::from(pool), pool);
+    }
 }
 
 /// 64 sequences whose contexts would take five times the pool: those without a page wait, and all end as alone.

@@ -33,6 +33,17 @@ pub trait Hooks: Send {
     fn ran(&mut self, _plan: PlanId, _step: Option<&Checked>) -> Result<(), DeviceError> {
         Ok(())
     }
+    /// After a submission was waited for.
+    fn waited(&mut self) {}
+}
+
+/// Says that submissions return before they have ended.
+pub struct Ahead;
+
+impl Hooks for Ahead {
+    fn runs_ahead(&self) -> Option<bool> {
+        Some(true)
+    }
 }
 
 /// A device with hooks, on which the test may keep a hand while a model has it.
@@ -116,6 +127,8 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
         Ok(ticket)
     }
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
-        self.get().wait(ticket)
+        self.get().wait(ticket)?;
+        self.hooks.waited();
+        Ok(())
     }
 }

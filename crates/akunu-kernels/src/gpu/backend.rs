@@ -57,6 +57,12 @@ pub trait Backend: Send {
         label: &str,
     ) -> Option<Self::Buffer>;
 
+    /// Whether [`Backend::write`] takes its turn behind all that was submitted before. Where it does not, the device waits for the
+    /// GPU first.
+    fn writes_in_turn(&self) -> bool {
+        false
+    }
+
     /// Copies host bytes into a buffer; says why the GPU failed.
     fn write(&mut self, buffer: &Self::Buffer, offset: usize, bytes: &[u8]) -> Result<(), String>;
 
