@@ -157,8 +157,8 @@ struct DecodeAttentionParams {
     uint32_t order;
     // Elements from one row of halves to the next, a multiple of 128; those behind the last head are zeros.
     uint32_t half_stride;
-    // Unused, zero.
-    uint32_t _pad0;
+    // SIMD groups of a threadgroup, 4 or 8: no fewer than it has heads.
+    uint32_t n_simd_groups;
 };
 static_assert(sizeof(DecodeAttentionParams) == 64, "DecodeAttentionParams is 64 bytes");
 
@@ -900,7 +900,7 @@ static_assert(offsetof(DecodeAttentionParams, scale) == 44, "DecodeAttentionPara
 static_assert(offsetof(DecodeAttentionParams, n_rows) == 48, "DecodeAttentionParams.n_rows is at 48");
 static_assert(offsetof(DecodeAttentionParams, order) == 52, "DecodeAttentionParams.order is at 52");
 static_assert(offsetof(DecodeAttentionParams, half_stride) == 56, "DecodeAttentionParams.half_stride is at 56");
-static_assert(offsetof(DecodeAttentionParams, _pad0) == 60, "DecodeAttentionParams._pad0 is at 60");
+static_assert(offsetof(DecodeAttentionParams, n_simd_groups) == 60, "DecodeAttentionParams.n_simd_groups is at 60");
 static_assert(offsetof(RMSNormParams, dim) == 0, "RMSNormParams.dim is at 0");
 static_assert(offsetof(RMSNormParams, eps) == 4, "RMSNormParams.eps is at 4");
 static_assert(offsetof(RMSNormParams, n_rows) == 8, "RMSNormParams.n_rows is at 8");

@@ -10,8 +10,8 @@
 // Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * SIMD groups)), n_parts), threadgroups of four or
 //          eight SIMD groups beside each other, which share x. Parts take turns at the steps of K; their sums meet in device memory
 //          (shared_sums.h).
-// Memory:  every weight is read once for 8 * TILES rows. SIMD groups copy their weights of later steps, and all together later
-//          quads of x, while they multiply a quad. One barrier for each quad.
+// Memory:  every weight is read once for 8 * TILES rows. SIMD groups copy their weights of later steps, and ask for later quads of
+//          x, a tile each, while they multiply a quad. One barrier for each quad.
 #pragma once
 
 #include "include/inputs.h"
@@ -21,6 +21,36 @@
 
 // Vectors of a tile of x that are multiplied at once: 16 of K.
 constant constexpr uint PRODUCT_VECTORS = X_ROWS * 2;
+
+// The tiles of x of a threadgroup: a ring of quads of them, and when each has arrived.
+template <uint TILES>
+struct ArrivingTiles {
+    static constant constexpr uint STAGE = TILES * QUAD_VECTORS;
+    threadgroup uint4 *ring;
+    threadgroup nvidia::Arrival *arrivals;  // of the stages
+    device const uint4 *first;
+    uint tile_vectors;  // from one tile to the next
+    uint last_tile;
+    uint n_quads;
+    uint column;  // of the SIMD groups: each asks for every n_columns-th tile
+    uint n_columns;
+    bool is_asking;  // one lane of each SIMD group that has a tile
+    uint n_own;      // tiles that this thread asks for
+
+    // Asks for a quad, if there is such a quad. Tiles that are not there are the last one again: what is multiplied with them is not
+    // stored.
+    void copy(uint quad, uint stage, thread nvidia::BulkCopies &copies) {
+        if (quad >= n_quads || !is_asking) {
+            return;
+        }
+        copies.announce(arrivals + stage, n_own * QUAD_VECTORS);
+#pragma unroll(1)
+        for (uint tile = column; tile < TILES; tile += n_columns) {
+            device const uint4 *from = first + min(tile, last_tile) * tile_vectors + quad * QUAD_VECTORS;
+            copies.copy(ring + stage * STAGE + tile * QUAD_VECTORS, from, QUAD_VECTORS, arrivals + stage);
+        }
+    }
+};
 
 template <typename F, uint TILES>
 kernel void async_gemm(
@@ -42,11 +72,12 @@ kernel void async_gemm(
 ) {
     typedef StagedStep<F> Step;
     typedef StagedRows<F, MATRIX_OUTPUTS> Rows;
-    typedef StagedTiles<TILES> Tiles;
+    typedef ArrivingTiles<TILES> Tiles;
     // Quads of x that are copied while one is multiplied. The weights of a step are asked for no later than its first quad.
     constexpr uint QUADS_AHEAD = TILES <= 8 ? 2 : 1;
     constexpr uint STEPS_AHEAD = (QUADS_AHEAD + Step::QUADS - 1) / Step::QUADS;
     constexpr uint W_STAGES = STEPS_AHEAD + 1;
+    constexpr uint X_RING = QUADS_AHEAD + 1;
 
     const uint lane = thread_index % SIMD_WIDTH;
     const uint simd_group = thread_index / SIMD_WIDTH;
@@ -63,27 +94,36 @@ kernel void async_gemm(
 
     nvidia::AsyncCopies copies;
     Rows rows;
-    rows.ring = memory + (QUADS_AHEAD + 1) * Tiles::STAGE + simd_group * W_STAGES * Rows::STAGE;
+    rows.ring = memory + X_RING * Tiles::STAGE + simd_group * W_STAGES * Rows::STAGE;
     rows.lane = lane;
     rows.begin(pick(chosen.index, weight_0, weight_1, weight_2), chosen.n, first_n, n_spans);
 #pragma unroll(1)
     for (uint i = 0; i < W_STAGES; i++) {
         rows.copy(group.z + i * params.n_parts, n_steps, i, copies);
     }
+    nvidia::BulkCopies bulk;
+    Tiles tiles;
+    tiles.arrivals =
+        (threadgroup nvidia::Arrival *)(memory + X_RING * Tiles::STAGE + n_columns * W_STAGES * Rows::STAGE);
+    if (thread_index < X_RING) {
+        bulk.prepare(tiles.arrivals + thread_index, min(n_columns, TILES));
+    }
+    threadgroup_barrier(mem_flags::mem_threadgroup);
     inputs_are_ready();
 
-    Tiles tiles;
+    bulk.begin();
     tiles.ring = memory;
     tiles.first = (device const uint4 *)x + ulong(first_m) * params.lda / 8;
     tiles.tile_vectors = params.lda;
     tiles.last_tile = min(TILES, (params.M - first_m + X_ROWS - 1) / X_ROWS) - 1;
     tiles.n_quads = (n_spans + QUAD - 1) / QUAD;
-    tiles.lane = lane;
     tiles.column = simd_group;
     tiles.n_columns = n_columns;
+    tiles.is_asking = lane == 0 && simd_group < TILES;
+    tiles.n_own = tiles.is_asking ? (TILES - 1 - simd_group) / n_columns + 1 : 0;
 #pragma unroll
     for (uint i = 0; i < QUADS_AHEAD; i++) {
-        tiles.copy((group.z + i / Step::QUADS * params.n_parts) * Step::QUADS + i % Step::QUADS, i, copies);
+        tiles.copy((group.z + i / Step::QUADS * params.n_parts) * Step::QUADS + i % Step::QUADS, i, bulk);
         copies.commit();
     }
 
@@ -96,16 +136,19 @@ kernel void async_gemm(
     nvidia::AsyncProducts products;
     const uint begins[2] = { rows.place(g, 0), rows.place(g + 8, 0) };
     uint x_stage = 0;
+    uint x_phase = 0;
     uint w_stage = 0;
     uint step = group.z;
     for (uint own_step = 0; own_step < n_own_steps; own_step++) {
 #pragma unroll
         for (uint quad = 0; quad < Step::QUADS; quad++) {
+            const uint first_span = step * Step::SPANS + quad * QUAD;
             // The quad is there, for everyone, and everyone has left the one before.
             copies.wait<QUADS_AHEAD - 1>();
-            nvidia::show_to_products();
+            if (first_span < n_spans) {
+                bulk.wait(tiles.arrivals + x_stage, x_phase);
+            }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            const uint first_span = step * Step::SPANS + quad * QUAD;
             threadgroup const uint4 *stage = rows.ring + w_stage * Rows::STAGE;
             LaneSpan<F> upper;
             LaneSpan<F> lower;
@@ -119,7 +162,7 @@ kernel void async_gemm(
             const uint left_x_stage = x_stage == 0 ? QUADS_AHEAD : x_stage - 1;
             const uint ahead = quad + QUADS_AHEAD;
             const uint ahead_step = step + ahead / Step::QUADS * params.n_parts;
-            tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, copies);
+            tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, bulk);
             copies.commit();
 
             if (first_span < n_spans) {
@@ -143,6 +186,7 @@ kernel void async_gemm(
                     }
                 }
             }
+            x_phase ^= x_stage == QUADS_AHEAD ? 1 : 0;
             x_stage = x_stage == QUADS_AHEAD ? 0 : x_stage + 1;
         }
         step += params.n_parts;

@@ -10,8 +10,8 @@
 
 using namespace metal;
 
-// SIMD groups of a threadgroup, and so streams at most.
-constant constexpr uint N_SIMD_GROUPS = 8;
+// SIMD groups of a threadgroup, and so streams, at most.
+constant constexpr uint MOST_SIMD_GROUPS = 8;
 // Heads of a threadgroup at most.
 constant constexpr uint BATCH_HEADS = 8;
 // Vectors of a head that a lane has at most.
@@ -55,18 +55,18 @@ struct Streams {
 
     JoinedHead join(uint head, Batch batch, uint lane) const {
         const float own_score = sees_own ? own_scores[head] : LOWEST_SCORE;
-        float factors[N_SIMD_GROUPS];
+        float factors[MOST_SIMD_GROUPS];
         JoinedHead joined;
         joined.peak = own_score;
 #pragma unroll
-        for (uint s = 0; s < N_SIMD_GROUPS; s++) {
+        for (uint s = 0; s < MOST_SIMD_GROUPS; s++) {
             factors[s] = s < n_streams ? peaks[s * BATCH_HEADS + head] : LOWEST_SCORE;
             joined.peak = max(joined.peak, factors[s]);
         }
         const float own_weight = sees_own ? fast::exp2(own_score - joined.peak) : 0.0f;
         joined.sum = own_weight;
 #pragma unroll
-        for (uint s = 0; s < N_SIMD_GROUPS; s++) {
+        for (uint s = 0; s < MOST_SIMD_GROUPS; s++) {
             if (s < n_streams) {
                 factors[s] = fast::exp2(factors[s] - joined.peak);
                 joined.sum += factors[s] * sums[s * BATCH_HEADS + head];
@@ -79,7 +79,7 @@ struct Streams {
             if (vector < batch.head_vectors) {
                 joined.vectors[i] = sees_own ? own_weight * own_value[vector] : float4(0.0f);
 #pragma unroll
-                for (uint s = 0; s < N_SIMD_GROUPS; s++) {
+                for (uint s = 0; s < MOST_SIMD_GROUPS; s++) {
                     if (s < n_streams) {
                         joined.vectors[i] +=
                             factors[s] * vectors[(s * batch.n_heads + head) * batch.head_vectors + vector];
@@ -136,11 +136,11 @@ struct Parts {
 // share the parts of one, and of small heads the halves of a SIMD group; what these teams have meets in `shared`. Each SIMD group
 // gets the head of its number, if the batch has so many. All threads must call it.
 inline JoinedHead join_batch(
-    Parts parts, uint n_groups, Batch batch, threadgroup float4 *shared, uint simd_group, uint lane
+    Parts parts, uint n_groups, Batch batch, threadgroup float4 *shared, uint n_simd_groups, uint simd_group, uint lane
 ) {
     const uint head_shift = batch.n_heads > 4 ? 3 : batch.n_heads > 2 ? 2 : batch.n_heads - 1;
     const bool are_halves = batch.head_vectors <= 16;
-    const uint n_teams = (N_SIMD_GROUPS >> head_shift) * (are_halves ? 2 : 1);
+    const uint n_teams = (n_simd_groups >> head_shift) * (are_halves ? 2 : 1);
     const uint team = are_halves ? (simd_group >> head_shift) * 2 + lane / 16 : simd_group >> head_shift;
     const uint first_vector = are_halves ? lane % 16 : lane;
     const uint head = simd_group & ((1u << head_shift) - 1);

@@ -94,7 +94,7 @@ struct StagedX {
         for (ushort other = 1; other < 8; other *= 2) {
             largest = max(largest, simd_shuffle_xor(largest, other));
         }
-        const float per_unit = largest > SMALLEST ? fast::divide(LARGEST, largest) : 0.0f;
+        const float per_unit = largest > SMALLEST ? LARGEST / largest : 0.0f;
         const uint4 v = as_type<uint4>(fma(x, float4(per_unit), float4(TO_WHOLE)));
         int sum = int(v.x + v.y + v.z + v.w - 4 * BITS);
         sum += simd_shuffle_xor(sum, ushort(1));

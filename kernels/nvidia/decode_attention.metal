@@ -14,8 +14,9 @@
 // can be larger, since their scale is a half; then O is cut off at 65504. The halves lie in tiles (include/half_tile.h), with zeros
 // behind the last head.
 //
-// Launch:  grid (KV heads, n_groups, batches of all rows), 256 threads. A batch is up to 8 of the heads that share keys. A threadgroup has
-//          8 streams, or 4 of two SIMD groups each where a head has more than 128 elements. Only as many threadgroups take part
+// Launch:  grid (KV heads, n_groups, batches of all rows), 8 SIMD groups, or 4 where a batch has no more heads and there are so many
+//          threadgroups that small ones run at once which otherwise would take turns. A batch is up to 8 of the heads that share keys.
+//          Each SIMD group is a stream, or two of them where a head has more than 128 elements. Only as many threadgroups take part
 //          as have a tile of 16 keys for each stream, but at least one; tiles go to the streams of all of them in turn.
 // Memory:  keys and values come from memory once for a batch, and those of the first tiles are under way before the kernel
 //          waits for q, k and v. FC_HEAD_DIM must be set: heads are in registers. Where several threadgroups take part, each
@@ -35,9 +36,8 @@
 
 using namespace metal;
 
-constant constexpr uint N_THREADS = 32 * N_SIMD_GROUPS;
 // Vectors of four floats of all streams: of larger heads there are half as many.
-constant constexpr uint STREAM_VECTORS = N_SIMD_GROUPS * BATCH_HEADS * PIECE_BLOCKS * BLOCK / 4;
+constant constexpr uint STREAM_VECTORS = MOST_SIMD_GROUPS * BATCH_HEADS * PIECE_BLOCKS * BLOCK / 4;
 constant constexpr float LARGEST_HALF = 65504.0f;
 static_assert(BATCH_HEADS == TENSOR_HEADS && LANE_VECTORS * 128 == MAX_HEAD_DIM, "heads of a matrix, vectors of a head");
 
@@ -131,14 +131,14 @@ kernel void decode_attention(
     threadgroup float2 rotations[MAX_PAIRS];
     threadgroup float4 own_value[MAX_HEAD_DIM / 4];
     threadgroup float own_scores[BATCH_HEADS];
-    threadgroup float peaks[N_SIMD_GROUPS * BATCH_HEADS];
-    threadgroup float sums[N_SIMD_GROUPS * BATCH_HEADS];
+    threadgroup float peaks[MOST_SIMD_GROUPS * BATCH_HEADS];
+    threadgroup float sums[MOST_SIMD_GROUPS * BATCH_HEADS];
     threadgroup uint n_before;
 
     const uint head_dim = FC_HEAD_DIM;
     const Pieces pieces = pieces_of(head_dim);
     const uint stream_shift = pieces.are_two ? 1 : 0;
-    const uint n_streams = N_SIMD_GROUPS >> stream_shift;
+    const uint n_streams = params.n_simd_groups >> stream_shift;
     const uint stream_index = simd_group >> stream_shift;
     const uint piece = pieces.are_two ? simd_group % 2 : 0;
     const uint n_batches = (params.n_heads / params.n_kv_heads + BATCH_HEADS - 1) / BATCH_HEADS;
@@ -151,7 +151,8 @@ kernel void decode_attention(
     const RowMask earlier = { mask.begin, mask.end - (has_own ? 1 : 0), mask.hidden >> 1 };
     const uint n_tiles =
         earlier.end > earlier.begin ? (earlier.end - 1) / TENSOR_TILE - earlier.begin / TENSOR_TILE + 1 : 0;
-    const uint n_parts = clamp((n_tiles + n_streams - 1) >> (3 - stream_shift), 1u, params.n_groups);
+    const uint tile_shift = (params.n_simd_groups == MOST_SIMD_GROUPS ? 3 : 2) - stream_shift;
+    const uint n_parts = clamp((n_tiles + n_streams - 1) >> tile_shift, 1u, params.n_groups);
     if (place.y >= n_parts) {
         return;
     }
@@ -174,7 +175,7 @@ kernel void decode_attention(
         own_slot = slots.at(row.slot);
     }
     const Frequencies frequencies = { freqs, params.theta, params.freq_scale, head_dim };
-    for (uint pair = thread_index; pair < head_dim / 2; pair += N_THREADS) {
+    for (uint pair = thread_index; pair < head_dim / 2; pair += 32 * params.n_simd_groups) {
         const Rotation rotation = frequencies.at(float(row.position), pair);
         rotations[pair] = float2(rotation.cosine, rotation.sine);
     }
@@ -245,7 +246,7 @@ kernel void decode_attention(
             (device const float4 *)parts + first_head * params.n_groups * batch.head_vectors,
             weights + first_head * params.n_groups, n_parts,
         };
-        joined = join_batch(left, params.n_groups, batch, vectors, simd_group, lane);
+        joined = join_batch(left, params.n_groups, batch, vectors, params.n_simd_groups, simd_group, lane);
     }
     if (!has_head) {
         return;

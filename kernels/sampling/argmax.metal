@@ -18,13 +18,25 @@
 
 using namespace metal;
 
+// Values that a thread asks for at once.
+constant constexpr uint AT_ONCE = 4;
+
 // The best of values[begin .. end] that this thread looks at.
 inline Candidate scan(
     device const float *values, uint begin, uint end, uint thread_index, uint n_threads
 ) {
     Candidate best = no_candidate();
-    for (uint i = begin + thread_index; i < end; i += n_threads) {
-        best = better(best, values[i], i);
+    for (uint first = begin + thread_index; first < end; first += AT_ONCE * n_threads) {
+        float held[AT_ONCE];
+#pragma unroll
+        for (uint i = 0; i < AT_ONCE; i++) {
+            const uint place = first + i * n_threads;
+            held[i] = place < end ? values[place] : NAN;
+        }
+#pragma unroll
+        for (uint i = 0; i < AT_ONCE; i++) {
+            best = better(best, held[i], first + i * n_threads);
+        }
     }
     return best;
 }

@@ -243,6 +243,7 @@ impl Bench<'_> {
             eps: 0.0,
             scale: 0.09,
             n_rows: 1,
+            n_simd_groups: 8,
             ..Default::default()
         };
         let table: Vec<u32> = (0..n_pages).collect();

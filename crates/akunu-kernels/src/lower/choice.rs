@@ -15,12 +15,20 @@ use crate::program::{ChoiceMemory, Choose, ScoreMemory, TranscriptTokens};
 use crate::step::Count;
 use crate::table::KernelId;
 
-/// Logits of a part in the first stage of the greedy choice: four for each thread, and enough parts for a large GPU.
+/// Logits of a part in the first stage of the greedy choice, at least: four for each thread, and enough parts for a large GPU.
 const ARGMAX_PART: u32 = 1024;
+/// Outputs whose parts are enough for a large GPU; those of more outputs are as many times larger, up to [`LARGER_PARTS`] times.
+const FEW_OUTPUTS: u32 = 8;
+const LARGER_PARTS: u32 = 8;
 
-/// Parts of the logits of one output.
+/// Parts of the logits of one output, at most.
 pub(crate) fn candidates(vocab_size: u32) -> u32 {
     vocab_size.div_ceil(ARGMAX_PART)
+}
+
+/// Logits of a part.
+fn argmax_part(n_outputs: u32) -> u32 {
+    ARGMAX_PART * (n_outputs / FEW_OUTPUTS).clamp(1, LARGER_PARTS)
 }
 
 impl Lowering<'_> {
@@ -44,9 +52,10 @@ impl Lowering<'_> {
     fn choose_best(&mut self, logits: Slice, count: u32, memory: &ChoiceMemory) {
         let step = self.step();
         let (values, ids) = (memory.values.into(), memory.ids.into());
+        let part = argmax_part(self.program.room.outputs);
         let params = ArgmaxPartialParams {
             count,
-            part: ARGMAX_PART,
+            part,
             ..Default::default()
         };
         let field = RowField::new(offset_of!(ArgmaxPartialParams, n_rows), Count::Outputs);
@@ -54,7 +63,7 @@ impl Lowering<'_> {
         let bindings = vec![logits, values, ids];
         self.push(KernelCall::new(key, &params, bindings, "argmax of parts").with_rows([field]));
         let params = ArgmaxParams {
-            count: candidates(count),
+            count: count.div_ceil(part),
             indexed: 1,
             history_stride: step.history_stride,
             n_sequences: step.n_sequences,

@@ -129,6 +129,7 @@ impl Lowering<'_> {
         let decoded = Decoded::of(ops).filter(|decoded| is_decoding && decoded.is_known())?;
         let mut params = decoded.params();
         params.n_rows = room.rows();
+        params.n_simd_groups = decode_attention::simd_groups(&params, chip);
         params.n_groups = decode_attention::groups(&params, decoded.max_keys(), chip);
         let arrived = self.counters(decode_attention::counter_bytes(&params))?;
         let halved = self.halved_output(&decoded, &ops[2..]);

@@ -149,7 +149,6 @@ template <typename C> inline bool all(C condition) {
     using metal::min;                                                                               \
     using metal::max;                                                                               \
     using metal::clamp;                                                                             \
-    using metal::divide;                                                                            \
     using metal::recip;
 
 namespace fast {
@@ -157,10 +156,14 @@ AKUNU_MATH_NAMES
 template <typename T> inline akunu::if_floating<T> exp2(T x) {
     return akunu::map(x, [](float e) { return akunu::backend::fast_exp2(e); });
 }
+template <typename T> inline akunu::if_floating<T> divide(T x, T y) {
+    return akunu::map(x, y, [](float a, float b) { return akunu::backend::fast_divide(a, b); });
+}
 }
 namespace precise {
 AKUNU_MATH_NAMES
 using metal::exp2;
+using metal::divide;
 }
 
 } // namespace metal

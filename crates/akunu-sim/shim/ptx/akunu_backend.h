@@ -200,7 +200,29 @@ struct AsyncCopies {
 };
 
 // Compute capability 9.0 alone; whoever loads the PTX says so.
-inline void show_to_products() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+struct BulkCopies {
+    static uint place(const AKUNU_THREADGROUP void *at) { return (uint)(ulong)at; }
+
+    void prepare(AKUNU_THREADGROUP ulong *arrival, uint n_threads) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;\n\tfence.mbarrier_init.release.cluster;"
+                     : : "r"(place(arrival)), "r"(n_threads) : "memory");
+    }
+    void begin() { asm volatile("fence.proxy.async;" ::: "memory"); }
+    void announce(AKUNU_THREADGROUP ulong *arrival, uint n_vectors) {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(place(arrival)), "r"(n_vectors * 16) : "memory");
+    }
+    void copy(AKUNU_THREADGROUP uint4 *to, const AKUNU_DEVICE uint4 *from, uint n_vectors, AKUNU_THREADGROUP ulong *arrival) {
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                     : : "r"(place(to)), "l"(from), "r"(n_vectors * 16), "r"(place(arrival)) : "memory");
+    }
+    void wait(AKUNU_THREADGROUP ulong *arrival, uint phase) {
+        uint has_happened;
+        do {
+            asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}"
+                         : "=r"(has_happened) : "r"(place(arrival)), "r"(phase) : "memory");
+        } while (has_happened == 0);
+    }
+};
 
 // The sums of an asynchronous product as operands of an instruction, and what they are called in it: four for each tile.
 #define AKUNU_SUM(I) "+f"(sums[I][0]), "+f"(sums[I][1]), "+f"(sums[I][2]), "+f"(sums[I][3])

@@ -23,6 +23,8 @@ inline float exp2(float x) { return __nvvm_ex2_approx_f(x); }
 // Denormal results are zeros.
 inline float fast_exp2(float x) { return __nvvm_ex2_approx_ftz_f(x); }
 inline float log2(float x) { return __nvvm_lg2_approx_f(x); }
+// 2 ulp; 0 where y is larger than 2^126.
+inline float fast_divide(float x, float y) { return __nvvm_div_approx_f(x, y); }
 
 // 2^(x log2 e), with the rounding error of the product put back in: exp would otherwise lose as many
 // bits as the exponent has. From 2^128 on the power is infinite, and has no error to put back.

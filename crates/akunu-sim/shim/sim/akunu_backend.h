@@ -250,7 +250,42 @@ struct AsyncCopies {
     }
 };
 
-inline void show_to_products() {}
+// Nothing is copied before the thread that has asked for it waits. The memory of an arrival is only its name.
+struct BulkCopies {
+    static constexpr uint CAPACITY = 64;
+    struct Copy {
+        uint4 *to;
+        const uint4 *from;
+        uint n_vectors;
+        ulong *arrival;
+    };
+    Copy copies[CAPACITY];
+    uint n_copies = 0;
+    // Vectors that were announced and not asked for.
+    uint n_announced = 0;
+
+    void prepare(ulong *, uint) {}
+    void begin() {}
+    void announce(ulong *, uint n_vectors) { n_announced += n_vectors; }
+    void copy(uint4 *to, const uint4 *from, uint n_vectors, ulong *arrival) {
+        if (n_copies == CAPACITY) callbacks->fault(Bounds, "more copies than the simulator keeps", 0);
+        if (n_vectors > n_announced) callbacks->fault(Bounds, "a copy that was not announced", 0);
+        n_announced -= n_vectors;
+        copies[n_copies++] = Copy{to, from, n_vectors, arrival};
+    }
+    void wait(ulong *arrival, uint) {
+        uint n_left = 0;
+        for (uint i = 0; i < n_copies; i++) {
+            const Copy copy = copies[i];
+            if (copy.arrival != arrival) {
+                copies[n_left++] = copy;
+                continue;
+            }
+            for (uint v = 0; v < copy.n_vectors; v++) copy.to[v] = copy.from[v];
+        }
+        n_copies = n_left;
+    }
+};
 
 // Nothing is multiplied before somebody waits for it: B is read then.
 struct AsyncProducts {
@@ -320,6 +355,7 @@ inline uint permute(uint a, uint b, uint which) {
 inline float exp(float x) { return __builtin_expf(x); }
 inline float exp2(float x) { return __builtin_exp2f(x); }
 inline float fast_exp2(float x) { return exp2(x); }
+inline float fast_divide(float x, float y) { return x / y; }
 inline float exp10(float x) { return __builtin_powf(10.0f, x); }
 inline float log(float x) { return __builtin_logf(x); }
 inline float log2(float x) { return __builtin_log2f(x); }

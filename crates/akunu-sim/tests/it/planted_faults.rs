@@ -59,8 +59,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "x that is copied to where asynchronous products still read",
         file: "include/async_gemm.h",
-        right: "ahead % Step::QUADS, left_x_stage, copies);",
-        wrong: "ahead % Step::QUADS, x_stage, copies);",
+        right: "ahead % Step::QUADS, left_x_stage, bulk);",
+        wrong: "ahead % Step::QUADS, x_stage, bulk);",
         kernel: "async_gemm_32_q4_0",
     },
     Fault {

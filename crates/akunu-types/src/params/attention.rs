@@ -69,8 +69,8 @@ shared_struct! {
         52 => order: u32,
         /// Elements from one row of halves to the next, a multiple of 128; those behind the last head are zeros.
         56 => half_stride: u32,
-        /// Unused, zero.
-        60 => _pad0: u32,
+        /// SIMD groups of a threadgroup, 4 or 8: no fewer than it has heads.
+        60 => n_simd_groups: u32,
     }
 }
 

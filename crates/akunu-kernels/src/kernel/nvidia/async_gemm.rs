@@ -72,13 +72,16 @@ fn team(p: &DecodeGemmParams, rows: u32, chip: &ChipConfig) -> u32 {
     }
 }
 
-/// Bytes of threadgroup memory: what is multiplied, and what is copied meanwhile.
+/// Bytes in which the arrivals of x are noted: eight for each quad that there is room for.
+const ARRIVALS: u32 = 32;
+
+/// Bytes of threadgroup memory: what is multiplied, what is copied meanwhile, and what has arrived.
 fn threadgroup_bytes(dtype: DType, rows: u32, team: u32) -> u32 {
     let staging = Staging::of(dtype);
     let ahead = if rows <= FEW_ROWS { 2 } else { 1 };
     let steps_ahead = (ahead * QUAD).div_ceil(staging.step);
     let x = (1 + ahead) * rows * QUAD * size_of::<f16>() as u32;
-    x + (1 + steps_ahead) * team * MATRIX * staging.row_bytes()
+    x + (1 + steps_ahead) * team * MATRIX * staging.row_bytes() + ARRIVALS
 }
 
 /// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check

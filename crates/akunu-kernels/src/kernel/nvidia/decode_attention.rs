@@ -7,8 +7,8 @@
 //! decoding takes some microseconds even where it moves next to nothing, so that a layer is faster with fewer of them.
 //!
 //! The products run on tensor cores (compute capability 8.0). A threadgroup has up to eight of the heads that share keys, its
-//! batch, and 256 threads: eight streams, or four for heads of more than 128 elements. Tiles of 16 keys go in turn to the streams
-//! of as many threadgroups as there are tiles for; the row's own key and value, which are not read from memory, go to the first
+//! batch, and eight or four SIMD groups, each of them a stream, or half of one for heads of more than 128 elements. Tiles of 16 keys
+//! go in turn to the streams of as many threadgroups as there are tiles for; the row's own key and value, which are not read from memory, go to the first
 //! threadgroup. Each threadgroup leaves its part, and the last one to arrive joins them.
 //!
 //! The output is floats or, where only products on tensor cores read it, halves in tiles as
@@ -43,8 +43,9 @@ pub const HEAD_STEP: u32 = 64;
 pub const MAX_GROUPS: u32 = 64;
 /// Slots of a tile.
 const KEY_TILE: u32 = 16;
-/// SIMD groups of a threadgroup.
+/// SIMD groups of a threadgroup, and of a small one. As many fit on a core as two of the large ones have.
 const N_SIMD_GROUPS: u32 = 8;
+const FEW_SIMD_GROUPS: u32 = 4;
 /// Most heads of a batch: half the rows of a matrix, since what rounding loses takes the other half.
 const BATCH_HEADS: u32 = 8;
 
@@ -105,26 +106,44 @@ pub fn takes(n_heads: u32, n_kv_heads: u32, head_dim: u32) -> bool {
 }
 
 /// Streams of a threadgroup: of larger heads, two SIMD groups have half of the values each.
-const fn streams(head_dim: u32) -> u32 {
-    if head_dim <= 128 {
-        N_SIMD_GROUPS
+const fn streams(p: &DecodeAttentionParams) -> u32 {
+    if p.head_dim <= 128 {
+        p.n_simd_groups
     } else {
-        N_SIMD_GROUPS / 2
+        p.n_simd_groups / 2
     }
 }
 
+/// Heads that share keys.
+fn n_shared(p: &DecodeAttentionParams) -> u32 {
+    p.n_heads.checked_div(p.n_kv_heads).unwrap_or(0)
+}
+
 /// Batches of the heads that share keys.
-fn batches(n_heads: u32, n_kv_heads: u32) -> u32 {
-    let n_shared = n_heads.checked_div(n_kv_heads).unwrap_or(0);
-    n_shared.div_ceil(BATCH_HEADS)
+fn batches(p: &DecodeAttentionParams) -> u32 {
+    n_shared(p).div_ceil(BATCH_HEADS)
+}
+
+/// Batches of all rows.
+fn all_batches(p: &DecodeAttentionParams) -> u32 {
+    p.n_rows.max(1) * p.n_kv_heads * batches(p)
+}
+
+/// SIMD groups of a threadgroup: few where the batches of all rows are more than large threadgroups run at once. Most of the time
+/// of a short text goes to what comes before its first key.
+pub fn simd_groups(p: &DecodeAttentionParams, chip: &ChipConfig) -> u32 {
+    let take_turns = all_batches(p) > 2 * chip.gpu_cores;
+    match take_turns && n_shared(p) <= FEW_SIMD_GROUPS {
+        true => FEW_SIMD_GROUPS,
+        false => N_SIMD_GROUPS,
+    }
 }
 
 /// Threadgroups for each batch: two on each core, which hide each other's waiting, as long as each has a tile for all of its
 /// streams.
 pub fn groups(p: &DecodeAttentionParams, max_keys: u32, chip: &ChipConfig) -> u32 {
-    let busy = max_keys.div_ceil(KEY_TILE * streams(p.head_dim));
-    let n_batches = p.n_rows.max(1) * p.n_kv_heads * batches(p.n_heads, p.n_kv_heads);
-    let filling = 2 * chip.gpu_cores / n_batches;
+    let busy = max_keys.div_ceil(KEY_TILE * streams(p));
+    let filling = 2 * chip.gpu_cores / all_batches(p);
     filling.min(busy).clamp(1, MAX_GROUPS)
 }
 
@@ -136,18 +155,16 @@ fn launch(args: &Args) -> Launch {
     let is_taken = takes(p.n_heads, p.n_kv_heads, p.head_dim)
         && head_dim == Some(p.head_dim)
         && (1..=MAX_GROUPS).contains(&p.n_groups)
+        && [FEW_SIMD_GROUPS, N_SIMD_GROUPS].contains(&p.n_simd_groups)
+        && n_shared(&p).min(BATCH_HEADS) <= p.n_simd_groups
         && has_room_for_halves(&p)
         && Pages::from((&p, args.constants)).are_usable();
     if !is_taken {
         return Launch::new([0; 3], [SIMD_WIDTH, 1, 1]);
     }
     Launch::new(
-        [
-            p.n_kv_heads,
-            p.n_groups,
-            p.n_rows * batches(p.n_heads, p.n_kv_heads),
-        ],
-        [N_SIMD_GROUPS * SIMD_WIDTH, 1, 1],
+        [p.n_kv_heads, p.n_groups, p.n_rows * batches(&p)],
+        [p.n_simd_groups * SIMD_WIDTH, 1, 1],
     )
 }
 
@@ -173,7 +190,7 @@ pub fn part_bytes(p: &DecodeAttentionParams) -> [usize; 2] {
 
 /// Bytes of the counters.
 pub fn counter_bytes(p: &DecodeAttentionParams) -> usize {
-    bytes::<u32>(&[p.n_rows, p.n_kv_heads, batches(p.n_heads, p.n_kv_heads)])
+    bytes::<u32>(&[p.n_rows, p.n_kv_heads, batches(p)])
 }
 
 fn required(args: &Args) -> Vec<usize> {
@@ -342,7 +359,7 @@ impl Share {
                 slots.last().map_or(0, |own| own - 1) / KEY_TILE as usize - tile(first) + 1
             }
         };
-        let n_streams = streams(p.head_dim) as usize;
+        let n_streams = streams(p) as usize;
         let n_parts = n_tiles.div_ceil(n_streams).clamp(1, p.n_groups as usize);
         Share {
             slots,
@@ -374,6 +391,7 @@ struct Setting {
     head_dim: u32,
     heads: (u32, u32),
     n_groups: u32,
+    n_simd_groups: u32,
     page_shift: u32,
     row: Row,
     /// Rows of other sequences, behind it.
@@ -391,6 +409,7 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -
         head_dim,
         heads,
         n_groups: 4,
+        n_simd_groups: N_SIMD_GROUPS,
         page_shift: 5,
         row: Row::at(1, length - 1),
         others: Vec::new(),
@@ -405,6 +424,13 @@ fn setting(label: &'static str, head_dim: u32, heads: (u32, u32), length: u32) -
 impl Setting {
     fn groups(self, n_groups: u32) -> Setting {
         Setting { n_groups, ..self }
+    }
+    /// In small threadgroups.
+    fn small(self) -> Setting {
+        Setting {
+            n_simd_groups: FEW_SIMD_GROUPS,
+            ..self
+        }
     }
     /// With rows of other sequences, which see so many keys.
     fn beside<const N: usize>(mut self, lengths: [u32; N]) -> Setting {
@@ -500,7 +526,7 @@ impl Setting {
             n_rows: rows.len() as u32,
             order: self.order.code(),
             half_stride: (n_heads * self.head_dim).next_multiple_of(QUAD),
-            ..Default::default()
+            n_simd_groups: self.n_simd_groups,
         };
         let mut rng = Rng::new(u64::from(self.head_dim + row.slot));
         let table = pages.case_table(&mut rng, &used);
@@ -519,12 +545,13 @@ impl Setting {
         };
         let (keys, values) = (pool(2.0), pool(self.largest_value));
         let label = format!(
-            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups, {}{}",
+            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups of {} SIMD groups, {}{}",
             self.label,
             self.head_dim,
             row.length,
             1 << self.page_shift,
             self.n_groups,
+            self.n_simd_groups,
             pages.format.name(),
             match self.order {
                 Order::Rows => String::new(),
@@ -570,7 +597,7 @@ impl Setting {
 }
 
 /// One key; tiles and pages that are just full, or not yet; one threadgroup, several, fewer than there are tiles; heads that
-/// share keys and heads that do not; windows, soft caps, norms, branches, an idle row; floats, and halves in both orders, with and
+/// share keys and heads that do not; small threadgroups; windows, soft caps, norms, branches, an idle row; floats, and halves in both orders, with and
 /// without zeros behind the heads, in a tile that is not full and in two.
 fn cases() -> Vec<Case> {
     [
@@ -621,6 +648,22 @@ fn cases() -> Vec<Case> {
             .idle()
             .beside([30])
             .halves(Order::Spans),
+        setting("four heads, one part", 128, (8, 2), 100)
+            .beside([1, 17, 300, 64])
+            .groups(1)
+            .small()
+            .halves(Order::Columns),
+        setting("three heads, several parts", 64, (9, 3), 300)
+            .beside([2])
+            .small(),
+        setting("a large head, two streams", 256, (4, 1), 120)
+            .groups(2)
+            .small()
+            .norm(),
+        setting("two heads", 128, (4, 2), 140)
+            .groups(2)
+            .small()
+            .q8(),
         setting("values that no half holds", 128, (4, 2), 3)
             .beside([140])
             .q8()
