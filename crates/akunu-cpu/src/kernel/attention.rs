@@ -27,9 +27,9 @@ use crate::call::Call;
 use crate::part::Part;
 use crate::simd::Lanes;
 
-use few::Floats;
 #[cfg(target_arch = "x86_64")]
-use few::{Bytes, Digits};
+use few::Bytes;
+use few::Floats;
 use groups::Groups;
 use problem::Problem;
 
@@ -76,11 +76,11 @@ unsafe fn attend_to_bytes<L: Lanes>(
     unsafe {
         match (L::N, problem.head_dim) {
             #[cfg(target_arch = "x86_64")]
-            (16, 64) => few::run::<L, Bytes<Digits<64>>>(problem, singles, part, shared),
+            (16, 64) => few::run::<L, Bytes<64>>(problem, singles, part, shared),
             #[cfg(target_arch = "x86_64")]
-            (16, 128) => few::run::<L, Bytes<Digits<128>>>(problem, singles, part, shared),
+            (16, 128) => few::run::<L, Bytes<128>>(problem, singles, part, shared),
             #[cfg(target_arch = "x86_64")]
-            (16, 256) => few::run::<L, Bytes<Digits<256>>>(problem, singles, part, shared),
+            (16, 256) => few::run::<L, Bytes<256>>(problem, singles, part, shared),
             _ => few::run::<L, Floats<Eights>>(problem, singles, part, shared),
         }
     }

@@ -36,7 +36,7 @@ use crate::part::Part;
 use crate::simd::Lanes;
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use self::bytes::{Bytes, digits::Digits};
+pub(super) use self::bytes::Bytes;
 pub(super) use self::floats::Floats;
 
 /// The largest head that the kernels of the table take.

@@ -8,99 +8,75 @@
 //! sum[g][d]    += Σ_key   (weight[g][key] * scale[block][key]) * v[key][d]    the scales become part of the weights
 //! ```
 //!
-//! [`Products`] says how each level of instructions does this. What it gives for a block depends on the block alone, not on
-//! the pages that it lies in.
+//! [`vectors`] does this with AVX-512. What it gives for a block depends on the block alone, not on the pages that it lies in.
 
 mod ahead;
-pub(super) mod digits;
+mod digits;
+mod layout;
+mod vectors;
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use akunu_types::kv_format::Q8_BLOCK;
 
 use self::ahead::Ahead;
+use self::vectors::Memory;
 use super::block::Block;
 use super::keys::{Keys, Way};
 use super::scratch::Scratch;
 use super::state::State;
 use crate::kernel::attention::blocks::{BLOCK, blocks};
 use crate::kernel::attention::problem::Problem;
-use crate::kernel::stored::widen_halves;
-use crate::simd::Lanes;
+use crate::simd::{Lanes, exp};
 
 /// Elements that share a scale.
 const SHARED: usize = Q8_BLOCK as usize;
+
+/// The exponential of this is hardly more than the smallest float that is normal.
+const SMALLEST_EXPONENT: f32 = -87.0;
 
 /// Cycles in which the scores of a head become weights, about.
 const WEIGHING: usize = 60;
 
 /// The keys of a block, or the values, as (n, head_dim) bytes.
-pub(crate) struct Rows<'a> {
+struct Rows<'a> {
     /// How many, at least one. There is memory for [`BLOCK`].
     n: usize,
     bytes: &'a [u8],
-    /// (scales of a head, [`BLOCK`]), 0 behind the last.
-    scales: &'a [f32],
+    /// (n, scales of a head) halves.
+    scales: &'a [u8],
 }
 
-/// Products with bytes of heads of [`Products::HEAD_DIM`] elements.
-pub(crate) trait Products {
-    const HEAD_DIM: usize;
-
-    /// Memory that blocks are laid out in. A thread keeps it.
-    type Memory: Default + Send + 'static;
-
-    /// Cycles that a block takes, about, for as many heads; [`Ahead::spend`] is told of them.
-    fn cycles(group: usize) -> usize;
-
-    /// Makes of the queries of a group, (group, head_dim), what products want of them.
-    ///
-    /// # Safety
-    /// The CPU has the instructions, as for all functions here.
-    unsafe fn prepare(q: &[f32], memory: &mut Self::Memory);
-
-    /// `scores[g][key] = q[g] · k[key]`; those behind the last key mean nothing.
-    ///
-    /// # Safety
-    /// That of [`Products::prepare`].
-    unsafe fn scores(k: &Rows, memory: &mut Self::Memory, ahead: &mut Ahead, scores: &mut [f32]);
-
-    /// `sums[g] += Σ weights[g][key] * v[key]`; weights behind the last key are 0.
-    ///
-    /// # Safety
-    /// That of [`Products::prepare`].
-    unsafe fn sum(
-        v: &Rows,
-        weights: &[f32],
-        memory: &mut Self::Memory,
-        ahead: &mut Ahead,
-        sums: &mut [f32],
-    );
+/// What becomes of the scores of a block.
+struct Weights<'a> {
+    /// (group, [`BLOCK`]), at most 1; 0 behind the last key.
+    weights: &'a [f32],
+    /// By what the sums of each head so far shrink.
+    factors: &'a [f32],
 }
 
-/// Attention with bytes that are multiplied by `P`.
-pub(crate) struct Bytes<P>(PhantomData<P>);
+/// Attention with bytes, of heads of `D` elements.
+pub(crate) struct Bytes<const D: usize>;
 
 /// Bytes of a block: its numbers, then its scales.
 const fn block_bytes(head_dim: usize) -> [usize; 2] {
     [BLOCK * head_dim, BLOCK * 2 * (head_dim / SHARED)]
 }
 
-impl<P: Products> Way for Bytes<P> {
-    type Kept = P::Memory;
+impl<const D: usize> Way for Bytes<D> {
+    type Kept = Memory;
 
     #[inline(always)]
     unsafe fn prepare<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
         scratch: &mut Scratch,
-        memory: &mut P::Memory,
+        memory: &mut Memory,
     ) {
         // SAFETY: by the caller's promise.
         unsafe {
             keys.queries::<L>(problem, scratch.q);
-            P::prepare(scratch.q, memory);
+            memory.prepare::<D>(scratch.q);
         }
     }
 
@@ -111,40 +87,34 @@ impl<P: Products> Way for Bytes<P> {
         state: &mut State,
         Scratch {
             scores,
-            scales,
+            factors,
             copy,
             ..
         }: &mut Scratch,
-        memory: &mut P::Memory,
+        memory: &mut Memory,
     ) {
-        let (group, head_dim) = (problem.group, P::HEAD_DIM);
-        // With a length that the compiler knows, a block takes 5 % less time.
-        let scales = &mut scales[..BLOCK * (P::HEAD_DIM / SHARED)];
+        let (group, head_dim) = (problem.group, D);
+        let n_bytes = block_bytes(head_dim).iter().sum();
+        let cycles = vectors::cycles::<D>(group) + group * WEIGHING;
         for in_block in blocks(keys.keys.clone()) {
             let n = in_block.len();
             let block = Block { n, group, head_dim };
             let at = keys.bytes_at(problem, &in_block);
             let next = keys.next_at(problem, &in_block);
             let pools = [problem.k, problem.v].map(|pool| pool.as_ptr().wrapping_add(next));
-            let n_bytes = block_bytes(head_dim).iter().sum();
-            let cycles = P::cycles(group) + group * WEIGHING;
             let mut ahead = Ahead::new(pools, n_bytes, cycles);
             // SAFETY: by the caller's promise.
             unsafe {
-                let pool = problem.k;
-                let (bytes, halves) = keys.bytes::<P>(problem, pool, &in_block, at, copy);
-                widen_scales::<L, P>(halves, n, scales);
-                let k = Rows { n, bytes, scales };
-                P::scores(&k, memory, &mut ahead, scores);
+                let k = keys.bytes::<D>(problem, problem.k, &in_block, at, copy);
+                memory.scores::<D>(&k, &mut ahead, scores);
                 ahead.spend(group * WEIGHING);
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
-                block.weigh::<L>(state, scores);
-                let pool = problem.v;
-                let (bytes, halves) = keys.bytes::<P>(problem, pool, &in_block, at, copy);
-                widen_scales::<L, P>(halves, n, scales);
-                let v = Rows { n, bytes, scales };
-                P::sum(&v, scores, memory, &mut ahead, state.sums);
+                weigh::<L>(scores, state, factors);
+                let v = keys.bytes::<D>(problem, problem.v, &in_block, at, copy);
+                let (weights, factors) = (&*scores, &*factors);
+                let weights = Weights { weights, factors };
+                memory.sum::<D>(&v, weights, &mut ahead, state.sums);
             }
         }
     }
@@ -176,40 +146,68 @@ impl Keys {
 
     /// The numbers and the scales of a block, in their pool or in a copy.
     #[inline(always)]
-    fn bytes<'p, P: Products>(
+    fn bytes<'p, const D: usize>(
         &self,
         problem: &Problem,
         pool: &'p [u8],
         block: &Range<usize>,
         at: Option<[usize; 2]>,
         copy: &'p mut [u8],
-    ) -> (&'p [u8], &'p [u8]) {
-        let [n_numbers, n_scales] = block_bytes(P::HEAD_DIM);
+    ) -> Rows<'p> {
+        let n = block.len();
+        let [n_numbers, n_scales] = block_bytes(D);
         if let Some([numbers, scales]) = at {
-            return (&pool[numbers..][..n_numbers], &pool[scales..][..n_scales]);
+            return Rows {
+                n,
+                bytes: &pool[numbers..][..n_numbers],
+                scales: &pool[scales..][..n_scales],
+            };
         }
         let (numbers, scales) = copy.split_at_mut(n_numbers);
-        let sizes = [P::HEAD_DIM, n_scales / BLOCK];
+        let sizes = [D, n_scales / BLOCK];
         self.gather(problem, pool, block, sizes, [numbers, scales]);
-        (numbers, &scales[..n_scales])
+        Rows {
+            n,
+            bytes: numbers,
+            scales: &scales[..n_scales],
+        }
     }
 }
 
-/// The scales of a block of `n` rows as floats, from (rows, scales of a head) halves to (scales of a head, [`BLOCK`]).
+/// Turns the scores of a block into weights, and says by what sums shrink for that. Whether there is a new largest score nobody can
+/// predict: there is no branch on it.
 ///
 /// # Safety
-/// The CPU has the instructions.
+/// The CPU has the instructions of `L`.
 #[inline(always)]
-unsafe fn widen_scales<L: Lanes, P: Products>(halves: &[u8], n: usize, to: &mut [f32]) {
-    let n_scales = const { P::HEAD_DIM / SHARED };
-    let halves = &halves.as_chunks::<2>().0[..BLOCK * n_scales];
-    for (at, to) in to.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-        let mut turned = [[0; 2]; BLOCK];
-        for (key, turned) in turned.iter_mut().enumerate() {
-            *turned = halves[key * n_scales + at];
+unsafe fn weigh<L: Lanes>(scores: &mut [f32], state: &mut State, factors: &mut [f32]) {
+    let heads = state.peaks.iter_mut().zip(state.weights.iter_mut());
+    let heads = heads.zip(factors).zip(scores.as_chunks_mut::<BLOCK>().0);
+    for (((peak, total), factor), scores) in heads {
+        // SAFETY: a block is whole vectors, four and more.
+        unsafe {
+            let before = *peak;
+            let mut largest = [L::splat(before); 4];
+            for scores in scores.chunks_exact(4 * L::N) {
+                for (i, largest) in largest.iter_mut().enumerate() {
+                    *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
+                }
+            }
+            let [a, b, c, d] = largest;
+            *peak = a.max(b).max(c.max(d)).largest();
+            let mut weights = [L::splat(0.0); 4];
+            for scores in scores.chunks_exact_mut(4 * L::N) {
+                for (i, sum) in weights.iter_mut().enumerate() {
+                    let at = scores.as_mut_ptr().add(i * L::N);
+                    let weight = exp(L::load(at).sub(L::splat(*peak)));
+                    weight.store(at);
+                    *sum = sum.add(weight);
+                }
+            }
+            let [a, b, c, d] = weights;
+            // What is not normal takes a processor long, and the first block of every run would have it.
+            *factor = exp(L::splat((before - *peak).max(SMALLEST_EXPONENT))).largest();
+            *total = *total * *factor + a.add(b).add(c.add(d)).sum();
         }
-        // SAFETY: by the caller's promise.
-        unsafe { widen_halves::<L>(turned.as_flattened(), to) };
-        to[n..].fill(0.0);
     }
 }

@@ -44,6 +44,7 @@ impl<S: Stored + 'static> Way for Floats<S> {
             scores,
             scales,
             copy,
+            ..
         }: &mut Scratch,
         (): &mut (),
     ) {

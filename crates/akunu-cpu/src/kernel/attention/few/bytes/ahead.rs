@@ -39,18 +39,17 @@ impl Ahead {
     #[inline(always)]
     pub fn spend(&mut self, cycles: usize) {
         let parts = cycles * self.rate / ONE;
-        let n = parts.div_ceil(ONE);
-        for _ in 0..n {
-            let line = self.at / ONE;
-            let [first, last] = self.pools;
+        let line = self.at / ONE;
+        let [first, last] = self.pools;
+        for line in line..line + parts.div_ceil(ONE) {
             let (pool, line) = if line < self.n_lines {
                 (first, line)
             } else {
                 (last, line - self.n_lines)
             };
             prefetch(pool.wrapping_add(line * LINE));
-            self.at += parts / n;
         }
+        self.at += parts;
     }
 }
 
