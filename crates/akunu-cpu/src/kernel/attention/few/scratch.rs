@@ -12,7 +12,11 @@ pub(crate) struct Scratch<'a> {
     pub scores: &'a mut [f32],
     /// The scales of a block as floats.
     pub scales: &'a mut [f32],
-    /// By what the sums of each head shrink with a block.
+    /// By what the sums of each head shrink with a block, for those that are multiplied as bytes.
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(dead_code, reason = "only AVX-512 multiplies bytes")
+    )]
     pub factors: &'a mut [f32],
     /// Room for the keys or values of a block as they are stored.
     pub copy: &'a mut [u8],
