@@ -1,5 +1,5 @@
 // The heads that a row brings along, before its attention: queries and the key are normalised and turned, the key and the value
-// are rounded to what a page holds, and stored.
+// are rounded to what a page holds, and stored. A key with a centre is rounded less the centre.
 #pragma once
 
 #include <metal_stdlib>
@@ -15,6 +15,7 @@ struct OwnHeads {
     device const float *q;
     device const float *k;
     device const float *v;
+    device const float *centre;  // of the key, read only with FC_KEY_CENTRE
     device half *K;
     device half *V;
     SlotAt slot;
@@ -39,12 +40,19 @@ inline void prepare_heads(
     const bool is_key = at.team == 1;
     TeamHead head;
     head.load(is_query ? own.q : is_key ? own.k : own.v, at);
+    TeamHead centre;
+    if (HAS_KEY_CENTRE) {
+        centre.load(own.centre, at);
+    }
     TeamHead changed = head;
     if (HAS_HEAD_NORM) {
         changed.normalise(is_query ? q_norm : k_norm, params.eps, at);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     turn<Style>(changed, rotations, at);
+    if (HAS_KEY_CENTRE) {
+        changed.subtract(centre, is_key);
+    }
     head.replace(changed, is_query || is_key);
     changed = head;
     changed.round_to_page(is_key ? own.K : own.V, own.slot, own.stores && (is_key || at.team == 2), at);

@@ -7,6 +7,8 @@ using namespace metal;
 
 constant bool FC_FREQ_TABLE [[function_constant(40)]];
 constant bool FC_HEAD_NORM [[function_constant(41)]];
+constant bool FC_KEY_CENTRE [[function_constant(42)]];
 
 constant bool HAS_FREQ_TABLE = is_function_constant_defined(FC_FREQ_TABLE) && FC_FREQ_TABLE;
 constant bool HAS_HEAD_NORM = is_function_constant_defined(FC_HEAD_NORM) && FC_HEAD_NORM;
+constant bool HAS_KEY_CENTRE = is_function_constant_defined(FC_KEY_CENTRE) && FC_KEY_CENTRE;

@@ -29,6 +29,14 @@ struct TeamHead {
         }
     }
 
+    // x - other where `takes` says so.
+    void subtract(thread const TeamHead &other, bool takes) {
+#pragma unroll
+        for (uint c = 0; c < MAX_CHUNKS; c++) {
+            chunks[c] -= takes ? other.chunks[c] : float4(0.0f);
+        }
+    }
+
     // x / rms(x) * weight. The weights are under way while the squares are added up. All lanes must call it.
     void normalise(device const float *weight, float eps, TeamLane at) {
         TeamHead weights;

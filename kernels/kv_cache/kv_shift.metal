@@ -3,7 +3,8 @@
 //     k[keep + p] = turn(k[keep + shift + p], -shift),   v[keep + p] = v[keep + shift + p],
 //     for p in 0 .. new_len, slots as in include/pages.h
 //
-// Keys are stored turned to their position: what moves down by `shift` is turned back by as much.
+// Keys are stored turned to their position: what moves down by `shift` is turned back by as much. With FC_KEY_CENTRE, which is for
+// 8 bits, what is stored is k - centre: it becomes turn(stored + centre, -shift) - centre.
 //
 // Launch:  one thread for each pair of each head, 256 a threadgroup. In 8 bits one threadgroup a head, a
 //          thread for each pair, in whole SIMD groups.
@@ -40,6 +41,7 @@ kernel void kv_shift(
     constant KVShiftParams &params    [[buffer(2)]],
     device const uint *table          [[buffer(3)]],
     device const float *freqs         [[buffer(4)]],
+    device const float *centre        [[buffer(5)]],  // (n_kv_heads, head_dim), read only with FC_KEY_CENTRE
     uint index                        [[thread_position_in_grid]],
     uint group                        [[threadgroup_position_in_grid]],
     uint thread_index                 [[thread_index_in_threadgroup]],
@@ -60,11 +62,17 @@ kernel void kv_shift(
     const uint a = Style::first(pair, head_dim);
     const uint b = Style::second(pair, head_dim);
     const Slots slots = slots_of(table, params, params.sequence, head);
+    float2 centre_of_pair = float2(0.0f);
+    if (HAS_KEY_CENTRE) {
+        centre_of_pair = float2(centre[head * head_dim + a], centre[head * head_dim + b]);
+    }
 
     for (uint slot = params.keep; slot < params.keep + params.new_len; slot++) {
         const SlotAt from = slots.at(slot + params.shift);
         const SlotAt to = slots.at(slot);
-        const float2 turned = rotation.apply(float2(load_one(k, from, a), load_one(k, from, b)));
+        const float2 stored = float2(load_one(k, from, a), load_one(k, from, b));
+        const float2 turned = HAS_KEY_CENTRE ? rotation.apply(stored + centre_of_pair) - centre_of_pair
+                                             : rotation.apply(stored);
         if (KV_Q8) {
             if (thread_index < half_dim) {
                 turned_key[a] = turned.x;

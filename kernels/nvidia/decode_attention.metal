@@ -2,7 +2,7 @@
 // and of several rows that see nothing of each other.
 //
 //     q' = rope(q),  k' = rope(k);  with FC_HEAD_NORM of q / rms(q) * q_norm and k / rms(k) * k_norm
-//     K[slot] = k',  V[slot] = v
+//     K[slot] = k',  V[slot] = v;  with FC_KEY_CENTRE, which is for 8 bits, K[slot] = k' - centre
 //     O[h] = Σ_s softmax(score(q'_h · K[s]))_s V[s],  as floats, or as halves for a product on tensor cores
 //
 // Scores and pages as in include/attention.h; which keys count in include/attention_mask.h; the products in
@@ -121,6 +121,7 @@ kernel void decode_attention(
     device uint *arrived                        [[buffer(14)]],  // (rows, batches, KV heads)
     device half *halves                         [[buffer(15)]],  // (rows in whole tiles, half_stride), in place of O
     device float *factors                       [[buffer(16)]],  // (rows)
+    device const float *centre                  [[buffer(17)]],  // (KV heads, head_dim), read only with FC_KEY_CENTRE
     uint3 place                                 [[threadgroup_position_in_grid]],
     uint thread_index                           [[thread_index_in_threadgroup]],
     uint simd_group                             [[simdgroup_index_in_threadgroup]],
@@ -185,8 +186,8 @@ kernel void decode_attention(
     const uint first_head = row_index * params.n_heads;
     const uint own_kv = (row_index * params.n_kv_heads + place.x) * head_dim;
     const OwnHeads own = {
-        q + (first_head + batch.first_head + min(simd_group, batch.n_heads - 1)) * head_dim, k + own_kv, v + own_kv, K, V,
-        own_slot, sees_own && batch_index == 0 && simd_group == 0,
+        q + (first_head + batch.first_head + min(simd_group, batch.n_heads - 1)) * head_dim, k + own_kv, v + own_kv,
+        centre + place.x * head_dim, K, V, own_slot, sees_own && batch_index == 0 && simd_group == 0,
     };
     const OwnPlaces own_places = { query_vectors, own_scores, own_value };
     prepare_heads<Style>(

@@ -3,6 +3,9 @@
 // For each active row: q (n_rows, n_heads, head_dim) turns in place by the row's position; the turned k and
 // the plain v, both (n_rows, n_kv_heads, head_dim), go to the row's slot (include/pages.h).
 //
+// With FC_KEY_CENTRE, which is for 8 bits, the turned k is stored less the centre of its head. All scores of a query lose the same
+// by that, which softmax does not see; and what all keys have in common is not rounded.
+//
 // Launch:  one thread a pair, 256 a threadgroup; x walks the pairs of the query heads, y the rows. A
 //          thread of query head h also serves key and value head h where there is one. In 8 bits one
 //          threadgroup a head (x) and row (y), a thread for each pair, in whole SIMD groups: the turned
@@ -29,6 +32,7 @@ kernel void rope_store(
     device const Row *rows              [[buffer(6)]],
     device const uint *table            [[buffer(7)]],
     device const float *freqs           [[buffer(8)]],
+    device const float *centre          [[buffer(9)]],  // (n_kv_heads, head_dim), read only with FC_KEY_CENTRE
     uint2 at                            [[thread_position_in_grid]],
     uint2 group                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
@@ -62,7 +66,10 @@ kernel void rope_store(
         const uint stride = params.kv_stride == 0 ? params.n_kv_heads * head_dim : params.kv_stride;
         const ulong source = ulong(at.y) * stride + head * head_dim;
         const SlotAt slot = slots_of(table, params, row.sequence, head).at(row.slot);
-        const float2 turned = rotation.apply(float2(k[source + a], k[source + b]));
+        float2 turned = rotation.apply(float2(k[source + a], k[source + b]));
+        if (HAS_KEY_CENTRE) {
+            turned -= float2(centre[head * head_dim + a], centre[head * head_dim + b]);
+        }
         if (KV_Q8) {
             const HeadPlace place = { simd_group, n_simd_groups, lane };
             if (exists) {

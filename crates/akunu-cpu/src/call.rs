@@ -14,7 +14,7 @@ use crate::place::Place;
 pub(crate) type Kernel = fn(&Call, &mut Part);
 
 /// Most bindings of a kernel of the table.
-pub(crate) const MAX_BINDINGS: usize = 16;
+pub(crate) const MAX_BINDINGS: usize = 17;
 
 /// One dispatch at one position.
 pub(crate) struct Call<'a> {

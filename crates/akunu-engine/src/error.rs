@@ -337,6 +337,12 @@ pub enum SavedSessionError {
         /// That of the model.
         wanted: KvFormat,
     },
+    /// The keys and values of the session are stored in 8 bits in an earlier way.
+    #[error(
+        "this session has keys and values in q8 as an earlier version stored them, which cannot be read any more; \
+         read its text again"
+    )]
+    EarlierFormat,
     /// More tokens than this session's context holds.
     #[error(
         "this session has {needed} tokens, which do not fit a context of {context}; make the context \

@@ -128,6 +128,8 @@ pub(crate) struct Graph<'a> {
     pub outputs: &'a Outputs,
     pub caches: &'a [LayerCache],
     pub divisors: &'a [Slice],
+    /// What keys are stored less of, in each layer; none where they are stored as they are.
+    pub centres: &'a [Buffer],
     pub lists: &'a Lists,
     /// The adapters of the step.
     pub adapters: Vec<Adapted<'a>>,
@@ -268,10 +270,16 @@ impl Graph<'_> {
                 ..self.rope(layer)
             },
         };
+        // What is stored of a key that does not turn stays as it is.
+        let centre = |layer: usize| match keys {
+            Keys::Turned => self.centre(layer),
+            Keys::AsTheyAre => None,
+        };
         let of_layer = |layer: usize| Op::Shift {
             cache: self.caches[layer],
             heads: self.heads(),
             rope: rope(layer),
+            centre: centre(layer),
             sequence,
             keep,
             shift,
@@ -311,6 +319,7 @@ impl Graph<'_> {
             heads: self.heads(),
             rope: self.rope(layer),
             norms: config.arch.has_qk_norm.then(norms),
+            centre: self.centre(layer),
             cache: self.caches[layer],
         });
         let attention = Slice::from(a.attention);
@@ -457,6 +466,10 @@ impl Graph<'_> {
             n_kv_heads: self.config.n_kv_heads,
             head_dim: self.config.head_dim,
         }
+    }
+
+    fn centre(&self, layer: usize) -> Option<Slice> {
+        self.centres.get(layer).map(|&centre| centre.into())
     }
 
     fn rope(&self, layer: usize) -> Rope {

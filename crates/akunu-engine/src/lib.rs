@@ -12,6 +12,7 @@ mod generation;
 mod grammar;
 mod graph;
 mod guesses;
+mod key_centre;
 mod loaded;
 mod loading;
 mod logprobs;

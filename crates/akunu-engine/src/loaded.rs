@@ -12,6 +12,7 @@ use akunu_types::KvFormat;
 use crate::error::EngineError;
 use crate::fingerprint;
 use crate::grammar::TokenTable;
+use crate::key_centre;
 use crate::loading::Loading;
 use crate::sampling::SamplingOptions;
 use crate::suggested::suggested;
@@ -42,6 +43,8 @@ pub(crate) struct Loaded {
     pub suggested: SamplingOptions,
     pub weights: Weights,
     pub rope_freqs: Vec<f32>,
+    /// What the keys of each layer are stored less of; none where they are stored as they are.
+    pub key_centres: Vec<Vec<f32>>,
     /// Bytes of all weights.
     pub weight_bytes: u64,
     /// A hash that identifies this model.
@@ -83,6 +86,7 @@ impl Loaded {
             Some(view) => read_vector(&view, path)?,
             None => Vec::new(),
         };
+        let key_centres = key_centre::of_layers(&store, &config, (kv, &rope_freqs), path)?;
         let weights = Weights::bind(&store, &config, (path, loading), device)?;
         let loaded = Loaded {
             path: path.to_path_buf(),
@@ -93,6 +97,7 @@ impl Loaded {
             suggested: suggested(&store),
             weights,
             rope_freqs,
+            key_centres,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
             fingerprint: fingerprint::of(&store, &config),
             config,

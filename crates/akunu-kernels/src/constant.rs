@@ -55,6 +55,8 @@ pub enum Constant {
     FreqTable,
     /// RoPE: each head of q and k is normalised first.
     HeadNorm,
+    /// RoPE: keys are stored less a constant.
+    KeyCentre,
     /// Pages: keys and values are stored in 8 bits.
     KvQ8,
 }
@@ -137,6 +139,13 @@ pub const REGISTRY: &[ConstantSpec] = &[
         41,
         ConstantType::Bool,
         "Each head of q and k is normalised before it turns; unset: it is not.",
+    ),
+    spec(
+        Constant::KeyCentre,
+        "FC_KEY_CENTRE",
+        42,
+        ConstantType::Bool,
+        "Turned keys are stored less the centre that is bound; unset: as they are.",
     ),
     spec(
         Constant::KvQ8,

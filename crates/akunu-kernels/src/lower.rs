@@ -266,9 +266,10 @@ impl<'a> Lowering<'a> {
                 heads,
                 rope,
                 norms,
+                centre,
                 cache,
             } => {
-                self.rope_store([q, k, v], heads, rope, norms, &cache);
+                self.rope_store([q, k, v], heads, (rope, centre), norms, &cache);
             }
             Op::Attend {
                 q,
@@ -315,12 +316,13 @@ impl<'a> Lowering<'a> {
                 cache,
                 heads,
                 rope,
+                centre,
                 sequence,
                 keep,
                 shift,
                 len,
             } => {
-                self.shift(&cache, heads, rope, [sequence, keep, shift, len]);
+                self.shift(&cache, heads, (rope, centre), [sequence, keep, shift, len]);
             }
             Op::Kernel(ref call) => self.push(call.clone()),
         }
@@ -391,7 +393,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         [q, k, v]: [Slice; 3],
         heads: Heads,
-        rope: Rope,
+        (rope, centre): (Rope, Option<Slice>),
         norms: Option<HeadNorms>,
         cache: &LayerCache,
     ) {
@@ -421,7 +423,10 @@ impl<'a> Lowering<'a> {
             pages.table.into(),
             rope.divisors,
         ];
-        bindings.extend(norms.into_iter().flat_map(|norms| [norms.q, norms.k]));
+        match norms {
+            Some(norms) => bindings.extend([norms.q, norms.k]),
+            None => bindings.push(centre_or_any(centre, &rope)),
+        }
         let kernel = match (norms, rope.pairing) {
             (Some(_), _) => KernelId::HeadNormRopeNeoxStore,
             (None, Pairing::Interleaved) => KernelId::RopeStore,
@@ -430,7 +435,7 @@ impl<'a> Lowering<'a> {
         let field = RowField::new(offset_of!(RopeStoreParams, n_rows), Count::Rows);
         let key = PipelineKey {
             kernel,
-            constants: with_format(freq_table(), cache.format),
+            constants: with_centre(with_format(freq_table(), cache.format), centre),
         };
         self.push(KernelCall::new(key, &params, bindings, "rope and store").with_rows([field]));
     }
@@ -488,7 +493,7 @@ impl<'a> Lowering<'a> {
         &mut self,
         cache: &LayerCache,
         heads: Heads,
-        rope: Rope,
+        (rope, centre): (Rope, Option<Slice>),
         [sequence, keep, shift, new_len]: [u32; 4],
     ) {
         let pages = &cache.pages;
@@ -511,10 +516,16 @@ impl<'a> Lowering<'a> {
             Pairing::Halves => KernelId::KvShiftNeox,
         };
         let (k, v) = (cache.k.into(), cache.v.into());
-        let bindings = vec![k, v, pages.table.into(), rope.divisors];
+        let bindings = vec![
+            k,
+            v,
+            pages.table.into(),
+            rope.divisors,
+            centre_or_any(centre, &rope),
+        ];
         let key = PipelineKey {
             kernel,
-            constants: with_format(freq_table(), cache.format),
+            constants: with_centre(with_format(freq_table(), cache.format), centre),
         };
         self.push(KernelCall::new(key, &params, bindings, "shift"));
     }
@@ -531,4 +542,17 @@ impl Rows {
 
 fn freq_table() -> Constants {
     Constants::none().with_bool(Constant::FreqTable, true)
+}
+
+/// The same constants for keys that are stored less a centre, if there is one.
+fn with_centre(constants: Constants, centre: Option<Slice>) -> Constants {
+    match centre {
+        Some(_) => constants.with_bool(Constant::KeyCentre, true),
+        None => constants,
+    }
+}
+
+/// What is bound as the centre. Without one it is not touched.
+fn centre_or_any(centre: Option<Slice>, rope: &Rope) -> Slice {
+    centre.unwrap_or(rope.divisors)
 }

@@ -409,6 +409,8 @@ pub enum Op {
         rope: Rope,
         /// Norms of single heads.
         norms: Option<HeadNorms>,
+        /// What is subtracted from turned keys, (n_kv_heads, head_dim). A key with norms has none.
+        centre: Option<Slice>,
         /// Where keys and values go.
         cache: LayerCache,
     },
@@ -531,6 +533,8 @@ pub enum Op {
         heads: Heads,
         /// Rotary positions: keys are turned back.
         rope: Rope,
+        /// What the keys are stored less of, (n_kv_heads, head_dim).
+        centre: Option<Slice>,
         /// The sequence.
         sequence: u32,
         /// Slots that stay.

@@ -40,11 +40,20 @@ impl KvFormat {
         }
     }
 
-    /// The number that stands for it in files.
+    /// The number that stands for it in files. Number 1 was [`KvFormat::Q8`] when all keys were stored as they are.
     pub const fn code(self) -> u32 {
         match self {
             KvFormat::F16 => 0,
-            KvFormat::Q8 => 1,
+            KvFormat::Q8 => 2,
+        }
+    }
+
+    /// Whether keys are stored less what all keys of a head have in common, where a model has such a vector. Rounding to 16 bits
+    /// loses little of a small number beside a large one; rounding to 8 bits loses it.
+    pub const fn subtracts_centre(self) -> bool {
+        match self {
+            KvFormat::F16 => false,
+            KvFormat::Q8 => true,
         }
     }
 

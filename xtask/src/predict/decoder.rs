@@ -186,6 +186,7 @@ impl Decoder {
                 freq_scale: 1.0,
                 divisors: m.place(),
             },
+            centre: None,
             norms: None,
             cache,
         });

@@ -1,10 +1,10 @@
 //! The shift of a sequence's keys and values: the slots from `keep + shift` on move down to `keep`, and the keys are
-//! turned back by as many positions. Parts share the heads.
+//! turned back by as many positions. Parts share the heads. What is stored of keys with a centre is `k - centre`.
 
 use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::KVShiftParams;
 
-use super::rope::{frequencies, rotate, style};
+use super::rope::{centres, frequencies, rotate, style, subtract};
 use super::rotation::Rotations;
 use super::stored::{Slot, SlotMut};
 use crate::body::Body;
@@ -23,11 +23,12 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
         if p.shift == 0 {
             return;
         }
-        let [k, v, table, freqs] = call.bindings();
+        let [k, v, table, freqs, centre] = call.bindings();
         let (head_dim, shift) = (p.head_dim as usize, p.shift as usize);
         let pages = Pages::from((&p, call.args.constants));
         let table = table.read::<u32>(p.n_sequences as usize * p.table_stride as usize);
         let frequencies = frequencies(call, freqs, head_dim, (p.theta, p.freq_scale));
+        let centres = centres(call, centre, p.n_kv_heads as usize * head_dim);
         let heads = part.range(p.n_kv_heads as usize);
         let back = [-i64::from(p.shift)].into_iter();
         let rotations: &mut Rotations = part.kept.get();
@@ -35,6 +36,7 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
         let key = part.scratch.take::<f32>(head_dim);
         for head in heads {
             let first = p.keep as usize;
+            let centre = centres.map(|centres| &centres[head * head_dim..][..head_dim]);
             for slot in first..first + p.new_len as usize {
                 let to = pages.slot_at(table, p.sequence, slot, head);
                 let from = pages.slot_at(table, p.sequence, slot + shift, head);
@@ -42,7 +44,13 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
                 // instructions.
                 unsafe {
                     Slot::piece(&pages, k, from).widen::<L>(pages.format, 0, key);
+                    if let Some(centre) = centre {
+                        key.iter_mut().zip(centre).for_each(|(x, c)| *x += c);
+                    }
                     rotate::<L>(key, turn);
+                    if let Some(centre) = centre {
+                        subtract(key, centre);
+                    }
                     SlotMut::of(&pages, k, to).round::<L>(pages.format, key);
                     SlotMut::of(&pages, v, to).copy(Slot::piece(&pages, v, from));
                 }

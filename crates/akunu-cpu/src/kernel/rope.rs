@@ -6,6 +6,8 @@
 //! values[slot of the row][h] = v[row][h]
 //! ```
 //!
+//! Of keys with a centre what is stored is the turned key less the centre of its head.
+//!
 //! Rows may be of any sequence; idle ones are left alone. Parts share the heads of one row, and the rows of many.
 
 use std::ops::Range;
@@ -42,7 +44,7 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
             rows,
             table,
             freqs,
-            ref norms @ ..,
+            ref others @ ..,
         ] = call.places
         else {
             unreachable!("the plan check compares the number of bindings")
@@ -65,7 +67,8 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
             pages: Pages::from((&p, call.args.constants)),
             table: table.read(p.n_sequences as usize * p.table_stride as usize),
             caches: [k_pages, v_pages],
-            norms: NORM.then(|| [norms[0], norms[1]].map(|norm| norm.read(head_dim))),
+            norms: NORM.then(|| [others[0], others[1]].map(|norm| norm.read(head_dim))),
+            centres: centres(call, others[0], n_kv_heads * head_dim),
             eps: p.eps,
             frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
             style: style(NEOX),
@@ -112,6 +115,12 @@ pub(super) fn frequencies<'a>(
     }
 }
 
+/// The centres of all key heads, if the constant says that keys have them.
+pub(super) fn centres<'a>(call: &Call, place: Place<'a>, len: usize) -> Option<&'a [f32]> {
+    let has_centres = call.args.constants.bool(Constant::KeyCentre);
+    has_centres.then(|| place.read(len))
+}
+
 /// q, k or v: heads that lie row by row.
 #[derive(Clone, Copy)]
 struct Projection<'a> {
@@ -143,6 +152,8 @@ struct Store<'a> {
     caches: [Place<'a>; 2],
     /// Weights of the norms of q and k.
     norms: Option<[&'a [f32]; 2]>,
+    /// What is subtracted from turned keys, (n_kv_heads, head_dim).
+    centres: Option<&'a [f32]>,
     eps: f32,
     frequencies: Frequencies<'a>,
     style: Style,
@@ -180,6 +191,9 @@ impl Store<'_> {
                     let k = k_rows.place.piece(k_rows.at(at, head, head_dim), head_dim);
                     normal.copy_from_slice(k);
                     self.turn::<L>(normal, 1, turn);
+                    if let Some(centres) = self.centres {
+                        subtract(normal, &centres[head * head_dim..]);
+                    }
                     SlotMut::of(pages, self.caches[0], into).round::<L>(pages.format, normal);
                     let v = v_rows.place.piece(v_rows.at(at, head, head_dim), head_dim);
                     SlotMut::of(pages, self.caches[1], into).round::<L>(pages.format, v);
@@ -202,6 +216,12 @@ impl Store<'_> {
             rotate::<L>(head, turn);
         }
     }
+}
+
+/// `key -= centre`.
+#[inline(always)]
+pub(super) fn subtract(key: &mut [f32], centre: &[f32]) {
+    key.iter_mut().zip(centre).for_each(|(x, c)| *x -= c);
 }
 
 /// Turns a head.

@@ -242,6 +242,7 @@ impl Decoder {
                     freq_scale: 1.0,
                     divisors: divisors.into(),
                 },
+                centre: None,
                 norms: None,
                 cache,
             },

@@ -34,6 +34,8 @@ pub(super) struct Memory {
     /// RoPE divisors of each layer, (head_dim / 2); layers of one kind share them.
     pub divisors: Vec<Slice>,
     divisor_buffers: Vec<Buffer>,
+    /// What the keys of each layer are stored less of, (n_kv_heads, head_dim); none where they are stored as they are.
+    pub centres: Vec<Buffer>,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -98,6 +100,7 @@ impl Memory {
                 caches,
                 divisors,
                 divisor_buffers,
+                centres: make.centres(&model.key_centres)?,
             })
         })
     }
@@ -252,6 +255,7 @@ impl Memory {
             device,
         );
         release(self.divisor_buffers.iter().copied(), device);
+        release(self.centres.iter().copied(), device);
     }
 
     fn set_maps(&mut self, config: &ModelConfig, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -433,6 +437,20 @@ impl Make<'_> {
         })
     }
 
+    /// A buffer with these numbers.
+    fn floats(&mut self, values: &[f32], label: &str) -> Result<Buffer, EngineError> {
+        let buffer = self.buffer(4 * values.len() as u64, label)?;
+        self.device.write(buffer, 0, bytemuck::cast_slice(values))?;
+        Ok(buffer)
+    }
+
+    fn centres(&mut self, of_layers: &[Vec<f32>]) -> Result<Vec<Buffer>, EngineError> {
+        let centres = of_layers.iter();
+        centres
+            .map(|centre| self.floats(centre, "key centres"))
+            .collect()
+    }
+
     /// One table of divisors for each kind of RoPE: those of each layer, and the buffers.
     fn divisors(
         &mut self,
@@ -447,9 +465,7 @@ impl Make<'_> {
                 Some((_, buffer)) => *buffer,
                 None => {
                     let values = layer.rope.divisors(config.head_dim, rope_freqs);
-                    let buffer = self.buffer(4 * values.len() as u64, "RoPE divisors")?;
-                    self.device
-                        .write(buffer, 0, bytemuck::cast_slice(&values))?;
+                    let buffer = self.floats(&values, "RoPE divisors")?;
                     made.push((layer.rope, buffer));
                     buffer
                 }

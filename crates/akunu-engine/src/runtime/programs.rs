@@ -101,6 +101,7 @@ impl Runtime {
             outputs: &self.memory.outputs,
             caches: &self.memory.caches,
             divisors: &self.memory.divisors,
+            centres: &self.memory.centres,
             lists: &self.memory.lists,
             adapters: self.adapters.adapted(adapters),
         }

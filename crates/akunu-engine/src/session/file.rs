@@ -4,7 +4,7 @@
 //! magic, version                  8 + 4 bytes; all numbers are little-endian
 //! fingerprint of the model        32
 //! identity of its adapters        32: zeros for none
-//! format of keys and values       4: 0 for f16, 1 for q8
+//! format of keys and values       4: 0 for f16, 2 for q8; 1 was q8 when all keys were stored as they are
 //! n_tokens, n_cached              4 each
 //! the tokens                      4 * n_tokens
 //! for each layer: k, then v       (slots, n_kv_heads) heads, each its numbers and then, in q8, its scales; the
@@ -27,6 +27,8 @@ use crate::model::Model;
 /// What a file begins with. The line feed shows files that were sent as text.
 const MAGIC: [u8; 8] = *b"akunuKV\n";
 const VERSION: u32 = 3;
+/// Keys and values in 8 bits as they were once stored: keys with all that they have in common.
+const EARLIER_Q8: u32 = 1;
 /// Bytes of the checksum.
 pub(super) const CHECKSUM: usize = 32;
 
@@ -83,8 +85,12 @@ impl Header {
         let wanted = model.kv_format();
         let found = KvFormat::ALL.into_iter().find(|kv| kv.code() == word(76));
         let Some(found) = found else {
-            let why = format!("it has keys and values of an unknown format, {}", word(76));
-            return Err(SavedSessionError::Damaged { why });
+            return Err(match word(76) {
+                EARLIER_Q8 => SavedSessionError::EarlierFormat,
+                unknown => SavedSessionError::Damaged {
+                    why: format!("it has keys and values of an unknown format, {unknown}"),
+                },
+            });
         };
         if found != wanted {
             return Err(SavedSessionError::OtherFormat { found, wanted });

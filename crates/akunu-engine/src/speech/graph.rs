@@ -212,6 +212,7 @@ impl Graph<'_> {
                 freq_scale: 1.0,
                 divisors: memory.divisors.into(),
             },
+            centre: None,
             norms: None,
             cache: memory.caches[layer],
         });

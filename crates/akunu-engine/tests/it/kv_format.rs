@@ -66,18 +66,36 @@ fn logits_are_near_those_of_halves() {
     }
 }
 
+/// A model whose keys all contain the same large vector: a bias of 300 in the pairs that hardly turn.
+const BIASED: TinyLlama = TinyLlama {
+    arch: "qwen2",
+    key_bias: Some(300.0),
+    ..TINY
+};
+
+/// Such keys are stored less that vector.
+#[test]
+fn a_large_bias_of_keys_costs_nothing() {
+    let f16 = logits(&load(BIASED, cpu(), KvFormat::F16));
+    let q8 = logits(&load(BIASED, cpu(), KvFormat::Q8));
+    let apart = nmse(&q8, &f16);
+    assert!(apart > 0.0 && apart < NMSE, "{apart:e}");
+}
+
 /// The device's kernels store and read the same numbers as the specification.
 #[test]
 fn the_twin_agrees() {
-    let exact = TinyLlama {
-        dtype: DType::F32,
-        ..TINY
-    };
-    let twin = logits(&load(exact, Box::new(TwinDevice::new()), KvFormat::Q8));
-    let cpu = logits(&load(exact, cpu(), KvFormat::Q8));
-    let apart = nmse(&cpu, &twin);
-    // Now and then a number may be rounded to the other neighbour: far less than the format itself costs.
-    assert!(apart < 1e-7, "{apart:e}");
+    for kind in [TINY, BIASED] {
+        let exact = TinyLlama {
+            dtype: DType::F32,
+            ..kind
+        };
+        let twin = logits(&load(exact, Box::new(TwinDevice::new()), KvFormat::Q8));
+        let cpu = logits(&load(exact, cpu(), KvFormat::Q8));
+        let apart = nmse(&cpu, &twin);
+        // Now and then a number may be rounded to the other neighbour: far less than the format itself costs.
+        assert!(apart < 1e-7, "{apart:e}");
+    }
 }
 
 /// A full context that drops its older half: keys are widened, turned back and rounded again.

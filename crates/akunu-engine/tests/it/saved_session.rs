@@ -154,6 +154,37 @@ fn a_session_of_another_format_is_refused() {
     }
 }
 
+/// Keys in 8 bits are stored less what they have in common, which they were not once: a file from then is refused also where the
+/// model wants 8 bits. What f16 means has not changed.
+#[test]
+fn eight_bits_of_an_earlier_version_are_refused() {
+    assert_eq!(KvFormat::ALL.map(KvFormat::code), [0, 2]);
+    let (_folder, path) = place();
+    for (model, code) in [(load(TINY), 0), (load_q8(TINY), 1)] {
+        let mut session = open(&model, 60);
+        session.feed(&prompt(10)).expect("fits");
+        session.save(&path).expect("disk");
+        let mut bytes = std::fs::read(&path).expect("it was written");
+        bytes[76..80].copy_from_slice(&u32::to_le_bytes(code));
+        std::fs::write(&path, resealed(bytes)).expect("disk");
+        let restored = open(&model, 60).restore(&path);
+        match model.kv_format() {
+            KvFormat::F16 => restored.expect("the same as ever"),
+            KvFormat::Q8 => {
+                let error = restored.expect_err("an earlier format");
+                let is_clear = matches!(
+                    error,
+                    EngineError::SavedSession {
+                        error: SavedSessionError::EarlierFormat,
+                        ..
+                    }
+                );
+                assert!(is_clear && error.to_string().contains("earlier"), "{error}");
+            }
+        }
+    }
+}
+
 #[test]
 fn only_written_positions_are_stored() {
     let (_folder, path) = place();
@@ -201,7 +232,8 @@ fn what_is_no_session_of_this_model_is_refused() {
         (with(12, 7), "another model"),
         (with(44, 7), "other adapters"),
         (with(76, 9), "unknown format, 9"),
-        (with(76, 1), "keys and values in q8"),
+        (with(76, 1), "q8 as an earlier version stored them"),
+        (with(76, 2), "keys and values in q8"),
         (with(80, u32::MAX), "wanted"),
         (huge, "wanted"),
         (with(80, 9), "10 keys for 9 tokens"),

@@ -48,6 +48,8 @@ pub struct TinyLlama {
     pub n_heads: u64,
     /// The token that ends an answer.
     pub end_token: Option<u32>,
+    /// What is added to the biases of keys in the last quarter of the pairs, which turn by next to nothing then.
+    pub key_bias: Option<f32>,
 }
 
 /// Two layers that see everything, with heads of 64 elements.
@@ -59,6 +61,7 @@ pub const TINY: TinyLlama = TinyLlama {
     n_layers: 2,
     n_heads: 3,
     end_token: None,
+    key_bias: None,
 };
 
 impl TinyLlama {
@@ -92,6 +95,9 @@ fn write_model(model: TinyLlama) -> TinyModel {
     if let Some(window) = model.window {
         header.set(&key("attention.sliding_window"), &window);
     }
+    if model.key_bias.is_some() {
+        header.set(&key("rope.freq_base"), &1e7f32);
+    }
     set_vocabulary(&mut header);
     if let Some(token) = model.end_token {
         header.set("tokenizer.ggml.eos_token_id", &token);
@@ -123,10 +129,17 @@ fn write_model(model: TinyLlama) -> TinyModel {
     let mut rng = Rng::new(42);
     for (name, dims) in &tensors {
         let n = dims.iter().product::<u64>() as usize;
-        let values = match dims.len() {
+        let mut values = match dims.len() {
             1 => rng.floats(n, 0.2).iter().map(|v| 1.0 + v).collect(),
             _ => rng.floats(n, 1.7 / (dims[0] as f32).sqrt()),
         };
+        if let Some(bias) = model.key_bias.filter(|_| name.ends_with("attn_k.bias")) {
+            for half in values.chunks_exact_mut(n / 2) {
+                half[3 * n / 8..]
+                    .iter_mut()
+                    .for_each(|value| *value += bias);
+            }
+        }
         let mut bytes = vec![0; kind(dims).bytes_of(n).expect("whole blocks")];
         quant::quantise(kind(dims), &values, &mut bytes).expect("finite");
         writer.write(name, &bytes).expect("written");

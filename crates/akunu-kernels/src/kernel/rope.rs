@@ -3,6 +3,9 @@
 //! Pair d of a head turns by `angle = position * freq_scale / divisor[d]`, where
 //! `divisor[d] = theta ^ (2d / head_dim)`, or comes from a table that the host computed in f64 and that
 //! has the model's own scaling factors in it ([`akunu_types::rope`]).
+//!
+//! With [`Constant::KeyCentre`] turned keys are stored less a vector c, their centre, one for each key head. It changes nothing but
+//! what rounding loses: `q · (k - c) = q · k - q · c`, and softmax does not see what all scores of a query have in common.
 
 pub mod head_norm_rope_neox_store;
 #[allow(
@@ -15,9 +18,12 @@ pub mod rope_store;
 use akunu_types::KvFormat;
 use akunu_types::rope::divisors;
 
+use crate::case::Rng;
 use crate::chip::SIMD_WIDTH;
 use crate::constant::Constant;
+use crate::extent::bytes;
 use crate::table::{Args, Launch};
+use crate::twin::Twin;
 
 /// Which two elements of a head make a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,6 +100,46 @@ pub(super) fn table_bytes(args: &Args, head_dim: u32) -> usize {
     }
 }
 
+/// The bytes of the centres, (n_kv_heads, head_dim), where they are bound.
+pub(super) fn centre_bytes(args: &Args, n_kv_heads: u32, head_dim: u32) -> usize {
+    if args.constants.bool(Constant::KeyCentre) {
+        bytes::<f32>(&[n_kv_heads, head_dim])
+    } else {
+        0
+    }
+}
+
+/// What is subtracted from the turned keys of a head: its centre, if there are any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Centre<'a>(Option<&'a [f32]>);
+
+impl<'a> Centre<'a> {
+    /// Of a binding with the centres of all heads, which is read only if the constant says so.
+    pub(super) fn of(t: &Twin<'a>, binding: u8, head: usize, head_dim: usize) -> Centre<'a> {
+        let is_bound = t.constants().bool(Constant::KeyCentre);
+        Centre(is_bound.then(|| &t.read::<f32>(binding)[head * head_dim..][..head_dim]))
+    }
+
+    /// The key less the centre.
+    pub(super) fn subtract(self, key: &[f32]) -> Vec<f32> {
+        self.with(key, |x, c| x - c)
+    }
+
+    /// The key that was stored.
+    pub(super) fn add(self, key: &[f32]) -> Vec<f32> {
+        self.with(key, |x, c| x + c)
+    }
+
+    fn with(self, key: &[f32], change: impl Fn(f32, f32) -> f32) -> Vec<f32> {
+        match self.0 {
+            Some(centre) => (key.iter().zip(centre))
+                .map(|(&x, &c)| change(x, c))
+                .collect(),
+            None => key.to_vec(),
+        }
+    }
+}
+
 /// A thread for each pair of a row, 256 a threadgroup, and `n_rows` rows.
 fn pair_launch(n_heads: u32, head_dim: u32, n_rows: u32) -> Launch {
     let pairs = u64::from(n_heads) * u64::from(head_dim / 2);
@@ -134,6 +180,36 @@ pub(super) fn rounding(format: KvFormat) -> f64 {
     match format {
         KvFormat::F16 => 0.0,
         KvFormat::Q8 => 1e-7,
+    }
+}
+
+/// What a centre adds to that. Turned keys have numbers of 300 before it is subtracted, which a few units in the last place make
+/// wrong by 7e-5; what remains is up to 1, in steps of 1/127, so that one number in a hundred is rounded to the other neighbour.
+pub(super) fn centring(has_centre: bool) -> f64 {
+    if has_centre { 3e-6 } else { 0.0 }
+}
+
+/// The centres of a case, or a NaN that must not be read.
+pub(super) fn case_centres(rng: &mut Rng, has_centre: bool, n: u32) -> Vec<f32> {
+    if has_centre {
+        rng.floats(n as usize, 300.0)
+    } else {
+        vec![f32::NAN]
+    }
+}
+
+/// Adds to the keys of a row of a case what makes them their centres and a remainder, once they are turned to a position.
+pub(super) fn move_to_centres(
+    keys: &mut [f32],
+    centres: &[f32],
+    frequencies: &Frequencies,
+    position: u32,
+    style: Style,
+) {
+    let heads = keys.chunks_exact_mut(frequencies.head_dim);
+    for (key, centre) in heads.zip(centres.chunks_exact(frequencies.head_dim)) {
+        let turned_back = frequencies.turn(centre, -(position as f32), style);
+        key.iter_mut().zip(turned_back).for_each(|(x, c)| *x += c);
     }
 }
 

@@ -7,7 +7,7 @@ use std::mem::offset_of;
 use akunu_types::params::DecodeAttentionParams;
 
 use super::product::{half_stride, halved_bytes};
-use super::{Halved, Lowering};
+use super::{Halved, Lowering, centre_or_any};
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::selection::with_limits;
 use crate::kernel::convert::half_rows::Order;
@@ -26,6 +26,7 @@ struct Decoded {
     heads: Heads,
     rope: Rope,
     norms: Option<HeadNorms>,
+    centre: Option<Slice>,
     cache: LayerCache,
     scale: f32,
     softcap: Option<f32>,
@@ -42,6 +43,7 @@ impl Decoded {
                 heads,
                 rope,
                 norms,
+                centre,
                 cache,
             },
             Op::Attend {
@@ -63,6 +65,7 @@ impl Decoded {
             heads,
             rope,
             norms,
+            centre,
             cache,
             scale,
             softcap,
@@ -112,6 +115,7 @@ impl Decoded {
         let constants = with_format(super::freq_table(), self.cache.format)
             .with_u32(Constant::HeadDim, self.heads.head_dim);
         let constants = with_limits(constants, self.cache.pages.window, self.softcap);
+        let constants = super::with_centre(constants, self.centre);
         match self.norms {
             Some(_) => constants.with_bool(Constant::HeadNorm, true),
             None => constants,
@@ -148,6 +152,7 @@ impl Lowering<'_> {
             places: [q, k, v, to],
             rope,
             norms,
+            centre,
             ref cache,
             ..
         } = decoded;
@@ -170,6 +175,7 @@ impl Lowering<'_> {
             arrived,
             halves,
             factors,
+            centre_or_any(centre, &rope),
         ];
         let key = PipelineKey {
             kernel: match rope.pairing {

@@ -154,6 +154,7 @@ fn of_attention() -> Vec<Op> {
         v: at(22),
         heads: HEADS,
         rope: rope(pairing),
+        centre: None,
         norms,
         cache: cache(8),
     };
@@ -175,6 +176,7 @@ fn of_attention() -> Vec<Op> {
         cache: cache(8),
         heads: HEADS,
         rope: rope(pairing),
+        centre: None,
         sequence: 0,
         keep: 0,
         shift: 1,

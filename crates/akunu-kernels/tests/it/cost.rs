@@ -169,11 +169,11 @@ fn a_row_writes_one_slot_of_the_pool() {
     let kv = Traffic::read(3 * 2 * 64 * 4);
     let slots = Traffic::written(3 * 2 * 64 * 2);
     let rows = Traffic::read(3 * size_of::<Row>());
-    let (entries, freqs) = (Traffic::read(3 * 4), Traffic::read(0));
+    let (entries, [freqs, centre]) = (Traffic::read(3 * 4), [Traffic::read(0); 2]);
     let q = Traffic::both(3 * 6 * 64 * 4);
     assert_eq!(
         work.traffic,
-        [q, kv, kv, slots, slots, rows, entries, freqs]
+        [q, kv, kv, slots, slots, rows, entries, freqs, centre]
     );
 }
 

@@ -111,6 +111,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
                     freq_scale: 1.0,
                     divisors: m.filled(bytemuck::cast_slice(&[1f32; 32])).into(),
                 },
+                centre: None,
                 norms: None,
                 cache,
             },

@@ -196,6 +196,7 @@ impl Model {
                     freq_scale: 1.0,
                     divisors,
                 },
+                centre: None,
                 norms: None,
                 cache,
             },
@@ -604,7 +605,7 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     };
     let calls = lowered(&ops, [1, 0, 1], &chip, scratch);
     assert_eq!(kernels(&calls), [DecodeAttentionNeox]);
-    let [.., parts, weights, arrived, _, _] = calls[0].bindings[..] else {
+    let [.., parts, weights, arrived, _, _, _] = calls[0].bindings[..] else {
         panic!("{:?}", calls[0].bindings)
     };
     assert_eq!(arrived.offset, 0);
@@ -718,7 +719,8 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
         let params: DecodeAttentionParams =
             bytemuck::pod_read_unaligned(attention.params.as_bytes());
         assert_eq!((params.order, params.half_stride), (order, 128));
-        let [.., parts, _weights, _arrived, halves, factors] = attention.bindings[..] else {
+        let [.., parts, _weights, _arrived, halves, factors, _centre] = attention.bindings[..]
+        else {
             panic!("{:?}", attention.bindings)
         };
         assert_eq!(product.bindings[0], halves);

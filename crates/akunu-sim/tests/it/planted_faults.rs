@@ -225,6 +225,20 @@ const FAULTS: &[Fault] = &[
         kernel: "decode_attention_f16",
     },
     Fault {
+        what: "a query less the centre of the keys",
+        file: "include/own_heads.h",
+        right: "changed.subtract(centre, is_key);",
+        wrong: "changed.subtract(centre, is_query);",
+        kernel: "decode_attention_f16",
+    },
+    Fault {
+        what: "a moved key without its centre",
+        file: "kv_cache/kv_shift.metal",
+        right: "rotation.apply(stored + centre_of_pair) - centre_of_pair",
+        wrong: "rotation.apply(stored)",
+        kernel: "kv_shift_neox_f16",
+    },
+    Fault {
         what: "a row of halves in the place of another row of its tile",
         file: "nvidia/decode_attention.metal",
         right: "factors + row_index, in_tile, params.order",

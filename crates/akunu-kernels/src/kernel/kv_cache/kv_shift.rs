@@ -4,6 +4,8 @@
 //! `v[keep + p] = v[keep + shift + p]`, in the pages of the sequence ([`crate::kernel::pages`]). Keys are
 //! stored turned to their position, and each shift rounds them to half once more. With a `freq_scale` of 0 they move as they
 //! are: tokens of a branch, whose keys were turned to where they go.
+//!
+//! Of keys with a centre what is stored is `k - centre`, so that it becomes `turn(stored + centre, -shift) - centre`.
 
 use akunu_types::params::KVShiftParams;
 use akunu_types::{KvFormat, SharedStruct};
@@ -14,7 +16,10 @@ use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::pages::{self, Pages};
-use crate::kernel::rope::{Frequencies, Style, case_table, head_launch, rounding, table_bytes};
+use crate::kernel::rope::{
+    Centre, Frequencies, Style, case_centres, case_table, centre_bytes, head_launch, rounding,
+    table_bytes,
+};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 
@@ -29,10 +34,11 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         read_write(1, "v", Element::F16),
         read(3, "table", Element::U32),
         read(4, "freqs", Element::F32),
+        read(5, "centre", Element::F32),
     ],
     params_index: 2,
     params: KVShiftParams::LAYOUT,
-    constants: &[Constant::FreqTable, Constant::KvQ8],
+    constants: &[Constant::FreqTable, Constant::KeyCentre, Constant::KvQ8],
     launch,
     required,
     work,
@@ -73,6 +79,7 @@ fn required(args: &Args) -> Vec<usize> {
         pages.pool_bytes(),
         pages.table_bytes(),
         table_bytes(args, p.head_dim),
+        centre_bytes(args, p.n_kv_heads, p.head_dim),
     ]
 }
 
@@ -100,9 +107,10 @@ fn twin(t: &mut Twin, style: Style) {
         for head in 0..p.n_kv_heads as usize {
             let slot_at = |slot| pages.slot_at(table, p.sequence, slot, head);
             let (from, to) = (slot_at(slot + p.shift as usize), slot_at(slot));
-            let key = pages.load(t.write(0), from);
+            let centre = Centre::of(t, 5, head, head_dim);
+            let key = centre.add(&pages.load(t.write(0), from));
             let turned = frequencies.turn(&key, -(p.shift as f32), style);
-            pages.store(t.write(0), to, &turned);
+            pages.store(t.write(0), to, &centre.subtract(&turned));
             pages.copy(t.write(1), from, to);
         }
     }
@@ -137,14 +145,23 @@ fn cases() -> Vec<Case> {
     formats
         .flat_map(|format| {
             let settings = SETTINGS.iter().filter(move |s| format.takes(s.head_dim));
-            settings.map(move |s| case(s, format))
+            settings.map(move |s| case(s, format, false))
         })
+        .chain(centred_cases())
         .collect()
+}
+
+/// Keys in 8 bits with centres of up to 300. Those that are not turned have none.
+fn centred_cases() -> impl Iterator<Item = Case> {
+    let turned = SETTINGS.iter().filter(|s| s.freq_scale != 0.0);
+    let settings = turned.filter(|s| KvFormat::Q8.takes(s.head_dim));
+    settings.map(|s| case(s, KvFormat::Q8, true))
 }
 
 /// Angles are small and the same in every executor but for `pow` (16 units in the last place: at a
 /// shift of 7, 7e-6 radians); a half may be rounded to the other neighbour, 2^-11, now and then: 1e-8.
-fn case(s: &Setting, format: KvFormat) -> Case {
+/// Pairs that turn by much are as large as their centres afterwards, and so is what rounding loses there.
+fn case(s: &Setting, format: KvFormat, has_centre: bool) -> Case {
     let mut rng = Rng::new(u64::from(s.head_dim + s.shift));
     let pages = Pages {
         page_shift: s.page_shift,
@@ -174,7 +191,7 @@ fn case(s: &Setting, format: KvFormat) -> Case {
     let used: Vec<(u32, u32)> = [(0, 0), (2, 0)].into_iter().chain(moved).collect();
     let table = pages.case_table(&mut rng, &used);
     let label = format!(
-        "head_dim {}, heads {}, {} slots by {} after {} in pages of {}, table {}, scale {}, {}",
+        "head_dim {}, heads {}, {} slots by {} after {} in pages of {}, table {}, scale {}, {}{}",
         s.head_dim,
         s.n_kv_heads,
         s.new_len,
@@ -183,16 +200,23 @@ fn case(s: &Setting, format: KvFormat) -> Case {
         1 << s.page_shift,
         s.has_table,
         s.freq_scale,
-        format.name()
+        format.name(),
+        if has_centre { ", centres" } else { "" }
     );
-    let constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    if has_centre {
+        constants = constants.with_bool(Constant::KeyCentre, true);
+    }
+    let (k, v) = (pages.case_pool(&mut rng), pages.case_pool(&mut rng));
+    let centres = case_centres(&mut rng, has_centre, s.n_kv_heads * s.head_dim);
     Case::new(label, &params, 1e-8 + rounding(format))
         .constants(pages::with_format(constants, format))
         .pools(pages)
-        .bind(&pages.case_pool(&mut rng))
-        .bind(&pages.case_pool(&mut rng))
+        .bind(&k)
+        .bind(&v)
         .bind(&table)
         .bind(&case_table(s.has_table, s.head_dim))
+        .bind(&centres)
 }
 
 #[cfg(test)]
@@ -204,7 +228,7 @@ mod tests {
     fn keys_that_are_not_turned_keep_their_bits() {
         for format in KvFormat::ALL {
             let setting = SETTINGS.iter().find(|s| s.freq_scale == 0.0);
-            let case = case(setting.expect("there is one"), format);
+            let case = case(setting.expect("there is one"), format, false);
             let after = case.expected(&INTERLEAVED);
             let pages = case.pools.expect("it has pools");
             let table: &[u32] = bytemuck::cast_slice(case.data[2].as_ref());

@@ -15,6 +15,8 @@
 //! [`half_rows`](crate::kernel::convert::half_rows) makes them, but with 1 as the factor of each row. It is a weighted mean of
 //! values, and values are halves, so that it is at most 65504 and loses no more by rounding than the values have lost. Values of 8
 //! bits can be larger, since their scale is a half; their mean is cut off at 65504.
+//!
+//! Keys with a centre are in the pages less it, and so is the row's own key before its score is computed.
 
 use akunu_types::params::{DecodeAttentionParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
@@ -31,7 +33,10 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::kernel::nvidia::decode_gemm::QUAD;
 use crate::kernel::pages::{self, Pages};
-use crate::kernel::rope::{Frequencies, Style, case_table, rounding, table_bytes};
+use crate::kernel::rope::{
+    Centre, Frequencies, Style, case_centres, case_table, centre_bytes, centring, move_to_centres,
+    rounding, table_bytes,
+};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
 use crate::twin::Twin;
 
@@ -72,6 +77,7 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         read_write(14, "arrived", Element::U32),
         write(15, "halves", Element::F16),
         write(16, "factors", Element::F32),
+        read(17, "centre", Element::F32),
     ],
     params_index: 5,
     params: DecodeAttentionParams::LAYOUT,
@@ -81,19 +87,21 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         Constant::Softcap,
         Constant::FreqTable,
         Constant::HeadNorm,
+        Constant::KeyCentre,
         Constant::KvQ8,
     ],
     launch: |args, _| launch(args),
     required,
     work,
     twin: |t| twin(t, Style::Interleaved),
-    cases: |_| cases(),
+    cases: |_| cases(Style::Interleaved),
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("decode_attention_neox_f16", ""),
     twin: |t| twin(t, Style::SplitHalves),
+    cases: |_| cases(Style::SplitHalves),
     ..INTERLEAVED
 };
 
@@ -228,6 +236,7 @@ fn required(args: &Args) -> Vec<usize> {
         counter_bytes(&p),
         halves,
         factors,
+        centre_bytes(args, p.n_kv_heads, p.head_dim),
     ]
 }
 
@@ -309,7 +318,8 @@ fn twin_row(t: &mut Twin, index: usize, style: Style) -> Vec<f32> {
     if row.is_active() {
         for (head, (k, v)) in (k.chunks(head_dim).zip(v.chunks(head_dim))).enumerate() {
             let own = at(row.slot as usize, head);
-            pages.store(t.write(3), own, &turn(k, k_norm));
+            let centre = Centre::of(t, 17, head, head_dim);
+            pages.store(t.write(3), own, &centre.subtract(&turn(k, k_norm)));
             pages.store(t.write(4), own, v);
         }
     }
@@ -482,11 +492,20 @@ impl Setting {
     fn q8(self) -> Setting {
         self.with(|constants| constants.with_bool(Constant::KvQ8, true))
     }
+    /// Keys in 8 bits with centres of up to 300.
+    fn centred(self) -> Setting {
+        self.q8()
+            .with(|constants| constants.with_bool(Constant::KeyCentre, true))
+    }
+    fn is_centred(&self) -> bool {
+        self.constants.bool(Constant::KeyCentre)
+    }
 
     /// A pool whose unseen slots are traps, the row's own among them; unused entries of the table name pages that do not
     /// exist.
-    fn case(self) -> Case {
+    fn case(self, style: Style) -> Case {
         let (n_heads, n_kv_heads) = self.heads;
+        let is_centred = self.is_centred();
         let row = self.row;
         let rows = [vec![row], self.others].concat();
         let mask = Mask::new(&self.constants);
@@ -545,7 +564,7 @@ impl Setting {
         };
         let (keys, values) = (pool(2.0), pool(self.largest_value));
         let label = format!(
-            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups of {} SIMD groups, {}{}",
+            "{}: head_dim {}, heads {n_heads}/{n_kv_heads}, {} slots in pages of {}, {} threadgroups of {} SIMD groups, {}{}{}",
             self.label,
             self.head_dim,
             row.length,
@@ -553,6 +572,7 @@ impl Setting {
             self.n_groups,
             self.n_simd_groups,
             pages.format.name(),
+            if is_centred { ", centres" } else { "" },
             match self.order {
                 Order::Rows => String::new(),
                 tiles => format!(", halves in {tiles:?}"),
@@ -565,7 +585,7 @@ impl Setting {
             Order::Rows => 1e-9,
             Order::Spans | Order::Columns => 1e-8,
         };
-        let nmse = of_halves + rounding(pages.format);
+        let nmse = of_halves + rounding(pages.format) + centring(is_centred);
         let (n_floats, n_halves, n_factors) = match self.order {
             Order::Rows => (params.n_rows * n_heads * self.head_dim, 0, 0),
             tiles => (
@@ -574,32 +594,50 @@ impl Setting {
                 params.n_rows,
             ),
         };
+        let freqs = case_table(true, self.head_dim);
+        let (queries, mut own_keys) = (rng.floats(q as usize, 2.0), rng.floats(kv as usize, 2.0));
+        let own_values = rng.floats(kv as usize, self.largest_value);
+        let norms = [(); 2].map(|()| rng.floats(self.head_dim as usize, 1.0));
+        let centres = case_centres(&mut rng, is_centred, n_kv_heads * self.head_dim);
+        if is_centred {
+            let frequencies = Frequencies {
+                table: Some(&freqs),
+                theta: params.theta,
+                scale: params.freq_scale,
+                head_dim: self.head_dim as usize,
+            };
+            let of_rows = own_keys.chunks_mut(centres.len()).zip(&rows);
+            for (keys, row) in of_rows {
+                move_to_centres(keys, &centres, &frequencies, row.position, style);
+            }
+        }
         Case::new(label, &params, nmse)
             .constants(self.constants)
             .pools(pages)
-            .bind(&rng.floats(q as usize, 2.0))
-            .bind(&rng.floats(kv as usize, 2.0))
-            .bind(&rng.floats(kv as usize, self.largest_value))
+            .bind(&queries)
+            .bind(&own_keys)
+            .bind(&own_values)
             .bind(&keys)
             .bind(&values)
             .bind(&rows)
             .bind(&table)
-            .bind(&case_table(true, self.head_dim))
-            .bind(&rng.floats(self.head_dim as usize, 1.0))
-            .bind(&rng.floats(self.head_dim as usize, 1.0))
+            .bind(&freqs)
+            .bind(&norms[0])
+            .bind(&norms[1])
             .bind(&vec![f32::NAN; n_floats as usize])
             .bind(&vec![f32::NAN; parts])
             .bind(&vec![f32::NAN; weights])
             .bind(&vec![0u32; counter_bytes(&params) / size_of::<u32>()])
             .bind(&vec![f16::NAN; n_halves as usize])
             .bind(&vec![f32::NAN; n_factors as usize])
+            .bind(&centres)
     }
 }
 
 /// One key; tiles and pages that are just full, or not yet; one threadgroup, several, fewer than there are tiles; heads that
 /// share keys and heads that do not; small threadgroups; windows, soft caps, norms, branches, an idle row; floats, and halves in both orders, with and
 /// without zeros behind the heads, in a tile that is not full and in two.
-fn cases() -> Vec<Case> {
+fn cases(style: Style) -> Vec<Case> {
     [
         setting("the first token", 64, (9, 3), 1),
         setting("the second token", 64, (4, 2), 2),
@@ -627,6 +665,11 @@ fn cases() -> Vec<Case> {
             .norm(),
         setting("window", 256, (2, 1), 150).q8().window(64),
         setting("three batches", 192, (20, 1), 190).q8(),
+        setting("the first token", 64, (4, 2), 1).centred(),
+        setting("several threadgroups", 128, (12, 2), 300).centred(),
+        setting("a large head", 256, (4, 2), 40)
+            .beside([1, 70])
+            .centred(),
         setting("three rows", 64, (9, 3), 140).beside([1, 300]),
         setting("two rows of two batches", 128, (20, 2), 33)
             .beside([200])
@@ -670,6 +713,6 @@ fn cases() -> Vec<Case> {
             .values_up_to(100_000.0)
             .halves(Order::Spans),
     ]
-    .map(Setting::case)
+    .map(|setting| setting.case(style))
     .into()
 }

@@ -8,6 +8,7 @@ use super::rope_store::{self, n_rows};
 use super::{Projection, Style, head_launch};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
+use crate::constant::Constant;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Element, KernelRow, Launch, read};
 use crate::twin::Twin;
@@ -28,6 +29,7 @@ pub const ROW: KernelRow = KernelRow {
         read(9, "q_norm", Element::F32),
         read(10, "k_norm", Element::F32),
     ],
+    constants: &[Constant::FreqTable, Constant::KvQ8],
     launch,
     required,
     twin: |t| {
@@ -48,7 +50,7 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
 fn required(args: &Args) -> Vec<usize> {
     let p: RopeStoreParams = args.params();
     let weight = p.head_dim as usize * size_of::<f32>();
-    let mut bytes = rope_store::required(args);
+    let mut bytes = rope_store::required_by_all(args);
     bytes.extend([weight, weight]);
     bytes
 }

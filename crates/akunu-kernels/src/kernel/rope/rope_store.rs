@@ -1,14 +1,15 @@
 //! `rope_store_f16`, `rope_neox_store_f16`: RoPE of q and k of some rows, and the storing of k and v.
 //!
 //! For each active row: q turns in place by the row's position; the turned k and the plain v go to the
-//! row's slot, in the pages of its sequence ([`crate::kernel::pages`]). Idle rows change nothing.
+//! row's slot, in the pages of its sequence ([`crate::kernel::pages`]). Idle rows change nothing. Of keys with
+//! a centre what is stored is `turned k - centre`.
 
 use akunu_types::params::{RopeStoreParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
 
 use super::{
-    Frequencies, HeadNorm, Projection, Style, case_table, head_launch, pair_launch, rounding,
-    table_bytes, tolerance,
+    Centre, Frequencies, HeadNorm, Projection, Style, case_centres, case_table, centre_bytes,
+    centring, head_launch, move_to_centres, pair_launch, rounding, table_bytes, tolerance,
 };
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -34,21 +35,23 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         read(6, "rows", Element::Row),
         read(7, "table", Element::U32),
         read(8, "freqs", Element::F32),
+        read(9, "centre", Element::F32),
     ],
     params_index: 5,
     params: RopeStoreParams::LAYOUT,
-    constants: &[Constant::FreqTable, Constant::KvQ8],
+    constants: &[Constant::FreqTable, Constant::KeyCentre, Constant::KvQ8],
     launch,
     required,
     work,
     twin: |t| twin(t, Style::Interleaved, None),
-    cases: |_| cases(),
+    cases: |_| cases(Style::Interleaved),
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("rope_neox_store_f16", ""),
     twin: |t| twin(t, Style::SplitHalves, None),
+    cases: |_| cases(Style::SplitHalves),
     ..INTERLEAVED
 };
 
@@ -88,8 +91,15 @@ fn kv_stride(p: &RopeStoreParams) -> u32 {
     }
 }
 
-/// Bytes of each binding; the kernel with the norm has two more.
-pub(super) fn required(args: &Args) -> Vec<usize> {
+fn required(args: &Args) -> Vec<usize> {
+    let p: RopeStoreParams = args.params();
+    let mut bytes = required_by_all(args);
+    bytes.push(centre_bytes(args, p.n_kv_heads, p.head_dim));
+    bytes
+}
+
+/// Bytes of the bindings that the kernel with the norm has as well.
+pub(super) fn required_by_all(args: &Args) -> Vec<usize> {
     let p: RopeStoreParams = args.params();
     let pages = Pages::from((&p, args.constants));
     let (q, kv) = (
@@ -149,7 +159,8 @@ pub(super) fn twin(t: &mut Twin, style: Style, norm: Option<HeadNorm>) {
             let start = index * kv_stride(&p) as usize + head * head_dim;
             let turned = turn(&k[start..][..head_dim], row.position, Projection::Key);
             let at = pages.slot_at(table, row.sequence, row.slot as usize, head);
-            pages.store(t.write(3), at, &turned);
+            let centre = Centre::of(t, 9, head, head_dim);
+            pages.store(t.write(3), at, &centre.subtract(&turned));
             pages.store(t.write(4), at, &v[start..][..head_dim]);
         }
     }
@@ -202,8 +213,14 @@ impl Setting {
     }
 }
 
-fn cases() -> Vec<Case> {
-    all_settings(|s, format| case(s, format, &mut Rng::new(u64::from(s.head_dim))))
+/// All settings without a centre, and in 8 bits some with one.
+fn cases(style: Style) -> Vec<Case> {
+    let rng = |s: &Setting| Rng::new(u64::from(s.head_dim));
+    let mut cases = all_settings(|s, format| case(s, format, &mut rng(s)).bind(&[f32::NAN]));
+    let settings = SETTINGS.iter();
+    let centred = settings.filter(|s| s.has_table && KvFormat::Q8.takes(s.head_dim));
+    cases.extend(centred.map(|s| centred_case(s, style, &mut rng(s))));
+    cases
 }
 
 /// A case of each setting in each format that takes its heads.
@@ -218,9 +235,19 @@ pub(super) fn all_settings(case: impl Fn(&Setting, KvFormat) -> Case) -> Vec<Cas
         .collect()
 }
 
-/// The case without the norm weights. A pool holds something already: what a kernel does not write must
-/// stay.
+/// The case without the norm weights and the centre.
 pub(super) fn case(s: &Setting, format: KvFormat, rng: &mut Rng) -> Case {
+    case_of(s, format, None, rng)
+}
+
+/// The case in 8 bits of keys with centres of up to 300.
+fn centred_case(s: &Setting, style: Style, rng: &mut Rng) -> Case {
+    let centres = case_centres(rng, true, s.heads.1 * s.head_dim);
+    case_of(s, KvFormat::Q8, Some((style, &centres)), rng).bind(&centres)
+}
+
+/// A pool holds something already: what a kernel does not write must stay.
+fn case_of(s: &Setting, format: KvFormat, centred: Option<(Style, &[f32])>, rng: &mut Rng) -> Case {
     let (n_heads, n_kv_heads) = s.heads;
     let with_gap = |elements: u32| if s.gap == 0 { 0 } else { elements + s.gap };
     let pages = Pages {
@@ -250,30 +277,47 @@ pub(super) fn case(s: &Setting, format: KvFormat, rng: &mut Rng) -> Case {
         ..Default::default()
     };
     let label = format!(
-        "head_dim {}, heads {n_heads}/{n_kv_heads}, rows {:?} in pages of {}, gap {}, table {}, {}",
+        "head_dim {}, heads {n_heads}/{n_kv_heads}, rows {:?} in pages of {}, gap {}, table {}, {}{}",
         s.head_dim,
         s.rows,
         1 << s.page_shift,
         s.gap,
         s.has_table,
-        format.name()
+        format.name(),
+        if centred.is_some() { ", centres" } else { "" }
     );
     let active = s.rows.iter().flatten();
     let used: Vec<(u32, u32)> = active
         .map(|&(sequence, _, slot)| (sequence, slot))
         .collect();
     let (q, kv) = (n_rows * q_stride(&params), n_rows * kv_stride(&params));
-    let nmse = tolerance(s.last_position(), s.has_table) + rounding(format);
-    let constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    let table = case_table(s.has_table, s.head_dim);
+    let nmse =
+        tolerance(s.last_position(), s.has_table) + rounding(format) + centring(centred.is_some());
+    let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
+    let (queries, mut keys) = (rng.floats(q as usize, 1.0), rng.floats(kv as usize, 1.0));
+    if let Some((style, centres)) = centred {
+        constants = constants.with_bool(Constant::KeyCentre, true);
+        let frequencies = Frequencies {
+            table: Some(&table),
+            theta: params.theta,
+            scale: params.freq_scale,
+            head_dim: s.head_dim as usize,
+        };
+        let rows = keys.chunks_mut(kv_stride(&params) as usize).zip(s.rows());
+        for (keys, row) in rows {
+            move_to_centres(keys, centres, &frequencies, row.position, style);
+        }
+    }
     Case::new(label, &params, nmse)
         .constants(pages::with_format(constants, format))
         .pools(pages)
-        .bind(&rng.floats(q as usize, 1.0))
-        .bind(&rng.floats(kv as usize, 1.0))
+        .bind(&queries)
+        .bind(&keys)
         .bind(&rng.floats(kv as usize, 1.0))
         .bind(&pages.case_pool(rng))
         .bind(&pages.case_pool(rng))
         .bind(&s.rows())
         .bind(&pages.case_table(rng, &used))
-        .bind(&case_table(s.has_table, s.head_dim))
+        .bind(&table)
 }
