@@ -269,8 +269,9 @@ impl Hooks for Looker {
         Ok(())
     }
 
-    fn waited(&mut self) {
+    fn waited(&mut self) -> Result<(), DeviceError> {
         self.asked().under_way -= 1;
+        Ok(())
     }
 }
 

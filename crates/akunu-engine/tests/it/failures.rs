@@ -142,6 +142,35 @@ fn a_sequence_that_fails_takes_no_token_from_its_neighbour() {
     assert_eq!(go_on(&mut left, 4), go_on(&mut fed(&model, 60, 5), 4));
 }
 
+/// A step that began before somebody joined fails: this is told to those who took part in it, and not to who came later.
+#[test]
+fn a_step_under_way_fails_only_those_who_take_part_in_it() {
+    let (model, hand) = load(TINY);
+    let mut batch = model.batch(2).expect("memory");
+    let first = batch.join(fed(&model, 60, 9), options(8)).expect("room");
+    let late = fed(&model, 60, 5);
+    // Two steps go well, and the third is under way when somebody joins.
+    hand.run_ahead_and_fail_after(2);
+    let mut before = batch.step();
+    before.extend(batch.step());
+    let second = batch.join(late, options(6)).expect("room");
+    let mut after = Vec::new();
+    while batch.is_running() {
+        after.extend(batch.step());
+    }
+    let failed = |id| {
+        let mut of = after.iter().filter(|event| event.sequence == id);
+        of.any(|event| matches!(event.progress, Progress::Failed(_)))
+    };
+    assert!(failed(first) && !failed(second));
+    let wanted = go_on(&mut fed(&model, 60, 5), 6);
+    assert_eq!(tokens_of(&after, second), wanted);
+    let found = [tokens_of(&before, first), tokens_of(&after, first)].concat();
+    let wanted = go_on(&mut fed(&model, 60, 9), 8);
+    assert_eq!(found, wanted[..found.len()]);
+    assert!(found.len() < wanted.len());
+}
+
 /// A step fails for two sequences while a third is cancelled: each is told its own reason, once; and whoever joins
 /// again goes on where it was.
 #[test]

@@ -34,7 +34,9 @@ pub trait Hooks: Send {
         Ok(())
     }
     /// After a submission was waited for.
-    fn waited(&mut self) {}
+    fn waited(&mut self) -> Result<(), DeviceError> {
+        Ok(())
+    }
 }
 
 /// Says that submissions return before they have ended.
@@ -128,7 +130,6 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
     }
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
         self.get().wait(ticket)?;
-        self.hooks.waited();
-        Ok(())
+        self.hooks.waited()
     }
 }

@@ -17,6 +17,9 @@ struct Faults {
     run: Option<usize>,
     /// The same for writes of the host.
     write: Option<usize>,
+    /// The same for what is waited for.
+    wait: Option<usize>,
+    runs_ahead: bool,
     /// Called at the next write.
     on_write: Option<Box<dyn FnOnce() + Send>>,
 }
@@ -30,6 +33,13 @@ impl Hand {
     /// The write after the next `n` fails.
     pub fn fail_write_after(&self, n: usize) {
         self.faults().write = Some(n);
+    }
+
+    /// From now on submissions return before they have ended, and what is waited for after the next `n` has failed.
+    pub fn run_ahead_and_fail_after(&self, n: usize) {
+        let mut faults = self.faults();
+        faults.runs_ahead = true;
+        faults.wait = Some(n);
     }
 
     /// Calls `act` at the next write.
@@ -63,6 +73,14 @@ fn count(left: &mut Option<usize>) -> Result<(), DeviceError> {
 }
 
 impl Hooks for Hand {
+    fn runs_ahead(&self) -> Option<bool> {
+        Some(self.faults().runs_ahead)
+    }
+
+    fn waited(&mut self) -> Result<(), DeviceError> {
+        count(&mut self.faults().wait)
+    }
+
     fn written(&mut self) -> Result<(), DeviceError> {
         let mut faults = self.faults();
         if let Some(act) = faults.on_write.take() {
