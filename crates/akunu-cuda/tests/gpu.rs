@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_cuda::CudaDevice;
-use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
+use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions, Speculation};
 use akunu_kernels::case::{Cases, nmse};
 use akunu_kernels::table::KernelRow;
 use akunu_kernels::twin_device::TwinDevice;
@@ -45,6 +45,8 @@ fn answer(device: Box<dyn Device>, prompt: &[u32], n_tokens: usize) -> (Vec<u32>
         max_chain: 16,
         sampling: Sampling::greedy(),
         ignore_end: true,
+        // A step that checks guesses has other rows, and so a graph of its own.
+        speculation: Speculation::off(),
         ..Default::default()
     };
     let generation = session.generate(generate).expect("options are fine");
