@@ -172,3 +172,19 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, bindings, "log probabilities").with_rows([field]));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Breaks when many outputs have small parts, which take longer, or an output more of them than there is memory for.
+    #[test]
+    fn parts_grow_with_the_outputs() {
+        const VOCAB: u32 = 150_000;
+        for (n_outputs, expected) in [(1, 1024), (8, 1024), (16, 2048), (64, 8192), (256, 8192)] {
+            let part = argmax_part(n_outputs);
+            assert_eq!(part, expected, "{n_outputs} outputs");
+            assert!(VOCAB.div_ceil(part) <= candidates(VOCAB));
+        }
+    }
+}

@@ -4,6 +4,7 @@ mod chips;
 mod chosen;
 mod cost;
 mod halved_attention;
+mod key_centre;
 mod kv_shift;
 mod lowering;
 #[cfg(target_os = "macos")]

@@ -716,3 +716,40 @@ fn cases(style: Style) -> Vec<Case> {
     .map(|setting| setting.case(style))
     .into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chip::GpuFamily;
+
+    /// Rows, heads and KV heads, and the SIMD groups and threadgroups of a batch. Breaks when threadgroups of an H200 take turns
+    /// that could run at once, when a head has no SIMD group, or when one row has fewer than it could have.
+    #[test]
+    fn many_rows_have_small_threadgroups() {
+        let chip = ChipConfig {
+            family: GpuFamily::Nvidia(90),
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        };
+        let table = [
+            (1, (32, 8), (8, 32)),
+            (33, (32, 8), (8, 1)),
+            (34, (32, 8), (4, 1)),
+            (64, (16, 8), (4, 1)),
+            (64, (9, 3), (8, 1)),
+            (64, (64, 8), (8, 1)),
+        ];
+        for (n_rows, (n_heads, n_kv_heads), expected) in table {
+            let mut p = DecodeAttentionParams {
+                n_rows,
+                n_heads,
+                n_kv_heads,
+                head_dim: 128,
+                ..Default::default()
+            };
+            p.n_simd_groups = simd_groups(&p, &chip);
+            let found = (p.n_simd_groups, groups(&p, 4096, &chip));
+            assert_eq!(found, expected, "{n_rows} rows, {n_heads}/{n_kv_heads}");
+        }
+    }
+}
