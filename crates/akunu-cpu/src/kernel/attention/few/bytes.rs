@@ -13,13 +13,13 @@
 mod ahead;
 mod digits;
 mod layout;
+mod rows;
 mod vectors;
 
 use std::ops::Range;
 
-use akunu_types::kv_format::Q8_BLOCK;
-
 use self::ahead::Ahead;
+use self::rows::{Rows, SHARED, Weights};
 use self::vectors::Memory;
 use super::block::Block;
 use super::keys::{Keys, Way};
@@ -29,31 +29,11 @@ use crate::kernel::attention::blocks::{BLOCK, blocks};
 use crate::kernel::attention::problem::Problem;
 use crate::simd::{Lanes, exp};
 
-/// Elements that share a scale.
-const SHARED: usize = Q8_BLOCK as usize;
-
 /// The exponential of this is hardly more than the smallest float that is normal.
 const SMALLEST_EXPONENT: f32 = -87.0;
 
 /// Cycles in which the scores of a head become weights, about.
 const WEIGHING: usize = 60;
-
-/// The keys of a block, or the values, as (n, head_dim) bytes.
-struct Rows<'a> {
-    /// How many, at least one. There is memory for [`BLOCK`].
-    n: usize,
-    bytes: &'a [u8],
-    /// (n, scales of a head) halves.
-    scales: &'a [u8],
-}
-
-/// What becomes of the scores of a block.
-struct Weights<'a> {
-    /// (group, [`BLOCK`]), at most 1; 0 behind the last key.
-    weights: &'a [f32],
-    /// By what the sums of each head so far shrink.
-    factors: &'a [f32],
-}
 
 /// Attention with bytes, of heads of `D` elements.
 pub(crate) struct Bytes<const D: usize>;

@@ -9,8 +9,7 @@
 
 use std::arch::x86_64::*;
 
-use super::SHARED;
-use super::layout::{GROUPS, LANES, QUAD};
+use super::rows::{GROUPS, LANES, QUAD, SHARED};
 use crate::kernel::attention::blocks::BLOCK;
 
 /// Digits of a number.

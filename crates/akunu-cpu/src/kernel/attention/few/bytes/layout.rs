@@ -7,16 +7,10 @@ use std::arch::x86_64::*;
 
 use super::ahead::Ahead;
 use super::digits::ValueScales;
-use super::{Rows, SHARED};
+use super::rows::{LANES, QUAD, Rows, SHARED};
 use crate::kernel::attention::blocks::BLOCK;
 use crate::kernel::attention::few::MAX_HEAD_DIM;
 
-/// Bytes that are multiplied at once in each lane.
-pub(super) const QUAD: usize = 4;
-/// Keys of a vector.
-pub(super) const LANES: usize = 16;
-/// Vectors of the keys of a block.
-pub(super) const GROUPS: usize = BLOCK / LANES;
 /// Elements of a head that are interleaved at once.
 pub(super) const CHUNK: usize = 64;
 

@@ -7,10 +7,8 @@ use std::arch::x86_64::*;
 
 use super::ahead::Ahead;
 use super::digits::{DIGITS, QueryBlock, WeightBlock, groups, number};
-use super::layout::{
-    CHUNK, GROUPS, INTERLEAVE, LANES, Layout, QUAD, TURN, ValueQuads, WIDEN, add_elements,
-};
-use super::{Rows, SHARED, Weights};
+use super::layout::{CHUNK, INTERLEAVE, Layout, TURN, ValueQuads, WIDEN, add_elements};
+use super::rows::{GROUPS, LANES, QUAD, Rows, SHARED, Weights};
 use crate::kernel::attention::blocks::BLOCK;
 
 /// Cycles, about, of what is done for four elements of a head and all keys, for four values and [`CHUNK`] elements of a head ...
