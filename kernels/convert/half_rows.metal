@@ -114,7 +114,7 @@ inline float largest_of(float4 v) { return max(max(abs(v.x), abs(v.y)), max(abs(
 // The halves of a row. All threads must call it.
 template <typename Source>
 inline void halve_row(
-    Source from, device half *y, device float *factor, constant HalfRowsParams &params, threadgroup float *shared, HalvingPlace at
+    Source from, device half *y, device float *factor, constant HalfRowsParams &params, threadgroup float2 *shared, HalvingPlace at
 ) {
     const bool in_tiles = params.order != IN_ROWS;
     const uint in_tile = at.row % 8;
@@ -147,11 +147,9 @@ inline void halve_row(
             largest = max(largest, abs(from.one(i, squares)));
         }
     }
-    float scale = 1.0f;
-    if (Source::IS_NORMED) {
-        scale = inverse_rms(threadgroup_sum(squares, shared, at.in_simd), params.cols, params.eps);
-    }
-    largest = scale * threadgroup_max(largest, shared, at.in_simd);
+    const float2 of_row = threadgroup_sum_and_max(squares, largest, shared, at.in_simd);
+    const float scale = Source::IS_NORMED ? inverse_rms(of_row.x, params.cols, params.eps) : 1.0f;
+    largest = scale * of_row.y;
     const uint bits = max(as_type<uint>(largest) & 0x7f800000u, LEAST_FACTOR);
     const float inverse = as_type<float>(INVERSE_SUM - bits);
     if (at.thread_index == 0) {
@@ -189,7 +187,7 @@ kernel void half_rows_f32(
     uint lane                          [[thread_index_in_simdgroup]],
     uint n_simd_groups                 [[simdgroups_per_threadgroup]]
 ) {
-    threadgroup float shared[MAX_SIMD_GROUPS];
+    threadgroup float2 shared[MAX_SIMD_GROUPS];
     const PlainRow from = { x + ulong(row) * params.cols };
     const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
     halve_row(from, y, factor, params, shared, at);
@@ -208,7 +206,7 @@ kernel void norm_half_rows_f32(
     uint lane                          [[thread_index_in_simdgroup]],
     uint n_simd_groups                 [[simdgroups_per_threadgroup]]
 ) {
-    threadgroup float shared[MAX_SIMD_GROUPS];
+    threadgroup float2 shared[MAX_SIMD_GROUPS];
     const GainedRow from = { x + ulong(row) * params.cols, gain };
     const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
     halve_row(from, y, factor, params, shared, at);
@@ -228,7 +226,7 @@ kernel void gate_half_rows(
     uint lane                          [[thread_index_in_simdgroup]],
     uint n_simd_groups                 [[simdgroups_per_threadgroup]]
 ) {
-    threadgroup float shared[MAX_SIMD_GROUPS];
+    threadgroup float2 shared[MAX_SIMD_GROUPS];
     const Source from = { gate + ulong(row) * params.cols, up + ulong(row) * params.cols };
     const HalvingPlace at = { row, thread_index, n_threads, { simd_group, lane, n_simd_groups } };
     halve_row(from, y, factor, params, shared, at);
