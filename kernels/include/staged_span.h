@@ -204,14 +204,18 @@ struct LaneSpan<FormatQ6K> {
         d[1] = half2(half(factor * float(scales[1])));
     }
 
+    // One shift takes words that begin in the middle of one, and the bits of the group. The words behind the last are in the block.
     void fetch(uint h) {
         half_index = h;
-        const Words<4> low = Words<4>::load(row, group / 4 * 64 + group % 2 * 32 + 16 * h);
-        const Words<4> high = Words<4>::load(row, 128 + group / 4 * 32 + 16 * h);
+        threadgroup const uint *low = row.words + group / 4 * 16 + group % 2 * 8 + 4 * h;
+        threadgroup const uint *high = row.words + 32 + group / 4 * 8 + 4 * h;
+        const uint low_bits = 16 * row.odd + group % 4 / 2 * 4;
+        const uint high_bits = 16 * row.odd + group % 4 * 2;
 #pragma unroll
         for (uint i = 0; i < 4; i++) {
-            const uint upper = high.word[i] >> (group % 4 * 2) & 0x03030303u;
-            bytes[i] = (low.word[i] >> (group % 4 / 2 * 4) & 0x0f0f0f0fu) | upper << 4;
+            const uint lower = nvidia::shift_pair(low[i], low[i + 1], low_bits) & 0x0f0f0f0fu;
+            const uint upper = nvidia::shift_pair(high[i], high[i + 1], high_bits) & 0x03030303u;
+            bytes[i] = 16 * upper + lower;
         }
     }
 

@@ -152,6 +152,12 @@ inline uint permute(uint a, uint b, uint which) {
     return out;
 }
 
+inline uint shift_pair(uint low, uint high, uint bits) {
+    uint out;
+    asm("shf.r.wrap.b32 %0, %1, %2, %3;" : "=r"(out) : "r"(low), "r"(high), "r"(bits));
+    return out;
+}
+
 // Compute capability 7.0 and above.
 inline uint arrive(AKUNU_DEVICE uint *counter) {
     uint before;

@@ -352,6 +352,8 @@ inline uint permute(uint a, uint b, uint which) {
     return out;
 }
 
+inline uint shift_pair(uint low, uint high, uint bits) { return (uint)(((ulong)high << 32 | low) >> (bits & 31)); }
+
 inline float exp(float x) { return __builtin_expf(x); }
 inline float exp2(float x) { return __builtin_exp2f(x); }
 inline float fast_exp2(float x) { return exp2(x); }
