@@ -7,9 +7,10 @@
 // themselves, and a lane decodes the next weights while they do. x lies in columns of tiles (convert/half_rows.metal), so that
 // what is multiplied at once lies together.
 //
-// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * SIMD groups)), n_parts), threadgroups of four or
-//          eight SIMD groups beside each other, which share x. Parts take turns at the steps of K; their sums meet in device memory
-//          (shared_sums.h).
+// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * columns)), n_parts), threadgroups of (32 * columns,
+//          splits) threads: columns of SIMD groups, four or eight, share x; splits, one or, of up to 64 rows, two, have the same
+//          outputs. Parts take turns at the steps of K, and splits at those of their part. The sums of splits meet in threadgroup
+//          memory, those of parts in device memory (shared_sums.h).
 // Memory:  every weight is read once for 8 * TILES rows. SIMD groups copy their weights of later steps, and ask for later quads of
 //          x, a tile each, while they multiply a quad. One barrier for each quad.
 #pragma once
@@ -68,62 +69,69 @@ kernel void async_gemm(
     threadgroup uint4 *memory           [[threadgroup(0)]],
     uint3 group                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
-    uint n_threads                      [[threads_per_threadgroup]]
+    uint2 threads                       [[threads_per_threadgroup]]
 ) {
     typedef StagedStep<F> Step;
     typedef StagedRows<F, MATRIX_OUTPUTS> Rows;
     typedef ArrivingTiles<TILES> Tiles;
-    // Quads of x that are copied while one is multiplied. The weights of a step are asked for no later than its first quad.
-    constexpr uint QUADS_AHEAD = TILES <= 8 ? 2 : 1;
-    constexpr uint STEPS_AHEAD = (QUADS_AHEAD + Step::QUADS - 1) / Step::QUADS;
-    constexpr uint W_STAGES = STEPS_AHEAD + 1;
-    constexpr uint X_RING = QUADS_AHEAD + 1;
 
     const uint lane = thread_index % SIMD_WIDTH;
     const uint simd_group = thread_index / SIMD_WIDTH;
-    const uint n_columns = n_threads / SIMD_WIDTH;
+    const uint n_columns = threads.x / SIMD_WIDTH;
+    const uint n_splits = TILES <= 8 ? threads.y : 1;
+    const uint column = simd_group % n_columns;
+    const uint split = simd_group / n_columns;
+    // Quads of x that are copied while one is multiplied. The weights of a step are asked for no later than its first quad.
+    const uint quads_ahead = TILES <= 8 && n_splits == 1 ? 2 : 1;
+    const uint steps_ahead = (quads_ahead + Step::QUADS - 1) / Step::QUADS;
+    const uint w_stages = steps_ahead + 1;
+    const uint x_ring = quads_ahead + 1;
     const uint g = lane / 4;
     const uint t = lane % 4;
     const uint n_spans = params.K / SPAN;
     const uint n_steps = (n_spans + Step::SPANS - 1) / Step::SPANS;
     const ChosenWeight chosen = choose_weight(params, group.y, MATRIX_OUTPUTS * n_columns);
-    const uint first_n = (chosen.group * n_columns + simd_group) * MATRIX_OUTPUTS;
+    const uint first_n = (chosen.group * n_columns + column) * MATRIX_OUTPUTS;
     const uint first_m = group.x * TILES * X_ROWS;
-    // The steps of this part: every n_parts-th.
-    const uint n_own_steps = group.z < n_steps ? (n_steps - group.z + params.n_parts - 1) / params.n_parts : 0;
+    // A part has every n_parts-th step, and a split every n_turns-th. The first split has as many as any.
+    const uint n_turns = params.n_parts * n_splits;
+    const uint first_step = group.z + split * params.n_parts;
+    const uint n_own_steps = (n_steps - min(group.z, n_steps) + n_turns - 1) / n_turns;
 
     nvidia::AsyncCopies copies;
     Rows rows;
-    rows.ring = memory + X_RING * Tiles::STAGE + simd_group * W_STAGES * Rows::STAGE;
+    threadgroup uint4 *behind_x = memory + n_splits * x_ring * Tiles::STAGE;
+    rows.ring = behind_x + simd_group * w_stages * Rows::STAGE;
     rows.lane = lane;
     rows.begin(pick(chosen.index, weight_0, weight_1, weight_2), chosen.n, first_n, n_spans);
 #pragma unroll(1)
-    for (uint i = 0; i < W_STAGES; i++) {
-        rows.copy(group.z + i * params.n_parts, n_steps, i, copies);
+    for (uint i = 0; i < w_stages; i++) {
+        rows.copy(first_step + i * n_turns, n_steps, i, copies);
     }
     nvidia::BulkCopies bulk;
     Tiles tiles;
-    tiles.arrivals =
-        (threadgroup nvidia::Arrival *)(memory + X_RING * Tiles::STAGE + n_columns * W_STAGES * Rows::STAGE);
-    if (thread_index < X_RING) {
-        bulk.prepare(tiles.arrivals + thread_index, min(n_columns, TILES));
+    threadgroup nvidia::Arrival *arrivals =
+        (threadgroup nvidia::Arrival *)(behind_x + n_splits * n_columns * w_stages * Rows::STAGE);
+    if (thread_index < n_splits * x_ring) {
+        bulk.prepare(arrivals + thread_index, min(n_columns, TILES));
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     inputs_are_ready();
 
     bulk.begin();
-    tiles.ring = memory;
+    tiles.ring = memory + split * x_ring * Tiles::STAGE;
+    tiles.arrivals = arrivals + split * x_ring;
     tiles.first = (device const uint4 *)x + ulong(first_m) * params.lda / 8;
     tiles.tile_vectors = params.lda;
     tiles.last_tile = min(TILES, (params.M - first_m + X_ROWS - 1) / X_ROWS) - 1;
     tiles.n_quads = (n_spans + QUAD - 1) / QUAD;
-    tiles.column = simd_group;
+    tiles.column = column;
     tiles.n_columns = n_columns;
-    tiles.is_asking = lane == 0 && simd_group < TILES;
-    tiles.n_own = tiles.is_asking ? (TILES - 1 - simd_group) / n_columns + 1 : 0;
-#pragma unroll
-    for (uint i = 0; i < QUADS_AHEAD; i++) {
-        tiles.copy((group.z + i / Step::QUADS * params.n_parts) * Step::QUADS + i % Step::QUADS, i, bulk);
+    tiles.is_asking = lane == 0 && column < TILES;
+    tiles.n_own = tiles.is_asking ? (TILES - 1 - column) / n_columns + 1 : 0;
+#pragma unroll(1)
+    for (uint i = 0; i < quads_ahead; i++) {
+        tiles.copy((first_step + i / Step::QUADS * n_turns) * Step::QUADS + i % Step::QUADS, i, bulk);
         copies.commit();
     }
 
@@ -138,13 +146,17 @@ kernel void async_gemm(
     uint x_stage = 0;
     uint x_phase = 0;
     uint w_stage = 0;
-    uint step = group.z;
+    uint step = first_step;
     for (uint own_step = 0; own_step < n_own_steps; own_step++) {
 #pragma unroll
         for (uint quad = 0; quad < Step::QUADS; quad++) {
             const uint first_span = step * Step::SPANS + quad * QUAD;
             // The quad is there, for everyone, and everyone has left the one before.
-            copies.wait<QUADS_AHEAD - 1>();
+            if (quads_ahead == 2) {
+                copies.wait<1>();
+            } else {
+                copies.wait<0>();
+            }
             if (first_span < n_spans) {
                 bulk.wait(tiles.arrivals + x_stage, x_phase);
             }
@@ -156,12 +168,12 @@ kernel void async_gemm(
             upper.load(stage + g * Step::VECTORS, begins[0] + step * Step::BYTES, quad * QUAD + t, exists);
             lower.load(stage + (g + 8) * Step::VECTORS, begins[1] + step * Step::BYTES, quad * QUAD + t, exists);
             if (quad == 0 && own_step > 0) {
-                const uint left_stage = w_stage == 0 ? W_STAGES - 1 : w_stage - 1;
-                rows.copy(step + STEPS_AHEAD * params.n_parts, n_steps, left_stage, copies);
+                const uint left_stage = w_stage == 0 ? w_stages - 1 : w_stage - 1;
+                rows.copy(step + steps_ahead * n_turns, n_steps, left_stage, copies);
             }
-            const uint left_x_stage = x_stage == 0 ? QUADS_AHEAD : x_stage - 1;
-            const uint ahead = quad + QUADS_AHEAD;
-            const uint ahead_step = step + ahead / Step::QUADS * params.n_parts;
+            const uint left_x_stage = x_stage == 0 ? quads_ahead : x_stage - 1;
+            const uint ahead = quad + quads_ahead;
+            const uint ahead_step = step + ahead / Step::QUADS * n_turns;
             tiles.copy(ahead_step * Step::QUADS + ahead % Step::QUADS, left_x_stage, bulk);
             copies.commit();
 
@@ -186,17 +198,34 @@ kernel void async_gemm(
                     }
                 }
             }
-            x_phase ^= x_stage == QUADS_AHEAD ? 1 : 0;
-            x_stage = x_stage == QUADS_AHEAD ? 0 : x_stage + 1;
+            x_phase ^= x_stage == quads_ahead ? 1 : 0;
+            x_stage = x_stage == quads_ahead ? 0 : x_stage + 1;
         }
-        step += params.n_parts;
-        w_stage = w_stage + 1 == W_STAGES ? 0 : w_stage + 1;
+        step += n_turns;
+        w_stage = w_stage + 1 == w_stages ? 0 : w_stage + 1;
     }
 
     // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.
     nvidia::next_may_begin();
+    // Sums take the place of x, behind a number.
+    threadgroup uint4 *left = memory + 1 + column * TILES * SIMD_WIDTH + lane;
+    if (n_splits > 1) {
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (split > 0) {
+#pragma unroll
+            for (uint i = 0; i < TILES; i++) {
+                left[i * SIMD_WIDTH] = as_type<uint4>(mine.sums[0][i]);
+            }
+        }
+        threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (split == 0) {
+#pragma unroll
+            for (uint i = 0; i < TILES; i++) {
+                mine.sums[0][i] += as_type<float4>(left[i * SIMD_WIDTH]);
+            }
+        }
+    }
     mine.scale(scale);
-    // Nobody reads x any more.
     const SumsPlace to = { pick(chosen.index, y_0, y_1, y_2), parts, arrived, (threadgroup uint *)memory };
-    store_shared(mine, true, params, chosen, to, group, thread_index);
+    store_shared(mine, split == 0, params, chosen, to, group, thread_index);
 }

@@ -18,11 +18,11 @@ use crate::table::{Args, KernelRow, Launch};
 
 /// Rows of x of a threadgroup of `async_gemm_32`.
 pub const FEWEST_ROWS: u32 = 32;
-/// The same of `async_gemm_64`. Up to here two quads of x are copied ahead, and threadgroups may be small; beyond it is one quad.
+/// The same of `async_gemm_64`. Up to here SIMD groups may have splits.
 pub const FEW_ROWS: u32 = 64;
 /// The same of `async_gemm_128`.
 pub const MANY_ROWS: u32 = 128;
-/// SIMD groups of a threadgroup; of one of few rows half as many, where outputs are few.
+/// SIMD groups of a threadgroup.
 const TEAM: u32 = 8;
 /// Outputs of a SIMD group.
 const MATRIX: u32 = 16;
@@ -58,17 +58,47 @@ fn row<const ROWS: u32>(dtype: DType, (name, source): (&'static str, &'static st
     }
 }
 
-/// Threadgroups beside each other, where each has so many SIMD groups.
-fn n_columns(p: &DecodeGemmParams, team: u32) -> u32 {
-    outputs(p).iter().map(|n| n.div_ceil(team * MATRIX)).sum()
+/// How the SIMD groups of a threadgroup stand: beside each other in columns, and as splits of K.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Team {
+    columns: u32,
+    splits: u32,
 }
 
-/// SIMD groups of a threadgroup: all, if that is enough to fill the chip.
-fn team(p: &DecodeGemmParams, rows: u32, chip: &ChipConfig) -> u32 {
-    if rows <= FEW_ROWS && n_columns(p, TEAM) < chip.gpu_cores {
-        TEAM / 2
-    } else {
-        TEAM
+impl Team {
+    /// All beside each other.
+    const WIDE: Team = Team {
+        columns: TEAM,
+        splits: 1,
+    };
+    /// Half as many outputs: four SIMD groups are the fewest that multiply together.
+    const SPLIT: Team = Team {
+        columns: TEAM / 2,
+        splits: 2,
+    };
+
+    /// All outputs that a threadgroup can have, if that is enough to fill the chip.
+    fn of(p: &DecodeGemmParams, rows: u32, chip: &ChipConfig) -> Team {
+        if rows <= FEW_ROWS && Team::WIDE.n_groups(p) < chip.gpu_cores {
+            Team::SPLIT
+        } else {
+            Team::WIDE
+        }
+    }
+
+    /// Threadgroups beside each other.
+    fn n_groups(self, p: &DecodeGemmParams) -> u32 {
+        let of_a_group = self.columns * MATRIX;
+        outputs(p).iter().map(|n| n.div_ceil(of_a_group)).sum()
+    }
+
+    /// Quads of x that are copied while one is multiplied.
+    fn quads_ahead(self, rows: u32) -> u32 {
+        if rows <= FEW_ROWS && self.splits == 1 {
+            2
+        } else {
+            1
+        }
     }
 }
 
@@ -76,12 +106,12 @@ fn team(p: &DecodeGemmParams, rows: u32, chip: &ChipConfig) -> u32 {
 const ARRIVALS: u32 = 32;
 
 /// Bytes of threadgroup memory: what is multiplied, what is copied meanwhile, and what has arrived.
-fn threadgroup_bytes(dtype: DType, rows: u32, team: u32) -> u32 {
+fn threadgroup_bytes(dtype: DType, rows: u32, team: Team) -> u32 {
     let staging = Staging::of(dtype);
-    let ahead = if rows <= FEW_ROWS { 2 } else { 1 };
+    let ahead = team.quads_ahead(rows);
     let steps_ahead = (ahead * QUAD).div_ceil(staging.step);
-    let x = (1 + ahead) * rows * QUAD * size_of::<f16>() as u32;
-    x + (1 + steps_ahead) * team * MATRIX * staging.row_bytes() + ARRIVALS
+    let x = team.splits * (1 + ahead) * rows * QUAD * size_of::<f16>() as u32;
+    x + (1 + steps_ahead) * TEAM * MATRIX * staging.row_bytes() + ARRIVALS
 }
 
 /// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check
@@ -91,25 +121,25 @@ fn launch(args: &Args, rows: u32, chip: &ChipConfig) -> Launch {
     let is_taken = p.lda.is_multiple_of(QUAD)
         && decode_gemm::has_whole_spans(p.K)
         && (1..=MAX_PARTS).contains(&p.n_parts);
-    let team = team(&p, rows, chip);
-    let n_columns = if is_taken { n_columns(&p, team) } else { 0 };
+    let team = Team::of(&p, rows, chip);
+    let n_groups = if is_taken { team.n_groups(&p) } else { 0 };
     Launch {
         threadgroup_bytes: threadgroup_bytes(args.format(), rows, team),
         ..Launch::new(
-            [p.M.div_ceil(rows), n_columns, p.n_parts],
-            [team * SIMD_WIDTH, 1, 1],
+            [p.M.div_ceil(rows), n_groups, p.n_parts],
+            [team.columns * SIMD_WIDTH, team.splits, 1],
         )
     }
 }
 
 /// The best number of parts for a launch with so many rows of x in a threadgroup: as many as fill the chip, but no more than there
-/// are pairs of steps.
+/// are pairs of steps for each split.
 pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> u32 {
-    let team = team(p, rows, chip);
+    let team = Team::of(p, rows, chip);
     let at_once = shared_gemm::at_once(threadgroup_bytes(dtype, rows, team));
-    let room = chip.gpu_cores * at_once.clamp(1, SIMD_GROUPS_AT_ONCE / team);
-    let n_groups = (p.M.div_ceil(rows) * n_columns(p, team)).max(1);
-    let n_steps = p.K.div_ceil(Staging::of(dtype).step).max(1);
+    let room = chip.gpu_cores * at_once.clamp(1, SIMD_GROUPS_AT_ONCE / TEAM);
+    let n_groups = (p.M.div_ceil(rows) * team.n_groups(p)).max(1);
+    let n_steps = p.K.div_ceil(Staging::of(dtype).step * team.splits).max(1);
     let n_parts = (room / n_groups).min(n_steps / 2).clamp(1, MAX_PARTS);
     // No more of them than have the same number of steps.
     n_steps.div_ceil(n_steps.div_ceil(n_parts))
@@ -118,7 +148,7 @@ pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig)
 /// Bytes of the counters, at most: as if threadgroups had the fewest outputs.
 fn counter_bytes(p: &DecodeGemmParams, rows: u32) -> usize {
     if p.n_parts > 1 {
-        bytes::<u32>(&[p.M.div_ceil(rows), n_columns(p, TEAM / 2)])
+        bytes::<u32>(&[p.M.div_ceil(rows), Team::SPLIT.n_groups(p)])
     } else {
         0
     }
@@ -133,14 +163,15 @@ fn required(args: &Args, rows: u32) -> Vec<usize> {
 }
 
 /// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, more than a threadgroup has; fewer outputs than a SIMD
-/// group has; K of less than a quad, of a step and a tail, and of more steps than are under way; parts with and without steps of
-/// their own.
-const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 5] = [
+/// group has; K of less than a quad, of a step and a tail, and of more steps than are under way; parts and splits with and without
+/// steps of their own; so many outputs that a chip of eight cores needs no splits.
+const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32, u32); 6] = [
     (3, [20, 1, 40], 32, 0.0, 2),
     (129, [130, 0, 0], 576, 1.0, 1),
     (20, [16, 5, 0], 9 * 256 - 32, 0.0, 1),
     (12, [70, 5, 0], 5 * 256, 1.0, 3),
     (33, [40, 0, 0], 2 * 256, 0.0, 2),
+    (9, [1030, 0, 0], 288, 0.0, 1),
 ];
 
 fn cases(dtype: Option<DType>, rows: u32) -> Vec<Case> {
@@ -172,8 +203,10 @@ mod tests {
         const GIVEN: u32 = 227 << 10;
         for dtype in shared_gemm::formats() {
             for rows in [32, 64, 128] {
-                let bytes = threadgroup_bytes(dtype, rows, TEAM);
-                assert!(bytes <= GIVEN, "{dtype:?}, {rows} rows: {bytes}");
+                for team in [Team::WIDE, Team::SPLIT] {
+                    let bytes = threadgroup_bytes(dtype, rows, team);
+                    assert!(bytes <= GIVEN, "{dtype:?}, {rows} rows: {bytes}");
+                }
             }
         }
     }
@@ -187,12 +220,13 @@ mod tests {
             ..ChipConfig::m1()
         };
         let table = [
-            (64, 64, (4096, 4096), (4, 6)),
-            (64, 64, (28_672, 4096), (8, 1)),
-            (64, 64, (128_256, 4096), (8, 1)),
-            (128, 512, (4096, 4096), (8, 2)),
-            (128, 512, (28_672, 4096), (8, 1)),
-            (128, 128, (64, 32), (8, 1)),
+            (64, 64, (4096, 4096), (Team::SPLIT, 4)),
+            (64, 64, (16_384, 2048), (Team::SPLIT, 1)),
+            (64, 64, (28_672, 4096), (Team::WIDE, 1)),
+            (64, 64, (128_256, 4096), (Team::WIDE, 1)),
+            (128, 512, (4096, 4096), (Team::WIDE, 2)),
+            (128, 512, (28_672, 4096), (Team::WIDE, 1)),
+            (128, 128, (64, 32), (Team::WIDE, 1)),
         ];
         for (rows, m, (n, k), expected) in table {
             let p = DecodeGemmParams {
@@ -202,7 +236,8 @@ mod tests {
                 n_parts: 1,
                 ..Default::default()
             };
-            let found = (team(&p, rows, &chip), n_parts(&p, DType::Q4_0, rows, &chip));
+            let n_parts = n_parts(&p, DType::Q4_0, rows, &chip);
+            let found = (Team::of(&p, rows, &chip), n_parts);
             assert_eq!(found, expected, "{m} × {n} × {k}");
         }
     }
