@@ -79,8 +79,9 @@ kernel void async_gemm(
     const uint simd_group = thread_index / SIMD_WIDTH;
     const uint n_columns = threads.x / SIMD_WIDTH;
     const uint n_splits = TILES <= 8 ? threads.y : 1;
-    const uint column = simd_group % n_columns;
-    const uint split = simd_group / n_columns;
+    // All lanes have the same: what depends on it can be in registers that they share.
+    const uint split = TILES <= 8 ? simd_broadcast(simd_group / n_columns, 0) : 0;
+    const uint column = simd_group - split * n_columns;
     // Quads of x that are copied while one is multiplied. The weights of a step are asked for no later than its first quad.
     const uint quads_ahead = TILES <= 8 && n_splits == 1 ? 2 : 1;
     const uint steps_ahead = (quads_ahead + Step::QUADS - 1) / Step::QUADS;
