@@ -152,7 +152,7 @@ kernel void async_gemm(
 #pragma unroll
         for (uint quad = 0; quad < Step::QUADS; quad++) {
             const uint first_span = step * Step::SPANS + quad * QUAD;
-            // The quad is there, for everyone, and everyone has left the one before.
+            // The quad is there for every column of the split, and all have left the one before.
             if (quads_ahead == 2) {
                 copies.wait<1>();
             } else {
@@ -161,7 +161,11 @@ kernel void async_gemm(
             if (first_span < n_spans) {
                 bulk.wait(tiles.arrivals + x_stage, x_phase);
             }
-            threadgroup_barrier(mem_flags::mem_threadgroup);
+            if (n_splits > 1) {
+                nvidia::team_barrier(split, threads.x);
+            } else {
+                threadgroup_barrier(mem_flags::mem_threadgroup);
+            }
             threadgroup const uint4 *stage = rows.ring + w_stage * Rows::STAGE;
             LaneSpan<F> upper;
             LaneSpan<F> lower;

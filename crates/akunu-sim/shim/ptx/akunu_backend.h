@@ -195,6 +195,15 @@ inline uint4 tensor_load_transposed(const AKUNU_THREADGROUP uint4 *row, const ch
 // Compute capability 8.0 and above.
 template <uint N> inline void small_threadgroups() { asm volatile("// akunu_small_threadgroups %0" : : "n"(N)); }
 
+// Barrier 0 is that of the whole threadgroup. With a number that is not a constant a kernel would take all barriers there are.
+inline void team_barrier(uint team, uint n_threads, const char *, uint) {
+    if (team == 0) {
+        asm volatile("barrier.sync.aligned 1, %0;" : : "r"(n_threads) : "memory");
+    } else {
+        asm volatile("barrier.sync.aligned 2, %0;" : : "r"(n_threads) : "memory");
+    }
+}
+
 inline void next_may_begin() { asm volatile("// akunu_next_may_begin" : : : "memory"); }
 
 struct AsyncCopies {

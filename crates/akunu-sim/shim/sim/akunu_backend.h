@@ -328,6 +328,9 @@ struct AsyncProducts {
 
 template <uint N> inline void small_threadgroups() {}
 
+// 2 is MSL's flag of threadgroup memory.
+inline void team_barrier(uint, uint, const char *file, uint line) { threadgroup_barrier(2, file, line); }
+
 inline void next_may_begin() {}
 
 inline uint arrive(uint *counter) { return __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL); }
