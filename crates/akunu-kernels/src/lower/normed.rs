@@ -106,9 +106,7 @@ impl Lowering<'_> {
             && (self.program.room.rows(), self.program.room.outputs) == (1, 1)
             && (x, product.weight.cols) == (gathered, dim)
             && product.bias.is_none();
-        let are_read = rest
-            .iter()
-            .any(|op| may_read(op, gathered) || may_read(op, normed));
+        let are_read = is_read_later(rest, gathered) || is_read_later(rest, normed);
         if !suits || are_read || !can_be_staged([from, gain], dim) {
             return None;
         }
@@ -234,6 +232,11 @@ pub(super) fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
         }
     }
     false
+}
+
+/// Whether one of these operations reads `slice`, or is not known not to. What outputs have left is of no use after them.
+pub(super) fn is_read_later(ops: &[Op], slice: Slice) -> bool {
+    ops.iter().any(|op| may_read(op, slice))
 }
 
 /// Whether an operation reads `slice`, or is not known not to.

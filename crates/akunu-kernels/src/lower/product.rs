@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
-use super::normed::is_overwritten;
+use super::normed::{is_overwritten, is_read_later};
 use super::{Halved, Lowering};
 use crate::constant::Constants;
 use crate::kernel::convert::half_rows::Order;
@@ -220,7 +220,12 @@ impl Lowering<'_> {
             .collect();
         let order = self.order_of_products(&products)?;
         let have_width = products.iter().all(|product| product.weight.cols == width);
-        (have_width && is_overwritten(&ops[products.len()..], x)).then_some(order)
+        let rest = &ops[products.len()..];
+        let is_last = match rows {
+            Rows::All => is_overwritten(rest, x),
+            Rows::Outputs => !is_read_later(rest, x),
+        };
+        (have_width && is_last).then_some(order)
     }
 
     /// The kernel on tensor cores of a product, if it gets one.

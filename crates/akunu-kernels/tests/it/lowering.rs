@@ -436,8 +436,8 @@ fn scratch_memory_lets_kernels_share_an_operation() {
         &[FlashAttentionDecodeSplit, FlashAttentionJoin],
         &[HalfRows, product, RmsNormResidual],
         &[HalfRows, product, SiluHalfRows],
-        &[product, GatherRows, RmsNorm],
-        &[HalfRows, product, LogitSoftcap],
+        &[product, GatherRows, NormHalfRows],
+        &[product, LogitSoftcap],
         &[ArgmaxPartial, Argmax, AdvanceRows],
     ];
     assert_eq!(kernels(&calls), expected.concat());
@@ -512,6 +512,23 @@ fn what_only_products_read_is_left_in_halves() {
     };
     *x = to;
     assert_eq!(lowered(&read_later), [last.clone(), last.clone()].concat());
+
+    // Of the outputs: nothing has to come after the logits, but nothing may read what they have read.
+    let mut logits = model.ops[13..].to_vec();
+    let Op::Product {
+        weight, x: normed, ..
+    } = &mut logits[2]
+    else {
+        panic!("{:?}", logits[2])
+    };
+    weight.dtype = DType::F16;
+    let normed = *normed;
+    assert_eq!(lowered(&logits)[..3], [GatherRows, NormHalfRows, product]);
+    let Op::Softcap { x, .. } = &mut logits[3] else {
+        panic!("{:?}", logits[3])
+    };
+    *x = normed;
+    assert_eq!(lowered(&logits)[1..3], [RmsNorm, HalfRows]);
 
     let mut mixed = layer();
     let Op::Product { weight, .. } = &mut mixed[2] else {
