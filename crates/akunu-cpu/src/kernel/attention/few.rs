@@ -33,7 +33,7 @@ use super::blocks::LOWEST;
 use super::problem::Problem;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::Lanes;
+use crate::simd::{Lanes, exp};
 
 #[cfg(target_arch = "x86_64")]
 pub(super) use self::bytes::Bytes;
@@ -175,7 +175,7 @@ impl Round<'_> {
             let single = &self.singles[at % n_rows];
             if !single.states.is_empty() {
                 // SAFETY: all runs have ended, and each head of a row is one part's.
-                unsafe { self.merge(single, at / n_rows) };
+                unsafe { self.merge::<L>(single, at / n_rows) };
             }
         }
     }
@@ -248,8 +248,9 @@ impl Round<'_> {
     /// Puts the sums of all runs of a row for one head together and stores the output.
     ///
     /// # Safety
-    /// All runs have ended, and the output belongs to this part.
-    unsafe fn merge(&self, single: &Single, head: usize) {
+    /// That of [`run`]; all runs have ended, and the output belongs to this part.
+    #[inline(always)]
+    unsafe fn merge<L: Lanes>(&self, single: &Single, head: usize) {
         let problem = self.problem;
         let (len, head_dim, group) = (State::len(problem), problem.head_dim, problem.group);
         let (kv_head, g) = (head / group, head % group);
@@ -264,10 +265,17 @@ impl Round<'_> {
         let mut weight = 0.0;
         let total = &mut [0.0; MAX_HEAD_DIM][..head_dim];
         for run in 0..n_runs {
-            let factor = (peak_of(run) - peak).exp();
-            weight += factor * state(run)[group * (head_dim + 1) + g];
-            for (total, sum) in total.iter_mut().zip(&state(run)[g * head_dim..]) {
-                *total += factor * sum;
+            let sums = state(run)[g * head_dim..].chunks_exact(L::N);
+            // SAFETY: by the caller's promise; a head is whole vectors.
+            unsafe {
+                let factor = exp(L::splat(peak_of(run) - peak));
+                weight += factor.largest() * state(run)[group * (head_dim + 1) + g];
+                for (total, sum) in total.chunks_exact_mut(L::N).zip(sums) {
+                    let before = L::load(total.as_ptr());
+                    factor
+                        .fma(L::load(sum.as_ptr()), before)
+                        .store(total.as_mut_ptr());
+                }
             }
         }
         // SAFETY: by the caller's promise.

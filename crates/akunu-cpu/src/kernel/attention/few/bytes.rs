@@ -32,8 +32,8 @@ use crate::simd::{Lanes, exp};
 /// The exponential of this is hardly more than the smallest float that is normal.
 const SMALLEST_EXPONENT: f32 = -87.0;
 
-/// Cycles in which the scores of a head become weights, about.
-const WEIGHING: usize = 60;
+/// Steps in which the scores of a head become weights, about.
+const WEIGHING: usize = 4;
 
 /// Attention with bytes, of heads of `D` elements.
 pub(crate) struct Bytes<const D: usize>;
@@ -75,26 +75,28 @@ impl<const D: usize> Way for Bytes<D> {
     ) {
         let (group, head_dim) = (problem.group, D);
         let n_bytes = block_bytes(head_dim).iter().sum();
-        let cycles = vectors::cycles::<D>(group) + group * WEIGHING;
+        let steps_of_scores = vectors::steps_of_scores::<D>(group);
+        let steps_of_sums = group * WEIGHING + vectors::steps_of_sums::<D>(group);
         for in_block in blocks(keys.keys.clone()) {
             let n = in_block.len();
             let block = Block { n, group, head_dim };
             let at = keys.bytes_at(problem, &in_block);
             let next = keys.next_at(problem, &in_block);
-            let pools = [problem.k, problem.v].map(|pool| pool.as_ptr().wrapping_add(next));
-            let mut ahead = Ahead::new(pools, n_bytes, cycles);
+            let next_k = problem.k.as_ptr().wrapping_add(next);
+            let next_v = problem.v.as_ptr().wrapping_add(next);
+            let mut keys_ahead = Ahead::new(next_k, n_bytes, steps_of_scores);
+            let mut values_ahead = Ahead::new(next_v, n_bytes, steps_of_sums);
             // SAFETY: by the caller's promise.
             unsafe {
                 let k = keys.bytes::<D>(problem, problem.k, &in_block, at, copy);
-                memory.scores::<D>(&k, &mut ahead, scores);
-                ahead.spend(group * WEIGHING);
+                memory.scores::<D>(&k, &mut keys_ahead, scores);
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
-                weigh::<L>(scores, state, factors);
+                weigh::<L>(scores, state, factors, &mut values_ahead);
                 let v = keys.bytes::<D>(problem, problem.v, &in_block, at, copy);
                 let (weights, factors) = (&*scores, &*factors);
                 let weights = Weights { weights, factors };
-                memory.sum::<D>(&v, weights, &mut ahead, state.sums);
+                memory.sum::<D>(&v, weights, &mut values_ahead, state.sums);
             }
         }
     }
@@ -160,14 +162,18 @@ impl Keys {
 /// # Safety
 /// The CPU has the instructions of `L`.
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(scores: &mut [f32], state: &mut State, factors: &mut [f32]) {
-    let heads = state.peaks.iter_mut().zip(state.weights.iter_mut());
-    let heads = heads.zip(factors).zip(scores.as_chunks_mut::<BLOCK>().0);
-    for (((peak, total), factor), scores) in heads {
-        // SAFETY: a block is whole vectors, four and more.
-        unsafe {
-            let before = *peak;
-            let mut largest = [L::splat(before); 4];
+unsafe fn weigh<L: Lanes>(
+    scores: &mut [f32],
+    state: &mut State,
+    factors: &mut [f32],
+    ahead: &mut Ahead,
+) {
+    let heads = scores.as_chunks_mut::<BLOCK>().0;
+    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+    unsafe {
+        factors.copy_from_slice(state.peaks);
+        for (peak, scores) in state.peaks.iter_mut().zip(&*heads) {
+            let mut largest = [L::splat(*peak); 4];
             for scores in scores.chunks_exact(4 * L::N) {
                 for (i, largest) in largest.iter_mut().enumerate() {
                     *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
@@ -175,6 +181,11 @@ unsafe fn weigh<L: Lanes>(scores: &mut [f32], state: &mut State, factors: &mut [
             }
             let [a, b, c, d] = largest;
             *peak = a.max(b).max(c.max(d)).largest();
+        }
+        shrink::<L>(factors, state.peaks);
+        let totals = state.weights.iter_mut().zip(&*factors);
+        for ((scores, peak), (total, factor)) in heads.iter_mut().zip(&*state.peaks).zip(totals) {
+            ahead.steps(WEIGHING);
             let mut weights = [L::splat(0.0); 4];
             for scores in scores.chunks_exact_mut(4 * L::N) {
                 for (i, sum) in weights.iter_mut().enumerate() {
@@ -185,9 +196,30 @@ unsafe fn weigh<L: Lanes>(scores: &mut [f32], state: &mut State, factors: &mut [
                 }
             }
             let [a, b, c, d] = weights;
-            // What is not normal takes a processor long, and the first block of every run would have it.
-            *factor = exp(L::splat((before - *peak).max(SMALLEST_EXPONENT))).largest();
-            *total = *total * *factor + a.add(b).add(c.add(d)).sum();
+            *total = *total * factor + a.add(b).add(c.add(d)).sum();
+        }
+    }
+}
+
+/// Makes of the largest scores before, and of those now, by what sums shrink: for as many heads at once as a vector has room for.
+///
+/// # Safety
+/// The CPU has the instructions of `L`.
+#[inline(always)]
+unsafe fn shrink<L: Lanes>(factors: &mut [f32], peaks: &[f32]) {
+    // What is not normal takes a processor long, and the first block of every run would have it.
+    let smallest = SMALLEST_EXPONENT;
+    for (factors, peaks) in factors.chunks_mut(L::N).zip(peaks.chunks(L::N)) {
+        let n = factors.len();
+        // SAFETY: there are `n` of both.
+        unsafe {
+            if n == L::N {
+                let change = L::load(factors.as_ptr()).sub(L::load(peaks.as_ptr()));
+                exp(change.max(L::splat(smallest))).store(factors.as_mut_ptr());
+            } else {
+                let change = L::load_part(factors.as_ptr(), n).sub(L::load_part(peaks.as_ptr(), n));
+                exp(change.max(L::splat(smallest))).store_part(factors.as_mut_ptr(), n);
+            }
         }
     }
 }

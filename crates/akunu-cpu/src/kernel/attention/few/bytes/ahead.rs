@@ -2,54 +2,40 @@
 //!
 //! A core can wait for about 16 lines of memory at once. Asked for one after the other during all of the work, they come
 //! beside it; asked for all at once they stop it, which makes reading take half as long again.
+//!
+//! So the work on a block is cut into steps of about as many cycles, and each of them asks for the place that is as much further
+//! on. A line may be asked for twice: that is cheaper than to count lines.
 
 use crate::simd::prefetch;
 
 /// Bytes of a cache line.
+#[cfg(test)]
 const LINE: usize = 64;
-/// A line, as places are counted.
-const ONE: usize = 256;
 
-/// Where the keys and the values of the next block are fetched.
+/// Where the keys, or the values, of the next block are fetched.
 pub(crate) struct Ahead {
-    /// What is fetched first, and last.
-    pools: [*const u8; 2],
-    /// Lines of each.
-    n_lines: usize,
-    /// The place that is fetched next, in parts of a line: keys, then values.
-    at: usize,
-    /// Parts of a line for each cycle, times [`ONE`].
-    rate: usize,
+    /// The place that is fetched next.
+    at: *const u8,
+    /// Bytes from it to the one after it, at most [`LINE`] unless there are fewer steps than lines.
+    between: usize,
 }
 
 impl Ahead {
-    /// As many bytes of two pools in as many cycles, about.
-    pub fn new(pools: [*const u8; 2], n_bytes: usize, cycles: usize) -> Ahead {
-        let n_lines = n_bytes.div_ceil(LINE);
+    /// As many bytes in as many steps.
+    pub fn new(first: *const u8, n_bytes: usize, n_steps: usize) -> Ahead {
         Ahead {
-            pools,
-            n_lines,
-            at: 0,
-            rate: (2 * n_lines * ONE * ONE).div_ceil(cycles),
+            at: first,
+            between: n_bytes.div_ceil(n_steps),
         }
     }
 
-    /// Fetches what is due after as many more cycles of work. A line may be asked for twice: that is cheaper than a branch
-    /// that nobody can predict.
+    /// Fetches what is due after as many more steps of the work.
     #[inline(always)]
-    pub fn spend(&mut self, cycles: usize) {
-        let parts = cycles * self.rate / ONE;
-        let line = self.at / ONE;
-        let [first, last] = self.pools;
-        for line in line..line + parts.div_ceil(ONE) {
-            let (pool, line) = if line < self.n_lines {
-                (first, line)
-            } else {
-                (last, line - self.n_lines)
-            };
-            prefetch(pool.wrapping_add(line * LINE));
+    pub fn steps(&mut self, n: usize) {
+        for _ in 0..n {
+            prefetch(self.at);
+            self.at = self.at.wrapping_add(self.between);
         }
-        self.at += parts;
     }
 }
 
@@ -57,17 +43,19 @@ impl Ahead {
 mod tests {
     use super::*;
 
-    /// After all cycles all lines were asked for, in steps of any length, and hardly any beyond them.
+    /// After all steps all bytes were asked for, and hardly any beyond them.
     #[test]
-    fn all_lines_are_fetched_in_time() {
+    fn all_bytes_are_fetched_in_time() {
         let bytes = [0; 4352];
-        for (cycles, step) in [(1000, 1), (700, 7), (1378, 13), (300, 60)] {
-            let mut ahead = Ahead::new([bytes.as_ptr(); 2], bytes.len(), cycles);
-            for _ in 0..cycles.div_ceil(step) {
-                ahead.spend(step);
-            }
-            let fetched = ahead.at / ONE;
-            assert!((130..=150).contains(&fetched), "{fetched} of 136 in {step}");
+        for n_steps in [68, 70, 102, 500] {
+            let mut ahead = Ahead::new(bytes.as_ptr(), bytes.len(), n_steps);
+            assert!(ahead.between <= LINE);
+            ahead.steps(n_steps);
+            let fetched = ahead.at.addr() - bytes.as_ptr().addr();
+            assert!(
+                (4352..4352 + n_steps).contains(&fetched),
+                "{fetched} in {n_steps}"
+            );
         }
     }
 }

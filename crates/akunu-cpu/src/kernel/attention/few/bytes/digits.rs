@@ -62,12 +62,22 @@ fn factor(largest: f32, peak: f32) -> f32 {
 /// The vectors of a block.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn groups(numbers: &[f32; BLOCK]) -> [__m512; GROUPS] {
-    // SAFETY: a group lies within the block.
-    std::array::from_fn(|i| unsafe { _mm512_loadu_ps(numbers.as_ptr().add(i * LANES)) })
+fn groups(numbers: &[f32; BLOCK]) -> [__m512; GROUPS] {
+    let mut groups = [_mm512_setzero_ps(); GROUPS];
+    for (group, numbers) in groups.iter_mut().zip(numbers.as_chunks::<LANES>().0) {
+        // SAFETY: there are 16.
+        *group = unsafe { _mm512_loadu_ps(numbers.as_ptr()) };
+    }
+    groups
 }
 
 impl QueryBlock {
+    pub const NONE: QueryBlock = QueryBlock {
+        digits: [[0; SHARED]; DIGITS],
+        starts: [0; DIGITS],
+        scale: 0.0,
+    };
+
     /// The digits of some numbers. The scale of numbers of which one is NaN is NaN.
     #[inline(always)]
     pub fn of(numbers: &[f32; SHARED]) -> QueryBlock {
@@ -133,7 +143,10 @@ impl WeightBlock {
     #[target_feature(enable = "avx512f")]
     pub fn set(&mut self, weights: &[f32; BLOCK], scales: &[f32; BLOCK]) {
         let (weights, scales) = (groups(weights), groups(scales));
-        let whole = |i: usize| _mm512_cvtps_epi32(_mm512_mul_ps(weights[i], scales[i]));
+        let mut whole = [_mm512_setzero_si512(); GROUPS];
+        for (whole, (weight, scale)) in whole.iter_mut().zip(weights.into_iter().zip(scales)) {
+            *whole = _mm512_cvtps_epi32(_mm512_mul_ps(weight, scale));
+        }
         // Of each number the bytes c, b, a, 0: of two numbers c c a a and b b 0 0, and of four each digit.
         let even = _mm512_set1_epi32(0x00ff_00ff);
         let pairs = |low: __m512i, high: __m512i| {
@@ -142,7 +155,7 @@ impl WeightBlock {
                 choose(even, _mm512_srli_epi32::<8>(low), high),
             ]
         };
-        let ([ca, b], [ca_high, b_high]) = (pairs(whole(0), whole(1)), pairs(whole(2), whole(3)));
+        let ([ca, b], [ca_high, b_high]) = (pairs(whole[0], whole[1]), pairs(whole[2], whole[3]));
         let low = _mm512_set1_epi32(0x0000_ffff);
         let digits = [
             choose(low, _mm512_srli_epi32::<16>(ca), ca_high),
@@ -166,7 +179,7 @@ fn choose(mask: __m512i, yes: __m512i, no: __m512i) -> __m512i {
 /// `65536 a + 256 b + c`.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(super) fn number([a, b, c]: [__m512i; DIGITS]) -> __m512 {
+pub(super) fn number(&[a, b, c]: &[__m512i; DIGITS]) -> __m512 {
     let high = _mm512_add_epi32(_mm512_slli_epi32::<8>(a), b);
     let (high, low) = (_mm512_cvtepi32_ps(high), _mm512_cvtepi32_ps(c));
     _mm512_fmadd_ps(high, _mm512_set1_ps(256.0), low)

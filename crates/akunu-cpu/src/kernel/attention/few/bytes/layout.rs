@@ -6,19 +6,25 @@
 use std::arch::x86_64::*;
 
 use super::ahead::Ahead;
-use super::digits::ValueScales;
-use super::rows::{LANES, QUAD, Rows, SHARED};
+use super::digits::{DIGITS, ValueScales, number};
+use super::rows::{GROUPS, LANES, QUAD, Rows, SHARED};
 use crate::kernel::attention::blocks::BLOCK;
 use crate::kernel::attention::few::MAX_HEAD_DIM;
 
 /// Elements of a head that are interleaved at once.
 pub(super) const CHUNK: usize = 64;
 
-/// Cycles, about, of what is done for [`CHUNK`] elements of 16 keys, or four values.
-pub(super) const TURN: usize = 48;
-pub(super) const INTERLEAVE: usize = 13;
+/// Steps of the work, about, that 16 elements of 16 keys are, or [`CHUNK`] elements of four values.
+const TURN: usize = 3;
+const INTERLEAVE: usize = 3;
 /// The same, for the scales of a block.
-pub(super) const WIDEN: usize = 40;
+const WIDEN: usize = 6;
+
+/// Steps that laying out keys takes, or values, of heads of `D` elements.
+pub(super) const fn steps<const D: usize>() -> usize {
+    const { assert!(TURN == INTERLEAVE && GROUPS * CHUNK / 16 == LANES) };
+    D / CHUNK * LANES * TURN + WIDEN
+}
 
 /// Scales of a head, at most.
 const MAX_SCALES: usize = MAX_HEAD_DIM / SHARED;
@@ -52,7 +58,7 @@ impl Layout {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub fn set_keys<const D: usize>(&mut self, k: &Rows, ahead: &mut Ahead) {
-        ahead.spend(WIDEN);
+        ahead.steps(WIDEN);
         widen_scales::<D>(k, &mut self.key_scales);
         turn::<D>(k, ahead, &mut self.keys);
     }
@@ -61,14 +67,15 @@ impl Layout {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub fn set_values<const D: usize>(&mut self, v: &Rows, ahead: &mut Ahead) {
-        interleave::<D>(v, ahead, &mut self.values);
-        ahead.spend(WIDEN);
+        ahead.steps(WIDEN);
         let mut scales = [[0.0; BLOCK]; MAX_SCALES];
         let scales = &mut scales[..D / SHARED];
         widen_scales::<D>(v, scales);
         for (to, scales) in self.value_scales.iter_mut().zip(scales) {
             *to = ValueScales::of(scales);
         }
+        // Scales come first: their largest is long in coming, and this is done meanwhile.
+        interleave::<D>(v, ahead, &mut self.values);
     }
 }
 
@@ -116,12 +123,41 @@ fn widen_scales<const D: usize>(rows: &Rows, to: &mut [[f32; BLOCK]]) {
 /// Four elements of each key of a block.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct KeyQuads(pub [[u8; QUAD]; BLOCK]);
+pub(super) struct KeyQuads([[u8; QUAD]; BLOCK]);
+
+impl KeyQuads {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn groups(&self) -> [__m512i; GROUPS] {
+        let mut groups = [_mm512_setzero_si512(); GROUPS];
+        for (group, keys) in groups.iter_mut().zip(self.0.as_chunks::<LANES>().0) {
+            // SAFETY: four bytes of 16 keys are a vector.
+            *group = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
+        }
+        groups
+    }
+}
 
 /// [`CHUNK`] elements of four values, those of keys i, 16 + i, 32 + i and 48 + i, in the order that [`in_order`] undoes.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct ValueQuads(pub [[u8; QUAD]; CHUNK]);
+pub(super) struct ValueQuads([[u8; QUAD]; CHUNK]);
+
+impl ValueQuads {
+    /// The elements that share the first scale, or the second.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub fn half(&self, half: usize) -> [__m512i; 2] {
+        let [first, second] = [2 * half, 2 * half + 1].map(|i| self.0[i * LANES..].as_ptr());
+        // SAFETY: of four vectors, each has 16 elements of four values.
+        unsafe {
+            [
+                _mm512_loadu_si512(first.cast()),
+                _mm512_loadu_si512(second.cast()),
+            ]
+        }
+    }
+}
 
 /// Turns the keys of a block, 16 at a time, and adds 128 to each byte.
 #[inline]
@@ -134,7 +170,7 @@ fn turn<const D: usize>(k: &Rows, ahead: &mut Ahead, to: &mut [KeyQuads]) {
             // SAFETY: all of this lies in the 64 rows.
             let rows = unsafe { k.bytes.as_ptr().add(first * D + chunk) };
             for part in 0..CHUNK / 16 {
-                ahead.spend(TURN / 4);
+                ahead.steps(TURN);
                 // Quarter l of vector r: 16 bytes of key 4 l + r. Those of 4 x 4 numbers are turned in each quarter.
                 let four = |r: usize| {
                     // SAFETY: as above.
@@ -177,14 +213,16 @@ fn interleave<const D: usize>(v: &Rows, ahead: &mut Ahead, to: &mut [ValueQuads]
     let by_scale = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     for quad in 0..LANES {
         for chunk in (0..D).step_by(CHUNK) {
-            ahead.spend(INTERLEAVE);
+            ahead.steps(INTERLEAVE);
             // SAFETY: all of this lies in the 64 rows, and four vectors are as many bytes as there is room for.
             unsafe {
-                let [a, b, c, d] = [0, 1, 2, 3].map(|i| {
+                let mut rows = [by_scale; QUAD];
+                for (i, row) in rows.iter_mut().enumerate() {
                     let at = (i * LANES + quad) * D + chunk;
-                    let row = _mm512_loadu_si512(v.bytes.as_ptr().add(at).cast());
-                    _mm512_permutexvar_epi64(by_scale, row)
-                });
+                    let bytes = _mm512_loadu_si512(v.bytes.as_ptr().add(at).cast());
+                    *row = _mm512_permutexvar_epi64(by_scale, bytes);
+                }
+                let [a, b, c, d] = rows;
                 let (ab, cd) = (_mm512_unpacklo_epi8(a, b), _mm512_unpacklo_epi8(c, d));
                 let (ab_high, cd_high) = (_mm512_unpackhi_epi8(a, b), _mm512_unpackhi_epi8(c, d));
                 let quads = [
@@ -208,28 +246,31 @@ fn interleave<const D: usize>(v: &Rows, ahead: &mut Ahead, to: &mut [ValueQuads]
 fn in_order([a, b]: [__m512; 2]) -> [__m512; 2] {
     let first = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 4, 5, 6, 7, 20, 21, 22, 23);
     let second = _mm512_add_epi32(first, _mm512_set1_epi32(8));
-    [first, second].map(|order| _mm512_permutex2var_ps(a, order, b))
+    [
+        _mm512_permutex2var_ps(a, first, b),
+        _mm512_permutex2var_ps(a, second, b),
+    ]
 }
 
-/// Adds sums of values, vectors as in [`ValueQuads`] for each of two scales, to `factor` times [`CHUNK`] elements of a head.
+/// Adds sums of values, digits of vectors as in [`ValueQuads`] for each of two scales, to `factor` times [`CHUNK`] elements of
+/// a head.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub(super) fn add_elements(
-    sums: [[__m512; 2]; 2],
+    sums: &[[[__m512i; DIGITS]; 2]; 2],
     scales: &[ValueScales; 2],
     factor: f32,
     to: &mut [f32; CHUNK],
 ) {
     let factor = _mm512_set1_ps(factor);
-    let halves = to.as_chunks_mut::<SHARED>().0.iter_mut();
-    for ((sums, scales), to) in sums.into_iter().zip(scales).zip(halves) {
+    for (half, ([a, b], scales)) in sums.iter().zip(scales).enumerate() {
         let scale = _mm512_set1_ps(scales.of_sums);
-        let sixteens = to.as_chunks_mut::<LANES>().0.iter_mut();
-        for (elements, to) in in_order(sums).into_iter().zip(sixteens) {
-            // SAFETY: there is room for 16.
+        for (i, elements) in in_order([number(a), number(b)]).iter().enumerate() {
+            // SAFETY: a chunk is two halves of two vectors.
             unsafe {
-                let before = _mm512_mul_ps(_mm512_loadu_ps(to.as_ptr()), factor);
-                _mm512_storeu_ps(to.as_mut_ptr(), _mm512_fmadd_ps(elements, scale, before));
+                let to = to.as_mut_ptr().add(half * SHARED + i * LANES);
+                let before = _mm512_mul_ps(_mm512_loadu_ps(to), factor);
+                _mm512_storeu_ps(to, _mm512_fmadd_ps(*elements, scale, before));
             }
         }
     }

@@ -6,16 +6,10 @@
 use std::arch::x86_64::*;
 
 use super::ahead::Ahead;
-use super::digits::{DIGITS, QueryBlock, WeightBlock, groups, number};
-use super::layout::{CHUNK, INTERLEAVE, Layout, TURN, ValueQuads, WIDEN, add_elements};
+use super::digits::{DIGITS, QueryBlock, WeightBlock, number};
+use super::layout::{self, CHUNK, Layout, add_elements};
 use super::rows::{GROUPS, LANES, QUAD, Rows, SHARED, Weights};
 use crate::kernel::attention::blocks::BLOCK;
-
-/// Cycles, about, of what is done for four elements of a head and all keys, for four values and [`CHUNK`] elements of a head ...
-const SCORE: usize = 7;
-const ADD: usize = 8;
-/// ... and for the weights of a head and [`SHARED`] elements.
-const WEIGH: usize = 13;
 
 /// Queries and blocks as products want them. A thread keeps it.
 #[derive(Default)]
@@ -27,22 +21,27 @@ pub(crate) struct Memory {
     weights: Vec<WeightBlock>,
 }
 
-/// Cycles that a block takes, about, for as many heads of `D` elements; [`Ahead::spend`] is told of them.
-pub(super) fn cycles<const D: usize>(group: usize) -> usize {
-    let of_a_chunk = GROUPS * TURN + LANES * INTERLEAVE;
-    let of_a_head = D / QUAD * (SCORE + ADD) + D / SHARED * WEIGH;
-    D / CHUNK * of_a_chunk + 2 * WIDEN + group * of_a_head
+/// Steps that the scores of a block take, about, for as many heads of `D` elements; [`Ahead::steps`] is told of them.
+pub(super) fn steps_of_scores<const D: usize>(group: usize) -> usize {
+    layout::steps::<D>() + group * (D / QUAD)
+}
+
+/// The same for the sums over its values.
+pub(super) fn steps_of_sums<const D: usize>(group: usize) -> usize {
+    layout::steps::<D>() + group * (D / SHARED + D / CHUNK * LANES)
 }
 
 impl Memory {
     /// Takes the queries of a group of heads, (group, `D`); `D` is a multiple of [`CHUNK`].
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
     pub(super) fn prepare<const D: usize>(&mut self, q: &[f32]) {
+        let blocks = q.as_chunks().0;
         self.layout.fit(D);
-        self.query.clear();
-        self.query
-            .extend(q.as_chunks().0.iter().map(QueryBlock::of));
-        self.weights.resize(self.query.len(), WeightBlock::NONE);
+        self.query.resize(blocks.len(), QueryBlock::NONE);
+        self.weights.resize(blocks.len(), WeightBlock::NONE);
+        for (to, block) in self.query.iter_mut().zip(blocks) {
+            *to = QueryBlock::of(block);
+        }
     }
 
     /// `scores[g][key] = q[g] · k[key]`; those behind the last key mean nothing.
@@ -54,9 +53,12 @@ impl Memory {
         scores: &mut [f32],
     ) {
         self.layout.set_keys::<D>(k, ahead);
-        let heads = self.query.chunks_exact(const { D / SHARED });
-        for (query, scores) in heads.zip(scores.as_chunks_mut().0) {
-            scores_of(query, &self.layout, ahead, scores);
+        let pairs = self.query.chunks(const { 2 * D / SHARED });
+        for (query, scores) in pairs.zip(scores.chunks_mut(2 * BLOCK)) {
+            match query.len() {
+                n if n == D / SHARED => scores_of::<D, 1>(query, &self.layout, ahead, scores),
+                _ => scores_of::<D, 2>(query, &self.layout, ahead, scores),
+            }
         }
     }
 
@@ -69,90 +71,114 @@ impl Memory {
         ahead: &mut Ahead,
         sums: &mut [f32],
     ) {
-        let n_scales = const { D / SHARED };
         self.layout.set_values::<D>(v, ahead);
-        let scales = &self.layout.value_scales;
-        let heads = self.weights.chunks_exact_mut(n_scales);
+        let heads = self.weights.chunks_exact_mut(const { D / SHARED });
         for (digits, weights) in heads.zip(weights.as_chunks().0) {
-            for (digits, scales) in digits.iter_mut().zip(scales) {
-                ahead.spend(WEIGH);
+            for (digits, scales) in digits.iter_mut().zip(&self.layout.value_scales) {
+                ahead.steps(1);
                 digits.set(weights, &scales.of_keys);
             }
         }
-        let heads = self.weights.chunks_exact(n_scales).zip(factors);
-        for ((weights, &factor), sums) in heads.zip(sums.chunks_exact_mut(D)) {
-            let chunks = self.layout.values.as_chunks().0.iter();
-            let weights = weights.as_chunks().0.iter();
-            let scales = scales.as_chunks().0.iter();
-            let sums = sums.as_chunks_mut().0.iter_mut();
-            for (((values, weights), scales), sums) in chunks.zip(weights).zip(scales).zip(sums) {
-                let added = weighted(values, weights, ahead);
-                add_elements(added, scales, factor, sums);
+        let pairs = self.weights.chunks(const { 2 * D / SHARED });
+        let pairs = pairs.zip(factors.chunks(2)).zip(sums.chunks_mut(2 * D));
+        for ((weights, factors), sums) in pairs {
+            match factors.len() {
+                1 => sums_of::<D, 1>(weights, factors, &self.layout, ahead, sums),
+                _ => sums_of::<D, 2>(weights, factors, &self.layout, ahead, sums),
             }
         }
     }
 }
 
-/// The scores of one head.
+/// The scores of `H` heads, one or two: keys are loaded once for both, and their sums stay in registers.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vnni")]
-fn scores_of(query: &[QueryBlock], layout: &Layout, ahead: &mut Ahead, to: &mut [f32; BLOCK]) {
-    let keys = layout.keys.as_chunks::<{ SHARED / QUAD }>().0.iter();
-    let mut scores = [_mm512_setzero_ps(); GROUPS];
-    for ((query, keys), scales) in query.iter().zip(keys).zip(&layout.key_scales) {
-        let starts = query.starts.map(|start| _mm512_set1_epi32(start));
-        let mut sums = [starts; GROUPS];
-        for (at, keys) in keys.iter().enumerate() {
-            ahead.spend(SCORE);
-            let digits: [__m512i; DIGITS] = std::array::from_fn(|i| {
-                let quad = query.digits[i].as_chunks::<QUAD>().0[at];
-                _mm512_set1_epi32(i32::from_ne_bytes(quad.map(i8::cast_unsigned)))
-            });
-            for (group, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: the 16 keys are in the block.
-                let keys = unsafe { _mm512_loadu_si512(keys.0.as_ptr().add(group * LANES).cast()) };
-                for (sum, digit) in sums.iter_mut().zip(digits) {
-                    *sum = _mm512_dpbusd_epi32(*sum, keys, digit);
-                }
-            }
-        }
-        let scale = _mm512_set1_ps(query.scale);
-        for ((score, sums), scales) in scores.iter_mut().zip(sums).zip(groups(scales)) {
-            *score = _mm512_fmadd_ps(number(sums), _mm512_mul_ps(scales, scale), *score);
-        }
-    }
-    for (group, score) in scores.into_iter().enumerate() {
-        // SAFETY: the 16 keys are in the block.
-        unsafe { _mm512_storeu_ps(to.as_mut_ptr().add(group * LANES), score) };
-    }
-}
-
-/// The weighted values of a block: [`CHUNK`] elements of a head.
-#[inline]
-#[target_feature(enable = "avx512f,avx512vnni")]
-fn weighted(
-    values: &[ValueQuads; LANES],
-    weights: &[WeightBlock; 2],
+fn scores_of<const D: usize, const H: usize>(
+    query: &[QueryBlock],
+    layout: &Layout,
     ahead: &mut Ahead,
-) -> [[__m512; 2]; 2] {
-    let zero = _mm512_setzero_si512();
-    // (scale, vector, digit).
-    let mut sums = [[[zero; DIGITS]; 2]; 2];
-    for (quad, values) in values.iter().enumerate() {
-        ahead.spend(ADD);
-        for (half, (weights, sums)) in weights.iter().zip(&mut sums).enumerate() {
-            let digits = (weights.0.each_ref())
-                .map(|digits| _mm512_set1_epi32(i32::from_ne_bytes(digits[quad])));
-            for (i, sums) in sums.iter_mut().enumerate() {
-                // SAFETY: four vectors are as many bytes as there are.
-                let values = unsafe {
-                    _mm512_loadu_si512(values.0.as_ptr().add((2 * half + i) * LANES).cast())
-                };
-                for (sum, digit) in sums.iter_mut().zip(digits) {
-                    *sum = _mm512_dpbusd_epi32(*sum, digit, values);
+    to: &mut [f32],
+) {
+    let n_scales = const { D / SHARED };
+    assert!(query.len() == H * n_scales && to.len() == H * BLOCK);
+    let keys = layout.keys.as_chunks::<{ SHARED / QUAD }>().0.iter();
+    for (at, (keys, scales)) in keys.zip(&layout.key_scales).enumerate() {
+        // (head, group, digit).
+        let mut sums = [[[_mm512_setzero_si512(); DIGITS]; GROUPS]; H];
+        for (h, sums) in sums.iter_mut().enumerate() {
+            for sums in sums {
+                for (sum, start) in sums.iter_mut().zip(query[h * n_scales + at].starts) {
+                    *sum = _mm512_set1_epi32(start);
+                }
+            }
+        }
+        for (quad, keys) in keys.iter().enumerate() {
+            ahead.steps(H);
+            let keys = keys.groups();
+            for (h, sums) in sums.iter_mut().enumerate() {
+                for (i, digits) in query[h * n_scales + at].digits.iter().enumerate() {
+                    let digits = digits.as_chunks::<QUAD>().0[quad].map(i8::cast_unsigned);
+                    let digits = _mm512_set1_epi32(i32::from_ne_bytes(digits));
+                    for (sums, keys) in sums.iter_mut().zip(keys) {
+                        sums[i] = _mm512_dpbusd_epi32(sums[i], keys, digits);
+                    }
+                }
+            }
+        }
+        for (h, sums) in sums.iter().enumerate() {
+            let scale = _mm512_set1_ps(query[h * n_scales + at].scale);
+            for (group, sums) in sums.iter().enumerate() {
+                // SAFETY: there are scales of all groups, and scores of all groups and heads.
+                unsafe {
+                    let scales = _mm512_loadu_ps(scales.as_ptr().add(group * LANES));
+                    let to = to.as_mut_ptr().add(h * BLOCK + group * LANES);
+                    let before = match at {
+                        0 => _mm512_setzero_ps(),
+                        _ => _mm512_loadu_ps(to),
+                    };
+                    let scales = _mm512_mul_ps(scales, scale);
+                    _mm512_storeu_ps(to, _mm512_fmadd_ps(number(sums), scales, before));
                 }
             }
         }
     }
-    sums.map(|vectors| vectors.map(|digits| number(digits)))
+}
+
+/// Adds the weighted values of a block to `factors` times the sums of `H` heads, one or two: values are loaded once for both.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn sums_of<const D: usize, const H: usize>(
+    weights: &[WeightBlock],
+    factors: &[f32],
+    layout: &Layout,
+    ahead: &mut Ahead,
+    to: &mut [f32],
+) {
+    let n_scales = const { D / SHARED };
+    assert!(weights.len() == H * n_scales && factors.len() == H && to.len() == H * D);
+    let chunks = layout.values.as_chunks::<LANES>().0.iter();
+    let chunks = chunks.zip(layout.value_scales.as_chunks::<2>().0);
+    for (chunk, (values, scales)) in chunks.enumerate() {
+        // (head, scale, vector, digit).
+        let mut sums = [[[[_mm512_setzero_si512(); DIGITS]; 2]; 2]; H];
+        for (quad, values) in values.iter().enumerate() {
+            ahead.steps(H);
+            for half in 0..2 {
+                let values = values.half(half);
+                for (h, sums) in sums.iter_mut().enumerate() {
+                    let digits = &weights[h * n_scales + 2 * chunk + half].0;
+                    for (i, digits) in digits.iter().enumerate() {
+                        let digits = _mm512_set1_epi32(i32::from_ne_bytes(digits[quad]));
+                        for (sums, values) in sums[half].iter_mut().zip(values) {
+                            sums[i] = _mm512_dpbusd_epi32(sums[i], digits, values);
+                        }
+                    }
+                }
+            }
+        }
+        for (h, sums) in sums.iter().enumerate() {
+            let to = &mut to[h * D..][..D].as_chunks_mut().0[chunk];
+            add_elements(sums, scales, factors[h], to);
+        }
+    }
 }
