@@ -78,6 +78,8 @@ impl Shared {
 pub(crate) struct Single {
     row: usize,
     keys: Range<usize>,
+    /// Its first slot that is another branch's.
+    first_hidden: usize,
     /// Its items among those of all singles: the runs of the first KV head, then those of the next.
     items: Range<usize>,
     /// Its states among those of all singles: one for each item, or none if there is one run.
@@ -87,7 +89,8 @@ pub(crate) struct Single {
 impl Single {
     /// A row behind another one.
     pub fn after(before: Option<&Single>, row: usize, problem: &Problem) -> Single {
-        let keys = problem.seen(row).keys;
+        let seen = problem.seen(row);
+        let (first_hidden, keys) = (seen.first_hidden(), seen.keys);
         let n_runs = keys.end.div_ceil(RUN).saturating_sub(keys.start / RUN);
         let n_items = n_runs.max(1) * problem.n_kv_heads;
         let n_states = if n_runs > 1 { n_items } else { 0 };
@@ -95,6 +98,7 @@ impl Single {
         Single {
             row,
             keys,
+            first_hidden,
             items: item..item + n_items,
             states: state..state + n_states,
         }
@@ -141,6 +145,14 @@ pub(super) unsafe fn run<L: Lanes, W: Way>(
     }
 }
 
+/// What a thread has prepared.
+struct Prepared<K> {
+    /// The row and the KV head whose queries are.
+    queries: Option<(usize, usize)>,
+    /// What it keeps for the way.
+    kept: K,
+}
+
 /// Rows whose states the shared memory holds at once.
 struct Round<'a> {
     problem: &'a Problem<'a>,
@@ -156,8 +168,10 @@ impl Round<'_> {
     unsafe fn run<L: Lanes, W: Way>(&self, part: &mut Part) {
         let (first, last) = (&self.singles[0], &self.singles[self.singles.len() - 1]);
         let mut pieces = part.divide(last.items.end - first.items.start);
-        // The row and the KV head whose queries are prepared.
-        let mut prepared = None;
+        let mut prepared = Prepared {
+            queries: None,
+            kept: std::mem::take(part.kept.get::<W::Kept>()),
+        };
         while let Some(items) = part.take(&mut pieces) {
             for item in items {
                 let item = first.items.start + item;
@@ -165,6 +179,7 @@ impl Round<'_> {
                 unsafe { self.attend::<L, W>(item, part, &mut prepared) };
             }
         }
+        *part.kept.get() = prepared.kept;
         if last.states.end == first.states.start {
             return;
         }
@@ -196,7 +211,7 @@ impl Round<'_> {
         &self,
         item: usize,
         part: &mut Part,
-        prepared: &mut Option<(usize, usize)>,
+        prepared: &mut Prepared<W::Kept>,
     ) {
         let problem = self.problem;
         let at = self
@@ -224,12 +239,13 @@ impl Round<'_> {
             kv_head,
             keys: single.keys_of(run),
             end: single.keys.end,
+            first_hidden: single.first_hidden,
         };
         let scratch = &mut Scratch::of(problem, memory);
-        let kept = part.kept.get();
+        let Prepared { queries, kept } = prepared;
         // SAFETY: by the caller's promise; nobody else has used the memory since the queries were prepared.
         unsafe {
-            if prepared.replace((single.row, kv_head)) != Some((single.row, kv_head)) {
+            if queries.replace((single.row, kv_head)) != Some((single.row, kv_head)) {
                 W::prepare::<L>(&keys, problem, scratch, kept);
             }
             W::attend::<L>(&keys, problem, &mut state, scratch, kept);

@@ -32,8 +32,11 @@ use crate::simd::{Lanes, exp};
 /// The exponential of this is hardly more than the smallest float that is normal.
 const SMALLEST_EXPONENT: f32 = -87.0;
 
-/// Steps in which the scores of a head become weights, about.
-const WEIGHING: usize = 4;
+/// Steps of the work, about, in which the largest score of a head is found, and in which scores become weights.
+const COMPARE: usize = 6;
+const WEIGH: usize = 12;
+/// Heads that this is done for at once, fewer than a vector has room for.
+const HEADS: usize = 8;
 
 /// Attention with bytes, of heads of `D` elements.
 pub(crate) struct Bytes<const D: usize>;
@@ -75,8 +78,8 @@ impl<const D: usize> Way for Bytes<D> {
     ) {
         let (group, head_dim) = (problem.group, D);
         let n_bytes = block_bytes(head_dim).iter().sum();
-        let steps_of_scores = vectors::steps_of_scores::<D>(group);
-        let steps_of_sums = group * WEIGHING + vectors::steps_of_sums::<D>(group);
+        let steps_of_scores = vectors::steps_of_scores::<D>(group) + group * COMPARE;
+        let steps_of_sums = group * WEIGH + vectors::steps_of_sums::<D>(group);
         for in_block in blocks(keys.keys.clone()) {
             let n = in_block.len();
             let block = Block { n, group, head_dim };
@@ -92,7 +95,7 @@ impl<const D: usize> Way for Bytes<D> {
                 memory.scores::<D>(&k, &mut keys_ahead, scores);
                 problem.cap::<L>(scores);
                 block.hide_rest(scores);
-                weigh::<L>(scores, state, factors, &mut values_ahead);
+                weigh::<L>(scores, state, factors, [&mut keys_ahead, &mut values_ahead]);
                 let v = keys.bytes::<D>(problem, problem.v, &in_block, at, copy);
                 let (weights, factors) = (&*scores, &*factors);
                 let weights = Weights { weights, factors };
@@ -108,7 +111,7 @@ impl Keys {
     fn bytes_at(&self, problem: &Problem, block: &Range<usize>) -> Option<[usize; 2]> {
         let is_in_page =
             block.start.is_multiple_of(BLOCK) && 1 << problem.pages.page_shift >= BLOCK;
-        if !is_in_page || self.are_scattered(problem, block) {
+        if !is_in_page || self.are_scattered(block) {
             return None;
         }
         let sequence = problem.rows[self.row].sequence;
@@ -157,69 +160,84 @@ impl Keys {
 }
 
 /// Turns the scores of a block into weights, and says by what sums shrink for that. Whether there is a new largest score nobody can
-/// predict: there is no branch on it.
+/// predict: there is no branch on it. All heads take each turn together, so that none waits for what another one has just found.
 ///
 /// # Safety
-/// The CPU has the instructions of `L`.
+/// The CPU has the instructions of `L`, and its vectors have room for more than [`HEADS`].
 #[inline(always)]
 unsafe fn weigh<L: Lanes>(
     scores: &mut [f32],
     state: &mut State,
     factors: &mut [f32],
-    ahead: &mut Ahead,
+    [keys_ahead, values_ahead]: [&mut Ahead; 2],
 ) {
-    let heads = scores.as_chunks_mut::<BLOCK>().0;
-    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
-    unsafe {
-        factors.copy_from_slice(state.peaks);
-        for (peak, scores) in state.peaks.iter_mut().zip(&*heads) {
-            let mut largest = [L::splat(*peak); 4];
-            for scores in scores.chunks_exact(4 * L::N) {
-                for (i, largest) in largest.iter_mut().enumerate() {
-                    *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
-                }
+    let peaks = state.peaks.chunks_mut(HEADS);
+    let totals = state.weights.chunks_mut(HEADS);
+    let heads = scores
+        .chunks_mut(HEADS * BLOCK)
+        .zip(factors.chunks_mut(HEADS));
+    for (((scores, factors), peaks), totals) in heads.zip(peaks).zip(totals) {
+        let (scores, n) = (scores.as_chunks_mut::<BLOCK>().0, peaks.len());
+        let mut sums = [0.0; HEADS];
+        // SAFETY: by the caller's promise; a block is whole vectors, four and more, and there are `n` heads.
+        unsafe {
+            for ((peak, before), scores) in peaks.iter_mut().zip(&mut *factors).zip(&*scores) {
+                keys_ahead.steps(COMPARE);
+                *before = *peak;
+                *peak = largest::<L>(*peak, scores);
             }
-            let [a, b, c, d] = largest;
-            *peak = a.max(b).max(c.max(d)).largest();
-        }
-        shrink::<L>(factors, state.peaks);
-        let totals = state.weights.iter_mut().zip(&*factors);
-        for ((scores, peak), (total, factor)) in heads.iter_mut().zip(&*state.peaks).zip(totals) {
-            ahead.steps(WEIGHING);
-            let mut weights = [L::splat(0.0); 4];
-            for scores in scores.chunks_exact_mut(4 * L::N) {
-                for (i, sum) in weights.iter_mut().enumerate() {
-                    let at = scores.as_mut_ptr().add(i * L::N);
-                    let weight = exp(L::load(at).sub(L::splat(*peak)));
-                    weight.store(at);
-                    *sum = sum.add(weight);
-                }
+            for ((sum, peak), scores) in sums.iter_mut().zip(&*peaks).zip(scores) {
+                values_ahead.steps(WEIGH);
+                *sum = weights_of::<L>(scores, *peak);
             }
-            let [a, b, c, d] = weights;
-            *total = *total * factor + a.add(b).add(c.add(d)).sum();
+            let change = L::load_part(factors.as_ptr(), n).sub(L::load_part(peaks.as_ptr(), n));
+            // What is not normal takes a processor long, and the first block of every run would have it.
+            let factor = exp(change.max(L::splat(SMALLEST_EXPONENT)));
+            factor.store_part(factors.as_mut_ptr(), n);
+            let total = L::load_part(totals.as_ptr(), n);
+            let total = factor.fma(total, L::load_part(sums.as_ptr(), n));
+            total.store_part(totals.as_mut_ptr(), n);
         }
     }
 }
 
-/// Makes of the largest scores before, and of those now, by what sums shrink: for as many heads at once as a vector has room for.
+/// The largest of a number and of the scores of a head.
 ///
 /// # Safety
 /// The CPU has the instructions of `L`.
 #[inline(always)]
-unsafe fn shrink<L: Lanes>(factors: &mut [f32], peaks: &[f32]) {
-    // What is not normal takes a processor long, and the first block of every run would have it.
-    let smallest = SMALLEST_EXPONENT;
-    for (factors, peaks) in factors.chunks_mut(L::N).zip(peaks.chunks(L::N)) {
-        let n = factors.len();
-        // SAFETY: there are `n` of both.
-        unsafe {
-            if n == L::N {
-                let change = L::load(factors.as_ptr()).sub(L::load(peaks.as_ptr()));
-                exp(change.max(L::splat(smallest))).store(factors.as_mut_ptr());
-            } else {
-                let change = L::load_part(factors.as_ptr(), n).sub(L::load_part(peaks.as_ptr(), n));
-                exp(change.max(L::splat(smallest))).store_part(factors.as_mut_ptr(), n);
+unsafe fn largest<L: Lanes>(peak: f32, scores: &[f32; BLOCK]) -> f32 {
+    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+    unsafe {
+        let mut largest = [L::splat(peak); 4];
+        for scores in scores.chunks_exact(4 * L::N) {
+            for (i, largest) in largest.iter_mut().enumerate() {
+                *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
             }
         }
+        let [a, b, c, d] = largest;
+        a.max(b).max(c.max(d)).largest()
+    }
+}
+
+/// Turns the scores of a head into weights, and gives their sum.
+///
+/// # Safety
+/// The CPU has the instructions of `L`.
+#[inline(always)]
+unsafe fn weights_of<L: Lanes>(scores: &mut [f32; BLOCK], peak: f32) -> f32 {
+    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+    unsafe {
+        let mut sums = [L::splat(0.0); 4];
+        for scores in scores.chunks_exact_mut(4 * L::N) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let at = scores.as_mut_ptr().add(i * L::N);
+                let weight = exp(L::load(at).sub(L::splat(peak)));
+                weight.store(at);
+                *sum = sum.add(weight);
+            }
+        }
+        let [a, b, c, d] = sums;
+        a.add(b).add(c.add(d)).sum()
     }
 }

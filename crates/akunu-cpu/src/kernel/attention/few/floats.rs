@@ -88,7 +88,7 @@ impl Keys {
         block: &Range<usize>,
         room: &'p mut [u8],
     ) -> &'p [u8] {
-        if !self.are_scattered(problem, block) {
+        if !self.are_scattered(block) {
             return pool;
         }
         let row = problem.head_dim * S::BYTES;
@@ -110,7 +110,7 @@ impl Keys {
         let (shift, row) = (problem.pages.page_shift, problem.head_dim * S::BYTES);
         let sequence = problem.rows[self.row].sequence;
         let (mut stretches, mut n) = ([Stretch::EMPTY; MAX_STRETCHES], 0);
-        if self.are_scattered(problem, block) {
+        if self.are_scattered(block) {
             stretches[0] = Stretch {
                 n: block.len(),
                 at: SlotAt {

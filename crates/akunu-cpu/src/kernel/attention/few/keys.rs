@@ -14,6 +14,8 @@ pub(crate) struct Keys {
     pub keys: Range<usize>,
     /// Where the keys of the row end.
     pub end: usize,
+    /// The row's first slot that is another branch's.
+    pub first_hidden: usize,
 }
 
 /// How keys and values are multiplied.
@@ -47,8 +49,8 @@ pub(crate) trait Way {
 
 impl Keys {
     /// Whether slots of other branches lie between the keys of a block.
-    pub fn are_scattered(&self, problem: &Problem, block: &Range<usize>) -> bool {
-        block.end > problem.seen(self.row).first_hidden()
+    pub fn are_scattered(&self, block: &Range<usize>) -> bool {
+        block.end > self.first_hidden
     }
 
     /// Puts the numbers of the keys of a block one after the other, and their scales: as many bytes of each for a key.

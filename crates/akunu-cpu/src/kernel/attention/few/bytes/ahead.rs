@@ -9,23 +9,23 @@
 use crate::simd::prefetch;
 
 /// Bytes of a cache line.
-#[cfg(test)]
 const LINE: usize = 64;
 
 /// Where the keys, or the values, of the next block are fetched.
 pub(crate) struct Ahead {
     /// The place that is fetched next.
     at: *const u8,
-    /// Bytes from it to the one after it, at most [`LINE`] unless there are fewer steps than lines.
+    /// Bytes from it to the one after it.
     between: usize,
 }
 
 impl Ahead {
-    /// As many bytes in as many steps.
+    /// As many bytes in as many steps. If there are fewer steps than lines, the last lines are not fetched: no line is left
+    /// out before them, so that the processor's own guesses go on with them.
     pub fn new(first: *const u8, n_bytes: usize, n_steps: usize) -> Ahead {
         Ahead {
             at: first,
-            between: n_bytes.div_ceil(n_steps),
+            between: n_bytes.div_ceil(n_steps).min(LINE),
         }
     }
 

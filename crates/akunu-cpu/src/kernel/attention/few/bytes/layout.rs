@@ -14,16 +14,22 @@ use crate::kernel::attention::few::MAX_HEAD_DIM;
 /// Elements of a head that are interleaved at once.
 pub(super) const CHUNK: usize = 64;
 
-/// Steps of the work, about, that 16 elements of 16 keys are, or [`CHUNK`] elements of four values.
+/// Steps of the work, about, in which 16 elements of 16 keys are turned, ...
 const TURN: usize = 3;
-const INTERLEAVE: usize = 3;
-/// The same, for the scales of a block.
-const WIDEN: usize = 6;
+/// ... [`CHUNK`] elements of four values are interleaved, ...
+const INTERLEAVE: usize = 2;
+/// ... and the scales of [`CHUNK`] elements of all keys are widened, or those of values prepared.
+const WIDEN: usize = 3;
+const PREPARE: usize = 9;
 
-/// Steps that laying out keys takes, or values, of heads of `D` elements.
-pub(super) const fn steps<const D: usize>() -> usize {
-    const { assert!(TURN == INTERLEAVE && GROUPS * CHUNK / 16 == LANES) };
-    D / CHUNK * LANES * TURN + WIDEN
+/// Steps in which keys of `D` elements are laid out.
+pub(super) const fn steps_of_keys<const D: usize>() -> usize {
+    D / CHUNK * (GROUPS * (CHUNK / 16) * TURN + WIDEN)
+}
+
+/// The same for values.
+pub(super) const fn steps_of_values<const D: usize>() -> usize {
+    D / CHUNK * (LANES * INTERLEAVE + PREPARE)
 }
 
 /// Scales of a head, at most.
@@ -58,7 +64,7 @@ impl Layout {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub fn set_keys<const D: usize>(&mut self, k: &Rows, ahead: &mut Ahead) {
-        ahead.steps(WIDEN);
+        ahead.steps(D / CHUNK * WIDEN);
         widen_scales::<D>(k, &mut self.key_scales);
         turn::<D>(k, ahead, &mut self.keys);
     }
@@ -67,7 +73,7 @@ impl Layout {
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
     pub fn set_values<const D: usize>(&mut self, v: &Rows, ahead: &mut Ahead) {
-        ahead.steps(WIDEN);
+        ahead.steps(D / CHUNK * PREPARE);
         let mut scales = [[0.0; BLOCK]; MAX_SCALES];
         let scales = &mut scales[..D / SHARED];
         widen_scales::<D>(v, scales);

@@ -21,14 +21,18 @@ pub(crate) struct Memory {
     weights: Vec<WeightBlock>,
 }
 
-/// Steps that the scores of a block take, about, for as many heads of `D` elements; [`Ahead::steps`] is told of them.
+/// Steps of the work, about, in which the weights of a head and of [`SHARED`] elements become digits. Four elements of a head and all
+/// keys are one step, or [`CHUNK`] elements and four values.
+const DIVIDE: usize = 3;
+
+/// Steps that the scores of a block take, for as many heads of `D` elements; [`Ahead::steps`] is told of them.
 pub(super) fn steps_of_scores<const D: usize>(group: usize) -> usize {
-    layout::steps::<D>() + group * (D / QUAD)
+    layout::steps_of_keys::<D>() + group * (D / QUAD)
 }
 
 /// The same for the sums over its values.
 pub(super) fn steps_of_sums<const D: usize>(group: usize) -> usize {
-    layout::steps::<D>() + group * (D / SHARED + D / CHUNK * LANES)
+    layout::steps_of_values::<D>() + group * (D / SHARED * DIVIDE + D / CHUNK * LANES)
 }
 
 impl Memory {
@@ -75,7 +79,7 @@ impl Memory {
         let heads = self.weights.chunks_exact_mut(const { D / SHARED });
         for (digits, weights) in heads.zip(weights.as_chunks().0) {
             for (digits, scales) in digits.iter_mut().zip(&self.layout.value_scales) {
-                ahead.steps(1);
+                ahead.steps(DIVIDE);
                 digits.set(weights, &scales.of_keys);
             }
         }
