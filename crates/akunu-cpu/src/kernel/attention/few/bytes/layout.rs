@@ -150,18 +150,17 @@ impl KeyQuads {
 pub(super) struct ValueQuads([[u8; QUAD]; CHUNK]);
 
 impl ValueQuads {
-    /// The elements that share the first scale, or the second.
+    /// Two vectors of elements that share the first scale, and two of those that share the second.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub fn half(&self, half: usize) -> [__m512i; 2] {
-        let [first, second] = [2 * half, 2 * half + 1].map(|i| self.0[i * LANES..].as_ptr());
-        // SAFETY: of four vectors, each has 16 elements of four values.
-        unsafe {
-            [
-                _mm512_loadu_si512(first.cast()),
-                _mm512_loadu_si512(second.cast()),
-            ]
+    pub fn halves(&self) -> [[__m512i; 2]; 2] {
+        let mut halves = [[_mm512_setzero_si512(); 2]; 2];
+        let vectors = self.0.as_chunks::<LANES>().0;
+        for (vector, quads) in halves.as_flattened_mut().iter_mut().zip(vectors) {
+            // SAFETY: 16 elements of four values are a vector.
+            *vector = unsafe { _mm512_loadu_si512(quads.as_ptr().cast()) };
         }
+        halves
     }
 }
 

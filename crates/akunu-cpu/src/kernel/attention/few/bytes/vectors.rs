@@ -167,14 +167,13 @@ fn sums_of<const D: usize, const H: usize>(
         let mut sums = [[[[_mm512_setzero_si512(); DIGITS]; 2]; 2]; H];
         for (quad, values) in values.iter().enumerate() {
             ahead.steps(H);
-            for half in 0..2 {
-                let values = values.half(half);
+            for (half, values) in values.halves().iter().enumerate() {
                 for (h, sums) in sums.iter_mut().enumerate() {
                     let digits = &weights[h * n_scales + 2 * chunk + half].0;
                     for (i, digits) in digits.iter().enumerate() {
                         let digits = _mm512_set1_epi32(i32::from_ne_bytes(digits[quad]));
                         for (sums, values) in sums[half].iter_mut().zip(values) {
-                            sums[i] = _mm512_dpbusd_epi32(sums[i], digits, values);
+                            sums[i] = _mm512_dpbusd_epi32(sums[i], digits, *values);
                         }
                     }
                 }
