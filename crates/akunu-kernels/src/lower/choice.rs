@@ -17,18 +17,19 @@ use crate::table::KernelId;
 
 /// Logits of a part in the first stage of the greedy choice, at least: four for each thread, and enough parts for a large GPU.
 const ARGMAX_PART: u32 = 1024;
-/// Outputs whose parts are enough for a large GPU; those of more outputs are as many times larger, up to [`LARGER_PARTS`] times.
-const FEW_OUTPUTS: u32 = 8;
-const LARGER_PARTS: u32 = 8;
+/// Threadgroups of it that a large GPU runs at once: 8 on each of 132 cores.
+const AT_ONCE: u32 = 1056;
 
 /// Parts of the logits of one output, at most.
 pub(crate) fn candidates(vocab_size: u32) -> u32 {
     vocab_size.div_ceil(ARGMAX_PART)
 }
 
-/// Logits of a part.
-fn argmax_part(n_outputs: u32) -> u32 {
-    ARGMAX_PART * (n_outputs / FEW_OUTPUTS).clamp(1, LARGER_PARTS)
+/// Logits of a part: where outputs are many, so many that no threadgroup waits for another to end.
+fn argmax_part(n_outputs: u32, vocab_size: u32) -> u32 {
+    let parts_of_an_output = (AT_ONCE / n_outputs.max(1)).max(1);
+    let part = vocab_size.div_ceil(parts_of_an_output);
+    part.next_multiple_of(ARGMAX_PART).max(ARGMAX_PART)
 }
 
 impl Lowering<'_> {
@@ -52,7 +53,7 @@ impl Lowering<'_> {
     fn choose_best(&mut self, logits: Slice, count: u32, memory: &ChoiceMemory) {
         let step = self.step();
         let (values, ids) = (memory.values.into(), memory.ids.into());
-        let part = argmax_part(self.program.room.outputs);
+        let part = argmax_part(self.program.room.outputs, count);
         let params = ArgmaxPartialParams {
             count,
             part,
@@ -181,10 +182,19 @@ mod tests {
     #[test]
     fn parts_grow_with_the_outputs() {
         const VOCAB: u32 = 150_000;
-        for (n_outputs, expected) in [(1, 1024), (8, 1024), (16, 2048), (64, 8192), (256, 8192)] {
-            let part = argmax_part(n_outputs);
+        for (n_outputs, expected) in [
+            (1, 1024),
+            (8, 2048),
+            (16, 3072),
+            (64, 10_240),
+            (256, 37_888),
+        ] {
+            let part = argmax_part(n_outputs, VOCAB);
             assert_eq!(part, expected, "{n_outputs} outputs");
-            assert!(VOCAB.div_ceil(part) <= candidates(VOCAB));
+            let n_parts = VOCAB.div_ceil(part);
+            assert!(n_parts <= candidates(VOCAB) && n_outputs * n_parts <= AT_ONCE);
         }
+        assert_eq!(argmax_part(2000, VOCAB), VOCAB.next_multiple_of(1024));
+        assert_eq!(argmax_part(0, 100), 1024);
     }
 }
