@@ -8,7 +8,7 @@ use crate::executor::fibre_callbacks;
 use crate::executor::grid::Grid;
 use crate::executor::threadgroup::{Failure, Job, Problem};
 use crate::executor::trap::{self, Trap};
-use crate::launch::Launch;
+use crate::launch::{Binding, Launch};
 use crate::library::Library;
 use crate::msl::{AddressSpace, FunctionConstant, Kernel, Unit, read};
 use crate::toolchain::Toolchain;
@@ -278,18 +278,17 @@ impl KernelHandle<'_> {
             thread: failure.thread,
             problem: match failure.problem {
                 Problem::Said(words) => words,
-                Problem::Trap(trap) => explain_trap(launch, trap),
+                Problem::Trap(trap) => explain_trap(launch.bindings, trap),
             },
         }
     }
 }
 
-fn explain_trap(launch: &Launch<'_>, trap: Trap) -> String {
-    if trap.stack_overflow {
-        return "the thread's private arrays do not fit its stack".to_owned();
-    }
+/// What an access that the processor refused was. Bindings come first: the system may map the guards of one right below a stack, where
+/// a thread that has run out of it would come, too.
+fn explain_trap(bindings: &[Binding<'_>], trap: Trap) -> String {
     let verb = if trap.write { "write" } else { "read" };
-    for binding in launch.bindings {
+    for binding in bindings {
         if let Some(position) = binding.buffer.locate(trap.address) {
             let (index, len) = (binding.index, binding.buffer.len() as isize);
             return match position {
@@ -311,8 +310,40 @@ fn explain_trap(launch: &Launch<'_>, trap: Trap) -> String {
             };
         }
     }
+    if trap.stack_overflow {
+        return "the thread's private arrays do not fit its stack".to_owned();
+    }
     format!(
         "a {verb} at address {:#x}, far from every buffer",
         trap.address
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::executor::buffer::SimBuffer;
+
+    /// Breaks when an access beside a binding whose guard lies below a stack is taken for the end of that stack.
+    #[test]
+    fn the_guard_of_a_binding_below_a_stack_is_the_binding_s() {
+        let buffer = SimBuffer::from_bytes(&[0; 16]).unwrap();
+        let bindings = [Binding {
+            index: 3,
+            buffer: &buffer,
+            offset: 0,
+        }];
+        let trap = |address| Trap {
+            address,
+            write: false,
+            stack_overflow: true,
+        };
+        let behind = explain_trap(&bindings, trap(buffer.address().addr() + 28));
+        assert_eq!(behind, "a read 12 bytes behind the end of buffer(3)");
+        let elsewhere = explain_trap(&bindings, trap(8));
+        assert_eq!(
+            elsewhere,
+            "the thread's private arrays do not fit its stack"
+        );
+    }
 }
