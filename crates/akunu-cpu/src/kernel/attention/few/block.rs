@@ -220,35 +220,19 @@ impl Block {
     /// That of [`super::run`].
     #[inline(always)]
     pub unsafe fn weigh<L: Lanes>(self, state: &mut State, scores: &mut [f32]) {
-        for (g, scores) in scores.chunks_exact_mut(BLOCK).take(self.group).enumerate() {
-            // SAFETY: a block is whole vectors, four and more.
+        let heads = scores.as_chunks_mut().0.iter_mut();
+        for (g, scores) in heads.take(self.group).enumerate() {
+            // SAFETY: by the caller's promise; a head is whole vectors.
             unsafe {
-                let mut largest = [L::splat(state.peaks[g]); 4];
-                for scores in scores.chunks_exact(4 * L::N) {
-                    for (i, largest) in largest.iter_mut().enumerate() {
-                        *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
-                    }
-                }
-                let [a, b, c, d] = largest;
-                let peak = a.max(b).max(c.max(d)).largest();
-                let mut weights = [L::splat(0.0); 4];
-                for scores in scores.chunks_exact_mut(4 * L::N) {
-                    for (i, sum) in weights.iter_mut().enumerate() {
-                        let at = scores.as_mut_ptr().add(i * L::N);
-                        let weight = exp(L::load(at).sub(L::splat(peak)));
-                        weight.store(at);
-                        *sum = sum.add(weight);
-                    }
-                }
-                let [a, b, c, d] = weights;
-                let weight = a.add(b).add(c.add(d));
+                let peak = largest::<L>(state.peaks[g], scores);
+                let weight = weights_of::<L>(scores, peak);
                 let factor = if state.peaks[g] == peak {
                     1.0
                 } else {
                     (state.peaks[g] - peak).exp()
                 };
                 state.peaks[g] = peak;
-                state.weights[g] = state.weights[g] * factor + weight.sum();
+                state.weights[g] = state.weights[g] * factor + weight;
                 if factor != 1.0 {
                     let sums = &mut state.sums[g * self.head_dim..][..self.head_dim];
                     for sums in sums.chunks_exact_mut(L::N) {
@@ -353,5 +337,46 @@ impl Block {
                 }
             }
         }
+    }
+}
+
+/// The largest of a number and of the scores of a head.
+///
+/// # Safety
+/// The CPU has the instructions of `L`.
+#[inline(always)]
+pub(super) unsafe fn largest<L: Lanes>(peak: f32, scores: &[f32; BLOCK]) -> f32 {
+    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+    unsafe {
+        let mut largest = [L::splat(peak); 4];
+        for scores in scores.chunks_exact(4 * L::N) {
+            for (i, largest) in largest.iter_mut().enumerate() {
+                *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
+            }
+        }
+        let [a, b, c, d] = largest;
+        a.max(b).max(c.max(d)).largest()
+    }
+}
+
+/// Turns the scores of a head into weights, and gives their sum.
+///
+/// # Safety
+/// The CPU has the instructions of `L`.
+#[inline(always)]
+pub(super) unsafe fn weights_of<L: Lanes>(scores: &mut [f32; BLOCK], peak: f32) -> f32 {
+    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+    unsafe {
+        let mut sums = [L::splat(0.0); 4];
+        for scores in scores.chunks_exact_mut(4 * L::N) {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let at = scores.as_mut_ptr().add(i * L::N);
+                let weight = exp(L::load(at).sub(L::splat(peak)));
+                weight.store(at);
+                *sum = sum.add(weight);
+            }
+        }
+        let [a, b, c, d] = sums;
+        a.add(b).add(c.add(d)).sum()
     }
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 use self::ahead::Ahead;
 use self::rows::{Rows, SHARED, Weights};
 use self::vectors::Memory;
-use super::block::Block;
+use super::block::{Block, largest, weights_of};
 use super::keys::{Keys, Way};
 use super::scratch::Scratch;
 use super::state::State;
@@ -198,46 +198,5 @@ unsafe fn weigh<L: Lanes>(
             let total = factor.fma(total, L::load_part(sums.as_ptr(), n));
             total.store_part(totals.as_mut_ptr(), n);
         }
-    }
-}
-
-/// The largest of a number and of the scores of a head.
-///
-/// # Safety
-/// The CPU has the instructions of `L`.
-#[inline(always)]
-unsafe fn largest<L: Lanes>(peak: f32, scores: &[f32; BLOCK]) -> f32 {
-    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
-    unsafe {
-        let mut largest = [L::splat(peak); 4];
-        for scores in scores.chunks_exact(4 * L::N) {
-            for (i, largest) in largest.iter_mut().enumerate() {
-                *largest = L::load(scores.as_ptr().add(i * L::N)).max(*largest);
-            }
-        }
-        let [a, b, c, d] = largest;
-        a.max(b).max(c.max(d)).largest()
-    }
-}
-
-/// Turns the scores of a head into weights, and gives their sum.
-///
-/// # Safety
-/// The CPU has the instructions of `L`.
-#[inline(always)]
-unsafe fn weights_of<L: Lanes>(scores: &mut [f32; BLOCK], peak: f32) -> f32 {
-    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
-    unsafe {
-        let mut sums = [L::splat(0.0); 4];
-        for scores in scores.chunks_exact_mut(4 * L::N) {
-            for (i, sum) in sums.iter_mut().enumerate() {
-                let at = scores.as_mut_ptr().add(i * L::N);
-                let weight = exp(L::load(at).sub(L::splat(peak)));
-                weight.store(at);
-                *sum = sum.add(weight);
-            }
-        }
-        let [a, b, c, d] = sums;
-        a.add(b).add(c.add(d)).sum()
     }
 }
