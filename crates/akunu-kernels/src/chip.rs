@@ -88,6 +88,16 @@ impl ChipConfig {
         CHIPS[0].config()
     }
 
+    /// What an H200 is to lowering, for tests of what kernels choose on a large GPU.
+    #[cfg(test)]
+    pub(crate) fn h200() -> ChipConfig {
+        ChipConfig {
+            family: GpuFamily::Nvidia(90),
+            gpu_cores: 132,
+            ..ChipConfig::m1()
+        }
+    }
+
     /// Limits that every GPU has, for the check of shapes on devices that launch nothing.
     pub fn least() -> ChipConfig {
         ChipConfig {

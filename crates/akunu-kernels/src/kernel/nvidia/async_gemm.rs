@@ -195,7 +195,6 @@ fn cases(dtype: Option<DType>, rows: u32) -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::GpuFamily;
 
     /// Breaks when a format is staged in more memory than an H100 gives a threadgroup.
     #[test]
@@ -214,11 +213,7 @@ mod tests {
     /// Breaks when a product of an 8B model leaves much of an H200 idle, or when parts are made that it does not need.
     #[test]
     fn products_are_shared_by_as_many_threadgroups_as_an_h200_holds() {
-        let chip = ChipConfig {
-            family: GpuFamily::Nvidia(90),
-            gpu_cores: 132,
-            ..ChipConfig::m1()
-        };
+        let chip = ChipConfig::h200();
         let table = [
             (64, 64, (4096, 4096), (Team::SPLIT, 4)),
             (64, 64, (16_384, 2048), (Team::SPLIT, 1)),

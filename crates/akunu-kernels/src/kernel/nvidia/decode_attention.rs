@@ -720,17 +720,12 @@ fn cases(style: Style) -> Vec<Case> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::GpuFamily;
 
     /// Rows, heads and KV heads, and the SIMD groups and threadgroups of a batch. Breaks when threadgroups of an H200 take turns
     /// that could run at once, when a head has no SIMD group, or when one row has fewer than it could have.
     #[test]
     fn many_rows_have_small_threadgroups() {
-        let chip = ChipConfig {
-            family: GpuFamily::Nvidia(90),
-            gpu_cores: 132,
-            ..ChipConfig::m1()
-        };
+        let chip = ChipConfig::h200();
         let table = [
             (1, (32, 8), (8, 32)),
             (33, (32, 8), (8, 1)),

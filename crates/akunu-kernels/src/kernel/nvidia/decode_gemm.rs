@@ -269,7 +269,6 @@ pub(super) fn case(dtype: DType, p: &DecodeGemmParams, order: Order, label: Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::GpuFamily;
     use crate::constant::Constants;
     use crate::table::KernelId;
 
@@ -277,11 +276,7 @@ mod tests {
     /// no power of two.
     #[test]
     fn threadgroups_fill_the_chip() {
-        let h200 = ChipConfig {
-            family: GpuFamily::Nvidia(90),
-            gpu_cores: 132,
-            ..ChipConfig::m1()
-        };
+        let h200 = ChipConfig::h200();
         let table = [
             (&h200, [4096, 0], 4096, (1, 8)),
             (&h200, [4096, 2048], 4096, (2, 4)),

@@ -345,16 +345,11 @@ fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::GpuFamily;
 
     /// Breaks when a product of an 8B model leaves much of an H200 idle, or when parts are made that it does not need.
     #[test]
     fn products_are_shared_by_as_many_threadgroups_as_an_h200_holds() {
-        let chip = ChipConfig {
-            family: GpuFamily::Nvidia(90),
-            gpu_cores: 132,
-            ..ChipConfig::m1()
-        };
+        let chip = ChipConfig::h200();
         let table = [
             (WIDE_ROWS, (4096, 4096), (2, 4)),
             (WIDE_ROWS, (28_672, 4096), (4, 2)),
