@@ -147,7 +147,7 @@ inline void halve_row(
             largest = max(largest, abs(from.one(i, squares)));
         }
     }
-    const float2 of_row = threadgroup_sum_and_max(squares, largest, shared, at.in_simd);
+    const float2 of_row = threadgroup_sum_and_max<Source::IS_NORMED>(squares, largest, shared, at.in_simd);
     const float scale = Source::IS_NORMED ? inverse_rms(of_row.x, params.cols, params.eps) : 1.0f;
     largest = scale * of_row.y;
     const uint bits = max(as_type<uint>(largest) & 0x7f800000u, LEAST_FACTOR);

@@ -212,6 +212,7 @@ kernel void async_gemm(
 
     // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.
     nvidia::next_may_begin();
+    const RowFactors<TILES> factors = mine.factors(scale);
     // Sums take the place of x, behind a number.
     threadgroup uint4 *left = memory + 1 + column * TILES * SIMD_WIDTH + lane;
     if (n_splits > 1) {
@@ -230,7 +231,7 @@ kernel void async_gemm(
             }
         }
     }
-    mine.scale(scale);
+    mine.scale(factors);
     const SumsPlace to = { pick(chosen.index, y_0, y_1, y_2), parts, arrived, (threadgroup uint *)memory };
     store_shared(mine, split == 0, params, chosen, to, group, thread_index);
 }

@@ -13,10 +13,10 @@
 //
 // so that a lane decodes whole spans, and tiles of x are laid out to be read by vectors that follow each other.
 //
-// Launch:  grid (ceil(M / 16), the sum over the weights of ceil(N / (16 * columns))), threadgroups of (32 * columns, splits) threads, up to
+// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * columns))), threadgroups of (32 * columns, splits) threads, up to
 //          TEAM SIMD groups. Those of a column have the same outputs and take turns at the steps of K; their sums meet in
 //          threadgroup memory.
-// Memory:  every weight is read once for 16 rows. A SIMD group copies the bytes of a step, 16 rows of them, to threadgroup
+// Memory:  every weight is read once for 8 * TILES rows. A SIMD group copies the bytes of a step, 16 rows of them, to threadgroup
 //          memory by vectors that follow each other, two steps ahead, and the first two before x is there; nobody else waits for
 //          it. A row is copied from the last multiple of 16 bytes on, so that rows and steps may begin anywhere.
 #pragma once
@@ -28,27 +28,52 @@
 
 // Steps that are under way at once.
 constant constexpr uint STAGES = 2;
-// Tiles of x of a threadgroup.
-constant constexpr uint TILES = 2;
 
-// The vectors of x that a lane will need next, a quad of each tile.
+// The vectors of x that a lane will need next, RUNS of each tile: of a quad, or of half a quad.
+template <uint TILES, uint RUNS>
 struct XAhead {
-    device const uint4 *first[TILES];  // where there is no second tile, the first again: its sums are not stored
-    uint last_quad;
-    uint4 vectors[TILES][SPAN_RUNS];
+    device const uint4 *first[TILES];  // where there is no such tile, the last again: its sums are not stored
+    uint n_quads;
+    uint4 vectors[TILES][RUNS];
 
-    // Run r of a quad, in place of the run r that was multiplied. Behind the last quad comes the last again, and nobody uses it.
-    void load(uint r, uint quad) {
-        const uint at = min(quad, last_quad) * QUAD_VECTORS + r * SIMD_WIDTH;
+    void begin(device const uint4 *x, uint tile_vectors, uint n_tiles) {
 #pragma unroll
         for (uint i = 0; i < TILES; i++) {
-            vectors[i][r] = first[i][at];
+            first[i] = x + min(i, n_tiles - 1) * tile_vectors;
+        }
+    }
+
+    // Run r of a quad in place of the one that was multiplied RUNS before. Where there is no such quad, that one stays: what it is
+    // multiplied with are zeros.
+    void load(uint r, uint quad) {
+        if (quad < n_quads) {
+#pragma unroll
+            for (uint i = 0; i < TILES; i++) {
+                vectors[i][r % RUNS] = first[i][quad * QUAD_VECTORS + r * SIMD_WIDTH];
+            }
         }
     }
 };
 
-// The weights of 16 outputs times two tiles of x, summed by the SIMD groups of a column.
-template <typename F>
+// What a lane needs when its sums are complete.
+template <uint TILES>
+struct Completion {
+    RowFactors<TILES> factors;
+    LaneSums<1, TILES> before;  // what y holds, or zeros
+
+    void load(LaneSums<1, TILES> mine, device const float *scale, device const float *y, float beta) {
+        factors = mine.factors(scale);
+        before = mine;
+        if (beta != 0.0f) {
+            before.load(y);
+        } else {
+            before.clear();
+        }
+    }
+};
+
+// The weights of 16 outputs times TILES tiles of x, summed by the SIMD groups of a column.
+template <typename F, uint TILES>
 kernel void decode_gemm(
     device const half *x                [[buffer(0)]],  // (M, K) in tiles, rows lda apart
     device const uchar *weight_0        [[buffer(1)]],  // (N0, K)
@@ -98,18 +123,35 @@ kernel void decode_gemm(
     }
     inputs_are_ready();
 
-    XAhead ahead;
-    ahead.first[0] = (device const uint4 *)x + ulong(first_m) * params.lda / 8 + lane;
-    ahead.first[1] = ahead.first[0] + (first_m + X_ROWS < params.M ? params.lda : 0);
-    ahead.last_quad = (n_spans + QUAD - 1) / QUAD - 1;
+    LaneSums<1, TILES> mine;
+    mine.m = first_m + 2 * t;
+    mine.n = first_n + g;
+    mine.n_rows = params.M;
+    mine.n_outputs = chosen.n;
+    // As much of x as there are registers for.
+    constexpr uint RUNS = TILES * Step::QUADS <= 2 ? SPAN_RUNS : SPAN_RUNS / 2;
+    XAhead<TILES, RUNS> ahead;
+    const uint n_tiles = (params.M - first_m + X_ROWS - 1) / X_ROWS;
+    ahead.begin((device const uint4 *)x + ulong(first_m) * params.lda / 8 + lane, params.lda, n_tiles);
+    ahead.n_quads = (n_spans + QUAD - 1) / QUAD;
 #pragma unroll
-    for (uint r = 0; r < SPAN_RUNS; r++) {
+    for (uint r = 0; r < RUNS; r++) {
         ahead.load(r, split * Step::QUADS);
     }
 
-    // Two sums of each tile, so that a product need not wait for the one before it.
-    LaneSums<2, TILES> both;
-    both.clear();
+    // The first split of a column completes its sums. What it needs for that is asked for early: before the products, or where there are
+    // no registers for it, before the sums of the splits meet.
+    constexpr bool IS_EARLY = TILES <= 2;
+    device float *y = pick(chosen.index, y_0, y_1, y_2);
+    Completion<TILES> completion;
+    if (IS_EARLY && split == 0) {
+        completion.load(mine, scale, y, params.beta);
+    }
+
+    // Two sums of each of two tiles, so that a product need not wait for the one before it.
+    constexpr uint SUMS = TILES <= 2 ? 2 : 1;
+    LaneSums<SUMS, TILES> all;
+    all.clear();
     const uint begins[2] = { rows.place(g, 0), rows.place(g + 8, 0) };
     uint stage_index = 0;
     for (uint step = split; step < n_steps; step += n_splits) {
@@ -126,7 +168,8 @@ kernel void decode_gemm(
             LaneSpan<F> lower;
             upper.load(stage + g * Step::VECTORS, begins[0] + step * Step::BYTES, quad * QUAD + t, exists);
             lower.load(stage + (g + 8) * Step::VECTORS, begins[1] + step * Step::BYTES, quad * QUAD + t, exists);
-            const uint next_quad = quad + 1 < Step::QUADS ? step * Step::QUADS + quad + 1 : (step + n_splits) * Step::QUADS;
+            const uint this_quad = step * Step::QUADS + quad;
+            const uint next_quad = quad + 1 < Step::QUADS ? this_quad + 1 : (step + n_splits) * Step::QUADS;
 #pragma unroll
             for (uint r = 0; r < SPAN_RUNS; r++) {
                 if (r % 2 == 0) {
@@ -137,11 +180,12 @@ kernel void decode_gemm(
                 const uint4 b = lower.run(r);
 #pragma unroll
                 for (uint i = 0; i < TILES; i++) {
-                    const uint4 right = ahead.vectors[i][r];
-                    both.sums[0][i] = nvidia::multiply_accumulate(uint4(a.x, b.x, a.y, b.y), right.xy, both.sums[0][i]);
-                    both.sums[1][i] = nvidia::multiply_accumulate(uint4(a.z, b.z, a.w, b.w), right.zw, both.sums[1][i]);
+                    const uint4 right = ahead.vectors[i][r % RUNS];
+                    all.sums[0][i] = nvidia::multiply_accumulate(uint4(a.x, b.x, a.y, b.y), right.xy, all.sums[0][i]);
+                    all.sums[SUMS - 1][i] = nvidia::multiply_accumulate(uint4(a.z, b.z, a.w, b.w), right.zw, all.sums[SUMS - 1][i]);
                 }
-                ahead.load(r, next_quad);
+                const uint later = r + RUNS;
+                ahead.load(later % SPAN_RUNS, later < SPAN_RUNS ? this_quad : next_quad);
             }
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -150,14 +194,12 @@ kernel void decode_gemm(
         stage_index = (stage_index + 1) % STAGES;
     }
 
-    LaneSums<1, TILES> mine;
-    mine.m = first_m + 2 * t;
-    mine.n = first_n + g;
-    mine.n_rows = params.M;
-    mine.n_outputs = chosen.n;
+    if (!IS_EARLY && split == 0) {
+        completion.load(mine, scale, y, params.beta);
+    }
 #pragma unroll
     for (uint i = 0; i < TILES; i++) {
-        mine.sums[0][i] = both.sums[0][i] + both.sums[1][i];
+        mine.sums[0][i] = SUMS == 1 ? all.sums[0][i] : all.sums[0][i] + all.sums[SUMS - 1][i];
     }
     // The sums of the other splits go through threadgroup memory: every copy was waited for.
     if (split > 0) {
@@ -177,10 +219,7 @@ kernel void decode_gemm(
             mine.sums[0][i] += as_type<float4>(share[i * SIMD_WIDTH + lane]);
         }
     }
-    mine.scale(scale);
-    device float *y = pick(chosen.index, y_0, y_1, y_2);
-    if (params.beta != 0.0f) {
-        mine.add_before(y, params.beta);
-    }
+    mine.scale(completion.factors);
+    mine.add(completion.before, params.beta);
     mine.store(y);
 }

@@ -3,6 +3,12 @@
 
 #include "include/few_rows.h"
 
+// The factors of the two rows of each tile that a lane has sums of.
+template <uint TILES>
+struct RowFactors {
+    float2 pairs[TILES];
+};
+
 // The sums of a lane: of outputs n and n + 8 of each matrix and rows m and m + 1 of each tile.
 template <uint MATRICES, uint TILES>
 struct LaneSums {
@@ -31,16 +37,24 @@ struct LaneSums {
         }
     }
 
+    // The factors of its rows.
+    RowFactors<TILES> factors(device const float *of_rows) const {
+        RowFactors<TILES> known;
+#pragma unroll
+        for (uint i = 0; i < TILES; i++) {
+            known.pairs[i] = float2(of_rows[known_row(i)], of_rows[min(m + i * X_ROWS + 1, n_rows - 1)]);
+        }
+        return known;
+    }
+
     // Times the factor of each row; 0 where there is no such row.
-    void scale(device const float *factors) {
+    void scale(RowFactors<TILES> factors) {
 #pragma unroll
         for (uint i = 0; i < TILES; i++) {
             const uint row = m + i * X_ROWS;
-            const float first = factors[known_row(i)];
-            const float second = factors[min(row + 1, n_rows - 1)];
 #pragma unroll
             for (uint j = 0; j < MATRICES; j++) {
-                const float4 scaled = sums[j][i] * float4(first, second, first, second);
+                const float4 scaled = sums[j][i] * factors.pairs[i].xyxy;
                 sums[j][i].xz = row < n_rows ? scaled.xz : float2(0.0f);
                 sums[j][i].yw = row + 1 < n_rows ? scaled.yw : float2(0.0f);
             }
@@ -81,8 +95,8 @@ struct LaneSums {
         }
     }
 
-    // Adds beta times what y holds.
-    void add_before(device const float *y, float beta) {
+    // What y holds in their place.
+    void load(device const float *y) {
 #pragma unroll
         for (uint i = 0; i < TILES; i++) {
             device const float *first = y + ulong(known_row(i)) * n_outputs;
@@ -92,8 +106,19 @@ struct LaneSums {
 #pragma unroll
                 for (uint lower = 0; lower < 2; lower++) {
                     const uint at = known_output(j, lower);
-                    set_pair(j, i, lower, pair(j, i, lower) + beta * float2(first[at], second[at]));
+                    set_pair(j, i, lower, float2(first[at], second[at]));
                 }
+            }
+        }
+    }
+
+    // Adds beta times others.
+    void add(thread const LaneSums &others, float beta) {
+#pragma unroll
+        for (uint j = 0; j < MATRICES; j++) {
+#pragma unroll
+            for (uint i = 0; i < TILES; i++) {
+                sums[j][i] += beta * others.sums[j][i];
             }
         }
     }

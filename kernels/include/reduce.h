@@ -43,13 +43,14 @@ inline float threadgroup_max(float value, threadgroup float *shared, SimdPlace a
 }
 
 // The sum of one value and the largest of another, which is not negative, with one barrier: `shared`, with room for 32 pairs, cannot
-// be used again at once.
+// be used again at once. Without HAS_SUM the sum is 0.
+template <bool HAS_SUM>
 inline float2 threadgroup_sum_and_max(float value, float other, threadgroup float2 *shared, SimdPlace at) {
-    const float2 partial = float2(simd_sum(value), simd_max(other));
+    const float2 partial = float2(HAS_SUM ? simd_sum(value) : 0.0f, simd_max(other));
     if (at.lane == 0) {
         shared[at.group] = partial;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     const float2 mine = at.lane < at.n_groups ? shared[at.lane] : float2(0.0f);
-    return float2(simd_sum(mine.x), simd_max(mine.y));
+    return float2(HAS_SUM ? simd_sum(mine.x) : 0.0f, simd_max(mine.y));
 }

@@ -180,6 +180,7 @@ kernel void shared_gemm(
 
     // Not before: the threadgroups of the next kernel would crowd on the cores that this one leaves free.
     nvidia::next_may_begin();
+    const RowFactors<TILES> factors = mine.factors(scale);
 
     // The sums of the other splits go through threadgroup memory: every copy was waited for.
     simdgroup_barrier(mem_flags::mem_threadgroup);
@@ -200,7 +201,7 @@ kernel void shared_gemm(
         }
     }
     if (split == 0) {
-        mine.scale(scale);
+        mine.scale(factors);
     }
     // Nobody reads x any more.
     const SumsPlace to = { pick(chosen.index, y_0, y_1, y_2), parts, arrived, (threadgroup uint *)memory };

@@ -13,16 +13,17 @@ struct SumsPlace {
 };
 
 // Stores sums that were scaled, plus beta times what y holds. If K has parts, they are left for each other, and the last to arrive
-// adds them up, always in the same order. `has_sums`: whether this SIMD group has any. All threads must call it.
+// adds them up, always in the same order, to what y holds. `has_sums`: whether this SIMD group has any. All threads must call it.
 template <uint MATRICES, uint TILES>
 inline void store_shared(
     thread LaneSums<MATRICES, TILES> &mine, bool has_sums, constant DecodeGemmParams &params, ChosenWeight chosen, SumsPlace to,
     uint3 group, uint thread_index
 ) {
-    if (params.n_parts > 1) {
-        const uint stride = (params.M + X_ROWS - 1) / X_ROWS * X_ROWS;
-        const ulong part_stride = ulong(params.N0 + params.N1 + params.N2) * stride;
-        device float *all = to.parts + pick(chosen.index, 0u, params.N0, params.N0 + params.N1) * stride;
+    const bool has_parts = params.n_parts > 1;
+    const uint stride = (params.M + X_ROWS - 1) / X_ROWS * X_ROWS;
+    const ulong part_stride = ulong(params.N0 + params.N1 + params.N2) * stride;
+    device float *all = to.parts + pick(chosen.index, 0u, params.N0, params.N0 + params.N1) * stride;
+    if (has_parts) {
         if (has_sums) {
             mine.leave(all + group.z * part_stride, stride);
         }
@@ -34,17 +35,19 @@ inline void store_shared(
         if (thread_index == 0) {
             *counter = 0;
         }
-        if (has_sums) {
-            mine.clear();
-            for (uint part = 0; part < params.n_parts; part++) {
-                mine.add(all + part * part_stride, stride);
-            }
-        }
+        mine.clear();
     }
-    if (has_sums) {
-        if (params.beta != 0.0f) {
-            mine.add_before(to.y, params.beta);
-        }
-        mine.store(to.y);
+    if (!has_sums) {
+        return;
     }
+    // First, so that it is asked for together with the parts.
+    if (params.beta != 0.0f) {
+        LaneSums<MATRICES, TILES> before = mine;
+        before.load(to.y);
+        mine.add(before, params.beta);
+    }
+    for (uint part = 0; has_parts && part < params.n_parts; part++) {
+        mine.add(all + part * part_stride, stride);
+    }
+    mine.store(to.y);
 }

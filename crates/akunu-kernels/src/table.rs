@@ -104,6 +104,7 @@ kernel_table! {
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
+        DecodeGemmDouble => nvidia::decode_gemm::double_row, for nvidia::decode_gemm::formats;
         DecodeGemmWide => nvidia::shared_gemm::wide_row, for nvidia::shared_gemm::formats;
         DecodeGemmWidest => nvidia::shared_gemm::widest_row, for nvidia::shared_gemm::formats;
         AsyncGemm32 => nvidia::async_gemm::row_32, for nvidia::shared_gemm::formats;

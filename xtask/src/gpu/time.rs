@@ -81,10 +81,11 @@ impl Bench<'_> {
     fn products(&mut self, part: &str) -> Result<(), DeviceError> {
         /// A kernel of every format.
         type Of = fn(DType) -> KernelId;
-        let kernels: [(Of, u32); 15] = [
+        let kernels: [(Of, u32); 16] = [
             (KernelId::DecodeGemv, 1),
             (KernelId::DecodeGemm, 4),
             (KernelId::DecodeGemm, 16),
+            (KernelId::DecodeGemmDouble, 64),
             (KernelId::DecodeGemmWide, 32),
             (KernelId::DecodeGemmWidest, 64),
             (KernelId::TensorGemmSmall, 16),
@@ -163,6 +164,7 @@ impl Bench<'_> {
         if matches!(
             kernel,
             KernelId::DecodeGemm(_)
+                | KernelId::DecodeGemmDouble(_)
                 | KernelId::DecodeGemmWide(_)
                 | KernelId::DecodeGemmWidest(_)
                 | KernelId::AsyncGemm32(_)

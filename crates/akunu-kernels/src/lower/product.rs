@@ -9,7 +9,7 @@ use super::{Halved, Lowering};
 use crate::constant::Constants;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::select::{
-    n_parts, order_of_x, product_kernel, reads_halves, tensor_kernel,
+    launch_kernel, n_parts, order_of_x, product_kernel, reads_halves, tensor_kernel,
 };
 use crate::kernel::nvidia::{decode_gemm, tensor_gemm};
 use crate::pipeline::PipelineKey;
@@ -286,6 +286,7 @@ impl Lowering<'_> {
             beta: if first.add { 1.0 } else { 0.0 },
             n_parts: 1,
         };
+        let kernel = launch_kernel(kernel, &params, chip);
         params.n_parts = n_parts(kernel, &params, chip);
         let row = kernel.row();
         let shared = if row.bindings.len() > decode_gemm::N_BINDINGS {

@@ -111,6 +111,7 @@ fn of_format(dtype: DType) -> Vec<Op> {
         norm,
         product(dtype, 30_000, x),
         product(dtype, 50_000, x),
+        product(dtype, 10_000, at(25)),
         gate(GateFunction::Silu),
         product(dtype, DIM, at(24)),
         gate(GateFunction::Gelu),

@@ -546,6 +546,16 @@ fn what_only_products_read_is_left_in_halves() {
     let found = lowered_rows(&of_two_sizes, 40);
     assert_eq!(found[..2], [NormHalfRows, AsyncGemm64(DType::F16)]);
     assert_ne!(found[2], DecodeGemm(DType::F16));
+
+    // All outputs of a launch count, not those of its first product alone.
+    let mut of_many_outputs = layer();
+    let Op::Product { weight, .. } = &mut of_many_outputs[2] else {
+        panic!("{:?}", of_many_outputs[2])
+    };
+    weight.rows = 4096;
+    let found = lowered_rows(&of_many_outputs, 40);
+    assert_eq!(found[..2], [NormHalfRows, DecodeGemmDouble(DType::F16)]);
+    assert_eq!(lowered_rows(&layer(), 40)[..2], [NormHalfRows, product]);
 }
 
 /// A single row gets a norm and the products that read it as one kernel, but not where something else

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | 1 | `gemv`, `gemv_wide` from 32 768 outputs on | nothing to share between rows; a wide output fills the GPU with half as many SIMD groups |
 //! | 1, NVIDIA | `decode_gemv` | four weights at a time, x staged once for the outputs of a threadgroup |
-//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on (with super-blocks from 2 on), `decode_gemm_widest` from 33 on; of small weights `decode_gemm` alone | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
+//! | 2 to 64, NVIDIA | `decode_gemm`, `decode_gemm_wide` from 17 on (with super-blocks from 2 on), `decode_gemm_widest` from 33 on; of small weights `decode_gemm` or, where half as many threadgroups fill the GPU, `decode_gemm_double` | tensor cores; weights are decoded into their registers, up to three weights in a launch; common formats but MLX's |
 //! | from 17, NVIDIA's Hopper | `async_gemm_32`, `…_64`, `…_128` | tensor cores that read x themselves while the next weights are decoded; the same formats |
 //! | from 2, NVIDIA | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //! | 2 to 4 | `gemv_batched` | weights are read once, and x is still small beside them |
@@ -28,7 +28,7 @@ use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
 const WIDE_N: u32 = 32_768;
-/// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm`: it stays in the second cache, so that reading
+/// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm` or `decode_gemm_double`: it stays in the second cache, so that reading
 /// it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia.md).
 const SMALL_WEIGHT: u32 = 5 << 20;
 /// Most rows for `gemv_batched`.
@@ -87,6 +87,16 @@ pub fn tensor_kernel(
     })
 }
 
+/// The kernel of a launch whose first product has this one. It reads x in the same order.
+pub fn launch_kernel(kernel: KernelId, p: &DecodeGemmParams, chip: &ChipConfig) -> KernelId {
+    match kernel {
+        KernelId::DecodeGemm(dtype) if decode_gemm::has_double_rows(p, chip) => {
+            KernelId::DecodeGemmDouble(dtype)
+        }
+        _ => kernel,
+    }
+}
+
 /// Whether a kernel is one of [`tensor_kernel`] that reads x in rows of halves.
 pub fn reads_halves(kernel: KernelId) -> bool {
     use KernelId::{TensorGemm, TensorGemmMedium, TensorGemmSmall};
@@ -99,9 +109,11 @@ pub fn reads_halves(kernel: KernelId) -> bool {
 /// In which order it reads x, if it is one of [`tensor_kernel`].
 pub fn order_of_x(kernel: KernelId) -> Order {
     use KernelId::{AsyncGemm32, AsyncGemm64, AsyncGemm128};
-    use KernelId::{DecodeGemm, DecodeGemmWide, DecodeGemmWidest};
+    use KernelId::{DecodeGemm, DecodeGemmDouble, DecodeGemmWide, DecodeGemmWidest};
     match kernel {
-        DecodeGemm(_) | DecodeGemmWide(_) | DecodeGemmWidest(_) => Order::Spans,
+        DecodeGemm(_) | DecodeGemmDouble(_) | DecodeGemmWide(_) | DecodeGemmWidest(_) => {
+            Order::Spans
+        }
         AsyncGemm32(_) | AsyncGemm64(_) | AsyncGemm128(_) => Order::Columns,
         _ => Order::Rows,
     }

@@ -1,8 +1,9 @@
-//! `decode_gemm_<format>`: `y_i = factor * (x @ weight_iᵀ) + beta * y_i` of a few rows and up to three weights, on tensor cores.
+//! `decode_gemm_<format>`, `decode_gemm_double_<format>`: `y_i = factor * (x @ weight_iᵀ) + beta * y_i` of a few rows and up to three
+//! weights, on tensor cores.
 //!
 //! As [`tensor_gemm`], but weights go through threadgroup memory as they are stored, two steps ahead, and are decoded into the
-//! registers that tensor cores read; 16 outputs are a SIMD group's, and SIMD groups wait for nobody. x is in tiles
-//! ([`Order::Spans`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
+//! registers that tensor cores read; 16 outputs are a SIMD group's, times 16 or 32 rows, and SIMD groups wait for nobody. x is in
+//! tiles ([`Order::Spans`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
 
 use akunu_types::params::DecodeGemmParams;
 use akunu_types::{DType, SharedStruct};
@@ -25,6 +26,8 @@ use crate::weight::WeightLayout;
 pub const QUAD: u32 = 128;
 /// Rows of x of a threadgroup of `decode_gemm`.
 pub const ROWS: u32 = 16;
+/// The same of `decode_gemm_double`.
+const DOUBLE_ROWS: u32 = 32;
 /// Most weights of a launch.
 pub const MAX_WEIGHTS: usize = 3;
 /// Values that a lane has at once.
@@ -78,6 +81,17 @@ pub fn row(dtype: DType) -> KernelRow {
     }
 }
 
+/// The row of the kernel table.
+pub fn double_row(dtype: DType) -> KernelRow {
+    KernelRow {
+        name: ("decode_gemm_double_", ""),
+        source: "decode_gemm_double",
+        launch: |args, chip| launch(args, chip, DOUBLE_ROWS),
+        work: |args, once| work(args, once, DOUBLE_ROWS),
+        ..row(dtype)
+    }
+}
+
 /// Most SIMD groups of a threadgroup: what those of a format stage at once has to fit.
 fn most_simd_groups(dtype: DType) -> u32 {
     match dtype {
@@ -98,6 +112,13 @@ fn n_groups(outputs: [u32; MAX_WEIGHTS], columns: u32) -> u32 {
 /// Whether lanes have whole spans of rows of `k` values.
 pub(super) fn has_whole_spans(k: u32) -> bool {
     k.is_multiple_of(SPAN)
+}
+
+/// Whether a launch of more than [`ROWS`] rows has `decode_gemm_double`, which decodes weights half as often: where cores have at
+/// least three threadgroups for every two of them. Measured on an H200 (docs/nvidia.md).
+pub fn has_double_rows(p: &DecodeGemmParams, chip: &ChipConfig) -> bool {
+    let n_threadgroups = p.M.div_ceil(DOUBLE_ROWS) * n_groups(outputs(p), 1);
+    p.M > ROWS && 2 * n_threadgroups >= 3 * chip.gpu_cores
 }
 
 /// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check refuses.
@@ -194,15 +215,16 @@ pub(super) fn multiply(t: &mut Twin, order: Order) -> Vec<f32> {
     x
 }
 
-/// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than a threadgroup has; fewer outputs
+/// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than either form has; fewer outputs
 /// than a SIMD group has; K of less than a quad, of a step and a tail, and of more steps than are under way; so many outputs that
 /// threadgroups of five SIMD groups suit a chip of eight cores.
-const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 5] = [
+const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 6] = [
     (2, [3, 0, 0], 32, 0.0),
     (9, [33, 0, 0], 576, 1.0),
     (17, [20, 1, 40], 256, 0.0),
     (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0),
     (3, [992, 790, 0], 64, 0.0),
+    (41, [40, 0, 0], 5 * 256 + 64, 1.0),
 ];
 
 fn cases(dtype: Option<DType>) -> Vec<Case> {
@@ -269,6 +291,31 @@ pub(super) fn case(dtype: DType, p: &DecodeGemmParams, order: Order, label: Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Breaks when half as many threadgroups would leave an H200 idle, or when up to 16 rows get those of 32.
+    #[test]
+    fn threadgroups_of_32_rows_are_those_that_fill_the_chip() {
+        let table = [
+            (64, [2048, 1024, 1024], true),
+            (64, [1024, 0, 0], false),
+            (32, [2048, 1024, 1024], true),
+            (32, [1024, 1024, 1024], false),
+            (17, [3168, 0, 0], true),
+            (17, [3152, 0, 0], false),
+            (16, [14_336, 14_336, 0], false),
+        ];
+        for (m, [n0, n1, n2], expected) in table {
+            let p = DecodeGemmParams {
+                M: m,
+                N0: n0,
+                N1: n1,
+                N2: n2,
+                ..Default::default()
+            };
+            let found = has_double_rows(&p, &ChipConfig::h200());
+            assert_eq!(found, expected, "{m} rows, {n0} + {n1} + {n2}");
+        }
+    }
     use crate::constant::Constants;
     use crate::table::KernelId;
 
