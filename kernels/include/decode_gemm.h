@@ -129,7 +129,7 @@ kernel void decode_gemm(
     mine.n_rows = params.M;
     mine.n_outputs = chosen.n;
     // As much of x as there are registers for.
-    constexpr uint RUNS = TILES * Step::QUADS <= 2 ? SPAN_RUNS : SPAN_RUNS / 2;
+    constexpr uint RUNS = TILES <= 2 ? SPAN_RUNS : SPAN_RUNS / 2;
     XAhead<TILES, RUNS> ahead;
     const uint n_tiles = (params.M - first_m + X_ROWS - 1) / X_ROWS;
     ahead.begin((device const uint4 *)x + ulong(first_m) * params.lda / 8 + lane, params.lda, n_tiles);
@@ -141,7 +141,7 @@ kernel void decode_gemm(
 
     // The first split of a column completes its sums. What it needs for that is asked for early: before the products, or where there are
     // no registers for it, before the sums of the splits meet.
-    constexpr bool IS_EARLY = TILES <= 2;
+    constexpr bool IS_EARLY = TILES * Step::QUADS <= 2;
     device float *y = pick(chosen.index, y_0, y_1, y_2);
     Completion<TILES> completion;
     if (IS_EARLY && split == 0) {
