@@ -92,7 +92,7 @@ mod tests {
                 file.display()
             );
         }
-        assert_eq!(n_rules, 20, "files with kernels that read weights");
+        assert_eq!(n_rules, 21, "files with kernels that read weights");
     }
 
     #[test]
