@@ -25,6 +25,8 @@ pub struct GpuInfo {
     pub memory: u64,
     /// Multiprocessors.
     pub multiprocessors: u32,
+    /// Bytes of shared memory of each of them.
+    pub shared_memory: u32,
     /// Bytes of its second-level cache.
     pub cache: u64,
     /// Bytes that its memory delivers in a second, at best.
@@ -44,6 +46,7 @@ impl GpuInfo {
             bytes_per_second: self.bytes_per_second,
             max_threads: 1024,
             threadgroup_bytes: THREADGROUP_BYTES,
+            core_bytes: self.shared_memory,
         }
     }
 
@@ -126,6 +129,7 @@ fn describe(ordinal: u32, version: c_int) -> Result<GpuInfo, Fault> {
         capability: 10 * major + minor,
         memory: memory as u64,
         multiprocessors: number(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+        shared_memory: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
         cache: number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
         bytes_per_second: 2 * 1000 * u64::from(kilohertz) * u64::from(bits / 8),
         driver: version_words(version),
@@ -150,6 +154,7 @@ mod tests {
             capability,
             memory: 1 << 30,
             multiprocessors: 4,
+            shared_memory: 65_536,
             cache: 1 << 20,
             bytes_per_second: 100_000_000_000,
             driver: "12.0".into(),

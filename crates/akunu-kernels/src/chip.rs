@@ -30,6 +30,8 @@ pub struct ChipConfig {
     pub max_threads: u32,
     /// Most bytes of threadgroup memory.
     pub threadgroup_bytes: u32,
+    /// Bytes of threadgroup memory that a core has for the threadgroups on it, at least.
+    pub core_bytes: u32,
 }
 
 /// Threads of a SIMD group on every Apple GPU.
@@ -78,6 +80,7 @@ impl Published {
             bytes_per_second: gigabytes * 1_000_000_000,
             max_threads: MAX_THREADS,
             threadgroup_bytes: THREADGROUP_BYTES,
+            core_bytes: THREADGROUP_BYTES,
         }
     }
 }
@@ -94,6 +97,7 @@ impl ChipConfig {
         ChipConfig {
             family: GpuFamily::Nvidia(90),
             gpu_cores: 132,
+            core_bytes: 228 << 10,
             ..ChipConfig::m1()
         }
     }

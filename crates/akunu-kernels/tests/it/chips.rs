@@ -8,6 +8,7 @@ pub fn nvidia(capability: u32) -> ChipConfig {
     ChipConfig {
         family: GpuFamily::Nvidia(capability),
         gpu_cores: 132,
+        core_bytes: 228 << 10,
         ..ChipConfig::m1()
     }
 }

@@ -136,7 +136,7 @@ fn launch(args: &Args, rows: u32, chip: &ChipConfig) -> Launch {
 /// are pairs of steps for each split.
 pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> u32 {
     let team = Team::of(p, rows, chip);
-    let at_once = shared_gemm::at_once(threadgroup_bytes(dtype, rows, team));
+    let at_once = shared_gemm::at_once(threadgroup_bytes(dtype, rows, team), chip);
     let room = chip.gpu_cores * at_once.clamp(1, SIMD_GROUPS_AT_ONCE / TEAM);
     let n_groups = (p.M.div_ceil(rows) * team.n_groups(p)).max(1);
     let n_steps = p.K.div_ceil(Staging::of(dtype).step * team.splits).max(1);

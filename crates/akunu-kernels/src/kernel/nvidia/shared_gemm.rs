@@ -190,12 +190,11 @@ fn share(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> Sh
     best
 }
 
-/// How many threadgroups of so much threadgroup memory a multiprocessor of an H200 holds.
-pub(super) fn at_once(threadgroup_bytes: u32) -> u32 {
-    /// Bytes of threadgroup memory that it has, and those of a threadgroup that it does not see.
-    const ALL_BYTES: u32 = 228 << 10;
+/// How many threadgroups of so much threadgroup memory a multiprocessor holds.
+pub(super) fn at_once(threadgroup_bytes: u32, chip: &ChipConfig) -> u32 {
+    /// Bytes of a threadgroup that it does not see.
     const HIDDEN_BYTES: u32 = 1 << 10;
-    ALL_BYTES / (threadgroup_bytes + HIDDEN_BYTES)
+    chip.core_bytes / (threadgroup_bytes + HIDDEN_BYTES)
 }
 
 /// As many parts as fill the chip, but no more than there are pairs of steps, and whether they fill three quarters of it.
@@ -206,7 +205,7 @@ fn share_by(
     chip: &ChipConfig,
 ) -> (Sharing, bool) {
     let splits = TEAM / columns;
-    let at_once = at_once(staging.bytes(rows, splits));
+    let at_once = at_once(staging.bytes(rows, splits), chip);
     let room = chip.gpu_cores * at_once.clamp(1, if rows == WIDEST_ROWS { 2 } else { 3 });
     let n_groups = n_groups(outputs(p), staging.outputs * columns).max(1);
     // To add up the parts of few rows takes longer than to multiply them.
@@ -372,6 +371,26 @@ mod tests {
             };
             let shared = share(&p, DType::Q4_0, rows, &chip);
             assert_eq!(shared, Sharing { columns, n_parts }, "{rows} × {n} × {k}");
+        }
+    }
+
+    /// Breaks when a GPU whose multiprocessors hold one threadgroup, where an H200's hold two, gets parts that wait for their turn.
+    #[test]
+    fn parts_are_as_many_as_the_memory_of_a_multiprocessor_holds() {
+        let p = DecodeGemmParams {
+            M: WIDEST_ROWS,
+            K: 4096,
+            N0: 4096,
+            n_parts: 1,
+            ..Default::default()
+        };
+        for (core_bytes, expected) in [(228 << 10, 8), (100 << 10, 4), (32 << 10, 4)] {
+            let chip = ChipConfig {
+                core_bytes,
+                ..ChipConfig::h200()
+            };
+            let found = n_parts(&p, DType::Q4_0, WIDEST_ROWS, &chip);
+            assert_eq!(found, expected, "{core_bytes} bytes");
         }
     }
 
