@@ -14,7 +14,7 @@
 //! | from 9 | `simd_gemm` | one tile of 32 rows reads the weights once, two tiles of 8 twice |
 //!
 //! The limits follow from the bytes each kernel moves; they are to be measured on a Mac. `decode_gemv` was measured on
-//! an H200 (docs/nvidia.md).
+//! an H200 (docs/nvidia-log.md).
 
 use akunu_types::DType;
 use akunu_types::params::DecodeGemmParams;
@@ -29,7 +29,7 @@ use crate::table::KernelId;
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
 const WIDE_N: u32 = 32_768;
 /// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm` or `decode_gemm_double`: it stays in the second cache, so that reading
-/// it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia.md).
+/// it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia-log.md).
 const SMALL_WEIGHT: u32 = 5 << 20;
 /// Most rows for `gemv_batched`.
 const BATCHED_M: u32 = 4;

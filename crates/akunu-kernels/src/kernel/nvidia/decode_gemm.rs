@@ -115,7 +115,7 @@ pub(super) fn has_whole_spans(k: u32) -> bool {
 }
 
 /// Whether a launch of more than [`ROWS`] rows has `decode_gemm_double`, which decodes weights half as often: where cores have at
-/// least three threadgroups for every two of them. Measured on an H200 (docs/nvidia.md).
+/// least three threadgroups for every two of them. Measured on an H200 (docs/nvidia-log.md).
 pub fn has_double_rows(p: &DecodeGemmParams, chip: &ChipConfig) -> bool {
     let n_threadgroups = p.M.div_ceil(DOUBLE_ROWS) * n_groups(outputs(p), 1);
     p.M > ROWS && 2 * n_threadgroups >= 3 * chip.gpu_cores
