@@ -13,9 +13,9 @@
 //
 // so that a lane decodes whole spans, and tiles of x are laid out to be read by vectors that follow each other.
 //
-// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * columns))), threadgroups of (32 * columns, splits) threads, up to
-//          TEAM SIMD groups. Those of a column have the same outputs and take turns at the steps of K; their sums meet in
-//          threadgroup memory.
+// Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * columns))), threadgroups of (32 * columns,
+//          splits) threads, up to TEAM SIMD groups. Those of a column have the same outputs and take turns at the steps of K; their
+//          sums meet in threadgroup memory.
 // Memory:  every weight is read once for 8 * TILES rows. A SIMD group copies the bytes of a step, 16 rows of them, to threadgroup
 //          memory by vectors that follow each other, two steps ahead, and the first two before x is there; nobody else waits for
 //          it. A row is copied from the last multiple of 16 bytes on, so that rows and steps may begin anywhere.
@@ -139,8 +139,8 @@ kernel void decode_gemm(
         ahead.load(r, split * Step::QUADS);
     }
 
-    // The first split of a column completes its sums. What it needs for that is asked for early: before the products, or where there are
-    // no registers for it, before the sums of the splits meet.
+    // The first split of a column completes its sums. What it needs for that is asked for early: before the products, or where there
+    // are no registers for it, before the sums of the splits meet.
     constexpr bool IS_EARLY = TILES * Step::QUADS <= 2;
     device float *y = pick(chosen.index, y_0, y_1, y_2);
     Completion<TILES> completion;

@@ -28,8 +28,8 @@ use crate::table::KernelId;
 
 /// Outputs from which `gemv_wide` is used: vocabularies, not hidden layers.
 const WIDE_N: u32 = 32_768;
-/// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm` or `decode_gemm_double`: it stays in the second cache, so that reading
-/// it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia-log.md).
+/// Most values of a weight whose rows of x are those of several threadgroups of `decode_gemm` or `decode_gemm_double`: it stays in
+/// the second cache, so that reading it again costs less than a GPU that is mostly idle. Measured on an H200 (docs/nvidia-log.md).
 const SMALL_WEIGHT: u32 = 5 << 20;
 /// Most rows for `gemv_batched`.
 const BATCHED_M: u32 = 4;
