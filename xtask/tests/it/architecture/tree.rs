@@ -1,6 +1,8 @@
 //! The files of the workspace.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// What is not part of the project: what `.gitignore` names, and git's own folder (a file in a
 /// worktree).
@@ -26,7 +28,7 @@ pub fn root() -> PathBuf {
 /// Every text file of the workspace.
 pub fn text_files() -> Vec<TextFile> {
     let mut files = Vec::new();
-    collect(&root(), &mut files);
+    collect(&root(), &ignored(), &mut files);
     assert!(
         files.iter().any(|file| file.path == "Cargo.toml"),
         "the walk finds the root"
@@ -38,14 +40,26 @@ pub fn text_files() -> Vec<TextFile> {
     files
 }
 
-fn collect(folder: &Path, files: &mut Vec<TextFile>) {
+/// What else a developer lets git ignore in this folder; nothing where there is no git.
+fn ignored() -> HashSet<PathBuf> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--others", "--ignored"])
+        .args(["--exclude-standard", "--directory"])
+        .current_dir(root())
+        .output();
+    let listed = listed.map(|output| output.stdout).unwrap_or_default();
+    let names = String::from_utf8_lossy(&listed).into_owned();
+    names.split('\0').map(|name| root().join(name)).collect()
+}
+
+fn collect(folder: &Path, ignored: &HashSet<PathBuf>, files: &mut Vec<TextFile>) {
     for entry in std::fs::read_dir(folder)
         .expect("a readable folder")
         .flatten()
     {
         let path = entry.path();
         let name = entry.file_name();
-        if SKIPPED.iter().any(|skipped| name == *skipped) {
+        if SKIPPED.iter().any(|skipped| name == *skipped) || ignored.contains(&path) {
             continue;
         }
         // A crate has links to what it takes along from elsewhere in the tree.
@@ -53,7 +67,7 @@ fn collect(folder: &Path, files: &mut Vec<TextFile>) {
             continue;
         }
         if path.is_dir() {
-            collect(&path, files);
+            collect(&path, ignored, files);
         } else if let Ok(text) = std::fs::read_to_string(&path) {
             let relative = path.strip_prefix(root()).expect("below the root");
             files.push(TextFile {
