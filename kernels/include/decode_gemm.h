@@ -36,6 +36,7 @@ struct XAhead {
     uint n_quads;
     uint4 vectors[TILES][RUNS];
 
+    // Of n_tiles tiles, each tile_vectors behind the one before.
     void begin(device const uint4 *x, uint tile_vectors, uint n_tiles) {
 #pragma unroll
         for (uint i = 0; i < TILES; i++) {

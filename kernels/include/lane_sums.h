@@ -25,7 +25,7 @@ struct LaneSums {
     }
     uint output(uint j, uint lower) const { return n + j * MATRIX_OUTPUTS + lower * 8; }
     uint known_output(uint j, uint lower) const { return min(output(j, lower), n_outputs - 1); }
-    uint known_row(uint i) const { return min(m + i * X_ROWS, n_rows - 1); }
+    uint known_row(uint i, uint next) const { return min(m + i * X_ROWS + next, n_rows - 1); }
 
     void clear() {
 #pragma unroll
@@ -42,7 +42,7 @@ struct LaneSums {
         RowFactors<TILES> known;
 #pragma unroll
         for (uint i = 0; i < TILES; i++) {
-            known.pairs[i] = float2(of_rows[known_row(i)], of_rows[min(m + i * X_ROWS + 1, n_rows - 1)]);
+            known.pairs[i] = float2(of_rows[known_row(i, 0)], of_rows[known_row(i, 1)]);
         }
         return known;
     }
@@ -99,8 +99,8 @@ struct LaneSums {
     void load(device const float *y) {
 #pragma unroll
         for (uint i = 0; i < TILES; i++) {
-            device const float *first = y + ulong(known_row(i)) * n_outputs;
-            device const float *second = y + ulong(min(m + i * X_ROWS + 1, n_rows - 1)) * n_outputs;
+            device const float *first = y + ulong(known_row(i, 0)) * n_outputs;
+            device const float *second = y + ulong(known_row(i, 1)) * n_outputs;
 #pragma unroll
             for (uint j = 0; j < MATRICES; j++) {
 #pragma unroll
