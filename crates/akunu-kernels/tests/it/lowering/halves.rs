@@ -1,12 +1,22 @@
 //! What goes to tensor cores as halves, and where it lies.
 
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, ChipConfig, KernelId, Op, lower};
+use akunu_kernels::{Buffer, ChipConfig, KernelId, Op, Program, lower};
 use akunu_types::DType;
 use akunu_types::params::DecodeAttentionParams;
 
 use super::model::{F32, Model, kernels};
 use crate::chips::nvidia;
+
+/// The scratch memory that a program asks for. Nobody reads it.
+fn scratch(program: &Program, chip: &ChipConfig) -> Buffer {
+    Buffer {
+        id: 1000,
+        generation: 0,
+        len: lower::scratch_bytes(program, chip),
+        writable: true,
+    }
+}
 
 /// With memory for what kernels leave for each other, keys are split and joined, and several rows of weights that are not
 /// in f32 go to tensor cores: x in halves once for all products that read it. Breaks when a product reads what another
@@ -23,13 +33,8 @@ fn scratch_memory_lets_kernels_share_an_operation() {
         }
     }
     let program = model.program(&ops, [2, 0, 2]);
-    let bytes = lower::scratch_bytes(&program, &chip);
-    let scratch = Buffer {
-        id: 1000,
-        generation: 0,
-        len: bytes,
-        writable: true,
-    };
+    let scratch = scratch(&program, &chip);
+    let bytes = scratch.len;
     let calls = lower::gpu(&program, &chip, Some(scratch));
     let product = DecodeGemm(DType::F16);
     let expected = [
@@ -84,12 +89,7 @@ fn what_only_products_read_is_left_in_halves() {
     };
     let lowered_rows = |ops: &[Op], n_rows| {
         let program = model.program(ops, [n_rows, 0, 4]);
-        let scratch = Buffer {
-            id: 1000,
-            generation: 0,
-            len: lower::scratch_bytes(&program, &chip),
-            writable: true,
-        };
+        let scratch = scratch(&program, &chip);
         kernels(&lower::gpu(&program, &chip, Some(scratch)))
     };
     let lowered = |ops: &[Op]| lowered_rows(ops, 4);
@@ -185,12 +185,7 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
     let lowered = |ops: &[Op], n_rows| {
         let ops = [ops, &[Op::Advance]].concat();
         let program = model.program(&ops, [n_rows, 0, n_rows]);
-        let scratch = Buffer {
-            id: 1000,
-            generation: 0,
-            len: lower::scratch_bytes(&program, &chip),
-            writable: true,
-        };
+        let scratch = scratch(&program, &chip);
         lower::gpu(&program, &chip, Some(scratch))
     };
     // What stands between attention and the norm after its product.
