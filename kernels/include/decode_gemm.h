@@ -142,7 +142,7 @@ kernel void decode_gemm(
 
     // The first split of a column completes its sums. What it needs for that is asked for early: before the products, or where there
     // are no registers for it, before the sums of the splits meet.
-    constexpr bool IS_EARLY = TILES * Step::QUADS <= 2;
+    constexpr bool IS_EARLY = TILES <= 2;
     device float *y = pick(chosen.index, y_0, y_1, y_2);
     Completion<TILES> completion;
     if (IS_EARLY && split == 0) {
