@@ -14,7 +14,7 @@
 // so that a lane decodes whole spans, and tiles of x are laid out to be read by vectors that follow each other.
 //
 // Launch:  grid (ceil(M / (8 * TILES)), the sum over the weights of ceil(N / (16 * columns))), threadgroups of (32 * columns,
-//          splits) threads, up to TEAM SIMD groups. Those of a column have the same outputs and take turns at the steps of K; their
+//          splits) threads, up to eight SIMD groups. Those of a column have the same outputs and take turns at the steps of K; their
 //          sums meet in threadgroup memory.
 // Memory:  every weight is read once for 8 * TILES rows. A SIMD group copies the bytes of a step, 16 rows of them, to threadgroup
 //          memory by vectors that follow each other, two steps ahead, and the first two before x is there; nobody else waits for
@@ -25,9 +25,6 @@
 #include "include/lane_sums.h"
 #include "include/reduce.h"
 #include "include/staged_rows.h"
-
-// Steps that are under way at once.
-constant constexpr uint STAGES = 2;
 
 // The vectors of x that a lane will need next, RUNS of each tile: of a quad, or of half a quad.
 template <uint TILES, uint RUNS>
@@ -85,17 +82,16 @@ kernel void decode_gemm(
     device float *y_2                   [[buffer(6)]],  // (M, N2)
     constant DecodeGemmParams &params   [[buffer(7)]],
     device const float *scale           [[buffer(8)]],  // (M)
+    threadgroup uint4 *memory           [[threadgroup(0)]],
     uint2 group                         [[threadgroup_position_in_grid]],
     uint thread_index                   [[thread_index_in_threadgroup]],
     uint2 threads                       [[threads_per_threadgroup]]
 ) {
     typedef StagedStep<F> Step;
     typedef StagedRows<F, MATRIX_OUTPUTS> Rows;
-    // Most SIMD groups of a threadgroup.
-    constexpr uint TEAM = Step::VECTORS <= 11 ? 8 : 4;
+    // Steps that are under way at once.
+    constexpr uint STAGES = 2;
     constexpr uint RING = STAGES * Rows::STAGE;
-    threadgroup uint4 memory[TEAM * RING];
-    static_assert(sizeof(memory) <= 48 * 1024, "threadgroup memory");
     static_assert(TILES * SIMD_WIDTH <= RING, "sums take the place of the weights");
 
     const uint lane = thread_index % SIMD_WIDTH;

@@ -15,6 +15,7 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
+use crate::kernel::nvidia::shared_gemm::{self, Staging};
 use crate::kernel::nvidia::tensor_gemm;
 use crate::table::{
     Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
@@ -36,10 +37,14 @@ const SPAN: u32 = 32;
 const OUTPUTS: u32 = 16;
 /// SIMD groups that a core holds at once: their registers are all it has.
 const SIMD_GROUPS_AT_ONCE: u32 = 16;
-/// Values of K in a step of most formats.
-const STEP: u32 = 256;
-/// Steps that could be taken while a threadgroup waits for its first weights.
-const STEPS_OF_A_WAIT: u32 = 4;
+/// Most SIMD groups of a threadgroup.
+const TEAM: u32 = 8;
+/// Steps that a SIMD group has under way at once.
+const STAGES: u32 = 2;
+/// Values of K by which the time of a threadgroup is estimated, whatever the steps of its format are.
+const SHARE: u32 = 256;
+/// Shares that could be multiplied while a threadgroup waits for its first weights.
+const SHARES_OF_A_WAIT: u32 = 4;
 
 /// The formats that have such a kernel: those of super-blocks have [`shared_gemm`](super::shared_gemm) alone.
 pub fn formats() -> impl Iterator<Item = DType> {
@@ -92,14 +97,6 @@ pub fn double_row(dtype: DType) -> KernelRow {
     }
 }
 
-/// Most SIMD groups of a threadgroup: what those of a format stage at once has to fit.
-fn most_simd_groups(dtype: DType) -> u32 {
-    match dtype {
-        DType::F16 | DType::BF16 => 4,
-        _ => 8,
-    }
-}
-
 pub(super) fn outputs(p: &DecodeGemmParams) -> [u32; MAX_WEIGHTS] {
     [p.N0, p.N1, p.N2]
 }
@@ -121,6 +118,11 @@ pub fn has_double_rows(p: &DecodeGemmParams, chip: &ChipConfig) -> bool {
     p.M > ROWS && 2 * n_threadgroups >= 3 * chip.gpu_cores
 }
 
+/// The memory of a threadgroup: each of its SIMD groups has steps of its own under way.
+fn threadgroup_bytes(dtype: DType, n_simd_groups: u32) -> u32 {
+    n_simd_groups * STAGES * OUTPUTS * Staging::of(dtype).row_bytes()
+}
+
 /// Rows of x that are not whole quads, or rows of weights that are not whole spans, get an empty grid, which the plan check refuses.
 fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
     let p: DecodeGemmParams = args.params();
@@ -130,29 +132,38 @@ fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
     } else {
         0
     };
-    Launch::new(
-        [p.M.div_ceil(rows), n_groups, 1],
-        [columns * SIMD_WIDTH, splits, 1],
-    )
+    Launch {
+        threadgroup_bytes: threadgroup_bytes(args.format(), columns * splits),
+        ..Launch::new(
+            [p.M.div_ceil(rows), n_groups, 1],
+            [columns * SIMD_WIDTH, splits, 1],
+        )
+    }
 }
 
 /// Columns and splits of a threadgroup's SIMD groups, by how long they take: the threadgroups that a GPU holds at once are a wave,
-/// and each takes the steps of a split and what it waits for its first ones. Of those that take as long, the ones that leave the
-/// fullest core the least to do.
+/// and each takes the values of a split and waits for its first ones. Of those that take as long, the ones that leave the fullest
+/// core the fewest steps.
 fn team(args: &Args, n_tiles: u32, chip: &ChipConfig) -> (u32, u32) {
     let p: DecodeGemmParams = args.params();
-    let most = most_simd_groups(args.format());
+    let step = Staging::of(args.format()).step;
     let time = |&columns: &u32| {
-        let n_simd_groups = columns * (most / columns);
-        let at_once = (chip.gpu_cores * (SIMD_GROUPS_AT_ONCE / n_simd_groups)).max(1);
+        let splits = TEAM / columns;
+        let n_simd_groups = columns * splits;
+        let by_registers = SIMD_GROUPS_AT_ONCE / n_simd_groups;
+        let by_memory = shared_gemm::at_once(threadgroup_bytes(args.format(), n_simd_groups), chip);
+        let at_once = chip.gpu_cores * by_memory.clamp(1, by_registers);
         let n_groups = n_tiles * n_groups(outputs(&p), columns);
-        let steps = p.K.div_ceil(STEP).div_ceil(most / columns);
-        let time = n_groups.div_ceil(at_once) * (steps + STEPS_OF_A_WAIT);
+        let shares = p.K.div_ceil(SHARE).div_ceil(splits);
+        let time = n_groups.div_ceil(at_once.max(1)) * (shares + SHARES_OF_A_WAIT);
         let on_fullest = n_groups.div_ceil(chip.gpu_cores.max(1));
-        (time, on_fullest * n_simd_groups * steps)
+        (
+            time,
+            on_fullest * n_simd_groups * p.K.div_ceil(step).div_ceil(splits),
+        )
     };
-    let columns = (1..=most).rev().min_by_key(time).unwrap_or(1);
-    (columns, most / columns)
+    let columns = (1..=TEAM).rev().min_by_key(time).unwrap_or(1);
+    (columns, TEAM / columns)
 }
 
 pub(super) fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
@@ -217,13 +228,13 @@ pub(super) fn multiply(t: &mut Twin, order: Order) -> Vec<f32> {
 
 /// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than either form has; fewer outputs
 /// than a SIMD group has; K of less than a quad, of a step and a tail, and of more steps than are under way; so many outputs that
-/// threadgroups of five SIMD groups suit a chip of eight cores.
+/// threadgroups of seven SIMD groups suit a chip of eight cores.
 const SHAPES: [(u32, [u32; MAX_WEIGHTS], u32, f32); 6] = [
     (2, [3, 0, 0], 32, 0.0),
     (9, [33, 0, 0], 576, 1.0),
     (17, [20, 1, 40], 256, 0.0),
     (16, [16, 5, 0], 9 * 256 * 3 - 32, 0.0),
-    (3, [992, 790, 0], 64, 0.0),
+    (3, [448, 430, 0], 64, 0.0),
     (41, [40, 0, 0], 5 * 256 + 64, 1.0),
 ];
 
@@ -291,6 +302,8 @@ pub(super) fn case(dtype: DType, p: &DecodeGemmParams, order: Order, label: Stri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::constant::Constants;
+    use crate::table::KernelId;
 
     /// Breaks when half as many threadgroups would leave an H200 idle, or when up to 16 rows get those of 32.
     #[test]
@@ -316,22 +329,28 @@ mod tests {
             assert_eq!(found, expected, "{m} rows, {n0} + {n1} + {n2}");
         }
     }
-    use crate::constant::Constants;
-    use crate::table::KernelId;
 
-    /// Breaks when the threadgroups of an 8B model leave much of an H200 idle, or when no case has threadgroups whose columns are
-    /// no power of two.
+    /// Breaks when the threadgroups of an 8B model leave much of an H200 idle, when those of a 135M model leave half of it to
+    /// nobody, or when no case has threadgroups whose columns are no power of two.
     #[test]
     fn threadgroups_fill_the_chip() {
         let h200 = ChipConfig::h200();
+        let small = ChipConfig {
+            core_bytes: 100 << 10,
+            ..h200.clone()
+        };
         let table = [
-            (&h200, [4096, 0], 4096, (1, 8)),
-            (&h200, [4096, 2048], 4096, (2, 4)),
-            (&h200, [14_336, 14_336], 4096, (7, 1)),
-            (&h200, [4096, 0], 14_336, (1, 8)),
-            (&ChipConfig::m1(), [992, 790], 64, (5, 1)),
+            (&h200, DType::Q4_0, [4096, 0], 4096, (1, 8)),
+            (&h200, DType::Q4_0, [4096, 2048], 4096, (2, 4)),
+            (&h200, DType::Q4_0, [14_336, 14_336], 4096, (7, 1)),
+            (&h200, DType::Q4_0, [4096, 0], 14_336, (1, 8)),
+            (&h200, DType::F16, [4096, 0], 4096, (1, 8)),
+            (&h200, DType::Q8_0, [576, 384], 576, (1, 8)),
+            (&h200, DType::Q8_0, [2048, 2048], 1024, (2, 4)),
+            (&small, DType::F16, [4096, 0], 4096, (2, 4)),
+            (&ChipConfig::m1(), DType::Q4_0, [448, 430], 64, (7, 1)),
         ];
-        for (chip, [n0, n1], k, expected) in table {
+        for (chip, dtype, [n0, n1], k, expected) in table {
             let p = DecodeGemmParams {
                 M: 16,
                 K: k,
@@ -340,9 +359,9 @@ mod tests {
                 ..Default::default()
             };
             let none = Constants::none();
-            let row = KernelId::DecodeGemm(DType::Q4_0).row();
+            let row = KernelId::DecodeGemm(dtype).row();
             let args = row.args(bytemuck::bytes_of(&p), &none);
-            assert_eq!(team(&args, 1, chip), expected, "{n0} + {n1}, {k}");
+            assert_eq!(team(&args, 1, chip), expected, "{dtype:?} {n0} + {n1}, {k}");
         }
     }
 }
