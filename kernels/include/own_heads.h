@@ -30,7 +30,8 @@ struct OwnPlaces {
 };
 
 // Turns the query of head `index` and the key, and leaves the query, its score with the key, and the value. A head that is not
-// there gets zeros, or if there is no SIMD group for it, anything: it is a row of its own in all products. Rotations are there after a barrier. All threads must call it.
+// there gets zeros, or if there is no SIMD group for it, anything: it is a row of its own in all products. Rotations
+// are there after a barrier. All threads must call it.
 template <typename Style>
 inline void prepare_heads(
     OwnHeads own, device const float *q_norm, device const float *k_norm, constant DecodeAttentionParams &params,

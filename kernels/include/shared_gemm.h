@@ -4,8 +4,8 @@
 //
 // x is in halves with a factor for each row, in tiles (convert/half_rows.metal); weights are rounded to halves, sums are floats.
 //
-// A SIMD group has 16 or 32 outputs, which are the rows of one or two left matrices; rows of x are the columns of the right one, 8 to a tile. A
-// sum over K may take it in any order, if both sides have the same one. Here the lane at row g and place t of a matrix
+// A SIMD group has 16 or 32 outputs, which are the rows of one or two left matrices; rows of x are the columns of the right one, 8
+// to a tile. A sum over K may take it in any order, if both sides have the same one. Here the lane at row g and place t of a matrix
 // (<akunu_tensor>) has span t of every four, the 32 weights of outputs g and g + 8, and product s of eight takes
 //
 //     columns 2 t, 2 t + 1          values 4 s, 4 s + 1 of span t

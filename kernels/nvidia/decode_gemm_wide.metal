@@ -1,4 +1,5 @@
-// decode_gemm_wide_<format>: products of 17 to 32 rows, and of fewer with formats of super-blocks, four tiles of x. See include/shared_gemm.h.
+// decode_gemm_wide_<format>: products of 17 to 32 rows, and of fewer with formats of super-blocks, four tiles of x. See
+// include/shared_gemm.h.
 
 #include "include/shared_gemm.h"
 
