@@ -46,7 +46,7 @@ const SHARE: u32 = 256;
 /// Shares that could be multiplied while a threadgroup waits for its first weights.
 const SHARES_OF_A_WAIT: u32 = 4;
 
-/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`](super::shared_gemm) alone.
+/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`] alone.
 pub fn formats() -> impl Iterator<Item = DType> {
     use DType as D;
     let known = [D::F16, D::Q4_0, D::Q8_0, D::BF16];
