@@ -14,6 +14,11 @@ use crate::encoder_use::Pooling;
 use crate::error::ArchError;
 use crate::rope::RopeConfig;
 
+/// Numbers of a head, at most: the kernels of attention take no more.
+pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
+/// What a position is divided by, at least, before a pair of a head turns by it; real models have some 1.
+const MIN_DIVISOR: f32 = 1e-6;
+
 /// What one layer does differently from its neighbours.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LayerConfig {
@@ -116,6 +121,22 @@ impl ModelConfig {
         layers.map(|layer| row * u64::from(seen(layer))).sum()
     }
 
+    /// Checks that no pair of a head turns so fast that its angle is no number any more. `weight` is the weight
+    /// `rope_freqs`, if the model has one.
+    pub fn check_rope(&self, weight: &[f32], path: &Path) -> Result<(), ArchError> {
+        let divisors = self.layers.iter().map(|layer| layer.rope);
+        let mut divisors = divisors.flat_map(|rope| rope.divisors(self.head_dim, weight));
+        match divisors.find(|divisor| !(MIN_DIVISOR..f32::INFINITY).contains(divisor)) {
+            None => Ok(()),
+            Some(found) => Err(ArchError::Invalid {
+                path: path.to_path_buf(),
+                key: "RoPE".to_string(),
+                found: format!("scaled so that a position is divided by {found:e}"),
+                wanted: "of a base and factors that a model can have",
+            }),
+        }
+    }
+
     /// Sizes that are zero, do not divide, or are beyond any real model.
     fn check(&self, path: &Path) -> Result<(), ArchError> {
         let sizes = [
@@ -128,7 +149,7 @@ impl ModelConfig {
                 self.n_kv_heads.into(),
                 1..=self.n_heads.into(),
             ),
-            ("head length", self.head_dim.into(), 2..=1 << 10),
+            ("head length", self.head_dim.into(), 1..=1 << 10),
             ("vocabulary", self.vocab_size.into(), 1..=1 << 24),
             ("context length", self.context_length.into(), 1..=1 << 30),
         ];
@@ -159,8 +180,13 @@ impl ModelConfig {
             let found = format!("{} for {} key/value heads", self.n_heads, self.n_kv_heads);
             return Err(invalid("heads", found, "a multiple of the key/value heads"));
         }
-        if !self.head_dim.is_multiple_of(2) {
-            return Err(invalid("head length", self.head_dim.to_string(), "even"));
+        // What the kernels of attention take.
+        let (unit, wanted) = match self.arch.role {
+            Role::Encoder => (4, "a multiple of 4, at most 256"),
+            Role::Decoder | Role::EncoderDecoder => (8, "a multiple of 8, at most 256"),
+        };
+        if !self.head_dim.is_multiple_of(unit) || self.head_dim > MAX_HEAD_LENGTH {
+            return Err(invalid("head length", self.head_dim.to_string(), wanted));
         }
         let model = [
             ("norm epsilon", self.norm_eps),
@@ -175,6 +201,7 @@ impl ModelConfig {
                 return Err(invalid(key, found.to_string(), "a positive number"));
             }
         }
+        self.check_rope(&[], path)?;
         // Half of an encoder's window is how far its rows see.
         let (least, wanted) = match self.arch.role {
             Role::Encoder => (2, "at least 2"),

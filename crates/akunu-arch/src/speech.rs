@@ -3,6 +3,7 @@
 use akunu_gguf::{SpeechError, SpeechFolder};
 use serde_json::Value;
 
+use crate::config::MAX_HEAD_LENGTH;
 use crate::error::ArchError;
 
 /// The shape of one Whisper.
@@ -61,10 +62,18 @@ impl SpeechConfig {
             key: "encoder_attention_heads".to_string(),
         };
         let n_heads = folder.n_heads().ok_or_else(missing)?;
-        let fits = n_heads > 0 && dim.is_multiple_of(n_heads) && (dim / n_heads).is_multiple_of(4);
-        if !fits || dim / n_heads > 256 {
+        let head_dim = dim.checked_div(n_heads).unwrap_or(0);
+        let is_whole = head_dim > 0 && dim.is_multiple_of(n_heads) && head_dim.is_multiple_of(8);
+        if !is_whole || head_dim > MAX_HEAD_LENGTH {
             let found = format!("{n_heads} for a width of {dim}");
-            return Err(invalid("heads", found, "a divisor of the width"));
+            let wanted = "so many that each has a multiple of 8 numbers, at most 256";
+            return Err(invalid("heads", found, wanted));
+        }
+        let [n_encoder_layers, n_decoder_layers] =
+            ["encoder", "decoder"].map(|of| n_layers(folder, of));
+        if n_decoder_layers == 0 {
+            let found = n_decoder_layers.to_string();
+            return Err(invalid("decoder layers", found, "at least one"));
         }
         if taps != 3 || n_mels > 128 || n_audio_positions > 1 << 14 || n_text_positions > 1 << 14 {
             let found = format!("{n_mels} filters, {taps} taps, {n_audio_positions} positions");
@@ -76,8 +85,8 @@ impl SpeechConfig {
             dim,
             n_heads,
             ffn_dim,
-            n_encoder_layers: n_layers(folder, "encoder"),
-            n_decoder_layers: n_layers(folder, "decoder"),
+            n_encoder_layers,
+            n_decoder_layers,
             n_audio_positions,
             n_text_positions,
             vocab_size,

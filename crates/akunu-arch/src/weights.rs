@@ -24,13 +24,25 @@ pub struct WeightShape {
     pub is_elementwise: bool,
 }
 
-impl WeightShape {
-    fn matrix(name: String, rows: u32, cols: u32) -> WeightShape {
+/// What a weight of a decoder is.
+enum Shape {
+    /// Rows and columns.
+    Matrix(u32, u32),
+    /// Its length.
+    Vector(u32),
+}
+
+impl Shape {
+    fn named(self, name: String) -> WeightShape {
+        let (rows, cols, is_elementwise) = match self {
+            Shape::Matrix(rows, cols) => (rows, cols, false),
+            Shape::Vector(len) => (1, len, true),
+        };
         WeightShape {
             name,
             rows,
             cols,
-            is_elementwise: rows == 1,
+            is_elementwise,
         }
     }
 }
@@ -44,41 +56,43 @@ pub fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
 }
 
 fn decoder_shapes(config: &ModelConfig) -> Vec<WeightShape> {
+    use Shape::{Matrix, Vector};
     let mut all = Vec::new();
-    let mut add = |name, rows, cols| all.push(WeightShape::matrix(name, rows, cols));
+    let mut add = |name: String, shape: Shape| all.push(shape.named(name));
     let (dim, ffn, q, kv) = (config.dim, config.ffn_dim, config.q_dim(), config.kv_dim());
     let arch = &config.arch;
-    add("token_embedding.weight".into(), config.vocab_size, dim);
+    let vocabulary = || Matrix(config.vocab_size, dim);
+    add("token_embedding.weight".into(), vocabulary());
     for layer in 0..config.layers.len() {
-        let mut add = |name: &str, rows, cols| add(format!("layers.{layer}.{name}"), rows, cols);
-        add("attention_norm.weight", 1, dim);
+        let mut add = |name: &str, shape| add(format!("layers.{layer}.{name}"), shape);
+        add("attention_norm.weight", Vector(dim));
         for (name, rows) in [("q", q), ("k", kv), ("v", kv)] {
-            add(&format!("attention.{name}.weight"), rows, dim);
+            add(&format!("attention.{name}.weight"), Matrix(rows, dim));
             if arch.has_qkv_bias {
-                add(&format!("attention.{name}.bias"), 1, rows);
+                add(&format!("attention.{name}.bias"), Vector(rows));
             }
         }
         if arch.has_qk_norm {
-            add("attention.q_norm.weight", 1, config.head_dim);
-            add("attention.k_norm.weight", 1, config.head_dim);
+            add("attention.q_norm.weight", Vector(config.head_dim));
+            add("attention.k_norm.weight", Vector(config.head_dim));
         }
-        add("attention.output.weight", dim, q);
+        add("attention.output.weight", Matrix(dim, q));
         if arch.has_post_attention_norm {
-            add("post_attention_norm.weight", 1, dim);
+            add("post_attention_norm.weight", Vector(dim));
         }
-        add("ffn_norm.weight", 1, dim);
+        add("ffn_norm.weight", Vector(dim));
         if arch.activation.is_gated() {
-            add("ffn.gate.weight", ffn, dim);
+            add("ffn.gate.weight", Matrix(ffn, dim));
         }
-        add("ffn.up.weight", ffn, dim);
-        add("ffn.down.weight", dim, ffn);
+        add("ffn.up.weight", Matrix(ffn, dim));
+        add("ffn.down.weight", Matrix(dim, ffn));
         if arch.has_post_ffn_norm {
-            add("post_ffn_norm.weight", 1, dim);
+            add("post_ffn_norm.weight", Vector(dim));
         }
     }
-    add("output_norm.weight".into(), 1, dim);
+    add("output_norm.weight".into(), Vector(dim));
     if !config.tied_embeddings {
-        add("output.weight".into(), config.vocab_size, dim);
+        add("output.weight".into(), vocabulary());
     }
     all
 }

@@ -86,6 +86,7 @@ impl Loaded {
             Some(view) => read_vector(&view, path)?,
             None => Vec::new(),
         };
+        config.check_rope(&rope_freqs, path)?;
         let key_centres = key_centre::of_layers(&store, &config, (kv, &rope_freqs), path)?;
         let weights = Weights::bind(&store, &config, (path, loading), device)?;
         let loaded = Loaded {

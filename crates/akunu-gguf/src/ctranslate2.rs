@@ -11,6 +11,7 @@
 
 use crate::mmap::FileBytes;
 use akunu_types::DType;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
 
@@ -18,6 +19,8 @@ use std::path::Path;
 const VERSIONS: std::ops::RangeInclusive<u32> = 4..=6;
 /// Real tensors have up to three dimensions.
 const MAX_RANK: u8 = 8;
+/// Tensors, and second names of them, at most; Whisper's largest has some 1,500.
+const MAX_TENSORS: u32 = 1 << 16;
 
 /// An open `model.bin`: the tensors and where their bytes lie.
 #[derive(Debug)]
@@ -53,6 +56,9 @@ pub enum Ct2Fault {
     /// It ends too early.
     #[error("ends within {0}: it was cut off or is damaged")]
     Truncated(&'static str),
+    /// More tensors or second names than any model has.
+    #[error("has {0} {1}, and at most {MAX_TENSORS} are possible: it is damaged")]
+    Count(u32, &'static str),
     /// A name is not UTF-8.
     #[error("has a name that is no UTF-8 at byte {0}")]
     Name(usize),
@@ -95,17 +101,24 @@ impl Ct2File {
         let spec = cursor.string("the header")?;
         cursor.u32("the header")?;
         let mut tensors = Vec::new();
-        for _ in 0..cursor.u32("the header")? {
+        for _ in 0..cursor.count("the header", "tensors")? {
             tensors.push(cursor.tensor()?);
         }
-        for _ in 0..cursor.u32("the list of aliases")? {
+        let mut places = HashMap::new();
+        for (place, tensor) in tensors.iter().enumerate() {
+            places.entry(tensor.name.clone()).or_insert(place);
+        }
+        for _ in 0..cursor.count("the list of aliases", "second names")? {
             let alias = cursor.string("the list of aliases")?;
             let name = cursor.string("the list of aliases")?;
-            let meant = tensors.iter().find(|tensor| tensor.name == name).cloned();
-            tensors.extend(meant.map(|tensor| Ct2Tensor {
-                name: alias,
-                ..tensor
-            }));
+            let meant = places.get(&name).and_then(|&place| tensors.get(place));
+            if let Some(tensor) = meant.cloned() {
+                places.entry(alias.clone()).or_insert(tensors.len());
+                tensors.push(Ct2Tensor {
+                    name: alias,
+                    ..tensor
+                });
+            }
         }
         Ok(Ct2File {
             spec,
@@ -161,6 +174,14 @@ impl Cursor<'_> {
 
     fn u32(&mut self, what: &'static str) -> Result<u32, Ct2Fault> {
         Ok(u32::from_le_bytes(self.number(what)?))
+    }
+
+    /// How many there are of something.
+    fn count(&mut self, what: &'static str, of: &'static str) -> Result<u32, Ct2Fault> {
+        match self.u32(what)? {
+            n if n > MAX_TENSORS => Err(Ct2Fault::Count(n, of)),
+            n => Ok(n),
+        }
     }
 
     fn string(&mut self, what: &'static str) -> Result<String, Ct2Fault> {

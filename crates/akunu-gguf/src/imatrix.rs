@@ -184,8 +184,8 @@ impl ImportanceMatrix {
                 name: name.clone(),
                 why,
             };
-            if entry.counts.is_empty() || !entry.sums.len().is_multiple_of(entry.counts.len()) {
-                let (sums, counts) = (entry.sums.len(), entry.counts.len());
+            let (sums, counts) = (entry.sums.len(), entry.counts.len());
+            if counts == 0 || sums == 0 || !sums.is_multiple_of(counts) {
                 return Err(fail(format!("{sums} sums do not fit {counts} counts")));
             }
             let is_bad = |x: &&f64| !(x.is_finite() && **x >= 0.0);

@@ -159,11 +159,11 @@ fn in_ct2<'a>(file: &'a Ct2File, name: &str) -> Result<Option<SpeechTensor<'a>>,
     let mut dims: Vec<usize> = tensor.dims.iter().map(|&dim| dim as usize).collect();
     let mut bytes = file.bytes(tensor);
     if place.of > 1 {
-        let rows = dims.first().copied().unwrap_or(0);
-        if !rows.is_multiple_of(place.of) {
+        let rows = dims.first_mut();
+        let Some(rows) = rows.filter(|rows| rows.is_multiple_of(place.of)) else {
             return Err(SpeechProblem::Fused(place.tensor).in_file(Path::new(CT2_FILE)));
-        }
-        dims[0] = rows / place.of;
+        };
+        *rows /= place.of;
         let size = bytes.len() / place.of;
         bytes = &bytes[place.part * size..][..size];
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use akunu_arch::{ModelConfig, RopeConfig, RopeFactors, RopePairing};
+use akunu_arch::{ModelConfig, RopeConfig, RopeFactors, RopePairing, weight_shapes};
 use akunu_gguf::{GgufHeader, WeightStore};
 use akunu_types::DType;
 use serde_json::{Value, json};
@@ -165,6 +165,16 @@ fn what_is_missing_or_wrong_is_named() {
             json!({ "rope_scaling": { "type": "linear", "factor": 0 } }),
             "`RoPE scale` is",
         ),
+        (json!({ "rope_theta": 1e-40 }), "`RoPE` is scaled"),
+        (
+            json!({ "rope_scaling": {
+                "rope_type": "llama3", "factor": 0, "low_freq_factor": 1, "high_freq_factor": 4,
+                "original_max_position_embeddings": 8192,
+            } }),
+            "`RoPE` is scaled",
+        ),
+        (json!({ "head_dim": 20 }), "a multiple of 8, at most 256"),
+        (json!({ "head_dim": 320 }), "a multiple of 8, at most 256"),
     ];
     for (fields, message) in cases {
         let error = describe(&with(llama(), fields.clone())).expect_err("must be refused");
@@ -230,4 +240,19 @@ fn gguf_defaults_and_refusals() {
             .expect_err("another type")
             .contains("llama.block_count")
     );
+}
+
+/// Fails when a matrix with a single row is taken for a vector, or a norm for a matrix: the engine binds them apart.
+#[test]
+fn a_matrix_of_one_row_is_a_matrix() {
+    let config = describe_gguf(|_| ()).expect("complete");
+    let config = ModelConfig {
+        vocab_size: 1,
+        ffn_dim: 1,
+        ..config
+    };
+    for shape in weight_shapes(&config) {
+        let is_vector = shape.name.ends_with("norm.weight");
+        assert_eq!(shape.is_elementwise, is_vector, "{}", shape.name);
+    }
 }

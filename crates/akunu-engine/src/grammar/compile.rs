@@ -16,6 +16,8 @@ const MAX_TEXT: usize = 512 << 10;
 const MAX_DEPTH: usize = 128;
 /// Properties of one object of a schema, and of all together, at most: the time to compile one grows with the square.
 const MAX_PROPERTIES: [usize; 2] = [2000, 5000];
+/// Patterns of property names in a schema, at most: each is compared with all others, as automata.
+const MAX_PATTERNS: usize = 64;
 /// Strings of a choice, at most.
 const MAX_CHOICES: usize = 10_000;
 
@@ -55,6 +57,9 @@ impl Grammar {
         let kind = "grammar";
         check_text(kind, text)?;
         check_depth(kind, text)?;
+        for schema in schemas_within(text) {
+            check_properties(&schema)?;
+        }
         compile(model, kind, TopLevelGrammar::from_lark(text.to_string()))
     }
 
@@ -125,17 +130,26 @@ fn check_depth(kind: &'static str, text: &str) -> Result<(), GrammarError> {
     Ok(())
 }
 
+/// The JSON schemas in a grammar of Lark, each behind `%json`. What is not JSON is left to the compiler.
+fn schemas_within(lark: &str) -> impl Iterator<Item = serde_json::Value> {
+    lark.split("%json").skip(1).filter_map(|text| {
+        let mut values = serde_json::Deserializer::from_str(text).into_iter();
+        values.next().and_then(Result::ok)
+    })
+}
+
 fn check_properties(schema: &serde_json::Value) -> Result<(), GrammarError> {
     let max = MAX_PROPERTIES;
-    let (mut largest, mut all) = (0, 0);
+    let (mut largest, mut all, mut patterns) = (0, 0, 0);
     let mut values = vec![schema];
     while let Some(value) = values.pop() {
         match value {
             serde_json::Value::Array(items) => values.extend(items),
             serde_json::Value::Object(members) => {
-                let properties = members.get("properties").and_then(|of| of.as_object());
-                let n = properties.map_or(0, |properties| properties.len());
+                let size = |key| members.get(key).map_or(0, n_members);
+                let n = size("properties").max(size("required"));
                 (largest, all) = (n.max(largest), all + n);
+                patterns += size("patternProperties");
                 values.extend(members.values());
             }
             _ => {}
@@ -146,7 +160,18 @@ fn check_properties(schema: &serde_json::Value) -> Result<(), GrammarError> {
             return Err(GrammarError::Properties { found, max });
         }
     }
+    if patterns > MAX_PATTERNS {
+        return Err(GrammarError::Patterns {
+            found: patterns,
+            max: MAX_PATTERNS,
+        });
+    }
     Ok(())
+}
+
+fn n_members(value: &serde_json::Value) -> usize {
+    let members = value.as_object().map(serde_json::Map::len);
+    members.or(value.as_array().map(Vec::len)).unwrap_or(0)
 }
 
 fn compile(

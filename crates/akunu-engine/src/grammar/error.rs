@@ -51,6 +51,16 @@ pub enum GrammarError {
         /// The most of one object, and of all.
         max: [usize; 2],
     },
+    /// Too many patterns of property names.
+    #[error(
+        "the JSON schema has {found} `patternProperties`, and at most {max} are possible; leave some out"
+    )]
+    Patterns {
+        /// Those of all objects.
+        found: usize,
+        /// The maximum.
+        max: usize,
+    },
     /// A choice of no strings, or of too many.
     #[error("a choice of {found} strings is not possible; give 1 to {max}, none of them empty")]
     Choices {
@@ -63,6 +73,9 @@ pub enum GrammarError {
 
 /// The message in one line, without the compiler's state and without pictures of the place.
 pub(super) fn one_line(message: &str) -> String {
+    if message.starts_with("panic: ") {
+        return "it is too large or too involved to compile; make it smaller".to_string();
+    }
     let end = ["\n<state>", "\n<non-verbose/>", "\n<backtrace>"];
     let end = end.iter().filter_map(|mark| message.find(mark)).min();
     let is_picture = |line: &str| {

@@ -41,17 +41,10 @@ pub(super) fn to_lark(text: &str) -> Result<String, String> {
         return Err("it has no rule `root`, with which every answer begins".into());
     }
     let reached = reached_from("root", &by_name)?;
-    let leads_to = |rule: &Rule, to: &str| reached_by(rule, &by_name).contains(to);
-    let recursive: BTreeSet<&str> = reached
-        .iter()
-        .copied()
-        .filter(|name| by_name.get(name).is_some_and(|rule| leads_to(rule, name)))
-        .collect();
+    let terminals = without_recursion(&reached, &by_name);
     let mut names = Names::default();
     for &name in &reached {
-        let is_recursive = |rule: &&Rule| !reached_by(rule, &by_name).is_disjoint(&recursive);
-        let is_rule = by_name.get(name).is_some_and(is_recursive);
-        names.add(name, !is_rule);
+        names.add(name, terminals.contains(name));
     }
     let mut lark = format!("start: {}\n", names.of("root"));
     for name in &reached {
@@ -115,17 +108,35 @@ fn reached_from<'t>(
     Ok(reached)
 }
 
-/// The rules that the body of one leads to: itself only if it is recursive.
-fn reached_by<'t>(rule: &'t Rule, rules: &BTreeMap<&'t str, &'t Rule>) -> BTreeSet<&'t str> {
-    let (mut reached, mut open) = (BTreeSet::new(), vec![rule]);
-    while let Some(rule) = open.pop() {
-        for (named, _) in rule.node.named() {
-            if reached.insert(named) {
-                open.extend(rules.get(named));
+/// The rules that lead to no recursion: those that name no rule, or only such rules.
+fn without_recursion<'t>(
+    names: &BTreeSet<&'t str>,
+    rules: &BTreeMap<&'t str, &'t Rule>,
+) -> BTreeSet<&'t str> {
+    // Of each rule, how many of those that it names are not known to be such, and who names it.
+    let (mut n_unknown, mut named_by) = (BTreeMap::new(), BTreeMap::<&str, Vec<&str>>::new());
+    for &name in names {
+        let named = rules.get(name).map_or(vec![], |rule| rule.node.named());
+        n_unknown.insert(name, named.len());
+        for (other, _) in named {
+            named_by.entry(other).or_default().push(name);
+        }
+    }
+    let none = n_unknown.iter().filter(|(_, n)| **n == 0);
+    let mut open: Vec<&str> = none.map(|(name, _)| *name).collect();
+    let mut found = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        found.insert(name);
+        for &by in named_by.get(name).into_iter().flatten() {
+            if let Some(n) = n_unknown.get_mut(by) {
+                *n -= 1;
+                if *n == 0 {
+                    open.push(by);
+                }
             }
         }
     }
-    reached
+    found
 }
 
 fn write_node(node: &Node, names: &Names, out: &mut String) {
@@ -202,6 +213,20 @@ mod tests {
                 "r2_root: (T0_ITEM)+ (r1_nested)?",
             ]
         );
+    }
+
+    /// Fails when rules that lead to each other, or a rule that leads to them, become terminals; or when a rule that is named
+    /// twice, and leads to nothing, does not.
+    #[test]
+    fn recursion_is_found_behind_other_rules() {
+        let lark =
+            to_lark("root ::= a c c\na ::= \"x\" b?\nb ::= \"y\" a?\nc ::= d d\nd ::= \"z\"");
+        let lark = lark.expect("fine");
+        let names: Vec<&str> = lark
+            .lines()
+            .filter_map(|line| line.split(':').next())
+            .collect();
+        assert_eq!(names, ["start", "r0_a", "r1_b", "T2_C", "T3_D", "r4_root"]);
     }
 
     #[test]

@@ -160,6 +160,8 @@ fn sizes_beyond_the_file_and_negative_ones_are_errors() {
         &legacy(&[(Q, 1, &[f32::NAN])]),
     ));
     assert!(nan.contains(Q) && nan.contains("NaN"), "{nan}");
+    let empty = error(&write(folder.path(), "empty.dat", &legacy(&[(Q, 1, &[])])));
+    assert!(empty.contains(Q) && empty.contains("0 sums"), "{empty}");
 }
 
 #[test]

@@ -92,6 +92,35 @@ fn a_large_schema_and_an_endless_recursion_end() {
     answer(&model, Grammar::json_schema(&model, itself));
 }
 
+/// Fails when a schema whose names are not those of `properties`, or that stands in a grammar, is compiled for minutes.
+#[test]
+fn names_are_counted_wherever_they_stand() {
+    let model = tiny();
+    let names = |n: u32| (0..n).map(|n| format!("\"p{n}\"")).collect::<Vec<_>>();
+    let members = |n: u32| names(n).join(": {}, ") + ": {}";
+    let required = format!("{{\"required\": [{}]}}", names(20_000).join(", "));
+    assert!(refused(Grammar::json_schema(&model, &required)).contains("20000 properties"));
+    let patterns = format!("{{\"patternProperties\": {{{}}}}}", members(400));
+    assert!(refused(Grammar::json_schema(&model, &patterns)).contains("patternProperties"));
+    let within = format!("start: %json {{\"properties\": {{{}}}}}", members(20_000));
+    assert!(refused(Grammar::lark(&model, &within)).contains("20000 properties"));
+}
+
+/// Fails when the time to find recursive rules grows with the square of their number.
+#[test]
+fn many_rules_that_lead_to_each_other_end() {
+    let rules = 0..8000;
+    let names: Vec<String> = rules.clone().map(|n| format!("r{n}")).collect();
+    let bodies = rules.map(|n| format!("r{n} ::= \"x{n}\" root\n"));
+    let text = format!(
+        "root ::= {}\n{}",
+        names.join(" | "),
+        bodies.collect::<String>()
+    );
+    let model = tiny();
+    answer(&model, Grammar::gbnf(&model, &text));
+}
+
 /// It is refused, fails in one line, or answers and ends.
 fn answer(model: &Model, grammar: Result<Grammar, GrammarError>) {
     let Ok(grammar) = grammar else {

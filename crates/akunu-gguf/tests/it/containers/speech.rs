@@ -126,3 +126,26 @@ fn other_files_are_refused_by_name() {
     let error = SpeechFolder::open(folder.path()).unwrap_err();
     assert!(error.to_string().contains("TransformerSpec"), "{error}");
 }
+
+/// Fails when a fused weight without dimensions is cut, which has no rows to cut.
+#[test]
+fn a_single_number_is_no_fused_weight() {
+    let name = "decoder/layer_3/self_attention/linear_0/weight";
+    let folder = tempfile::tempdir().unwrap();
+    let file = container("WhisperSpec", &[(name, &[], vec![1.0])]);
+    std::fs::write(folder.path().join("model.bin"), file).unwrap();
+    let open = SpeechFolder::open(folder.path()).unwrap();
+    let error = open.tensor("decoder.layers.3.self_attn.k_proj.weight");
+    assert!(error.unwrap_err().to_string().contains(name));
+}
+
+/// Fails when a file may have so many tensors that its list takes minutes to read.
+#[test]
+fn more_tensors_than_a_model_has_are_refused() {
+    let many = vec![("a", &[] as &[u32], vec![1.0]); 70_000];
+    let error = read(&container("WhisperSpec", &many)).unwrap_err();
+    assert!(
+        matches!(error, Ct2Fault::Count(70_000, "tensors")),
+        "{error}"
+    );
+}
