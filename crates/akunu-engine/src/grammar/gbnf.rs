@@ -229,6 +229,17 @@ mod tests {
         assert_eq!(names, ["start", "r0_a", "r1_b", "T2_C", "T3_D", "r4_root"]);
     }
 
+    /// Takes minutes when the time to find recursive rules grows with the square of their number.
+    #[test]
+    fn many_rules_that_lead_to_each_other_end() {
+        let n_rules = 10_000;
+        let names: Vec<String> = (0..n_rules).map(|n| format!("r{n}")).collect();
+        let bodies = (0..n_rules).map(|n| format!("r{n} ::= \"x{n}\" root\n"));
+        let bodies: String = bodies.collect();
+        let lark = to_lark(&format!("root ::= {}\n{bodies}", names.join(" | ")));
+        assert_eq!(lark.expect("fine").lines().count(), n_rules + 2);
+    }
+
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         for (text, wanted) in [

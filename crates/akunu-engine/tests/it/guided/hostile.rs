@@ -106,21 +106,6 @@ fn names_are_counted_wherever_they_stand() {
     assert!(refused(Grammar::lark(&model, &within)).contains("20000 properties"));
 }
 
-/// Fails when the time to find recursive rules grows with the square of their number.
-#[test]
-fn many_rules_that_lead_to_each_other_end() {
-    let rules = 0..8000;
-    let names: Vec<String> = rules.clone().map(|n| format!("r{n}")).collect();
-    let bodies = rules.map(|n| format!("r{n} ::= \"x{n}\" root\n"));
-    let text = format!(
-        "root ::= {}\n{}",
-        names.join(" | "),
-        bodies.collect::<String>()
-    );
-    let model = tiny();
-    answer(&model, Grammar::gbnf(&model, &text));
-}
-
 /// It is refused, fails in one line, or answers and ends.
 fn answer(model: &Model, grammar: Result<Grammar, GrammarError>) {
     let Ok(grammar) = grammar else {
