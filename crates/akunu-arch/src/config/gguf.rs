@@ -143,7 +143,7 @@ fn layers(
     let window = keys
         .u32("attention.sliding_window")?
         .filter(|&window| window > 0);
-    let is_windowed = windowed_layers(keys, arch);
+    let is_windowed = windowed_layers(keys, arch)?;
     let window_base = keys.f32("rope.freq_base_swa")?.or(arch.window_rope_base);
     let n_layers = keys.required("block_count")?;
     let layer = |at| {
@@ -164,21 +164,18 @@ fn layers(
 
 /// Which layers have the window: a flag for each, the distance of those that do not, or what the
 /// architecture does.
-fn windowed_layers(keys: &Keys, arch: &ArchDescriptor) -> impl Fn(u32) -> bool {
+fn windowed_layers(keys: &Keys, arch: &ArchDescriptor) -> Result<impl Fn(u32) -> bool, ArchError> {
     let key = format!("{}.attention.sliding_window_pattern", keys.arch);
-    let flags = keys.metadata.bools(&key).ok().flatten();
+    let (flags, period) = match keys.metadata.u32(&key) {
+        Ok(period) => (None, period.filter(|&period| period > 0)),
+        Err(_) => (keys.metadata.bools(&key)?, None),
+    };
     let flags: Option<Vec<bool>> = flags.map(|flags| flags.take(1 << 13).collect());
-    let period = keys
-        .metadata
-        .u32(&key)
-        .ok()
-        .flatten()
-        .filter(|&period| period > 0);
     let pattern = period.map_or(arch.window, |period| arch.window.with_period(period));
-    move |layer| match &flags {
+    Ok(move |layer| match &flags {
         Some(flags) => flags.get(layer as usize).copied().unwrap_or(false),
         None => pattern.is_windowed(layer),
-    }
+    })
 }
 
 fn rope(keys: &Keys, file: &GgufFile, store: &WeightStore) -> Result<RopeConfig, ArchError> {

@@ -226,6 +226,10 @@ fn gguf_defaults_and_refusals() {
         .collect();
     assert_eq!(windows, [None, Some(16)], "a flag for each layer");
 
+    let pattern = "llama.attention.sliding_window_pattern";
+    let error = describe_gguf(|header| header.set(pattern, "all"));
+    assert!(error.expect_err("another type").contains(pattern));
+
     let error = describe_gguf(|header| header.set("llama.rope.scaling.type", "yarn"));
     assert!(error.expect_err("not implemented").contains("`yarn`"));
     let error = describe_gguf(|header| header.set("general.architecture", "mamba"));
