@@ -215,7 +215,14 @@ fn open(path: &Path, source: Box<dyn MediaSource>) -> Result<AudioReader, AudioP
     }
     let (options, tags) = (FormatOptions::default(), MetadataOptions::default());
     let probed = symphonia::default::get_probe().probe(&hint, source, options, tags);
-    let format = probed.map_err(|_| AudioProblem::NotAudio)?;
+    // What is in no known container ends early, or has no reader.
+    let format = probed.map_err(|error| match error {
+        Error::DecodeError(what) => AudioProblem::Damaged {
+            seconds: 0.0,
+            what: what.to_string(),
+        },
+        _ => AudioProblem::NotAudio,
+    })?;
     let track = format.default_track(TrackType::Audio);
     let track = track.ok_or(AudioProblem::NoTrack)?;
     let Some(CodecParameters::Audio(parameters)) = &track.codec_params else {

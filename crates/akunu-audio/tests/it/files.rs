@@ -151,6 +151,10 @@ fn bad_files_are_told_apart() {
         problem(&still),
         AudioProblem::SampleRate(0) | AudioProblem::NotAudio
     ));
+    let mut damaged = std::fs::read(fixture("tone.ogg")).unwrap();
+    *damaged.last_mut().unwrap() ^= 1;
+    let damaged = problem(&write("damaged.ogg", &damaged));
+    assert!(matches!(damaged, AudioProblem::Damaged { .. }), "{damaged}");
     let fast = write("fast.wav", &wav(4_000_000_000, &[0.5], 100));
     assert!(matches!(
         problem(&fast),
