@@ -80,6 +80,16 @@ impl SpeechConfig {
             return Err(invalid("encoder", found, "of a size that Whisper can have"));
         }
         let said = folder.generation_config()?;
+        let alignment_heads = heads(&said["alignment_heads"]);
+        let is_beyond = |&(layer, head): &(u32, u32)| layer >= n_decoder_layers || head >= n_heads;
+        if let Some((layer, head)) = alignment_heads.iter().copied().find(is_beyond) {
+            let found = format!("head {head} of layer {layer}");
+            return Err(invalid(
+                "alignment_heads",
+                found,
+                "of heads that the decoder has",
+            ));
+        }
         Ok(SpeechConfig {
             n_mels,
             dim,
@@ -92,7 +102,7 @@ impl SpeechConfig {
             vocab_size,
             suppressed: ids(&said, &["suppress_ids", "suppress_tokens"]),
             suppressed_first: ids(&said, &["suppress_ids_begin", "begin_suppress_tokens"]),
-            alignment_heads: heads(&said["alignment_heads"]),
+            alignment_heads,
         })
     }
 }

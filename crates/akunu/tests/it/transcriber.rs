@@ -220,3 +220,25 @@ fn both_containers_and_both_devices_say_the_same() {
     assert_eq!(said(&hugging_face, Device::Twin), reference);
     assert_eq!(said(&ct2, Device::Cpu(Default::default())), reference);
 }
+
+/// Fails when a Whisper runs whose folder contradicts itself: it would write what nobody said, or words without times.
+#[test]
+fn a_folder_that_contradicts_itself_is_refused() {
+    let heads = r#""encoder_attention_heads":2"#;
+    let cases = [
+        (heads, heads.replace('2', "16"), "a multiple of 8"),
+        (heads, heads.replace('2', "1"), "head 1 of layer 1"),
+        ("[1,1]", "[9,1]".to_string(), "head 1 of layer 9"),
+    ];
+    for (said, instead, why) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        random_whisper::write_hugging_face(folder.path());
+        let config = folder.path().join("config.json");
+        let text = std::fs::read_to_string(&config).unwrap();
+        assert!(text.contains(said), "{text}");
+        std::fs::write(&config, text.replace(said, &instead)).unwrap();
+        let opened = Transcriber::open_on(folder.path(), Device::Twin);
+        let error = opened.err().expect("it is refused").to_string();
+        assert!(error.contains(why), "{instead}: {error}");
+    }
+}
