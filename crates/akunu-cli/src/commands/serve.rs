@@ -12,7 +12,9 @@ use crate::models;
 use crate::open_files;
 use crate::running::read_text;
 use crate::terminal::{note, warn};
-use akunu::{MAX_SEQUENCES, TranscribeOptions};
+use akunu::{EngineError, MAX_SEQUENCES, TranscribeOptions};
+use akunu_arch::{ArchError, SpeechConfig};
+use akunu_gguf::SpeechFolder;
 use akunu_server::{Handle, Limits, Security, Served, Server, ServerOptions, Source};
 use clap::Parser;
 use log::LogFormat;
@@ -111,9 +113,7 @@ fn keep(text: &str) -> Result<Keep, String> {
 
 impl Run for Serve {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        if let Some(format) = self.log {
-            log::start(format);
-        }
+        log::start(self.log);
         let options = self.options()?;
         let is_open = !self.host.is_loopback() && options.security.keys.is_empty();
         let sources = self.sources()?;
@@ -166,10 +166,12 @@ impl Serve {
         })
     }
 
-    /// The models by name. What is not here yet is fetched now, not when a client waits for it.
+    /// The models by name. What is not here yet is fetched now, not when a client waits for it, and what cannot be read is
+    /// told now.
     fn sources(&self) -> Result<Vec<Source>, Failure> {
         let source = |model: &String| {
             let path = models::resolve(model)?;
+            check(&path)?;
             let name = name_of(model, &path);
             let (device, kv, threads) = (self.device.clone(), self.kv.options(), self.threads);
             let open = move || {
@@ -192,6 +194,18 @@ impl Serve {
             None => Ok(sources),
         }
     }
+}
+
+/// Reads what a model says of itself, but not its weights: a file that is missing or cut off is noticed.
+fn check(path: &Path) -> Result<(), Failure> {
+    if SpeechFolder::is_at(path) {
+        let folder = SpeechFolder::open(path);
+        let folder = folder.map_err(|error| EngineError::from(ArchError::from(error)))?;
+        SpeechConfig::from_folder(&folder).map_err(EngineError::from)?;
+    } else {
+        akunu::is_encoder(path)?;
+    }
+    Ok(())
 }
 
 /// What clients call the models.

@@ -182,3 +182,65 @@ fn a_server_that_cannot_start_says_why() {
     let twice = akunu(["serve", "-m", &model, "-m", &model, "--port", "0"]);
     assert_error(&twice, "two models are called");
 }
+
+/// Breaks when a model that cannot be read is noticed by the first client that asks for it, and not when the server starts.
+#[test]
+fn every_model_is_looked_at_before_a_server_starts() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = smollm2();
+    let begins_with = |path: &str| {
+        let mut bytes = std::fs::read(&model).unwrap();
+        bytes.truncate(3_000_000);
+        let path = folder.path().join(path);
+        std::fs::write(&path, bytes).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let missing = folder.path().join("nofile.gguf");
+    let missing = missing.to_str().unwrap();
+    let whisper = folder.path().join("whisper");
+    std::fs::create_dir(&whisper).unwrap();
+    begins_with("whisper/model.bin");
+    for (second, names) in [
+        (missing, "nofile.gguf"),
+        (&begins_with("cut.gguf"), "cut.gguf"),
+        (whisper.to_str().unwrap(), "model.bin"),
+    ] {
+        let refused = akunu(["serve", "-m", &model, "-m", second, "--port", "0"]);
+        assert_error(&refused, names);
+    }
+}
+
+/// Breaks when nobody can find out why a request failed, since no log was asked for.
+#[test]
+#[cfg(unix)]
+fn failures_are_told_without_a_log() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = smollm2();
+    let second = folder.path().join("second.gguf");
+    std::os::unix::fs::symlink(&model, &second).unwrap();
+    let name = second.to_str().unwrap();
+    let mut server = begin(&["serve", "-m", &model, "-m", name, "--port", "0"]);
+    let address = address_of(&mut server);
+    std::fs::remove_file(&second).unwrap();
+    let body = r#"{"model": "second", "prompt": "My secret is"}"#;
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /v1/completions HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
+    assert!(!answer.contains("second.gguf"), "{answer}");
+    signal(&server, "-TERM");
+    let done = server.wait_with_output().unwrap();
+    let told = String::from_utf8(done.stderr).unwrap();
+    let failures: Vec<&str> = told.lines().filter(|line| line.contains("ERROR")).collect();
+    assert!(
+        matches!(failures[..], [one] if one.contains("second.gguf")),
+        "{told}"
+    );
+    assert!(!told.contains("secret"), "{told}");
+}

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use std::io;
+use tracing_subscriber::filter::LevelFilter;
 
 /// What `--log` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -12,16 +13,20 @@ pub enum LogFormat {
     Json,
 }
 
-/// Writes what the server tells from now on.
-pub fn start(format: LogFormat) {
+/// Writes what the server tells from now on; without a format, its failures only.
+pub fn start(format: Option<LogFormat>) {
+    let level = match format {
+        Some(_) => LevelFilter::INFO,
+        None => LevelFilter::ERROR,
+    };
     let lines = tracing_subscriber::fmt()
         .with_writer(io::stderr)
         .with_target(false)
-        .with_max_level(tracing_subscriber::filter::LevelFilter::INFO);
+        .with_max_level(level);
     // Only one log can be started, and this is the only place that does.
     match format {
-        LogFormat::Text => lines.with_ansi(false).init(),
-        LogFormat::Json => lines
+        None | Some(LogFormat::Text) => lines.with_ansi(false).init(),
+        Some(LogFormat::Json) => lines
             .json()
             .flatten_event(true)
             .with_span_list(false)
