@@ -144,9 +144,17 @@ impl Engine {
         if work.prompt.len() >= self.context as usize {
             return Err(ApiError::too_long(work.prompt.len(), self.context));
         }
+        let n_choices = work.choices.len();
+        if n_choices > self.n_places {
+            let places = self.n_places;
+            let message = format!(
+                "n is {n_choices}; this server takes at most {places} answers of a model at once"
+            );
+            return Err(ApiError::bad_field("n", message));
+        }
         let (events, receiver) = unbounded_channel();
         let prompt: Arc<[u32]> = work.prompt.into();
-        let mut waiting = Vec::with_capacity(work.choices.len());
+        let mut waiting = Vec::with_capacity(n_choices);
         for (choice, options) in work.choices.into_iter().enumerate() {
             let place = Arc::clone(&self.places).try_acquire_owned();
             waiting.push(Waiting {
@@ -158,7 +166,6 @@ impl Engine {
                 since: Instant::now(),
             });
         }
-        let n_choices = waiting.len();
         let siblings = waiting.split_off(1.min(n_choices));
         let Some(first) = waiting.pop() else {
             return Err(ApiError::bad_field("n", "n must be 1 or more"));

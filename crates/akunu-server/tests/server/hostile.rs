@@ -57,6 +57,27 @@ fn mistakes_are_answered_with_the_field() {
     assert_eq!(get(server.address, "/v1/chat/completions").status, 405);
 }
 
+/// Breaks when a client is told to try again what can never be answered.
+#[test]
+fn more_answers_than_there_are_places_are_refused_for_good() {
+    let server = serve(|options| {
+        options.sequences = 2;
+        options.queue = 1;
+    });
+    let ask = |n: usize| {
+        let mut asked = question("Hi", 2);
+        asked["n"] = n.into();
+        post(server.address, "/v1/chat/completions", &asked)
+    };
+    let refused = ask(4);
+    assert_eq!((refused.status, refused.header("retry-after")), (400, None));
+    let error = refused.json();
+    assert_eq!(error["error"]["param"], "n");
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.contains("at most 3"), "{message}");
+    assert_eq!(ask(3).status, 200);
+}
+
 /// Breaks when a prompt is cut without a word, or when the two numbers are missing.
 #[test]
 fn a_prompt_over_the_context_is_refused_with_both_numbers() {
