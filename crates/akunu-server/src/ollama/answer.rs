@@ -39,6 +39,12 @@ pub(crate) async fn chat(
     State(app): State<App>,
     Json(request): Json<ChatRequest>,
 ) -> Result<Response, ApiError> {
+    for (at, message) in request.messages.iter().enumerate() {
+        refuse_images(
+            &format!("messages[{at}].images"),
+            message.extra.get("images"),
+        )?;
+    }
     let messages = request.messages.into_iter().enumerate();
     let messages = messages.map(|(at, message)| normal_message(message, at));
     let mut conversation = Conversation {
@@ -81,6 +87,7 @@ pub(crate) struct GenerateRequest {
     #[serde(default)]
     prompt: String,
     system: Option<String>,
+    images: Option<Value>,
     /// Take the prompt as it is, without the chat template.
     #[serde(default)]
     raw: bool,
@@ -100,6 +107,7 @@ pub(crate) async fn generate(
     State(app): State<App>,
     Json(request): Json<GenerateRequest>,
 ) -> Result<Response, ApiError> {
+    refuse_images("images", request.images.as_ref())?;
     let engine = app.models.engine(Some(&request.model)).await?;
     let shape = Shape {
         model: request.model,
@@ -122,6 +130,18 @@ pub(crate) async fn generate(
     };
     let answers = ask(&engine, prompt, request.options.wish()?)?;
     respond(&app, answers, shape, request.stream).await
+}
+
+/// Refuses what would be left out without a word; some clients always send a list, which may be empty.
+fn refuse_images(field: &str, images: Option<&Value>) -> Result<(), ApiError> {
+    match images {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Array(list)) if list.is_empty() => Ok(()),
+        Some(_) => {
+            let message = format!("{field}: this model reads text only");
+            Err(ApiError::bad_field(field, message))
+        }
+    }
 }
 
 async fn respond(

@@ -86,6 +86,45 @@ fn ollama_streams_lines() {
     assert!(unknown.json()["error"].is_string());
 }
 
+/// Breaks when images are left out without a word.
+#[test]
+fn ollama_refuses_images() {
+    let server = serve(|_| {});
+    let chat = |images: Value| {
+        let message = json!({"role": "user", "content": "Hi", "images": images});
+        let asked = json!({
+            "model": "smollm2",
+            "messages": [message],
+            "stream": false,
+            "options": {"num_predict": 1},
+        });
+        post(server.address, "/api/chat", &asked)
+    };
+    let generate = |images: Value| {
+        let asked = json!({
+            "model": "smollm2",
+            "prompt": "Hi",
+            "images": images,
+            "stream": false,
+            "options": {"num_predict": 1},
+        });
+        post(server.address, "/api/generate", &asked)
+    };
+    for nothing in [json!([]), Value::Null] {
+        assert_eq!(chat(nothing.clone()).status, 200);
+        assert_eq!(generate(nothing).status, 200);
+    }
+    for (refused, field) in [
+        (chat(json!(["aGk="])), "messages[0].images"),
+        (generate(json!(["aGk="])), "images"),
+    ] {
+        assert_eq!(refused.status, 400);
+        let error = refused.json();
+        let wanted = format!("{field}: this model reads text only");
+        assert_eq!(error["error"], wanted, "{error}");
+    }
+}
+
 /// Breaks when tools do not reach a model whose template knows none, or when the items of a response are lost.
 #[test]
 fn tools_embeddings_and_responses() {
