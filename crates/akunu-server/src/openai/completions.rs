@@ -39,6 +39,10 @@ pub(crate) async fn completions(
     let limits = app.options.limits;
     let mut wish = making.wish(&limits)?;
     wish.max_tokens = wish.max_tokens.or(Some(MAX_TOKENS));
+    if request.echo == Some(true) && wish.logprobs.is_some() {
+        let message = "echo: log probabilities are those of the answer, and not of the prompt; leave out echo or logprobs";
+        return Err(ApiError::bad_field("echo", message));
+    }
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
     let prompt = encode(&engine, request.prompt).await?;
