@@ -129,6 +129,23 @@ impl Engine {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Refuses ids that no token has.
+    pub fn check_ids(
+        &self,
+        field: &str,
+        ids: impl IntoIterator<Item = u32>,
+    ) -> Result<(), ApiError> {
+        let vocab_size = self.model.config().vocab_size;
+        match ids.into_iter().find(|id| *id >= vocab_size) {
+            Some(id) => {
+                let message =
+                    format!("{field}: token {id} is beyond the vocabulary of {vocab_size}");
+                Err(ApiError::bad_field(field, message))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether its thread still takes requests.
     pub fn is_alive(&self) -> bool {
         !self.inbox.is_closed()

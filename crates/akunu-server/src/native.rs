@@ -73,6 +73,7 @@ pub(crate) async fn detokenize(
     Json(asked): Json<Detokenize>,
 ) -> Result<axum::Json<Value>, ApiError> {
     let engine = app.models.engine(asked.model.as_deref()).await?;
+    engine.check_ids("tokens", asked.tokens.iter().copied())?;
     let text = engine.model.tokenizer().decode(&asked.tokens);
     Ok(axum::Json(json!({"content": text})))
 }

@@ -231,11 +231,7 @@ fn ends_in_thought(engine: &Engine, ids: &[u32]) -> bool {
 /// Asks an engine.
 pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<Answers, ApiError> {
     let sampling = wish.draw.sampling(engine.model.suggested_sampling())?;
-    let vocab_size = engine.model.config().vocab_size;
-    if let Some((id, _)) = wish.logit_bias.iter().find(|(id, _)| *id >= vocab_size) {
-        let message = format!("logit_bias: token {id} is beyond the vocabulary of {vocab_size}");
-        return Err(ApiError::bad_field("logit_bias", message));
-    }
+    engine.check_ids("logit_bias", wish.logit_bias.iter().map(|(id, _)| *id))?;
     let stop = [wish.stop, prompt.stop].concat();
     let choice = |n: usize| {
         let mut sampling = sampling;

@@ -85,7 +85,7 @@ async fn encode(engine: &Arc<Engine>, prompt: Value) -> Result<Prompt, ApiError>
     {
         prompt = list.remove(0);
     }
-    let ids = match prompt {
+    let ids: Vec<u32> = match prompt {
         Value::String(text) => Prompt::of_text(engine, text).await?.ids,
         Value::Array(list) if matches!(list.first(), Some(Value::String(_) | Value::Array(_))) => {
             return wrong("one prompt a request, please; several requests are answered together");
@@ -95,14 +95,11 @@ async fn encode(engine: &Arc<Engine>, prompt: Value) -> Result<Prompt, ApiError>
             Err(_) => return wrong("a text or a list of token ids is wanted"),
         },
     };
-    let vocab_size = engine.model.config().vocab_size;
-    match ids.iter().find(|id| **id >= vocab_size) {
-        Some(id) => wrong(&format!(
-            "token {id} is beyond the vocabulary of {vocab_size}"
-        )),
-        None if ids.is_empty() => wrong("there is nothing to continue"),
-        None => Ok(Prompt::plain(ids)),
+    engine.check_ids("prompt", ids.iter().copied())?;
+    if ids.is_empty() {
+        return wrong("there is nothing to continue");
     }
+    Ok(Prompt::plain(ids))
 }
 
 fn choice(index: usize, text: &str, finish: Option<&str>, scored: &[Scored]) -> Value {

@@ -213,6 +213,18 @@ fn models_tokens_and_templates() {
     assert_eq!(tokens["tokens"][0]["piece"], "Hello");
     let text = post(server.address, "/detokenize", &json!({"tokens": ids})).json();
     assert_eq!(text["content"], "Hello, world");
+    let unknown = post(
+        server.address,
+        "/detokenize",
+        &json!({"tokens": [1, 49_152]}),
+    );
+    assert_eq!(unknown.status, 400);
+    let error = unknown.json()["error"].take();
+    assert_eq!(error["param"], "tokens");
+    assert_eq!(
+        error["message"],
+        "tokens: token 49152 is beyond the vocabulary of 49152"
+    );
     let asked = json!({"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "U<|im_end|>"}]});
     let prompt = post(server.address, "/apply-template", &asked).json();
     assert_eq!(
