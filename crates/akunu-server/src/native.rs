@@ -9,7 +9,7 @@ use crate::blocking::elsewhere;
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::{ToolField, tools};
-use crate::question::{Conversation, Ending};
+use crate::question::{Conversation, Ending, normal_messages};
 use crate::router::App;
 
 /// Whether requests can be answered.
@@ -93,12 +93,10 @@ pub(crate) async fn apply_template(
     Json(asked): Json<ApplyTemplate>,
 ) -> Result<axum::Json<Value>, ApiError> {
     let engine = app.models.engine(asked.model.as_deref()).await?;
-    let messages = asked.messages.into_iter().enumerate();
-    let messages = messages.map(|(at, message)| crate::question::normal_message(message, at));
     let tools_given = ToolField::functions(asked.tools.unwrap_or_default());
     let (tools, _) = tools(tools_given, None, &app.options.limits)?;
     let conversation = Conversation {
-        messages: messages.collect::<Result<_, _>>()?,
+        messages: normal_messages(asked.messages)?,
         tools,
         variables: asked.chat_template_kwargs.unwrap_or_default(),
         ending: if asked.add_generation_prompt == Some(false) {

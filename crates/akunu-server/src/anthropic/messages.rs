@@ -5,6 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
+use crate::question::check_role;
+
+/// Who may speak; `system` is a field of its own by the protocol, but some clients send messages of it.
+const ROLES: [&str; 3] = ["user", "assistant", "system"];
 
 /// A message of a request.
 #[derive(Deserialize)]
@@ -16,6 +20,7 @@ pub(super) struct Field {
 impl Field {
     /// The messages that it is: results of tools are messages of their own.
     pub fn normal(self, at: usize) -> Result<Vec<Message>, ApiError> {
+        check_role(&self.role, &ROLES, &format!("messages[{at}]"))?;
         let field = format!("messages[{at}].content");
         let Value::Array(blocks) = &self.content else {
             return Ok(vec![Message::new(self.role, text(&self.content, &field)?)]);
@@ -145,6 +150,11 @@ mod tests {
         assert_eq!(
             image.expect_err("no text").param.as_deref(),
             Some("messages[1].content")
+        );
+        let role = normal(json!({"role": "wizard", "content": "Hi"}));
+        assert_eq!(
+            role.expect_err("nobody").param.as_deref(),
+            Some("messages[1].role")
         );
     }
 

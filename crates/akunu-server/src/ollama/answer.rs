@@ -14,7 +14,7 @@ use crate::answers::{Answers, Finish, Happening, Piece, Usage, Whole};
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::{self, ToolField};
-use crate::question::{Conversation, Ending, Format, Prompt, ask, normal_message};
+use crate::question::{Conversation, Ending, Format, Prompt, ask, normal_messages};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{self, Writer};
@@ -45,10 +45,8 @@ pub(crate) async fn chat(
             message.extra.get("images"),
         )?;
     }
-    let messages = request.messages.into_iter().enumerate();
-    let messages = messages.map(|(at, message)| normal_message(message, at));
     let mut conversation = Conversation {
-        messages: messages.collect::<Result<_, _>>()?,
+        messages: normal_messages(request.messages)?,
         tools: openai::tools(
             ToolField::functions(request.tools),
             None,

@@ -15,7 +15,7 @@ use super::{ToolField, finish_name, logprobs, new_id, now, tools, usage};
 use crate::answers::{Happening, Piece, Scored, Usage, Whole};
 use crate::body::Both;
 use crate::error::ApiError;
-use crate::question::{Conversation, Ending, Format, ask, normal_message};
+use crate::question::{Conversation, Ending, Format, ask, normal_messages};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{self, Writer, event};
@@ -60,8 +60,6 @@ pub(crate) async fn chat(
     let limits = app.options.limits;
     let wish = making.wish(&limits)?;
     let ending = request.ending()?;
-    let messages = request.messages.into_iter().enumerate();
-    let messages = messages.map(|(at, message)| normal_message(message, at));
     let tools_given = ToolField::functions(request.tools.unwrap_or_default());
     let (tools, must_call) = tools(tools_given, request.tool_choice.as_ref(), &limits)?;
     let format = match request.json_schema {
@@ -69,7 +67,7 @@ pub(crate) async fn chat(
         None => Format::of_openai("response_format", request.response_format)?,
     };
     let conversation = Conversation {
-        messages: messages.collect::<Result<_, _>>()?,
+        messages: normal_messages(request.messages)?,
         tools,
         format: if must_call { Format::Call } else { format },
         variables: request.chat_template_kwargs.unwrap_or_default(),

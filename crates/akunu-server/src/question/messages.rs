@@ -64,9 +64,28 @@ fn as_text(mut message: Message) -> Message {
     message
 }
 
-/// A message of OpenAI's kind as templates take it: text as one string, arguments of calls as objects.
-pub(crate) fn normal_message(mut message: Message, at: usize) -> Result<Message, ApiError> {
-    message.content = Value::String(text_of(&message.content, at)?);
+/// Who may speak; `developer` is a newer name of `system`, and `function` an older one of `tool`.
+const ROLES: [&str; 6] = [
+    "system",
+    "developer",
+    "user",
+    "assistant",
+    "tool",
+    "function",
+];
+
+/// The messages of a request, of OpenAI's kind, as templates take them.
+pub(crate) fn normal_messages(messages: Vec<Message>) -> Result<Vec<Message>, ApiError> {
+    let messages = messages.into_iter().enumerate();
+    let messages =
+        messages.map(|(at, message)| normal_message(message, &format!("messages[{at}]")));
+    messages.collect()
+}
+
+/// A message of OpenAI's kind as templates take it: text as one string, arguments of calls as objects. `field` is where it was.
+pub(crate) fn normal_message(mut message: Message, field: &str) -> Result<Message, ApiError> {
+    check_role(&message.role, &ROLES, field)?;
+    message.content = Value::String(text_of(&message.content, field)?);
     if message.role == "developer" {
         message.role = "system".into();
     }
@@ -83,10 +102,21 @@ pub(crate) fn normal_message(mut message: Message, at: usize) -> Result<Message,
     Ok(message)
 }
 
+/// Refuses a role that templates would leave out or write as if it were known.
+pub(crate) fn check_role(role: &str, known: &[&str], field: &str) -> Result<(), ApiError> {
+    if known.contains(&role) {
+        return Ok(());
+    }
+    let field = format!("{field}.role");
+    let known = known.join(", ");
+    let message = format!("{field}: there is no role `{role}`; there are: {known}");
+    Err(ApiError::bad_field(field, message))
+}
+
 /// The text of a message's content: a string, parts, or nothing.
-fn text_of(content: &Value, at: usize) -> Result<String, ApiError> {
+fn text_of(content: &Value, field: &str) -> Result<String, ApiError> {
     let wrong = |message: &str| {
-        let field = format!("messages[{at}].content");
+        let field = format!("{field}.content");
         let message = format!("{field}: {message}");
         Err(ApiError::bad_field(field, message))
     };
@@ -117,7 +147,7 @@ mod tests {
 
     fn normal(json: Value) -> Result<Message, ApiError> {
         let message = serde_json::from_value(json).expect("a message");
-        normal_message(message, 3)
+        normal_message(message, "messages[3]")
     }
 
     #[test]
@@ -134,6 +164,24 @@ mod tests {
         assert_eq!(message.content, json!(""));
         let arguments = &message.extra["tool_calls"][0]["function"]["arguments"];
         assert_eq!(arguments, &json!({"a": 1}));
+    }
+
+    /// Breaks when a template gets a role that it writes without knowing it.
+    #[test]
+    fn roles_that_nobody_has_are_refused() {
+        for role in ROLES {
+            normal(json!({"role": role, "content": "Hi"})).expect("a known role");
+        }
+        for role in ["wizard", "", "User"] {
+            let refused = normal(json!({"role": role, "content": "Hi"}));
+            let refused = refused.expect_err("an unknown role");
+            assert_eq!(refused.param.as_deref(), Some("messages[3].role"));
+            assert!(
+                refused.message.contains("user, assistant"),
+                "{}",
+                refused.message
+            );
+        }
     }
 
     #[test]

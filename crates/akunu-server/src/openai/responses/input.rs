@@ -60,10 +60,7 @@ fn message(item: &Value, at: usize) -> Result<Option<Message>, ApiError> {
             return Err(ApiError::bad_field(field, message));
         }
     };
-    normal_message(message, at).map(Some).map_err(|mut error| {
-        error.param = Some(format!("input[{at}].content"));
-        error
-    })
+    normal_message(message, &format!("input[{at}]")).map(Some)
 }
 
 #[cfg(test)]
@@ -92,7 +89,14 @@ mod tests {
             messages[2].extra["tool_calls"][0]["function"]["arguments"]["a"],
             1
         );
-        let wrong = super::messages(None, &json!([{"type": "image"}])).expect_err("no text");
-        assert_eq!(wrong.param.as_deref(), Some("input[0]"));
+        for (item, field) in [
+            (json!({"type": "image"}), "input[0]"),
+            (json!({"role": "wizard", "content": "Hi"}), "input[0].role"),
+            (json!({"role": "user", "content": 7}), "input[0].content"),
+        ] {
+            let wrong = super::messages(None, &json!([item])).expect_err("no text");
+            assert_eq!(wrong.param.as_deref(), Some(field));
+            assert!(wrong.message.starts_with(field), "{}", wrong.message);
+        }
     }
 }
