@@ -19,7 +19,7 @@ use crate::body::Json;
 use crate::error::ApiError;
 use crate::openai::new_id;
 use crate::options::Limits;
-use crate::question::{Conversation, Draw, Ending, Format, Tool, Wish, ask};
+use crate::question::{Conversation, Draw, Ending, Format, Tool, Wish, ask, tool_name};
 use crate::reader::ToolCall;
 use crate::router::App;
 use crate::stream::{respond, too_slow};
@@ -44,6 +44,7 @@ pub(crate) struct Request {
 
 #[derive(Deserialize)]
 struct ToolField {
+    #[serde(deserialize_with = "tool_name")]
     name: String,
     description: Option<String>,
     #[serde(default)]

@@ -21,7 +21,7 @@ use crate::transcript::Transcript;
 use self::calls::Style;
 pub(crate) use self::format::Format;
 use self::messages::tell_tools;
-pub(crate) use self::messages::{Tool, check_role, normal_message, normal_messages};
+pub(crate) use self::messages::{Tool, check_role, normal_message, normal_messages, tool_name};
 pub(crate) use self::sampling::Draw;
 
 /// A conversation, and how it is answered.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::options::Limits;
-use crate::question::{Draw, Tool, Wish};
+use crate::question::{Draw, Tool, Wish, tool_name};
 
 /// One text or several.
 #[derive(Deserialize)]
@@ -156,6 +156,7 @@ pub(crate) struct ToolField {
 
 #[derive(Deserialize)]
 pub(crate) struct Function {
+    #[serde(deserialize_with = "tool_name")]
     pub name: String,
     pub description: Option<String>,
     #[serde(default)]

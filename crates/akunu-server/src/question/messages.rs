@@ -1,6 +1,7 @@
 //! Messages as templates take them, and tools.
 
 use akunu::Message;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 
 use crate::error::ApiError;
@@ -26,6 +27,17 @@ impl Tool {
         function.insert("parameters".into(), self.parameters.clone());
         json!({"type": "function", "function": function})
     }
+}
+
+/// Reads the name of a tool. A grammar and a template write it between marks, which a space or a line's end would blur.
+pub(crate) fn tool_name<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let name = String::deserialize(from)?;
+    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || c.is_control()) {
+        return Err(serde::de::Error::custom(
+            "a tool needs a name, without spaces and control characters",
+        ));
+    }
+    Ok(name)
 }
 
 /// The conversation with the tools told as text, for templates that do not know any.

@@ -88,3 +88,29 @@ fn responses_call_the_tool_that_they_must() {
     assert_eq!(unknown.status, 400);
     assert_eq!(unknown.json()["error"]["param"], "tool_choice");
 }
+
+/// Breaks when a call could not be told from the text around it.
+#[test]
+fn tools_need_names() {
+    let server = serve(|_| {});
+    for name in ["", " ", "get weather", "get\nweather", "\u{0}"] {
+        let tool = json!({"name": name});
+        let function = json!({"type": "function", "function": tool});
+        let ollama = json!({"model": "smollm2", "tools": [function]});
+        for (path, asked, field) in [
+            ("/v1/chat/completions", &function, "tools[0].function.name"),
+            ("/v1/responses", &tool, "tools[0].name"),
+            ("/v1/messages", &tool, "tools[0].name"),
+        ] {
+            let mut body = question("Hi", 1);
+            body["input"] = "Hi".into();
+            body["tools"] = json!([asked]);
+            let refused = post(server.address, path, &body);
+            assert_eq!(refused.status, 400, "{path} {name:?}");
+            let error = refused.json();
+            let message = error["error"]["message"].as_str().unwrap();
+            assert!(message.starts_with(field), "{message}");
+        }
+        assert_eq!(post(server.address, "/api/chat", &ollama).status, 400);
+    }
+}
