@@ -13,7 +13,7 @@ use self::stream::Items;
 use super::fields::Function;
 use super::{new_id, now, tools};
 use crate::answers::{Finish, Usage, Whole};
-use crate::body::Json;
+use crate::body::Both;
 use crate::error::ApiError;
 use crate::options::Limits;
 use crate::question::{Conversation, Draw, Format, Wish, ask};
@@ -39,10 +39,18 @@ pub(crate) struct Request {
     stream: bool,
 }
 
+/// What is told in the answer as it was asked.
+#[derive(Deserialize)]
+pub(crate) struct Told {
+    #[serde(default)]
+    tools: Vec<Value>,
+    tool_choice: Option<Value>,
+}
+
 /// Answers.
 pub(crate) async fn responses(
     State(app): State<App>,
-    Json(request): Json<Request>,
+    Both(request, told): Both<Request, Told>,
 ) -> Result<Response, ApiError> {
     let limits = app.options.limits;
     let wish = Wish {
@@ -63,6 +71,7 @@ pub(crate) async fn responses(
         id: new_id("resp_"),
         created: now(),
         model: name,
+        told,
     };
     if is_stream {
         return Ok(respond(answers, Items::new(head), limits.answering));
@@ -100,6 +109,7 @@ struct Head {
     id: String,
     created: u64,
     model: String,
+    told: Told,
 }
 
 impl Head {
@@ -120,8 +130,8 @@ impl Head {
             "model": self.model,
             "output": output,
             "parallel_tool_calls": true,
-            "tool_choice": "auto",
-            "tools": [],
+            "tool_choice": self.told.tool_choice.as_ref().unwrap_or(&"auto".into()),
+            "tools": self.told.tools,
             "usage": usage.map(used),
         })
     }

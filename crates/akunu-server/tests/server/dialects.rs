@@ -166,6 +166,10 @@ fn tools_embeddings_and_responses() {
         text.contains("Paris") && response["status"] == "completed",
         "{response}"
     );
+    assert_eq!(
+        (&response["tool_choice"], &response["tools"]),
+        (&json!("auto"), &json!([]))
+    );
 }
 
 /// Breaks when an answer does not go on with what the assistant has begun to say, or says it again.

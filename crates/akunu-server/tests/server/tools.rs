@@ -76,7 +76,11 @@ fn responses_call_the_tool_that_they_must() {
         json!("required"),
         json!({"type": "function", "name": "get_weather"}),
     ] {
-        let body = ask(choice).json();
+        let body = ask(choice.clone()).json();
+        assert_eq!(
+            (&body["tool_choice"], &body["tools"]),
+            (&choice, &json!([weather(false)]))
+        );
         let call = &body["output"][0];
         assert_eq!(
             (&call["type"], &call["name"]),
