@@ -74,10 +74,14 @@ pub(crate) async fn read(
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    // A list would be read too, as the fields in the order of our source.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(ApiError::bad_request("the body must be a JSON object"));
+    }
     let mut json = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut json).map_err(|error| {
         let field = error.path().to_string();
-        let why = error.inner();
+        let why = plain(error.inner());
         match field.as_str() {
             "." | "" | "?" => {
                 ApiError::bad_request(format!("the body is not as it should be: {why}"))
@@ -88,6 +92,35 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     let rest = json.end();
     rest.map_err(|why| ApiError::bad_request(format!("the body is not as it should be: {why}")))?;
     Ok(value)
+}
+
+/// What is wrong, in words of JSON: serde names the types of Rust.
+fn plain(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    // What was found may be any text; what is wanted comes after it, and then the place.
+    let Some((found, rest)) = text.rsplit_once(", expected ") else {
+        return text;
+    };
+    let (wanted, place) = match rest.split_once(" at line ") {
+        Some((wanted, place)) => (wanted, format!(" at line {place}")),
+        None => (rest, String::new()),
+    };
+    let wanted = match wanted {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "an object",
+        wanted if wanted.starts_with("struct ") => "an object",
+        wanted => wanted,
+    };
+    let found = match found {
+        "invalid type: sequence" => "invalid type: list",
+        "invalid type: map" => "invalid type: object",
+        found => found,
+    };
+    format!("{found}, expected {wanted}{place}")
 }
 
 #[cfg(test)]
@@ -118,9 +151,73 @@ mod tests {
         assert_eq!(param.as_deref(), Some("messages[1].role"));
     }
 
+    /// Breaks when a list is read as if it had the names of the fields.
+    #[test]
+    fn bodies_are_objects() {
+        for body in [
+            "",
+            " ",
+            "[]",
+            "[null, []]",
+            "7",
+            "null",
+            "\u{0}",
+            "\u{feff}{}",
+        ] {
+            let (param, message) = wrong(body);
+            assert_eq!(param, None);
+            assert_eq!(message, "the body must be a JSON object", "{body}");
+        }
+        parse::<Asked>(b" \r\n\t{\"messages\": []}").expect("an object");
+    }
+
+    /// Breaks when a client has to know Rust.
+    #[test]
+    fn types_are_called_as_in_json() {
+        #[derive(Debug, Deserialize)]
+        struct Typed {
+            _n: Option<usize>,
+            _seed: Option<i64>,
+            _top_p: Option<f32>,
+            _stream: Option<bool>,
+            _list: Option<Vec<u32>>,
+            _object: Option<std::collections::BTreeMap<String, f32>>,
+            _typed: Option<Box<Typed>>,
+        }
+        for (body, wanted) in [
+            (
+                r#"{"_n": -1}"#,
+                "`-1`, expected a whole number, 0 or more at",
+            ),
+            (
+                r#"{"_n": ", expected usize"}"#,
+                "usize\", expected a whole number, 0 or more at",
+            ),
+            (r#"{"_seed": 1.5}"#, "expected a whole number at"),
+            (
+                r#"{"_top_p": "all"}"#,
+                "string \"all\", expected a number at",
+            ),
+            (r#"{"_stream": 1}"#, "expected true or false at"),
+            (
+                r#"{"_list": {}}"#,
+                "invalid type: object, expected a list at",
+            ),
+            (
+                r#"{"_object": []}"#,
+                "invalid type: list, expected an object at",
+            ),
+            (r#"{"_typed": "x"}"#, "expected an object at"),
+            (r#"{"_typed": []}"#, "expected an object at"),
+        ] {
+            let refused = parse::<Typed>(body.as_bytes()).expect_err("of another type");
+            assert!(refused.message.contains(wanted), "{}", refused.message);
+        }
+    }
+
     #[test]
     fn broken_json_is_an_error() {
-        for body in ["", "{", r#"{"messages": []} more"#, "\u{0}"] {
+        for body in ["{", r#"{"messages": []} more"#, "{\u{0}"] {
             let (param, message) = wrong(body);
             assert!(
                 param.is_none() && message.contains("not as it should"),

@@ -13,7 +13,10 @@ use crate::options::Limits;
 
 /// One text or several, as text or as token ids.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "texts or token ids are wanted, one or a list of them"
+)]
 pub(crate) enum Texts {
     One(String),
     Many(Vec<String>),

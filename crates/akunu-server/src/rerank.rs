@@ -23,7 +23,7 @@ pub(crate) struct Request {
 
 /// A document, as a text or in an object.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a text or an object with text is wanted")]
 enum Document {
     Text(String),
     Object { text: String },

@@ -12,7 +12,7 @@ use crate::question::{Draw, Tool, Wish, tool_name};
 
 /// One text or several.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a text or a list of texts is wanted")]
 pub(crate) enum Texts {
     One(String),
     Many(Vec<String>),

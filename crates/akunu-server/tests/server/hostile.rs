@@ -105,6 +105,7 @@ fn bodies_that_are_no_requests() {
     assert_eq!(send(br#"{"messages": [{"role": "user", "cont"#), 400);
     assert_eq!(send(b"\xff\xfe{}"), 400);
     assert_eq!(send(b""), 400);
+    assert_eq!(send(b"[]"), 400);
     let deep = format!("{{\"messages\": {}", "[".repeat(1 << 20));
     assert_eq!(send(deep.as_bytes()), 400);
     let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 104857600\r\n\r\n{";
