@@ -227,4 +227,22 @@ mod tests {
         let deep = format!("{{\"messages\": {}", "[".repeat(100_000));
         wrong(&deep);
     }
+
+    /// Breaks when the limit of nesting is another than the documentation says.
+    #[test]
+    fn fields_that_are_read_are_nested_less_than_128_deep() {
+        let nested = |field: &str, depth: usize| {
+            let (open, close) = ("[".repeat(depth), "]".repeat(depth));
+            format!(r#"{{"messages": [{{"role": "user", "{field}": {open}{close}}}]}}"#)
+        };
+        let read = |body: &str| parse::<Asked>(body.as_bytes()).map(|_| ());
+        read(&nested("content", 124)).expect("127 deep with what is around");
+        read(&nested("content", 125)).expect_err("128 deep");
+        let unknown = format!(
+            r#"{{"messages": [], "other": {}{}}}"#,
+            "[".repeat(1000),
+            "]".repeat(1000)
+        );
+        read(&unknown).expect("skipped");
+    }
 }

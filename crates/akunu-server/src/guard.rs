@@ -49,7 +49,9 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     let span = tracing::info_span!("request", id, %method, path);
     let security = &app.options.security;
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let mut response = match admit(security, request.headers(), &method, &path) {
+    let admitted = check_head(&request, app.options.limits.header_bytes)
+        .and_then(|()| admit(security, request.headers(), &method, &path));
+    let mut response = match admitted {
         Err(refused) => refused.into_response(),
         Ok(()) if method == Method::OPTIONS => preflight(),
         Ok(()) => next.run(request).instrument(span.clone()).await,
@@ -74,6 +76,22 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     // The time is that of the headers: a stream goes on after them.
     span.in_scope(|| tracing::info!(status, milliseconds, "answered"));
     response
+}
+
+/// Refuses a line and headers of more bytes than allowed: what reads them looks at its buffer only, which may be larger.
+fn check_head(request: &Request, max_bytes: usize) -> Result<(), ApiError> {
+    let headers = request.headers().iter();
+    let headers = headers.map(|(name, value)| name.as_str().len() + value.len() + ": \r\n".len());
+    let path = request.uri().path_and_query();
+    let path = path.map_or(0, |path| path.as_str().len());
+    if path + headers.sum::<usize>() > max_bytes {
+        return Err(ApiError::new(
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "invalid_request_error",
+            format!("the path and the headers have more than {max_bytes} bytes"),
+        ));
+    }
+    Ok(())
 }
 
 fn admit(

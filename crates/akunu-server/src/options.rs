@@ -78,7 +78,7 @@ pub struct Limits {
     pub audio_bytes: usize,
     /// Recordings that are listened to or wait for it; each may be in memory.
     pub recordings: usize,
-    /// Bytes of a request's line and headers.
+    /// Bytes of a request's path and headers, of which there may be 100.
     pub header_bytes: usize,
     /// How long the headers of a request may take, and then its body.
     pub reading: Duration,

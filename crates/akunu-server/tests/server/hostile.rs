@@ -204,6 +204,29 @@ fn a_flood_of_headers_is_refused() {
     assert_eq!(get(server.address, "/health").status, 200);
 }
 
+/// Breaks when the limit of headers is another than the documentation says.
+#[test]
+fn headers_have_64_kib_and_are_100() {
+    let server = serve(|_| {});
+    let long = |bytes: usize| {
+        let value = "a".repeat(bytes);
+        with(server.address, "GET", "/health", &[("X-A", &value)], b"").status
+    };
+    assert_eq!(long(65_000), 200);
+    assert_eq!(long(66_000), 431);
+    let path = format!("/health?{}", "a".repeat(66_000));
+    // hyper refuses lines of this length by itself.
+    assert!([414, 431].contains(&get(server.address, &path).status));
+    let many = |n: usize| {
+        let names: Vec<String> = (0..n).map(|at| format!("X-{at}")).collect();
+        let headers: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+        with(server.address, "GET", "/health", &headers, b"").status
+    };
+    // `Host`, `Connection` and `Content-Length` are further ones.
+    assert_eq!(many(97), 200);
+    assert_eq!(many(98), 431);
+}
+
 /// Breaks when a web page of somebody else can use the server of whoever looks at it.
 #[test]
 fn names_and_pages_from_elsewhere_are_refused() {
