@@ -19,7 +19,7 @@ use akunu_server::{Handle, Limits, Security, Served, Server, ServerOptions, Sour
 use clap::Parser;
 use log::LogFormat;
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,9 +34,9 @@ pub struct Serve {
     /// hf:owner/repository/file.gguf; may be given several times
     #[arg(short, long = "model", value_name = "MODEL", default_value = models::DEFAULT)]
     models: Vec<String>,
-    /// The address to listen on; 0.0.0.0 allows requests from other machines
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
-    host: IpAddr,
+    /// The address to listen on, or a name that has one; 0.0.0.0 allows requests from other machines
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_parser = host)]
+    host: Host,
     /// The port to listen on; 0 chooses a free one
     #[arg(long, value_name = "N", default_value_t = 8080)]
     port: u16,
@@ -91,6 +91,34 @@ pub struct Serve {
     log_texts: bool,
 }
 
+/// Where the server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Host {
+    address: IpAddr,
+    /// What it was called, if not by its address.
+    name: Option<String>,
+}
+
+/// An address, or a name that has one. Of several, the first of IPv4 is taken, as the default is.
+fn host(text: &str) -> Result<Host, String> {
+    if let Ok(address) = text.parse() {
+        return Ok(Host {
+            address,
+            name: None,
+        });
+    }
+    let found = (text, 0).to_socket_addrs();
+    let found: Vec<IpAddr> = found.into_iter().flatten().map(|it| it.ip()).collect();
+    let first = found.iter().find(|it| it.is_ipv4()).or(found.first());
+    match first {
+        Some(address) => Ok(Host {
+            address: *address,
+            name: Some(text.to_string()),
+        }),
+        None => Err("it must be an IP address, such as 127.0.0.1, or a name that has one".into()),
+    }
+}
+
 /// How long a model stays loaded; `None` forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Keep(Option<Duration>);
@@ -115,7 +143,7 @@ impl Run for Serve {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         log::start(self.log);
         let options = self.options()?;
-        let is_open = !self.host.is_loopback() && options.security.keys.is_empty();
+        let is_open = !self.host.address.is_loopback() && options.security.keys.is_empty();
         let sources = self.sources()?;
         let names = names(&sources);
         let server = Server::bind(options, sources)?;
@@ -147,7 +175,7 @@ impl Serve {
             return Err(Failure::NoKeys);
         }
         Ok(ServerOptions {
-            address: SocketAddr::new(self.host, self.port),
+            address: SocketAddr::new(self.host.address, self.port),
             sequences: self.sequences,
             queue: self.queue.into(),
             context: self.ctx,
@@ -158,7 +186,13 @@ impl Serve {
             security: Security {
                 keys,
                 origins: self.allow_origin.clone(),
-                hosts: self.allow_host.clone(),
+                // Whoever listens by a name is asked by it.
+                hosts: self
+                    .allow_host
+                    .iter()
+                    .chain(&self.host.name)
+                    .cloned()
+                    .collect(),
                 ..Security::default()
             },
             limits: limits(open_files::raise_limit()),
@@ -270,6 +304,24 @@ mod tests {
         for wrong in ["", "10", "m", "-1s", "1.5h"] {
             assert!(keep(wrong).is_err(), "{wrong}");
         }
+    }
+
+    /// Breaks when a name cannot be listened on, or is not answered to.
+    #[test]
+    fn hosts_are_addresses_or_names() {
+        let parsed = |text: &str| {
+            let serve = Serve::try_parse_from(["serve", "--host", text]).ok()?;
+            let options = serve.options().ok()?;
+            Some((options.address.ip().to_string(), options.security.hosts))
+        };
+        let address = |text: &str| Some((text.to_string(), Vec::new()));
+        assert_eq!(parsed("0.0.0.0"), address("0.0.0.0"));
+        assert_eq!(parsed("::1"), address("::1"));
+        let named = Some(("127.0.0.1".to_string(), vec!["localhost".to_string()]));
+        assert_eq!(parsed("localhost"), named);
+        // No name may end so.
+        assert_eq!(parsed("no-such-name.invalid"), None);
+        assert_eq!(parsed(""), None);
     }
 
     /// Breaks when the option does not reach the server, or when a batch that cannot be does.
