@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
@@ -14,11 +15,15 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
+use tokio::time::sleep;
 use tower::ServiceExt;
 
 use crate::guests::{Asked, Guest};
 use crate::options::Limits;
 use crate::server::Phase;
+
+/// How long a request that has begun to come may take to its end when the server ends.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Answers the requests of a connection until the client closes it, it has to make room, or the server ends.
 pub(crate) async fn serve(
@@ -57,7 +62,17 @@ pub(crate) async fn serve(
         () = guest.must_leave() => return,
         _ = phase.wait_for(|phase| *phase > Phase::Open) => {}
     }
+    let is_answered = guest.is_answered();
     connection.as_mut().graceful_shutdown();
+    if !is_answered {
+        tokio::select! {
+            _ = connection.as_mut() => return,
+            () = sleep(LAST_WORDS) => {}
+        }
+        if !guest.is_answered() {
+            return;
+        }
+    }
     let _ = connection.await;
 }
 

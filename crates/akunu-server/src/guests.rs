@@ -93,8 +93,7 @@ impl Guests {
 
 /// Closes the oldest connection that is not being answered, if there is one.
 fn make_room(list: &mut VecDeque<Arc<Guest>>) -> bool {
-    let is_silent = |guest: &Arc<Guest>| guest.n_asked.load(Relaxed) == 0;
-    let oldest = list.iter().position(is_silent);
+    let oldest = list.iter().position(|guest| !guest.is_answered());
     let leaving = oldest.and_then(|at| list.remove(at));
     if let Some(guest) = &leaving {
         guest.must_leave.notify_one();
@@ -107,6 +106,11 @@ impl Guest {
     pub fn asks(self: &Arc<Guest>) -> Asked {
         self.n_asked.fetch_add(1, Relaxed);
         Asked(Arc::clone(self))
+    }
+
+    /// Whether it has sent a whole request that is being answered.
+    pub fn is_answered(&self) -> bool {
+        self.n_asked.load(Relaxed) > 0
     }
 
     /// Waits until it has to make room.

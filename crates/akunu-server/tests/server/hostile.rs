@@ -4,7 +4,7 @@ use super::client::{connect, get, post, raw, response, with};
 use super::{endless, question, serve};
 use serde_json::{Value, json};
 use std::io::Write;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Breaks when a mistake is answered by something else than a 4xx that names the field.
 #[test]
@@ -159,6 +159,27 @@ fn half_open_connections_block_nobody() {
     let closed = response(half).status;
     assert!(closed == 0 || closed == 408, "{closed}");
     drop(silent);
+}
+
+/// Breaks when somebody who never ends a request keeps the server from ending, or when an answer is cut off because of it.
+#[test]
+fn half_a_request_does_not_hold_up_the_end() {
+    let mut server = serve(|_| {});
+    let mut half = connect(server.address);
+    half.write_all(b"GET /hea").unwrap();
+    let mut no_body = connect(server.address);
+    no_body
+        .write_all(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{")
+        .unwrap();
+    let mut answer = post(server.address, "/v1/chat/completions", &endless("Hi"));
+    answer.event().unwrap();
+    let since = Instant::now();
+    server.handle.shut_down();
+    assert_eq!(response(half).status, 0);
+    assert_eq!(response(no_body).status, 0);
+    assert!(since.elapsed() < Duration::from_secs(10));
+    assert!(answer.events().1, "the answer goes on to its end");
+    server.join();
 }
 
 /// Breaks when connections that say nothing, or announce a body that does not come, keep others out, or when somebody who is being
