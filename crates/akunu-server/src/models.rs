@@ -278,10 +278,15 @@ impl Entry {
         })
     }
 
+    /// The model, if it is loaded now.
+    pub fn now(&self) -> Option<Loaded> {
+        self.loaded.try_lock().ok()?.clone()
+    }
+
     /// The engine, if the model is loaded now and generates text.
     pub fn loaded(&self) -> Option<Arc<Engine>> {
-        match self.loaded.try_lock().ok()?.as_ref()? {
-            Loaded::Engine(engine) => Some(Arc::clone(engine)),
+        match self.now()? {
+            Loaded::Engine(engine) => Some(engine),
             Loaded::Embedder(_) | Loaded::Reranker(_) | Loaded::Speech(_) => None,
         }
     }

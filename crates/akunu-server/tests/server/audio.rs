@@ -157,6 +157,9 @@ fn mistakes_in_forms_are_named() {
         post(server.address, "/v1/embeddings", &json!({"input": "a"})).status,
         400
     );
+    let named = json!({"model": "whisper-tiny.en"});
+    let shown = post(server.address, "/api/show", &named).json();
+    assert_eq!(shown["capabilities"], json!(["transcription"]), "{shown}");
 }
 
 /// The same sentence of 11 s four times, a second of silence after each: three windows when each begins where a sentence of

@@ -77,6 +77,13 @@ fn ollama_streams_lines() {
         before.len() as u64,
         "{last}"
     );
+    let shown = post(server.address, "/api/show", &json!({"model": "smollm2"})).json();
+    assert_eq!(shown["details"]["format"], "gguf", "{shown}");
+    assert_eq!(shown["model_info"]["general.architecture"], "llama");
+    let list = get(server.address, "/api/tags").json();
+    let details = |at: usize| &list["models"][at]["details"];
+    assert_eq!(details(0), &shown["details"]);
+    assert_eq!(details(1), &json!({}), "the second is not loaded");
     let unknown = post(
         server.address,
         "/api/chat",

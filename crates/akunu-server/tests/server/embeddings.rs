@@ -1,6 +1,6 @@
 //! A server of an encoder: vectors by both protocols, and words for what it cannot do.
 
-use super::client::post;
+use super::client::{get, post};
 use super::serve_asset;
 use serde_json::{Value, json};
 
@@ -48,6 +48,12 @@ fn an_encoder_gives_vectors_and_says_what_it_cannot_do() {
         let refused = ask("/v1/embeddings", body);
         assert_eq!(refused["error"]["param"], param, "{refused}");
     }
+    let shown = ask("/api/show", json!({"model": "minilm"}));
+    assert_eq!(shown["capabilities"], json!(["embedding"]), "{shown}");
+    assert_eq!(shown["details"]["format"], "safetensors");
+    assert_eq!(shown["model_info"]["embedding_length"], 384);
+    let list = get(server.address, "/api/tags").json();
+    assert_eq!(list["models"][0]["details"], shown["details"], "{list}");
     let messages = json!([{"role": "user", "content": "Hello"}]);
     let refused = ask("/v1/chat/completions", json!({"messages": messages}));
     let words = refused["error"]["message"].as_str().unwrap_or_default();
