@@ -6,7 +6,7 @@
 //!    formatter, where they are paid for.
 //! 2. A literal that is multiplied by a literal is refused: `minijinja` would compute it while
 //!    compiling, before there is a budget.
-//! 3. Operators on values call the functions of [`super::operators`].
+//! 3. Operators on values, and the methods of `loop`, call the functions of [`super::operators`].
 
 use super::budget::refused;
 use super::operators;
@@ -185,6 +185,9 @@ fn replacement(instruction: &Instruction<'_>) -> Option<(&'static str, Option<u1
         Instruction::BuildList(Some(n)) => (operators::LIST, many(*n)?),
         Instruction::BuildTuple(Some(n)) => (operators::TUPLE, many(*n)?),
         Instruction::BuildMap(n) => (operators::MAP, many(n.checked_mul(2)?)?),
+        // What a method is called on is its first argument.
+        Instruction::CallMethod("cycle", n) => (operators::CYCLE, *n),
+        Instruction::CallMethod("changed", n) => (operators::CHANGED, *n),
         _ => return None,
     })
 }

@@ -1,9 +1,10 @@
 //! The operators that a template's instructions call: `minijinja`'s own, but paid for.
 
 use super::budget::{Budget, MAX_ELEMENTS, PaidText, refused};
+use super::filters::with_named;
 use super::python;
-use minijinja::value::{Rest, Tuple, ValueKind};
-use minijinja::{Environment, Error, ErrorKind, Value};
+use minijinja::value::{Kwargs, Rest, Tuple, ValueKind};
+use minijinja::{Environment, Error, ErrorKind, State, Value};
 use std::sync::Arc;
 
 // No template can call these: an identifier has no space in it.
@@ -17,6 +18,8 @@ pub(super) const SLICE: &str = "operator [:]";
 pub(super) const LIST: &str = "operator []";
 pub(super) const TUPLE: &str = "operator ()";
 pub(super) const MAP: &str = "operator {}";
+pub(super) const CYCLE: &str = "method cycle";
+pub(super) const CHANGED: &str = "method changed";
 
 type Builder = fn(Vec<Value>) -> Value;
 type Binary = fn(&Budget, &Value, &Value) -> Result<Value, Error>;
@@ -49,10 +52,36 @@ pub(super) fn install(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
             budget.pay_deep(&value).map(|()| value)
         });
     }
-    let budget = Arc::clone(budget);
+    let paid = Arc::clone(budget);
     environment.add_function(SLICE, move |value: Value, range: Rest<Value>| {
-        slice(&budget, &value, &range)
+        slice(&paid, &value, &range)
     });
+    install_loop_methods(environment, budget);
+}
+
+/// `loop.cycle` divides by the number of its arguments, and `loop.changed` compares its own with those of the last time.
+fn install_loop_methods(environment: &mut Environment<'_>, budget: &Arc<Budget>) {
+    environment.add_function(
+        CYCLE,
+        |state: &mut State, value: Value, arguments: Rest<Value>, named: Kwargs| {
+            let arguments = with_named(arguments, named);
+            if arguments.is_empty() {
+                return Err(refused("`cycle` needs at least one argument"));
+            }
+            value.call_method(state, "cycle", &arguments)
+        },
+    );
+    let budget = Arc::clone(budget);
+    environment.add_function(
+        CHANGED,
+        move |state: &mut State, value: Value, arguments: Rest<Value>, named: Kwargs| {
+            let arguments = with_named(arguments, named);
+            arguments
+                .iter()
+                .try_for_each(|argument| budget.pay_rounds(argument, 1))?;
+            value.call_method(state, "changed", &arguments)
+        },
+    );
 }
 
 /// Key, value, key, value …

@@ -208,6 +208,19 @@ fn slow_comparisons() {
         "{{% set a = '{long}' %}}{{% for i in range(90000) %}}{{% if 'y' in a %}}{{% endif %}}{{% endfor %}}"
     ));
     refused("{% set l = range(90000)|list %}{% for i in l %}{% set x = l|sort %}{% endfor %}");
+    refused(
+        "{% set l = range(90000)|list %}{% for i in l %}{% set x = loop.changed(l) %}{% endfor %}",
+    );
+}
+
+/// `minijinja` divides by the number of arguments of `cycle`.
+#[test]
+fn cycles_of_nothing() {
+    for call in ["loop.cycle()", "loop.cycle(*[])"] {
+        let source = format!("{{% for i in [1] %}}{{{{ {call} }}}}{{% endfor %}}");
+        let error = render(&source).expect_err(call);
+        assert!(error.contains("at least one argument"), "{call}: {error}");
+    }
 }
 
 #[test]
@@ -262,6 +275,10 @@ fn the_limits_do_not_touch_honest_templates() {
         "023"
     );
     assert_eq!(render("{% generation %}a{% endgeneration %}").unwrap(), "a");
+    assert_eq!(
+        render("{% for i in [1, 1, 2] %}{{ loop.cycle('a', 'b') }}{{ loop.cycle(*'cd'|list) }}{{ loop.changed(i) }} {% endfor %}").unwrap(),
+        "acTrue bdFalse acTrue "
+    );
     let error = render("{{ raise_exception('only pairs') }}").unwrap_err();
     assert!(error.contains("only pairs"), "{error}");
 }
