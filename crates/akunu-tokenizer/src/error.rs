@@ -161,3 +161,23 @@ pub enum TokenizerError {
         reason: String,
     },
 }
+
+/// The most characters of an error's text that come out of a file.
+const MAX_REASON_CHARS: usize = 500;
+
+/// A text from a file as one line of a message: control characters could change what a terminal shows, so they are
+/// escaped, and what is too long is cut off.
+pub(crate) fn printable(text: &str) -> String {
+    let mut line = String::new();
+    for (at, character) in text.chars().enumerate() {
+        if at == MAX_REASON_CHARS {
+            line.push('…');
+            break;
+        }
+        match character.is_control() {
+            true => line.extend(character.escape_default()),
+            false => line.push(character),
+        }
+    }
+    line
+}

@@ -14,6 +14,7 @@ mod json;
 mod operators;
 mod python;
 
+use crate::error::printable;
 use budget::Budget;
 use minijinja::machinery::{eval, make_string_output};
 use minijinja::value::Serde;
@@ -178,7 +179,7 @@ fn context(messages: &[Message], options: &RenderOptions) -> Value {
     Value::from_pairs(variables.chain([("messages".to_string(), messages)]))
 }
 
-/// The error and its causes, in one line.
+/// The error and its causes, in one line. A template may have written some of it.
 fn in_words(error: &minijinja::Error) -> String {
     let mut words = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -187,5 +188,5 @@ fn in_words(error: &minijinja::Error) -> String {
         words.push_str(&inner.to_string());
         cause = inner.source();
     }
-    words
+    printable(&words)
 }

@@ -242,6 +242,23 @@ fn what_templates_may_not_do() {
     refused("{% set ns = namespace() %}{% set ns.me = ns %}{{ ns }}");
 }
 
+/// A template's own words may not steer the terminal that shows them, nor fill it.
+#[test]
+fn errors_are_one_short_line() {
+    let escapes = r"{{ raise_exception('\u001b[2J\u009b1m\u0007\nnope') }}";
+    let error = render(escapes).unwrap_err();
+    assert!(!error.contains(char::is_control), "{error:?}");
+    assert!(error.contains(r"\u{1b}[2J\u{9b}1m\u{7}\nnope"), "{error}");
+    for long in [
+        "{% set n = 1000000 %}{{ raise_exception('nope' * n) }}".to_string(),
+        format!("{{{{ 1|{} }}}}", "x".repeat(900_000)),
+        format!("{{% {} %}}", "x".repeat(900_000)),
+    ] {
+        let error = render(&long).unwrap_err();
+        assert!(error.chars().count() < 600, "{} bytes", error.len());
+    }
+}
+
 /// What templates use and must go on working.
 #[test]
 fn the_limits_do_not_touch_honest_templates() {
