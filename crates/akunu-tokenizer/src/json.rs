@@ -5,8 +5,9 @@ mod build;
 mod cuts;
 mod encoder;
 mod file;
+mod growth;
 
-use crate::error::TokenizerError;
+use crate::error::{TokenizerError, printable};
 use crate::pieces::Pieces;
 use crate::special;
 use crate::spelling::{SPACE_BYTES, Spelling};
@@ -240,6 +241,6 @@ fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
 fn json_error(path: &Path, reason: impl std::fmt::Display) -> TokenizerError {
     TokenizerError::Json {
         path: path.to_path_buf(),
-        reason: reason.to_string(),
+        reason: printable(&reason.to_string()),
     }
 }

@@ -4,6 +4,7 @@ use super::added::Added;
 use super::cuts::{Cuts, compile};
 use super::encoder::{Around, JsonEncoder, PieceModel};
 use super::file::{File, Model, NormalizerEntry, PostProcessorEntry, Template, TemplatePart};
+use super::growth::Growth;
 use crate::bpe::{Alphabet, Bpe, BpeRules, Unknown};
 use crate::merges::{BadMerge, Merges};
 use crate::normalizer::{BertNormalizer, Normalizer};
@@ -15,10 +16,13 @@ use serde_json::Value;
 /// Ids that no token has are holes. A file of a few tokens with a huge id would take memory out of proportion to it.
 const MAX_HOLES: usize = 1 << 16;
 
+/// The most ids that a post-processor may put around a text. Those in use put two or three.
+const MAX_AROUND: usize = 64;
+
 /// The encoder of a file with these tokens.
 pub(super) fn encoder(mut file: File<'_>, tokens: Tokens) -> Result<JsonEncoder, String> {
     let normalizer = match file.normalizer.take() {
-        Some(entry) => normalizer(entry)?,
+        Some(entry) => normalizer(entry, &mut Growth::default())?,
         None => Normalizer::Sequence(Vec::new()),
     };
     let cuts = Cuts::new(file.pre_tokenizer.take())?;
@@ -67,11 +71,12 @@ pub(super) fn tokens(file: &File<'_>) -> Result<Tokens, String> {
     })
 }
 
-fn normalizer(entry: NormalizerEntry) -> Result<Normalizer, String> {
+fn normalizer(entry: NormalizerEntry, growth: &mut Growth) -> Result<Normalizer, String> {
+    growth.add(&entry)?;
     Ok(match entry {
         NormalizerEntry::Sequence { normalizers } => {
-            let steps: Result<_, String> = normalizers.into_iter().map(normalizer).collect();
-            Normalizer::Sequence(steps?)
+            let steps = normalizers.into_iter().map(|step| normalizer(step, growth));
+            Normalizer::Sequence(steps.collect::<Result<_, String>>()?)
         }
         NormalizerEntry::Nfc => Normalizer::Nfc,
         NormalizerEntry::Nfd => Normalizer::Nfd,
@@ -209,14 +214,23 @@ fn around(entry: PostProcessorEntry) -> Result<Option<Around>, String> {
 fn around_template(template: &Template) -> Result<Around, String> {
     let mut before = Vec::new();
     let mut after = None;
+    let mut n_ids = 0;
     for part in &template.single {
         match (part, &mut after) {
             (TemplatePart::Sequence {}, None) => after = Some(Vec::new()),
             (TemplatePart::Sequence {}, Some(_)) => {
                 return Err("has a post-processor that writes the text twice".into());
             }
-            (TemplatePart::SpecialToken { id }, None) => before.extend(ids_of(template, id)?),
-            (TemplatePart::SpecialToken { id }, Some(after)) => after.extend(ids_of(template, id)?),
+            (TemplatePart::SpecialToken { id }, after) => {
+                let ids = ids_of(template, id)?;
+                n_ids += ids.len();
+                if n_ids > MAX_AROUND {
+                    return Err(format!(
+                        "has a `post_processor.single` with more than {MAX_AROUND} ids around the text"
+                    ));
+                }
+                after.as_mut().unwrap_or(&mut before).extend(ids);
+            }
         }
     }
     let after = after.ok_or("has a post-processor that leaves the text out")?;

@@ -5,6 +5,12 @@ use crate::pattern::Pattern;
 use crate::pretokenizer::GPT2;
 use crate::wordpiece::{bert_words, is_punctuation};
 
+/// The most steps of a pre-tokenizer: each is a call inside of the one before it. Those in use have up to five.
+const MAX_STEPS: usize = 64;
+
+/// The most steps that put a character in front of a piece: with a step that cuts it off again, each doubles the pieces.
+const MAX_PREFIXES: usize = 4;
+
 /// A step; each cuts every piece of the former.
 #[derive(Debug)]
 pub(super) enum Cut {
@@ -42,6 +48,18 @@ impl Cuts {
         };
         if let Some(entry) = entry {
             cuts.add(entry)?;
+        }
+        let n_steps = cuts.steps.len();
+        if n_steps > MAX_STEPS {
+            return Err(format!(
+                "has a `pre_tokenizer` of {n_steps} steps; at most {MAX_STEPS} are accepted"
+            ));
+        }
+        let puts_in_front = |step: &&Cut| matches!(step, Cut::PrefixSpace | Cut::Metaspace { .. });
+        if cuts.steps.iter().filter(puts_in_front).count() > MAX_PREFIXES {
+            return Err(format!(
+                "has a `pre_tokenizer` with more than {MAX_PREFIXES} steps that put a space in front of pieces"
+            ));
         }
         Ok(cuts)
     }

@@ -79,6 +79,112 @@ fn damaged_files_are_refused() {
     refused(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
 }
 
+/// The small file with another `field`, which was `null`.
+fn with(field: &str, value: &str) -> String {
+    let (was, is) = (
+        format!("\"{field}\": null"),
+        format!("\"{field}\": {value}"),
+    );
+    assert!(GOOD.contains(&was));
+    GOOD.replace(&was, &is)
+}
+
+#[track_caller]
+fn refused_for(json: &str, reason: &str) {
+    let error = load(json).expect_err(reason);
+    assert!(error.contains(reason), "{error}");
+}
+
+fn sequence(kind: &str, step: &str, n: usize) -> String {
+    let steps = vec![step; n].join(",");
+    format!(r#"{{"type": "Sequence", "{kind}": [{steps}]}}"#)
+}
+
+/// Without a limit the first of these makes a text of one letter into 128 MiB, and the others take as much.
+#[test]
+fn normalizers_that_make_texts_long_are_refused() {
+    let replace = |pattern: &str, content: &str| {
+        format!(r#"{{"type": "Replace", "pattern": {pattern}, "content": "{content}"}}"#)
+    };
+    let steps = |step: &str, n: usize| with("normalizer", &sequence("normalizers", step, n));
+    let double = replace(r#"{"String": "a"}"#, "aa");
+    refused_for(&steps(&double, 27), "`normalizer`");
+    load(&steps(&double, 8)).expect("256 times");
+    refused_for(&steps(&double, 9), "512 times longer");
+    let long = "b".repeat(1_000_000);
+    let replaced = replace(r#"{"String": "a"}"#, &long);
+    refused_for(&steps(&replaced, 1), "1000000 times longer");
+    let between = replace(r#"{"Regex": "x*"}"#, &long);
+    refused_for(&steps(&between, 1), "1000001 times longer");
+    let prepend = format!(r#"{{"type": "Prepend", "prepend": "{long}"}}"#);
+    refused_for(&steps(&prepend, 1), "1000001 times longer");
+    refused_for(&steps(r#"{"type": "NFKD"}"#, 3), "1331 times longer");
+    refused_for(
+        &steps(r#"{"type": "StripAccents"}"#, 64),
+        "more than 64 steps",
+    );
+    let shrink = replace(r#"{"Regex": " {2,}"}"#, " ");
+    load(&steps(&shrink, 60)).expect("a text does not grow");
+}
+
+#[test]
+fn pre_tokenizers_of_many_steps_are_refused() {
+    let null = GOOD.replace(
+        r#""pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true}"#,
+        r#""pre_tokenizer": null"#,
+    );
+    let steps = |step: &str, n: usize| {
+        let steps = sequence("pretokenizers", step, n);
+        null.replace(
+            r#""pre_tokenizer": null"#,
+            &format!(r#""pre_tokenizer": {steps}"#),
+        )
+    };
+    let digits = r#"{"type": "Digits", "individual_digits": true}"#;
+    load(&steps(digits, 64)).expect("64 steps");
+    refused_for(
+        &steps(digits, 200_000),
+        "`pre_tokenizer` of 200000 steps; at most 64",
+    );
+    let metaspace = r#"{"type": "Metaspace", "replacement": "x"}"#;
+    load(&steps(metaspace, 4)).expect("four of them");
+    refused_for(&steps(metaspace, 5), "`pre_tokenizer` with more than 4");
+}
+
+/// Without a limit this takes a gigabyte.
+#[test]
+fn many_ids_around_a_text_are_refused() {
+    let template = |n_uses: usize, n_ids: usize| {
+        let uses = r#"{"SpecialToken": {"id": "s", "type_id": 0}},"#.repeat(n_uses);
+        let ids = vec!["3"; n_ids].join(",");
+        let template = format!(
+            r#"{{"type": "TemplateProcessing", "single": [{uses} {{"Sequence": {{"id": "A"}}}}],
+                "special_tokens": {{"s": {{"id": "s", "ids": [{ids}]}}}}}}"#
+        );
+        with("post_processor", &template)
+    };
+    load(&template(8, 8)).expect("64 ids");
+    refused_for(
+        &template(13, 5),
+        "`post_processor.single` with more than 64 ids",
+    );
+    refused_for(
+        &template(8_000, 30_000),
+        "`post_processor.single` with more than 64 ids",
+    );
+}
+
+/// A name in the file may not steer the terminal that shows the error, nor fill it.
+#[test]
+fn errors_are_one_short_line() {
+    let kind = format!(r"\u001b[2J{}", "x".repeat(100_000));
+    let error = load(&GOOD.replace("\"type\": \"BPE\"", &format!("\"type\": \"{kind}\"")));
+    let error = error.expect_err("no such model");
+    assert!(error.contains(r"\u{1b}[2J"), "{error}");
+    assert!(!error.contains(char::is_control), "{error:?}");
+    assert!(error.len() < 1000, "{} bytes", error.len());
+}
+
 #[test]
 fn files_that_are_not_there_are_named() {
     let error = Tokenizer::from_file("no/such/tokenizer.json").unwrap_err();
