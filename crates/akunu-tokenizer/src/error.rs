@@ -112,6 +112,18 @@ pub enum TokenizerError {
         /// The limit.
         limit: usize,
     },
+    /// A special token that is too long.
+    #[error(
+        "token {id} in `tokenizer.ggml.tokens` is a special token of {found} bytes; at most {limit} are accepted"
+    )]
+    SpecialText {
+        /// The token.
+        id: u32,
+        /// Its bytes.
+        found: usize,
+        /// The limit.
+        limit: usize,
+    },
     /// The vocabulary needs a special token that the file does not name.
     #[error("this vocabulary needs {what}: the file has no `{key}`")]
     MissingSpecial {

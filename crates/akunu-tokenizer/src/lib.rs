@@ -12,6 +12,7 @@ mod pattern;
 mod pieces;
 pub mod pretokenizer;
 mod prompt;
+mod search;
 mod sentencepiece;
 mod special;
 mod spelling;

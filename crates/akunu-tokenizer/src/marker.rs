@@ -16,9 +16,9 @@
 
 use std::ops::RangeInclusive;
 
-use aho_corasick::{AhoCorasick, Input, MatchKind};
 use serde_json::{Map, Value};
 
+use crate::search::Search;
 use crate::template::Message;
 
 /// Characters that Unicode sets aside for the inside of programs.
@@ -30,8 +30,8 @@ const MAX_PART: usize = 256;
 /// Finds what could become a control token.
 #[derive(Debug)]
 pub(crate) struct Controls {
-    /// The whole texts, in any letter case; `None` for a vocabulary without control tokens.
-    whole: Option<AhoCorasick>,
+    /// The whole texts in small letters.
+    whole: Search,
     /// The texts in small letters, sorted.
     forwards: Vec<Vec<u8>>,
     /// The same written backwards, sorted.
@@ -50,13 +50,7 @@ impl Controls {
         forwards.sort_unstable();
         backwards.sort_unstable();
         Controls {
-            // The only errors of the builder are patterns beyond 2^31 bytes.
-            whole: AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostFirst)
-                .ascii_case_insensitive(true)
-                .build(&forwards)
-                .ok()
-                .filter(|_| !forwards.is_empty()),
+            whole: Search::new(forwards.iter().map(Vec::as_slice)),
             forwards,
             backwards,
         }
@@ -65,9 +59,11 @@ impl Controls {
     /// Where markers go, as ascending bytes of `text`.
     fn breaks(&self, text: &str) -> Vec<usize> {
         let mut breaks = Vec::new();
+        // Every character stays at its place.
+        let small = text.to_ascii_lowercase();
         let mut from = 0;
-        while let Some(found) = self.find(text, from) {
-            from = after_character(text, found);
+        while let Some((found, _)) = self.whole.find(small.as_bytes(), from) {
+            from = after_character(text, found.start);
             breaks.push(from);
         }
         let (begin, end) = (text.len() - text.trim_start().len(), text.trim_end().len());
@@ -81,12 +77,6 @@ impl Controls {
         breaks.sort_unstable();
         breaks.dedup();
         breaks
-    }
-
-    /// Where the first whole text begins, from a byte on.
-    fn find(&self, text: &str, from: usize) -> Option<usize> {
-        let found = self.whole.as_ref()?.find(Input::new(text).range(from..))?;
-        Some(found.start())
     }
 }
 

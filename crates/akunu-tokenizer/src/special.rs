@@ -1,14 +1,18 @@
 //! Tokens that are found in the text before anything else, and tokens that end an answer.
 
 use crate::error::TokenizerError;
+use crate::search::Search;
 use crate::texts::Texts;
 use crate::vocabulary::{SpecialIds, TokenKind, Vocabulary};
-use aho_corasick::{AhoCorasick, MatchKind};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The most bytes that all special tokens of a vocabulary may have. Gemma's have some 80,000.
 pub(crate) const MAX_SPECIAL_BYTES: usize = 1 << 24;
+
+/// The most bytes that one of them may have: at each byte of a text as many may be compared. The longest in use have
+/// about a hundred.
+pub(crate) const MAX_SPECIAL_TOKEN_BYTES: usize = 4096;
 
 /// Texts of tokens that end an answer, whatever the file says about them. Many files name only one
 /// end token, while the model was trained to end its turn with another, and some files mark such a
@@ -98,12 +102,12 @@ pub(crate) struct Splitter {
 }
 
 /// Finds some tokens. Vocabularies have up to some thousand special tokens and not every text is searched
-/// for them, so the automaton is made when it is first needed.
+/// for them, so the search is made when it is first needed.
 #[derive(Debug)]
 struct Finder {
     texts: Arc<Texts>,
     ids: Vec<u32>,
-    automaton: OnceLock<Option<AhoCorasick>>,
+    search: OnceLock<Search>,
 }
 
 impl Splitter {
@@ -144,42 +148,34 @@ impl Finder {
         let wanted = kinds.filter(|(_, kind)| wanted(**kind)).map(|(id, _)| id);
         let ids: Vec<u32> = wanted.filter(|id| !text(*id).is_empty()).collect();
         let n_bytes: usize = ids.iter().map(|id| text(*id).len()).sum();
-        match n_bytes > MAX_SPECIAL_BYTES {
-            true => Err(TokenizerError::SpecialTexts {
+        if n_bytes > MAX_SPECIAL_BYTES {
+            return Err(TokenizerError::SpecialTexts {
                 found: n_bytes,
                 limit: MAX_SPECIAL_BYTES,
-            }),
-            false => Ok(Finder {
-                texts: Arc::clone(vocabulary.tokens.texts()),
-                ids,
-                automaton: OnceLock::new(),
-            }),
+            });
         }
-    }
-
-    /// The automaton, if there is anything to find. It can be built: the only errors of its builder are
-    /// patterns beyond 2^31 bytes.
-    fn automaton(&self) -> Option<&AhoCorasick> {
-        let build = || {
-            let texts = self.ids.iter().map(|id| self.texts.get(*id));
-            AhoCorasick::builder()
-                .match_kind(MatchKind::LeftmostLongest)
-                .build(texts.map(Option::unwrap_or_default))
-                .ok()
-        };
-        match self.ids.is_empty() {
-            true => None,
-            false => self.automaton.get_or_init(build).as_ref(),
+        let is_long = |id: &&u32| text(**id).len() > MAX_SPECIAL_TOKEN_BYTES;
+        if let Some(id) = ids.iter().find(is_long) {
+            return Err(TokenizerError::SpecialText {
+                id: *id,
+                found: text(*id).len(),
+                limit: MAX_SPECIAL_TOKEN_BYTES,
+            });
         }
+        Ok(Finder {
+            texts: Arc::clone(vocabulary.tokens.texts()),
+            ids,
+            search: OnceLock::new(),
+        })
     }
 
     fn find(&self, text: &str) -> impl Iterator<Item = (Range<usize>, u32)> {
-        let found = self.automaton().into_iter();
-        let found = found.flat_map(move |automaton| automaton.find_iter(text));
-        found.filter_map(|found| {
-            let id = self.ids.get(found.pattern().as_usize())?;
-            Some((found.range(), *id))
-        })
+        let search = self.search.get_or_init(|| {
+            let texts = self.ids.iter().map(|id| self.texts.get(*id));
+            Search::new(texts.map(Option::unwrap_or_default))
+        });
+        let found = search.find_all(text);
+        found.filter_map(|(place, at)| Some((place, *self.ids.get(at as usize)?)))
     }
 
     fn split<'t>(&self, text: &'t str) -> Vec<Fragment<'t>> {

@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
-use aho_corasick::{AhoCorasick, MatchKind};
 use unicode_categories::UnicodeCategories;
 
 use super::file::AddedToken;
 use crate::normalizer::Normalizer;
-use crate::special::MAX_SPECIAL_BYTES;
+use crate::search::Search;
+use crate::special::{MAX_SPECIAL_BYTES, MAX_SPECIAL_TOKEN_BYTES};
 
 /// All added tokens.
 #[derive(Debug)]
@@ -25,18 +25,11 @@ pub(super) struct Added {
 #[derive(Debug)]
 pub(super) struct Finder {
     tokens: Vec<AddedToken>,
-    /// `None` where there is nothing to find.
-    automaton: Option<AhoCorasick>,
+    search: Search,
 }
 
 impl Added {
     pub fn new(tokens: &[AddedToken], normalizer: &Normalizer) -> Result<Added, String> {
-        let n_bytes: usize = tokens.iter().map(|token| token.content.len()).sum();
-        if n_bytes > MAX_SPECIAL_BYTES {
-            return Err(format!(
-                "has {n_bytes} bytes of `added_tokens`; at most {MAX_SPECIAL_BYTES} are accepted"
-            ));
-        }
         let some = |normalized: bool| tokens.iter().filter(move |t| t.normalized == normalized);
         Ok(Added {
             plain: Finder::new(some(false), |text| text.to_string())?,
@@ -67,18 +60,24 @@ impl Finder {
         tokens: impl Iterator<Item = &'t AddedToken>,
         spell: impl Fn(&str) -> String,
     ) -> Result<Finder, String> {
-        let mut spelt: Vec<(String, AddedToken)> = tokens
-            .map(|token| (spell(&token.content), token.clone()))
-            .filter(|(text, _)| !text.is_empty())
-            .collect();
+        let mut spelt: Vec<(String, AddedToken)> = Vec::new();
+        let mut n_bytes = 0;
+        for token in tokens {
+            refuse_long(token, token.content.len())?;
+            let text = spell(&token.content);
+            refuse_long(token, text.len())?;
+            n_bytes += text.len();
+            if n_bytes > MAX_SPECIAL_BYTES {
+                return Err(format!(
+                    "has more than {MAX_SPECIAL_BYTES} bytes of `added_tokens`"
+                ));
+            }
+            spelt.push((text, token.clone()));
+        }
         // Of two that are spelt alike, the later one counts.
         spelt.reverse();
-        let automaton = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
-            .build(spelt.iter().map(|(text, _)| text))
-            .map_err(|error| format!("has `added_tokens` that cannot be searched for: {error}"))?;
         Ok(Finder {
-            automaton: (!spelt.is_empty()).then_some(automaton),
+            search: Search::new(spelt.iter().map(|(text, _)| text.as_bytes())),
             tokens: spelt.into_iter().map(|(_, token)| token).collect(),
         })
     }
@@ -92,17 +91,16 @@ impl Finder {
         each: &mut dyn FnMut((Range<usize>, Option<u32>)),
     ) {
         let mut done = 0;
-        let matches = self.automaton.iter().flat_map(|a| a.find_iter(text));
-        for found in matches {
-            let Some(token) = self.tokens.get(found.pattern().as_usize()) else {
+        for (found, at) in self.search.find_all(text) {
+            let Some(token) = self.tokens.get(at as usize) else {
                 continue;
             };
             let is_hidden = token.special && !parse_special;
             // What lies before `done` was swallowed by the token on the left.
-            if is_hidden || found.start() < done || !token.may_stand_at(text, found.range()) {
+            if is_hidden || found.start < done || !token.may_stand_at(text, found.clone()) {
                 continue;
             }
-            let place = token.with_spaces(text, found.range(), done);
+            let place = token.with_spaces(text, found, done);
             if done < place.start {
                 each((done..place.start, None));
             }
@@ -112,6 +110,17 @@ impl Finder {
         if done < text.len() {
             each((done..text.len(), None));
         }
+    }
+}
+
+/// Refuses a token that has too many bytes, in the file or after it was normalized.
+fn refuse_long(token: &AddedToken, n_bytes: usize) -> Result<(), String> {
+    match n_bytes > MAX_SPECIAL_TOKEN_BYTES {
+        true => Err(format!(
+            "has the id {} in `added_tokens` with a `content` of {n_bytes} bytes; at most {MAX_SPECIAL_TOKEN_BYTES} are accepted",
+            token.id
+        )),
+        false => Ok(()),
     }
 }
 

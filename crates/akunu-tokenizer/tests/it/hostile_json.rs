@@ -3,6 +3,10 @@
 use akunu_tokenizer::{EncodeOptions, Tokenizer, TokenizerConfig};
 use proptest::prelude::*;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Far above what any of these takes, with libraries that are not optimised and other tests beside it.
+const SOON: Duration = Duration::from_secs(30);
 
 /// A small byte-level BPE file that is right.
 const GOOD: &str = r#"{
@@ -183,6 +187,47 @@ fn errors_are_one_short_line() {
     assert!(error.contains(r"\u{1b}[2J"), "{error}");
     assert!(!error.contains(char::is_control), "{error:?}");
     assert!(error.len() < 1000, "{} bytes", error.len());
+}
+
+/// Tokens `t0`, `t1` and so on.
+fn with_added_tokens(n: usize, normalized: bool) -> String {
+    let added: Vec<String> = (0..n)
+        .map(|at| {
+            let id = at + 3;
+            format!(r#"{{"id": {id}, "content": "t{at}", "normalized": {normalized}}}"#)
+        })
+        .collect();
+    let (head, tail) = GOOD.split_at(GOOD.find("\"normalizer\"").unwrap());
+    let head = &head[..head.find('[').unwrap()];
+    format!("{head}[{}], {tail}", added.join(","))
+}
+
+/// Breaks when the time to load grows with the square of the number of tokens: that would be minutes.
+#[test]
+fn many_added_tokens_are_loaded_soon() {
+    for normalized in [false, true] {
+        let json = with_added_tokens(100_000, normalized);
+        let start = Instant::now();
+        let tokenizer = load(&json).unwrap();
+        let ids = tokenizer.encode("t99999t7", EncodeOptions::default());
+        assert_eq!(ids, [100_002, 10]);
+        assert!(start.elapsed() < SOON, "took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn added_tokens_must_not_be_endless() {
+    let content =
+        |text: &str| GOOD.replace("\"content\": \"<s>\"", &format!("\"content\": \"{text}\""));
+    load(&content(&"x".repeat(4096))).expect("the longest that is accepted");
+    refused_for(&content(&"x".repeat(4097)), "the id 3 in `added_tokens`");
+    // Short in the file, and long as the normalizer spells it.
+    let grown = content(&"x".repeat(2049)).replace("\"normalized\": false", "\"normalized\": true");
+    let grown = grown.replace(
+        "\"normalizer\": null",
+        r#""normalizer": {"type": "Replace", "pattern": {"String": "x"}, "content": "yy"}"#,
+    );
+    refused_for(&grown, "of 4098 bytes; at most 4096");
 }
 
 #[test]

@@ -241,6 +241,12 @@ fn special_tokens_must_not_be_endless() {
         with(bpe(), "tokenizer.ggml.tokens", tokens),
         &["special tokens", "16777216"],
     );
+    let long = "x".repeat(4097);
+    let tokens = Entry::Strings(vec![&long, "a", "b", "ab", "Ġ"]);
+    refused(
+        with(bpe(), "tokenizer.ggml.tokens", tokens),
+        &["token 0", "special token of 4097 bytes", "4096"],
+    );
 }
 
 #[test]
