@@ -184,11 +184,12 @@ impl Half {
     }
 }
 
-/// Alpha as a factor can use it.
-fn checked_alpha(alpha: f64) -> Result<f64, AdapterProblem> {
-    if alpha.is_finite() && alpha != 0.0 {
+/// Alpha as a factor, which is an f32, can use it.
+fn checked_alpha(field: &'static str, alpha: f64) -> Result<f64, AdapterProblem> {
+    let factor = alpha as f32;
+    if factor.is_finite() && factor != 0.0 {
         Ok(alpha)
     } else {
-        Err(AdapterProblem::Alpha(alpha))
+        Err(AdapterProblem::Alpha { field, alpha })
     }
 }

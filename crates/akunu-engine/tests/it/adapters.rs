@@ -398,6 +398,10 @@ fn an_adapter_that_cannot_be_used_is_refused_with_its_reason() {
             "does not say its alpha",
         ),
         (
+            told(&peft(&adapter, place, "lora_alpha", 1e40.into())),
+            "says in `lora_alpha` that alpha is 1e40",
+        ),
+        (
             told(&peft(&adapter, place, "use_dora", true.into())),
             "is a DoRA adapter",
         ),

@@ -58,8 +58,15 @@ pub(super) enum AdapterProblem {
     #[error("does not say its alpha (`{0}`), which its scale follows from")]
     NoAlpha(&'static str),
     /// An alpha that makes no scale.
-    #[error("says that alpha is {0}: it must be a number other than 0")]
-    Alpha(f64),
+    #[error(
+        "says in `{field}` that alpha is {alpha:?}: it must be a number that an f32 holds, and not 0"
+    )]
+    Alpha {
+        /// Where it says so.
+        field: &'static str,
+        /// What it says.
+        alpha: f64,
+    },
     /// A rank of 0.
     #[error("has the rank 0, so it changes nothing")]
     NoRank,

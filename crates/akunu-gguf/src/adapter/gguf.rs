@@ -51,7 +51,7 @@ fn describe(file: &GgufFile) -> Result<(String, f64), AdapterError> {
     let architecture = architecture.ok_or_else(|| metadata.missing("general.architecture"))?;
     let alpha = metadata.f32(ALPHA)?;
     let alpha = alpha.ok_or_else(|| in_file(AdapterProblem::NoAlpha(ALPHA)))?;
-    let alpha = checked_alpha(alpha.into()).map_err(in_file)?;
+    let alpha = checked_alpha(ALPHA, alpha.into()).map_err(in_file)?;
     Ok((architecture.to_string(), alpha))
 }
 

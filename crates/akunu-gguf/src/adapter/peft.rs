@@ -143,7 +143,7 @@ impl Config {
         let alpha = alpha.ok_or(AdapterProblem::NoAlpha("lora_alpha"))?;
         Ok(Config {
             rank: rank as usize,
-            alpha: checked_alpha(alpha)?,
+            alpha: checked_alpha("lora_alpha", alpha)?,
             alphas: alphas(object)?,
             has_other_ranks: !is_empty(object.get("rank_pattern")),
             by_root: is_true(object, "use_rslora"),
@@ -189,7 +189,7 @@ fn alphas(object: &Map<String, Value>) -> Result<Vec<(String, f64)>, AdapterProb
         let alpha = alpha.ok_or_else(|| {
             AdapterProblem::Unsupported(format!("has the key `{name}` in `alpha_pattern`"))
         })?;
-        Ok((name.clone(), checked_alpha(alpha)?))
+        Ok((name.clone(), checked_alpha("alpha_pattern", alpha)?))
     };
     pattern.iter().map(one).collect()
 }
