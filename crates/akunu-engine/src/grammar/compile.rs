@@ -10,8 +10,6 @@ use super::schema::prepared;
 use super::{Compiled, Grammar, gbnf};
 use crate::model::Model;
 
-/// Bytes of a schema or grammar, at most.
-const MAX_TEXT: usize = 512 << 10;
 /// Brackets within brackets of a regular expression or grammar, at most: compiling them takes stack.
 const MAX_DEPTH: usize = 128;
 /// Properties of one object of a schema, and of all together, at most: the time to compile one grows with the square.
@@ -22,6 +20,9 @@ const MAX_PATTERNS: usize = 64;
 const MAX_CHOICES: usize = 10_000;
 
 impl Grammar {
+    /// Bytes of a schema, grammar or expression, at most.
+    pub const MAX_TEXT: usize = 512 << 10;
+
     /// Answers that are JSON and valid by a JSON schema (draft 2020-12; older ones by their `$schema`).
     pub fn json_schema(model: &Model, schema: &str) -> Result<Grammar, GrammarError> {
         let kind = "JSON schema";
@@ -84,11 +85,12 @@ impl Grammar {
     /// Answers that are one of some strings.
     pub fn choice(model: &Model, strings: &[String]) -> Result<Grammar, GrammarError> {
         let found = strings.len();
-        let is_possible =
-            (1..=MAX_CHOICES).contains(&found) && strings.iter().all(|text| !text.is_empty());
-        if !is_possible {
+        if !(1..=MAX_CHOICES).contains(&found) {
             let max = MAX_CHOICES;
             return Err(GrammarError::Choices { found, max });
+        }
+        if let Some(at) = strings.iter().position(String::is_empty) {
+            return Err(GrammarError::EmptyChoice { number: at + 1 });
         }
         let quoted = strings
             .iter()
@@ -105,7 +107,7 @@ impl Grammar {
 }
 
 fn check_text(kind: &'static str, text: &str) -> Result<(), GrammarError> {
-    let (bytes, max) = (text.len(), MAX_TEXT);
+    let (bytes, max) = (text.len(), Grammar::MAX_TEXT);
     if bytes > max {
         return Err(GrammarError::TooLarge { kind, bytes, max });
     }

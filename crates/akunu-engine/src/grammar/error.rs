@@ -62,12 +62,18 @@ pub enum GrammarError {
         max: usize,
     },
     /// A choice of no strings, or of too many.
-    #[error("a choice of {found} strings is not possible; give 1 to {max}, none of them empty")]
+    #[error("a choice of {found} strings is not possible; give 1 to {max}")]
     Choices {
         /// Strings that were given.
         found: usize,
         /// The maximum.
         max: usize,
+    },
+    /// A choice with a string of no characters.
+    #[error("string {number} of the choice is empty; leave it out")]
+    EmptyChoice {
+        /// Which one, from 1.
+        number: usize,
     },
 }
 

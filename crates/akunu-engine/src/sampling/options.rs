@@ -46,11 +46,11 @@ const SUM: Range = Range {
     holds: |x| x > 0.0 && x <= 1.0,
 };
 const COUNT: Range = Range {
-    wanted: "a whole number, 0 or more",
+    wanted: "a whole number from 0 to 4294967295",
     holds: is_count,
 };
 const COUNT_FROM_ONE: Range = Range {
-    wanted: "a whole number, 1 or more",
+    wanted: "a whole number from 1 to 4294967295",
     holds: |x| is_count(x) && x >= 1.0,
 };
 /// Whole numbers that a double has exactly.
