@@ -21,6 +21,7 @@ pub use self::error::ImatrixError;
 use self::error::ImatrixProblem;
 
 use crate::gguf::{GgufError, GgufFile, GgufHeader, Metadata, TensorView};
+use crate::mmap::FileBytes;
 use akunu_types::DType;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -139,7 +140,7 @@ impl ImportanceMatrix {
             let file = GgufFile::open(path)?;
             ImportanceMatrix::from_metadata(file.metadata())?.with_tensors(&file)
         } else {
-            let bytes = std::fs::read(path).map_err(|error| fail(error.into()))?;
+            let bytes = FileBytes::map(path).map_err(|error| fail(error.into()))?;
             legacy::read(&bytes)
         };
         let matrix = read.map_err(fail)?;

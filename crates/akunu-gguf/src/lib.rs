@@ -14,6 +14,7 @@ mod safetensors;
 mod span;
 mod speech;
 mod store;
+mod whole_file;
 
 pub use adapter::{AdapterError, AdapterFile, AdapterPart};
 pub use ctranslate2::{Ct2Fault, Ct2File, Ct2Tensor};
@@ -34,3 +35,4 @@ pub use store::{
     Container, Data, StoreError, WeightStore, WeightView, canonical_from_gguf,
     canonical_from_hugging_face, has_sandwich_norms,
 };
+pub use whole_file::WholeFile;

@@ -9,10 +9,10 @@ use super::error::{GgufError, Problem, TensorFault, WriteFault};
 use super::metadata::{Metadata, check_name};
 use super::parse::{ALIGNMENT_KEY, DEFAULT_ALIGNMENT, MAGIC, NEWEST_VERSION};
 use super::tensor::{checked_dims, tensor_bytes};
+use crate::whole_file::WholeFile;
 use akunu_types::DType;
-use std::io::{self, BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// The metadata and the tensor list of a file to be written.
 ///
@@ -104,7 +104,7 @@ impl GgufHeader {
         let path = path.as_ref();
         let start = || -> Result<GgufWriter, Problem> {
             let (header, slots) = self.layout()?;
-            let mut out = BufWriter::new(temporary_beside(path)?);
+            let mut out = WholeFile::create(path)?;
             out.write_all(&header)?;
             Ok(GgufWriter {
                 path: path.to_path_buf(),
@@ -197,12 +197,12 @@ impl Slot {
 
 /// A file whose header is written and whose tensors are coming.
 ///
-/// The data goes to a temporary file in the same folder; [`GgufWriter::finish`] gives it its name.
-/// Dropped before that, it leaves nothing behind.
+/// The data goes to a [`WholeFile`]: [`GgufWriter::finish`] gives it its name, and dropped before that, it leaves
+/// nothing behind.
 #[derive(Debug)]
 pub struct GgufWriter {
     path: PathBuf,
-    out: BufWriter<NamedTempFile>,
+    out: WholeFile,
     slots: Vec<Slot>,
     /// The slot that is being filled, and how many of its bytes came.
     slot: usize,
@@ -253,10 +253,7 @@ impl GgufWriter {
             let name = slot.name.clone();
             return Err(Problem::from(WriteFault::Unfinished { name }));
         }
-        let file = self.out.into_inner().map_err(|error| error.into_error())?;
-        file.as_file().sync_all()?;
-        file.persist(&self.path).map_err(|error| error.error)?;
-        Ok(())
+        Ok(self.out.finish()?)
     }
 }
 
@@ -267,17 +264,4 @@ fn encode_name(name: &str, out: &mut Vec<u8>) -> Result<(), WriteFault> {
     })?;
     name.encode(out);
     Ok(())
-}
-
-fn temporary_beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".akunu-").suffix(".gguf.partial");
-    // As any new file: what the user's umask leaves, not only the owner's rights.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
 }
