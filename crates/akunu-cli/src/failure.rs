@@ -1,6 +1,7 @@
 //! Why a command failed, in one sentence.
 
 use crate::interrupt;
+use crate::units::bytes;
 use akunu::{EngineError, GrammarError};
 use akunu_cpu::CpuError;
 use akunu_fetch::FetchError;
@@ -41,6 +42,14 @@ pub enum Failure {
         path: PathBuf,
         /// What is wrong with it.
         error: GrammarError,
+    },
+    /// What should be a schema or a grammar, or the file of one.
+    #[error("there is no file `{given}`, and it is not {kind}")]
+    NeitherFileNor {
+        /// How it begins.
+        given: String,
+        /// What it could be.
+        kind: &'static str,
     },
     /// A model cannot be fetched.
     #[error(transparent)]
@@ -187,9 +196,17 @@ pub enum Failure {
     /// The text on standard input is not UTF-8.
     #[error("standard input: byte {0} is not UTF-8 text")]
     InputNotUtf8(usize),
-    /// More text than any model reads.
-    #[error("standard input: more than {} MiB of text, which no context holds; give it less", .0 >> 20)]
-    InputTooLong(u64),
+    /// A line of standard input is not UTF-8.
+    #[error("standard input: line {0} is not UTF-8 text")]
+    LineNotUtf8(usize),
+    /// More text than is read there.
+    #[error("{name} has more than {}, the most that is read there: give a shorter text", bytes(*limit))]
+    TooLong {
+        /// The file, or standard input.
+        name: String,
+        /// Bytes that are read.
+        limit: u64,
+    },
     /// There is no question.
     #[error("there is no question: give one as an argument, or text on standard input")]
     NothingAsked,

@@ -1,9 +1,11 @@
 //! The options that say what an answer must look like, and how tokens are guessed ahead.
 
 use crate::failure::Failure;
+use crate::input::read_text;
 use crate::models;
-use crate::running::{ModelArgs, read_text};
+use crate::running::ModelArgs;
 use akunu::{DraftModel, Grammar, GrammarError, Lookup, Model, Speculated, Speculation};
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -12,10 +14,10 @@ use std::path::Path;
 #[derive(Args)]
 pub struct GrammarArgs {
     /// Answer in JSON that matches this JSON schema: a file, or the schema itself; {} allows any JSON
-    #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
+    #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind", value_parser = NonEmptyStringValueParser::new())]
     json_schema: Option<String>,
     /// Answer in the form of this grammar, in Lark or llama.cpp's GBNF: a file, or the grammar itself
-    #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind")]
+    #[arg(long, value_name = "FILE|TEXT", group = "grammar_kind", value_parser = NonEmptyStringValueParser::new())]
     grammar: Option<String>,
     /// Answer with a text that this regular expression matches as a whole
     #[arg(long, value_name = "PATTERN", group = "grammar_kind")]
@@ -37,13 +39,22 @@ impl GrammarArgs {
     /// The grammar that was asked for.
     pub fn grammar(&self, model: &Model) -> Result<Option<Grammar>, Failure> {
         let grammar = if let Some(schema) = &self.json_schema {
-            let is_schema = schema.trim_start().starts_with('{') || schema == "true";
-            from_text(schema, is_schema, |text| Grammar::json_schema(model, text))?
+            // A boolean is a schema too, and what else is JSON is told to be none.
+            let is_json = serde_json::from_str::<Value>(schema).is_ok();
+            let is_file = Path::new(schema).exists();
+            let given = Given {
+                text: schema,
+                is_itself: schema.trim_start().starts_with('{') || (is_json && !is_file),
+                kind: "a JSON schema, which begins with {",
+            };
+            given.compile(|text| Grammar::json_schema(model, text))?
         } else if let Some(grammar) = &self.grammar {
-            let is_grammar = grammar.contains(':') && !Path::new(grammar).exists();
-            from_text(grammar, is_grammar, |text| {
-                Grammar::context_free(model, text)
-            })?
+            let given = Given {
+                text: grammar,
+                is_itself: grammar.contains(':') && !Path::new(grammar).exists(),
+                kind: "a grammar, whose rules have colons",
+            };
+            given.compile(|text| Grammar::context_free(model, text))?
         } else if let Some(pattern) = &self.regex {
             Grammar::regex(model, pattern)?
         } else if !self.choice.is_empty() {
@@ -58,21 +69,48 @@ impl GrammarArgs {
     }
 }
 
-/// Compiles what was given, or what the file of that name holds; errors then name the file.
-fn from_text(
-    given: &str,
-    is_text: bool,
-    compile: impl Fn(&str) -> Result<Grammar, GrammarError>,
-) -> Result<Grammar, Failure> {
-    if is_text {
-        return Ok(compile(given)?);
+/// A schema or grammar, or the name of a file that holds it.
+struct Given<'a> {
+    text: &'a str,
+    /// Whether it is not the name of a file.
+    is_itself: bool,
+    /// What it would be otherwise.
+    kind: &'static str,
+}
+
+impl Given<'_> {
+    /// Compiles it, or what its file holds; errors then name the file.
+    fn compile(
+        &self,
+        compile: impl Fn(&str) -> Result<Grammar, GrammarError>,
+    ) -> Result<Grammar, Failure> {
+        if self.is_itself {
+            return Ok(compile(self.text)?);
+        }
+        let path = Path::new(self.text);
+        if !path.exists() {
+            return Err(Failure::NeitherFileNor {
+                given: beginning(self.text),
+                kind: self.kind,
+            });
+        }
+        let text = read_text(path, Grammar::MAX_TEXT as u64)?;
+        compile(&text).map_err(|error| Failure::GrammarFile {
+            path: path.to_path_buf(),
+            error,
+        })
     }
-    let path = Path::new(given);
-    let text = read_text(path)?;
-    compile(&text).map_err(|error| Failure::GrammarFile {
-        path: path.to_path_buf(),
-        error,
-    })
+}
+
+/// The text on one line, or how it begins.
+fn beginning(text: &str) -> String {
+    const MAX: usize = 80;
+    let line = text.lines().next().unwrap_or_default();
+    let mut short: String = line.chars().take(MAX).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
 }
 
 /// What `--lookup` takes.

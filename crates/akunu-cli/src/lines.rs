@@ -1,14 +1,14 @@
 //! Texts, one in each line of a file or of standard input.
 
 use crate::failure::Failure;
-use crate::running::{read_input, read_text};
+use crate::input::{self, read_input, read_text};
 use std::path::Path;
 
 /// The lines of a file, or of standard input where there is none.
 pub fn read(file: Option<&Path>) -> Result<Vec<String>, Failure> {
     let text = match file {
-        Some(path) => read_text(path)?,
-        None => read_input()?,
+        Some(path) => read_text(path, input::CORPUS)?,
+        None => read_input(input::CORPUS)?,
     };
     checked(text.lines().map(str::to_string).collect())
 }

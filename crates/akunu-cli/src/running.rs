@@ -6,14 +6,13 @@ use crate::interrupt::Interrupt;
 use crate::kv::KvArgs;
 use crate::models;
 use crate::progress::{self, ReadingBar};
-use crate::terminal::{note, shown, warn};
+use crate::terminal::{shown, warn};
 use akunu::{
     EngineError, Fed, GenerateOptions, Generation, Loading, Model, ModelOptions, Sampling, Session,
     SessionOptions, Speculated, StopReason, Token, Watch,
 };
 use clap::Args;
-use std::fs;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -193,32 +192,6 @@ pub fn follow(
     answer.speculated = generation.speculated();
     answer.stop = generation.stop().unwrap_or(answer.stop);
     Ok(answer)
-}
-
-/// A text file as a whole; `-` is standard input.
-pub fn read_text(path: &Path) -> Result<String, Failure> {
-    if path == Path::new("-") {
-        return read_input();
-    }
-    let read = |source| Failure::Read {
-        path: path.to_path_buf(),
-        source,
-    };
-    String::from_utf8(fs::read(path).map_err(read)?).map_err(|error| Failure::NotUtf8 {
-        path: path.to_path_buf(),
-        at: error.utf8_error().valid_up_to(),
-    })
-}
-
-/// Standard input as a whole.
-pub fn read_input() -> Result<String, Failure> {
-    if io::stdin().is_terminal() {
-        note("reading from the terminal; Ctrl-D on an empty line ends the text");
-    }
-    let mut input = Vec::new();
-    io::stdin().lock().read_to_end(&mut input)?;
-    String::from_utf8(input)
-        .map_err(|error| Failure::InputNotUtf8(error.utf8_error().valid_up_to()))
 }
 
 /// Warns about more tokens than the model was trained for: what it says after them makes little sense.

@@ -163,14 +163,10 @@ impl SamplingArgs {
 
 /// The given seed, or for -1 a random one.
 fn seed(text: &str) -> Result<Seed, String> {
-    let is_random = text == "-1";
-    let value = if is_random {
-        Some(akunu::random_seed())
-    } else {
-        text.parse().ok()
-    };
-    let value = value.ok_or("it must be a whole number of 0 or more, or -1 for a random one")?;
-    Ok(Seed { value, is_random })
+    Ok(Seed {
+        value: values::seed(text)?,
+        is_random: text == "-1",
+    })
 }
 
 #[cfg(test)]

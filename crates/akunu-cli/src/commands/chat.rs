@@ -12,6 +12,8 @@ use super::Run;
 use crate::adapters::AdapterArgs;
 use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
+use crate::input::{self, read_input};
+use crate::limit::{Limit, limit};
 use crate::models;
 use crate::running::{Loaded, ModelArgs};
 use crate::sampling::{ListArgs, SamplingArgs, logprobs};
@@ -19,10 +21,10 @@ use crate::terminal::note;
 use crate::typed_ahead::TypedAhead;
 use akunu::{ChatOptions, EngineError};
 use clap::{Parser, ValueEnum};
-use conversation::Conversation;
+use conversation::{Conversation, Shown};
 use lines::{Line, Lines};
 use slash::Slash;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// Ask a model, once or line by line
 ///
@@ -44,9 +46,9 @@ pub struct Chat {
     /// The system prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// Maximum number of tokens of an answer
-    #[arg(short, value_name = "N", default_value_t = 512)]
-    n: usize,
+    /// Maximum number of tokens of an answer; -1: until the model ends it or the context is full
+    #[arg(short, value_name = "N", default_value = "512", allow_negative_numbers = true, value_parser = limit)]
+    n: Limit,
     /// Take each line of piped text as a question or a command, in one conversation
     #[arg(long)]
     lines: bool,
@@ -85,7 +87,11 @@ impl Run for Chat {
         // What is typed while the model loads is the first question.
         let _typed_ahead = is_person.then(TypedAhead::keep);
         let loaded = self.model.load()?;
-        let mut talk = self.conversation(&loaded)?;
+        let shown = Shown {
+            json: self.json,
+            can_reset: question.is_none(),
+        };
+        let mut talk = self.conversation(&loaded, shown)?;
         if let Some(question) = question {
             return talk.answer(&question, out);
         }
@@ -101,7 +107,7 @@ impl Chat {
     fn question(&self) -> Result<Option<String>, Failure> {
         let is_piped = !self.lines && !io::stdin().is_terminal();
         let piped = match is_piped {
-            true => read_all(io::stdin().lock())?,
+            true => read_input(input::PROMPT)?,
             false => String::new(),
         };
         let question = match (&self.prompt, piped.trim_end()) {
@@ -116,11 +122,11 @@ impl Chat {
         }
     }
 
-    fn conversation(&self, loaded: &Loaded) -> Result<Conversation, Failure> {
+    fn conversation(&self, loaded: &Loaded, shown: Shown) -> Result<Conversation, Failure> {
         let options = ChatOptions {
             system: self.system.clone(),
             context: self.model.ctx,
-            max_tokens: self.n,
+            max_tokens: self.n.0,
             sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
             logit_bias: self.lists.logit_bias(),
             dry_breakers: self.lists.dry_breakers(),
@@ -131,7 +137,7 @@ impl Chat {
             speculation: self.speculation.speculation(&self.model, &loaded.model)?,
             ..ChatOptions::default()
         };
-        Conversation::new(&loaded.model, options, self.json)
+        Conversation::new(&loaded.model, options, shown)
     }
 
     /// Says whom one talks to.
@@ -193,6 +199,8 @@ fn forgive(done: Result<(), Failure>, talk: &Conversation) -> Result<(), Failure
         Err(
             error @ (Failure::Write { .. }
             | Failure::Read { .. }
+            | Failure::NotUtf8 { .. }
+            | Failure::TooLong { .. }
             | Failure::NotAConversation { .. }
             | Failure::Tokenizer(_)),
         ) => {
@@ -201,18 +209,4 @@ fn forgive(done: Result<(), Failure>, talk: &Conversation) -> Result<(), Failure
         }
         done => done,
     }
-}
-
-/// Text beyond this is more than any context holds.
-const MAX_PIPED: u64 = 64 << 20;
-
-/// All of a text that is piped to us.
-fn read_all(from: impl Read) -> Result<String, Failure> {
-    let mut bytes = Vec::new();
-    from.take(MAX_PIPED + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_PIPED {
-        return Err(Failure::InputTooLong(MAX_PIPED));
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| Failure::InputNotUtf8(error.utf8_error().valid_up_to()))
 }

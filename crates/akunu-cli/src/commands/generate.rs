@@ -7,9 +7,11 @@ use super::Run;
 use crate::adapters::AdapterArgs;
 use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
+use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
+use crate::limit::{Limit, limit};
 use crate::progress;
-use crate::running::{ModelArgs, options, read_prompt, read_text, warn_beyond_training};
+use crate::running::{ModelArgs, options, read_prompt, warn_beyond_training};
 use crate::sampling::{ListArgs, SamplingArgs, logprobs};
 use akunu::{Overflow, StopReason};
 use akunu_tokenizer::EncodeOptions;
@@ -82,19 +84,6 @@ enum OnOverflow {
     Shift,
 }
 
-/// Most new tokens.
-#[derive(Clone, Copy)]
-struct Limit(usize);
-
-/// A number of tokens, or -1 for no limit.
-fn limit(text: &str) -> Result<Limit, String> {
-    match (text, text.parse()) {
-        ("-1", _) => Ok(Limit(usize::MAX)),
-        (_, Ok(n)) => Ok(Limit(n)),
-        _ => Err("it must be a number of tokens, or -1 for no limit".into()),
-    }
-}
-
 impl Run for Generate {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let text = self.text()?;
@@ -159,7 +148,7 @@ impl Run for Generate {
 impl Generate {
     fn text(&self) -> Result<String, Failure> {
         match (&self.prompt, &self.file) {
-            (None, Some(path)) => read_text(path),
+            (None, Some(path)) => read_text(path, input::PROMPT),
             (text, _) => Ok(text.clone().unwrap_or_default()),
         }
     }

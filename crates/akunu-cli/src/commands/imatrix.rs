@@ -7,11 +7,12 @@
 use super::Run;
 use crate::chunks::chunks;
 use crate::failure::Failure;
+use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, Counts};
-use crate::running::{ModelArgs, read_text};
+use crate::running::ModelArgs;
 use akunu::{Session, SessionOptions};
-use akunu_gguf::{GgufFile, ImportanceMatrix, canonical_from_gguf};
+use akunu_gguf::{GgufFile, ImportanceMatrix, WholeFile, canonical_from_gguf};
 use clap::Parser;
 use std::collections::HashMap;
 use std::io::Write;
@@ -50,7 +51,11 @@ impl Run for Imatrix {
         if !self.force && self.output.symlink_metadata().is_ok() {
             return Err(Failure::Exists(self.output));
         }
-        let text = read_text(&self.file)?;
+        WholeFile::check(&self.output).map_err(|source| Failure::Write {
+            path: self.output.clone(),
+            source,
+        })?;
+        let text = read_text(&self.file, input::CORPUS)?;
         let context = self.model.ctx.unwrap_or(DEFAULT_CONTEXT);
         if context < MIN_CONTEXT {
             return Err(Failure::TooSmallToObserve(context));

@@ -21,9 +21,10 @@
 use super::Run;
 use crate::chunks::chunks;
 use crate::failure::Failure;
+use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, Counts};
-use crate::running::{Loaded, ModelArgs, rate, read_text, warn_beyond_training};
+use crate::running::{Loaded, ModelArgs, rate, warn_beyond_training};
 use akunu::{EngineError, Session, SessionOptions};
 use clap::Parser;
 use serde_json::json;
@@ -62,7 +63,7 @@ pub struct Perplexity {
 
 impl Run for Perplexity {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
-        let text = read_text(&self.file)?;
+        let text = read_text(&self.file, input::CORPUS)?;
         let context = self.model.ctx.unwrap_or(DEFAULT_CONTEXT);
         let loaded = self.model.load()?;
         if context < MIN_CONTEXT {

@@ -126,7 +126,7 @@ impl Quantize {
                 return Err(Failure::OutputIsInput(self.output.clone()));
             }
         }
-        // A link to nowhere exists too: it would be replaced.
+        // A link to nowhere exists too: it would be followed.
         if !self.force && self.output.symlink_metadata().is_ok() {
             return Err(Failure::Exists(self.output.clone()));
         }

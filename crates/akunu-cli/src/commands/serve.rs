@@ -6,11 +6,11 @@ use super::Run;
 use crate::device::DeviceArgs;
 use crate::failure::Failure;
 use crate::guided::LookupName;
+use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
 use crate::kv::KvArgs;
 use crate::models;
 use crate::open_files;
-use crate::running::read_text;
 use crate::terminal::{note, warn};
 use akunu::{EngineError, MAX_SEQUENCES, TranscribeOptions};
 use akunu_arch::{ArchError, SpeechConfig};
@@ -167,7 +167,7 @@ impl Serve {
     fn options(&self) -> Result<ServerOptions, Failure> {
         let mut keys = self.api_key.clone();
         if let Some(path) = &self.api_key_file {
-            let text = read_text(path)?;
+            let text = read_text(path, input::KEYS)?;
             keys.extend(text.lines().map(|line| line.trim().to_string()));
         }
         keys.retain(|key| !key.is_empty());

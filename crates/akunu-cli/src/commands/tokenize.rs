@@ -2,9 +2,9 @@
 
 use super::Run;
 use crate::failure::Failure;
+use crate::input::{self, read_input};
 use crate::models;
 use crate::progress;
-use crate::running::read_input;
 use akunu_gguf::GgufFile;
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 use clap::Parser;
@@ -38,7 +38,7 @@ pub struct Tokenize {
 impl Run for Tokenize {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let tokenizer = open(&models::resolve(&self.model)?)?;
-        let input = read_input()?;
+        let input = read_input(input::CORPUS)?;
         if self.decode {
             let text = tokenizer.decode(&parse_ids(&input, tokenizer.vocab_size())?);
             return Ok(out.write_all(text.as_bytes())?);

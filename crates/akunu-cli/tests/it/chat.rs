@@ -101,9 +101,14 @@ fn mistakes_are_told_and_the_conversation_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let text = folder.path().join("text.json");
     std::fs::write(&text, "no conversation").unwrap();
+    let bytes = folder.path().join("bytes.json");
+    std::fs::write(&bytes, b"[\xff]").unwrap();
     let lines = format!(
-        "/nonsense\n/load\n/load no-such-file.json\n/load {}\n/save {}/no/folder.json\n{}\n/help\n",
+        "/nonsense\n/load\n/load no-such-file.json\n/load {}\n/load {}\n/save {}/no/folder.json\n\
+         /save --force {}\n{}\n/help\n",
         text.display(),
+        bytes.display(),
+        folder.path().display(),
         folder.path().display(),
         "word ".repeat(100),
     );
@@ -114,7 +119,9 @@ fn mistakes_are_told_and_the_conversation_goes_on() {
         "/load wants a FILE",
         "no-such-file.json: ",
         "holds no conversation",
+        "bytes.json: byte 1 is not UTF-8 text",
         "folder.json cannot be written",
+        "it is a folder",
         "the context holds 64: shorten it",
         "/system TEXT",
         "/regen",
@@ -389,4 +396,15 @@ fn a_question_may_have_several_lines() {
     let run = talk(&smollm2(), &["-n", "2", "--ctx", "128"], &lines);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(saved(&path)[0].1, "/quit\nis a command.");
+}
+
+/// Fails when a question that stands alone gets the advice to use a command, or an answer without limit is refused.
+#[test]
+fn a_single_question_is_not_told_of_commands() {
+    let alone = ["--ctx", "40", "-n", "-1", "--overflow", "stop"];
+    let question = "Tell me a long story about a fox.";
+    let run = piped(&smollm2(), &alone, question);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    assert!(run.stderr.contains("tokens is full"), "{}", run.stderr);
+    assert!(!run.stderr.contains("/reset"), "{}", run.stderr);
 }

@@ -47,7 +47,11 @@ impl Terminal {
     }
 
     fn type_keys(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.type_bytes(keys.as_bytes());
+    }
+
+    fn type_bytes(&mut self, bytes: &[u8]) {
+        self.keys.write_all(bytes).unwrap();
         self.keys.flush().unwrap();
     }
 
@@ -201,4 +205,20 @@ fn commands_are_completed_and_questions_have_several_lines() {
     terminal.type_keys(&format!("/sa\t{}\r/qu\t\r", path.display()));
     assert_eq!(terminal.leave(), 0);
     assert_eq!(questions(&path), ["one\ntwo"]);
+}
+
+/// Fails when a byte that is no text ends the conversation, or something of its line is asked.
+#[test]
+fn a_line_that_is_no_text_is_not_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("talk.json");
+    let mut terminal = Terminal::open(&["-n", "2", "--ctx", "256"]);
+    terminal.wait_for("> ");
+    terminal.type_bytes(b"one \xfftwo\r");
+    terminal.wait_for("a byte that is not UTF-8 text");
+    terminal.wait_for("> ");
+    let save = format!("three\r/save {}\r/quit\r", path.display());
+    terminal.type_keys(&save);
+    assert_eq!(terminal.leave(), 0);
+    assert_eq!(questions(&path), ["three"]);
 }

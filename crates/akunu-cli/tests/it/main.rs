@@ -12,6 +12,8 @@ mod documented;
 mod embed;
 #[cfg(unix)]
 mod fetching;
+#[cfg(unix)]
+mod files;
 mod imatrix;
 #[cfg(unix)]
 mod interrupted;

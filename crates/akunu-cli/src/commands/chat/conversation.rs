@@ -14,18 +14,26 @@ use serde_json::{Value, json};
 use std::io::Write;
 use std::time::Duration;
 
+/// How answers are shown.
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// Whether they are JSON objects.
+    pub json: bool,
+    /// Whether commands can follow an answer, such as /reset.
+    pub can_reset: bool,
+}
+
 /// A conversation with a model.
 pub struct Conversation {
     model: Model,
     chat: Chat,
-    /// Whether answers are shown as JSON objects.
-    json: bool,
+    shown: Shown,
     interrupt: Interrupt,
 }
 
 impl Conversation {
     /// Nothing has been said yet. That a model does not say how it wants to be asked is told.
-    pub fn new(model: &Model, options: ChatOptions, json: bool) -> Result<Conversation, Failure> {
+    pub fn new(model: &Model, options: ChatOptions, shown: Shown) -> Result<Conversation, Failure> {
         if model.chat_template().is_none() {
             note(&format!(
                 "{} has no chat template: it is asked in plain turns of User: and Assistant:",
@@ -37,7 +45,7 @@ impl Conversation {
         Ok(Conversation {
             model: model.clone(),
             chat: model.chat_with(ChatOptions { cancel, ..options })?,
-            json,
+            shown,
             interrupt,
         })
     }
@@ -122,7 +130,7 @@ fn read(reply: Result<Reply<'_>, Error>) -> Result<Reply<'_>, Failure> {
 
 /// How an answer is told.
 struct Told {
-    json: bool,
+    shown: Shown,
     context: u32,
     /// Whether the model saw all that was said before.
     was_whole: bool,
@@ -132,7 +140,7 @@ struct Told {
 impl Told {
     fn before(talk: &Conversation) -> Told {
         Told {
-            json: talk.json,
+            shown: talk.shown,
             context: talk.context(),
             was_whole: talk.chat.n_forgotten() == 0,
             model: talk.model.clone(),
@@ -150,7 +158,7 @@ impl Told {
         }
         for piece in reply.by_ref() {
             let piece = piece?;
-            if !self.json {
+            if !self.shown.json {
                 write!(out, "{}", shown(&piece))?;
                 out.flush()?;
             }
@@ -159,7 +167,7 @@ impl Told {
         let logprobs = (!reply.tokens().is_empty())
             .then(|| logprobs::list(reply.tokens(), self.model.tokenizer()));
         let stats = reply.finish();
-        if self.json {
+        if self.shown.json {
             let mut object = as_json(&text, &stats);
             if let Some(logprobs) = logprobs {
                 object["logprobs"] = logprobs;
@@ -170,8 +178,13 @@ impl Told {
         out.flush()?;
         match stats.stop {
             Some(StopReason::ContextFull) => {
+                let reset = if self.shown.can_reset {
+                    "/reset begins anew, "
+                } else {
+                    ""
+                };
                 note(&format!(
-                    "the context of {context} tokens is full: /reset begins anew, --ctx gives more room"
+                    "the context of {context} tokens is full: {reset}--ctx gives more room"
                 ));
                 Ok(())
             }

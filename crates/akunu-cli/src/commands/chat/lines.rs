@@ -4,6 +4,7 @@ use super::editing::Editing;
 use super::quoted;
 use crate::cache;
 use crate::failure::Failure;
+use crate::input;
 use crate::terminal::{note, prompt};
 use rustyline::Editor;
 use rustyline::config::{CompletionType, Config};
@@ -35,7 +36,7 @@ pub enum Lines {
     /// A person, whose lines are kept in a file.
     Person(Box<Person>),
     /// A file, another program, or a terminal without editing.
-    Plain,
+    Plain(Plain),
 }
 
 /// A person at a terminal.
@@ -44,6 +45,13 @@ pub struct Person {
     history: Option<PathBuf>,
     /// A line that came instead of a yes or no.
     pending: Option<String>,
+}
+
+/// Lines of standard input.
+#[derive(Default)]
+pub struct Plain {
+    /// Lines that were read.
+    n_read: usize,
 }
 
 /// Whether a person sits there, who can edit lines.
@@ -57,7 +65,7 @@ impl Lines {
     /// Reads from standard input, whatever that is.
     pub fn open() -> Result<Lines, Failure> {
         if !is_person() {
-            return Ok(Lines::Plain);
+            return Ok(Lines::Plain(Plain::default()));
         }
         let config = Config::builder()
             .max_history_size(HISTORY_LINES)?
@@ -82,7 +90,7 @@ impl Lines {
     pub fn next(&mut self, was_answered: bool) -> Result<Line, Failure> {
         let text = match self {
             Lines::Person(person) => person.next(was_answered)?,
-            Lines::Plain => plain()?,
+            Lines::Plain(plain) => plain.next()?,
         };
         Ok(match text {
             None => Line::End,
@@ -126,6 +134,9 @@ impl Person {
                     note("Ctrl-C again or Ctrl-D leaves");
                     late = false;
                 }
+                Err(wrong) if is_no_text(&wrong) => {
+                    note("this line has a byte that is not UTF-8 text: type it again");
+                }
                 Err(other) => return Err(other.into()),
             }
         }
@@ -140,6 +151,7 @@ impl Person {
                 _ => self.pending = Some(text),
             },
             Err(ReadlineError::Eof | ReadlineError::Interrupted) => {}
+            Err(wrong) if is_no_text(&wrong) => {}
             Err(other) => return Err(other.into()),
         }
         Ok(false)
@@ -155,17 +167,71 @@ impl Person {
     }
 }
 
-/// The next text of standard input: a line, or several between quotation marks. Bytes that are no text
-/// are an error, as everywhere.
-fn plain() -> Result<Option<String>, Failure> {
-    if io::stdin().is_terminal() {
-        write!(io::stderr(), "> ")?;
+/// Whether a byte was typed that is not UTF-8 text. The rest of its line is lost with it.
+fn is_no_text(error: &ReadlineError) -> bool {
+    matches!(error, ReadlineError::Io(error) if error.kind() == io::ErrorKind::InvalidData)
+}
+
+impl Plain {
+    /// The next text; `None` at the end. Bytes that are no text are an error, as everywhere, unless somebody at a terminal
+    /// can type the line again.
+    fn next(&mut self) -> Result<Option<String>, Failure> {
+        let is_terminal = io::stdin().is_terminal();
+        loop {
+            if is_terminal {
+                write!(io::stderr(), "> ")?;
+            }
+            match self.read(io::stdin().lock()) {
+                Err(wrong @ Failure::LineNotUtf8(_)) if is_terminal => note(&wrong.to_string()),
+                read => return read,
+            }
+        }
     }
-    let mut text = String::new();
-    let mut input = io::stdin().lock();
-    while input.read_line(&mut text)? > 0 && quoted::is_open(&text) {}
-    Ok(match text.is_empty() {
-        true => None,
-        false => Some(text.trim_end_matches(['\r', '\n']).to_string()),
-    })
+
+    /// A line, or several between quotation marks.
+    fn read(&mut self, from: impl BufRead) -> Result<Option<String>, Failure> {
+        let mut from = from.take(input::PROMPT + 1);
+        let mut bytes = Vec::new();
+        loop {
+            let n = from.read_until(b'\n', &mut bytes)?;
+            self.n_read += usize::from(n > 0);
+            if from.limit() == 0 {
+                return Err(Failure::TooLong {
+                    name: format!("line {} of standard input", self.n_read),
+                    limit: input::PROMPT,
+                });
+            }
+            let text = std::str::from_utf8(&bytes);
+            let text = text.map_err(|_| Failure::LineNotUtf8(self.n_read))?;
+            if n == 0 || !quoted::is_open(text) {
+                let text = text.trim_end_matches(['\r', '\n']);
+                return Ok((!bytes.is_empty()).then(|| text.to_string()));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails when a line that is no text is not named, or one without end is read on.
+    #[test]
+    fn lines_that_cannot_be_questions_are_named() {
+        let mut plain = Plain::default();
+        let mut from = &b"one\n\"\"\"two\nthree\"\"\"\r\n\xff\nfive"[..];
+        let mut next = || plain.read(&mut from);
+        assert_eq!(next().unwrap().as_deref(), Some("one"));
+        assert_eq!(next().unwrap().as_deref(), Some("\"\"\"two\nthree\"\"\""));
+        let wrong = next().unwrap_err().to_string();
+        assert_eq!(wrong, "standard input: line 4 is not UTF-8 text");
+        assert_eq!(next().unwrap().as_deref(), Some("five"));
+        assert_eq!(next().unwrap(), None);
+        let endless = io::BufReader::new(io::repeat(b'x'));
+        let wrong = Plain::default().read(endless).unwrap_err().to_string();
+        assert!(
+            wrong.starts_with("line 1 of standard input has more than 64.0 MiB"),
+            "{wrong}"
+        );
+    }
 }

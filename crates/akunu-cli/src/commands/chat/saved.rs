@@ -1,25 +1,34 @@
 //! Conversations in files: a JSON list of messages, each with a `role` and a `content`.
 
 use crate::failure::Failure;
-use crate::running::read_text;
+use crate::input::{self, read_text};
 use akunu::Message;
+use akunu_gguf::WholeFile;
 use std::io::{self, Write};
 use std::path::Path;
 
 /// Writes messages to a file, which is whole or not there at all.
 pub fn write(messages: &[Message], path: &Path) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
-        let folder = path.parent().filter(|parent| *parent != Path::new(""));
-        let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+        let mut file = WholeFile::create(path)?;
         serde_json::to_writer_pretty(&mut file, messages)?;
         writeln!(file)?;
-        file.persist(path)?;
-        Ok(())
+        file.finish()
     };
-    write().map_err(|source| Failure::Write {
-        path: path.to_path_buf(),
+    write().map_err(failed(path))
+}
+
+/// Whether a conversation could be written to a file, before somebody is asked whether to replace it.
+pub fn check(path: &Path) -> Result<(), Failure> {
+    WholeFile::check(path).map_err(failed(path))
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> Failure {
+    let path = path.to_path_buf();
+    move |source| Failure::Write {
+        path: path.clone(),
         source,
-    })
+    }
 }
 
 /// Reads what [`write()`] wrote.
@@ -28,7 +37,7 @@ pub fn read(path: &Path) -> Result<Vec<Message>, Failure> {
         path: path.to_path_buf(),
         why,
     };
-    let text = read_text(path)?;
+    let text = read_text(path, input::PROMPT)?;
     let messages: Vec<Message> =
         serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
     match messages.iter().find(|m| m.content.as_str().is_none()) {

@@ -1,5 +1,6 @@
 //! What /set changes: how answers are made from now on.
 
+use crate::limit::{self, limit};
 use crate::sampling;
 use akunu::ChatOptions;
 
@@ -21,9 +22,16 @@ pub fn set(options: &mut ChatOptions, text: &str) -> Result<String, String> {
         return Err(format!("/set {name} wants a value after it"));
     }
     if name == MAX_TOKENS {
-        let n = value.parse().ok().filter(|n: &usize| *n > 0);
-        let wrong = || format!("/set {name} {value}: it must be a whole number above 0");
-        options.max_tokens = n.ok_or_else(wrong)?;
+        let n = limit(value).ok().filter(|limit| limit.0 > 0);
+        let wrong = || {
+            format!("/set {name} {value}: it must be a whole number above 0, or -1 for no limit")
+        };
+        options.max_tokens = n.ok_or_else(wrong)?.0;
+    } else if !names().any(|known| known == name) {
+        let known = Vec::from_iter(names()).join(", ");
+        return Err(format!(
+            "/set {name} {value}: there is no such value; there are {known}"
+        ));
     } else {
         let set = sampling::set(&mut options.sampling, &name, value);
         set.map_err(|why| format!("/set {name} {value}: {why}"))?;
@@ -34,7 +42,8 @@ pub fn set(options: &mut ChatOptions, text: &str) -> Result<String, String> {
 /// All values.
 pub fn in_words(options: &ChatOptions) -> String {
     let values = sampling::in_words(&options.sampling);
-    format!("{values}, {MAX_TOKENS} {}", options.max_tokens)
+    let max_tokens = limit::in_words(options.max_tokens);
+    format!("{values}, {MAX_TOKENS} {max_tokens}")
 }
 
 #[cfg(test)]
@@ -52,11 +61,17 @@ mod tests {
         assert!(said.starts_with("temp 0.5, top_k 0,"), "{said}");
         set(&mut options, "max-tokens 7").expect("a number");
         assert_eq!(options.max_tokens, 7);
+        let said = set(&mut options, "max_tokens -1").expect("no limit");
+        assert!(said.ends_with("max_tokens -1"), "{said}");
+        assert_eq!(options.max_tokens, usize::MAX);
+        set(&mut options, "seed -1").expect("a random seed");
         for (wrong, why) in [
             ("temp", "wants a value"),
             ("temp hot", "0 or more"),
             ("max_tokens 0", "above 0"),
             ("heat 1", "no such value"),
+            ("heat 1", "seed, max_tokens"),
+            ("top_k 9999999999", "from 0 to 4294967295"),
         ] {
             let said = set(&mut options, wrong).expect_err(wrong);
             assert!(said.contains(why), "{said}");

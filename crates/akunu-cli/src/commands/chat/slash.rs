@@ -143,6 +143,7 @@ fn save(
     replace: bool,
 ) -> Result<(), Failure> {
     let shown = path.display();
+    saved::check(&path)?;
     if !replace && path.symlink_metadata().is_ok() {
         let question = format!("{shown} exists: replace it? [y/N] ");
         let ask = || lines.confirm(&question);

@@ -1,14 +1,14 @@
 //! Vectors as lines of JSON, or as a NumPy array.
 //!
-//! An array is written beside its place and put there when it is whole. It is the magic `\x93NUMPY`, version 1.0, the length of the header as u16, the header (a Python dictionary,
+//! An array is the magic `\x93NUMPY`, version 1.0, the length of the header as u16, the header (a Python dictionary,
 //! padded with spaces so that the numbers begin at a multiple of 64, and a newline), and the numbers row by row.
 
 use crate::failure::Failure;
 use akunu::Embedding;
+use akunu_gguf::WholeFile;
 use serde::Serialize;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// What the numbers begin at a multiple of.
 const ALIGNMENT: usize = 64;
@@ -33,7 +33,7 @@ pub enum Format<'a> {
 /// Writes vectors as they come.
 pub enum Output<'a> {
     Json(&'a mut dyn Write),
-    Npy(BufWriter<NamedTempFile>, PathBuf),
+    Npy(WholeFile, PathBuf),
 }
 
 impl<'a> Output<'a> {
@@ -47,9 +47,7 @@ impl<'a> Output<'a> {
             return Ok(Output::Json(out));
         };
         let failed = failed(path);
-        let folder = path.parent().filter(|folder| *folder != Path::new(""));
-        let file = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-        let mut file = BufWriter::new(file.map_err(&failed)?);
+        let mut file = WholeFile::create(path).map_err(&failed)?;
         file.write_all(&npy_header(rows, cols)).map_err(&failed)?;
         Ok(Output::Npy(file, path.to_path_buf()))
     }
@@ -80,13 +78,7 @@ impl<'a> Output<'a> {
     pub fn finish(self) -> Result<(), Failure> {
         match self {
             Output::Json(out) => Ok(out.flush()?),
-            Output::Npy(file, path) => {
-                let file = file.into_inner().map_err(|error| error.into_error());
-                let file = file.map_err(failed(&path))?;
-                file.persist(&path)
-                    .map_err(|error| failed(&path)(error.error))?;
-                Ok(())
-            }
+            Output::Npy(file, path) => file.finish().map_err(failed(&path)),
         }
     }
 }
