@@ -68,6 +68,27 @@ pub enum Failure {
     /// A name of the catalogue that is no model.
     #[error("`{0}` is for tests and cannot be run as a model; see `akunu-cli pull --list`")]
     NotAModel(String),
+    /// A Whisper where another model is needed.
+    #[error("{} is a Whisper, which transcribes speech; give a model that {needs}", path.display())]
+    IsSpeech {
+        /// The model.
+        path: PathBuf,
+        /// What it should do.
+        needs: &'static str,
+    },
+    /// Another model where a Whisper is needed.
+    #[error(
+        "{} is a {architecture} model, which {does}; transcribe needs a Whisper, such as whisper-base",
+        path.display()
+    )]
+    NotSpeech {
+        /// The model.
+        path: PathBuf,
+        /// Its architecture.
+        architecture: &'static str,
+        /// What it does.
+        does: &'static str,
+    },
     /// A model that is to be removed is not there.
     #[error("there is no model `{name}` to remove; {here}")]
     NotStored {
@@ -160,6 +181,19 @@ pub enum Failure {
     /// Several transcripts in a format that a file can have only one of.
     #[error("several recordings do not fit one {0} file: add --output FOLDER for a file each")]
     ManyRecordings(&'static str),
+    /// Two transcripts with one name.
+    #[error(
+        "{} and {} would both be written to {}: transcribe them in two runs, into two folders",
+        first.display(), second.display(), output.display()
+    )]
+    SameTranscript {
+        /// A recording.
+        first: PathBuf,
+        /// Another.
+        second: PathBuf,
+        /// Their file.
+        output: PathBuf,
+    },
     /// A prompt of no tokens.
     #[error("the prompt is empty: there is nothing to continue")]
     EmptyPrompt,

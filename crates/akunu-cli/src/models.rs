@@ -3,7 +3,9 @@
 use crate::cache;
 use crate::failure::Failure;
 use crate::progress;
+use akunu_arch::{ModelConfig, Role};
 use akunu_fetch::{DEFAULT_ENDPOINT, FetchError, Hub, ModelName, Stored};
+use akunu_gguf::{SpeechFolder, WeightStore};
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,37 @@ pub fn resolve(name: &str) -> Result<PathBuf, Failure> {
             Ok(path.to_path_buf())
         }
         fetched => fetched,
+    }
+}
+
+/// Refuses a Whisper, in a command that `needs` another model.
+pub fn refuse_speech(path: &Path, needs: &'static str) -> Result<(), Failure> {
+    match SpeechFolder::is_at(path) {
+        true => Err(Failure::IsSpeech {
+            path: path.to_path_buf(),
+            needs,
+        }),
+        false => Ok(()),
+    }
+}
+
+/// Refuses a model that is no Whisper. What is no model either is left to those who open it.
+pub fn refuse_text(path: &Path) -> Result<(), Failure> {
+    if SpeechFolder::is_at(path) {
+        return Ok(());
+    }
+    let store = WeightStore::open(path).ok();
+    let config = store.and_then(|store| ModelConfig::from_store(&store).ok());
+    match config {
+        Some(config) => Err(Failure::NotSpeech {
+            path: path.to_path_buf(),
+            architecture: config.arch.name,
+            does: match config.arch.role {
+                Role::Decoder => "writes text",
+                _ => "makes embeddings or scores of texts",
+            },
+        }),
+        None => Ok(()),
     }
 }
 

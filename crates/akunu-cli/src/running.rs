@@ -69,6 +69,7 @@ impl ModelArgs {
     /// Opens the model on its device.
     pub fn load(&self) -> Result<Loaded, Failure> {
         let path = models::resolve(&self.model)?;
+        models::refuse_speech(&path, "writes text")?;
         Loaded::open(&path, &self.device, self.threads, self.kv.options())
     }
 

@@ -95,6 +95,7 @@ impl Run for BenchCommand {
             return Err(Failure::NothingToMeasure);
         }
         let path = models::resolve(&self.model)?;
+        models::refuse_speech(&path, "writes text")?;
         let threads = self.threads();
         let mut report = Report::new(&WeightStore::open(&path)?, &path);
         for &threads in &threads {

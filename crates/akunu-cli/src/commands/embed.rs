@@ -61,6 +61,7 @@ impl Run for Embed {
             lines::checked(self.texts)?
         };
         let path = models::resolve(&self.model)?;
+        models::refuse_speech(&path, "makes embeddings")?;
         let device = self.device.open(self.threads)?;
         let embedder = Embedder::open_on(path, akunu::Device::Custom(device))?;
         let options = EmbedOptions {

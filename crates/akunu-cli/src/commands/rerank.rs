@@ -54,6 +54,7 @@ impl Run for Rerank {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let documents = lines::read(self.file.as_deref())?;
         let path = models::resolve(&self.model)?;
+        models::refuse_speech(&path, "scores documents")?;
         let device = self.device.open(self.threads)?;
         let reranker = Reranker::open_on(path, akunu::Device::Custom(device))?;
         let rankings = self.rank(&reranker, &documents)?;

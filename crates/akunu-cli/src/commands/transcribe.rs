@@ -12,6 +12,7 @@ use crate::terminal::{note, warn};
 use akunu::{AudioReader, TranscribeOptions, Transcriber, Transcription};
 use clap::Parser;
 use format::{Format, Writer};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -66,8 +67,10 @@ impl Run for Transcribe {
         if has_many && self.output.is_none() && !self.format.can_follow() {
             return Err(Failure::ManyRecordings(self.format.extension()));
         }
+        self.check_outputs()?;
         self.files.iter().try_for_each(|file| check(file))?;
         let path = models::resolve(&self.model)?;
+        models::refuse_text(&path)?;
         let device = self.device.open(self.threads)?;
         let mut transcriber = Transcriber::open_on(path, akunu::Device::Custom(device))?;
         let options = TranscribeOptions {
@@ -103,6 +106,25 @@ impl Run for Transcribe {
 }
 
 impl Transcribe {
+    /// Fails when a transcript would replace another of the same run.
+    fn check_outputs(&self) -> Result<(), Failure> {
+        let Some(folder) = &self.output else {
+            return Ok(());
+        };
+        let mut written: HashMap<PathBuf, &Path> = HashMap::new();
+        for file in &self.files {
+            let output = output_path(folder, file, self.format);
+            if let Some(first) = written.insert(output.clone(), file) {
+                return Err(Failure::SameTranscript {
+                    first: first.to_path_buf(),
+                    second: file.clone(),
+                    output,
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn write(
         &self,
         mut transcription: Transcription<'_>,

@@ -1,6 +1,6 @@
 //! `transcribe` from the outside.
 
-use crate::program::{akunu, assert_error, asset};
+use crate::program::{akunu, assert_error, asset, smollm2};
 use serde_json::Value;
 use std::path::Path;
 
@@ -63,6 +63,20 @@ fn what_cannot_be_transcribed_is_named() {
     assert_error(&first, "notes.wav");
     let two = run(&jfk, &[&jfk, "--format", "srt"]);
     assert_error(&two, "--output");
+    let same = run("a/talk.wav", &["b/talk.mp3", "--output", &path("out")]);
+    assert_error(&same, "a/talk.wav and b/talk.mp3 would both be written to");
+    let minilm = asset("minilm", "config.json");
+    let minilm = Path::new(&minilm).parent().unwrap().to_str().unwrap();
+    for (other, what) in [
+        (smollm2().as_str(), "is a llama model, which writes text"),
+        (minilm, "is a bert model, which makes embeddings"),
+    ] {
+        assert_error(&akunu(["transcribe", "-m", other, &jfk]), what);
+    }
+    for command in [&["generate", "-p"][..], &["embed"]] {
+        let command = [command, &["x", "-m", &model]].concat();
+        assert_error(&akunu(command), "is a Whisper, which transcribes speech");
+    }
     let no_model = akunu(["transcribe", "-m", &path(""), &jfk]);
     assert_error(&no_model, "config.json");
 }
