@@ -15,6 +15,7 @@ use akunu_kernels::ChipConfig;
 use clap::Parser;
 use report::{Floor, Report};
 use std::io::Write;
+use std::path::Path;
 
 /// Show what a model is: architecture, quantisation, memory, tokenizer
 #[derive(Parser)]
@@ -43,6 +44,16 @@ fn chip(name: &str) -> Result<ChipConfig, String> {
         let names: Vec<String> = ChipConfig::all().map(|chip| chip.name).collect();
         format!("the known chips are {}", names.join(", "))
     })
+}
+
+/// A model's architecture, and the type that most of its weights have.
+pub fn kind(path: &Path) -> Option<(String, Option<&'static str>)> {
+    if SpeechFolder::is_at(path) {
+        return Some(("whisper".to_string(), None));
+    }
+    let report = Report::new(&WeightStore::open(path).ok()?, None).ok()?;
+    let most = report.weights.types.first().map(|share| share.dtype);
+    Some((report.description.architecture?, most))
 }
 
 impl Run for Inspect {

@@ -1,15 +1,13 @@
 //! `list`: the models in the cache.
 
 use super::Run;
+use super::inspect::kind;
 use crate::failure::Failure;
 use crate::models;
 use akunu_fetch::{Stored, megabytes};
-use akunu_gguf::GgufFile;
 use clap::Parser;
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::Path;
 
 /// List the models in the cache: name, size, type and path
 ///
@@ -27,9 +25,9 @@ pub struct List {
 struct Row {
     name: String,
     bytes: u64,
-    /// The architecture, where the file is a GGUF file that can be read.
+    /// The architecture, where the model can be read.
     architecture: Option<String>,
-    /// The type that most of the weights have.
+    /// The type that most of the weights have; not known of a Whisper.
     #[serde(rename = "type")]
     dtype: Option<&'static str>,
     path: String,
@@ -64,13 +62,14 @@ impl Run for List {
 
 impl Row {
     fn new(model: &Stored) -> Row {
-        let described = model.is_complete.then(|| describe(&model.path));
-        let (architecture, dtype) = described.unwrap_or_default();
+        // A list does not fail because of one file.
+        let known = model.is_complete.then(|| kind(&model.path)).flatten();
+        let (architecture, dtype) = known.unzip();
         Row {
             name: model.name.clone(),
             bytes: model.bytes,
             architecture,
-            dtype,
+            dtype: dtype.flatten(),
             path: model.path.display().to_string(),
             complete: model.is_complete,
         }
@@ -83,23 +82,8 @@ impl Row {
         }
         match (&self.architecture, self.dtype) {
             (Some(architecture), Some(dtype)) => format!("{architecture} {dtype}"),
+            (Some(architecture), None) => architecture.clone(),
             _ => "unknown".to_string(),
         }
     }
-}
-
-/// A file's architecture and the type of most of its weights. A list does not fail because of one file.
-fn describe(path: &Path) -> (Option<String>, Option<&'static str>) {
-    let Ok(file) = GgufFile::open(path) else {
-        return (None, None);
-    };
-    let architecture = file.metadata().string("general.architecture");
-    let architecture = architecture.ok().flatten().map(str::to_string);
-    let mut bytes_of_types = BTreeMap::new();
-    for tensor in file.tensors() {
-        let bytes = tensor.dtype.bytes_of(tensor.dims.n_elements());
-        *bytes_of_types.entry(tensor.dtype.name()).or_insert(0) += bytes.unwrap_or(0);
-    }
-    let most = bytes_of_types.into_iter().max_by_key(|(_, bytes)| *bytes);
-    (architecture, most.map(|(dtype, _)| dtype))
 }

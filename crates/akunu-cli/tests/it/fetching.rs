@@ -225,6 +225,28 @@ fn a_second_download_of_the_same_waits_for_the_first() {
     second.wait().unwrap();
 }
 
+/// Fails if a list does not know what `inspect` knows of models that are no GGUF files.
+#[test]
+fn folders_are_listed_with_what_they_are() {
+    let newcomer = Newcomer::new();
+    fs::create_dir_all(newcomer.models()).unwrap();
+    for (name, file) in [("minilm", "config.json"), ("whisper-tiny.en", "model.bin")] {
+        let asset = PathBuf::from(program::asset(name, file));
+        symlink(asset.parent().unwrap(), newcomer.models().join(name)).unwrap();
+    }
+    let list = newcomer.runs(&["list"]).stdout;
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(lines[0].contains(" bert f32 "), "{list}");
+    assert!(lines[1].contains(" whisper "), "{list}");
+    let minilm = newcomer.runs(&["inspect", "minilm"]);
+    assert!(minilm.stdout.contains("i64"), "{}", minilm.stdout);
+    assert!(
+        !minilm.stdout.contains("not supported"),
+        "{}",
+        minilm.stdout
+    );
+}
+
 /// Fails if a model is listed under a name that `rm` does not take, or if `rm` takes half of its names.
 #[test]
 fn models_are_listed_and_removed() {

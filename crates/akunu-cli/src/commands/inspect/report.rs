@@ -72,7 +72,7 @@ pub struct TypeShare {
     pub tensors: usize,
     pub parameters: u64,
     pub bytes: u64,
-    /// Whether our kernels can multiply by it.
+    /// Whether our kernels can multiply by it. Whole numbers are no weights, but positions and the like, and need not be.
     pub usable: bool,
 }
 
@@ -203,7 +203,7 @@ impl Weights {
                 tensors: 0,
                 parameters: 0,
                 bytes: 0,
-                usable: weight.dtype.is_usable(),
+                usable: weight.dtype.is_usable() || is_whole(weight.dtype),
             });
             share.tensors += 1;
             share.parameters += weight.dims.n_elements() as u64;
@@ -216,6 +216,10 @@ impl Weights {
             types,
         }
     }
+}
+
+fn is_whole(dtype: DType) -> bool {
+    matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64)
 }
 
 impl KvCache {
