@@ -30,7 +30,7 @@ pub struct Tokenize {
     /// Read control tokens such as <|im_end|> in the text as tokens
     #[arg(long)]
     parse_special: bool,
-    /// Read ids separated by white space, and print only their text
+    /// Read ids separated by white space, and print only their text, control tokens included
     #[arg(long, conflicts_with_all = ["ids", "add_special", "parse_special"])]
     decode: bool,
 }
@@ -40,7 +40,7 @@ impl Run for Tokenize {
         let tokenizer = open(&models::resolve(&self.model)?)?;
         let input = read_input(input::CORPUS)?;
         if self.decode {
-            let text = tokenizer.decode(&parse_ids(&input, tokenizer.vocab_size())?);
+            let text = decode(&tokenizer, &parse_ids(&input, tokenizer.vocab_size())?);
             return Ok(out.write_all(text.as_bytes())?);
         }
         let options = EncodeOptions {
@@ -68,6 +68,25 @@ fn open(path: &Path) -> Result<Tokenizer, Failure> {
     } else {
         Ok(Tokenizer::from_gguf(GgufFile::open(path)?.metadata())?)
     }
+}
+
+/// The text of all tokens, also of control tokens, which have none in an answer.
+fn decode(tokenizer: &Tokenizer, ids: &[u32]) -> String {
+    let is_control = |id: &u32| tokenizer.is_control(*id);
+    let mut text = String::new();
+    for run in ids.chunk_by(|a, b| !is_control(a) && !is_control(b)) {
+        let has_text = run.first().is_some_and(|id| !is_control(id));
+        if has_text && text.is_empty() {
+            // The space that some vocabularies put before a text is left out.
+            text.push_str(&tokenizer.decode(run));
+        } else {
+            let pieces = run.iter().filter_map(|id| tokenizer.token_bytes(*id));
+            text.push_str(&String::from_utf8_lossy(
+                &pieces.flatten().collect::<Vec<u8>>(),
+            ));
+        }
+    }
+    text
 }
 
 fn parse_ids(input: &str, vocab_size: usize) -> Result<Vec<u32>, Failure> {

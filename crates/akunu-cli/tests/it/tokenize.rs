@@ -79,3 +79,13 @@ fn bad_input_is_named() {
     );
     assert_eq!(akunu(["tokenize", "--ids"]).code, 2, "a model is needed");
 }
+
+/// Fails when a control token is lost on the way to ids and back.
+#[test]
+fn control_tokens_are_decoded_too() {
+    let text = "<|im_start|>hi there<|im_end|>\n caf\u{e9}";
+    let flags = ["--ids", "--parse-special"];
+    let ids = tokenize(&smollm2(), &flags, text.as_bytes());
+    let back = tokenize(&smollm2(), &["--decode"], ids.stdout.as_bytes());
+    assert_eq!(back.stdout, text);
+}
