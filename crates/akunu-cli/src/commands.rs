@@ -77,8 +77,10 @@ pub fn cli() -> Command {
 
 /// Whether the subcommand has a --ctx.
 pub fn takes_context(matches: &ArgMatches) -> bool {
-    let subcommand = matches.subcommand();
-    subcommand.is_some_and(|(_, matches)| matches.try_contains_id("ctx").is_ok())
+    // The matches cannot be asked: in a release build they say of any name only that it was not given.
+    let asked = |row: &&Row| Some((row.command)().get_name()) == matches.subcommand_name();
+    let command = COMMANDS.iter().find(asked).map(|row| (row.command)());
+    command.is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == "ctx"))
 }
 
 /// Runs the subcommand that the arguments name.
@@ -130,6 +132,17 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    /// Fails, in a release build, when an error advises an option that the command does not have.
+    #[test]
+    fn commands_with_a_context_are_known() {
+        let takes = |words: &[&str]| {
+            let words = ["akunu-cli"].iter().chain(words);
+            takes_context(&cli().try_get_matches_from(words).expect("a command"))
+        };
+        assert!(takes(&["chat"]) && takes(&["inspect", "x"]));
+        assert!(!takes(&["bench"]) && !takes(&["list"]));
     }
 
     #[test]
