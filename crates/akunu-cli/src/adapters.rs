@@ -23,6 +23,9 @@ struct Asked {
 
 /// A file and, after the last colon, a scale. A file whose own name ends so is taken as it is.
 fn asked(text: &str) -> Result<Asked, String> {
+    if text.is_empty() || text.starts_with(':') && !Path::new(text).exists() {
+        return Err("there is no file: give one, as in adapter.gguf:0.5".into());
+    }
     let whole = Asked {
         path: text.into(),
         scale: 1.0,
@@ -71,5 +74,9 @@ mod tests {
         assert_eq!(parts("a:b.gguf:-2"), Ok((path("a:b.gguf"), -2.0)));
         assert!(parts("a.gguf:much").is_err());
         assert!(parts("a.gguf:inf").is_err());
+        for none in ["", ":0.5"] {
+            let wrong = parts(none).expect_err("no file");
+            assert!(wrong.starts_with("there is no file"), "{wrong}");
+        }
     }
 }

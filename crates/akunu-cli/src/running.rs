@@ -31,7 +31,7 @@ pub struct ModelArgs {
     #[arg(short, long, value_name = "N")]
     pub threads: Option<usize>,
     /// Length of the context in tokens [default: what the model was trained for, at most 4096]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub ctx: Option<u32>,
 }
 

@@ -16,7 +16,7 @@ use crate::sampling::{ListArgs, SamplingArgs, logprobs};
 use akunu::{Overflow, StopReason};
 use akunu_tokenizer::EncodeOptions;
 use clap::builder::NonEmptyStringValueParser;
-use clap::{Parser, ValueEnum};
+use clap::{ArgGroup, Parser, ValueEnum};
 use output::{Asked, Style};
 use std::io::Write;
 use std::path::PathBuf;
@@ -27,17 +27,17 @@ use std::time::Instant;
 /// Control tokens in the text are read as such, and a token that begins texts is added if the model's file
 /// asks for it.
 #[derive(Parser)]
-#[command(name = "generate")]
+#[command(name = "generate", group = ArgGroup::new("text").required(true))]
 pub struct Generate {
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     adapters: AdapterArgs,
     /// The text to continue
-    #[arg(short, long, value_name = "TEXT", required_unless_present = "file")]
+    #[arg(short, long, value_name = "TEXT", group = "text")]
     prompt: Option<String>,
     /// A file with the text to continue; - for standard input
-    #[arg(short, long, value_name = "FILE", conflicts_with = "prompt")]
+    #[arg(short, long, value_name = "FILE", group = "text")]
     file: Option<PathBuf>,
     /// Maximum number of new tokens; -1: until the model ends the text or the context is full
     #[arg(short, long, value_name = "N", default_value = "64", allow_negative_numbers = true, value_parser = limit)]
@@ -58,11 +58,11 @@ pub struct Generate {
     logprobs: Option<u32>,
     /// Add the log probabilities of the tokens of the prompt too, each with the N best ones, to --json; the prompt is
     /// then read twice
-    #[arg(long, value_name = "N", value_parser = logprobs, requires = "json", conflicts_with = "choices")]
+    #[arg(long, value_name = "N", value_parser = logprobs, requires = "json", conflicts_with_all = ["choices", "json_lines"])]
     prompt_logprobs: Option<u32>,
     /// Continue the text this many times, with consecutive seeds, and mark the one with the largest mean log
     /// probability; needs --json
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_SEQUENCES as i64), requires = "json")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=akunu::MAX_SEQUENCES as i64), requires = "json", conflicts_with = "json_lines")]
     choices: Option<u32>,
     /// What happens when the context is full
     #[arg(long, value_enum, default_value = "stop")]

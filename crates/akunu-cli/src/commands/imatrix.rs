@@ -28,7 +28,10 @@ const MIN_CONTEXT: u32 = 2;
 /// The file has llama.cpp's format, so llama-quantize reads it too. Use the F32, F16 or BF16 model that is to be
 /// quantised, and a text like those that the model will be used for; some 100,000 tokens are plenty.
 #[derive(Parser)]
-#[command(name = "imatrix")]
+#[command(
+    name = "imatrix",
+    mut_arg("ctx", |ctx| ctx.help("Tokens of a chunk [default: 512]"))
+)]
 pub struct Imatrix {
     #[command(flatten)]
     model: ModelArgs,
@@ -38,7 +41,7 @@ pub struct Imatrix {
     /// The file to write
     #[arg(short, long, value_name = "OUT", default_value = "imatrix.gguf")]
     output: PathBuf,
-    /// Maximum number of chunks of --ctx tokens (512 by default) to read
+    /// Maximum number of chunks to read
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     chunks: Option<u32>,
     /// Replace OUT if it exists

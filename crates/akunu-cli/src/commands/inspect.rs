@@ -31,7 +31,7 @@ pub struct Inspect {
     #[arg(long)]
     json: bool,
     /// Length of the context that memory is computed for [default: what the model was trained for]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     ctx: Option<u32>,
     /// Also say how fast a chip could decode at best, for example "Apple M2 Pro"
     #[arg(long, value_name = "NAME", value_parser = chip)]

@@ -60,7 +60,7 @@ pub struct Serve {
     #[arg(long, value_name = "N", default_value_t = 64)]
     queue: u16,
     /// Length of a conversation in tokens [default: what the model was trained for, at most 4096]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     ctx: Option<u32>,
     /// Number of windows of a recording that a Whisper decodes together: faster for long recordings, but each is decoded
     /// without the text before

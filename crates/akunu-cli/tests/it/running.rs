@@ -110,6 +110,11 @@ fn wrong_usage_is_told_before_anything_is_loaded() {
         (["--seed", "x"], "-1 for a random one"),
         (["--seed", "-2"], "-1 for a random one"),
         (["--ctx", "0"], "--ctx"),
+        (["--ctx", "-5"], "-5 is not in 1.."),
+        (["--top-k", "9999999999"], "from 0 to 4294967295"),
+        (["--grammar", ""], "--grammar"),
+        (["--json-schema", ""], "--json-schema"),
+        (["--lora", ":0.5"], "there is no file"),
         (["--device", "tpu"], "auto, cpu, cuda, metal, sim, twin"),
         (["--device", "cuda:x"], "auto, cpu, cuda, metal, sim, twin"),
         (["--isa", "sse"], "avx512"),
@@ -118,7 +123,14 @@ fn wrong_usage_is_told_before_anything_is_loaded() {
         let fixed = ["generate", "-m", "no-such-file.gguf", "-p", "Hello"];
         assert_usage(&akunu(fixed.into_iter().chain(flags)), names);
     }
-    assert_usage(&akunu(["generate", "-m", "x.gguf"]), "--prompt");
+    assert_usage(
+        &akunu(["generate", "-m", "x.gguf"]),
+        "--prompt <TEXT>|--file <FILE>",
+    );
+    for option in ["--prompt-logprobs", "--choices"] {
+        let lines = ["generate", "-p", "x", "--json-lines", option, "2"];
+        assert_usage(&akunu(lines), "cannot be used with");
+    }
     let both = ["generate", "-p", "x", "--json", "--json-lines"];
     assert_usage(&akunu(both), "cannot be used with");
 }
@@ -129,6 +141,19 @@ fn what_cannot_run_is_said_in_one_sentence() {
     assert_error(&generate(&["-p", &long]), "do not fit a context of 64");
     assert_error(&generate(&["-f", "no-such-text.txt"]), "no-such-text.txt");
     assert_error(&generate(&["-p", ""]), "the prompt is empty");
+    let guided = |option: &str, text: &str| generate(&["-p", "x", option, text]);
+    let long = "no-rules-at-all ".repeat(1000);
+    let done = guided("--grammar", &long);
+    assert_error(&done, "…`, and it is not a grammar");
+    assert!(done.stderr.len() < 300, "{}", done.stderr);
+    let file = guided("--json-schema", "no-such.json");
+    assert_error(&file, "there is no file `no-such.json`");
+    for schema in ["false", "5"] {
+        let done = guided("--json-schema", schema);
+        assert_eq!(done.code, 1, "{}", done.stderr);
+        assert!(!done.stderr.contains("no file"), "{}", done.stderr);
+    }
+    assert_error(&guided("--choice", "yes,,no"), "string 2 of the choice");
     assert_error(&generate(&["-p", "x", "--threads", "0"]), "0 threads");
     #[cfg(not(target_os = "macos"))]
     assert_error(
