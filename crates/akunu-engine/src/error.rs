@@ -41,6 +41,12 @@ pub enum EngineError {
         /// What is wrong.
         why: String,
     },
+    /// Logits that are no numbers.
+    #[error("{}: the model computes NaN instead of numbers, so its weights are damaged; fetch the file again", path.display())]
+    NotNumbers {
+        /// The file.
+        path: PathBuf,
+    },
     /// A kind of model that does not generate text.
     #[error("{}: `{arch}` models do not generate text", path.display())]
     NotADecoder {

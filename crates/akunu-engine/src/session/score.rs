@@ -112,6 +112,10 @@ impl Session {
             runtime.run(Kind::OnlyLogits)?;
             let read = &mut logits[..(end - row) * vocab_size];
             runtime.read_logits(0, read)?;
+            if read.iter().any(|logit| logit.is_nan()) {
+                let path = self.model.path().to_path_buf();
+                return Err(EngineError::NotNumbers { path });
+            }
             let rows = read.chunks_exact(vocab_size).zip(&predicted[row..end]);
             scores.extend(rows.map(|(logits, &token)| of_row(logits, token)));
             row = end;

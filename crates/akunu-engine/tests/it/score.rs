@@ -74,6 +74,23 @@ fn what_cannot_be_scored_is_named() {
     assert!(matches!(unknown, EngineError::UnknownToken { id: 256, .. }));
 }
 
+/// Fails when a model whose weights are damaged gets a score.
+#[test]
+fn scores_that_are_no_numbers_are_an_error() {
+    let file = tiny_llama(DType::F16);
+    let mut bytes = std::fs::read(&file.path).expect("written");
+    // NaN as an f32, and as every second f16.
+    let end = bytes.len() - 64;
+    for word in bytes[end..].chunks_exact_mut(4) {
+        word.copy_from_slice(&f32::NAN.to_le_bytes());
+    }
+    std::fs::write(&file.path, bytes).expect("written");
+    let model = Model::load(&file.path, Box::new(TwinDevice::new())).expect("a whole model");
+    let mut session = model.session(with_chunk(32)).expect("memory");
+    let error = session.score(&TEXT, 1).expect_err("no numbers");
+    assert!(matches!(error, EngineError::NotNumbers { .. }), "{error}");
+}
+
 /// The best tokens before each of a text, with the probabilities that add up to one over the whole vocabulary.
 #[test]
 fn scores_come_with_the_most_likely_tokens() {
