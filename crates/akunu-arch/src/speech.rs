@@ -80,16 +80,10 @@ impl SpeechConfig {
             return Err(invalid("encoder", found, "of a size that Whisper can have"));
         }
         let said = folder.generation_config()?;
+        // Distilled models come with the list of the larger one that they learned from, which says nothing of their own heads.
         let alignment_heads = heads(&said["alignment_heads"]);
-        let is_beyond = |&(layer, head): &(u32, u32)| layer >= n_decoder_layers || head >= n_heads;
-        if let Some((layer, head)) = alignment_heads.iter().copied().find(is_beyond) {
-            let found = format!("head {head} of layer {layer}");
-            return Err(invalid(
-                "alignment_heads",
-                found,
-                "of heads that the decoder has",
-            ));
-        }
+        let is_own = |&(layer, head): &(u32, u32)| layer < n_decoder_layers && head < n_heads;
+        let is_known = alignment_heads.iter().all(is_own);
         Ok(SpeechConfig {
             n_mels,
             dim,
@@ -102,7 +96,11 @@ impl SpeechConfig {
             vocab_size,
             suppressed: ids(&said, &["suppress_ids", "suppress_tokens"]),
             suppressed_first: ids(&said, &["suppress_ids_begin", "begin_suppress_tokens"]),
-            alignment_heads,
+            alignment_heads: if is_known {
+                alignment_heads
+            } else {
+                Vec::new()
+            },
         })
     }
 }
