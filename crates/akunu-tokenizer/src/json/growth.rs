@@ -5,8 +5,9 @@
 
 use super::file::{NormalizerEntry, PatternEntry};
 
-/// How many times longer a text may become. `Prepend` and `Replace` of Llama 2 make it 12 times.
-const MAX_TIMES: usize = 256;
+/// How many times longer a text may become. `Prepend` and `Replace` of Llama 2 make it 12 times; with NFKC and lower case
+/// it would be 264.
+const MAX_TIMES: usize = 1024;
 
 /// The most steps, with sequences counted too. Those in use have up to ten.
 const MAX_STEPS: usize = 64;

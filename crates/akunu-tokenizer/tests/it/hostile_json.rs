@@ -113,8 +113,8 @@ fn normalizers_that_make_texts_long_are_refused() {
     let steps = |step: &str, n: usize| with("normalizer", &sequence("normalizers", step, n));
     let double = replace(r#"{"String": "a"}"#, "aa");
     refused_for(&steps(&double, 27), "`normalizer`");
-    load(&steps(&double, 8)).expect("256 times");
-    refused_for(&steps(&double, 9), "512 times longer");
+    load(&steps(&double, 10)).expect("1024 times");
+    refused_for(&steps(&double, 11), "2048 times longer");
     let long = "b".repeat(1_000_000);
     let replaced = replace(r#"{"String": "a"}"#, &long);
     refused_for(&steps(&replaced, 1), "1000000 times longer");
