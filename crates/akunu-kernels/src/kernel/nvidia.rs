@@ -8,6 +8,7 @@ pub mod decode_attention;
 pub mod decode_gemm;
 pub mod decode_gemv;
 pub mod shared_gemm;
+pub mod staging;
 pub mod tensor_attention;
 pub mod tensor_gemm;
 

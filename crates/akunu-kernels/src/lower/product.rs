@@ -11,7 +11,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::select::{
     launch_kernel, n_parts, order_of_x, product_kernel, reads_halves, tensor_kernel,
 };
-use crate::kernel::nvidia::{decode_gemm, tensor_gemm};
+use crate::kernel::nvidia::{decode_gemm, staging, tensor_gemm};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{GateFunction, Matrix, Op, Rows};
@@ -488,7 +488,7 @@ pub(super) fn halved_bytes(n_rows: u32, stride: u32, order: Order) -> [usize; 2]
 pub(super) fn half_stride(cols: u32, order: Order) -> u32 {
     cols.next_multiple_of(match order {
         Order::Rows => tensor_gemm::STEP,
-        Order::Spans | Order::Columns => decode_gemm::QUAD,
+        Order::Spans | Order::Columns => staging::QUAD,
     })
 }
 

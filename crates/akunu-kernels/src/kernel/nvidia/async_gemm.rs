@@ -12,8 +12,9 @@ use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
-use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, QUAD, outputs, work};
-use crate::kernel::nvidia::shared_gemm::{self, MAX_PARTS, Staging};
+use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, outputs, work};
+use crate::kernel::nvidia::shared_gemm::{self, MAX_PARTS};
+use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
 use crate::table::{Args, KernelRow, Launch};
 
 /// Rows of x of a threadgroup of `async_gemm_32`.
@@ -136,7 +137,7 @@ fn launch(args: &Args, rows: u32, chip: &ChipConfig) -> Launch {
 /// are pairs of steps for each split.
 pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> u32 {
     let team = Team::of(p, rows, chip);
-    let at_once = shared_gemm::at_once(threadgroup_bytes(dtype, rows, team), chip);
+    let at_once = at_once(threadgroup_bytes(dtype, rows, team), chip);
     let room = chip.gpu_cores * at_once.clamp(1, SIMD_GROUPS_AT_ONCE / TEAM);
     let n_groups = (p.M.div_ceil(rows) * team.n_groups(p)).max(1);
     let n_steps = p.K.div_ceil(Staging::of(dtype).step * team.splits).max(1);

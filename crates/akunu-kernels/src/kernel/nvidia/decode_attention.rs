@@ -32,7 +32,7 @@ use crate::kernel::attention::formula::{Memory, PartOf, softcap};
 use crate::kernel::attention::mask::Mask;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::norm::rmsnorm::rmsnorm;
-use crate::kernel::nvidia::decode_gemm::QUAD;
+use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{Centre, Frequencies, Style, centre_bytes, table_bytes};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};

@@ -15,7 +15,7 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
-use crate::kernel::nvidia::shared_gemm::{self, Staging};
+use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
 use crate::kernel::nvidia::tensor_gemm;
 use crate::table::{
     Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
@@ -23,8 +23,6 @@ use crate::table::{
 use crate::twin::Twin;
 use crate::weight::WeightLayout;
 
-/// Values of K that rows of x are whole multiples of.
-pub const QUAD: u32 = 128;
 /// Rows of x of a threadgroup of `decode_gemm`.
 pub const ROWS: u32 = 16;
 /// The same of `decode_gemm_double`.
@@ -46,7 +44,7 @@ const SHARE: u32 = 256;
 /// Shares that could be multiplied while a threadgroup waits for its first weights.
 const SHARES_OF_A_WAIT: u32 = 4;
 
-/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`] alone.
+/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`](super::shared_gemm) alone.
 pub fn formats() -> impl Iterator<Item = DType> {
     use DType as D;
     let known = [D::F16, D::Q4_0, D::Q8_0, D::BF16];
@@ -151,11 +149,11 @@ fn team(args: &Args, n_tiles: u32, chip: &ChipConfig) -> (u32, u32) {
         let splits = TEAM / columns;
         let n_simd_groups = columns * splits;
         let by_registers = SIMD_GROUPS_AT_ONCE / n_simd_groups;
-        let by_memory = shared_gemm::at_once(threadgroup_bytes(args.format(), n_simd_groups), chip);
-        let at_once = chip.gpu_cores * by_memory.clamp(1, by_registers);
+        let by_memory = at_once(threadgroup_bytes(args.format(), n_simd_groups), chip);
+        let n_at_once = chip.gpu_cores * by_memory.clamp(1, by_registers);
         let n_groups = n_tiles * n_groups(outputs(&p), columns);
         let shares = p.K.div_ceil(SHARE).div_ceil(splits);
-        let time = n_groups.div_ceil(at_once.max(1)) * (shares + SHARES_OF_A_WAIT);
+        let time = n_groups.div_ceil(n_at_once.max(1)) * (shares + SHARES_OF_A_WAIT);
         let on_fullest = n_groups.div_ceil(chip.gpu_cores.max(1));
         (
             time,

@@ -13,7 +13,8 @@ use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
-use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, QUAD, outputs, weight, work};
+use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, outputs, weight, work};
+use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
 use crate::table::{
     Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
 };
@@ -27,49 +28,16 @@ pub const WIDEST_ROWS: u32 = 64;
 pub const MAX_PARTS: u32 = 8;
 /// Values that a lane has at once.
 const SPAN: u32 = 32;
-/// Outputs of a matrix.
-const MATRIX: u32 = 16;
 /// SIMD groups of a threadgroup.
 const TEAM: u32 = 4;
 /// Quads of x that there is room for.
 const X_STAGES: u32 = 3;
-/// Bytes of a vector.
-const VECTOR: u32 = 16;
 
-/// How weights of a format are staged: values of a step, vectors of a row in threadgroup memory, outputs of a SIMD group.
-pub(super) struct Staging {
-    pub(super) step: u32,
-    row_vectors: u32,
-    outputs: u32,
-}
-
-impl Staging {
-    pub(super) fn of(dtype: DType) -> Staging {
-        let (quads, row_vectors, matrices) = match dtype {
-            DType::Q4_K => (2, 9, 2),
-            DType::Q4_0 | DType::Q5_K => (2, 11, 2),
-            DType::Q6_K => (2, 15, 1),
-            DType::Q8_0 => (1, 11, 1),
-            _ => (1, 17, 1),
-        };
-        Staging {
-            step: quads * QUAD,
-            row_vectors,
-            outputs: matrices * MATRIX,
-        }
-    }
-
-    /// Bytes of a row of a step in threadgroup memory.
-    pub(super) fn row_bytes(&self) -> u32 {
-        self.row_vectors * VECTOR
-    }
-
-    /// Bytes of threadgroup memory: a ring of tiles for each split, a ring of weights for each SIMD group.
-    fn bytes(&self, rows: u32, splits: u32) -> u32 {
-        let x = X_STAGES * rows * QUAD * size_of::<f16>() as u32;
-        let stages = 1 + ((X_STAGES - 1) * QUAD).div_ceil(self.step);
-        splits * x + TEAM * stages * self.outputs * self.row_bytes()
-    }
+/// Bytes of threadgroup memory: a ring of tiles for each split, a ring of weights for each SIMD group.
+fn threadgroup_bytes(staging: &Staging, rows: u32, splits: u32) -> u32 {
+    let x = X_STAGES * rows * QUAD * size_of::<f16>() as u32;
+    let stages = 1 + ((X_STAGES - 1) * QUAD).div_ceil(staging.step);
+    splits * x + TEAM * stages * staging.outputs * staging.row_bytes()
 }
 
 /// How the SIMD groups of a launch share its outputs and K.
@@ -158,7 +126,7 @@ fn launch(args: &Args, chip: &ChipConfig, rows: u32) -> Launch {
         0
     };
     Launch {
-        threadgroup_bytes: staging.bytes(rows, splits),
+        threadgroup_bytes: threadgroup_bytes(&staging, rows, splits),
         ..Launch::new(
             [p.M.div_ceil(rows), n_groups, p.n_parts],
             [columns * SIMD_WIDTH, splits, 1],
@@ -190,13 +158,6 @@ fn share(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig) -> Sh
     best
 }
 
-/// How many threadgroups of so much threadgroup memory a multiprocessor holds.
-pub(super) fn at_once(threadgroup_bytes: u32, chip: &ChipConfig) -> u32 {
-    /// Bytes of a threadgroup that it does not see.
-    const HIDDEN_BYTES: u32 = 1 << 10;
-    chip.core_bytes / (threadgroup_bytes + HIDDEN_BYTES)
-}
-
 /// As many parts as fill the chip, but no more than there are pairs of steps, and whether they fill three quarters of it.
 fn share_by(
     p: &DecodeGemmParams,
@@ -205,7 +166,7 @@ fn share_by(
     chip: &ChipConfig,
 ) -> (Sharing, bool) {
     let splits = TEAM / columns;
-    let at_once = at_once(staging.bytes(rows, splits), chip);
+    let at_once = at_once(threadgroup_bytes(staging, rows, splits), chip);
     let room = chip.gpu_cores * at_once.clamp(1, if rows == WIDEST_ROWS { 2 } else { 3 });
     let n_groups = n_groups(outputs(p), staging.outputs * columns).max(1);
     // To add up the parts of few rows takes longer than to multiply them.
@@ -400,7 +361,7 @@ mod tests {
         const GIVEN: u32 = 99 << 10;
         for dtype in formats() {
             for rows in [WIDE_ROWS, WIDEST_ROWS] {
-                let bytes = Staging::of(dtype).bytes(rows, WIDEST_ROWS / rows);
+                let bytes = threadgroup_bytes(&Staging::of(dtype), rows, WIDEST_ROWS / rows);
                 assert!(bytes <= GIVEN, "{dtype:?}, {rows} rows: {bytes}");
             }
         }

@@ -8,7 +8,7 @@ use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::mask::Mask;
 use crate::kernel::convert::half_rows::Order;
-use crate::kernel::nvidia::decode_gemm::QUAD;
+use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{
     Frequencies, Style, case_centres, case_table, centring, move_to_centres, rounding,

@@ -1,0 +1,48 @@
+//! How products of a few rows stage weights in threadgroup memory, and how much of it a multiprocessor has.
+
+use akunu_types::DType;
+
+use crate::chip::ChipConfig;
+
+/// Values of K that rows of x are whole multiples of.
+pub const QUAD: u32 = 128;
+/// Outputs of a matrix.
+const MATRIX: u32 = 16;
+/// Bytes of a vector.
+const VECTOR: u32 = 16;
+
+/// How weights of a format are staged: values of a step, vectors of a row in threadgroup memory, outputs of a SIMD group.
+pub(super) struct Staging {
+    pub(super) step: u32,
+    row_vectors: u32,
+    pub(super) outputs: u32,
+}
+
+impl Staging {
+    pub(super) fn of(dtype: DType) -> Staging {
+        let (quads, row_vectors, matrices) = match dtype {
+            DType::Q4_K => (2, 9, 2),
+            DType::Q4_0 | DType::Q5_K => (2, 11, 2),
+            DType::Q6_K => (2, 15, 1),
+            DType::Q8_0 => (1, 11, 1),
+            _ => (1, 17, 1),
+        };
+        Staging {
+            step: quads * QUAD,
+            row_vectors,
+            outputs: matrices * MATRIX,
+        }
+    }
+
+    /// Bytes of a row of a step in threadgroup memory.
+    pub(super) fn row_bytes(&self) -> u32 {
+        self.row_vectors * VECTOR
+    }
+}
+
+/// How many threadgroups of so much threadgroup memory a multiprocessor holds.
+pub(super) fn at_once(threadgroup_bytes: u32, chip: &ChipConfig) -> u32 {
+    /// Bytes of a threadgroup that it does not see.
+    const HIDDEN_BYTES: u32 = 1 << 10;
+    chip.core_bytes / (threadgroup_bytes + HIDDEN_BYTES)
+}
