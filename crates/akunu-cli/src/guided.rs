@@ -88,7 +88,7 @@ impl Given<'_> {
             return Ok(compile(self.text)?);
         }
         let path = Path::new(self.text);
-        if !path.exists() {
+        if !path.exists() && path != Path::new("-") {
             return Err(Failure::NeitherFileNor {
                 given: beginning(self.text),
                 kind: self.kind,

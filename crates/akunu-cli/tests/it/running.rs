@@ -381,6 +381,14 @@ fn answers_follow_a_grammar_from_the_command_line() {
     assert!(answer["capital"].is_string(), "{by_text}");
     assert_eq!(by_text["stop"], "grammar");
     assert_eq!(with(&["--json-schema", path])["ids"], by_text["ids"]);
+    let model = smollm2();
+    let piped = ["generate", "-m", &model, "--json-schema", "-"];
+    let piped = program::command(piped.into_iter().chain(asked))
+        .stdin(std::fs::File::open(path).unwrap())
+        .output()
+        .unwrap();
+    let piped: Value = serde_json::from_slice(&piped.stdout).unwrap();
+    assert_eq!(piped["stop"], "grammar", "{piped}");
     let date = with(&["--regex", "[0-9]{4}"]);
     assert_eq!(date["text"].as_str().unwrap().len(), 4);
     let choice = with(&["--choice", "Rome,Paris"]);
