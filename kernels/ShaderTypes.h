@@ -652,7 +652,7 @@ struct SamplingRule {
     float frequency;
     // Subtracted once from the logit of a token that came before.
     float presence;
-    // How many of the last tokens those three look at; 0 for all.
+    // How many of the last tokens those three count; 0 for all.
     uint32_t penalty_window;
     // What a token is penalised by that would make a repeated run of `dry_allowed` tokens longer; 0: nothing.
     float dry_multiplier;
@@ -670,10 +670,10 @@ struct SamplingRule {
     uint32_t transcript_start;
     // Of a transcript: 1 if it has times, 0 if there are none in it.
     uint32_t has_times;
+    // The number of the first token that those three count: the first one after the prompt, or 0.
+    uint32_t penalty_start;
     // Unused, zero.
     uint32_t _pad0;
-    // Unused, zero.
-    uint32_t _pad1;
 };
 static_assert(sizeof(SamplingRule) == 112, "SamplingRule is 112 bytes");
 
@@ -1091,8 +1091,8 @@ static_assert(offsetof(SamplingRule, n_biases) == 88, "SamplingRule.n_biases is 
 static_assert(offsetof(SamplingRule, n_scores) == 92, "SamplingRule.n_scores is at 92");
 static_assert(offsetof(SamplingRule, transcript_start) == 96, "SamplingRule.transcript_start is at 96");
 static_assert(offsetof(SamplingRule, has_times) == 100, "SamplingRule.has_times is at 100");
-static_assert(offsetof(SamplingRule, _pad0) == 104, "SamplingRule._pad0 is at 104");
-static_assert(offsetof(SamplingRule, _pad1) == 108, "SamplingRule._pad1 is at 108");
+static_assert(offsetof(SamplingRule, penalty_start) == 104, "SamplingRule.penalty_start is at 104");
+static_assert(offsetof(SamplingRule, _pad0) == 108, "SamplingRule._pad0 is at 108");
 static_assert(offsetof(AdvanceRowsParams, n_rows) == 0, "AdvanceRowsParams.n_rows is at 0");
 static_assert(offsetof(AdvanceRowsParams, chosen_stride) == 4, "AdvanceRowsParams.chosen_stride is at 4");
 static_assert(offsetof(AdvanceRowsParams, max_steps) == 8, "AdvanceRowsParams.max_steps is at 8");

@@ -9,8 +9,8 @@
 //   DRY         a token that would go on with a repetition of n >= dry_allowed tokens is lowered by
 //               dry_multiplier * dry_base^(n - dry_allowed)
 //
-// The rule says how many of the last tokens count (0: all), but no more than the row's length and what the history
-// keeps; DRY looks at 8192 at most. A repetition ends at a breaker, a token whose bit is set; a breaker is not
+// Only the tokens from penalty_start on count, of those the last penalty_window (0: all), for DRY the last dry_window, at most
+// 8192; and no more than the history keeps. A repetition ends at a breaker, a token whose bit is set; a breaker is not
 // penalised itself. An id beyond the vocabulary is passed over.
 //
 // Launch:  one threadgroup of 256 threads a row. Rows that ask for nothing return at once.
@@ -31,13 +31,15 @@ struct Recent {
     device const uint *tokens;
     uint stride;
     uint length;
+    uint start;
 
     uint back(uint i) const {
         return tokens[(length - 1 - i) % stride];
     }
 
     uint n_counted(uint window) const {
-        return min(min(window == 0 ? length : window, length), stride);
+        const uint n = length - min(start, length);
+        return min(min(window == 0 ? n : window, n), stride);
     }
 };
 
@@ -126,6 +128,7 @@ kernel void penalties_f32(
     device float *own = logits + ulong(output) * vocab_size;
     const Recent recent = {
         history + ulong(sequence) * params.history_stride, params.history_stride, row.length,
+        rule.penalty_start,
     };
 
     const uint n_biases = min(rule.n_biases, params.bias_stride);

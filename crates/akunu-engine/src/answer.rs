@@ -7,6 +7,7 @@ use akunu_kernels::program::Choose;
 use crate::error::EngineError;
 use crate::grammar::{Grammar, Guide};
 use crate::logprobs::TokenLogprobs;
+use crate::loops::LoopWatch;
 use crate::model::Model;
 use crate::options::{GenerateOptions, StopReason, Token};
 use crate::rule::Rule;
@@ -19,7 +20,10 @@ pub(crate) struct Answer {
     pub options: GenerateOptions,
     /// How its tokens are chosen.
     pub rule: Rule,
+    /// Tokens of the sequence before its own.
+    n_prompt: usize,
     text: AnswerText,
+    loops: Option<LoopWatch>,
     /// What is to be in the session before the first token is chosen; empty once it has been read.
     pub prompt: Vec<u32>,
     /// Tokens that the next step reads: their keys and values are not in the pages yet. The last one was chosen, or a
@@ -80,8 +84,15 @@ impl Answer {
             let path = model.path().to_path_buf();
             return Err(EngineError::GrammarModel { path });
         }
+        let held = match prompt.is_empty() {
+            true => session.tokens().len(),
+            false => prompt.len(),
+        };
+        let n_prompt = options.n_prompt.unwrap_or(held);
         Ok(Answer {
-            rule: Rule::new(&options, model.tokenizer())?,
+            rule: Rule::new(&options, model.tokenizer(), n_prompt)?,
+            n_prompt,
+            loops: options.loop_window.map(LoopWatch::new).transpose()?,
             text: AnswerText::new(model.shared_tokenizer(), &options.stop),
             guide: options.grammar.as_ref().map(Grammar::guide),
             drafter: Drafter::new(&options, session)?,
@@ -93,6 +104,19 @@ impl Answer {
             handed_out: 0,
             stop: None,
         })
+    }
+
+    /// Tokens of the sequence before those of the answer.
+    pub fn n_prompt(&self) -> usize {
+        self.n_prompt
+    }
+
+    /// Takes note that `n_dropped` tokens of the sequence after the first `keep` are gone.
+    pub fn dropped(&mut self, keep: usize, n_dropped: usize) {
+        if self.n_prompt > keep {
+            self.n_prompt = keep.max(self.n_prompt.saturating_sub(n_dropped));
+            self.rule.words.penalty_start = self.options.sampling.rule(self.n_prompt).penalty_start;
+        }
     }
 
     /// Which kind of choice its tokens take.
@@ -184,6 +208,8 @@ impl Answer {
             Some(StopReason::Cancelled)
         } else if self.text.is_stopped() {
             Some(StopReason::StopText)
+        } else if self.loops.as_ref().is_some_and(LoopWatch::has_looped) {
+            Some(StopReason::Loop)
         } else if self.handed_out >= self.options.max_tokens {
             Some(StopReason::MaxTokens)
         } else if self.queue.front().is_some_and(|&id| self.is_end(model, id)) {
@@ -204,6 +230,9 @@ impl Answer {
         let is_scored = scores.front().is_some_and(|(at, _)| *at == self.handed_out);
         let logprobs = is_scored.then(|| scores.pop_front()).flatten();
         self.handed_out += 1;
+        if let Some(loops) = &mut self.loops {
+            loops.push(id);
+        }
         Next::Token(Token {
             id,
             text: self.text.push(id),

@@ -257,11 +257,13 @@ impl Batch {
     pub fn fork(
         &mut self,
         sequence: SequenceId,
-        options: GenerateOptions,
+        mut options: GenerateOptions,
     ) -> Result<SequenceId, EngineError> {
         let Some(member) = self.member_mut(sequence) else {
             return Err(EngineError::UnknownSequence);
         };
+        // What the sequence has written so far is a part of the answer of the fork too.
+        options.n_prompt.get_or_insert(member.answer.n_prompt());
         let mut session = member.session.fork();
         session.sequence.tokens.extend(&member.answer.pending);
         let prompt = member.answer.prompt.clone();

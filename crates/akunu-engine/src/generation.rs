@@ -41,7 +41,7 @@ impl<S: BorrowMut<Session>> Generation<S> {
         let own = session.borrow_mut();
         if let Overflow::Shift { keep } = options.overflow
             && own.tokens().len() > own.context() as usize
-            && let Shifted::MustRead(tokens) = own.shift(keep)?
+            && let Shifted::MustRead { tokens, .. } = own.shift(keep)?
         {
             own.feed(&tokens)?;
         }

@@ -71,6 +71,12 @@ pub struct GenerateOptions {
     pub logprobs: Option<u32>,
     /// Texts that end the answer; they are not part of it.
     pub stop: Vec<String>,
+    /// The answer ends with [`StopReason::Loop`] when its last tokens, at least this many, repeat a cycle for the third time or
+    /// more; 0 is an error. `None`: it may loop. [`LOOP_WINDOW`](crate::LOOP_WINDOW) suits conversations.
+    pub loop_window: Option<u32>,
+    /// Tokens of the session, from its first one on, that are not of the answer: penalties and DRY do not count them. `None`: all of
+    /// them. An answer that was cut goes on with the length of its own prompt.
+    pub n_prompt: Option<usize>,
     /// What to do when the context is full.
     pub overflow: Overflow,
     /// Continue after the model's own end tokens.
@@ -99,6 +105,8 @@ impl Default for GenerateOptions {
             dry_breakers: DRY_BREAKERS.map(String::from).to_vec(),
             logprobs: None,
             stop: Vec::new(),
+            loop_window: None,
+            n_prompt: None,
             overflow: Overflow::Stop,
             ignore_end: false,
             max_chain: 32,
@@ -132,6 +140,8 @@ pub enum StopReason {
     StopText,
     /// The maximum number of tokens.
     MaxTokens,
+    /// It repeated itself: [`GenerateOptions::loop_window`].
+    Loop,
     /// The grammar was fulfilled, and nothing may follow.
     GrammarEnd,
     /// The context holds no more.
@@ -149,6 +159,7 @@ impl StopReason {
             StopReason::EndToken => "end",
             StopReason::StopText => "stop",
             StopReason::MaxTokens => "length",
+            StopReason::Loop => "loop",
             StopReason::GrammarEnd => "grammar",
             StopReason::ContextFull => "context",
             StopReason::Cancelled => "cancelled",

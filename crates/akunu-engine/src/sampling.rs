@@ -42,14 +42,17 @@ pub struct Sampling {
     pub mirostat_tau: f32,
     /// How fast mirostat corrects itself, 0 to 1.
     pub mirostat_eta: f32,
-    /// Above 1 makes tokens that came before less likely; 1 does nothing.
+    /// Above 1 makes tokens less likely that the answer has already; 1 does nothing.
     pub repetition_penalty: f32,
-    /// Subtracted from the logit of a token for each time that it came before.
+    /// Subtracted from the logit of a token for each time that the answer has it.
     pub frequency_penalty: f32,
-    /// Subtracted once from the logit of a token that came before.
+    /// Subtracted once from the logit of a token that the answer has.
     pub presence_penalty: f32,
-    /// How many of the last tokens are penalised; 0 for all, of which the last 8192 count.
+    /// How many of the last tokens the repetition, frequency and presence penalties count; 0 for all, of which the last 8192
+    /// count.
     pub penalty_window: u32,
+    /// Whether these penalties and DRY count the tokens of the prompt too, and not only those of the answer.
+    pub penalise_prompt: bool,
     /// DRY: the penalty of a token that would continue a repetition of `dry_allowed_length` tokens; 0: none.
     pub dry_multiplier: f32,
     /// The factor of the DRY penalty for each further token of the repetition.
@@ -85,6 +88,7 @@ impl Sampling {
             frequency_penalty: 0.0,
             presence_penalty: 0.0,
             penalty_window: 64,
+            penalise_prompt: false,
             dry_multiplier: 0.0,
             dry_base: 1.75,
             dry_allowed_length: 2,
@@ -109,8 +113,8 @@ impl Sampling {
         }
     }
 
-    /// The same for the device.
-    pub(crate) fn rule(&self) -> SamplingRule {
+    /// The same for the device, for an answer to so many tokens.
+    pub(crate) fn rule(&self, n_prompt: usize) -> SamplingRule {
         SamplingRule {
             temperature: self.temperature,
             dynamic_range: self.dynamic_range,
@@ -130,6 +134,10 @@ impl Sampling {
             frequency: self.frequency_penalty,
             presence: self.presence_penalty,
             penalty_window: self.penalty_window,
+            penalty_start: match self.penalise_prompt {
+                true => 0,
+                false => u32::try_from(n_prompt).unwrap_or(u32::MAX),
+            },
             dry_multiplier: self.dry_multiplier,
             dry_base: self.dry_base,
             dry_allowed: self.dry_allowed_length,

@@ -173,13 +173,17 @@ impl<'a> Part<'a> {
         if pending.is_empty() || needed <= self.session.context() as usize {
             return Ok(());
         }
-        let shifted = match self.answer.options.overflow {
-            Overflow::Stop => Shifted::Nothing,
-            Overflow::Shift { keep } => self.session.shift(keep)?,
+        let (shifted, keep) = match self.answer.options.overflow {
+            Overflow::Stop => (Shifted::Nothing, 0),
+            Overflow::Shift { keep } => (self.session.shift(keep)?, keep),
         };
         match shifted {
-            Shifted::Moved => {}
-            Shifted::MustRead(mut tokens) => {
+            Shifted::Moved { n_dropped } => self.answer.dropped(keep, n_dropped),
+            Shifted::MustRead {
+                n_dropped,
+                mut tokens,
+            } => {
+                self.answer.dropped(keep, n_dropped);
                 tokens.append(&mut self.answer.pending);
                 self.session.reuse(&tokens);
                 self.answer.prompt = tokens;

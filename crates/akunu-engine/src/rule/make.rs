@@ -9,8 +9,12 @@ use crate::error::EngineError;
 use crate::options::GenerateOptions;
 
 impl Rule {
-    /// What these options ask for, if they can be had.
-    pub fn new(options: &GenerateOptions, tokenizer: &Tokenizer) -> Result<Rule, EngineError> {
+    /// The rule for an answer to a prompt of `n_prompt` tokens. Options out of their range are an error.
+    pub fn new(
+        options: &GenerateOptions,
+        tokenizer: &Tokenizer,
+        n_prompt: usize,
+    ) -> Result<Rule, EngineError> {
         let sampling = &options.sampling;
         sampling.check()?;
         let biases = biases(&options.logit_bias, tokenizer.vocab_size())?;
@@ -30,7 +34,7 @@ impl Rule {
             words: SamplingRule {
                 n_biases: biases.len() as u32,
                 n_scores: options.logprobs.map_or(0, |n| n + 1),
-                ..sampling.rule()
+                ..sampling.rule(n_prompt)
             },
             biases: biases.into(),
             breakers: breakers.into(),

@@ -10,6 +10,9 @@
 //! ────────────────────────────────────────────────────
 //! result       temperature 0.7   top_k 20   top_p 0.95
 //! ```
+//!
+//! Temperature 0 means the most likely token, so nothing below it may change which token that is: over temperature 0, only
+//! the seed of what lies below is kept.
 
 use super::Sampling;
 use crate::error::EngineError;
@@ -59,6 +62,34 @@ const SEED: Range = Range {
     holds: |x| x.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&x),
 };
 
+const YES_OR_NO: Range = Range {
+    wanted: "0 or 1",
+    holds: |x| x == 0.0 || x == 1.0,
+};
+
+/// A value that can be set by a number in its range.
+trait FromNumber {
+    fn from_number(number: f64) -> Self;
+}
+
+impl FromNumber for f32 {
+    fn from_number(number: f64) -> f32 {
+        number as f32
+    }
+}
+
+impl FromNumber for u32 {
+    fn from_number(number: f64) -> u32 {
+        number as u32
+    }
+}
+
+impl FromNumber for bool {
+    fn from_number(number: f64) -> bool {
+        number != 0.0
+    }
+}
+
 fn is_count(x: f64) -> bool {
     x.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&x)
 }
@@ -105,8 +136,13 @@ macro_rules! sampling_options {
             /// The name of each option, which is that of its field.
             pub const NAMES: &[&str] = &[$(stringify!($name),)* "seed"];
 
-            /// The values that are set, and those of `other` for the rest.
+            /// The values that are set, and those of `other` for the rest. Temperature 0 takes only the seed of `other`:
+            /// it always means the most likely token, unless penalties are set here too.
             pub fn over(&self, other: Sampling) -> Sampling {
+                let other = match self.temperature {
+                    Some(0.0) => Sampling { seed: other.seed, ..Sampling::greedy() },
+                    _ => other,
+                };
                 Sampling {
                     $($name: self.$name.unwrap_or(other.$name),)*
                     seed: self.seed.unwrap_or(other.seed),
@@ -118,7 +154,8 @@ macro_rules! sampling_options {
             pub fn set(&mut self, name: &str, value: f64) -> Result<(), EngineError> {
                 match name {
                     $(stringify!($name) => {
-                        self.$name = Some($range.check(stringify!($name), value)? as $kind);
+                        let number = $range.check(stringify!($name), value)?;
+                        self.$name = Some(<$kind>::from_number(number));
                     })*
                     "seed" => self.seed = Some(SEED.check("seed", value)? as u64),
                     _ => {
@@ -162,6 +199,7 @@ sampling_options! {
     min_p: f32, SHARE;
     repetition_penalty: f32, POSITIVE;
     penalty_window: u32, COUNT;
+    penalise_prompt: bool, YES_OR_NO;
     frequency_penalty: f32, ANY;
     presence_penalty: f32, ANY;
     dry_multiplier: f32, NOT_NEGATIVE;
@@ -187,7 +225,7 @@ mod tests {
     fn every_option_can_be_set_and_changes_its_own_value() {
         let plain = Sampling::greedy();
         for name in SamplingOptions::NAMES {
-            // 1 is what some values are anyway, and 0.5 is no whole number.
+            // 1 is what some values are anyway, and 0.5 is not a whole number.
             for value in [1.0, 7.0, 0.5] {
                 let mut said = SamplingOptions::default();
                 if said.set(name, value).is_err() {
@@ -205,6 +243,32 @@ mod tests {
         }
     }
 
+    /// Fails if temperature 0 keeps what could make another token than the most likely one win.
+    #[test]
+    fn temperature_0_takes_the_most_likely_token_whatever_lies_below() {
+        let below = Sampling {
+            temperature: 0.7,
+            repetition_penalty: 1.1,
+            dry_multiplier: 0.8,
+            seed: 5,
+            ..Sampling::greedy()
+        };
+        let greedy = SamplingOptions {
+            temperature: Some(0.0),
+            ..SamplingOptions::default()
+        };
+        let wanted = Sampling {
+            seed: 5,
+            ..Sampling::greedy()
+        };
+        assert_eq!(greedy.over(below), wanted);
+        let penalised = SamplingOptions {
+            repetition_penalty: Some(1.3),
+            ..greedy
+        };
+        assert_eq!(penalised.over(below).repetition_penalty, 1.3);
+    }
+
     /// Breaks when a wrong value is rounded or cut instead of refused.
     #[test]
     fn wrong_values_are_refused_and_nothing_is_set() {
@@ -217,6 +281,7 @@ mod tests {
             ("temperature", f64::NAN),
             ("presence_penalty", f64::INFINITY),
             ("dry_allowed_length", 0.0),
+            ("penalise_prompt", 2.0),
             ("seed", -1.0),
         ] {
             let refused = said.set(name, value).expect_err(name).to_string();

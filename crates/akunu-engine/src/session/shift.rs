@@ -20,9 +20,17 @@ pub(crate) enum Shifted {
     /// There is nothing to drop.
     Nothing,
     /// It has room again.
-    Moved,
-    /// It is to read these tokens instead.
-    MustRead(Vec<u32>),
+    Moved {
+        /// Tokens that are gone.
+        n_dropped: usize,
+    },
+    /// It must read its tokens again.
+    MustRead {
+        /// Tokens that are gone.
+        n_dropped: usize,
+        /// The others.
+        tokens: Vec<u32>,
+    },
 }
 
 impl Session {
@@ -36,10 +44,10 @@ impl Session {
         let mut runtime = self.model.runtime();
         if runtime.is_whole(&self.sequence) {
             runtime.shift(&mut self.sequence, keep, n_dropped)?;
-            return Ok(Shifted::Moved);
+            return Ok(Shifted::Moved { n_dropped });
         }
         let mut tokens = self.sequence.tokens.clone();
         tokens.drain(keep..keep + n_dropped);
-        Ok(Shifted::MustRead(tokens))
+        Ok(Shifted::MustRead { n_dropped, tokens })
     }
 }

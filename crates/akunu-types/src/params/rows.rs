@@ -139,7 +139,7 @@ shared_struct! {
         60 => frequency: f32,
         /// Subtracted once from the logit of a token that came before.
         64 => presence: f32,
-        /// How many of the last tokens those three look at; 0 for all.
+        /// How many of the last tokens those three count; 0 for all.
         68 => penalty_window: u32,
         /// What a token is penalised by that would make a repeated run of `dry_allowed` tokens longer; 0: nothing.
         72 => dry_multiplier: f32,
@@ -157,10 +157,10 @@ shared_struct! {
         96 => transcript_start: u32,
         /// Of a transcript: 1 if it has times, 0 if there are none in it.
         100 => has_times: u32,
+        /// The number of the first token that these penalties and DRY count: the first one after the prompt, or 0.
+        104 => penalty_start: u32,
         /// Unused, zero.
-        104 => _pad0: u32,
-        /// Unused, zero.
-        108 => _pad1: u32,
+        108 => _pad0: u32,
     }
 }
 
@@ -193,8 +193,8 @@ impl SamplingRule {
         n_scores: 0,
         transcript_start: 0,
         has_times: 0,
+        penalty_start: 0,
         _pad0: 0,
-        _pad1: 0,
     };
 }
 

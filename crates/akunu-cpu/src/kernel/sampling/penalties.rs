@@ -46,16 +46,17 @@ pub(crate) fn penalties(call: &Call, part: &mut Part) {
                 *logit += value;
             }
         }
+        let n_written = row.length.saturating_sub(rule.penalty_start);
         if rule.repetition != 1.0 || rule.frequency != 0.0 || rule.presence != 0.0 {
-            let recent = part
-                .scratch
-                .take::<u32>(n_counted(rule.penalty_window, row, stride));
+            let n = n_counted(n_written, rule.penalty_window);
+            let recent = part.scratch.take::<u32>(n.min(stride));
             last_tokens(history, row, recent);
             recent.sort_unstable();
             penalise(logits, rule, recent);
         }
         if rule.dry_multiplier > 0.0 {
-            let n = n_counted(rule.dry_window, row, stride).min(DRY_MAX as usize);
+            let n = n_counted(n_written, rule.dry_window);
+            let n = n.min(stride).min(DRY_MAX as usize);
             let memory = part.scratch.take::<u32>(3 * n);
             let (recent, memory) = memory.split_at_mut(n);
             last_tokens(history, row, recent);
@@ -65,9 +66,10 @@ pub(crate) fn penalties(call: &Call, part: &mut Part) {
     }
 }
 
-fn n_counted(window: u32, row: &Row, stride: usize) -> usize {
-    let window = if window == 0 { row.length } else { window };
-    (window.min(row.length) as usize).min(stride)
+/// The last `window` of so many tokens; a window of 0 holds all.
+fn n_counted(n_tokens: u32, window: u32) -> usize {
+    let window = if window == 0 { n_tokens } else { window };
+    window.min(n_tokens) as usize
 }
 
 /// The last tokens, from the last one backwards.

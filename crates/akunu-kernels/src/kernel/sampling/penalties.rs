@@ -11,12 +11,13 @@
 //!             tokens: the last n tokens stand somewhere before, followed by that token
 //! ```
 //!
-//! The rule says how many of the last tokens count, or all, but no more than the row's length and what the history keeps;
-//! DRY looks at [`DRY_MAX`] at most. A repetition ends at a breaker, a token whose bit is set in the sequence's
+//! Only the tokens from `penalty_start` on count: of those the last `penalty_window`, or all; for DRY the last `dry_window`, or
+//! all, at most [`DRY_MAX`]; and no more than the history keeps. A repetition ends at a breaker, a token whose bit is set in the sequence's
 //! `(vocab_size)` bits, and a breaker is not penalised itself. An id beyond the vocabulary is passed over; no token
 //! stands twice in a list of biases. An idle row changes nothing.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use akunu_types::SharedStruct;
 use akunu_types::params::{PenaltiesParams, Row, SamplingRule};
@@ -122,7 +123,8 @@ fn twin(t: &mut Twin) {
             }
         }
         let history = &history[of(row, p.history_stride)..][..p.history_stride as usize];
-        let recent = |window| last_tokens(history, row.length, window);
+        let counted = rule.penalty_start.min(row.length)..row.length;
+        let recent = |window| last_tokens(history, counted.clone(), window);
         penalise(logits, rule, &recent(rule.penalty_window));
         if rule.dry_multiplier > 0.0 {
             let mut recent = recent(rule.dry_window);
@@ -137,11 +139,12 @@ fn twin(t: &mut Twin) {
     }
 }
 
-/// The tokens that count, from the last one backwards.
-fn last_tokens(history: &[u32], length: u32, window: u32) -> Vec<u32> {
-    let window = if window == 0 { length } else { window };
-    let n = (window.min(length) as usize).min(history.len());
-    let back = |i: usize| history[(length as usize - 1 - i) % history.len()];
+/// The last `window` of these tokens (0: all), from the last one backwards.
+fn last_tokens(history: &[u32], tokens: Range<u32>, window: u32) -> Vec<u32> {
+    let n_tokens = tokens.end - tokens.start;
+    let window = if window == 0 { n_tokens } else { window };
+    let n = (window.min(n_tokens) as usize).min(history.len());
+    let back = |i: usize| history[(tokens.end as usize - 1 - i) % history.len()];
     (0..n).map(back).collect()
 }
 
@@ -230,6 +233,10 @@ fn cases() -> Vec<Case> {
         presence: -0.75,
         ..of(0)
     };
+    let after = |prompt: u32| SamplingRule {
+        penalty_start: prompt,
+        ..counted
+    };
     let biased = SamplingRule {
         n_biases: 5,
         ..SamplingRule::PLAIN
@@ -275,6 +282,48 @@ fn cases() -> Vec<Case> {
             &[5, 7, 5],
             &[of(64)],
             &one(3),
+        ),
+        case(
+            "only what follows a prompt",
+            &many,
+            &[after(590)],
+            &one(600),
+        ),
+        case(
+            "a prompt, and a window that is larger than the answer",
+            &many,
+            &[SamplingRule {
+                penalty_window: 64,
+                ..after(580)
+            }],
+            &one(600),
+        ),
+        case(
+            "nothing after the prompt yet",
+            &many,
+            &[after(600)],
+            &one(600),
+        ),
+        case(
+            "a prompt longer than the row",
+            &many,
+            &[after(601)],
+            &one(600),
+        ),
+        case(
+            "a prompt in a history that began again",
+            &many,
+            &[after(1100)],
+            &one(1230),
+        ),
+        case(
+            "DRY does not search the prompt",
+            &run,
+            &[SamplingRule {
+                penalty_start: 5,
+                ..dry
+            }],
+            &one(17),
         ),
         case("a history that began again", &many, &[of(64)], &one(1230)),
         case("more tokens than it keeps", &many, &[of(0)], &one(5000)),
