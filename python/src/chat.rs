@@ -29,9 +29,10 @@ impl Chat {
         let cancel = CancelFlag::default();
         let chat = model.chat_with(ChatOptions {
             sampling: options.sampling.over(default.sampling),
+            loop_window: options.loop_window(default.loop_window),
             system: options.system,
             context: options.context,
-            max_tokens: options.max_tokens.unwrap_or(default.max_tokens),
+            max_tokens: options.max_tokens.or(default.max_tokens),
             cancel: cancel.clone(),
             ..default
         })?;

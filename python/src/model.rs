@@ -87,6 +87,7 @@ impl Model {
         let wanted = GenerateOptions {
             max_tokens: options.max_tokens.unwrap_or(default.max_tokens),
             sampling: options.sampling.over(default.sampling),
+            loop_window: options.loop_window(default.loop_window),
             stop: options.stop,
             cancel: cancel.clone(),
             ..default

@@ -12,6 +12,8 @@ pub struct Options {
     pub stop: Vec<String>,
     pub context: Option<u32>,
     pub max_tokens: Option<usize>,
+    loop_window: Option<u32>,
+    loop_stop: Option<bool>,
     pub sampling: SamplingOptions,
 }
 
@@ -27,12 +29,23 @@ impl Options {
         Ok(options)
     }
 
+    /// After how many repeated tokens an answer ends, over what holds by default.
+    pub fn loop_window(&self, default: Option<u32>) -> Option<u32> {
+        match self.loop_stop {
+            Some(false) => None,
+            Some(true) => Some(self.loop_window.or(default).unwrap_or(akunu::LOOP_WINDOW)),
+            None => self.loop_window.or(default),
+        }
+    }
+
     fn set(&mut self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
         match name {
             "system" => self.system = Some(value.extract()?),
             "stop" => self.stop = value.extract()?,
             "context" => self.context = Some(value.extract()?),
             "max_tokens" => self.max_tokens = Some(value.extract()?),
+            "loop_window" => self.loop_window = Some(value.extract()?),
+            "loop_stop" => self.loop_stop = Some(value.extract()?),
             // Not all of its numbers are exact as floats.
             "seed" => self.sampling.seed = Some(value.extract()?),
             _ if SamplingOptions::NAMES.contains(&name) => {

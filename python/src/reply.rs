@@ -36,6 +36,7 @@ fn word(reason: Option<StopReason>) -> &'static str {
         Some(StopReason::EndToken | StopReason::GrammarEnd) => "end",
         Some(StopReason::StopText) => "text",
         Some(StopReason::MaxTokens) => "max_tokens",
+        Some(StopReason::Loop) => "loop",
         Some(StopReason::ContextFull) => "context_full",
         None | Some(StopReason::Cancelled | StopReason::Failed) => "cancelled",
         Some(_) => "other",

@@ -31,9 +31,10 @@ impl Chat {
         let cancel = CancelFlag::default();
         let chat = model.chat_with(ChatOptions {
             sampling: values.sampling.over(default.sampling),
+            loop_window: values.loop_window(default.loop_window),
             system: values.system,
             context: values.context,
-            max_tokens: values.max_tokens.unwrap_or(default.max_tokens),
+            max_tokens: values.max_tokens.or(default.max_tokens),
             cancel: cancel.clone(),
             ..default
         })?;

@@ -3,7 +3,7 @@
 //! | number | text |
 //! |---|---|
 //! | `threads` | `device` |
-//! | `context`, `max_tokens` | `kv` |
+//! | `context`, `max_tokens`, `loop_window`, `loop_stop` | `kv` |
 //! | how tokens are chosen: the names of [`SamplingOptions`] | `system`, `stop` |
 //! | `dimensions`, `translate`, `words` | `language`, `prompt` |
 
@@ -28,6 +28,8 @@ pub struct Values {
     pub system: Option<String>,
     pub context: Option<u32>,
     pub max_tokens: Option<usize>,
+    loop_window: Option<u32>,
+    loop_stop: Option<bool>,
     pub stop: Vec<String>,
     pub sampling: SamplingOptions,
     pub dimensions: Option<usize>,
@@ -79,6 +81,15 @@ impl Values {
         }
     }
 
+    /// After how many repeated tokens an answer ends, over what holds by default.
+    pub fn loop_window(&self, default: Option<u32>) -> Option<u32> {
+        match self.loop_stop {
+            Some(false) => None,
+            Some(true) => Some(self.loop_window.or(default).unwrap_or(akunu::LOOP_WINDOW)),
+            None => self.loop_window.or(default),
+        }
+    }
+
     /// How a recording is turned into text.
     pub fn transcription(self) -> TranscribeOptions {
         let usual = TranscribeOptions::default();
@@ -97,6 +108,8 @@ impl Values {
             "threads" => self.threads = Some(count(name, value)? as usize),
             "context" => self.context = Some(small_count(name, value)?),
             "max_tokens" => self.max_tokens = Some(count(name, value)? as usize),
+            "loop_window" => self.loop_window = Some(small_count(name, value)?),
+            "loop_stop" => self.loop_stop = Some(value != 0.0),
             "dimensions" => self.dimensions = Some(count(name, value)? as usize),
             "translate" => self.translate = value != 0.0,
             "words" => self.words = value != 0.0,
@@ -104,7 +117,7 @@ impl Values {
             _ => self.sampling.set(name, value).map_err(|error| {
                 let others = match error {
                     EngineError::UnknownSampling { .. } => {
-                        "; other numbers are threads, context, max_tokens, dimensions, translate, words and batch"
+                        "; other numbers are threads, context, max_tokens, loop_window, loop_stop, dimensions, translate, words and batch"
                     }
                     _ => "",
                 };
@@ -161,9 +174,11 @@ pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus 
     })
 }
 
-/// Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer), or
-/// a sampling option: temperature (0 always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the
-/// rarer ones, which the error for a wrong name lists. For embeddings there is dimensions (numbers of a vector that are kept),
+/// Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer;
+/// without it, what is left of the context), loop_stop (whether an answer that only repeats itself ends: 1 in a chat, 0
+/// otherwise, unless set), loop_window (after how many repeated tokens, 64 unless set), or a sampling option: temperature (0
+/// always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the rarer ones, which the error for a wrong
+/// name lists. For embeddings there is dimensions (numbers of a vector that are kept),
 /// for recordings translate (1 writes English, whatever is spoken), words (1 adds the times of words) and batch (windows that
 /// are decoded together, 1 to 16: more are faster for long recordings, and each is decoded without the text before).
 #[unsafe(no_mangle)]

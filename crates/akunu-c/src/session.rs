@@ -47,6 +47,7 @@ impl Session {
         let mut generation = session.generate(GenerateOptions {
             max_tokens: values.max_tokens.unwrap_or(default.max_tokens),
             sampling: values.sampling.over(default.sampling),
+            loop_window: values.loop_window(default.loop_window),
             stop: values.stop,
             cancel: self.cancel.clone(),
             ..default

@@ -22,6 +22,8 @@ pub enum AkunuStop {
     Cancelled = 4,
     /// A reason that this interface has no name for yet.
     Other = 5,
+    /// The answer repeated itself.
+    Loop = 6,
 }
 
 /// Why an answer ended that the caller heard to its end, or did not.
@@ -31,6 +33,7 @@ pub fn stop_of(reason: Option<StopReason>) -> AkunuStop {
         Some(StopReason::StopText) => AkunuStop::Text,
         Some(StopReason::MaxTokens) => AkunuStop::MaxTokens,
         Some(StopReason::ContextFull) => AkunuStop::ContextFull,
+        Some(StopReason::Loop) => AkunuStop::Loop,
         // `None`: the callback has ended it. A failure is an error, and never comes here.
         None | Some(StopReason::Cancelled | StopReason::Failed) => AkunuStop::Cancelled,
         Some(_) => AkunuStop::Other,

@@ -18,6 +18,7 @@ mod kv;
 mod limit;
 mod lines;
 mod logprobs;
+mod loops;
 mod models;
 mod open_files;
 mod progress;

@@ -1,8 +1,7 @@
 //! The options that say how tokens are chosen, and what holds without them.
 //!
-//! `generate` takes the most likely token, so that a script gets the same text twice. A conversation
-//! that does so soon repeats itself: `chat` draws, in the way that the model's own files suggest, with
-//! a seed that it tells.
+//! `generate` takes the most likely token, so that a script gets the same text twice. `chat` draws, as the model's authors or
+//! its files recommend, with a seed that `/stats` shows.
 
 mod lists;
 mod values;
@@ -27,15 +26,15 @@ pub struct SamplingArgs {
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("top_k", text))]
     top_k: Option<u32>,
     /// Choose among the most likely tokens whose probabilities sum to this; 1 leaves none out [default: 0.95; in
-    /// chat what the model's files suggest, or 0.95]
+    /// chat what the model's files suggest, or 0.9]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("top_p", text))]
     top_p: Option<f32>,
     /// Leave out tokens less likely than this share of the most likely one [default: 0.05; in chat what
-    /// the model's files suggest, or 0.1]
+    /// the model's files suggest, or 0.05]
     #[arg(long, value_name = "P", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("min_p", text))]
     min_p: Option<f32>,
-    /// Above 1 makes the last tokens less likely [default: 1; in chat what the model's files suggest,
-    /// or 1.1]
+    /// Above 1 makes tokens less likely that the answer has already [default: 1; in chat what the model's files
+    /// suggest, or 1]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("repeat_penalty", text))]
     repeat_penalty: Option<f32>,
     /// The same seed gives the same answer; -1 draws a new one and prints it [default: 0; in chat a random one,
@@ -74,22 +73,25 @@ struct MoreArgs {
     /// How fast mirostat corrects itself [default: 0.1]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("mirostat_eta", text))]
     mirostat_eta: Option<f32>,
-    /// Subtracted from the logit of a token for each time that it came before
+    /// Subtracted from the logit of a token for each time that the answer has it
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("frequency_penalty", text))]
     frequency_penalty: Option<f32>,
-    /// Subtracted once from the logit of a token that came before
+    /// Subtracted once from the logit of a token that the answer has
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("presence_penalty", text))]
     presence_penalty: Option<f32>,
     /// How many of the last tokens the repeat, frequency and presence penalties consider; 0: all [default: 64]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("repeat_last_n", text))]
     repeat_last_n: Option<u32>,
-    /// Penalty of a token that would make a repetition longer (DRY); 0: none
+    /// Let these three penalties and DRY count the prompt too, as llama.cpp does
+    #[arg(long, value_name = "0|1", num_args = 0..=1, require_equals = true, default_missing_value = "1", value_parser = switch)]
+    penalise_prompt: Option<bool>,
+    /// Penalty of a token that would make a repetition longer (DRY); 0: none [default: 0; in chat 0.8]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dry_multiplier", text))]
     dry_multiplier: Option<f32>,
     /// Factor of the DRY penalty for each token of the repetition [default: 1.75]
     #[arg(long, value_name = "X", allow_negative_numbers = true, value_parser = |text: &str| parse::<f32>("dry_base", text))]
     dry_base: Option<f32>,
-    /// Repetitions of at least this many tokens are penalised by DRY [default: 2]
+    /// Repetitions of at least this many tokens are penalised by DRY [default: 2; in chat 16]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = |text: &str| parse::<u32>("dry_allowed_length", text))]
     dry_allowed_length: Option<u32>,
     /// How many of the last tokens DRY searches for repetitions; 0: all [default: 0]
@@ -131,7 +133,8 @@ impl SamplingArgs {
         self.options().over(other)
     }
 
-    fn options(&self) -> SamplingOptions {
+    /// The options that were given.
+    pub fn options(&self) -> SamplingOptions {
         let more = &self.more;
         SamplingOptions {
             temperature: self.temp,
@@ -140,6 +143,7 @@ impl SamplingArgs {
             min_p: self.min_p,
             repetition_penalty: self.repeat_penalty,
             penalty_window: more.repeat_last_n,
+            penalise_prompt: more.penalise_prompt,
             frequency_penalty: more.frequency_penalty,
             presence_penalty: more.presence_penalty,
             dry_multiplier: more.dry_multiplier,
@@ -159,6 +163,11 @@ impl SamplingArgs {
             _more: (),
         }
     }
+}
+
+/// Whether something is on.
+fn switch(text: &str) -> Result<bool, String> {
+    Ok(parse::<u32>("penalise_prompt", text)? == 1)
 }
 
 /// The given seed, or for -1 a random one.
@@ -216,10 +225,11 @@ mod tests {
         assert_eq!(options, names);
         for name in names {
             let option = format!("--{}", name.replace('_', "-"));
-            let given = Program::try_parse_from(["program", &option, "1"]);
+            let given = Program::try_parse_from(["program", &format!("{option}=1")]);
             let given = given.unwrap_or_else(|error| panic!("{name}: {error}"));
-            let mut said = Sampling::greedy();
+            let mut said = SamplingOptions::default();
             set(&mut said, name, "1").expect("in range");
+            let said = said.over(Sampling::greedy());
             assert_eq!(given.sampling.over(Sampling::greedy()), said, "{name}");
         }
     }

@@ -209,7 +209,7 @@ impl Answers {
         match reason {
             _ if self.has_called[choice] => Finish::Calls,
             StopReason::StopText => Finish::StopText,
-            StopReason::MaxTokens | StopReason::ContextFull => Finish::Length,
+            StopReason::MaxTokens | StopReason::ContextFull | StopReason::Loop => Finish::Length,
             _ => Finish::End,
         }
     }

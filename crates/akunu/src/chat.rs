@@ -1,18 +1,18 @@
 //! Conversations.
 
-use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akunu_engine::{
-    Adapters, CancelFlag, DRY_BREAKERS, GenerateOptions, Generation, Grammar, LogitRules, Overflow,
-    Sampling, SamplingOptions, Session, Speculated, Speculation, Watch,
+    Adapters, CancelFlag, DRY_BREAKERS, Fed, GenerateOptions, Generation, Grammar, LOOP_WINDOW,
+    LogitRules, Overflow, Sampling, SamplingOptions, Session, Speculated, Speculation, Watch,
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
 use crate::error::Error;
-use crate::history::{Before, History};
+use crate::history::{Before, History, Open};
 use crate::reply::{Reply, ReplyStats};
+use crate::sampling::chat_sampling;
 use crate::turns;
 
 /// Options of a conversation. [`Model::chat_options`](crate::Model::chat_options) returns those that suit a model.
@@ -24,8 +24,8 @@ pub struct ChatOptions {
     pub system: Option<String>,
     /// Length of the context in tokens; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
-    /// Maximum number of tokens of a reply.
-    pub max_tokens: usize,
+    /// Maximum number of tokens of a reply; `None`: what is left of the context.
+    pub max_tokens: Option<usize>,
     /// How tokens are chosen. [`SamplingOptions::over`] changes some values and leaves the others as they suit the
     /// model.
     pub sampling: Sampling,
@@ -37,6 +37,8 @@ pub struct ChatOptions {
     pub logprobs: Option<u32>,
     /// Whether the oldest turns are forgotten when the context is full. Otherwise the reply ends there.
     pub slides: bool,
+    /// [`GenerateOptions::loop_window`]: a reply that only repeats itself ends.
+    pub loop_window: Option<u32>,
     /// Adapters that [`Model::load_adapter`](akunu_engine::Model::load_adapter) has loaded, with their scales. Other ones
     /// apply from the next reply on; the conversation is then read again.
     pub adapters: Adapters,
@@ -58,12 +60,13 @@ impl Default for ChatOptions {
         ChatOptions {
             system: None,
             context: None,
-            max_tokens: 1024,
+            max_tokens: None,
             sampling: chat_sampling(&SamplingOptions::default()),
             logit_bias: Vec::new(),
             dry_breakers: DRY_BREAKERS.map(String::from).to_vec(),
             logprobs: None,
             slides: true,
+            loop_window: Some(LOOP_WINDOW),
             adapters: Adapters::none(),
             grammar: None,
             rules: LogitRules::default(),
@@ -72,25 +75,6 @@ impl Default for ChatOptions {
             _more: (),
         }
     }
-}
-
-/// The sampling of a conversation with a model that suggests `suggested`: with little enough chance that a small
-/// model still says what it knows, and enough that it does not repeat itself. The seed is a [random](random_seed) one.
-pub fn chat_sampling(suggested: &SamplingOptions) -> Sampling {
-    suggested.over(Sampling {
-        temperature: 0.1,
-        top_k: 40,
-        top_p: 0.95,
-        min_p: 0.1,
-        repetition_penalty: 1.1,
-        seed: random_seed(),
-        ..Sampling::greedy()
-    })
-}
-
-/// A random seed. It has 32 bits, so that it is easily typed again and safe in JSON.
-pub fn random_seed() -> u64 {
-    RandomState::new().hash_one(0) >> 32
 }
 
 /// A conversation with a model: its messages, and the session that holds them as tokens.
@@ -136,6 +120,7 @@ impl Chat {
     /// elsewhere.
     pub fn say(&mut self, message: Message) {
         self.history.messages.push(message);
+        self.history.open = None;
     }
 
     /// Replies to the messages so far. [`Chat::ask`] adds a message of the user and calls this.
@@ -155,6 +140,28 @@ impl Chat {
         let sampling = &mut self.options.sampling;
         sampling.seed = sampling.seed.wrapping_add(1);
         self.reply(before, watch)
+    }
+
+    /// Goes on with the last reply where it ended: at its maximum of tokens, at the end of the context, or because it was
+    /// stopped. The new reply is what is added. With [`ChatOptions::slides`] a full context makes room: its oldest turns go,
+    /// and if there is only one, the older half of its reply.
+    pub fn resume(&mut self) -> Result<Reply<'_>, Error> {
+        self.resume_watched(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// Like [`Chat::resume`], with `watch` as in [`Chat::ask_watched`].
+    pub fn resume_watched(&mut self, watch: &mut Watch<'_>) -> Result<Reply<'_>, Error> {
+        let (before, open) = self.history.reopen().ok_or(Error::NothingToResume)?;
+        let resumed = self
+            .options
+            .resume(&mut self.session, &mut self.history, open, watch);
+        match resumed {
+            Ok(started) => Ok(Reply::new(started, &mut self.history, before)),
+            Err(error) => {
+                self.history.restore(before);
+                Err(error)
+            }
+        }
     }
 
     /// Removes the last question and everything after it; returns the question.
@@ -219,7 +226,7 @@ impl Chat {
             .options
             .start(&mut self.session, &mut self.history, watch);
         match started {
-            Ok((generation, stats)) => Ok(Reply::new(generation, &mut self.history, before, stats)),
+            Ok(started) => Ok(Reply::new(started, &mut self.history, before)),
             Err(error) => {
                 self.history.restore(before);
                 Err(error)
@@ -228,6 +235,19 @@ impl Chat {
     }
 }
 
+/// A reply that has begun.
+pub(crate) struct Started<'s> {
+    pub generation: Generation<&'s mut Session>,
+    /// What it goes on with: nothing, or the text of a reply that was cut.
+    pub text: String,
+    /// Tokens of the session before those of the reply.
+    pub n_prompt: usize,
+    pub stats: ReplyStats,
+}
+
+/// Tokens for a reply that are kept free at least, if its length has no other limit.
+const ROOM: usize = 1024;
+
 impl ChatOptions {
     /// Reads what the model sees of a conversation, and begins to reply.
     fn start<'s>(
@@ -235,14 +255,78 @@ impl ChatOptions {
         session: &'s mut Session,
         history: &mut History,
         watch: &mut Watch<'_>,
-    ) -> Result<(Generation<&'s mut Session>, ReplyStats), Error> {
+    ) -> Result<Started<'s>, Error> {
         session.set_adapters(&self.adapters)?;
         let ids = self.prompt(session, history)?;
+        let open = Open {
+            text: String::new(),
+            n_prompt: ids.len(),
+        };
+        let overflow = self.overflow(session, ids.len());
+        self.reply(session, (&ids, open), overflow, watch)
+    }
+
+    /// A reply with a length of its own may be longer than what its prompt leaves: then its own beginning gives way.
+    fn overflow(&self, session: &Session, n_prompt: usize) -> Overflow {
+        let half = session.context() as usize / 2;
+        match self.max_tokens {
+            Some(_) if self.slides && n_prompt <= half => Overflow::Shift { keep: n_prompt },
+            _ => Overflow::Stop,
+        }
+    }
+
+    /// Goes on with a reply.
+    fn resume<'s>(
+        &self,
+        session: &'s mut Session,
+        history: &mut History,
+        open: Open,
+        watch: &mut Watch<'_>,
+    ) -> Result<Started<'s>, Error> {
+        let context = session.context() as usize;
+        let ids = session.tokens().to_vec();
+        if ids.len() < context || !self.slides {
+            let overflow = self.overflow(session, open.n_prompt);
+            return self.reply(session, (&ids, open), overflow, watch);
+        }
+        if open.n_prompt <= context / 2 {
+            let keep = open.n_prompt;
+            return self.reply(session, (&ids, open), Overflow::Shift { keep }, watch);
+        }
+        // The turns before the reply fill the context: the oldest of them go.
+        let answer = ids[open.n_prompt..].to_vec();
+        let room = (context / 2).saturating_sub(answer.len());
+        let mut ids = self.fit(session, history, room)?;
+        let open = Open {
+            n_prompt: ids.len(),
+            ..open
+        };
+        ids.extend(answer);
+        self.reply(session, (&ids, open), Overflow::Stop, watch)
+    }
+
+    /// Reads `ids`, which end with what there is of the reply, and generates what follows.
+    fn reply<'s>(
+        &self,
+        session: &'s mut Session,
+        (ids, open): (&[u32], Open),
+        overflow: Overflow,
+        watch: &mut Watch<'_>,
+    ) -> Result<Started<'s>, Error> {
         let begin = Instant::now();
-        let prompt = session.feed_watched(&ids, &mut |reading| match self.cancel.is_set() {
-            true => ControlFlow::Break(()),
-            false => watch(reading),
-        })?;
+        let context = session.context() as usize;
+        // A full context is read already, and is shifted by the generation.
+        let is_full = session.tokens() == ids && ids.len() >= context;
+        let prompt = match is_full {
+            true => Fed {
+                reused: ids.len(),
+                processed: 0,
+            },
+            false => session.feed_watched(ids, &mut |reading| match self.cancel.is_set() {
+                true => ControlFlow::Break(()),
+                false => watch(reading),
+            })?,
+        };
         let stats = ReplyStats {
             prompt,
             tokens: 0,
@@ -253,36 +337,53 @@ impl ChatOptions {
             speculated: Speculated::default(),
             stop: None,
         };
-        let context = session.context() as usize;
+        // What is left of the context, or what a shift leaves of it.
+        let room = match overflow {
+            Overflow::Shift { .. } => context.saturating_sub(open.n_prompt) / 2,
+            _ => usize::MAX,
+        };
         let options = GenerateOptions {
-            max_tokens: self.max_tokens,
+            max_tokens: self.max_tokens.unwrap_or(room),
             sampling: self.sampling,
             logit_bias: self.logit_bias.clone(),
             dry_breakers: self.dry_breakers.clone(),
             logprobs: self.logprobs,
             stop: turns::stops(session.model()),
-            // A reply may be longer than what the question leaves: then its own beginning gives way.
-            overflow: match self.slides && ids.len() <= context / 2 {
-                true => Overflow::Shift { keep: ids.len() },
-                false => Overflow::Stop,
-            },
+            loop_window: self.loop_window,
+            n_prompt: Some(open.n_prompt),
+            overflow,
             grammar: self.grammar.clone(),
             rules: self.rules.clone(),
             speculation: self.speculation.clone(),
             cancel: self.cancel.clone(),
             ..GenerateOptions::default()
         };
-        Ok((session.generate(options)?, stats))
+        Ok(Started {
+            text: open.text,
+            n_prompt: open.n_prompt,
+            generation: session.generate(options)?,
+            stats,
+        })
     }
 
     /// A conversation as tokens, without what has to be forgotten.
     fn prompt(&self, session: &Session, history: &mut History) -> Result<Vec<u32>, TokenizerError> {
-        let encode = |messages: &[Message]| turns::encode(session.model(), messages);
         if !self.slides {
-            return encode(&history.messages);
+            return turns::encode(session.model(), &history.messages);
         }
         let context = session.context() as usize;
-        let room = context - self.max_tokens.min(context / 2);
+        let reply = self.max_tokens.unwrap_or(ROOM).min(context / 2);
+        self.fit(session, history, context - reply)
+    }
+
+    /// The latest turns of a conversation, in at most `room` tokens.
+    fn fit(
+        &self,
+        session: &Session,
+        history: &mut History,
+        room: usize,
+    ) -> Result<Vec<u32>, TokenizerError> {
+        let encode = |messages: &[Message]| turns::encode(session.model(), messages);
         history.window.fit(&history.messages, room, encode)
     }
 }
@@ -297,16 +398,5 @@ mod tests {
         fn can_be<T: Send + 'static>() {}
         can_be::<Chat>();
         can_be::<crate::Model>();
-    }
-
-    #[test]
-    fn what_a_model_suggests_holds_and_the_seed_is_another_each_time() {
-        let suggested = SamplingOptions {
-            top_k: Some(20),
-            ..SamplingOptions::default()
-        };
-        let one = chat_sampling(&suggested);
-        assert_eq!((one.top_k, one.temperature), (20, 0.1));
-        assert_ne!(one.seed, chat_sampling(&suggested).seed);
     }
 }

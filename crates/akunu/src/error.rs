@@ -8,6 +8,9 @@ use akunu_tokenizer::TokenizerError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// There is no reply, or it is not the last thing that was said.
+    #[error("there is no answer to continue")]
+    NothingToResume,
     /// The model cannot be opened, or the engine cannot go on.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -14,6 +14,16 @@ pub(crate) struct History {
     pub window: Window,
     /// What the last reply took.
     pub last: Option<ReplyStats>,
+    /// The last reply, as long as nothing came after it and the session ends with it.
+    pub open: Option<Open>,
+}
+
+/// A reply that can go on.
+pub(crate) struct Open {
+    /// As the model wrote it, with white space around it.
+    pub text: String,
+    /// Tokens of the session before it.
+    pub n_prompt: usize,
 }
 
 /// A conversation as it was before a question.
@@ -35,10 +45,22 @@ impl History {
         }
     }
 
+    /// Takes the last reply out, so that it goes on; returns the way back to it as well. `None` if there is no such reply.
+    pub fn reopen(&mut self) -> Option<(Before, Open)> {
+        let open = self.open.take()?;
+        let before = Before {
+            n_kept: self.messages.len() - 1,
+            removed: vec![self.messages.pop()?],
+            window: self.window,
+        };
+        Some((before, open))
+    }
+
     /// Takes back what answers the last question; returns the way back to it, or `None` when nothing was asked.
     pub fn take_answer(&mut self) -> Option<Before> {
         let is_asked = |message: &Message| message.role != "assistant" && message.role != "system";
         let n_kept = self.messages.iter().rposition(is_asked)? + 1;
+        self.open = None;
         let before = Before {
             n_kept,
             removed: self.messages.split_off(n_kept),
@@ -52,6 +74,7 @@ impl History {
     pub fn take_question(&mut self) -> Option<Message> {
         let is_question = |message: &Message| message.role == "user";
         let at = self.messages.iter().rposition(is_question)?;
+        self.open = None;
         self.window.look_again();
         self.messages.drain(at..).next()
     }
@@ -61,6 +84,7 @@ impl History {
         self.messages.truncate(before.n_kept);
         self.messages.extend(before.removed);
         self.window = before.window;
+        self.open = None;
     }
 }
 

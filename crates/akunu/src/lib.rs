@@ -12,6 +12,7 @@ mod history;
 mod model;
 mod reply;
 mod reranker;
+mod sampling;
 #[cfg(feature = "speech")]
 mod transcriber;
 mod turns;
@@ -25,15 +26,15 @@ pub use akunu_engine::speech::{SpeechModel, Word, is_speech};
 pub use akunu_engine::{
     Adapter, Adapters, Batch, BatchEvent, CancelFlag, DRY_BREAKERS, DraftModel, Encoder,
     EngineError, Fed, GenerateOptions, Generation, Grammar, GrammarError, GrammarWalk, JoinError,
-    KvFormat, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT, MAX_LOGPROBS,
-    MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling, SamplingOptions,
-    SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason, Token, TokenLogprobs,
-    Watch, is_encoder,
+    KvFormat, LOOP_WINDOW, Loading, LogitRule, LogitRules, Lookup, MAX_BIASES, MAX_DRAFT,
+    MAX_LOGPROBS, MAX_SEQUENCES, ModelOptions, Overflow, Progress, Reading, Sampling,
+    SamplingOptions, SequenceId, Session, SessionOptions, Speculated, Speculation, StopReason,
+    Token, TokenLogprobs, Watch, is_encoder,
 };
 pub use akunu_tokenizer::{
     EncodeOptions, Message, PromptPart, RenderOptions, TemplateError, Tokenizer, TokenizerError,
 };
-pub use chat::{Chat, ChatOptions, chat_sampling, random_seed};
+pub use chat::{Chat, ChatOptions};
 pub use device::Device;
 pub use embedder::{EmbedOptions, Embedder, Embedding};
 pub use error::Error;
@@ -42,5 +43,6 @@ pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};
+pub use sampling::{careful_sampling, chat_sampling, random_seed};
 #[cfg(feature = "speech")]
 pub use transcriber::{Cue, Segment, TranscribeOptions, Transcriber, Transcription};

@@ -6,9 +6,10 @@ use std::path::Path;
 use akunu_engine::{Loading, ModelOptions, SessionOptions};
 use akunu_tokenizer::{Message, RenderOptions};
 
-use crate::chat::{Chat, ChatOptions, chat_sampling};
+use crate::chat::{Chat, ChatOptions};
 use crate::device::Device;
 use crate::error::Error;
+use crate::sampling::chat_sampling;
 use crate::turns;
 
 /// A model on a device. Clones are cheap and share everything.

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use akunu_engine::{Fed, Generation, Session, Speculated, StopReason, Token};
 use akunu_tokenizer::Message;
 
+use crate::chat::Started;
 use crate::error::Error;
-use crate::history::{Before, History};
+use crate::history::{Before, History, Open};
 
 /// A reply: an iterator of pieces of text.
 ///
@@ -17,6 +18,10 @@ pub struct Reply<'c> {
     history: &'c mut History,
     /// `None` once the reply is in the history.
     before: Option<Before>,
+    /// What it goes on with: nothing, or the text of a reply that was cut.
+    begun: String,
+    /// Tokens of the session before those of the reply.
+    n_prompt: usize,
     text: String,
     /// Tokens that say how likely they were.
     tokens: Vec<Token>,
@@ -49,19 +54,16 @@ pub struct ReplyStats {
 }
 
 impl<'c> Reply<'c> {
-    pub(crate) fn new(
-        generation: Generation<&'c mut Session>,
-        history: &'c mut History,
-        before: Before,
-        stats: ReplyStats,
-    ) -> Reply<'c> {
+    pub(crate) fn new(started: Started<'c>, history: &'c mut History, before: Before) -> Reply<'c> {
         Reply {
-            generation,
+            generation: started.generation,
             history,
             before: Some(before),
+            begun: started.text,
+            n_prompt: started.n_prompt,
             text: String::new(),
             tokens: Vec::new(),
-            stats,
+            stats: started.stats,
             since: Instant::now(),
             has_failed: false,
         }
@@ -127,8 +129,13 @@ impl<'c> Reply<'c> {
         self.stats.rest = self.since.elapsed();
         self.stats.stop = self.generation.stop();
         self.stats.speculated = self.generation.speculated();
-        let answer = Message::new("assistant", self.text.trim());
+        let text = [&self.begun[..], &self.text].concat();
+        let answer = Message::new("assistant", text.trim());
         self.history.messages.push(answer);
+        self.history.open = Some(Open {
+            text,
+            n_prompt: self.n_prompt,
+        });
         self.history.last = Some(self.stats);
     }
 }

@@ -14,15 +14,17 @@ use crate::failure::Failure;
 use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::input::{self, read_input};
 use crate::limit::{Limit, limit};
+use crate::loops::LoopArgs;
 use crate::models;
 use crate::running::{Loaded, ModelArgs};
 use crate::sampling::{ListArgs, SamplingArgs, logprobs};
 use crate::terminal::note;
 use crate::typed_ahead::TypedAhead;
-use akunu::{ChatOptions, EngineError};
+use akunu::{ChatOptions, EngineError, LOOP_WINDOW};
 use clap::{Parser, ValueEnum};
 use conversation::{Conversation, Shown};
 use lines::{Line, Lines};
+use settings::Settings;
 use slash::Slash;
 use std::io::{self, IsTerminal, Write};
 
@@ -46,9 +48,12 @@ pub struct Chat {
     /// The system prompt
     #[arg(long, value_name = "TEXT")]
     system: Option<String>,
-    /// Maximum number of tokens of an answer; -1: until the model ends it or the context is full
-    #[arg(short, value_name = "N", default_value = "512", allow_negative_numbers = true, value_parser = limit)]
-    n: Limit,
+    /// Maximum number of tokens of an answer; -1: no limit, and a full context forgets the beginning of the answer [default:
+    /// what is left of the context]
+    #[arg(short, value_name = "N", allow_negative_numbers = true, value_parser = limit)]
+    n: Option<Limit>,
+    #[command(flatten)]
+    loops: LoopArgs,
     /// Take each line of piped text as a question or a command, in one conversation
     #[arg(long)]
     lines: bool,
@@ -89,7 +94,7 @@ impl Run for Chat {
         let loaded = self.model.load()?;
         let shown = Shown {
             json: self.json,
-            can_reset: question.is_none(),
+            is_conversation: question.is_none(),
         };
         let mut talk = self.conversation(&loaded, shown)?;
         if let Some(question) = question {
@@ -123,11 +128,13 @@ impl Chat {
     }
 
     fn conversation(&self, loaded: &Loaded, shown: Shown) -> Result<Conversation, Failure> {
+        let suggested = loaded.model.suggested_sampling();
         let options = ChatOptions {
             system: self.system.clone(),
             context: self.model.ctx,
-            max_tokens: self.n.0,
-            sampling: self.sampling.for_chat(loaded.model.suggested_sampling()),
+            max_tokens: self.n.map(|limit| limit.0),
+            loop_window: self.loops.window(Some(LOOP_WINDOW)),
+            sampling: self.sampling.for_chat(suggested),
             logit_bias: self.lists.logit_bias(),
             dry_breakers: self.lists.dry_breakers(),
             logprobs: self.logprobs,
@@ -137,7 +144,8 @@ impl Chat {
             speculation: self.speculation.speculation(&self.model, &loaded.model)?,
             ..ChatOptions::default()
         };
-        Conversation::new(&loaded.model, options, shown)
+        let settings = Settings::new(suggested, self.sampling.options());
+        Conversation::new(&loaded.model, options, settings, shown)
     }
 
     /// Says whom one talks to.

@@ -10,6 +10,7 @@ use crate::guided::{GrammarArgs, SpeculationArgs};
 use crate::input::{self, read_text};
 use crate::interrupt::Interrupt;
 use crate::limit::{Limit, limit};
+use crate::loops::LoopArgs;
 use crate::progress;
 use crate::running::{ModelArgs, options, read_prompt, warn_beyond_training};
 use crate::sampling::{ListArgs, SamplingArgs, logprobs};
@@ -45,6 +46,8 @@ pub struct Generate {
     /// End at this text, which is not printed; may be given several times
     #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new())]
     stop: Vec<String>,
+    #[command(flatten)]
+    loops: LoopArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
     #[command(flatten)]
@@ -116,6 +119,7 @@ impl Run for Generate {
         let sampling = self.sampling.sampling();
         let mut options = options(self.n.0, sampling, &interrupt);
         options.stop.clone_from(&self.stop);
+        options.loop_window = self.loops.window(None);
         options.grammar = grammar;
         options.speculation = speculation;
         options.logit_bias = self.lists.logit_bias();

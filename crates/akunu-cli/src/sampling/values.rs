@@ -5,13 +5,14 @@ use akunu::{EngineError, Sampling, SamplingOptions};
 use std::str::FromStr;
 
 /// The name in a conversation, and that of the field. An option of the command line has dashes instead of underlines.
-const FIELDS: [(&str, &str); 20] = [
+const FIELDS: [(&str, &str); 21] = [
     ("temp", "temperature"),
     ("top_k", "top_k"),
     ("top_p", "top_p"),
     ("min_p", "min_p"),
     ("repeat_penalty", "repetition_penalty"),
     ("repeat_last_n", "penalty_window"),
+    ("penalise_prompt", "penalise_prompt"),
     ("frequency_penalty", "frequency_penalty"),
     ("presence_penalty", "presence_penalty"),
     ("dry_multiplier", "dry_multiplier"),
@@ -37,27 +38,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     names.chain(["seed"])
 }
 
-/// The option that `name` and `text` are; the error is a message for people.
-fn read(name: &str, text: &str) -> Result<SamplingOptions, String> {
-    let mut options = SamplingOptions::default();
-    if name == "seed" {
-        options.seed = Some(seed(text)?);
-        return Ok(options);
-    }
-    let field = FIELDS.iter().find(|(known, _)| *known == name);
-    let (_, field) = field.ok_or("there is no such value")?;
-    // What is no number is as wrong as one that is out of range.
-    let set = options.set(field, text.parse().unwrap_or(f64::NAN));
-    set.map_err(|error| match error {
-        EngineError::Sampling { wanted, .. } => format!("it must be {wanted}"),
-        other => other.to_string(),
-    })?;
-    Ok(options)
-}
-
 /// The value of an option of the command line, if it is in its range.
 pub fn parse<T: FromStr>(name: &str, text: &str) -> Result<T, String> {
-    read(name, text)?;
+    set(&mut SamplingOptions::default(), name, text)?;
     // What is in its range and still no number of this type has a point or an exponent, as in 1e3.
     text.parse()
         .map_err(|_| "it must be a whole number, in digits".to_string())
@@ -73,9 +56,19 @@ pub fn seed(text: &str) -> Result<u64, String> {
 }
 
 /// Sets one value by the name that it has in a conversation; the error is a message for people.
-pub fn set(sampling: &mut Sampling, name: &str, text: &str) -> Result<(), String> {
-    *sampling = read(name, text)?.over(*sampling);
-    Ok(())
+pub fn set(options: &mut SamplingOptions, name: &str, text: &str) -> Result<(), String> {
+    if name == "seed" {
+        options.seed = Some(seed(text)?);
+        return Ok(());
+    }
+    let field = FIELDS.iter().find(|(known, _)| *known == name);
+    let (_, field) = field.ok_or("there is no such value")?;
+    // Text that is not a number is as wrong as a number out of range.
+    let set = options.set(field, text.parse().unwrap_or(f64::NAN));
+    set.map_err(|error| match error {
+        EngineError::Sampling { wanted, .. } => format!("it must be {wanted}"),
+        other => other.to_string(),
+    })
 }
 
 /// The values that matter most, and all that are not as they are without being set.
@@ -132,21 +125,21 @@ mod tests {
     fn every_name_can_be_set_and_is_shown() {
         assert_eq!(names().count(), SamplingOptions::NAMES.len());
         for name in names() {
-            let mut sampling = Sampling::greedy();
+            let mut options = SamplingOptions::default();
             let value = if name == "repeat_last_n" { "9" } else { "1" };
             let value = if name == "dry_base" { "3" } else { value };
-            assert_eq!(set(&mut sampling, name, value), Ok(()), "{name}");
-            let words = in_words(&sampling);
+            assert_eq!(set(&mut options, name, value), Ok(()), "{name}");
+            let words = in_words(&options.over(Sampling::greedy()));
             let usual = ["typical", "dynatemp_exp"].contains(&name);
             assert!(
                 usual || words.contains(&format!("{name} {value}")),
                 "{words}"
             );
-            assert!(set(&mut sampling, name, "x").is_err(), "{name}");
+            assert!(set(&mut options, name, "x").is_err(), "{name}");
         }
-        let mut sampling = Sampling::greedy();
-        assert_eq!(set(&mut sampling, "temp", "0.7"), Ok(()));
-        assert!(in_words(&sampling).starts_with("temp 0.7, "));
-        assert!(set(&mut sampling, "heat", "1").is_err());
+        let mut options = SamplingOptions::default();
+        assert_eq!(set(&mut options, "temp", "0.7"), Ok(()));
+        assert!(in_words(&options.over(Sampling::greedy())).starts_with("temp 0.7, "));
+        assert!(set(&mut options, "heat", "1").is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! How tokens are drawn: what a request says, over what suits the model.
 
-use akunu::{Sampling, SamplingOptions, chat_sampling};
+use akunu::{Sampling, SamplingOptions, careful_sampling};
 
 use crate::error::ApiError;
 
@@ -18,14 +18,8 @@ pub(crate) struct Draw {
 }
 
 impl Draw {
-    /// All of it, for a model that suggests this. At temperature 0 nothing is drawn, and nothing changes the order of the
-    /// tokens but what was asked for.
+    /// The request's values over those that suit a model with these suggestions.
     pub fn sampling(&self, suggested: &SamplingOptions) -> Result<Sampling, ApiError> {
-        let unsaid = if self.temperature == Some(0.0) {
-            Sampling::greedy()
-        } else {
-            chat_sampling(suggested)
-        };
         let share = |p: f32| (0.0..=1.0).contains(&p);
         let check = |name: &'static str, value: Option<f32>, holds: bool, wanted: &str| match value
         {
@@ -48,19 +42,18 @@ impl Draw {
         let small = |x: f32| (-2.0..=2.0).contains(&x);
         check("frequency_penalty", f, holds(f, &small), "-2 to 2")?;
         check("presence_penalty", o, holds(o, &small), "-2 to 2")?;
-        Ok(Sampling {
-            temperature: t.unwrap_or(unsaid.temperature),
-            top_p: p.map_or(unsaid.top_p, |p| p.max(f32::MIN_POSITIVE)),
-            top_k: self
-                .top_k
-                .map_or(unsaid.top_k, |k| k.clamp(0, i64::from(u32::MAX)) as u32),
-            min_p: m.unwrap_or(unsaid.min_p),
-            repetition_penalty: r.unwrap_or(unsaid.repetition_penalty),
-            frequency_penalty: f.unwrap_or(unsaid.frequency_penalty),
-            presence_penalty: o.unwrap_or(unsaid.presence_penalty),
-            seed: self.seed.map_or(unsaid.seed, i64::cast_unsigned),
-            ..unsaid
-        })
+        let options = SamplingOptions {
+            temperature: t,
+            top_p: p.map(|p| p.max(f32::MIN_POSITIVE)),
+            top_k: self.top_k.map(|k| k.clamp(0, i64::from(u32::MAX)) as u32),
+            min_p: m,
+            repetition_penalty: r,
+            frequency_penalty: f,
+            presence_penalty: o,
+            seed: self.seed.map(i64::cast_unsigned),
+            ..SamplingOptions::default()
+        };
+        Ok(options.over(careful_sampling(suggested)))
     }
 }
 
@@ -111,6 +104,7 @@ mod tests {
         assert!(sampling.top_p > 0.0, "the engine wants more than nothing");
         let greedy = Draw {
             temperature: Some(0.0),
+            seed: Some(0),
             ..Draw::default()
         };
         let sampling = greedy.sampling(&suggested).expect("in range");

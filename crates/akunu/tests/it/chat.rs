@@ -16,7 +16,7 @@ fn smollm2() -> Model {
 fn fixed() -> ChatOptions {
     ChatOptions {
         context: Some(256),
-        max_tokens: 24,
+        max_tokens: Some(24),
         sampling: Sampling::greedy(),
         ..ChatOptions::default()
     }

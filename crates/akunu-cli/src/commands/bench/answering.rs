@@ -33,7 +33,7 @@ impl Asking<'_> {
     pub fn options(&self, model: &Model, lookup: Lookup) -> ChatOptions {
         ChatOptions {
             sampling: Sampling::greedy(),
-            max_tokens: self.max_tokens as usize,
+            max_tokens: Some(self.max_tokens as usize),
             cancel: self.interrupt.flag().clone(),
             speculation: Speculation {
                 lookup,

@@ -1,6 +1,6 @@
 //! A conversation at the command line: what is asked, shown, and told about it.
 
-use super::settings;
+use super::settings::{self, Settings};
 use crate::failure::Failure;
 use crate::guided::speculated_json;
 use crate::interrupt::Interrupt;
@@ -19,21 +19,27 @@ use std::time::Duration;
 pub struct Shown {
     /// Whether they are JSON objects.
     pub json: bool,
-    /// Whether commands can follow an answer, such as /reset.
-    pub can_reset: bool,
+    /// Whether commands can follow an answer, such as /continue.
+    pub is_conversation: bool,
 }
 
 /// A conversation with a model.
 pub struct Conversation {
     model: Model,
     chat: Chat,
+    settings: Settings,
     shown: Shown,
     interrupt: Interrupt,
 }
 
 impl Conversation {
     /// Nothing has been said yet. That a model does not say how it wants to be asked is told.
-    pub fn new(model: &Model, options: ChatOptions, shown: Shown) -> Result<Conversation, Failure> {
+    pub fn new(
+        model: &Model,
+        options: ChatOptions,
+        settings: Settings,
+        shown: Shown,
+    ) -> Result<Conversation, Failure> {
         if model.chat_template().is_none() {
             note(&format!(
                 "{} has no chat template: it is asked in plain turns of User: and Assistant:",
@@ -45,6 +51,7 @@ impl Conversation {
         Ok(Conversation {
             model: model.clone(),
             chat: model.chat_with(ChatOptions { cancel, ..options })?,
+            settings,
             shown,
             interrupt,
         })
@@ -68,6 +75,26 @@ impl Conversation {
     /// What was said, to be changed.
     pub fn chat(&mut self) -> &mut Chat {
         &mut self.chat
+    }
+
+    /// Sets a value of /set. Returns the values as text, or what is wrong.
+    pub fn set(&mut self, text: &str) -> Result<String, String> {
+        settings::set(&mut self.settings, self.chat.options_mut(), text)
+    }
+
+    /// Goes on with the last answer.
+    pub fn resume(&mut self, out: &mut dyn Write) -> Result<(), Failure> {
+        self.interrupt.forget();
+        let told = Told::before(self);
+        let resumed = watched(&self.interrupt, |watch| self.chat.resume_watched(watch));
+        let reply = match resumed {
+            Err(error @ Error::NothingToResume) => {
+                note(&error.to_string());
+                return Ok(());
+            }
+            resumed => read(resumed)?,
+        };
+        told.show(reply, out)
     }
 
     /// Answers the last question again, with another seed.
@@ -176,21 +203,37 @@ impl Told {
         }
         writeln!(out)?;
         out.flush()?;
+        if let Some(why) = self.why_cut(&stats) {
+            note(&why);
+        }
         match stats.stop {
-            Some(StopReason::ContextFull) => {
-                let reset = if self.shown.can_reset {
-                    "/reset begins anew, "
-                } else {
-                    ""
-                };
-                note(&format!(
-                    "the context of {context} tokens is full: {reset}--ctx gives more room"
-                ));
-                Ok(())
-            }
             Some(StopReason::Cancelled) => Err(Failure::CutShort),
             _ => Ok(()),
         }
+    }
+
+    /// One line about an answer that the model did not end itself, with what helps.
+    fn why_cut(&self, stats: &ReplyStats) -> Option<String> {
+        let (context, n) = (self.context, stats.tokens);
+        let command = |text: &'static str| match self.shown.is_conversation {
+            true => text,
+            false => "",
+        };
+        Some(match stats.stop? {
+            StopReason::MaxTokens => format!(
+                "the answer was cut after {n} tokens: {}a larger -n allows more",
+                command("/continue goes on, ")
+            ),
+            StopReason::ContextFull => format!(
+                "the answer was cut, because the context of {context} tokens is full: {}a larger --ctx gives more room",
+                command("/continue makes room and goes on, ")
+            ),
+            StopReason::Loop => format!(
+                "the answer was stopped, because it only repeats itself: {}--no-loop-stop lets it go on",
+                command("/regen tries again, ")
+            ),
+            _ => return None,
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::conversation::Conversation;
 use super::lines::Lines;
-use super::{saved, settings};
+use super::saved;
 use crate::failure::Failure;
 use crate::terminal::note;
 use std::io::Write;
@@ -13,6 +13,7 @@ use std::path::PathBuf;
 pub enum Slash {
     Help,
     Regen,
+    Continue,
     Undo,
     Reset,
     System(String),
@@ -24,9 +25,14 @@ pub enum Slash {
 }
 
 /// Name, what follows it (in brackets what may be left out), and what it does.
-const COMMANDS: [(&str, &str, &str); 11] = [
+const COMMANDS: [(&str, &str, &str); 12] = [
     ("/help", "", "this list"),
     ("/regen", "", "answer the last question again"),
+    (
+        "/continue",
+        "",
+        "go on with the last answer where it was cut",
+    ),
     ("/undo", "", "forget the last question and its answer"),
     ("/reset", "", "forget the conversation"),
     ("/system", "TEXT", "start again with this system prompt"),
@@ -80,6 +86,7 @@ impl Slash {
         }
         Some(Ok(match *name {
             "/regen" => Slash::Regen,
+            "/continue" => Slash::Continue,
             "/undo" => Slash::Undo,
             "/reset" => Slash::Reset,
             "/system" => Slash::System(rest.to_string()),
@@ -105,6 +112,7 @@ impl Slash {
         match self {
             Slash::Help => note(&help()),
             Slash::Regen => return talk.answer_again(out),
+            Slash::Continue => return talk.resume(out),
             Slash::Undo => note(match talk.chat().undo() {
                 Some(_) => "the last question and its answer are forgotten",
                 None => "there is no question to take back",
@@ -117,7 +125,7 @@ impl Slash {
                 talk.chat().begin(Some(text));
                 note("the conversation begins anew, with that told before");
             }
-            Slash::Set(text) => match settings::set(talk.chat().options_mut(), &text) {
+            Slash::Set(text) => match talk.set(&text) {
                 Ok(values) => note(&values),
                 Err(wrong) => note(&wrong),
             },
