@@ -6,6 +6,7 @@
     reason = "a command line program: printing is its work"
 )]
 
+mod answers;
 mod assets;
 mod book;
 mod c_library;
@@ -58,6 +59,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Ask a model easy questions with many seeds and long tasks, and judge its answers
+    Answers(answers::Args),
     /// Fetch models, tokenizers and sounds into target/assets
     Assets(assets::Args),
     /// Make the documentation a book, in target/book
@@ -105,6 +108,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|mistake| refuse(&mistake));
     let done = match cli.command {
+        Command::Answers(args) => answers::run(&args),
         Command::Assets(args) => assets::run(&args),
         Command::Book => book::run(),
         Command::CLibrary(args) => c_library::run(&args),
