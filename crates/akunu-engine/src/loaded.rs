@@ -21,10 +21,13 @@ use crate::weights::{Weights, read_vector};
 /// How a model is loaded.
 ///
 /// Later versions may have further fields: end a value with `..ModelOptions::default()`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ModelOptions {
     /// How keys and values are stored.
     pub kv: KvFormat,
+    /// Sampling known to suit the model, which takes precedence over what its files suggest. See
+    /// [`Model::suggested_sampling`](crate::Model::suggested_sampling).
+    pub suggested: SamplingOptions,
     /// Makes room for further options.
     #[doc(hidden)]
     pub _more: (),
@@ -95,7 +98,7 @@ impl Loaded {
             tokenizer: Arc::new(tokenizer),
             token_table: OnceLock::new(),
             template,
-            suggested: suggested(&store),
+            suggested: options.suggested.or(suggested(&store)),
             weights,
             rope_freqs,
             key_centres,

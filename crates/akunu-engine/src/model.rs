@@ -96,7 +96,7 @@ impl Model {
         self.loaded.template.as_ref()
     }
 
-    /// The sampling options that the model's files suggest.
+    /// The sampling that suits the model: [`ModelOptions::suggested`], and what its files suggest for the rest.
     pub fn suggested_sampling(&self) -> &SamplingOptions {
         &self.loaded.suggested
     }

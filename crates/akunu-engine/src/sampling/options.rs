@@ -166,6 +166,16 @@ macro_rules! sampling_options {
                 Ok(())
             }
 
+            /// The values that are set, and those of `other` where they are not.
+            #[must_use]
+            pub fn or(self, other: SamplingOptions) -> SamplingOptions {
+                SamplingOptions {
+                    $($name: self.$name.or(other.$name),)*
+                    seed: self.seed.or(other.seed),
+                    _more: (),
+                }
+            }
+
             /// The values that are set and in their range.
             pub(crate) fn in_range(self) -> SamplingOptions {
                 let holds = |range: &Range, x: f64| x.is_finite() && (range.holds)(x);
@@ -267,6 +277,21 @@ mod tests {
             ..greedy
         };
         assert_eq!(penalised.over(below).repetition_penalty, 1.3);
+    }
+
+    /// Breaks when the second options win over the first, or are lost.
+    #[test]
+    fn the_first_options_win_and_the_others_fill_the_gaps() {
+        for name in SamplingOptions::NAMES {
+            let (mut first, mut second) = (SamplingOptions::default(), SamplingOptions::default());
+            first.set(name, 1.0).expect("in every range");
+            assert_eq!(second.or(first), first, "{name}");
+            assert_eq!(first.or(second), first, "{name}");
+            if second.set(name, 2.0).or(second.set(name, 0.5)).is_ok() {
+                assert_ne!(first, second, "{name}");
+                assert_eq!(first.or(second), first, "{name}");
+            }
+        }
     }
 
     /// Breaks when a wrong value is rounded or cut instead of refused.

@@ -2,9 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::support::files::write_folder;
+use crate::support::fixture::Fixture;
 use crate::support::tiny_llama;
 use crate::support::watched::{Hooks, Watched};
-use akunu_engine::{Loading, Model, ModelOptions};
+use akunu_engine::{Loading, Model, ModelOptions, SamplingOptions};
 use akunu_kernels::device::SharedBytes;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_types::DType;
@@ -62,4 +64,27 @@ fn nothing_is_taken_where_weights_stay_in_the_file() {
     Model::load_watched(&file.path, device, options, &loading).expect("a whole model");
     assert_eq!(loading.taken(), 0);
     assert!(loading.total() > 0);
+}
+
+/// Breaks when the caller's suggestion is dropped, or replaces what only the model's files suggest.
+#[test]
+fn the_callers_suggestion_lies_over_that_of_the_files() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_folder(&Fixture::read("transformers", "llama3"), folder.path());
+    let says = r#"{"temperature": 0.6, "top_k": 30}"#;
+    std::fs::write(path.join("generation_config.json"), says).expect("written");
+    let options = ModelOptions {
+        suggested: SamplingOptions {
+            temperature: Some(0.2),
+            top_p: Some(0.9),
+            ..SamplingOptions::default()
+        },
+        ..ModelOptions::default()
+    };
+    let model = Model::load_with(&path, Box::new(TwinDevice::new()), options).expect("a model");
+    let wanted = SamplingOptions {
+        top_k: Some(30),
+        ..options.suggested
+    };
+    assert_eq!(*model.suggested_sampling(), wanted);
 }
