@@ -118,3 +118,27 @@ fn shown(path: &Path) -> String {
         .display()
         .to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails when the page about models lacks one of the catalogue, or says something else about it.
+    #[test]
+    fn the_page_about_models_shows_the_catalogue() {
+        let page = std::fs::read_to_string(workspace::root().join("docs/models.md"));
+        let page = page.expect("the page can be read");
+        let catalogue = Catalogue::embedded().expect("the catalogue is valid");
+        for model in catalogue.models() {
+            let size = match model.bytes {
+                bytes if bytes < 1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+                bytes => format!("{:.2} GB", bytes as f64 / 1e9),
+            };
+            let row = format!(
+                "| `{}` | {size} | {} | {} |",
+                model.name, model.licence, model.what
+            );
+            assert!(page.contains(&row), "docs/models.md has no row {row}");
+        }
+    }
+}

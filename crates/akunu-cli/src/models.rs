@@ -87,6 +87,11 @@ pub fn stored() -> Result<Vec<Stored>, Failure> {
     Ok(akunu_fetch::stored(&root()?)?)
 }
 
+/// The name under which [`stored`] lists what a person calls `name`.
+pub fn listed_as(name: &str) -> Result<String, Failure> {
+    Ok(akunu_fetch::listed_as(name)?)
+}
+
 /// Removes what has this name from the cache, and returns the bytes that this frees.
 pub fn remove(name: &str) -> Result<u64, Failure> {
     Ok(akunu_fetch::remove(name, &root()?)?)

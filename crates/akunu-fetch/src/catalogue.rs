@@ -1,19 +1,27 @@
 //! The catalogue of assets: what exists, where it comes from, and the hashes it must have.
 //!
 //! The data is the repository's `assets/catalogue.json`, to which this crate has a link. An asset is made of *archives*
-//! (a package of a registry, by name and version) and of the *files* or *trees* to take out of them.
+//! (a package of a registry, by name and version) and of the *files* or *trees* to take out of them. A hub model is one
+//! file of a hub, which announces its size and hash before the download.
 
-use serde::Deserialize;
+use crate::hub::HubFile;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 const CATALOGUE: &str = include_str!("../catalogue.json");
 
-/// Every asset, in the order of the file.
+/// Every asset and every hub model, in the order of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Catalogue {
-    /// All assets, in the order of the file.
+    /// What package registries carry, with the hashes it must have.
     pub assets: Vec<Asset>,
+    /// Models that only a hub has.
+    pub hub_models: Vec<HubModel>,
 }
+
+/// Sampling options by name, such as `temperature`.
+pub type SamplingValues = BTreeMap<String, f64>;
 
 /// One asset: a folder of files under its name.
 #[derive(Clone, Debug, Deserialize)]
@@ -25,6 +33,9 @@ pub struct Asset {
     pub what: String,
     /// The licence of the content.
     pub licence: String,
+    /// The sampling that the model's authors recommend.
+    #[serde(default)]
+    pub sampling: SamplingValues,
     /// The packages that carry it.
     pub archives: Vec<Archive>,
     /// Single files to make out of the archives.
@@ -33,6 +44,42 @@ pub struct Asset {
     /// Whole folders to take out of the archives.
     #[serde(default)]
     pub trees: Vec<Tree>,
+}
+
+/// A model that only a hub has. The hub knows its exact size and its hash.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HubModel {
+    /// Its name on the command line.
+    pub name: String,
+    /// What it is and what to expect of it, in one line.
+    pub what: String,
+    /// The licence of the content.
+    pub licence: String,
+    /// The sampling that the model's authors recommend.
+    #[serde(default)]
+    pub sampling: SamplingValues,
+    /// The file.
+    pub hub: HubFile,
+    /// Its size, rounded.
+    pub about_bytes: u64,
+}
+
+/// A model of the catalogue, wherever it comes from.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct ModelEntry<'a> {
+    /// Its name on the command line.
+    pub name: &'a str,
+    /// What it is and what to expect of it, in one line.
+    pub what: &'a str,
+    /// The licence of the content.
+    pub licence: &'a str,
+    /// Its size on the disk.
+    pub bytes: u64,
+    /// Whether `bytes` is rounded, because only a hub knows the exact size.
+    pub is_rounded: bool,
+    /// The sampling that the model's authors recommend; empty where they recommend none.
+    pub sampling: &'a SamplingValues,
 }
 
 /// A package of a registry.
@@ -104,9 +151,51 @@ impl Catalogue {
     pub fn get(&self, name: &str) -> Option<&Asset> {
         self.assets.iter().find(|asset| asset.name == name)
     }
+
+    /// The models that can be run: those of packages, then those of hubs.
+    pub fn models(&self) -> impl Iterator<Item = ModelEntry<'_>> {
+        let assets = self.assets.iter().filter(|asset| asset.model().is_some());
+        let hub_models = self.hub_models.iter().map(HubModel::entry);
+        assets.map(Asset::entry).chain(hub_models)
+    }
+
+    /// The hub model of this name.
+    pub fn hub_model(&self, name: &str) -> Option<&HubModel> {
+        self.hub_models.iter().find(|model| model.name == name)
+    }
+
+    /// The name of a hub's file: short where the catalogue has one.
+    pub(crate) fn name_of(&self, file: &HubFile) -> String {
+        let known = self.hub_models.iter().find(|model| model.hub == *file);
+        known.map_or_else(|| file.to_string(), |model| model.name.clone())
+    }
+}
+
+impl HubModel {
+    pub(crate) fn entry(&self) -> ModelEntry<'_> {
+        ModelEntry {
+            name: &self.name,
+            what: &self.what,
+            licence: &self.licence,
+            bytes: self.about_bytes,
+            is_rounded: true,
+            sampling: &self.sampling,
+        }
+    }
 }
 
 impl Asset {
+    pub(crate) fn entry(&self) -> ModelEntry<'_> {
+        ModelEntry {
+            name: &self.name,
+            what: &self.what,
+            licence: &self.licence,
+            bytes: self.bytes(),
+            is_rounded: false,
+            sampling: &self.sampling,
+        }
+    }
+
     /// Total size of what is unpacked.
     pub fn bytes(&self) -> u64 {
         let files: u64 = self.files.iter().map(|file| file.bytes).sum();
@@ -152,12 +241,22 @@ mod tests {
     #[test]
     fn the_models_are_gguf_files_and_folders() {
         let catalogue = Catalogue::embedded().expect("the catalogue is valid");
-        let models = catalogue.assets.iter().filter(|a| a.model().is_some());
-        let mut names: Vec<&str> = models.map(|asset| asset.name.as_str()).collect();
-        names.sort_unstable();
-        let known = ["gemma3-270m", "minilm", "qwen2.5-coder-1.5b", "smollm2"];
-        let speech = ["whisper-base", "whisper-tiny.en"];
-        assert_eq!(names, [&known[..], &speech].concat());
+        let names: Vec<&str> = catalogue.models().map(|model| model.name).collect();
+        let packaged = [
+            "smollm2",
+            "gemma3-270m",
+            "qwen2.5-coder-0.5b",
+            "qwen2.5-coder-1.5b",
+            "whisper-tiny.en",
+            "whisper-base",
+            "minilm",
+        ];
+        assert_eq!(names[..packaged.len()], packaged);
+        let on_hubs = &names[packaged.len()..];
+        assert!(on_hubs.contains(&"qwen3-4b") && on_hubs.contains(&"llama3.2-3b"));
+        for model in &catalogue.hub_models {
+            assert!(model.hub.file_name().ends_with(".gguf"), "{}", model.name);
+        }
     }
 
     /// Fails on a hash with a typing error, a name used twice, or a path that leaves its folder.
@@ -189,6 +288,10 @@ mod tests {
             for tree in &asset.trees {
                 assert!(tree.member.ends_with('/'), "{}", tree.member);
             }
+        }
+        for model in &catalogue.hub_models {
+            assert!(names.insert(&model.name), "{} stands twice", model.name);
+            assert!(model.about_bytes > 100_000_000, "{}", model.name);
         }
     }
 }

@@ -68,7 +68,10 @@ pub enum FetchError {
     #[error("`{0}` does not name a file of a hub; write it as hf:owner/repository/file.gguf")]
     HubName(String),
     /// The hub could not be reached.
-    #[error("{endpoint} cannot be reached: {said}; check the network and try again")]
+    #[error(
+        "{endpoint} cannot be reached: {said}; check the network and try again, or download the file on another machine \
+         and give its path"
+    )]
     HubUnreachable {
         /// The address of the hub.
         endpoint: String,

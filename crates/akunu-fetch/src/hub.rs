@@ -15,6 +15,7 @@ use crate::lock::Lock;
 use crate::space;
 use crate::tool::{self, Ran};
 use crate::watch::Watch;
+use serde::Deserialize;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,8 @@ const HEAD_SECONDS: &str = "20";
 const CURL_WRITE_ERROR: i32 = 23;
 
 /// A file on a hub: `hf:owner/repository/path`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct HubFile {
     owner: String,
     repository: String,
@@ -59,6 +61,30 @@ impl FromStr for HubFile {
             }
             _ => Err(wrong()),
         }
+    }
+}
+
+impl TryFrom<String> for HubFile {
+    type Error = FetchError;
+
+    fn try_from(text: String) -> Result<HubFile, FetchError> {
+        text.parse()
+    }
+}
+
+impl HubFile {
+    /// Where it lies below the folder of all files of hubs.
+    pub(crate) fn path_below(&self, folder: &Path) -> PathBuf {
+        folder
+            .join(&self.owner)
+            .join(&self.repository)
+            .join(&self.path)
+    }
+
+    /// The last part of its path.
+    pub(crate) fn file_name(&self) -> &str {
+        let last = self.path.rsplit_once('/');
+        last.map_or(&*self.path, |(_, name)| name)
     }
 }
 
@@ -96,13 +122,12 @@ impl Hub {
         root: &Path,
         watch: &dyn Watch,
     ) -> Result<PathBuf, FetchError> {
-        let folder = root.join("hub").join(&file.owner).join(&file.repository);
-        let path = folder.join(&file.path);
+        let path = file.path_below(&root.join("hub"));
         if path.is_file() {
             return Ok(path);
         }
         let promise = self.ask(file)?;
-        let folder = path.parent().unwrap_or(&folder);
+        let folder = path.parent().unwrap_or(root);
         fs::create_dir_all(folder).map_err(|source| FetchError::io(folder, source))?;
         let _lock = Lock::acquire(&lock_of(&path), &file.to_string(), watch)?;
         // Another process may have brought it while we waited.

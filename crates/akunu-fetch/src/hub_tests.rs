@@ -1,6 +1,7 @@
 //! Tests of the hub against a server of our own on this machine.
 
 use super::*;
+use crate::ModelName;
 use crate::digest::sha256;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,9 +15,11 @@ impl Watch for Deaf {
     fn end(&self) {}
 }
 
-/// How the server treats those who ask for `hf:me/tiny/model.gguf`.
+/// The one file that the server has, and how it treats those who ask for it.
 #[derive(Clone)]
 struct Manners {
+    /// `owner/repository/resolve/main/file`.
+    path: &'static str,
     content: Vec<u8>,
     /// The hash it promises.
     promised: String,
@@ -43,7 +46,7 @@ fn answer(mut stream: TcpStream, manners: &mut Manners) {
         .map_while(Result::ok)
         .take_while(|line| !line.is_empty())
         .collect();
-    if !request.contains("/me/tiny/resolve/main/model.gguf") {
+    if !request.contains(&format!(" /{} ", manners.path)) {
         let _ = write!(
             stream,
             "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"
@@ -78,6 +81,7 @@ fn answer(mut stream: TcpStream, manners: &mut Manners) {
 
 fn manners(content: &[u8]) -> Manners {
     Manners {
+        path: "me/tiny/resolve/main/model.gguf",
         content: content.to_vec(),
         promised: sha256(content),
         drops_after: None,
@@ -125,6 +129,29 @@ fn a_file_is_brought_checked_and_kept() {
     let nowhere = Hub::new("http://127.0.0.1:1");
     let again = nowhere.install(&model(), root.path(), &Deaf);
     assert_eq!(again.expect("kept: nobody is asked"), path);
+}
+
+/// Fails if a short name leads to another file, or fetches again what came under the long one.
+#[test]
+fn a_model_of_the_catalogue_that_only_a_hub_has_is_brought_from_there() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let hub = serve(Manners {
+        path: "Qwen/Qwen3-4B-GGUF/resolve/main/Qwen3-4B-Q4_K_M.gguf",
+        ..manners(b"hello world")
+    });
+    let name: ModelName = "qwen3-4b".parse().expect("in the catalogue");
+    let path = name.install(root.path(), hub, &Deaf).expect("it is there");
+    assert_eq!(fs::read(&path).expect("a file"), b"hello world");
+    let long: ModelName = "hf:Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf"
+        .parse()
+        .expect("a good name");
+    let nowhere = || Hub::new("http://127.0.0.1:1");
+    let again = long.install(root.path(), nowhere(), &Deaf);
+    assert_eq!(again.expect("kept: nobody is asked"), path);
+    fs::remove_file(&path).expect("a file");
+    let offline = name.install(root.path(), nowhere(), &Deaf);
+    let offline = offline.expect_err("nobody listens").to_string();
+    assert!(offline.contains("give its path"), "{offline}");
 }
 
 /// Fails if a half file gets the name of a whole one, or if the second try starts from the beginning.

@@ -1,8 +1,8 @@
 //! Installing one asset: fetch, check, unpack, rename.
 //!
 //! The files grow in a folder of their own (see [`crate::staging`]); the last step is a rename. So a
-//! folder under an asset's name is always complete. A stamp file inside holds the hash of the asset's
-//! catalogue entry: the same stamp means nothing to do. A lock keeps two processes from fetching the
+//! folder under an asset's name is always complete. A stamp file inside holds a hash of what the catalogue
+//! says of its content: the same stamp means nothing to do. A lock keeps two processes from fetching the
 //! same asset: the second waits, and finds it there.
 
 use crate::catalogue::Asset;
@@ -171,9 +171,10 @@ fn write_stamp(asset: &Asset, folder: &Path) -> Result<(), FetchError> {
     fs::write(&path, stamp_of(asset)).map_err(|source| FetchError::io(&path, source))
 }
 
-/// The hash of the asset's entry: it changes with any version, member or hash.
+/// A hash of what makes the files: it changes with any version, member or hash, and not with a description.
 fn stamp_of(asset: &Asset) -> String {
-    sha256(format!("{asset:?}").as_bytes())
+    let content = (&asset.archives, &asset.files, &asset.trees);
+    sha256(format!("{content:?}").as_bytes())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::*;
 use crate::catalogue::{Archive, File, Registry, Tree};
 use crate::tool::size_of;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io::Write;
 
 /// Stores prepared bytes under a file name, and counts how often it was asked.
@@ -101,6 +102,7 @@ fn asset(from: Registry, archive: &[u8]) -> Asset {
         name: "tiny".into(),
         what: "a test".into(),
         licence: "none".into(),
+        sampling: BTreeMap::new(),
         archives: vec![Archive {
             from,
             package: "tiny-model".into(),
@@ -373,10 +375,24 @@ fn what_is_left_of_another_entry_is_not_used() {
         most: Cell::default(),
     };
     bring(&asset, root.path(), &source(Some("part-2"))).expect_err("it breaks down");
-    asset.what = "another entry".into();
+    asset.archives[3].version = "1.1".into();
     let second = source(None);
     bring(&asset, root.path(), &second).expect("from the beginning");
     assert_eq!(second.asked.borrow().len(), 4);
+}
+
+/// Fails if a download breaks off its earlier parts because somebody has corrected a sentence of the catalogue.
+#[test]
+fn another_description_is_the_same_content() {
+    let root = tempfile::tempdir().expect("a temporary folder");
+    let bytes = wheel(PARTS);
+    let mut asset = asset(Registry::PipWheel, &bytes);
+    bring(&asset, root.path(), &Prepared::new("a.whl", bytes)).expect("a good archive");
+    let stamp = root.path().join("tiny").join(STAMP);
+    let before = fs::read(&stamp).expect("a stamp");
+    asset.what = "a better sentence".into();
+    asset.sampling.insert("temperature".into(), 0.2);
+    assert_eq!(stamp_of(&asset).as_bytes(), before);
 }
 
 /// Fails if a download begins for which there is no room: no disk has 2^62 bytes.

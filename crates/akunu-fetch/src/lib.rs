@@ -8,6 +8,7 @@ mod hub;
 mod install;
 mod lock;
 mod model;
+mod recognise;
 mod registry;
 mod space;
 mod staging;
@@ -16,11 +17,14 @@ mod tool;
 mod unpack;
 mod watch;
 
-pub use catalogue::{Archive, Asset, AssetModel, Catalogue, File, Registry, Tree};
+pub use catalogue::{
+    Archive, Asset, AssetModel, Catalogue, File, HubModel, ModelEntry, Registry, SamplingValues,
+    Tree,
+};
 pub use error::FetchError;
 pub use hub::{DEFAULT_ENDPOINT, Hub, HubFile};
 pub use install::{Installed, Order, install};
 pub use model::ModelName;
 pub use registry::{Source, Sources};
-pub use stored::{Stored, remove, stored};
+pub use stored::{Stored, listed_as, remove, stored};
 pub use watch::{Watch, megabytes};

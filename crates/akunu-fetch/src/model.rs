@@ -9,20 +9,13 @@ use crate::watch::Watch;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-impl Catalogue {
-    /// The models that can be run.
-    pub fn models(&self) -> impl Iterator<Item = &Asset> {
-        self.assets.iter().filter(|asset| asset.model().is_some())
-    }
-}
-
 /// A model that can be fetched: one of the [`Catalogue`] by its name, or a file of a hub as `hf:owner/repository/file.gguf`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ModelName {
-    /// One of the catalogue: a single file, or a folder with safetensors.
+    /// An asset of the catalogue: a single file, or a folder with safetensors.
     Catalogue(Asset),
-    /// A file of a hub.
+    /// A file of a hub, by its own name or by a short one of the catalogue.
     Hub(HubFile),
 }
 
@@ -34,6 +27,9 @@ impl FromStr for ModelName {
             return name.parse().map(ModelName::Hub);
         }
         let catalogue = Catalogue::embedded()?;
+        if let Some(model) = catalogue.hub_model(name) {
+            return Ok(ModelName::Hub(model.hub.clone()));
+        }
         match catalogue.get(name) {
             Some(asset) if asset.model().is_some() => Ok(ModelName::Catalogue(asset.clone())),
             Some(_) => Err(FetchError::NotAModel(name.to_owned())),
@@ -41,7 +37,7 @@ impl FromStr for ModelName {
                 name: name.to_owned(),
                 known: catalogue
                     .models()
-                    .map(|asset| &*asset.name)
+                    .map(|model| model.name)
                     .collect::<Vec<_>>()
                     .join(", "),
             }),
@@ -84,5 +80,15 @@ mod tests {
         assert!(matches!(tokenizer, FetchError::NotAModel(name) if name == "tokenizer-qwen3"));
         assert!(matches!(parse("smollm2"), Ok(ModelName::Catalogue(_))));
         assert!(matches!(parse("hf:a/b/c.gguf"), Ok(ModelName::Hub(_))));
+    }
+
+    /// Breaks when a model of a hub is fetched twice, once under each of its names.
+    #[test]
+    fn a_short_name_and_the_hubs_own_mean_the_same_file() {
+        let long = "hf:Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf";
+        for name in ["qwen3-4b", long] {
+            let parsed: ModelName = name.parse().expect("a good name");
+            assert!(matches!(&parsed, ModelName::Hub(file) if file.to_string() == long));
+        }
     }
 }

@@ -1,9 +1,11 @@
 //! The models in the folder of models, and removing them.
 
+use crate::catalogue::Catalogue;
 use crate::error::FetchError;
 use crate::hub;
 use crate::install::lock_of;
 use crate::lock::Lock;
+use crate::model::ModelName;
 use crate::staging;
 use crate::tool::{scratch_of, size_of};
 use std::fs;
@@ -28,10 +30,17 @@ pub struct Stored {
 
 /// Everything in the folder of models, by name.
 pub fn stored(root: &Path) -> Result<Vec<Stored>, FetchError> {
+    let catalogue = Catalogue::embedded()?;
     let mut found = Vec::new();
     for (name, path) in entries(root)? {
         if name == HUB {
+            let first = found.len();
             walk_hub(&path, "hf:", &mut found)?;
+            for model in &mut found[first..] {
+                if let Ok(file) = model.name.parse() {
+                    model.name = catalogue.name_of(&file);
+                }
+            }
         } else if let Some(asset) = staging::asset_of(&name) {
             found.push(Stored::new(asset, &path, false));
         } else if path.is_dir() && !name.starts_with('.') {
@@ -42,16 +51,26 @@ pub fn stored(root: &Path) -> Result<Vec<Stored>, FetchError> {
     Ok(found)
 }
 
+/// The name under which [`stored`] lists what a person calls `name`: the catalogue's for a file of a hub that has one.
+pub fn listed_as(name: &str) -> Result<String, FetchError> {
+    match name.parse() {
+        Ok(ModelName::Hub(file)) => Ok(Catalogue::embedded()?.name_of(&file)),
+        _ => Ok(name.to_string()),
+    }
+}
+
 /// Removes the model with this name, complete or not, and returns the freed bytes.
 pub fn remove(name: &str, root: &Path) -> Result<u64, FetchError> {
-    let lock_path = match name.strip_prefix("hf:") {
-        Some(path) => hub::lock_of(&root.join(HUB).join(path)),
-        None => lock_of(root, name),
+    let listed = listed_as(name)?;
+    let lock_path = match name.parse() {
+        Ok(ModelName::Hub(file)) => hub::lock_of(&file.path_below(&root.join(HUB))),
+        _ => lock_of(root, name),
     };
     let lock = Lock::try_acquire(&lock_path)?;
     let lock = lock.ok_or_else(|| FetchError::Busy(name.to_string()))?;
     let mut freed = 0;
-    for model in stored(root)?.into_iter().filter(|model| model.name == name) {
+    let models = stored(root)?.into_iter();
+    for model in models.filter(|model| model.name == listed) {
         freed += remove_one(&model, root)?;
     }
     drop(lock);
@@ -61,7 +80,7 @@ pub fn remove(name: &str, root: &Path) -> Result<u64, FetchError> {
 
 fn remove_one(model: &Stored, root: &Path) -> Result<u64, FetchError> {
     let failed = |source| FetchError::io(&model.path, source);
-    if model.name.starts_with("hf:") {
+    if model.path.starts_with(root.join(HUB)) {
         let freed = size_of(&model.path);
         fs::remove_file(&model.path).map_err(failed)?;
         // Only a process that was killed has left one.
@@ -201,6 +220,28 @@ mod tests {
         assert_eq!(gone("other"), 3);
         let left = fs::read_dir(root.path()).expect("a folder").count();
         assert_eq!(left, 0, "no folder of the hub, no lock");
+    }
+
+    /// Fails if a model of a hub is listed or removed under one of its two names only.
+    #[test]
+    fn a_file_of_a_hub_has_the_catalogues_name_where_there_is_one() {
+        let long = "hf:Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf";
+        for name in ["qwen3-4b", long] {
+            let root = folder();
+            let whole = root
+                .path()
+                .join("hub/Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf");
+            fs::create_dir_all(whole.parent().expect("a folder")).expect("made");
+            fs::write(&whole, "123456").expect("written");
+            let part = whole.with_file_name("Qwen3-4B-Q4_K_M.gguf.0123456789abcdef.part");
+            fs::write(part, "12").expect("written");
+            let listed = names(root.path());
+            let is_listed = |bytes, whole| listed.contains(&("qwen3-4b".into(), bytes, whole));
+            assert!(is_listed(6, true) && is_listed(2, false), "{listed:?}");
+            assert_eq!(remove(name, root.path()).expect("removed"), 8);
+            assert_eq!(names(root.path()).len(), 4, "nothing else");
+            assert!(!root.path().join("hub/Qwen").exists());
+        }
     }
 
     #[test]

@@ -22,8 +22,10 @@ pub struct Remove {
 impl Run for Remove {
     fn run(self, out: &mut dyn Write) -> Result<(), Failure> {
         let stored = models::stored()?;
+        let names = self.names.iter().map(|name| models::listed_as(name));
+        let mut names: Vec<String> = names.collect::<Result<_, _>>()?;
         let is_unknown = |name: &&String| stored.iter().all(|model| model.name != **name);
-        if let Some(name) = self.names.iter().find(is_unknown) {
+        if let Some(name) = names.iter().find(is_unknown) {
             let mut here: Vec<&str> = stored.iter().map(|model| model.name.as_str()).collect();
             here.dedup();
             let here = if here.is_empty() {
@@ -34,7 +36,6 @@ impl Run for Remove {
             let name = name.clone();
             return Err(Failure::NotStored { name, here });
         }
-        let mut names = self.names;
         names.sort();
         names.dedup();
         for name in &names {

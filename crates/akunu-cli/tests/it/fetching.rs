@@ -118,6 +118,47 @@ fn a_file_of_a_hub_that_cannot_be_had_is_one_sentence() {
     assert!(is_empty(&newcomer.models()));
 }
 
+/// A model that only a hub has, by its short name: offline, fetched, asked, listed and removed.
+#[test]
+fn a_short_name_fetches_from_the_hub_and_works_everywhere() {
+    let newcomer = Newcomer::new();
+    let script = "echo 'curl: (6) Could not resolve host' >&2; exit 6";
+    newcomer.install("curl", script);
+    for words in [&["pull", "qwen3-4b"][..], &["chat", "-m", "qwen3-4b", "Hi"]] {
+        assert_error(&newcomer.runs(words), "check the network and try again");
+    }
+    assert!(is_empty(&newcomer.models()), "nothing stays");
+
+    let catalogue = akunu_fetch::Catalogue::embedded().unwrap();
+    let model = &catalogue.get("smollm2").unwrap().files[0];
+    let (size, sha256) = (model.bytes, &model.sha256);
+    let hub = format!(
+        r#"case "$*" in
+*--head*/Qwen/Qwen3-4B-GGUF/resolve/main/Qwen3-4B-Q4_K_M.gguf)
+   printf 'HTTP/2 302\r\nX-Linked-Size: {size}\r\nX-Linked-Etag: "{sha256}"\r\n\r\n' ;;
+*) while [ "$1" != --output ]; do shift; done; /bin/cp '{}' "$2" ;;
+esac"#,
+        fs::canonicalize(smollm2()).unwrap().display()
+    );
+    newcomer.install("curl", &hub);
+    let pulled = newcomer.runs(&["pull", "qwen3-4b"]);
+    assert_eq!(pulled.code, 0, "{}", pulled.stderr);
+    let place = "hub/Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf";
+    let file = newcomer.models().join(place);
+    assert_eq!(pulled.stdout, format!("{}\n", file.display()));
+    // From here on, nobody can be asked.
+    newcomer.install("curl", script);
+    let says = newcomer.runs(&["chat", "-m", "qwen3-4b", "Hello", "-n", "2"]);
+    assert_eq!(says.code, 0, "{}", says.stderr);
+    let list = newcomer.runs(&["list"]).stdout;
+    assert!(list.starts_with("qwen3-4b "), "{list}");
+    let long = "hf:Qwen/Qwen3-4B-GGUF/Qwen3-4B-Q4_K_M.gguf";
+    let removed = newcomer.runs(&["rm", "qwen3-4b", long]);
+    assert_eq!(removed.code, 0, "{}", removed.stderr);
+    assert_eq!(removed.stdout.lines().count(), 1, "{}", removed.stdout);
+    assert!(is_empty(&newcomer.models()));
+}
+
 /// A hub that promises four bytes and breaks off: with a full disk curl exits 23, with a dropped
 /// connection 18. The part that arrived is never used under the file's name.
 #[test]
@@ -297,17 +338,25 @@ fn names_are_listed_and_unknown_ones_get_the_list() {
     assert_eq!(list.code, 0, "{}", list.stderr);
     assert!(list.stdout.starts_with("smollm2 "), "{}", list.stdout);
     assert!(list.stdout.contains("gemma3-270m"), "{}", list.stdout);
-    let qwen = "qwen2.5-coder-1.5b  1117.3 MB";
+    let qwen = "qwen2.5-coder-1.5b       1117.3 MB";
     assert!(list.stdout.contains(qwen), "{}", list.stdout);
+    let on_hub = "qwen3-4b             about 2500 MB  Qwen3 4B, Q4_K_M: ";
+    assert!(list.stdout.contains(on_hub), "{}", list.stdout);
     assert!(!list.stdout.contains("jfk"), "a sound is no model");
-    assert_error(
-        &newcomer.runs(&["pull", "gpt-9"]),
-        "smollm2, gemma3-270m, qwen2.5-coder-1.5b",
-    );
-    assert_error(
-        &newcomer.runs(&["chat", "Hello", "-m", "gpt-9"]),
-        "smollm2, gemma3-270m, qwen2.5-coder-1.5b",
-    );
+    let json = newcomer.runs(&["pull", "--list", "--json"]).stdout;
+    let rows: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!(rows.len(), list.stdout.lines().count());
+    assert_eq!(rows[0]["name"], "smollm2");
+    assert_eq!(rows[0]["bytes"], 98_362_432);
+    assert_eq!(rows[0]["is_rounded"], false);
+    assert_eq!(rows[0]["licence"], "Apache-2.0");
+    assert_eq!(rows[0]["sampling"]["temperature"], 0.2);
+    let qwen3 = rows.iter().find(|row| row["name"] == "qwen3-4b").unwrap();
+    assert_eq!(qwen3["is_rounded"], true);
+    let known = "smollm2, gemma3-270m, qwen2.5-coder-0.5b, qwen2.5-coder-1.5b";
+    assert_error(&newcomer.runs(&["pull", "gpt-9"]), known);
+    let chat = ["chat", "Hello", "-m", "gpt-9"];
+    assert_error(&newcomer.runs(&chat), known);
     assert_error(&newcomer.runs(&["pull", "jfk"]), "cannot be run as a model");
     assert_usage(&newcomer.runs(&["pull"]), "MODEL");
 }
