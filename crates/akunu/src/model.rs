@@ -45,6 +45,13 @@ impl Model {
         options: ModelOptions,
         loading: &Loading,
     ) -> Result<Model, Error> {
+        #[cfg(feature = "fetch")]
+        let options = ModelOptions {
+            suggested: options
+                .suggested
+                .or(crate::fetch::recommended_sampling(path.as_ref())),
+            ..options
+        };
         let model = akunu_engine::Model::load_watched(path, device.open()?, options, loading)?;
         Ok(Model(model))
     }
@@ -63,7 +70,8 @@ impl Model {
         Ok(Chat::new(session, options))
     }
 
-    /// The options that suit this model: a default context, sampling as its file suggests, and a random seed.
+    /// The options that suit this model: a default context, sampling as the catalogue (with the feature `fetch`) or its file
+    /// recommends, and a random seed.
     pub fn chat_options(&self) -> ChatOptions {
         ChatOptions {
             sampling: chat_sampling(self.suggested_sampling()),
