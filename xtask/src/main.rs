@@ -154,6 +154,18 @@ fn refuse(mistake: &clap::Error) -> ! {
 mod tests {
     use super::*;
 
+    /// Fails when a command is missing in the list of all commands.
+    #[test]
+    fn the_list_of_commands_is_complete() {
+        let mut listed = akunu_assets::documented(&["cargo", "xtask"]);
+        listed.retain(|command| command.is_line && command.place.starts_with("docs/commands.md"));
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            let is_listed = listed.iter().any(|listed| listed.arguments[0] == name);
+            assert!(is_listed, "{name} is not in docs/commands.md");
+        }
+    }
+
     /// Fails on a command or a flag in the documentation that does not exist. A placeholder such as `N` is no number, and a
     /// mention within a sentence may leave out arguments.
     #[test]

@@ -134,6 +134,19 @@ mod tests {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
+    /// Fails when a subcommand is missing in the list of all commands.
+    #[test]
+    fn the_list_of_commands_is_complete() {
+        let mut listed = akunu_assets::documented(&["akunu-cli"]);
+        listed.retain(|command| command.is_line && command.place.starts_with("docs/commands.md"));
+        for row in COMMANDS {
+            let command = (row.command)();
+            let name = command.get_name();
+            let is_listed = listed.iter().any(|listed| listed.arguments[0] == name);
+            assert!(is_listed, "{name} is not in docs/commands.md");
+        }
+    }
+
     /// Fails, in a release build, when an error advises an option that the command does not have.
     #[test]
     fn commands_with_a_context_are_known() {
