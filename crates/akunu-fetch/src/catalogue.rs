@@ -4,7 +4,7 @@
 //! (a package of a registry, by name and version) and of the *files* or *trees* to take out of them. A hub model is one
 //! file of a hub, which announces its size and hash before the download.
 
-use crate::hub::HubFile;
+use crate::hub_file::HubFile;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

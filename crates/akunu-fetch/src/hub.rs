@@ -11,16 +11,14 @@
 use crate::catalogue::File;
 use crate::digest::sha256_of_file;
 use crate::error::FetchError;
+use crate::hub_file::HubFile;
 use crate::lock::Lock;
 use crate::space;
 use crate::tool::{self, Ran};
 use crate::watch::Watch;
-use serde::Deserialize;
-use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::str::FromStr;
 
 /// Where Hugging Face answers.
 pub const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
@@ -29,70 +27,6 @@ const CONNECT_SECONDS: &str = "5";
 const HEAD_SECONDS: &str = "20";
 /// curl's exit code when it cannot write what it receives.
 const CURL_WRITE_ERROR: i32 = 23;
-
-/// A file on a hub: `hf:owner/repository/path`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
-pub struct HubFile {
-    owner: String,
-    repository: String,
-    path: String,
-}
-
-impl FromStr for HubFile {
-    type Err = FetchError;
-
-    /// Every part is plain letters, digits and a few signs: it becomes a part of a URL and of a path.
-    fn from_str(text: &str) -> Result<HubFile, FetchError> {
-        let wrong = || FetchError::HubName(text.to_string());
-        let name = text.strip_prefix("hf:").ok_or_else(wrong)?;
-        let parts: Vec<&str> = name.split('/').collect();
-        let is_plain = |part: &&str| {
-            let sign = |c: char| c.is_ascii_alphanumeric() || "._-+=@".contains(c);
-            !part.is_empty() && !part.starts_with('.') && part.chars().all(sign)
-        };
-        match &parts[..] {
-            [owner, repository, path @ ..] if !path.is_empty() && parts.iter().all(is_plain) => {
-                Ok(HubFile {
-                    owner: owner.to_string(),
-                    repository: repository.to_string(),
-                    path: path.join("/"),
-                })
-            }
-            _ => Err(wrong()),
-        }
-    }
-}
-
-impl TryFrom<String> for HubFile {
-    type Error = FetchError;
-
-    fn try_from(text: String) -> Result<HubFile, FetchError> {
-        text.parse()
-    }
-}
-
-impl HubFile {
-    /// Where it lies below the folder of all files of hubs.
-    pub(crate) fn path_below(&self, folder: &Path) -> PathBuf {
-        folder
-            .join(&self.owner)
-            .join(&self.repository)
-            .join(&self.path)
-    }
-
-    /// The last part of its path.
-    pub(crate) fn file_name(&self) -> &str {
-        let last = self.path.rsplit_once('/');
-        last.map_or(&*self.path, |(_, name)| name)
-    }
-}
-
-impl fmt::Display for HubFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "hf:{}/{}/{}", self.owner, self.repository, self.path)
-    }
-}
 
 /// The size and hash that a hub announces.
 #[derive(Debug, PartialEq, Eq)]
@@ -156,19 +90,15 @@ impl Hub {
         Ok(true)
     }
 
-    fn url(&self, file: &HubFile) -> String {
-        let HubFile {
-            owner,
-            repository,
-            path,
-        } = file;
-        format!("{}/{owner}/{repository}/resolve/main/{path}", self.endpoint)
-    }
-
     /// What the hub says about the file.
     fn ask(&self, file: &HubFile) -> Result<Promise, FetchError> {
         let mut command = curl();
-        command.args(["--head", "--max-time", HEAD_SECONDS, &self.url(file)]);
+        command.args([
+            "--head",
+            "--max-time",
+            HEAD_SECONDS,
+            &file.url(&self.endpoint),
+        ]);
         let output = command
             .stdin(Stdio::null())
             .output()
@@ -203,7 +133,7 @@ impl Hub {
         space::require(&file.to_string(), folder, needed())?;
         let mut command = curl();
         command.args(["--fail", "--continue-at", "-", "--output"]);
-        command.arg(&part).arg(self.url(file));
+        command.arg(&part).arg(file.url(&self.endpoint));
         watch.begin(&format!("downloading {file}"), promise.bytes);
         let ran = tool::run(command, &part, watch);
         watch.end();

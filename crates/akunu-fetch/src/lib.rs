@@ -5,6 +5,7 @@ mod catalogue;
 mod digest;
 mod error;
 mod hub;
+mod hub_file;
 mod install;
 mod lock;
 mod model;
@@ -22,7 +23,8 @@ pub use catalogue::{
     Tree,
 };
 pub use error::FetchError;
-pub use hub::{DEFAULT_ENDPOINT, Hub, HubFile};
+pub use hub::{DEFAULT_ENDPOINT, Hub};
+pub use hub_file::HubFile;
 pub use install::{Installed, Order, install};
 pub use model::ModelName;
 pub use registry::{Source, Sources};

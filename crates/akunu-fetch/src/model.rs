@@ -2,7 +2,8 @@
 
 use crate::catalogue::{Asset, AssetModel, Catalogue};
 use crate::error::FetchError;
-use crate::hub::{Hub, HubFile};
+use crate::hub::Hub;
+use crate::hub_file::HubFile;
 use crate::install::{Order, install};
 use crate::registry::Sources;
 use crate::watch::Watch;
