@@ -10,7 +10,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 /// The model when none is named.
-pub const DEFAULT: &str = "smollm2";
+pub const DEFAULT: &str = "qwen2.5-coder-0.5b";
 
 /// The model for vectors when none is named.
 pub const DEFAULT_EMBEDDER: &str = "minilm";
@@ -19,12 +19,12 @@ pub const DEFAULT_EMBEDDER: &str = "minilm";
 pub const DEFAULT_SPEECH: &str = "whisper-base";
 
 /// The note about the default model.
-pub const LARGER: &str = "this is the smallest model; `akunu-cli pull qwen2.5-coder-1.5b` fetches a \
-                          larger one that answers better, for `chat -m qwen2.5-coder-1.5b`";
+pub const LARGER: &str = "this is a small model; `chat -m qwen2.5-coder-1.5b` answers better, and `pull --list` shows \
+                          others";
 
 /// The same note for `serve`.
-pub const LARGER_SERVED: &str = "this is the smallest model; `serve -m qwen2.5-coder-1.5b` serves a larger one that \
-                                 answers better";
+pub const LARGER_SERVED: &str = "this is a small model; `serve -m qwen2.5-coder-1.5b` answers better, and `pull \
+                                 --list` shows others";
 
 /// The file or folder that `name` means, fetched if it is not here yet. A name of the catalogue comes
 /// first; `./name` is always a path.

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 /// A conversation of these lines, the same every time.
 fn talk(model: &str, flags: &[&str], lines: &str) -> Finished {
-    let fixed = ["--lines", "--temp", "0", "--repeat-penalty", "1"];
+    let fixed = ["--lines", "--temp", "0"];
     piped(model, &[&fixed, flags].concat(), lines)
 }
 
@@ -320,11 +320,98 @@ fn the_model_file_says_how_tokens_are_drawn() {
         piped(model, &flags, "/set\n").stderr
     };
     let suggested = set(path.to_str().unwrap(), &["--top-k", "3"]);
-    let wanted = "temp 0.25, top_k 3, top_p 0.95, min_p 0.1, repeat_penalty 1.25, seed 5";
+    let wanted = "temp 0.25, top_k 3, top_p 0.9, min_p 0.05, repeat_penalty 1.25, dry_multiplier 0.8, dry_allowed_length 16, seed 5";
     assert!(suggested.contains(wanted), "{suggested}");
     let known = set(&smollm2(), &[]);
-    let wanted = "temp 0.2, top_k 40, top_p 0.9, min_p 0.1, repeat_penalty 1.1, seed 5";
+    let wanted = "temp 0.2, top_k 40, top_p 0.9, min_p 0.05, repeat_penalty 1, dry_multiplier 0.8, dry_allowed_length 16, seed 5";
     assert!(known.contains(wanted), "{known}");
+}
+
+/// Breaks when an answer that was cut is not said to be, or when it goes on with other tokens than it would have had.
+#[test]
+fn an_answer_that_is_cut_says_so_and_goes_on() {
+    let (model, question) = (smollm2(), "Count from one to ten.");
+    let whole = talk(&model, &["-n", "12"], &format!("{question}\n"));
+    let lines = format!("/continue\n{question}\n/continue\n/undo\n/continue\n");
+    let parts = talk(&model, &["-n", "6"], &lines);
+    let text: Vec<&str> = parts.stdout.lines().collect();
+    assert_eq!(
+        text.concat().replace(' ', ""),
+        whole.stdout.replace([' ', '\n'], "")
+    );
+    let told = &parts.stderr;
+    assert_eq!(
+        told.matches("there is no answer to continue").count(),
+        2,
+        "{told}"
+    );
+    let cut = "the answer was cut after 6 tokens: /continue goes on, a larger -n allows more";
+    assert_eq!(told.matches(cut).count(), 2, "{told}");
+
+    let once = akunu(["chat", question, "-m", &model, "-n", "3", "--temp", "0"]);
+    assert!(
+        once.stderr.contains("a larger -n allows more"),
+        "{}",
+        once.stderr
+    );
+    assert!(!once.stderr.contains("/continue"), "{}", once.stderr);
+}
+
+/// The question leaves the answer so little room that it is cut twice: the second time, the first half gives way.
+#[test]
+fn a_full_context_is_said_and_makes_room_to_go_on() {
+    let lines = "Write a long story about the sea.\n/continue\n";
+    let run = talk(&smollm2(), &["--ctx", "64", "--json"], lines);
+    let stops: Vec<Value> = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(stops.len(), 2, "{}", run.stderr);
+    assert_eq!(stops[0]["stop"], "context");
+    assert!(stops[1]["tokens"].as_u64().unwrap() > 4, "{}", run.stdout);
+    let told = "because the context of 64 tokens is full: /continue makes room and goes on, a larger --ctx gives more room";
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+}
+
+/// A token that is always chosen makes a loop.
+#[test]
+fn a_loop_ends_the_answer_unless_it_may_go_on() {
+    let model = smollm2();
+    let ask = |flags: &[&str]| {
+        let fixed = [
+            "chat",
+            "Hello",
+            "-m",
+            &model,
+            "-n",
+            "100",
+            "--logit-bias",
+            "504=1000",
+            "--dry-multiplier",
+            "0",
+            "--json",
+        ];
+        let run = akunu([&fixed[..], flags].concat());
+        let said: Value = serde_json::from_str(&run.stdout).unwrap();
+        (said["stop"].clone(), said["tokens"].clone(), run.stderr)
+    };
+    let (stop, tokens, told) = ask(&[]);
+    assert_eq!((stop, tokens), ("loop".into(), 64.into()));
+    assert!(
+        told.contains("it only repeats itself: --no-loop-stop lets it go on"),
+        "{told}"
+    );
+    let (stop, tokens, _) = ask(&["--loop-window", "10"]);
+    assert_eq!((stop, tokens), ("loop".into(), 10.into()));
+    let (stop, tokens, _) = ask(&["--no-loop-stop"]);
+    assert_eq!((stop, tokens), ("length".into(), 100.into()));
+    for (wrong, why) in [
+        (["--loop-window", "0"], "1.."),
+        (["--loop-window", "x"], "invalid digit"),
+    ] {
+        program::assert_usage(&akunu([&["chat", "Hello"][..], &wrong].concat()), why);
+    }
 }
 
 fn saved(path: &std::path::Path) -> Vec<(String, String)> {

@@ -68,11 +68,19 @@ fn reader() -> tempfile::TempDir {
     folder
 }
 
-/// Puts the program on the reader's PATH, with answers of at most 8 tokens, so that the test takes seconds.
+/// Puts the program on the reader's PATH, with a smaller model than the default and answers of at most 8 tokens, so that the test
+/// takes seconds.
 fn install(home: &Path) {
     let program = env!("CARGO_BIN_EXE_akunu-cli");
     let script = format!(
-        "#!/bin/sh\ncase $1 in chat|generate) exec '{program}' \"$@\" -n 8;; *) exec '{program}' \"$@\";; esac\n"
+        r#"#!/bin/sh
+case "$1 $*" in
+    *" -m "*) ;;
+    chat*|generate*|bench*) set -- "$@" -m smollm2 ;;
+esac
+case $1 in chat|generate) set -- "$@" -n 8 ;; esac
+exec '{program}' "$@"
+"#
     );
     fs::create_dir(home.join("bin")).unwrap();
     let path = home.join("bin/akunu-cli");

@@ -63,7 +63,7 @@ fn is_empty(folder: &Path) -> bool {
 
 /// There is no pip and no curl on PATH: it must come from the cache.
 #[test]
-fn the_default_model_comes_from_the_cache() {
+fn a_model_comes_from_the_cache() {
     let newcomer = Newcomer::new();
     let folder = newcomer.models().join("smollm2");
     fs::create_dir_all(&folder).unwrap();
@@ -73,7 +73,7 @@ fn the_default_model_comes_from_the_cache() {
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert_eq!(run.stdout, format!("{}\n", file.display()));
     let question = "What is the capital of France?";
-    let run = newcomer.runs(&["chat", question, "-n", "12", "--temp", "0"]);
+    let run = newcomer.runs(&["chat", question, "-m", "smollm2", "-n", "12", "--temp", "0"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     assert!(run.stdout.contains("Paris"), "{}", run.stdout);
 }
@@ -82,14 +82,14 @@ fn the_default_model_comes_from_the_cache() {
 #[test]
 fn a_failed_download_is_one_sentence_and_leaves_nothing() {
     let newcomer = Newcomer::new();
-    let without_python = newcomer.runs(&["chat", "Hello"]);
+    let without_python = newcomer.runs(&["chat", "-m", "smollm2", "Hello"]);
     let said = last_line(&without_python);
     assert!(said.contains("python3 was not found"), "{said}");
     newcomer.install(
         "python3",
         "echo 'ERROR: [Errno 28] No space left on device' >&2; exit 1",
     );
-    let full_disk = newcomer.runs(&["chat", "Hello"]);
+    let full_disk = newcomer.runs(&["chat", "-m", "smollm2", "Hello"]);
     let said = last_line(&full_disk);
     let place = newcomer.models().display().to_string();
     for words in ["disk is full", "smollm2 needs 191.2 MB", &place] {
@@ -100,7 +100,7 @@ fn a_failed_download_is_one_sentence_and_leaves_nothing() {
         "python3",
         r#"while [ $# -gt 2 ]; do shift; done; echo half > "$1/a.whl""#,
     );
-    let half = newcomer.runs(&["chat", "Hello"]);
+    let half = newcomer.runs(&["chat", "-m", "smollm2", "Hello"]);
     let said = last_line(&half);
     assert!(said.contains("is corrupted and was removed"), "{said}");
     assert!(is_empty(&newcomer.models()), "nothing half-written stays");

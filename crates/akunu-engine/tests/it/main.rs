@@ -22,6 +22,7 @@ mod names;
 mod overflow;
 mod pages;
 mod peft;
+mod penalties;
 mod real_model;
 mod reference;
 mod saved_session;
