@@ -20,6 +20,7 @@ mod drafter;
 mod judge;
 mod lookup;
 mod pool;
+mod text;
 
 use crate::error::EngineError;
 use crate::guesses::Tree;
@@ -28,6 +29,7 @@ use crate::model::Model;
 pub(crate) use self::drafter::{Drafter, Proposal};
 pub(crate) use self::judge::{Costs, Rest};
 pub(crate) use self::pool::TextPool;
+pub(crate) use self::text::Text;
 
 /// Maximum number of guesses that one step checks.
 pub const MAX_DRAFT: usize = 31;

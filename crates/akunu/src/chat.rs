@@ -293,15 +293,20 @@ impl ChatOptions {
             let keep = open.n_prompt;
             return self.reply(session, (&ids, open), Overflow::Shift { keep }, watch);
         }
-        // The turns before the reply fill the context: the oldest of them go.
-        let answer = ids[open.n_prompt..].to_vec();
+        // The turns before the reply fill the context: the oldest of them go, then the beginning of the reply.
+        let mut answer = &ids[open.n_prompt..];
         let room = (context / 2).saturating_sub(answer.len());
-        let mut ids = self.fit(session, history, room)?;
+        let mut prompt = self.fit(session, history, room)?;
+        let left = context.saturating_sub(prompt.len());
+        if answer.len() >= left {
+            answer = &answer[answer.len() - left / 2..];
+        }
         let open = Open {
-            n_prompt: ids.len(),
+            n_prompt: prompt.len(),
             ..open
         };
-        ids.extend(answer);
+        prompt.extend(answer);
+        let ids = prompt;
         self.reply(session, (&ids, open), Overflow::Stop, watch)
     }
 

@@ -361,7 +361,7 @@ fn an_answer_that_is_cut_says_so_and_goes_on() {
 #[test]
 fn a_full_context_is_said_and_makes_room_to_go_on() {
     let lines = "Write a long story about the sea.\n/continue\n";
-    let run = talk(&smollm2(), &["--ctx", "64", "--json"], lines);
+    let run = talk(&smollm2(), &["--ctx", "64", "--json", "--seed", "1"], lines);
     let stops: Vec<Value> = run
         .stdout
         .lines()

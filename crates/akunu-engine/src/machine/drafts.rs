@@ -3,7 +3,7 @@
 use super::part::{Outcome, Part};
 use super::rows::Role;
 use crate::runtime::Runtime;
-use crate::speculation::{Costs, Rest};
+use crate::speculation::{Costs, Rest, Text};
 
 /// Lets every single guess what comes next, as far as it pays, in a step of up to `budget` rows. A step that reads a
 /// prompt has rows enough.
@@ -34,12 +34,18 @@ fn propose_one(
     rest: &mut Rest,
     costs: &Costs,
 ) -> Result<(), crate::error::EngineError> {
+    let before = &part.session.sequence.tokens;
     let answer = &mut *part.answer;
+    let n_prompt = answer.n_prompt();
     let has_rules = !answer.options.rules.is_empty();
     let Some(drafter) = answer.drafter.as_mut().filter(|_| !has_rules) else {
         return Ok(());
     };
-    let text = (&part.session.sequence.tokens[..], &answer.pending[..]);
+    let text = Text {
+        before,
+        pending: &answer.pending,
+        n_prompt,
+    };
     part.guess = drafter.propose(text, most, *rest, costs)?;
     part.cut_guesses()?;
     if let (Some(guess), Some(drafter)) = (&part.guess, &part.answer.drafter) {
@@ -58,8 +64,13 @@ pub(super) fn may_propose(parts: &mut [Part], costs: &Costs) -> bool {
     };
     parts.iter_mut().any(|part| {
         let most = part.room().min(part.answer.wanted().saturating_sub(1));
-        let text = (&part.session.sequence.tokens[..], &part.answer.pending[..]);
-        let drafter = part.answer.drafter.as_mut();
+        let answer = &mut *part.answer;
+        let text = Text {
+            before: &part.session.sequence.tokens,
+            pending: &answer.pending,
+            n_prompt: answer.n_prompt(),
+        };
+        let drafter = answer.drafter.as_mut();
         drafter.is_some_and(|drafter| drafter.may_propose(text, most, rest, costs))
     })
 }

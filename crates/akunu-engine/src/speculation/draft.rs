@@ -16,6 +16,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use super::lookup::OtherTokens;
+use super::text::Text;
 use super::{DraftModel, Speculation};
 use crate::error::EngineError;
 use crate::options::{GenerateOptions, Token};
@@ -94,7 +95,7 @@ impl Draft {
 
     /// The `n` tokens that the draft model says after a text: fewer at the end of the context; none if it has no pages
     /// left, or if the answer is cancelled meanwhile.
-    pub fn guess(&mut self, text: &[u32], n: usize) -> Result<Guessed, EngineError> {
+    pub fn guess(&mut self, text: Text, n: usize) -> Result<Guessed, EngineError> {
         match self.try_guess(text, n) {
             Err(EngineError::PoolFull { .. } | EngineError::Cancelled { .. }) => {
                 Ok(Guessed::default())
@@ -103,11 +104,12 @@ impl Draft {
         }
     }
 
-    fn try_guess(&mut self, text: &[u32], n: usize) -> Result<Guessed, EngineError> {
+    fn try_guess(&mut self, text: Text, n: usize) -> Result<Guessed, EngineError> {
         let n_programs = self.session.model().runtime().n_programs();
         let mut begin = Instant::now();
         let cancel = self.options.cancel.clone();
-        let fed = self.session.feed_watched(text, &mut |_| {
+        let tokens = [text.before, text.pending].concat();
+        let fed = self.session.feed_watched(&tokens, &mut |_| {
             if cancel.is_set() {
                 ControlFlow::Break(())
             } else {
@@ -122,6 +124,7 @@ impl Draft {
         let generation = self.session.generate(GenerateOptions {
             max_tokens: n,
             max_chain: n as u32,
+            n_prompt: Some(text.n_prompt),
             ..self.options.clone()
         })?;
         let tokens: Vec<Token> = generation.collect::<Result<_, _>>()?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::draft::Draft;
 use super::judge::{Costs, Fork, Judge, Offer, Rest, Source, Went, Worthwhile};
 use super::lookup::{Found, Index, OtherTokens};
+use super::text::Text;
 use super::{Lookup, MAX_DRAFT, Speculated, TextPool};
 use crate::error::EngineError;
 use crate::guesses::Tree;
@@ -71,25 +72,25 @@ impl Drafter {
         }))
     }
 
-    /// Guesses what follows `before` and `pending`: at most `most` tokens, as many as pay beside the rest of the step.
+    /// Guesses what follows a text: at most `most` tokens, as many as pay beside the rest of the step.
     pub fn propose(
         &mut self,
-        (before, pending): (&[u32], &[u32]),
+        text: Text,
         most: usize,
         rest: Rest,
         costs: &Costs,
     ) -> Result<Option<Proposal>, EngineError> {
-        let found = self.find((before, pending), most, rest, costs);
+        let found = self.find(text, most, rest, costs);
         match found {
             Some(found) => Ok(Some(found)),
-            None => self.draft((before, pending), most, rest, costs),
+            None => self.draft(text, most, rest, costs),
         }
     }
 
     /// Guesses of the draft model.
     fn draft(
         &mut self,
-        (before, pending): (&[u32], &[u32]),
+        text: Text,
         most: usize,
         rest: Rest,
         costs: &Costs,
@@ -99,7 +100,7 @@ impl Drafter {
         };
         let most = most.min(MAX_DRAFT);
         let offer = Offer::chain(Source::Model, most);
-        let behind = draft.behind(before.len() + pending.len());
+        let behind = draft.behind(text.before.len() + text.pending.len());
         let n = match self.draft_tokens {
             Some(n) => n.min(most),
             None if !self.judge.covers(behind, rest, costs) => 0,
@@ -111,7 +112,7 @@ impl Drafter {
         if n == 0 {
             return Ok(None);
         }
-        let guessed = draft.guess(&[before, pending].concat(), n)?;
+        let guessed = draft.guess(text, n)?;
         let offer = Offer {
             trunk: guessed.tokens.len(),
             fork: guessed.second.as_ref().map(|second| Fork {
@@ -143,16 +144,10 @@ impl Drafter {
     }
 
     /// Guesses from the text itself, or from those of other sequences if they agree longer.
-    fn find(
-        &mut self,
-        (before, pending): (&[u32], &[u32]),
-        most: usize,
-        rest: Rest,
-        costs: &Costs,
-    ) -> Option<Proposal> {
+    fn find(&mut self, text: Text, most: usize, rest: Rest, costs: &Costs) -> Option<Proposal> {
         let (index, lookup) = self.lookup.as_mut()?;
-        let len = before.len() + pending.len();
-        index.follow(len, before.iter().chain(pending));
+        let len = text.before.len() + text.pending.len();
+        index.follow(len, text.before.iter().chain(text.pending));
         let most = most.min(MAX_DRAFT);
         let own = index.find(most);
         let pool = self.pool.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,13 +193,7 @@ impl Drafter {
     }
 
     /// Whether there may be something to guess after these, so that nothing should be computed ahead.
-    pub fn may_propose(
-        &mut self,
-        text: (&[u32], &[u32]),
-        most: usize,
-        rest: Rest,
-        costs: &Costs,
-    ) -> bool {
+    pub fn may_propose(&mut self, text: Text, most: usize, rest: Rest, costs: &Costs) -> bool {
         self.draft.is_some() || self.find(text, most, rest, costs).is_some()
     }
 

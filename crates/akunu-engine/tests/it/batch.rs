@@ -221,7 +221,11 @@ fn sequences_come_and_go() {
     let begin = seen.tokens(first);
     assert_eq!(begin.len(), 4);
     assert_eq!(left.tokens(), [prompt(6), begin.clone()].concat());
-    let rest = left.generate(settings(6, 6)).expect("fine");
+    let rest = GenerateOptions {
+        n_prompt: Some(prompt(6).len()),
+        ..settings(6, 6)
+    };
+    let rest = left.generate(rest).expect("fine");
     let rest: Vec<u32> = rest.map(|token| token.expect("runs").id).collect();
     assert_eq!([begin, rest].concat(), wanted(6));
 }

@@ -163,6 +163,7 @@ fn nothing_comes_after_a_cancel_while_guesses_are_checked() {
             assert_eq!(model.pages_in_use(), pages_of(session.tokens()));
             let mut rest = options(sampling, Lookup::On);
             rest.max_tokens -= said.len();
+            rest.n_prompt = Some(prompt.len());
             let rest = session.generate(rest).expect("fine");
             let rest: Vec<u32> = rest.map(|token| token.expect("runs").id).collect();
             assert_eq!(rest, plain[said.len()..]);

@@ -324,9 +324,12 @@ fn an_end_in_the_middle_of_guesses_leaves_what_was_handed_out() {
         assert_eq!(taken, whole.ids[..n]);
         assert_eq!(session.tokens(), [&prompt[..], &taken].concat());
         // And it goes on from there as if nothing had been guessed.
-        let of = options(sampling, lookup(Lookup::On), 20);
+        let on = GenerateOptions {
+            n_prompt: Some(prompt.len()),
+            ..options(sampling, lookup(Lookup::On), 20)
+        };
         let on: Vec<u32> = session
-            .generate(of)
+            .generate(on)
             .expect("fine")
             .map(|token| token.expect("runs").id)
             .collect();
