@@ -14,12 +14,10 @@
 use std::collections::HashMap;
 
 use akunu_arch::{self as arch, ModelConfig, RopePairing};
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{
-    ChoiceMemory, Choose, GateFunction, HeadNorms, Heads, LayerCache, Masks, Matrix, Pairing, Rope,
-    Rows, ScoreMemory,
+use akunu_program::{
+    Buffer, ChoiceMemory, Choose, GateFunction, HeadNorms, Heads, LayerCache, Masks, Matrix, Op,
+    Pairing, Rope, Rows, ScoreMemory, Slice,
 };
-use akunu_kernels::{Buffer, Op};
 
 use crate::rule::MAX_BIASES;
 use crate::weights::Weights;

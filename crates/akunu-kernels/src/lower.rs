@@ -16,25 +16,24 @@ mod product;
 
 use std::mem::offset_of;
 
+use akunu_program::{
+    Buffer, Count, GateFunction, HeadNorms, Heads, LayerCache, Masks, Matrix, Op, Pairing, Program,
+    Rope, Rows, Slice, StepMemory,
+};
 use akunu_types::params::{
     AdvanceRowsParams, ElementwiseParams, EmbeddingParams, EmbeddingScaleParams, GatherRowsParams,
     GrammarBitmaskParams, KVShiftParams, LogitSoftcapParams, MLXParams, RMSNormParams,
     RopeStoreParams,
 };
 
-pub(crate) use self::choice::candidates;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::device::Buffer;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, Room, RowField, Slice};
-use crate::program::{
-    GateFunction, HeadNorms, Heads, LayerCache, Masks, Op, Pairing, Program, Rope, Rows,
-};
-use crate::step::{Count, StepMemory};
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
+use crate::weight::mlx_constants;
 
 /// One kernel an operation.
 pub fn plain(program: &Program) -> Vec<KernelCall> {
@@ -59,20 +58,6 @@ pub fn scratch_bytes(program: &Program, chip: &ChipConfig) -> usize {
     Lowering::new(program, Some(chip), Some(any))
         .run()
         .scratch_bytes
-}
-
-impl Program {
-    /// What a plan of it must have room for.
-    pub fn plan_room(&self) -> Room {
-        Room {
-            step: self.step,
-            counts: self.room,
-            advances: self.advances(),
-            pages: self.pages(),
-            moved: self.moved_slots(),
-            reads_texts: self.reads_texts(),
-        }
-    }
 }
 
 /// Bytes of counters at the beginning of the scratch memory: zeros, which every kernel that counts there leaves as zeros.
@@ -324,11 +309,10 @@ impl<'a> Lowering<'a> {
             } => {
                 self.shift(&cache, heads, (rope, centre), [sequence, keep, shift, len]);
             }
-            Op::Kernel(ref call) => self.push(call.clone()),
         }
     }
 
-    fn embed(&mut self, table: &crate::program::Matrix, scale: Option<f32>, to: Slice) {
+    fn embed(&mut self, table: &Matrix, scale: Option<f32>, to: Slice) {
         let bindings = vec![self.step().tokens.into(), table.place, to];
         let kernel = KernelId::EmbeddingLookup(table.dtype);
         let call = if table.dtype.is_mlx() {
@@ -336,7 +320,7 @@ impl<'a> Lowering<'a> {
             let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
             let key = PipelineKey {
                 kernel,
-                constants: table.mlx.constants(),
+                constants: mlx_constants(&table.mlx),
             };
             KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
         } else {
@@ -528,15 +512,6 @@ impl<'a> Lowering<'a> {
             constants: with_centre(with_format(freq_table(), cache.format), centre),
         };
         self.push(KernelCall::new(key, &params, bindings, "shift"));
-    }
-}
-
-impl Rows {
-    fn count(self) -> Count {
-        match self {
-            Rows::All => Count::Rows,
-            Rows::Outputs => Count::Outputs,
-        }
     }
 }
 

@@ -1,11 +1,9 @@
 //! The decode step of a model of Llama's kind, from its sizes alone.
 
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{
-    ChoiceMemory, Choose, GateFunction, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
+use akunu_program::{
+    Buffer, ChoiceMemory, Choose, Counts, GateFunction, Heads, LayerCache, Matrix, MlxLayout, Op,
+    PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory,
 };
-use akunu_kernels::weight::MlxLayout;
-use akunu_kernels::{Buffer, Counts, Op, PageMap, Program, StepMemory};
 use akunu_types::{DType, KvFormat};
 
 /// The sizes of a model.

@@ -21,10 +21,8 @@
 //! Every product may have a bias. What differs between models comes from fields of the config.
 
 use akunu_arch::{Activation, ClassifierHead, ModelConfig, Pooling, RopePairing};
-use akunu_kernels::Op;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{
-    DistanceBias, GateFunction, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows,
+use akunu_program::{
+    DistanceBias, GateFunction, Heads, LearnedBy, Op, Pairing, Rope, RowKeys, Rows, Slice,
 };
 
 use super::memory::{Memory, divisor_stride};

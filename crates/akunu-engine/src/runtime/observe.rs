@@ -2,9 +2,7 @@
 
 use std::ops::Range;
 
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::Matrix;
-use akunu_kernels::{Counts, DeviceError, Op, Program};
+use akunu_program::{Counts, DeviceError, Matrix, Op, Program, Slice};
 
 use super::state::Runtime;
 use crate::error::EngineError;

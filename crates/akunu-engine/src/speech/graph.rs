@@ -14,10 +14,8 @@
 //! are infinite.
 
 use akunu_arch::SpeechConfig;
-use akunu_kernels::Op;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{
-    Choose, Heads, LearnedBy, Pairing, Rope, RowKeys, Rows, TranscriptTokens, Windows,
+use akunu_program::{
+    Choose, Heads, LearnedBy, Op, Pairing, Rope, RowKeys, Rows, Slice, TranscriptTokens, Windows,
 };
 
 use super::memory::{Activations, Memory};

@@ -10,7 +10,8 @@ use akunu_gguf::{Data, WeightStore};
 use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, Checked, ChipConfig, DeviceError, Op, Plan, PlanId, Program, lower};
+use akunu_kernels::{ChipConfig, Plan, lower};
+use akunu_program::{Buffer, Checked, DeviceError, Op, PlanId, Program};
 use akunu_types::DType;
 
 /// The bytes of each weight of a file, by its offset; the embedding, which is the output as well, with

@@ -9,10 +9,8 @@ use crate::support::watched::{Hooks, Watched};
 use akunu_engine::{GenerateOptions, Model, Session, SessionOptions, Speculation};
 use akunu_kernels::gpu::{Call, replay, unordered_pairs};
 use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::{
-    Checked, ChipConfig, Counts, Device, DeviceError, Dispatch, Op, PipelineKey, Plan, PlanId,
-    Program, RowTable, lower,
-};
+use akunu_kernels::{ChipConfig, Dispatch, PipelineKey, Plan, lower};
+use akunu_program::{Checked, Counts, Device, DeviceError, Op, PlanId, Program, RowTable};
 use akunu_sim::{CallLog, Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::DType;
 use akunu_types::params::Row;

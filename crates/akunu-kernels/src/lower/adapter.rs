@@ -2,12 +2,12 @@
 
 use std::mem::offset_of;
 
+use akunu_program::{Rows, Slice};
 use akunu_types::params::ScaleRowsParams;
 
 use super::Lowering;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::Rows;
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 impl Lowering<'_> {

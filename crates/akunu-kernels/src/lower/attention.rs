@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use akunu_program::{Count, Heads, LayerCache, Slice};
 use akunu_types::params::AttentionParams;
 
 use super::Lowering;
@@ -10,9 +11,7 @@ use crate::kernel::attention::flash_attention_decode_split::part_bytes;
 use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{Heads, LayerCache};
-use crate::step::Count;
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 const N_ROWS: usize = offset_of!(AttentionParams, n_rows);

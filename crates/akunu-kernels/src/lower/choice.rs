@@ -3,6 +3,7 @@
 
 use std::mem::offset_of;
 
+use akunu_program::{ChoiceMemory, Choose, Count, Op, ScoreMemory, Slice, TranscriptTokens};
 use akunu_types::params::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, ElementwiseParams, PenaltiesParams,
     SpeechRulesParams, TokenScoresParams,
@@ -10,20 +11,13 @@ use akunu_types::params::{
 
 use super::Lowering;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{ChoiceMemory, Choose, ScoreMemory, TranscriptTokens};
-use crate::step::Count;
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 /// Logits of a part in the first stage of the greedy choice, at least: four for each thread, and enough parts for a large GPU.
-const ARGMAX_PART: u32 = 1024;
+const ARGMAX_PART: u32 = Op::CANDIDATE_LOGITS;
 /// Threadgroups of it that a large GPU runs at once: 8 on each of 132 cores.
 const AT_ONCE: u32 = 1056;
-
-/// Parts of the logits of one output, at most.
-pub(crate) fn candidates(vocab_size: u32) -> u32 {
-    vocab_size.div_ceil(ARGMAX_PART)
-}
 
 /// Logits of a part: where outputs are many, so many that no threadgroup waits for another to end.
 fn argmax_part(n_outputs: u32, vocab_size: u32) -> u32 {
@@ -192,7 +186,7 @@ mod tests {
             let part = argmax_part(n_outputs, VOCAB);
             assert_eq!(part, expected, "{n_outputs} outputs");
             let n_parts = VOCAB.div_ceil(part);
-            assert!(n_parts <= candidates(VOCAB) && n_outputs * n_parts <= AT_ONCE);
+            assert!(n_parts <= Op::candidates(VOCAB) && n_outputs * n_parts <= AT_ONCE);
         }
         assert_eq!(argmax_part(2000, VOCAB), VOCAB.next_multiple_of(1024));
         assert_eq!(argmax_part(0, 100), 1024);

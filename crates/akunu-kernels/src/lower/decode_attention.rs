@@ -4,6 +4,7 @@
 
 use std::mem::offset_of;
 
+use akunu_program::{Count, HeadNorms, Heads, LayerCache, Op, Pairing, Rope, Rows, Slice};
 use akunu_types::params::DecodeAttentionParams;
 
 use super::product::{half_stride, halved_bytes};
@@ -14,9 +15,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::decode_attention;
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{HeadNorms, Heads, LayerCache, Op, Pairing, Rope, Rows};
-use crate::step::Count;
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 /// RoPE with the storing of keys and values, and the attention that reads them.

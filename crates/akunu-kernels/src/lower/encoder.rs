@@ -2,6 +2,9 @@
 
 use std::mem::offset_of;
 
+use akunu_program::{
+    Count, DistanceBias, Heads, LearnedBy, Matrix, Pairing, Rope, RowKeys, Rows, Slice, Windows,
+};
 use akunu_types::params::{
     ElementwiseParams, GEMMParams, GatherRowsParams, LayerNormParams, MatrixParams, PosEmbedParams,
     RoPEParams, RowAttentionParams,
@@ -10,11 +13,7 @@ use akunu_types::params::{
 use super::{Lowering, freq_table};
 use crate::kernel::matmul::select::product_kernel;
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{
-    DistanceBias, Heads, LearnedBy, Matrix, Pairing, Rope, RowKeys, Rows, Windows,
-};
-use crate::step::Count;
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 impl Lowering<'_> {

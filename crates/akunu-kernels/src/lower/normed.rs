@@ -1,6 +1,7 @@
 //! A norm and the products that read it as one kernel, for a single row on a GPU; and with them the gate of a feed-forward
 //! network, or the gathering of the row.
 
+use akunu_program::{GateFunction, Matrix, Op, Rows, Slice};
 use akunu_types::params::NormGemvParams;
 
 use super::Lowering;
@@ -8,9 +9,9 @@ use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT, with_layouts};
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, Slice};
-use crate::program::{GateFunction, Matrix, Op, Rows};
+use crate::plan::KernelCall;
 use crate::table::KernelId;
+use crate::weight::mlx_constants;
 
 /// Most weights of one kernel.
 const MAX_PRODUCTS: usize = 3;
@@ -49,7 +50,7 @@ impl Lowering<'_> {
         let is_alike = |product: &Normed| {
             let weight = product.weight;
             (weight.dtype, weight.cols) == (first.dtype, dim)
-                && weight.mlx.constants() == first.mlx.constants()
+                && mlx_constants(&weight.mlx) == mlx_constants(&first.mlx)
         };
         let n_ops = 1 + products.len();
         if !(2..=MAX_PRODUCTS).contains(&products.len())
@@ -156,7 +157,7 @@ fn can_be_staged(vectors: [Slice; 2], dim: u32) -> bool {
 
 fn product_constants(weight: &Matrix) -> Constants {
     if weight.dtype.is_mlx() {
-        weight.mlx.constants()
+        mlx_constants(&weight.mlx)
     } else {
         Constants::none()
     }

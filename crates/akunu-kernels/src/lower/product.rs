@@ -2,6 +2,7 @@
 
 use std::mem::offset_of;
 
+use akunu_program::{Count, GateFunction, Matrix, Op, Rows, Slice};
 use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::normed::{is_overwritten, is_read_later};
@@ -13,10 +14,9 @@ use crate::kernel::matmul::select::{
 };
 use crate::kernel::nvidia::{decode_gemm, staging, tensor_gemm};
 use crate::pipeline::PipelineKey;
-use crate::plan::{KernelCall, RowField, Slice};
-use crate::program::{GateFunction, Matrix, Op, Rows};
-use crate::step::Count;
+use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
+use crate::weight::mlx_constants;
 
 /// How rows become halves.
 struct Halving {
@@ -426,7 +426,7 @@ impl Lowering<'_> {
         let call = if weight.dtype.is_mlx() {
             let key = PipelineKey {
                 kernel,
-                constants: weight.mlx.constants(),
+                constants: mlx_constants(&weight.mlx),
             };
             let field = RowField::new(offset_of!(MLXParams, M), rows);
             let params = MLXParams {

@@ -7,14 +7,13 @@
 use std::collections::BTreeSet;
 
 use akunu_kernels::lower;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{
-    ChoiceMemory, Choose, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy,
-    Masks, Matrix, Pairing, Rope, RowKeys, Rows, ScoreMemory, TranscriptTokens, Windows,
-};
 use akunu_kernels::table::weight_formats;
-use akunu_kernels::weight::MlxLayout;
-use akunu_kernels::{Buffer, ChipConfig, Counts, KernelId, Op, PageMap, Program, StepMemory};
+use akunu_kernels::{ChipConfig, KernelId};
+use akunu_program::{
+    Buffer, ChoiceMemory, Choose, Counts, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
+    LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing, Program, Rope, RowKeys, Rows,
+    ScoreMemory, Slice, StepMemory, TranscriptTokens, Windows,
+};
 use akunu_types::{DType, KvFormat};
 
 use crate::chips::nvidia;

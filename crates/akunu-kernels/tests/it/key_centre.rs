@@ -2,11 +2,10 @@
 
 use akunu_kernels::chip::ChipConfig;
 use akunu_kernels::lower;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Heads, LayerCache, Pairing, Rope};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{
-    Constant, Counts, Device, KernelCall, KernelId, Op, PageMap, Program, StepMemory,
+use akunu_kernels::{Constant, KernelCall, KernelId};
+use akunu_program::{
+    Counts, Device, Heads, LayerCache, Op, PageMap, Pairing, Program, Rope, Slice, StepMemory,
 };
 use akunu_types::KvFormat;
 

@@ -7,11 +7,10 @@ mod single_row;
 
 use std::mem::offset_of;
 
-use akunu_kernels::plan::{RowField, Slice};
-use akunu_kernels::program::Choose;
-use akunu_kernels::step::Count;
+use akunu_kernels::plan::RowField;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, KernelCall, KernelId, Op, lower};
+use akunu_kernels::{ChipConfig, KernelCall, KernelId, lower};
+use akunu_program::{Choose, Count, Op, Slice};
 use akunu_types::params::{AttentionParams, GEMMParams};
 
 use crate::chips::nvidia;

@@ -2,12 +2,11 @@
 //!
 //! `fixtures/make_norm_fixtures.py` computed the figures in float64; the twins compute in f32.
 
+use akunu_kernels::KernelId;
 use akunu_kernels::case::Case;
 use akunu_kernels::kernel::activation::gelu_erf;
-use akunu_kernels::program::{Matrix, Windows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::weight::MlxLayout;
-use akunu_kernels::{Device, KernelId, Op, Program};
+use akunu_program::{Device, Matrix, MlxLayout, Op, Program, Windows};
 use akunu_types::DType;
 use akunu_types::params::{ElementwiseParams, LayerNormParams};
 use serde::Deserialize;

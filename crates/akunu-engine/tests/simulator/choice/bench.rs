@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use akunu_kernels::program::{ChoiceMemory, Choose};
-use akunu_kernels::{
-    Buffer, ChipConfig, Counts, Device, Op, PlanId, Program, RowTable, StepMemory,
+use akunu_kernels::ChipConfig;
+use akunu_program::{
+    Buffer, ChoiceMemory, Choose, Counts, Device, Op, PlanId, Program, RowTable, StepMemory,
 };
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::params::{Row, SamplingRule};

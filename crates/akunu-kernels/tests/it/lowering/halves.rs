@@ -1,7 +1,8 @@
 //! What goes to tensor cores as halves, and where it lies.
 
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, ChipConfig, KernelId, Op, Program, lower};
+use akunu_kernels::{ChipConfig, KernelId, lower};
+use akunu_program::{Buffer, Op, Program};
 use akunu_types::DType;
 use akunu_types::params::DecodeAttentionParams;
 

@@ -1,14 +1,10 @@
 //! A model of one layer for the tests of lowering.
 
 use akunu_kernels::case::Rng;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{
-    ChoiceMemory, Choose, GateFunction, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
-};
-use akunu_kernels::weight::MlxLayout;
-use akunu_kernels::{
-    Buffer, ChipConfig, Counts, Device, KernelCall, KernelId, Op, PageMap, Program, StepMemory,
-    lower,
+use akunu_kernels::{ChipConfig, KernelCall, KernelId, lower};
+use akunu_program::{
+    Buffer, ChoiceMemory, Choose, Counts, Device, GateFunction, Heads, LayerCache, Matrix,
+    MlxLayout, Op, PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory,
 };
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};

@@ -1,8 +1,8 @@
 //! Which operations of a single row are one kernel.
 
-use akunu_kernels::program::Rows;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Constant, KernelCall, KernelId, Op, lower};
+use akunu_kernels::{ChipConfig, Constant, KernelCall, KernelId, lower};
+use akunu_program::{Op, Rows};
 use akunu_types::DType;
 
 use super::model::{F32, Model, kernels, step_of};

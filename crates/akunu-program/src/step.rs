@@ -12,14 +12,19 @@
 //! follow each other in one sequence. Singles of one sequence may also follow each other, or be the branches of a tree. The host keeps a copy of all that in a [`RowTable`], which proves for all rounds of
 //! a submission that no row leaves its pages, and nothing else can be submitted.
 
+mod admit;
 mod error;
+mod room;
 mod table;
 mod tree;
 
-use crate::device::Buffer;
+use std::ops::Range;
+
+use crate::buffer::Buffer;
 
 pub use self::error::RowError;
-pub use self::table::{Checked, RowTable, SequenceSlots};
+pub use self::room::Room;
+pub use self::table::{Checked, RowTable};
 
 /// How many rows a step has, or has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -119,4 +124,13 @@ impl PageMap {
     pub fn capacity(&self) -> u64 {
         u64::from(self.table_stride) << self.page_shift
     }
+}
+
+/// Slots of one sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceSlots {
+    /// The sequence.
+    pub sequence: u32,
+    /// Its slots.
+    pub slots: Range<u32>,
 }

@@ -1,5 +1,4 @@
-//! Programs: what a model does, as operations on rows. How they are done is the device's business
-//! ([`lower`](crate::lower)).
+//! What a model does, one operation after the other, on rows.
 //!
 //! An operation works on every row of a step, or on the rows whose logits are wanted ([`Op::Gather`] brings them
 //! together). It names buffers and shapes, never a kernel. What differs from step to step (which rows there are, where
@@ -26,27 +25,11 @@
 //! Every product may have a bias. A decoder without RoPE stores its keys by [`Op::RopeStore`] with divisors that are
 //! infinite: a turn by no angle leaves every number as it is.
 
-use akunu_types::{DType, KvFormat};
+use akunu_types::KvFormat;
 
-use crate::device::Buffer;
-use crate::plan::{KernelCall, Slice};
-use crate::step::{Counts, PageMap, SequenceSlots, StepMemory};
-use crate::weight::MlxLayout;
-
-/// A matrix of weights: its place and its format.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Matrix {
-    /// The first byte.
-    pub place: Slice,
-    /// The format.
-    pub dtype: DType,
-    /// Outputs.
-    pub rows: u32,
-    /// The number of inputs.
-    pub cols: u32,
-    /// Where the parts of MLX weights lie, from `place` on.
-    pub mlx: MlxLayout,
-}
+use crate::buffer::{Buffer, Slice};
+use crate::matrix::Matrix;
+use crate::step::{Count, PageMap};
 
 /// The heads of attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +62,16 @@ pub enum Pairing {
     Interleaved,
     /// An element of the first half and its counterpart in the second.
     Halves,
+}
+
+impl Pairing {
+    /// The two elements of pair `d`.
+    pub fn pair(self, d: usize, head_dim: usize) -> (usize, usize) {
+        match self {
+            Pairing::Interleaved => (2 * d, 2 * d + 1),
+            Pairing::Halves => (d, d + head_dim / 2),
+        }
+    }
 }
 
 /// Rotary positions.
@@ -174,6 +167,16 @@ pub enum Rows {
     Outputs,
 }
 
+impl Rows {
+    /// The number of them.
+    pub fn count(self) -> Count {
+        match self {
+            Rows::All => Count::Rows,
+            Rows::Outputs => Count::Outputs,
+        }
+    }
+}
+
 /// How tokens are chosen from logits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choose {
@@ -222,10 +225,15 @@ pub struct ScoreMemory {
 pub struct Masks {
     /// The bits, (capacity, vocabulary / 32 rounded up) of u32.
     pub bits: Buffer,
-    /// For each output the mask that it has; a number beyond the capacity stands for none.
+    /// For each output the mask that it has; a number beyond the capacity, such as [`Masks::NONE`], stands for none.
     pub rows: Buffer,
     /// How many masks there is room for.
     pub capacity: u32,
+}
+
+impl Masks {
+    /// The number of no mask.
+    pub const NONE: u32 = u32::MAX;
 }
 
 /// The tokens of a transcript: text below the end, other tokens, and times up to the end of the vocabulary.
@@ -241,7 +249,6 @@ pub struct TranscriptTokens {
 
 /// An operation of a program, on rows.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum Op {
     /// `to = scale * table[token]` for every row.
     Embed {
@@ -475,8 +482,8 @@ pub enum Op {
         /// The largest absolute value of the result.
         cap: f32,
     },
-    /// Forbids what may not follow in the transcripts of the outputs, by the rules of
-    /// [`speech_rules`](crate::kernel::sampling::speech_rules): their logits become -inf.
+    /// Forbids what may not follow in the transcripts of the outputs, by Whisper's rules of timestamps: their logits become
+    /// -inf.
     SpeechRules {
         /// (outputs, vocabulary).
         logits: Slice,
@@ -544,79 +551,14 @@ pub enum Op {
         /// Slots that move.
         len: u32,
     },
-    /// A kernel of the table as it is, for tests of kernels.
-    Kernel(KernelCall),
 }
 
 impl Op {
-    /// Parts of a vocabulary of which a greedy choice keeps the best each.
+    /// Logits of which a greedy choice keeps the best one first, at least.
+    pub const CANDIDATE_LOGITS: u32 = 1024;
+
+    /// Parts of a vocabulary of which a greedy choice keeps the best each, at most.
     pub fn candidates(vocab_size: u32) -> u32 {
-        crate::lower::candidates(vocab_size)
-    }
-}
-
-/// A program: operations in order.
-#[derive(Clone, Debug, Default)]
-pub struct Program {
-    /// The operations.
-    pub ops: Vec<Op>,
-    /// Where the rows lie; `None` for a program without rows.
-    pub step: Option<StepMemory>,
-    /// How many rows it has room for.
-    pub room: Counts,
-}
-
-impl Program {
-    /// A program of kernels alone, without rows.
-    pub fn of_kernels(calls: Vec<KernelCall>) -> Program {
-        Program {
-            ops: calls.into_iter().map(Op::Kernel).collect(),
-            ..Program::default()
-        }
-    }
-
-    /// Where the keys and values that it reads are.
-    pub fn pages(&self) -> Vec<PageMap> {
-        let mut pages = Vec::new();
-        for op in &self.ops {
-            if let Op::RopeStore { cache, .. } | Op::Attend { cache, .. } | Op::Shift { cache, .. } =
-                op
-                && !pages.contains(&cache.pages)
-            {
-                pages.push(cache.pages);
-            }
-        }
-        pages
-    }
-
-    /// The slots of a sequence that it moves, if it does.
-    pub fn moved_slots(&self) -> Option<SequenceSlots> {
-        self.ops.iter().find_map(|op| match *op {
-            Op::Shift {
-                sequence,
-                keep,
-                shift,
-                len,
-                ..
-            } => Some(SequenceSlots {
-                sequence,
-                slots: keep..keep.saturating_add(shift).saturating_add(len),
-            }),
-            _ => None,
-        })
-    }
-
-    /// Whether its rows attend to the other rows of their texts.
-    pub fn reads_texts(&self) -> bool {
-        self.ops.iter().any(|op| match op {
-            Op::AttendRows { keys, .. } => !matches!(keys, RowKeys::Across { .. }),
-            Op::Mean { .. } => true,
-            _ => false,
-        })
-    }
-
-    /// Whether it moves its rows to their next positions, so that it can run several times in one submission.
-    pub fn advances(&self) -> bool {
-        self.ops.iter().any(|op| matches!(op, Op::Advance))
+        vocab_size.div_ceil(Op::CANDIDATE_LOGITS)
     }
 }
