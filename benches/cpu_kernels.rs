@@ -8,8 +8,8 @@
 use std::hint::black_box;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{Constants, Device, KernelCall, KernelId, PipelineKey, PlanId, Program};
+use akunu_kernels::{Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{Device, PlanId, Room, Slice};
 use akunu_types::SharedStruct;
 use akunu_types::params::{
     AttentionParams, ElementwiseParams, MatrixParams, RMSNormParams, RopeStoreParams, Row,
@@ -45,8 +45,8 @@ fn plan<P: SharedStruct>(
         })
         .collect();
     let call = KernelCall::new(PipelineKey::plain(kernel), params, slices, "bench");
-    let program = Program::of_kernels(vec![call; n]);
-    device.load(&program).expect("sizes are right")
+    let plan = device.load_kernels(vec![call; n], Room::default());
+    plan.expect("sizes are right")
 }
 
 /// Slots of a page, as a power of two.

@@ -11,9 +11,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa, bandwidth};
-use akunu_kernels::bytes::AlignedBytes;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{Device, KernelCall, KernelId, PipelineKey, PlanId, Program};
+use akunu_kernels::{KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{AlignedBytes, Device, PlanId, Room, Slice};
 use akunu_types::DType;
 use akunu_types::params::GEMMParams;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -66,8 +65,8 @@ fn plan(device: &mut CpuDevice, dtype: DType, m: u32, n: usize) -> (PlanId, usiz
         let slices = vec![x.into(), weight, y.into()];
         KernelCall::new(PipelineKey::plain(kernel), &params, slices, "bench")
     });
-    let program = Program::of_kernels(calls.collect());
-    (device.load(&program).expect("sizes are right"), n * bytes)
+    let plan = device.load_kernels(calls.collect(), Room::default());
+    (plan.expect("sizes are right"), n * bytes)
 }
 
 /// Reads memory with as many threads as the products have.

@@ -49,7 +49,7 @@ fn main() -> Result<(), EngineError> {
     };
     let device = CpuDevice::new(CpuOptions::default()).map_err(|error| {
         let why = error.to_string();
-        EngineError::Device(akunu_kernels::DeviceError::Unavailable { device: "cpu", why })
+        EngineError::Device(akunu_program::DeviceError::Unavailable { device: "cpu", why })
     })?;
     println!("{path}, {} threads", device.threads());
     let model = Model::load(&path, Box::new(device))?;

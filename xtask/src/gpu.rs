@@ -15,11 +15,12 @@ mod time;
 use crate::failure::Failure;
 use crate::{process, workspace};
 use akunu_cuda::PtxSources;
+use akunu_kernels::KernelId;
 use akunu_kernels::case::{Cases, Outcome};
 use akunu_kernels::flatten::metal_files;
 use akunu_kernels::kernel::nvidia;
 use akunu_kernels::table::KernelRow;
-use akunu_kernels::{DeviceError, KernelId};
+use akunu_program::DeviceError;
 use akunu_sim::{Toolchain, ptx};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::terminal::warn;
 use akunu::{CpuOptions, Isa};
-use akunu_kernels::Device;
+use akunu_program::Device;
 use clap::builder::{EnumValueParser, PossibleValue, TypedValueParser};
 use clap::{Args, ValueEnum};
 use std::ffi::OsStr;

@@ -1,8 +1,8 @@
 //! What a kernel is given: its params and constants, and the place of each binding.
 
 use akunu_kernels::KernelId;
-use akunu_kernels::plan::Slice;
 use akunu_kernels::table::Args;
+use akunu_program::Slice;
 use akunu_types::SharedStruct;
 
 use crate::isa::Isa;

@@ -3,12 +3,11 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use akunu_kernels::device::SharedBytes;
 use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::plans::Plans;
-use akunu_kernels::{
-    Buffer, Checked, Counts, Device, DeviceError, Dispatch, Plan, PlanId, Program, Ticket,
-    host_memory, lower,
+use akunu_kernels::{Dispatch, KernelCall, KernelDevice, Plan, lower};
+use akunu_program::{
+    Buffer, Checked, Counts, Device, DeviceError, PlanId, Plans, Program, Room, SharedBytes,
+    Ticket, host_memory,
 };
 
 use crate::body::kernel;
@@ -254,17 +253,7 @@ impl Device for CpuDevice {
     }
 
     fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
-        let calls = lower::plain(program);
-        let plan = Plan::make(calls, program.plan_room(), &mut self.pipelines)?;
-        self.check(&plan)?;
-        self.panels
-            .prepare(&plan, &self.buffers, (self.isa, self.exact), &mut self.pool)?;
-        let kernels = plan.dispatches().iter();
-        let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.isa));
-        Ok(self.plans.add(Loaded {
-            kernels: kernels.collect(),
-            plan,
-        }))
+        self.load_kernels(lower::plain(program), program.plan_room())
     }
 
     fn unload(&mut self, plan: PlanId) {
@@ -272,9 +261,9 @@ impl Device for CpuDevice {
     }
 
     fn submit(&mut self, id: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
-        let (counts, steps) = self.plans.get(id)?.plan.admit(step)?;
+        let (counts, steps) = self.plans.get(id)?.plan.room().admit(step)?;
         if let Some(step) = step {
-            step.write(self)?;
+            self.upload(step)?;
         }
         let loaded = self.plans.get(id)?;
         self.check(&loaded.plan)?;
@@ -298,5 +287,20 @@ impl Device for CpuDevice {
             }
         })?;
         Ok(Ticket::default())
+    }
+}
+
+impl KernelDevice for CpuDevice {
+    fn load_kernels(&mut self, calls: Vec<KernelCall>, room: Room) -> Result<PlanId, DeviceError> {
+        let plan = Plan::make(calls, room, &mut self.pipelines)?;
+        self.check(&plan)?;
+        self.panels
+            .prepare(&plan, &self.buffers, (self.isa, self.exact), &mut self.pool)?;
+        let kernels = plan.dispatches().iter();
+        let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.isa));
+        Ok(self.plans.add(Loaded {
+            kernels: kernels.collect(),
+            plan,
+        }))
     }
 }

@@ -3,7 +3,8 @@
 //! A norm of one row takes less time than a barrier. So every part computes it for itself, and the products that read
 //! it continue at once with their own copy. q, k and v, or gate and up, then follow without a barrier.
 
-use akunu_kernels::{Counts, Dispatch, KernelId, Plan};
+use akunu_kernels::{Dispatch, KernelId, Plan};
+use akunu_program::Counts;
 use akunu_types::params::RMSNormParams;
 
 use crate::isa::Isa;
@@ -44,9 +45,9 @@ fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
 mod tests {
     use super::*;
     use akunu_kernels::pipeline::HostPipelines;
-    use akunu_kernels::plan::{Room, RowField, Slice};
-    use akunu_kernels::step::Count;
-    use akunu_kernels::{Buffer, KernelCall, PipelineKey};
+    use akunu_kernels::plan::RowField;
+    use akunu_kernels::{KernelCall, PipelineKey};
+    use akunu_program::{Buffer, Count, Room, Slice};
     use akunu_types::DType;
     use akunu_types::params::{GEMMParams, MatrixParams};
     use std::mem::offset_of;

@@ -1,8 +1,6 @@
 //! The memory of buffers: pages of the process's own, or a mapped file.
 
-use akunu_kernels::device::SharedBytes;
-use akunu_kernels::host_buffers::{HostBuffers, HostMemory};
-use akunu_kernels::{Buffer, DeviceError};
+use akunu_program::{Buffer, DeviceError, HostBuffers, HostMemory, SharedBytes};
 use memmap2::MmapMut;
 
 use crate::place::Place;

@@ -8,7 +8,7 @@ pub(crate) mod matrix;
 pub(crate) mod pack;
 mod row;
 
-use akunu_kernels::plan::Slice;
+use akunu_program::Slice;
 
 use self::matrix::PackedMatrix;
 use crate::memory::Pages;

@@ -5,9 +5,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use akunu_kernels::DeviceError;
-use akunu_kernels::device::SharedBytes;
 use akunu_kernels::gpu::{Backend, Limits};
+use akunu_program::{DeviceError, SharedBytes};
 use cudarc::driver::sys;
 
 use crate::compiler::{CudaCompiler, CudaPipeline};

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_char};
 use std::fmt;
 use std::ptr;
 
-use akunu_kernels::DeviceError;
+use akunu_program::DeviceError;
 use cudarc::driver::sys;
 
 use crate::unavailable;

@@ -2,8 +2,9 @@
 
 use std::ffi::{CStr, c_int};
 
+use akunu_kernels::ChipConfig;
 use akunu_kernels::chip::{GpuFamily, THREADGROUP_BYTES};
-use akunu_kernels::{ChipConfig, DeviceError};
+use akunu_program::DeviceError;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 
 use crate::driver::{self, Fault, call, version_words};

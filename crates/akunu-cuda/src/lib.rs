@@ -19,8 +19,8 @@ pub use memory::CudaBuffer;
 pub use sources::PtxSources;
 pub use specialise::SpecialiseError;
 
-use akunu_kernels::DeviceError;
 use akunu_kernels::gpu::GpuDevice;
+use akunu_program::DeviceError;
 
 /// Runs programs on an NVIDIA GPU.
 pub type CudaDevice = GpuDevice<Cuda>;

@@ -10,9 +10,7 @@ use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions, Speculation
 use akunu_kernels::case::{Cases, nmse};
 use akunu_kernels::table::KernelRow;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{
-    Buffer, Checked, Device, DeviceError, PlanId, Program, Ticket, device::SharedBytes,
-};
+use akunu_program::{Buffer, Checked, Device, DeviceError, PlanId, Program, SharedBytes, Ticket};
 use std::sync::{Arc, Mutex, PoisonError};
 
 fn cuda() -> CudaDevice {

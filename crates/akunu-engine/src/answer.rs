@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use akunu_kernels::program::Choose;
+use akunu_program::Choose;
 
 use crate::error::EngineError;
 use crate::grammar::{Grammar, Guide};

@@ -1,6 +1,6 @@
 //! Buffers that are made together, and given back together.
 
-use akunu_kernels::{Buffer, Device, StepMemory};
+use akunu_program::{Buffer, Device, StepMemory};
 use akunu_types::params::{Row, SamplingRule};
 use half::f16;
 
@@ -94,8 +94,8 @@ impl Buffers<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use akunu_kernels::DeviceError;
     use akunu_kernels::twin_device::TwinDevice;
+    use akunu_program::DeviceError;
 
     fn is_there(device: &TwinDevice, buffer: Buffer) -> bool {
         device.read(buffer, 0, &mut [0; 4]).is_ok()

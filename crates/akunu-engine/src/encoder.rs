@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use akunu_arch::{EncoderUse, ModelConfig, Pooling, Role};
 use akunu_gguf::WeightStore;
-use akunu_kernels::{Device, Program};
+use akunu_program::{Device, Program};
 use akunu_tokenizer::Tokenizer;
 
 use self::file::EncoderFile;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use akunu_kernels::DeviceError;
+use akunu_program::DeviceError;
 use akunu_types::KvFormat;
 
 /// An error of the engine. Each message says what is wrong and, where possible, how to fix

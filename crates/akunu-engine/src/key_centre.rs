@@ -18,7 +18,7 @@ use std::path::Path;
 
 use akunu_arch::{ModelConfig, RopePairing};
 use akunu_gguf::WeightStore;
-use akunu_kernels::kernel::rope::Style;
+use akunu_program::Pairing;
 use akunu_types::KvFormat;
 
 use crate::error::EngineError;
@@ -41,9 +41,9 @@ pub(crate) fn of_layers(
     if !has_centre {
         return Ok(Vec::new());
     }
-    let style = match config.arch.rope {
-        Some(RopePairing::Interleaved) => Style::Interleaved,
-        _ => Style::SplitHalves,
+    let pairing = match config.arch.rope {
+        Some(RopePairing::Interleaved) => Pairing::Interleaved,
+        _ => Pairing::Halves,
     };
     let mut centres = Vec::with_capacity(config.layers.len());
     for (layer, of_layer) in config.layers.iter().enumerate() {
@@ -56,13 +56,13 @@ pub(crate) fn of_layers(
         let turned =
             |divisor: &f32| POSITIONS * f64::from(of_layer.rope.freq_scale) / f64::from(*divisor);
         let angles: Vec<f64> = divisors.iter().map(turned).collect();
-        centres.push(mean_of_turned(&bias, &angles, style));
+        centres.push(mean_of_turned(&bias, &angles, pairing));
     }
     Ok(centres)
 }
 
 /// The mean of heads while each pair turns from 0 to its angle.
-fn mean_of_turned(heads: &[f32], angles: &[f64], style: Style) -> Vec<f32> {
+fn mean_of_turned(heads: &[f32], angles: &[f64], pairing: Pairing) -> Vec<f32> {
     let head_dim = 2 * angles.len();
     let mut means = heads.to_vec();
     let of_heads = heads
@@ -74,7 +74,7 @@ fn mean_of_turned(heads: &[f32], angles: &[f64], style: Style) -> Vec<f32> {
                 0.0 => (1.0, 0.0),
                 x => (x.sin() / x, (1.0 - x.cos()) / x),
             };
-            let (a, b) = style.pair(d, head_dim);
+            let (a, b) = pairing.pair(d, head_dim);
             let [at_a, at_b] = [a, b].map(|at| f64::from(head[at]));
             mean[a] = (at_a * cosine - at_b * sine) as f32;
             mean[b] = (at_a * sine + at_b * cosine) as f32;
@@ -101,16 +101,16 @@ mod tests {
             scale: 1.0,
             head_dim: 8,
         };
-        for style in [Style::Interleaved, Style::SplitHalves] {
+        for pairing in [Pairing::Interleaved, Pairing::Halves] {
             let mut sums = [0.0f64; 16];
             for position in 0..POSITIONS as u32 {
-                let turn = |head| frequencies.turn(head, position as f32 + 0.5, style);
+                let turn = |head| frequencies.turn(head, position as f32 + 0.5, pairing);
                 let turned = bias.chunks(8).flat_map(turn);
                 sums.iter_mut()
                     .zip(turned)
                     .for_each(|(sum, x)| *sum += f64::from(x));
             }
-            let found = mean_of_turned(&bias, &angles, style);
+            let found = mean_of_turned(&bias, &angles, pairing);
             for (found, sum) in found.into_iter().zip(sums) {
                 let mean = sum / POSITIONS;
                 assert!(
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn what_does_not_turn_is_its_own_centre() {
         assert_eq!(
-            mean_of_turned(&[3.0, -5.0], &[0.0], Style::SplitHalves),
+            mean_of_turned(&[3.0, -5.0], &[0.0], Pairing::Halves),
             [3.0, -5.0]
         );
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use akunu_arch::{ModelConfig, Role};
 use akunu_gguf::{Container, WeightStore};
-use akunu_kernels::Device;
+use akunu_program::Device;
 use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
 use akunu_types::KvFormat;
 

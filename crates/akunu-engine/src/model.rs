@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use akunu_arch::ModelConfig;
-use akunu_kernels::{Device, Program};
+use akunu_program::{Device, Program};
 use akunu_tokenizer::{ChatTemplate, Tokenizer};
 use akunu_types::KvFormat;
 

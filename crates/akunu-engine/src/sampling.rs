@@ -4,7 +4,7 @@ mod options;
 
 pub use options::SamplingOptions;
 
-use akunu_kernels::program::Choose;
+use akunu_program::Choose;
 use akunu_types::params::SamplingRule;
 
 /// How a token is chosen from the logits.

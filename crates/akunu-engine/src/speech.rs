@@ -21,8 +21,7 @@ use std::sync::Arc;
 
 use akunu_arch::SpeechConfig;
 use akunu_gguf::SpeechFolder;
-use akunu_kernels::program::Choose;
-use akunu_kernels::{Device, Program};
+use akunu_program::{Choose, Device, Program};
 use akunu_tokenizer::Tokenizer;
 
 use self::rules::SpeechRules;

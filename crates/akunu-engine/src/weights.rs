@@ -15,11 +15,7 @@ use crate::error::EngineError;
 use crate::loading::Loading;
 use akunu_arch::{ModelConfig, weight_shapes};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
-use akunu_kernels::device::{SharedBytes, SharedMemory};
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::{MlxLayout, VECTOR};
-use akunu_kernels::{Buffer, Device};
+use akunu_program::{Buffer, Device, Matrix, MlxLayout, SharedBytes, SharedMemory, Slice, VECTOR};
 use copy::{BINDING_ALIGNMENT, copy};
 use mlx::InPlace;
 

@@ -8,9 +8,9 @@ mod sizes;
 pub use on_device::{CaseError, Cases, Outcome, run_exactly_on, run_on};
 pub use sizes::{SIZES, Size};
 
+use akunu_program::AlignedBytes;
 use akunu_types::SharedStruct;
 
-use crate::bytes::AlignedBytes;
 use crate::constant::Constants;
 use crate::kernel::pages::Pages;
 use crate::plan::Params;

@@ -90,8 +90,8 @@ mod tests {
     use akunu_types::params::{ElementwiseParams, GEMMParams};
 
     use crate::pipeline::HostPipelines;
-    use crate::plan::{Room, Slice};
-    use crate::{Buffer, KernelCall, KernelId, PipelineKey, Plan};
+    use crate::{KernelCall, KernelId, PipelineKey, Plan};
+    use akunu_program::{Buffer, Room, Slice};
 
     /// Elements of each vector of the tests.
     const COUNT: u32 = 8;

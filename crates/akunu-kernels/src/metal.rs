@@ -32,9 +32,9 @@ pub use backend::{Metal, MetalBuffer, MetalSubmission};
 pub use compiler::{MetalCompiler, MetalPipeline};
 pub use encoder::MetalEncoder;
 
+use akunu_program::DeviceError;
 use objc2::rc::autoreleasepool;
 
-use crate::device::DeviceError;
 use crate::gpu::GpuDevice;
 
 /// Runs plans on the GPU of a Mac.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use akunu_program::DeviceError;
+
 use crate::chip::ChipConfig;
 use crate::constant::Constants;
-use crate::device::DeviceError;
 use crate::plan::Pipelines;
 use crate::table::KernelId;
 

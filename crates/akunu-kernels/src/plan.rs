@@ -5,15 +5,14 @@ mod error;
 
 use std::ops::Range;
 
+use akunu_program::{Count, Counts, DeviceError, Room, Slice};
 use akunu_types::{DType, SharedStruct};
 
 pub use self::error::PlanError;
 use crate::chip::ChipConfig;
 use crate::constant::Constants;
-use crate::device::{Buffer, DeviceError};
 use crate::hazard;
 use crate::pipeline::{PipelineId, PipelineKey};
-use crate::step::{Checked, Count, Counts, PageMap, RowError, SequenceSlots, StepMemory};
 use crate::table::{KernelId, Launch};
 
 /// The bytes of a params struct, inline.
@@ -74,21 +73,6 @@ impl RowField {
         let at = usize::from(self.offset);
         let value = counts.of(self.count).saturating_mul(self.times);
         params.bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
-    }
-}
-
-/// A place in a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slice {
-    /// The buffer.
-    pub buffer: Buffer,
-    /// Byte offset.
-    pub offset: usize,
-}
-
-impl From<Buffer> for Slice {
-    fn from(buffer: Buffer) -> Slice {
-        Slice { buffer, offset: 0 }
     }
 }
 
@@ -244,23 +228,6 @@ impl Dispatch {
 /// that it cannot do.
 const MODEST_THREADS: u64 = 256;
 
-/// What a plan is made for.
-#[derive(Clone, Debug, Default)]
-pub struct Room {
-    /// Where its rows lie; `None` for a plan without rows.
-    pub step: Option<StepMemory>,
-    /// How many rows it takes.
-    pub counts: Counts,
-    /// Whether it moves its rows on, so that it can run several times.
-    pub advances: bool,
-    /// Where the keys and values that it reads are.
-    pub pages: Vec<PageMap>,
-    /// The slots of a sequence that it moves, if it does.
-    pub moved: Option<SequenceSlots>,
-    /// Whether its rows attend to the other rows of their texts.
-    pub reads_texts: bool,
-}
-
 /// A list of dispatches that was checked: no dispatch can read or write out of bounds, whatever checked rows it runs
 /// with.
 #[derive(Debug)]
@@ -317,39 +284,5 @@ impl Plan {
     /// How many rows it takes.
     pub fn room(&self) -> &Room {
         &self.room
-    }
-
-    /// How many rows a run has, and how often it runs; refuses a step that is not for this plan.
-    pub fn admit(&self, step: Option<&Checked>) -> Result<(Counts, u32), RowError> {
-        let (Some(step), Some(memory)) = (step, &self.room.step) else {
-            return match (step, &self.room.step) {
-                (None, None) => Ok((self.room.counts, 1)),
-                _ => Err(RowError::Foreign),
-            };
-        };
-        let covered = step.covers(&self.room);
-        if step.memory() != memory || !covered {
-            return Err(RowError::Foreign);
-        }
-        let counts = step.counts();
-        let kinds = [
-            ("singles", Count::Singles),
-            ("rows of a run", Count::Run),
-            ("outputs", Count::Outputs),
-        ];
-        for (what, count) in kinds {
-            let (found, room) = (counts.of(count), self.room.counts.of(count));
-            if found > room {
-                return Err(RowError::Room { what, found, room });
-            }
-        }
-        let steps = step.steps();
-        if steps > 1 && !self.room.advances {
-            return Err(RowError::Still { steps });
-        }
-        if self.room.advances {
-            step.have_own_sequences()?;
-        }
-        Ok((counts, steps))
     }
 }

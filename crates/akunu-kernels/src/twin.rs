@@ -1,9 +1,9 @@
 //! The arguments of a twin: params, constants, and a typed view of each binding.
 
+use akunu_program::AlignedBytes;
 use akunu_types::SharedStruct;
 use bytemuck::{AnyBitPattern, NoUninit, Pod};
 
-use crate::bytes::AlignedBytes;
 use crate::constant::Constants;
 use crate::table::{Access, Args, KernelRow};
 

@@ -1,15 +1,14 @@
 //! The device that runs twins, the specifications of the kernels: slow and safe.
 
-use crate::bytes::AlignedBytes;
-use crate::device::{Buffer, Device, DeviceError, PlanId, SharedBytes, Ticket};
-use crate::host_buffers::{HostBuffers, HostMemory};
-use crate::host_memory;
+use akunu_program::{
+    AlignedBytes, Buffer, Checked, Counts, Device, DeviceError, HostBuffers, HostMemory, PlanId,
+    Plans, Program, Room, SharedBytes, Ticket, host_memory,
+};
+
+use crate::kernel_device::KernelDevice;
 use crate::lower;
 use crate::pipeline::HostPipelines;
-use crate::plan::{Dispatch, Plan};
-use crate::plans::Plans;
-use crate::program::Program;
-use crate::step::{Checked, Counts};
+use crate::plan::{Dispatch, KernelCall, Plan};
 use crate::twin::Twin;
 
 /// A device that runs the twin of each dispatch.
@@ -81,9 +80,7 @@ impl Device for TwinDevice {
     }
 
     fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
-        let calls = lower::plain(program);
-        let plan = Plan::make(calls, program.plan_room(), &mut self.pipelines)?;
-        Ok(self.plans.add(plan))
+        self.load_kernels(lower::plain(program), program.plan_room())
     }
 
     fn unload(&mut self, plan: PlanId) {
@@ -91,9 +88,9 @@ impl Device for TwinDevice {
     }
 
     fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
-        let (counts, steps) = self.plans.get(plan)?.admit(step)?;
+        let (counts, steps) = self.plans.get(plan)?.room().admit(step)?;
         if let Some(step) = step {
-            step.write(self)?;
+            self.upload(step)?;
         }
         let plan = self.plans.get(plan)?;
         for _ in 0..steps {
@@ -102,5 +99,12 @@ impl Device for TwinDevice {
             }
         }
         Ok(Ticket::default())
+    }
+}
+
+impl KernelDevice for TwinDevice {
+    fn load_kernels(&mut self, calls: Vec<KernelCall>, room: Room) -> Result<PlanId, DeviceError> {
+        let plan = Plan::make(calls, room, &mut self.pipelines)?;
+        Ok(self.plans.add(plan))
     }
 }

@@ -5,8 +5,10 @@ mod random;
 
 use std::ops::Range;
 
-pub use mlx::{MlxLayout, ScaleType};
+pub use mlx::mlx_constants;
+pub(crate) use mlx::{any_scale_type, scattered};
 
+use akunu_program::{MlxLayout, row_bytes, whole_blocks};
 use akunu_types::DType;
 use akunu_types::block::decoder;
 use akunu_types::params::MLXParams;
@@ -14,9 +16,6 @@ use half::f16;
 
 use crate::case::Rng;
 use crate::table::{Args, Launch};
-
-/// The format in which kernels read vectors: norms and biases.
-pub const VECTOR: DType = DType::F32;
 
 /// A weight matrix in memory: its format, its shape and where its rows lie.
 ///
@@ -51,7 +50,7 @@ impl WeightLayout {
     /// Contiguous rows of a kernel's format; function constants go before what `mlx` says.
     pub fn of(args: &Args, rows: u32, cols: u32, mlx: MlxLayout) -> WeightLayout {
         WeightLayout {
-            mlx: mlx.specialised(args.constants),
+            mlx: mlx::specialised(mlx, args.constants),
             ..WeightLayout::contiguous(args.format(), rows as usize, cols as usize)
         }
     }
@@ -142,7 +141,7 @@ impl WeightLayout {
         };
         let value = |i: usize| {
             let group = index * self.groups() + i / self.group_len();
-            let [scale, bias] = self.mlx.scale_and_bias(bytes, group);
+            let [scale, bias] = mlx::scale_and_bias(&self.mlx, bytes, group);
             scale * q(i) as f32 + bias
         };
         (0..whole_blocks(self.dtype, self.cols))
@@ -156,7 +155,7 @@ impl WeightLayout {
         let packed = self.packed_row(bytes, row);
         let group = row * self.groups() + first / self.group_len();
         let bits = mlx_bits(self.dtype) as usize;
-        let scales = self.mlx.scale_and_bias(bytes, group).map(f16::from_f32);
+        let scales = mlx::scale_and_bias(&self.mlx, bytes, group).map(f16::from_f32);
         (&packed[first * bits / 8..], scales)
     }
 
@@ -182,7 +181,7 @@ impl WeightLayout {
         for (at, values) in [(self.mlx.scales_at, scales), (self.mlx.biases_at, biases)] {
             let stored: Vec<u8> = values
                 .iter()
-                .flat_map(|&value| self.mlx.scale_type.stored(value))
+                .flat_map(|&value| mlx::stored(self.mlx.scale_type, value))
                 .collect();
             bytes[at as usize..][..stored.len()].copy_from_slice(&stored);
         }
@@ -209,8 +208,8 @@ fn mlx_bits(dtype: DType) -> u32 {
 /// Params of MLX weights for the cases: the parts lie in another order, at other bytes and with scales of another type from
 /// case to case.
 pub fn mlx_params(dtype: DType, rows: u32, cols: u32, group_size: u32) -> MLXParams {
-    let scale_type = ScaleType::any(rows + cols / 32);
-    let layout = MlxLayout::scattered(dtype, [rows, cols], group_size, scale_type);
+    let scale_type = any_scale_type(rows + cols / 32);
+    let layout = scattered(dtype, [rows, cols], group_size, scale_type);
     MLXParams {
         N: rows,
         K: cols,
@@ -221,24 +220,6 @@ pub fn mlx_params(dtype: DType, rows: u32, cols: u32, group_size: u32) -> MLXPar
         scale_type: layout.scale_type.code(),
         ..Default::default()
     }
-}
-
-/// MLX rows are whole numbers of this many values, whatever the width.
-const MLX_BLOCK: usize = 32;
-
-/// The values of a row of `cols` that fill blocks.
-fn whole_blocks(dtype: DType, cols: usize) -> usize {
-    let block = if dtype.is_mlx() {
-        MLX_BLOCK
-    } else {
-        dtype.block_len()
-    };
-    cols / block * block
-}
-
-/// Bytes of a row of `cols` values.
-fn row_bytes(dtype: DType, cols: usize) -> usize {
-    (whole_blocks(dtype, cols) / dtype.block_len()).saturating_mul(dtype.block_bytes())
 }
 
 /// The values of plain or block-quantised weights.
@@ -256,6 +237,7 @@ pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use akunu_program::ScaleType;
 
     /// 2 rows of 64 values, 4 bits, groups of 32: 64 bytes of values, 4 scales, 4 biases.
     fn mlx() -> WeightLayout {

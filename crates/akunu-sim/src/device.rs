@@ -10,12 +10,12 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use akunu_kernels::device::SharedBytes;
+use akunu_kernels::PipelineKey;
 use akunu_kernels::gpu::{
     Backend, Bound, Call, Compiled, Compiler, GpuDevice, Limits, Numbered, Recorder,
     ReplayedLaunch, Step, replay, unordered_pairs,
 };
-use akunu_kernels::{DeviceError, PipelineKey};
+use akunu_program::{DeviceError, SharedBytes};
 
 use crate::error::SimError;
 use crate::executor::buffer::SimBuffer;

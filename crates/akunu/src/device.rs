@@ -21,7 +21,7 @@ pub enum Device {
     /// The specification that the others are tested against: plain Rust, one thread, slow.
     Twin,
     /// Any other implementation.
-    Custom(Box<dyn akunu_kernels::Device>),
+    Custom(Box<dyn akunu_program::Device>),
 }
 
 impl Device {
@@ -41,7 +41,7 @@ impl Device {
     }
 
     /// Opens the device, for one model.
-    pub fn open(self) -> Result<Box<dyn akunu_kernels::Device>, Error> {
+    pub fn open(self) -> Result<Box<dyn akunu_program::Device>, Error> {
         match self {
             Device::Auto => cuda(0)
                 .or_else(|_| metal())
@@ -55,29 +55,29 @@ impl Device {
     }
 }
 
-fn cpu(options: CpuOptions) -> Result<Box<dyn akunu_kernels::Device>, Error> {
+fn cpu(options: CpuOptions) -> Result<Box<dyn akunu_program::Device>, Error> {
     Ok(Box::new(CpuDevice::new(options)?))
 }
 
 #[cfg(target_os = "macos")]
-fn metal() -> Result<Box<dyn akunu_kernels::Device>, Error> {
+fn metal() -> Result<Box<dyn akunu_program::Device>, Error> {
     let device = akunu_kernels::MetalDevice::new();
     Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
 }
 
 #[cfg(not(target_os = "macos"))]
-fn metal() -> Result<Box<dyn akunu_kernels::Device>, Error> {
+fn metal() -> Result<Box<dyn akunu_program::Device>, Error> {
     Err(Error::NoMetal)
 }
 
 #[cfg(feature = "cuda")]
-fn cuda(ordinal: u32) -> Result<Box<dyn akunu_kernels::Device>, Error> {
+fn cuda(ordinal: u32) -> Result<Box<dyn akunu_program::Device>, Error> {
     let device = akunu_cuda::open(ordinal);
     Ok(Box::new(device.map_err(akunu_engine::EngineError::from)?))
 }
 
 #[cfg(not(feature = "cuda"))]
-fn cuda(_: u32) -> Result<Box<dyn akunu_kernels::Device>, Error> {
+fn cuda(_: u32) -> Result<Box<dyn akunu_program::Device>, Error> {
     Err(Error::NoCuda)
 }
 

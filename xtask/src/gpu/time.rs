@@ -6,10 +6,8 @@
 use crate::failure::Failure;
 use akunu_cuda::CudaDevice;
 use akunu_kernels::kernel::matmul::select::n_parts;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{
-    Buffer, Constant, Constants, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program,
-};
+use akunu_kernels::{Constant, Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{Buffer, Device, DeviceError, Room, Slice};
 use akunu_types::DType;
 use akunu_types::params::{
     AttentionParams, DecodeAttentionParams, DecodeGemmParams, GEMMParams, Row,
@@ -369,7 +367,7 @@ impl Bench<'_> {
         let row = calls[0].key.kernel.row();
         let args = row.args(calls[0].params.as_bytes(), &calls[0].key.constants);
         let (flops, name) = (row.work(&args).flops, row.name());
-        let plan = match self.device.load(&Program::of_kernels(calls)) {
+        let plan = match self.device.load_kernels(calls, Room::default()) {
             Ok(plan) => plan,
             Err(error) => {
                 println!("{name:36} {label:24} {error}");

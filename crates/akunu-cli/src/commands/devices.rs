@@ -4,7 +4,7 @@ use super::Run;
 use crate::failure::Failure;
 use crate::units;
 use akunu_cpu::Isa;
-use akunu_kernels::host_memory;
+use akunu_program::host_memory;
 use clap::Parser;
 use serde::Serialize;
 use std::fs;

@@ -4,7 +4,7 @@
 use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::KVShiftParams;
 
-use super::rope::{centres, frequencies, rotate, style, subtract};
+use super::rope::{centres, frequencies, pairing, rotate, subtract};
 use super::rotation::Rotations;
 use super::stored::{Slot, SlotMut};
 use crate::body::Body;
@@ -32,7 +32,7 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
         let heads = part.range(p.n_kv_heads as usize);
         let back = [-i64::from(p.shift)].into_iter();
         let rotations: &mut Rotations = part.kept.get();
-        let turn = rotations.of(&frequencies, back, style(NEOX)).at(0);
+        let turn = rotations.of(&frequencies, back, pairing(NEOX)).at(0);
         let key = part.scratch.take::<f32>(head_dim);
         for head in heads {
             let first = p.keep as usize;

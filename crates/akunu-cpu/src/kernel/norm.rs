@@ -3,7 +3,7 @@
 //!
 //! Parts share the rows. A single row is too short to be worth sharing.
 
-use akunu_kernels::plan::Slice;
+use akunu_program::Slice;
 use akunu_types::params::{LayerNormParams, RMSNormParams};
 
 use crate::body::Body;

@@ -14,7 +14,8 @@ use std::ops::Range;
 
 use akunu_kernels::Constant;
 use akunu_kernels::kernel::pages::Pages;
-use akunu_kernels::kernel::rope::{Frequencies, Style};
+use akunu_kernels::kernel::rope::Frequencies;
+use akunu_program::Pairing;
 use akunu_types::params::{RopeStoreParams, Row};
 
 use super::norm::normalise;
@@ -71,7 +72,7 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
             centres: centres(call, others[0], n_kv_heads * head_dim),
             eps: p.eps,
             frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
-            style: style(NEOX),
+            pairing: pairing(NEOX),
         };
         let share = match n_rows {
             1 => Share {
@@ -91,11 +92,11 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
 }
 
 /// Which elements of a head are a pair.
-pub(super) fn style(neox: bool) -> Style {
+pub(super) fn pairing(neox: bool) -> Pairing {
     if neox {
-        Style::SplitHalves
+        Pairing::Halves
     } else {
-        Style::Interleaved
+        Pairing::Interleaved
     }
 }
 
@@ -156,7 +157,7 @@ struct Store<'a> {
     centres: Option<&'a [f32]>,
     eps: f32,
     frequencies: Frequencies<'a>,
-    style: Style,
+    pairing: Pairing,
 }
 
 impl Store<'_> {
@@ -167,7 +168,7 @@ impl Store<'_> {
         let rows = &self.rows[share.rows.clone()];
         let positions = rows.iter().map(|row| i64::from(row.position));
         let rotations: &mut Rotations = part.kept.get();
-        let turns = rotations.of(&self.frequencies, positions, self.style);
+        let turns = rotations.of(&self.frequencies, positions, self.pairing);
         let head_dim = self.head_dim;
         let [q_rows, k_rows, v_rows] = self.qkv;
         for (place, (at, row)) in share.rows.zip(rows).enumerate() {
@@ -232,9 +233,9 @@ pub(super) fn subtract(key: &mut [f32], centre: &[f32]) {
 pub(super) unsafe fn rotate<L: Lanes>(head: &mut [f32], turn: Turn) {
     // SAFETY: by the caller's promise.
     unsafe {
-        match turn.style {
-            Style::Interleaved => rotate_neighbours::<L>(head, turn),
-            Style::SplitHalves => rotate_halves::<L>(head, turn),
+        match turn.pairing {
+            Pairing::Interleaved => rotate_neighbours::<L>(head, turn),
+            Pairing::Halves => rotate_halves::<L>(head, turn),
         }
     }
 }

@@ -4,7 +4,8 @@
 //! a token, so a thread keeps the two sets that it made last, with all that they depend on. A set is for a list of
 //! positions: those of a prompt follow each other, those of a batch are as far as each sequence is.
 
-use akunu_kernels::kernel::rope::{Frequencies, Style};
+use akunu_kernels::kernel::rope::Frequencies;
+use akunu_program::Pairing;
 
 /// What a set of angles depends on.
 #[derive(Default)]
@@ -41,7 +42,7 @@ pub(crate) struct Rotations {
 pub(crate) struct Turn<'a> {
     pub cosines: &'a [f32],
     pub sines: &'a [f32],
-    pub style: Style,
+    pub pairing: Pairing,
 }
 
 /// The turns of some positions.
@@ -49,7 +50,7 @@ pub(crate) struct Turn<'a> {
 pub(crate) struct Turns<'a> {
     turns: &'a [f32],
     width: usize,
-    style: Style,
+    pairing: Pairing,
 }
 
 impl<'a> Turns<'a> {
@@ -60,7 +61,7 @@ impl<'a> Turns<'a> {
         Turn {
             cosines,
             sines,
-            style: self.style,
+            pairing: self.pairing,
         }
     }
 }
@@ -71,29 +72,29 @@ impl Rotations {
         &mut self,
         frequencies: &Frequencies,
         positions: impl Iterator<Item = i64> + Clone,
-        style: Style,
+        pairing: Pairing,
     ) -> Turns<'_> {
         let found = (self.sets.iter()).position(|set| {
-            set.key.is(frequencies, style)
+            set.key.is(frequencies, pairing)
                 && positions.clone().eq(set.key.positions.iter().copied())
         });
         let at = found.unwrap_or(self.oldest);
         if found.is_none() {
             self.oldest = 1 - self.oldest;
-            self.sets[at].make(frequencies, positions, style);
+            self.sets[at].make(frequencies, positions, pairing);
         }
         Turns {
             turns: &self.sets[at].turns,
-            width: width(frequencies, style),
-            style,
+            width: width(frequencies, pairing),
+            pairing,
         }
     }
 }
 
 impl Key {
-    /// Whether it has these frequencies and this style.
-    fn is(&self, frequencies: &Frequencies, style: Style) -> bool {
-        self.is_interleaved == (style == Style::Interleaved)
+    /// Whether it has these frequencies and this pairing.
+    fn is(&self, frequencies: &Frequencies, pairing: Pairing) -> bool {
+        self.is_interleaved == (pairing == Pairing::Interleaved)
             && self.head_dim == frequencies.head_dim
             && (self.theta, self.scale) == (frequencies.theta, frequencies.scale)
             && self.table == *frequencies.table.unwrap_or(&[])
@@ -106,7 +107,7 @@ impl Set {
         &mut self,
         frequencies: &Frequencies,
         positions: impl Iterator<Item = i64>,
-        style: Style,
+        pairing: Pairing,
     ) {
         let key = &mut self.key;
         key.table.clear();
@@ -114,38 +115,38 @@ impl Set {
             .extend_from_slice(frequencies.table.unwrap_or(&[]));
         (key.theta, key.scale) = (frequencies.theta, frequencies.scale);
         key.head_dim = frequencies.head_dim;
-        key.is_interleaved = style == Style::Interleaved;
+        key.is_interleaved = pairing == Pairing::Interleaved;
         key.positions.clear();
         key.positions.extend(positions);
         self.turns.clear();
         for &position in &key.positions {
-            push_turn(&mut self.turns, frequencies, position, style);
+            push_turn(&mut self.turns, frequencies, position, pairing);
         }
     }
 }
 
 /// Cosines of one position.
-fn width(frequencies: &Frequencies, style: Style) -> usize {
+fn width(frequencies: &Frequencies, pairing: Pairing) -> usize {
     let pairs = frequencies.head_dim / 2;
-    match style {
-        Style::Interleaved => 2 * pairs,
-        Style::SplitHalves => pairs,
+    match pairing {
+        Pairing::Interleaved => 2 * pairs,
+        Pairing::Halves => pairs,
     }
 }
 
 /// Appends the cosines and sines of a position.
-fn push_turn(turns: &mut Vec<f32>, frequencies: &Frequencies, position: i64, style: Style) {
-    let (start, width) = (turns.len(), width(frequencies, style));
+fn push_turn(turns: &mut Vec<f32>, frequencies: &Frequencies, position: i64, pairing: Pairing) {
+    let (start, width) = (turns.len(), width(frequencies, pairing));
     turns.resize(start + 2 * width, 0.0);
     let (cosines, sines) = turns[start..].split_at_mut(width);
     for d in 0..frequencies.head_dim / 2 {
         let (cosine, sine) = frequencies.rotation(position as f32, d);
-        match style {
-            Style::Interleaved => {
+        match pairing {
+            Pairing::Interleaved => {
                 (cosines[2 * d], cosines[2 * d + 1]) = (cosine, cosine);
                 (sines[2 * d], sines[2 * d + 1]) = (-sine, sine);
             }
-            Style::SplitHalves => (cosines[d], sines[d]) = (cosine, sine),
+            Pairing::Halves => (cosines[d], sines[d]) = (cosine, sine),
         }
     }
 }
@@ -154,14 +155,14 @@ fn push_turn(turns: &mut Vec<f32>, frequencies: &Frequencies, position: i64, sty
 mod tests {
     use super::*;
 
-    /// A set that was kept for other positions, another table or another style would be wrong here.
+    /// A set that was kept for other positions, another table or another pairing would be wrong here.
     #[test]
     fn kept_sets_are_those_that_were_asked_for() {
         let mut rotations = Rotations::default();
         let tables = [vec![1.0, 10.0], vec![1.0, 7.0]];
         for round in 0..3 {
             for table in &tables {
-                for style in [Style::Interleaved, Style::SplitHalves] {
+                for pairing in [Pairing::Interleaved, Pairing::Halves] {
                     let frequencies = Frequencies {
                         table: Some(table),
                         theta: 1e4,
@@ -169,12 +170,12 @@ mod tests {
                         head_dim: 4,
                     };
                     let positions = [9, 4 + round];
-                    let turns = rotations.of(&frequencies, positions.into_iter(), style);
+                    let turns = rotations.of(&frequencies, positions.into_iter(), pairing);
                     let turn = turns.at(1);
                     let (cosine, sine) = frequencies.rotation(4.0 + round as f32, 1);
-                    let found = match style {
-                        Style::Interleaved => (turn.cosines[2], turn.sines[3]),
-                        Style::SplitHalves => (turn.cosines[1], turn.sines[1]),
+                    let found = match pairing {
+                        Pairing::Interleaved => (turn.cosines[2], turn.sines[3]),
+                        Pairing::Halves => (turn.cosines[1], turn.sines[1]),
                     };
                     assert_eq!(found, (cosine, sine));
                 }

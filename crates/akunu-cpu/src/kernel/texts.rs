@@ -4,7 +4,7 @@ use akunu_kernels::kernel::embedding::pos_embed_add;
 use akunu_types::params::{GatherRowsParams, PosEmbedParams, RoPEParams, Row};
 
 use super::norm::add;
-use super::rope::{frequencies, rotate, style};
+use super::rope::{frequencies, pairing, rotate};
 use super::rotation::Rotations;
 use crate::body::Body;
 use crate::call::Call;
@@ -48,7 +48,7 @@ impl<const NEOX: bool> Body for Rope<NEOX> {
         let rows = &rows.read::<Row>(p.n_rows as usize)[range.clone()];
         let positions = rows.iter().map(|row| i64::from(row.position));
         let rotations: &mut Rotations = part.kept.get();
-        let turns = rotations.of(&frequencies, positions, style(NEOX));
+        let turns = rotations.of(&frequencies, positions, pairing(NEOX));
         for (place, row) in range.enumerate() {
             for head in 0..n_heads {
                 let at = row * stride + head * head_dim;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use akunu_kernels::kernel::matmul::product::Product;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{DeviceError, KernelId, Plan};
+use akunu_kernels::{KernelId, Plan};
+use akunu_program::{DeviceError, Slice};
 
 use super::select;
 use crate::isa::Isa;

@@ -87,7 +87,8 @@ mod tests {
     use crate::panels::matrix::PackedShape;
     use crate::panels::pack::Source;
     use akunu_kernels::case::Rng;
-    use akunu_kernels::weight::{self, MlxLayout, ScaleType};
+    use akunu_kernels::weight::{self};
+    use akunu_program::{MlxLayout, ScaleType};
     use akunu_types::DType;
     use std::sync::Arc;
 

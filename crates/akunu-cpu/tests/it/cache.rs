@@ -3,7 +3,8 @@
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::case::Rng;
 use akunu_kernels::kernel::pages::{self, Pages};
-use akunu_kernels::{Buffer, Constants, Device, KernelCall, KernelId, PipelineKey, Program};
+use akunu_kernels::{Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{Buffer, Room};
 use akunu_types::params::{AttentionParams, Row};
 
 pub const N_HEADS: u32 = 6;
@@ -97,7 +98,7 @@ impl Cache {
     /// The output of each row.
     pub fn attend(
         &self,
-        device: &mut dyn Device,
+        device: &mut dyn KernelDevice,
         rows: &[Row],
         constants: &Constants,
     ) -> Vec<Vec<f32>> {
@@ -140,7 +141,7 @@ impl Cache {
     /// The output of each row with other queries.
     pub fn attend_with(
         &self,
-        device: &mut dyn Device,
+        device: &mut dyn KernelDevice,
         rows: &[Row],
         q: &[f32],
         constants: &Constants,
@@ -176,8 +177,8 @@ impl Cache {
         };
         let bindings = buffers.map(Into::into).to_vec();
         let attend = KernelCall::new(key, &params, bindings, "attend");
-        let program = Program::of_kernels(vec![attend]);
-        let plan = device.load(&program).expect("sizes are right");
+        let plan = device.load_kernels(vec![attend], Room::default());
+        let plan = plan.expect("sizes are right");
         device.run(plan, None).expect("runs");
         device.unload(plan);
         let mut bytes = vec![0; 4 * q.len()];

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuError, CpuOptions, Isa};
-use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::case::{Rng, nmse};
-use akunu_kernels::device::SharedMemory;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Heads, LayerCache, Pairing, Rope, Rows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{
-    Buffer, Counts, Device, DeviceError, KernelCall, KernelId, Op, PageMap, PipelineKey, PlanId,
-    Program, RowError, RowTable, StepMemory,
+use akunu_kernels::{KernelCall, KernelDevice, KernelId, PipelineKey, lower};
+use akunu_program::{
+    AlignedBytes, Buffer, Counts, Device, DeviceError, Heads, LayerCache, Op, PageMap, Pairing,
+    PlanId, Program, Room, Rope, RowError, RowTable, Rows, SharedMemory, Slice, StepMemory, op,
 };
 use akunu_types::params::{EmbeddingScaleParams, MatrixParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
@@ -86,8 +83,8 @@ fn shared_memory_is_read_at_any_alignment_and_never_written() {
     ));
 }
 
-/// A program without rows, and a buffer of it.
-fn add(device: &mut dyn Device) -> (Program, Buffer) {
+/// A kernel without rows, and a buffer of it.
+fn add(device: &mut dyn Device) -> (KernelCall, Buffer) {
     let params = MatrixParams {
         rows: 1,
         cols: 4,
@@ -95,14 +92,15 @@ fn add(device: &mut dyn Device) -> (Program, Buffer) {
     };
     let [h, x] = ["h", "x"].map(|label| device.allocate(16, label).expect("memory"));
     let add = call(KernelId::BiasAdd, &params, vec![h.into(), x.into()]);
-    (Program::of_kernels(vec![add]), x)
+    (add, x)
 }
 
 #[test]
 fn programs_of_other_devices_released_buffers_and_foreign_steps_are_refused() {
     let mut device = device(2);
-    let (program, x) = add(&mut device);
-    let plan = device.load(&program).expect("loads");
+    let (add, x) = add(&mut device);
+    let load = |device: &mut CpuDevice| device.load_kernels(vec![add.clone()], Room::default());
+    let plan = load(&mut device).expect("loads");
     device.run(plan, None).expect("runs");
     let decoder = Decoder::new(&mut device);
     let mut table = decoder.table();
@@ -129,13 +127,13 @@ fn programs_of_other_devices_released_buffers_and_foreign_steps_are_refused() {
         ),
         "{refused:?}"
     );
-    let refused = other.load(&program);
+    let refused = load(&mut other);
     assert!(
         matches!(refused, Err(DeviceError::Foreign { what: "buffer", .. })),
         "{refused:?}"
     );
     device.release(x);
-    for refused in [device.run(plan, None), device.load(&program).map(|_| ())] {
+    for refused in [device.run(plan, None), load(&mut device).map(|_| ())] {
         assert!(matches!(
             refused,
             Err(DeviceError::Foreign { what: "buffer", id }) if id == x.id
@@ -176,7 +174,7 @@ const TABLE: [u32; 5] = [3, 0, 4, 1, 2];
 const STEPS: u32 = 150;
 
 impl Decoder {
-    fn new(device: &mut dyn Device) -> Decoder {
+    fn new(device: &mut dyn KernelDevice) -> Decoder {
         let (q_dim, kv_dim) = (6 * HEADS.head_dim, 2 * HEADS.head_dim);
         let width = q_dim + 2 * kv_dim;
         let mut rng = Rng::new(5);
@@ -231,7 +229,7 @@ impl Decoder {
             ..Default::default()
         };
         let ops = vec![
-            Op::RopeStore {
+            Op::RopeStore(op::RopeStore {
                 q: qkv.into(),
                 k: from(q_dim),
                 v: from(q_dim + kv_dim),
@@ -245,30 +243,23 @@ impl Decoder {
                 centre: None,
                 norms: None,
                 cache,
-            },
-            Op::Attend {
+            }),
+            Op::Attend(op::Attend {
                 q: qkv.into(),
                 to: attended.into(),
                 heads: HEADS,
                 cache,
                 scale: 0.2,
                 softcap: None,
-            },
-            Op::Norm {
+            }),
+            Op::Norm(op::Norm {
                 rows: Rows::All,
                 x: attended.into(),
                 weight: weight.into(),
                 to: normal.into(),
                 dim: q_dim,
                 eps: 1e-5,
-            },
-            // Overlaps q, k and the beginning of v.
-            Op::Kernel(call(
-                KernelId::BiasAdd,
-                &added,
-                vec![from(width - q_dim), normal.into()],
-            )),
-            Op::Kernel(call(KernelId::EmbeddingScale, &halved, vec![qkv.into()])),
+            }),
             Op::Advance,
         ];
         let program = Program {
@@ -280,7 +271,15 @@ impl Decoder {
                 outputs: 1,
             },
         };
-        let plan = device.load(&program).expect("sizes are right");
+        let mut calls = lower::plain(&program);
+        let before_advance = calls.len() - 1;
+        // Overlaps q, k and the beginning of v.
+        let bindings = vec![from(width - q_dim), normal.into()];
+        let add = call(KernelId::BiasAdd, &added, bindings);
+        let halve = call(KernelId::EmbeddingScale, &halved, vec![qkv.into()]);
+        calls.splice(before_advance..before_advance, [add, halve]);
+        let plan = device.load_kernels(calls, program.plan_room());
+        let plan = plan.expect("sizes are right");
         Decoder {
             memory,
             pages,

@@ -8,11 +8,10 @@
 use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
-use akunu_kernels::bytes::AlignedBytes;
 use akunu_kernels::case::{Case, compare};
-use akunu_kernels::plan::Slice;
 use akunu_kernels::table::{Element, Family};
-use akunu_kernels::{Buffer, Device, KernelCall, KernelId, KernelRow, PipelineKey, Program};
+use akunu_kernels::{KernelCall, KernelDevice, KernelId, KernelRow, PipelineKey};
+use akunu_program::{AlignedBytes, Buffer, Device, Room, Slice};
 use akunu_types::DType;
 
 const GUARD: [u8; 256] = [0xA5; 256];
@@ -76,8 +75,8 @@ fn run(device: &mut CpuDevice, kernel: KernelId, case: &Case) -> Vec<Vec<u8>> {
         row_fields: Vec::new(),
         label: "case",
     };
-    let program = Program::of_kernels(vec![call]);
-    let plan = device.load(&program).expect("cases are sound");
+    let plan = device.load_kernels(vec![call], Room::default());
+    let plan = plan.expect("cases are sound");
     device.run(plan, None).expect("runs");
     device.unload(plan);
     let mut found = Vec::new();

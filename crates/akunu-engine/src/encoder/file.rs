@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use akunu_arch::{ModelConfig, Pooling};
-use akunu_kernels::program::DistanceBias;
+use akunu_program::DistanceBias;
 use akunu_tokenizer::Tokenizer;
 
 use crate::weights::Weights;

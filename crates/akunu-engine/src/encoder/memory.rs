@@ -1,7 +1,7 @@
 //! The buffers of an encoder: for the rows of a step, and for its texts.
 
 use akunu_arch::ModelConfig;
-use akunu_kernels::{Buffer, Device, StepMemory};
+use akunu_program::{Buffer, Device, StepMemory};
 
 use crate::buffers::{Buffers, Made};
 use crate::error::EngineError;

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use akunu_arch::ModelConfig;
 use akunu_gguf::WeightStore;
-use akunu_kernels::Device;
-use akunu_kernels::program::DistanceBias;
+use akunu_program::{Device, DistanceBias};
 
 use crate::error::EngineError;
 use crate::weights::read_vector;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use akunu_arch::Pooling;
-use akunu_kernels::{Counts, Device, PlanId, Program, RowTable};
+use akunu_program::{Counts, Device, PlanId, Program, RowTable};
 use akunu_types::params::Row;
 
 use super::file::EncoderFile;
@@ -113,7 +113,7 @@ impl Runtime {
         };
         let checked = table
             .check_texts()
-            .map_err(akunu_kernels::DeviceError::from)?;
+            .map_err(akunu_program::DeviceError::from)?;
         self.device.run(plan, Some(&checked))?;
         let mut numbers = vec![0f32; texts.len() * width as usize];
         self.device

@@ -1,6 +1,6 @@
 //! The rows of a step: the next tokens of each single, and a piece of a prompt.
 
-use akunu_kernels::program::Choose;
+use akunu_program::Choose;
 
 use super::part::{Outcome, Part};
 use crate::error::EngineError;

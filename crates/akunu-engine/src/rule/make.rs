@@ -1,6 +1,6 @@
 //! The rule that options ask for.
 
-use akunu_kernels::program::Choose;
+use akunu_program::Choose;
 use akunu_tokenizer::Tokenizer;
 use akunu_types::params::SamplingRule;
 

@@ -3,10 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::{MlxLayout, VECTOR};
-use akunu_kernels::{Buffer, Device};
+use akunu_program::{Buffer, Device, Matrix, MlxLayout, Slice, VECTOR};
 
 use crate::adapter::AdapterMatrices;
 use crate::error::EngineError;

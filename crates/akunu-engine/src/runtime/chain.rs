@@ -3,7 +3,7 @@
 //! The record of choices is one for all sequences. Whoever begins another step while chains are unread reads them first and
 //! keeps what they have chosen for their owner.
 
-use akunu_kernels::Ticket;
+use akunu_program::Ticket;
 
 use super::told::{Noted, Told};
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use akunu_kernels::program::Choose;
+use akunu_program::Choose;
 
 use super::chain::{Chain, ChainId, Chosen, RowChosen};
 use super::kind::Kind;

@@ -1,7 +1,6 @@
 //! What the host does to logits between the layers and the choice: masks of grammars, and the caller's own rules.
 
-use akunu_kernels::kernel::sampling::grammar_bitmask::NO_MASK;
-use akunu_kernels::program::Choose;
+use akunu_program::{Choose, Masks};
 
 use super::kind::Kind;
 use super::state::Runtime;
@@ -22,7 +21,7 @@ impl StepMasks {
         StepMasks {
             bits: Vec::new(),
             n_words: vocab_size.div_ceil(32) as usize,
-            rows: vec![NO_MASK; n_outputs],
+            rows: vec![Masks::NONE; n_outputs],
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::collections::HashMap;
 
-use akunu_kernels::program::Choose;
-use akunu_kernels::{Counts, Device, PlanId};
+use akunu_program::{Choose, Counts, Device, PlanId};
 
 /// What a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,9 +1,9 @@
 //! The buffers of a runtime.
 
 use akunu_arch::{LayerConfig, ModelConfig, RopeConfig};
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{LayerCache, Masks, ScoreMemory};
-use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
+use akunu_program::{
+    Buffer, Device, LayerCache, Masks, Op, PageMap, ScoreMemory, Slice, StepMemory,
+};
 use akunu_types::params::{Row, SamplingRule};
 
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use akunu_kernels::plan::Slice;
+use akunu_program::Slice;
 
 use super::sizes::{PAGE, WINDOW_SLACK, cache_bytes, sequence_pages};
 use super::state::Runtime;
@@ -311,7 +311,7 @@ impl Runtime {
         let name = sequence.name(index, PAGE);
         let mut kinds = 0..self.pools.len();
         let any_whole = self.memory.maps.iter().any(|map| map.window.is_none());
-        let wanted = |map: &akunu_kernels::PageMap| map.window.is_none() || !any_whole;
+        let wanted = |map: &akunu_program::PageMap| map.window.is_none() || !any_whole;
         kinds.all(|kind| !wanted(&self.memory.maps[kind]) || self.pools[kind].find(&name).is_some())
     }
 

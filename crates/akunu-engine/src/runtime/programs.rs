@@ -1,7 +1,6 @@
 //! The programs of a model, for a few numbers of rows. Each is made when it is first needed.
 
-use akunu_kernels::program::Choose;
-use akunu_kernels::{Counts, Op, PlanId, Program};
+use akunu_program::{Choose, Counts, Op, PlanId, Program};
 
 use super::kind::{Kind, ProgramKey};
 use super::state::Runtime;

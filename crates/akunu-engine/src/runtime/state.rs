@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use akunu_kernels::{Device, RowTable};
+use akunu_program::{Device, RowTable};
 
 use super::adapter_set::AdapterSet;
 use super::chain::{Chain, ChainId, Chosen};

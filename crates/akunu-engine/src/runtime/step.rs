@@ -1,7 +1,6 @@
 //! Steps: rows are put together, checked and submitted.
 
-use akunu_kernels::program::Choose;
-use akunu_kernels::{DeviceError, Program, Ticket};
+use akunu_program::{Choose, DeviceError, Program, Ticket};
 use akunu_types::params::Row;
 
 use super::host::StepMasks;
@@ -459,7 +458,7 @@ impl Runtime {
         layer: usize,
         which: usize,
         index: usize,
-    ) -> (akunu_kernels::plan::Slice, usize) {
+    ) -> (akunu_program::Slice, usize) {
         let config = &self.model.config;
         let mut kinds = self.memory.maps.iter();
         let kind = kinds.position(|map| map.window == config.layers[layer].window);
@@ -467,7 +466,7 @@ impl Runtime {
         let page = pages[index].unwrap_or(0) as usize;
         let cache = self.memory.caches[layer];
         let bytes = cache_bytes(&self.model.config, self.model.kv, 1);
-        let slice = akunu_kernels::plan::Slice {
+        let slice = akunu_program::Slice {
             buffer: [cache.k, cache.v][which],
             offset: page * bytes,
         };

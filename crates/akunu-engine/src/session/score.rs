@@ -11,7 +11,7 @@
 
 use std::ops::ControlFlow;
 
-use akunu_kernels::log_scale::LogScale;
+use akunu_program::LogScale;
 
 use super::feed::{Watch, ask};
 use super::state::Session;

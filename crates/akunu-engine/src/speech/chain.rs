@@ -9,7 +9,7 @@
 //! The device applies the rules of transcripts, chooses, notes what it has chosen and how probable that was, and moves the
 //! rows on. A window that ends within a chain goes on until the end of the chain; what it says there is dropped.
 
-use akunu_kernels::program::Choose;
+use akunu_program::Choose;
 use akunu_types::params::{Row, SamplingRule};
 
 use super::memory::MAX_CHAIN;

@@ -1,7 +1,6 @@
 //! The prompt of a window, and the tokens that are said of it.
 
-use akunu_kernels::log_scale::LogScale;
-use akunu_kernels::program::Choose;
+use akunu_program::{Choose, LogScale};
 use akunu_types::params::SamplingRule;
 
 use super::SpeechModel;

@@ -1,9 +1,9 @@
 //! The buffers of a speech model.
 
 use akunu_arch::SpeechConfig;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{ChoiceMemory, LayerCache, ScoreMemory};
-use akunu_kernels::{Buffer, Device, Op, PageMap, StepMemory};
+use akunu_program::{
+    Buffer, ChoiceMemory, Device, LayerCache, Op, PageMap, ScoreMemory, Slice, StepMemory,
+};
 use akunu_types::KvFormat;
 use half::f16;
 

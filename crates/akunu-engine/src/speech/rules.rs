@@ -1,10 +1,9 @@
 //! Which tokens a speech model may say, as the device gets it: a bit for each token.
 //!
-//! The rules themselves, which depend on what was said before, are those of
-//! [`speech_rules`](akunu_kernels::kernel::sampling::speech_rules).
+//! The rules themselves, which depend on what was said before, are those of [`Op::SpeechRules`](akunu_program::Op::SpeechRules).
 
 use akunu_arch::SpeechConfig;
-use akunu_kernels::program::TranscriptTokens;
+use akunu_program::TranscriptTokens;
 
 use super::tokens::SpeechTokens;
 

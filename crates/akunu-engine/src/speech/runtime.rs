@@ -6,8 +6,7 @@
 use std::collections::HashMap;
 
 use akunu_arch::SpeechConfig;
-use akunu_kernels::program::Choose;
-use akunu_kernels::{Counts, Device, DeviceError, PlanId, Program, RowTable};
+use akunu_program::{Choose, Counts, Device, DeviceError, PlanId, Program, RowTable};
 use akunu_types::params::Row;
 use half::f16;
 
@@ -210,7 +209,7 @@ impl Runtime {
     /// One head of some rows of a buffer, (rows, dim), whose numbers are of type `T`.
     fn head_rows<T: bytemuck::Pod + Into<f32>>(
         &self,
-        buffer: akunu_kernels::Buffer,
+        buffer: akunu_program::Buffer,
         head: u32,
         first: usize,
         n: usize,

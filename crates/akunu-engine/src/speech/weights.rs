@@ -9,10 +9,7 @@ use std::collections::HashMap;
 
 use akunu_arch::{ArchError, SpeechConfig};
 use akunu_gguf::{SpeechFolder, SpeechTensor, quant};
-use akunu_kernels::Device;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::MlxLayout;
+use akunu_program::{Device, Matrix, MlxLayout, Slice};
 
 use crate::error::EngineError;
 

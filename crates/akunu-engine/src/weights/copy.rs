@@ -1,7 +1,6 @@
 //! Weights that are not bound where they lie.
 
-use akunu_kernels::Device;
-use akunu_kernels::plan::Slice;
+use akunu_program::{Device, Slice};
 
 use crate::error::EngineError;
 

@@ -13,10 +13,7 @@
 //! files, or too far apart for a buffer of the device, and the one at the end of a file that does not end with a whole word.
 
 use akunu_gguf::{MlxTensor, Span, WeightStore};
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::{MlxLayout, ScaleType};
-use akunu_kernels::{Buffer, Device};
+use akunu_program::{Buffer, Device, Matrix, MlxLayout, ScaleType, Slice};
 
 use super::copy::{BINDING_ALIGNMENT, copy};
 use crate::error::EngineError;

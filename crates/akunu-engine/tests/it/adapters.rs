@@ -9,9 +9,9 @@ use akunu_engine::{
     Adapter, Adapters, EngineError, GenerateOptions, Model, Progress, Sampling, SavedSessionError,
     Session, SessionOptions,
 };
-use akunu_kernels::Device;
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device;
 use akunu_types::DType;
 
 /// The small model in f32, so that nothing but the order of sums is rounded.

@@ -10,7 +10,7 @@ use akunu_engine::{
     SessionOptions, StopReason,
 };
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Checked, DeviceError, PlanId, Program};
+use akunu_program::{Checked, DeviceError, PlanId, Program};
 
 fn load(model: TinyLlama) -> Model {
     let file = model.write();

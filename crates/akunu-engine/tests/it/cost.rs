@@ -10,7 +10,8 @@ use akunu_gguf::{Data, WeightStore};
 use akunu_kernels::chip::GpuFamily;
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, Checked, ChipConfig, DeviceError, Op, Plan, PlanId, Program, lower};
+use akunu_kernels::{ChipConfig, Plan, lower};
+use akunu_program::{Buffer, Checked, DeviceError, Op, PlanId, Program};
 use akunu_types::DType;
 
 /// The bytes of each weight of a file, by its offset; the embedding, which is the output as well, with
@@ -55,7 +56,7 @@ fn a_layer_is_at_most_eight_launches() {
     let file = tiny_llama(DType::Q8_0);
     let model = Model::load(&file.path, Box::new(TwinDevice::new())).expect("a whole model");
     let program = model.decode_program(1, Sampling::greedy());
-    let stores = |op: &Op| matches!(op, Op::RopeStore { .. });
+    let stores = |op: &Op| matches!(op, Op::RopeStore(_));
     let n_layers = program.ops.iter().filter(|op| stores(op)).count();
     for family in [GpuFamily::Apple(7), GpuFamily::Nvidia(90)] {
         let chip = ChipConfig {

@@ -7,9 +7,9 @@ use crate::support::files::{write_folder, write_gguf};
 use crate::support::fixture::Fixture;
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_engine::{Encoder, EncoderText, EngineError, Model, Pooling, is_encoder};
-use akunu_kernels::Device;
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device;
 
 /// The devices, and how far their vectors may be from the wanted ones.
 fn devices() -> Vec<(Box<dyn Device>, f64)> {

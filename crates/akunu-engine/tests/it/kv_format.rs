@@ -5,9 +5,9 @@ use crate::support::{TINY, TinyLlama};
 use akunu_engine::{
     EngineError, GenerateOptions, KvFormat, Model, ModelOptions, Sampling, Session, SessionOptions,
 };
-use akunu_kernels::Device;
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device;
 use akunu_types::DType;
 
 /// A step is 1/127 of the largest of a block, twice a usual number: rounding is wrong by 0.5 % of that, 2e-5 squared, in

@@ -7,8 +7,8 @@ use crate::support::fixture::Fixture;
 use crate::support::tiny_llama;
 use crate::support::watched::{Hooks, Watched};
 use akunu_engine::{Loading, Model, ModelOptions, SamplingOptions};
-use akunu_kernels::device::SharedBytes;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::SharedBytes;
 use akunu_types::DType;
 
 /// A device with memory of its own: it copies what it is given, in two pieces.

@@ -8,7 +8,7 @@ use crate::support::watched::{Hooks, Watched};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{EngineError, KvFormat, Model, ModelOptions, SessionOptions};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, DeviceError};
+use akunu_program::{Buffer, DeviceError};
 use akunu_types::DType;
 
 /// A device with little memory that knows how much of it is taken.

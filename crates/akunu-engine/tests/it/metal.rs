@@ -2,10 +2,11 @@
 
 use crate::support::tiny_llama;
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
+use akunu_kernels::MetalDevice;
 use akunu_kernels::case::nmse;
 use akunu_kernels::metal::Order;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Device, MetalDevice};
+use akunu_program::Device;
 use akunu_types::DType;
 
 /// A prompt of 35 tokens, then 40 more in chains: the ids, and the logits after the prompt.

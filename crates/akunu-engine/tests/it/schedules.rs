@@ -10,9 +10,9 @@ use akunu_engine::{
     Batch, GenerateOptions, Model, Overflow, Progress, Sampling, SequenceId, Session,
     SessionOptions, StopReason,
 };
-use akunu_kernels::Device;
 use akunu_kernels::case::Rng;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device;
 
 const CONTEXT: u32 = 200;
 

@@ -6,7 +6,7 @@ use crate::devices::{cpu, simulator, twin};
 use crate::support::random_adapter::RandomAdapter;
 use crate::support::{DIM, TINY, TinyLlama};
 use akunu_engine::{Adapters, GenerateOptions, Model, Progress, SessionOptions};
-use akunu_kernels::Device;
+use akunu_program::Device;
 use akunu_sim::Schedule;
 use akunu_types::DType;
 

@@ -9,9 +9,10 @@ use akunu_engine::{
     DraftModel, GenerateOptions, Lookup, Model, Progress, Sampling, SequenceId, SessionOptions,
     Speculation,
 };
+use akunu_kernels::ChipConfig;
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Device};
+use akunu_program::Device;
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::DType;

@@ -11,7 +11,7 @@ use crate::support::watched::{Hooks, Watched};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_kernels::case::nmse;
-use akunu_kernels::{Device, DeviceError};
+use akunu_program::{Device, DeviceError};
 use akunu_sim::Schedule;
 
 /// A file whose tensors begin at no multiple of anything, and whose matrices are followed by vectors.

@@ -9,7 +9,7 @@ use crate::support::watched::{Hooks, Watched};
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::speech::{Decoded, SpeechModel, SpeechPrompt};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Checked, Device, DeviceError, PlanId};
+use akunu_program::{Checked, Device, DeviceError, PlanId};
 
 /// A device that says whether it works by itself, and how many rounds each submission had.
 #[derive(Clone, Default)]

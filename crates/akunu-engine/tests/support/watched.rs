@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use akunu_kernels::device::SharedBytes;
-use akunu_kernels::{Buffer, Checked, Device, DeviceError, PlanId, Program, Ticket};
+use akunu_program::{Buffer, Checked, Device, DeviceError, PlanId, Program, SharedBytes, Ticket};
 
 /// What a test does at each call; by default nothing.
 pub trait Hooks: Send {

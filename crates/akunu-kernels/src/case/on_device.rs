@@ -1,11 +1,11 @@
 //! Cases on any device: one of them, or those of every kernel.
 
+use akunu_program::{Buffer, Device, DeviceError, Room};
+
 use super::{Case, Mismatch, compare};
-use crate::device::{Buffer, Device, DeviceError};
-use crate::pipeline::PipelineKey;
 use crate::plan::KernelCall;
-use crate::program::Program;
 use crate::table::{Access, KernelId, KernelRow};
+use crate::{kernel_device::KernelDevice, pipeline::PipelineKey};
 
 /// Bytes behind each binding that no kernel may change.
 const GUARD: [u8; 64] = [0xa5; 64];
@@ -34,7 +34,11 @@ pub enum CaseError {
 ///
 /// # Errors
 /// See [`CaseError`].
-pub fn run_on(device: &mut dyn Device, kernel: KernelId, case: &Case) -> Result<f64, CaseError> {
+pub fn run_on(
+    device: &mut dyn KernelDevice,
+    kernel: KernelId,
+    case: &Case,
+) -> Result<f64, CaseError> {
     run_guarded(device, kernel, case, &GUARD)
 }
 
@@ -43,7 +47,7 @@ pub fn run_on(device: &mut dyn Device, kernel: KernelId, case: &Case) -> Result<
 /// # Errors
 /// See [`CaseError`].
 pub fn run_exactly_on(
-    device: &mut dyn Device,
+    device: &mut dyn KernelDevice,
     kernel: KernelId,
     case: &Case,
 ) -> Result<f64, CaseError> {
@@ -75,7 +79,7 @@ pub struct Cases<W> {
 impl<W: Fn(&KernelRow) -> bool> Cases<W> {
     /// Runs every case of the selected kernels, and reports the result of each kernel. It ends with the first case
     /// that loses the device, after which nothing runs on it.
-    pub fn run_on(&self, device: &mut dyn Device, mut each: impl FnMut(Outcome)) {
+    pub fn run_on(&self, device: &mut dyn KernelDevice, mut each: impl FnMut(Outcome)) {
         let wanted = |kernel: &KernelId| (self.wanted)(&kernel.row());
         for kernel in KernelId::all().into_iter().filter(wanted) {
             let (outcome, is_lost) = self.outcome(device, kernel);
@@ -86,7 +90,7 @@ impl<W: Fn(&KernelRow) -> bool> Cases<W> {
         }
     }
 
-    fn outcome(&self, device: &mut dyn Device, kernel: KernelId) -> (Outcome, bool) {
+    fn outcome(&self, device: &mut dyn KernelDevice, kernel: KernelId) -> (Outcome, bool) {
         let row = kernel.row();
         let cases = (row.cases)(row.dtype);
         let mut outcome = Outcome {
@@ -113,7 +117,7 @@ impl<W: Fn(&KernelRow) -> bool> Cases<W> {
     ///
     /// # Errors
     /// A text with the first failures, and how many there are.
-    pub fn all_pass_on(&self, device: &mut dyn Device) -> Result<usize, String> {
+    pub fn all_pass_on(&self, device: &mut dyn KernelDevice) -> Result<usize, String> {
         const SHOWN: usize = 40;
         let (mut n_cases, mut failures) = (0, Vec::new());
         self.run_on(device, |outcome| {
@@ -133,7 +137,7 @@ impl<W: Fn(&KernelRow) -> bool> Cases<W> {
 }
 
 fn run_guarded(
-    device: &mut dyn Device,
+    device: &mut dyn KernelDevice,
     kernel: KernelId,
     case: &Case,
     guard: &[u8],
@@ -148,7 +152,7 @@ fn run_guarded(
 }
 
 fn run(
-    device: &mut dyn Device,
+    device: &mut dyn KernelDevice,
     kernel: KernelId,
     case: &Case,
     (guard, buffers): (&[u8], &mut Vec<Buffer>),
@@ -175,7 +179,7 @@ fn run(
         row_fields: Vec::new(),
         label: "case",
     };
-    let plan = device.load(&Program::of_kernels(vec![call]))?;
+    let plan = device.load_kernels(vec![call], Room::default())?;
     let ran = device.run(plan, None);
     device.unload(plan);
     Ok(ran?)

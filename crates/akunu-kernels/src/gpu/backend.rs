@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::device::{DeviceError, SharedBytes};
+use akunu_program::{DeviceError, SharedBytes};
 
 use super::encode::Encoder;
 use super::pipelines::Compiler;

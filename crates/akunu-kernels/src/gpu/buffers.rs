@@ -1,6 +1,7 @@
 //! The buffers of a device: numbers, sizes, windows and the memory budget.
 
-use crate::device::{Buffer, DeviceError, SharedBytes};
+use akunu_program::{Buffer, DeviceError, SharedBytes};
+
 use crate::plan::Dispatch;
 
 use super::backend::{Backend, Limits};

@@ -1,13 +1,15 @@
 //! The device over a backend.
 
+use akunu_program::{
+    Buffer, Checked, Counts, Device, DeviceError, PlanId, Plans, Program, Room, SharedBytes, Slice,
+    Ticket,
+};
+
 use crate::chip::ChipConfig;
-use crate::device::{Buffer, Device, DeviceError, PlanId, SharedBytes, Ticket};
+use crate::kernel_device::KernelDevice;
 use crate::lower;
 use crate::pipeline::{PipelineId, PipelineKey};
-use crate::plan::{self, Dispatch, Plan, Slice};
-use crate::plans::Plans;
-use crate::program::Program;
-use crate::step::{Checked, Counts};
+use crate::plan::{self, Dispatch, KernelCall, Plan};
 
 use super::backend::Backend;
 use super::buffers::Buffers;
@@ -263,20 +265,10 @@ impl<B: Backend> Device for GpuDevice<B> {
         self.write(to.buffer, to.offset, &copied)
     }
 
-    /// Waits for the pipelines, and encodes a full step into nothing: what does not fit a pipeline or a buffer is
-    /// refused now, not when the first token is wanted.
     fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
         let scratch = self.scratch(lower::scratch_bytes(program, &self.chip))?;
         let calls = lower::gpu(program, &self.chip, scratch);
-        let mut making = Making(&self.chip, &mut self.pipelines);
-        let plan = Plan::make(calls, program.plan_room(), &mut making)?;
-        self.pipelines.wait_all()?;
-        let loaded = Loaded::new(plan);
-        let part = loaded.part(loaded.plan.room().counts);
-        let table = Table::<B>(&self.buffers, &self.pipelines);
-        encode_part(&loaded.plan, &part, &self.chip, &table, &mut DryRun::new())?;
-        self.backend.settle();
-        Ok(self.plans.add(loaded))
+        self.load_kernels(calls, program.plan_room())
     }
 
     fn unload(&mut self, plan: PlanId) {
@@ -291,11 +283,11 @@ impl<B: Backend> Device for GpuDevice<B> {
     }
 
     fn submit(&mut self, id: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
-        let (counts, steps) = self.plans.get(id)?.plan.admit(step)?;
+        let (counts, steps) = self.plans.get(id)?.plan.room().admit(step)?;
         self.check_alive()?;
         self.pipelines.wait_all()?;
         if let Some(step) = step {
-            step.write(self)?;
+            self.upload(step)?;
         }
         while self.flights.len() >= MAX_IN_FLIGHT {
             self.wait_oldest()?;
@@ -314,6 +306,22 @@ impl<B: Backend> Device for GpuDevice<B> {
             self.wait_oldest()?;
         }
         self.check_alive()
+    }
+}
+
+impl<B: Backend> KernelDevice for GpuDevice<B> {
+    /// Waits for the pipelines, and encodes a full step into nothing: what does not fit a pipeline or a buffer is
+    /// refused now, not when the first token is wanted.
+    fn load_kernels(&mut self, calls: Vec<KernelCall>, room: Room) -> Result<PlanId, DeviceError> {
+        let mut making = Making(&self.chip, &mut self.pipelines);
+        let plan = Plan::make(calls, room, &mut making)?;
+        self.pipelines.wait_all()?;
+        let loaded = Loaded::new(plan);
+        let part = loaded.part(loaded.plan.room().counts);
+        let table = Table::<B>(&self.buffers, &self.pipelines);
+        encode_part(&loaded.plan, &part, &self.chip, &table, &mut DryRun::new())?;
+        self.backend.settle();
+        Ok(self.plans.add(loaded))
     }
 }
 

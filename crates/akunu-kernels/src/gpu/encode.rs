@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
+use akunu_program::{Counts, DeviceError};
+
 use crate::chip::ChipConfig;
-use crate::device::DeviceError;
 use crate::pipeline::PipelineId;
 use crate::plan::{Dispatch, Params, Plan};
-use crate::step::Counts;
 use crate::table::Launch;
 
 use super::pipelines::Compiled;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::device::Ticket;
+use akunu_program::Ticket;
 
 use super::backend::Backend;
 use super::buffers::Memory;

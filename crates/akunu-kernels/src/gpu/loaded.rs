@@ -1,7 +1,8 @@
 //! A loaded program, and the rounds of it that a backend keeps.
 
+use akunu_program::Counts;
+
 use crate::plan::Plan;
-use crate::step::Counts;
 
 use super::backend::Backend;
 use super::encode::SubmissionPart;

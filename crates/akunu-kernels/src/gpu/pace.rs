@@ -8,9 +8,10 @@
 use std::ops::Range;
 use std::time::Duration;
 
+use akunu_program::Counts;
+
 use super::encode::SubmissionPart;
 use crate::plan::Plan;
-use crate::step::Counts;
 
 /// Most rounds of a command buffer.
 const MAX_ROUNDS: u32 = 64;

@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::device::DeviceError;
+use akunu_program::DeviceError;
+
 use crate::pipeline::{PipelineCache, PipelineId, PipelineKey};
 
 /// Makes pipelines, on several threads at once.

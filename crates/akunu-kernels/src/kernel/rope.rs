@@ -15,6 +15,7 @@ pub mod head_norm_rope_neox_store;
 pub mod rope;
 pub mod rope_store;
 
+use akunu_program::Pairing;
 use akunu_types::KvFormat;
 use akunu_types::rope::divisors;
 
@@ -24,25 +25,6 @@ use crate::constant::Constant;
 use crate::extent::bytes;
 use crate::table::{Args, Launch};
 use crate::twin::Twin;
-
-/// Which two elements of a head make a pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
-    /// `(2d, 2d + 1)`: Llama weights in GGUF.
-    Interleaved,
-    /// `(d, d + head_dim / 2)`: GPT-NeoX, and Hugging Face's `rotate_half`.
-    SplitHalves,
-}
-
-impl Style {
-    /// The two elements of pair d.
-    pub fn pair(self, d: usize, head_dim: usize) -> (usize, usize) {
-        match self {
-            Style::Interleaved => (2 * d, 2 * d + 1),
-            Style::SplitHalves => (d, d + head_dim / 2),
-        }
-    }
-}
 
 /// How fast each pair of a head turns.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +51,10 @@ impl Frequencies<'_> {
     }
 
     /// A head turned to a position.
-    pub fn turn(&self, head: &[f32], position: f32, style: Style) -> Vec<f32> {
+    pub fn turn(&self, head: &[f32], position: f32, pairing: Pairing) -> Vec<f32> {
         let mut turned = head.to_vec();
         for d in 0..self.head_dim / 2 {
-            let (a, b) = style.pair(d, self.head_dim);
+            let (a, b) = pairing.pair(d, self.head_dim);
             let (cosine, sine) = self.rotation(position, d);
             turned[a] = head[a] * cosine - head[b] * sine;
             turned[b] = head[a] * sine + head[b] * cosine;
@@ -204,11 +186,11 @@ pub(super) fn move_to_centres(
     centres: &[f32],
     frequencies: &Frequencies,
     position: u32,
-    style: Style,
+    pairing: Pairing,
 ) {
     let heads = keys.chunks_exact_mut(frequencies.head_dim);
     for (key, centre) in heads.zip(centres.chunks_exact(frequencies.head_dim)) {
-        let turned_back = frequencies.turn(centre, -(position as f32), style);
+        let turned_back = frequencies.turn(centre, -(position as f32), pairing);
         key.iter_mut().zip(turned_back).for_each(|(x, c)| *x += c);
     }
 }
@@ -235,10 +217,10 @@ mod tests {
             scale: 1.0,
             head_dim: 4,
         };
-        let turned = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Style::Interleaved);
+        let turned = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Pairing::Interleaved);
         assert!((turned[0] - 1f32.cos()).abs() < 1e-6 && (turned[1] - 1f32.sin()).abs() < 1e-6);
         assert!((turned[2].hypot(turned[3]) - 2.0).abs() < 1e-6);
-        let split = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Style::SplitHalves);
+        let split = frequencies.turn(&[1.0, 0.0, 0.0, 2.0], 1.0, Pairing::Halves);
         assert!((split[0] - 1f32.cos()).abs() < 1e-6 && (split[2] - 1f32.sin()).abs() < 1e-6);
     }
 }

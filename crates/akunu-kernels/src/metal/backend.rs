@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Duration;
 
+use akunu_program::{DeviceError, SharedBytes};
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
 use objc2_foundation::NSString;
@@ -20,7 +21,6 @@ use super::compiler::MetalCompiler;
 use super::encoder::MetalEncoder;
 use super::residency::Residency;
 use super::system::Gpu;
-use crate::device::{DeviceError, SharedBytes};
 use crate::gpu::{Backend, Limits};
 
 /// Pages of Apple's processors, in bytes.

@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr::NonNull;
 
+use akunu_program::DeviceError;
 use objc2::available;
 use objc2::rc::Retained;
 use objc2::runtime::{AnyObject, ProtocolObject};
@@ -10,7 +11,6 @@ use objc2_foundation::{NSNumber, NSString};
 use objc2_metal::{MTLCreateSystemDefaultDevice, MTLDevice, MTLGPUFamily};
 
 use crate::chip::{ChipConfig, GpuFamily};
-use crate::device::DeviceError;
 
 /// A GPU, shared by everything that belongs to it.
 pub(super) type Gpu = Retained<ProtocolObject<dyn MTLDevice>>;

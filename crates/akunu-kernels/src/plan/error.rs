@@ -1,5 +1,7 @@
 //! Why a plan was refused.
 
+use akunu_program::DeviceError;
+
 use crate::table::Launch;
 
 /// Why a plan was refused.
@@ -117,4 +119,10 @@ pub enum PlanError {
         /// The geometry.
         launch: Launch,
     },
+}
+
+impl From<PlanError> for DeviceError {
+    fn from(error: PlanError) -> DeviceError {
+        DeviceError::Plan(Box::new(error))
+    }
 }

@@ -1,10 +1,10 @@
 //! Random weights for the cases.
 
+use akunu_program::row_bytes;
 use akunu_types::block;
 use akunu_types::{DType, Scalar};
 use half::{bf16, f16};
 
-use super::row_bytes;
 use crate::case::Rng;
 
 /// Random weights for `n` values: any bits for the quants, scales of the size found in real models.

@@ -2,9 +2,9 @@
 
 use akunu_kernels::cost::{Cost, Traffic, Work};
 use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::plan::Room;
 use akunu_kernels::table::{Access, Element};
-use akunu_kernels::{Buffer, Constant, Constants, KernelCall, KernelId, PipelineKey, Plan};
+use akunu_kernels::{Constant, Constants, KernelCall, KernelId, PipelineKey, Plan};
+use akunu_program::{Buffer, Room};
 use akunu_types::params::{AttentionParams, EmbeddingParams, GEMMParams, RopeStoreParams, Row};
 use akunu_types::{DType, SharedStruct};
 

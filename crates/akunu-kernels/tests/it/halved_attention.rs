@@ -2,12 +2,11 @@
 
 use akunu_kernels::case::Rng;
 use akunu_kernels::lower;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::program::{Heads, LayerCache, Matrix, Pairing, Rope, Rows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::weight::MlxLayout;
-use akunu_kernels::{
-    Buffer, Counts, Device, KernelId, Op, PageMap, Program, RowTable, StepMemory, case,
+use akunu_kernels::{KernelCall, KernelDevice, KernelId, case};
+use akunu_program::{
+    Buffer, Counts, Device, Heads, LayerCache, Matrix, MlxLayout, Op, PageMap, Pairing, Program,
+    Rope, RowTable, Rows, Slice, StepMemory, op,
 };
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
@@ -73,8 +72,8 @@ impl Memory {
     }
 }
 
-/// The output of the product, where these operations stand for those of the program.
-fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> Vec<f32> {
+/// The output of the product, where these kernels are run for the program.
+fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCall>) -> Vec<f32> {
     let mut m = Memory {
         device: TwinDevice::new(),
         rng: Rng::new(3),
@@ -100,7 +99,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
     let [to, gathered] = [(); 2].map(|()| m.floats(N_ROWS * OUTPUTS));
     let program = Program {
         ops: vec![
-            Op::RopeStore {
+            Op::RopeStore(op::RopeStore {
                 q,
                 k,
                 v,
@@ -114,16 +113,16 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
                 centre: None,
                 norms: None,
                 cache,
-            },
-            Op::Attend {
+            }),
+            Op::Attend(op::Attend {
                 q,
                 to: attended,
                 heads: HEADS,
                 cache,
                 scale: 0.125,
                 softcap: None,
-            },
-            Op::Product {
+            }),
+            Op::Product(op::Product {
                 rows: Rows::All,
                 weight: Matrix {
                     place: m.halves(OUTPUTS * WIDTH).into(),
@@ -137,12 +136,12 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
                 add: false,
                 bias: None,
                 label: "product",
-            },
-            Op::Gather {
+            }),
+            Op::Gather(op::Gather {
                 from: to,
                 to: gathered,
                 dim: OUTPUTS,
-            },
+            }),
             Op::Advance,
         ],
         step: Some(step),
@@ -152,10 +151,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
             outputs: N_ROWS,
         },
     };
-    let program = Program {
-        ops: lowered(&mut m, &program),
-        ..program
-    };
+    let calls = lowered(&mut m, &program);
     let mut table = RowTable::new(step, &[pages]);
     for page in 0..N_PAGES {
         table.set_page(0, page / TABLE_STRIDE, page % TABLE_STRIDE, Some(page));
@@ -164,7 +160,8 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
         // From one key to more than two threadgroups have tiles for.
         table.push_single(Row::at(sequence, sequence * 28), sequence);
     }
-    let plan = m.device.load(&program).expect("sizes are right");
+    let plan = m.device.load_kernels(calls, program.plan_room());
+    let plan = plan.expect("sizes are right");
     let step = table.check(1).expect("within its pages");
     m.device.run(plan, Some(&step)).expect("runs");
     let mut found = vec![0f32; (N_ROWS * OUTPUTS) as usize];
@@ -178,21 +175,19 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
 #[test]
 fn a_product_reads_the_halves_that_attention_has_left() {
     let chip = nvidia(90);
-    let one_by_one = product_of_attention(|_, program| program.ops.clone());
+    let one_by_one = product_of_attention(|_, program| lower::plain(program));
     let together = product_of_attention(|m, program| {
         // NaNs, but for the counters: what is not written is seen.
         let mut bytes = vec![0xff; lower::scratch_bytes(program, &chip)];
         bytes[..8192].fill(0);
         let scratch = m.filled(&bytes);
-        let mut calls = lower::gpu(program, &chip, Some(scratch));
+        let calls = lower::gpu(program, &chip, Some(scratch));
         let kernels: Vec<KernelId> = calls.iter().map(|call| call.key.kernel).collect();
         use KernelId::{AdvanceRows, DecodeAttentionNeox, DecodeGemm, GatherRows};
         let [DecodeAttentionNeox, DecodeGemm(_), GatherRows, AdvanceRows] = kernels[..] else {
             panic!("{kernels:?}")
         };
-        calls.pop();
-        let kernels = calls.into_iter().map(Op::Kernel);
-        kernels.chain([Op::Advance]).collect()
+        calls
     });
     // Halves are rounded by 2⁻¹² of themselves, at most.
     let error = case::nmse(&together, &one_by_one);

@@ -3,8 +3,8 @@
 
 use akunu_kernels::case::{Case, Rng};
 use akunu_kernels::kernel::pages::Pages;
-use akunu_kernels::kernel::rope;
 use akunu_kernels::{Constant, Constants, KernelId};
+use akunu_program::Pairing;
 use akunu_types::KvFormat;
 use akunu_types::params::{AttentionParams, KVShiftParams, RopeStoreParams, Row};
 
@@ -29,19 +29,19 @@ const TABLE: [u32; 2] = [2, 0];
 
 /// The kernels of one pairing.
 struct Style {
-    pairing: rope::Style,
+    pairing: Pairing,
     store: KernelId,
     shift: KernelId,
 }
 
 const STYLES: [Style; 2] = [
     Style {
-        pairing: rope::Style::Interleaved,
+        pairing: Pairing::Interleaved,
         store: KernelId::RopeStore,
         shift: KernelId::KvShift,
     },
     Style {
-        pairing: rope::Style::SplitHalves,
+        pairing: Pairing::Halves,
         store: KernelId::RopeNeoxStore,
         shift: KernelId::KvShiftNeox,
     },

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use akunu_kernels::case::Cases;
-use akunu_kernels::device::{SharedBytes, SharedMemory};
 use akunu_kernels::metal::Order;
-use akunu_kernels::plan::Slice;
 use akunu_kernels::table::KernelRow;
-use akunu_kernels::{Device, KernelCall, KernelId, MetalDevice, PipelineKey, Program};
+use akunu_kernels::{KernelCall, KernelDevice, KernelId, MetalDevice, PipelineKey};
+use akunu_program::{Device, Room, SharedBytes, SharedMemory, Slice};
 use akunu_types::params::ElementwiseParams;
 
 fn device(order: Order) -> MetalDevice {
@@ -73,8 +72,8 @@ fn shared_memory_is_read_wherever_it_begins() {
             let key = PipelineKey::plain(KernelId::Copy);
             let bindings: Vec<Slice> = vec![x.into(), y.into()];
             let copy = KernelCall::new(key, &params, bindings, "copy");
-            let program = Program::of_kernels(vec![copy]);
-            let plan = device.load(&program).expect("it compiles and fits");
+            let plan = device.load_kernels(vec![copy], Room::default());
+            let plan = plan.expect("it compiles and fits");
             for _ in 0..10 {
                 device.run(plan, None).expect("runs");
             }

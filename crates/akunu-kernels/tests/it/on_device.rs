@@ -2,7 +2,8 @@
 
 use akunu_kernels::case::{CaseError, run_on};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, Checked, Device, DeviceError, KernelId, Op, PlanId, Program, Ticket};
+use akunu_kernels::{KernelCall, KernelId};
+use akunu_program::{Buffer, Checked, Device, DeviceError, PlanId, Ticket};
 
 use crate::watched::{Watch, Watched};
 
@@ -14,11 +15,8 @@ struct Fault {
 }
 
 impl Watch for Fault {
-    fn loaded(&mut self, program: &Program) {
-        let Op::Kernel(call) = &program.ops[0] else {
-            panic!("cases are of kernels")
-        };
-        self.buffer = Some(call.bindings[self.binding].buffer);
+    fn loaded(&mut self, calls: &[KernelCall]) {
+        self.buffer = Some(calls[0].bindings[self.binding].buffer);
     }
 
     fn submit(

@@ -4,13 +4,12 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::plan::{Params, Room, RowField, Slice};
-use akunu_kernels::step::Count;
+use akunu_kernels::plan::{Params, RowField};
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{
-    Buffer, Constant, Constants, Counts, Device, DeviceError, KernelCall, KernelId, PipelineKey,
-    Plan, PlanError, Program,
+    Constant, Constants, KernelCall, KernelDevice, KernelId, PipelineKey, Plan, PlanError,
 };
+use akunu_program::{Buffer, Count, Counts, Device, DeviceError, Room, Slice};
 use akunu_types::params::{AdvanceRowsParams, AttentionParams, RMSNormParams};
 
 /// A device with x, weight and y of two rows of 8, and a call that normalises them.
@@ -91,7 +90,7 @@ fn refusal(call: KernelCall) -> PlanError {
 
 fn refusal_of_rows(call: KernelCall, counts: Counts) -> PlanError {
     match plan(call, counts) {
-        Err(DeviceError::Plan(error)) => error,
+        Err(DeviceError::Plan(error)) => *error.downcast().expect("of the plan check"),
         Err(other) => panic!("not by the plan check: {other}"),
         Ok(_) => panic!("the plan is wrong"),
     }
@@ -110,8 +109,10 @@ fn a_checked_plan_runs_and_writes_what_the_twin_says() {
     let x: Vec<f32> = (0..16).map(|i| i as f32).collect();
     bench.write(bench.x, &x);
     bench.write(bench.weight, &[2f32; 8]);
-    let program = Program::of_kernels(vec![bench.call()]);
-    let plan = bench.device.load(&program).expect("sizes are right");
+    let plan = bench
+        .device
+        .load_kernels(vec![bench.call()], Room::default());
+    let plan = plan.expect("sizes are right");
     bench.device.run(plan, None).expect("runs");
 
     let mean_square = (0..8).map(|i| f64::from(i * i)).sum::<f64>() / 8.0;
@@ -124,8 +125,10 @@ fn a_checked_plan_runs_and_writes_what_the_twin_says() {
 #[test]
 fn a_program_that_was_unloaded_stands_for_nothing() {
     let mut bench = Bench::new();
-    let program = Program::of_kernels(vec![bench.call()]);
-    let plan = bench.device.load(&program).expect("sizes are right");
+    let plan = bench
+        .device
+        .load_kernels(vec![bench.call()], Room::default());
+    let plan = plan.expect("sizes are right");
     bench.device.unload(plan);
     let gone = bench.device.run(plan, None).expect_err("it was unloaded");
     assert!(
@@ -310,11 +313,12 @@ fn a_full_step_decides() {
     // The number of rows in the params counts for nothing.
     bench.write(bench.x, &[1.0; 16]);
     bench.write(bench.weight, &[1.0; 8]);
-    let program = Program {
-        room: singles(1),
-        ..Program::of_kernels(vec![call])
+    let room = Room {
+        counts: singles(1),
+        ..Room::default()
     };
-    let plan = bench.device.load(&program).expect("one row fits");
+    let plan = bench.device.load_kernels(vec![call], room);
+    let plan = plan.expect("one row fits");
     bench.device.run(plan, None).expect("runs");
     assert_eq!(
         bench.read_y().map(|y| y != 0.0),

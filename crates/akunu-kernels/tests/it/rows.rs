@@ -1,11 +1,9 @@
 //! The row table: what it refuses to submit, what it tells the device, and that it knows where the device's rows are.
 
-use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::plan::Room;
-use akunu_kernels::step::SequenceSlots;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{
-    Buffer, Counts, Device, Op, PageMap, Plan, Program, RowError, RowTable, StepMemory,
+use akunu_program::{
+    Buffer, Counts, Device, Op, PageMap, Program, Room, RowError, RowTable, SequenceSlots,
+    StepMemory,
 };
 use akunu_types::params::{Row, SamplingRule};
 
@@ -561,7 +559,7 @@ fn rows_that_are_no_whole_texts_are_refused() {
 fn a_plan_that_reads_texts_admits_only_a_check_of_them() {
     let mut device = TwinDevice::new();
     let step = memory(&mut device);
-    let room = Room {
+    let plan = Room {
         step: Some(step),
         counts: Counts {
             singles: 2,
@@ -571,7 +569,6 @@ fn a_plan_that_reads_texts_admits_only_a_check_of_them() {
         reads_texts: true,
         ..Room::default()
     };
-    let plan = Plan::make(Vec::new(), room, &mut HostPipelines::default()).expect("is sound");
     let mut table = RowTable::new(step, &[]);
     table.push_silent(Row::of_text(0, 0, 2), 7);
     table.push_silent(Row::of_text(0, 1, 2), 7);
@@ -582,7 +579,7 @@ fn a_plan_that_reads_texts_admits_only_a_check_of_them() {
     assert_eq!(plan.admit(Some(&checked)), Ok((counts, 1)));
 }
 
-fn plan(step: Option<StepMemory>, pages: &[PageMap], advances: bool) -> Plan {
+fn plan(step: Option<StepMemory>, pages: &[PageMap], advances: bool) -> Room {
     plan_that_moves(step, pages, advances, None)
 }
 
@@ -591,8 +588,8 @@ fn plan_that_moves(
     pages: &[PageMap],
     advances: bool,
     moved: Option<SequenceSlots>,
-) -> Plan {
-    let room = Room {
+) -> Room {
+    Room {
         step,
         counts: Counts {
             singles: 2,
@@ -603,8 +600,7 @@ fn plan_that_moves(
         pages: pages.to_vec(),
         moved,
         reads_texts: false,
-    };
-    Plan::make(Vec::new(), room, &mut HostPipelines::default()).expect("nothing is wrong with it")
+    }
 }
 
 #[test]
@@ -632,7 +628,7 @@ fn a_plan_admits_only_steps_that_were_checked_for_it() {
         plan(Some(memory), &[], false).admit(None),
         Err(RowError::Foreign)
     );
-    let room = plan(None, &[], false).room().counts;
+    let room = plan(None, &[], false).counts;
     assert_eq!(plan(None, &[], false).admit(None), Ok((room, 1)));
 
     let unpaged = table.check_outputs().expect("fits");
@@ -725,7 +721,7 @@ impl Watch for Writes {
 /// What a step of a table tells the device.
 fn told(device: &mut Watched<Writes>, table: &mut RowTable) -> Vec<(Buffer, usize, usize)> {
     let step = table.check(1).expect("fits");
-    step.write(device).expect("there is room");
+    device.upload(&step).expect("there is room");
     std::mem::take(&mut device.watch.0)
 }
 

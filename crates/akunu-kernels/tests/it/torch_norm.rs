@@ -2,12 +2,11 @@
 //!
 //! `fixtures/make_norm_fixtures.py` computed the figures in float64; the twins compute in f32.
 
+use akunu_kernels::KernelId;
 use akunu_kernels::case::Case;
 use akunu_kernels::kernel::activation::gelu_erf;
-use akunu_kernels::program::{Matrix, Windows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::weight::MlxLayout;
-use akunu_kernels::{Device, KernelId, Op, Program};
+use akunu_program::{Device, Matrix, MlxLayout, Op, Program, Windows, op};
 use akunu_types::DType;
 use akunu_types::params::{ElementwiseParams, LayerNormParams};
 use serde::Deserialize;
@@ -153,7 +152,7 @@ fn convolve(f: &Conv) -> Vec<f32> {
     };
     let (x, weight, bias) = (filled(&signal), filled(&weight), filled(&f.bias));
     let to = filled(&vec![f32::NAN; f.y.len()]);
-    let ops = vec![Op::Convolve {
+    let ops = vec![Op::Convolve(op::Convolve {
         weight: Matrix {
             place: weight.into(),
             dtype: DType::F32,
@@ -168,7 +167,7 @@ fn convolve(f: &Conv) -> Vec<f32> {
             stride: f.stride * f.in_channels,
         },
         to: to.into(),
-    }];
+    })];
     let program = Program {
         ops,
         ..Program::default()

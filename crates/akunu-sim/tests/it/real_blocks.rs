@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use akunu_gguf::GgufFile;
-use akunu_kernels::{ChipConfig, Device, KernelCall, KernelId, PipelineKey, Program};
+use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{Device, Room};
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::params::{EmbeddingParams, GEMMParams};
 use akunu_types::{DType, SharedStruct};
@@ -66,7 +67,7 @@ fn run<P: SharedStruct>(
     let output = device.allocate(output_bytes, "output").expect("memory");
     bindings.push(output.into());
     let call = KernelCall::new(PipelineKey::plain(kernel), params, bindings, "test");
-    let plan = device.load(&Program::of_kernels(vec![call]));
+    let plan = device.load_kernels(vec![call], Room::default());
     let plan = plan.expect("it compiles and fits");
     device.run(plan, None).expect("it runs");
     device.unload(plan);

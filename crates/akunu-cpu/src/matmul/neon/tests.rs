@@ -1,7 +1,8 @@
 //! The functions of this folder against exact products, on the levels that the machine has.
 
 use akunu_kernels::case::{Rng, nmse};
-use akunu_kernels::weight::{MlxLayout, ScaleType, WeightLayout};
+use akunu_kernels::weight::WeightLayout;
+use akunu_program::{MlxLayout, ScaleType};
 use akunu_types::DType;
 
 use super::*;

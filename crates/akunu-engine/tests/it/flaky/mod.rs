@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Checked, Device, DeviceError, PlanId};
+use akunu_program::{Checked, Device, DeviceError, PlanId};
 
 use super::support::watched::{Hooks, Watched};
 

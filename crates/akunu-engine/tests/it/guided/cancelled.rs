@@ -7,7 +7,7 @@ use akunu_engine::{
     CancelFlag, DraftModel, GenerateOptions, Lookup, Model, Progress, Sampling, Session,
     SessionOptions, Speculation, StopReason,
 };
-use akunu_kernels::{Checked, DeviceError, PlanId};
+use akunu_program::{Checked, DeviceError, PlanId};
 
 use super::talk::drawn;
 use crate::support::watched::{Hooks, Watched};

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Model, SessionOptions};
-use akunu_kernels::Device;
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device;
 
 use crate::support::files::{write_folder, write_gguf};
 use crate::support::fixture::Fixture;

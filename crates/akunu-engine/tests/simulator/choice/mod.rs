@@ -7,8 +7,8 @@ mod schedule;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_engine::{Model, SessionOptions};
-use akunu_kernels::Device;
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::Device;
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::params::SamplingRule;
 

@@ -12,7 +12,7 @@
 //!   encoder, which the rows of a decoder look at. Every token reads all of them again, so they are halves.
 //!
 //! An idle row gives zeros. The host has proven that the rows of every text are there
-//! ([`RowTable::check_texts`](crate::step::RowTable::check_texts)).
+//! ([`RowTable::check_texts`](akunu_program::RowTable::check_texts)).
 
 use std::ops::Range;
 

@@ -2,6 +2,7 @@
 //!
 //! One thread for each run of 8 values.
 
+use akunu_program::{MlxLayout, ScaleType};
 use akunu_types::params::{EmbeddingParams, MLXParams};
 use akunu_types::{DType, SharedStruct};
 
@@ -11,7 +12,7 @@ use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{MlxLayout, ScaleType, WeightLayout, mlx_params, run_launch};
+use crate::weight::{WeightLayout, mlx_constants, mlx_params, run_launch};
 
 const BINDINGS: &[Binding] = &[
     read(0, "token", Element::U32),
@@ -135,7 +136,7 @@ fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) ->
             M: tokens,
             ..mlx_params(dtype, vocab, dim, group_size)
         };
-        let special = MlxLayout::of(&params).constants();
+        let special = mlx_constants(&MlxLayout::of(&params));
         let case = Case::new(label, &params, nmse);
         if tokens == 3 {
             case.constants(special)

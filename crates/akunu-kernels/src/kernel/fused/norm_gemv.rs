@@ -7,6 +7,7 @@
 //! values a SIMD group of n takes one, a span of 32 a lane. The squares of x are summed beside the products. x and gain
 //! begin at multiples of 16 bytes, and K is a multiple of 4.
 
+use akunu_program::MlxLayout;
 use akunu_types::params::NormGemvParams;
 use akunu_types::{DType, SharedStruct};
 
@@ -20,7 +21,7 @@ use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{MlxLayout, ScaleType, WeightLayout};
+use crate::weight::{WeightLayout, any_scale_type, mlx_constants, scattered};
 
 /// Outputs of a threadgroup.
 const ROWS: u32 = 4;
@@ -206,9 +207,9 @@ pub fn cases_of(dtype: Option<DType>, shapes: &[NormShape]) -> Vec<Case> {
 
 /// MLX: the same with a group size, and places of the three weights.
 fn placed(params: NormGemvParams, dtype: DType, group_size: u32) -> NormGemvParams {
-    let scale_type = ScaleType::any(params.N0 + params.K / 32);
-    let layouts = outputs(&params)
-        .map(|rows| MlxLayout::scattered(dtype, [rows, params.K], group_size, scale_type));
+    let scale_type = any_scale_type(params.N0 + params.K / 32);
+    let layouts =
+        outputs(&params).map(|rows| scattered(dtype, [rows, params.K], group_size, scale_type));
     with_layouts(params, layouts)
 }
 
@@ -259,7 +260,7 @@ fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
     let label = format!("outputs {n0} + {n1} + {n2}, K {k}, gate {gate}");
     let mut constants = Constants::none();
     if dtype.is_mlx() && k == 2 * group {
-        constants = MlxLayout::grouped(group, params.scale_type).constants();
+        constants = mlx_constants(&MlxLayout::grouped(group, params.scale_type));
     }
     if gate != 0 {
         constants = constants.with_u32(Constant::Gate, gate);

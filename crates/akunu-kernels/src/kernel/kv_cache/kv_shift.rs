@@ -7,6 +7,7 @@
 //!
 //! Of keys with a centre what is stored is `k - centre`, so that it becomes `turn(stored + centre, -shift) - centre`.
 
+use akunu_program::Pairing;
 use akunu_types::params::KVShiftParams;
 use akunu_types::{KvFormat, SharedStruct};
 
@@ -17,8 +18,7 @@ use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{
-    Centre, Frequencies, Style, case_centres, case_table, centre_bytes, head_launch, rounding,
-    table_bytes,
+    Centre, Frequencies, case_centres, case_table, centre_bytes, head_launch, rounding, table_bytes,
 };
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
@@ -42,14 +42,14 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     launch,
     required,
     work,
-    twin: |t| twin(t, Style::Interleaved),
+    twin: |t| twin(t, Pairing::Interleaved),
     cases: |_| cases(),
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("kv_shift_neox_f16", ""),
-    twin: |t| twin(t, Style::SplitHalves),
+    twin: |t| twin(t, Pairing::Halves),
     ..INTERLEAVED
 };
 
@@ -92,7 +92,7 @@ fn work(args: &Args, once: Work) -> Work {
         .with(2, Traffic::read(bytes::<u32>(&[p.table_stride])))
 }
 
-fn twin(t: &mut Twin, style: Style) {
+fn twin(t: &mut Twin, pairing: Pairing) {
     let p: KVShiftParams = t.params();
     let pages = Pages::from((&p, t.constants()));
     let (table, freqs) = (t.read::<u32>(3), t.read::<f32>(4));
@@ -109,7 +109,7 @@ fn twin(t: &mut Twin, style: Style) {
             let (from, to) = (slot_at(slot + p.shift as usize), slot_at(slot));
             let centre = Centre::of(t, 5, head, head_dim);
             let key = centre.add(&pages.load(t.write(0), from));
-            let turned = frequencies.turn(&key, -(p.shift as f32), style);
+            let turned = frequencies.turn(&key, -(p.shift as f32), pairing);
             pages.store(t.write(0), to, &centre.subtract(&turned));
             pages.copy(t.write(1), from, to);
         }

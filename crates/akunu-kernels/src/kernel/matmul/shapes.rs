@@ -1,12 +1,13 @@
 //! The cases of the products: shapes, and the data for them.
 
+use akunu_program::MlxLayout;
 use akunu_types::DType;
 use akunu_types::params::{GEMMParams, MLXParams};
 
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::table::Args;
-use crate::weight::{self, MlxLayout};
+use crate::weight;
 
 use super::product::Product;
 
@@ -122,9 +123,8 @@ pub fn special(dtype: DType, shape: Shape, group_size: u32, binding: Binding) ->
     let mut constants = Constants::none().with_u32(Constant::GemmK, shape.k);
     if dtype.is_mlx() {
         let params = weight::mlx_params(dtype, shape.n, shape.k, group_size);
-        constants = MlxLayout::of(&params)
-            .constants()
-            .with_u32(Constant::GemmK, shape.k);
+        constants =
+            weight::mlx_constants(&MlxLayout::of(&params)).with_u32(Constant::GemmK, shape.k);
     }
     if binding.batch {
         constants = constants.with_u32(Constant::BatchM, shape.m);

@@ -20,6 +20,7 @@
 
 mod cases;
 
+use akunu_program::Pairing;
 use akunu_types::params::{DecodeAttentionParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
 use half::f16;
@@ -34,7 +35,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
-use crate::kernel::rope::{Centre, Frequencies, Style, centre_bytes, table_bytes};
+use crate::kernel::rope::{Centre, Frequencies, centre_bytes, table_bytes};
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
 use crate::twin::Twin;
 
@@ -91,15 +92,15 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     launch: |args, _| launch(args),
     required,
     work,
-    twin: |t| twin(t, Style::Interleaved),
-    cases: |_| cases::cases(Style::Interleaved),
+    twin: |t| twin(t, Pairing::Interleaved),
+    cases: |_| cases::cases(Pairing::Interleaved),
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("decode_attention_neox_f16", ""),
-    twin: |t| twin(t, Style::SplitHalves),
-    cases: |_| cases::cases(Style::SplitHalves),
+    twin: |t| twin(t, Pairing::Halves),
+    cases: |_| cases::cases(Pairing::Halves),
     ..INTERLEAVED
 };
 
@@ -259,9 +260,9 @@ fn work(args: &Args, once: Work) -> Work {
         .with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
-fn twin(t: &mut Twin, style: Style) {
+fn twin(t: &mut Twin, pairing: Pairing) {
     for row in 0..t.params::<DecodeAttentionParams>().n_rows as usize {
-        let output = twin_row(t, row, style);
+        let output = twin_row(t, row, pairing);
         leave(t, row, &output);
     }
 }
@@ -286,7 +287,7 @@ fn leave(t: &mut Twin, row: usize, output: &[f32]) {
 }
 
 /// The output of a row. Its key and value, and its parts if there are several, are stored.
-fn twin_row(t: &mut Twin, index: usize, style: Style) -> Vec<f32> {
+fn twin_row(t: &mut Twin, index: usize, pairing: Pairing) -> Vec<f32> {
     let p: DecodeAttentionParams = t.params();
     let constants = t.constants();
     let pages = Pages::from((&p, constants));
@@ -303,7 +304,7 @@ fn twin_row(t: &mut Twin, index: usize, style: Style) -> Vec<f32> {
         if constants.bool(Constant::HeadNorm) {
             rmsnorm(head, norm, p.eps, &mut normal);
         }
-        frequencies.turn(&normal, row.position as f32, style)
+        frequencies.turn(&normal, row.position as f32, pairing)
     };
     let own = |binding: u8, n_heads: u32| {
         let len = n_heads as usize * head_dim;

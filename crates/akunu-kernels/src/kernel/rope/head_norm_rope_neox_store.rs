@@ -2,10 +2,11 @@
 //!
 //! As [`super::rope_store`], with `q / rms(q) * q_norm` and `k / rms(k) * k_norm` before they turn.
 
+use akunu_program::Pairing;
 use akunu_types::params::RopeStoreParams;
 
 use super::rope_store::{self, n_rows};
-use super::{Projection, Style, head_launch};
+use super::{Projection, head_launch};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
@@ -34,7 +35,7 @@ pub const ROW: KernelRow = KernelRow {
     required,
     twin: |t| {
         let norm = head_norm(t);
-        rope_store::twin(t, Style::SplitHalves, Some(&norm));
+        rope_store::twin(t, Pairing::Halves, Some(&norm));
     },
     cases: |_| cases(),
     ..rope_store::INTERLEAVED

@@ -1,9 +1,10 @@
 //! `rope_f32`, `rope_neox_f32`: turns every head of (n_rows, n_heads, head_dim) in place, each row by its own position.
 
+use akunu_program::Pairing;
 use akunu_types::SharedStruct;
 use akunu_types::params::{RoPEParams, Row};
 
-use super::{Frequencies, Style, case_table, pair_launch, table_bytes, tolerance};
+use super::{Frequencies, case_table, pair_launch, table_bytes, tolerance};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::cost::once;
@@ -31,14 +32,14 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     },
     required,
     work: once,
-    twin: |t| twin(t, Style::Interleaved),
+    twin: |t| twin(t, Pairing::Interleaved),
     cases: |_| cases(),
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("rope_neox_f32", ""),
-    twin: |t| twin(t, Style::SplitHalves),
+    twin: |t| twin(t, Pairing::Halves),
     ..INTERLEAVED
 };
 
@@ -62,7 +63,7 @@ fn required(args: &Args) -> Vec<usize> {
     ]
 }
 
-fn twin(t: &mut Twin, style: Style) {
+fn twin(t: &mut Twin, pairing: Pairing) {
     let p: RoPEParams = t.params();
     let (rows, freqs) = (t.read::<Row>(2), t.read::<f32>(3));
     let frequencies = Frequencies {
@@ -76,7 +77,7 @@ fn twin(t: &mut Twin, style: Style) {
         let start = at * stride(&p) as usize;
         let heads = x[start..][..row_elements(&p) as usize].chunks_exact_mut(p.head_dim as usize);
         for head in heads {
-            let turned = frequencies.turn(head, row.position as f32, style);
+            let turned = frequencies.turn(head, row.position as f32, pairing);
             head.copy_from_slice(&turned);
         }
     }

@@ -4,12 +4,13 @@
 //! row's slot, in the pages of its sequence ([`crate::kernel::pages`]). Idle rows change nothing. Of keys with
 //! a centre what is stored is `turned k - centre`.
 
+use akunu_program::Pairing;
 use akunu_types::params::{RopeStoreParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
 
 use super::{
-    Centre, Frequencies, HeadNorm, Projection, Style, case_centres, case_table, centre_bytes,
-    centring, head_launch, move_to_centres, pair_launch, rounding, table_bytes, tolerance,
+    Centre, Frequencies, HeadNorm, Projection, case_centres, case_table, centre_bytes, centring,
+    head_launch, move_to_centres, pair_launch, rounding, table_bytes, tolerance,
 };
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -43,15 +44,15 @@ pub const INTERLEAVED: KernelRow = KernelRow {
     launch,
     required,
     work,
-    twin: |t| twin(t, Style::Interleaved, None),
-    cases: |_| cases(Style::Interleaved),
+    twin: |t| twin(t, Pairing::Interleaved, None),
+    cases: |_| cases(Pairing::Interleaved),
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("rope_neox_store_f16", ""),
-    twin: |t| twin(t, Style::SplitHalves, None),
-    cases: |_| cases(Style::SplitHalves),
+    twin: |t| twin(t, Pairing::Halves, None),
+    cases: |_| cases(Pairing::Halves),
     ..INTERLEAVED
 };
 
@@ -132,7 +133,7 @@ fn work(args: &Args, once: Work) -> Work {
 }
 
 /// The formula; with a norm it is that of the fused kernel as well.
-pub(super) fn twin(t: &mut Twin, style: Style, norm: Option<HeadNorm>) {
+pub(super) fn twin(t: &mut Twin, pairing: Pairing, norm: Option<HeadNorm>) {
     let p: RopeStoreParams = t.params();
     let pages = Pages::from((&p, t.constants()));
     let (rows, table, freqs) = (t.read::<Row>(6), t.read::<u32>(7), t.read::<f32>(8));
@@ -145,7 +146,7 @@ pub(super) fn twin(t: &mut Twin, style: Style, norm: Option<HeadNorm>) {
     };
     let turn = |head: &[f32], position: u32, projection| {
         let normal = norm.map_or_else(|| head.to_vec(), |norm| norm(head, projection));
-        frequencies.turn(&normal, position as f32, style)
+        frequencies.turn(&normal, position as f32, pairing)
     };
     let (k, v) = (t.read::<f32>(1), t.read::<f32>(2));
     for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.is_active()) {
@@ -214,12 +215,12 @@ impl Setting {
 }
 
 /// All settings without a centre, and in 8 bits some with one.
-fn cases(style: Style) -> Vec<Case> {
+fn cases(pairing: Pairing) -> Vec<Case> {
     let rng = |s: &Setting| Rng::new(u64::from(s.head_dim));
     let mut cases = all_settings(|s, format| case(s, format, &mut rng(s)).bind(&[f32::NAN]));
     let settings = SETTINGS.iter();
     let centred = settings.filter(|s| s.has_table && KvFormat::Q8.takes(s.head_dim));
-    cases.extend(centred.map(|s| centred_case(s, style, &mut rng(s))));
+    cases.extend(centred.map(|s| centred_case(s, pairing, &mut rng(s))));
     cases
 }
 
@@ -241,13 +242,18 @@ pub(super) fn case(s: &Setting, format: KvFormat, rng: &mut Rng) -> Case {
 }
 
 /// The case in 8 bits of keys with centres of up to 300.
-fn centred_case(s: &Setting, style: Style, rng: &mut Rng) -> Case {
+fn centred_case(s: &Setting, pairing: Pairing, rng: &mut Rng) -> Case {
     let centres = case_centres(rng, true, s.heads.1 * s.head_dim);
-    case_of(s, KvFormat::Q8, Some((style, &centres)), rng).bind(&centres)
+    case_of(s, KvFormat::Q8, Some((pairing, &centres)), rng).bind(&centres)
 }
 
 /// A pool holds something already: what a kernel does not write must stay.
-fn case_of(s: &Setting, format: KvFormat, centred: Option<(Style, &[f32])>, rng: &mut Rng) -> Case {
+fn case_of(
+    s: &Setting,
+    format: KvFormat,
+    centred: Option<(Pairing, &[f32])>,
+    rng: &mut Rng,
+) -> Case {
     let (n_heads, n_kv_heads) = s.heads;
     let with_gap = |elements: u32| if s.gap == 0 { 0 } else { elements + s.gap };
     let pages = Pages {
@@ -296,7 +302,7 @@ fn case_of(s: &Setting, format: KvFormat, centred: Option<(Style, &[f32])>, rng:
         tolerance(s.last_position(), s.has_table) + rounding(format) + centring(centred.is_some());
     let mut constants = Constants::none().with_bool(Constant::FreqTable, s.has_table);
     let (queries, mut keys) = (rng.floats(q as usize, 1.0), rng.floats(kv as usize, 1.0));
-    if let Some((style, centres)) = centred {
+    if let Some((pairing, centres)) = centred {
         constants = constants.with_bool(Constant::KeyCentre, true);
         let frequencies = Frequencies {
             table: Some(&table),
@@ -306,7 +312,7 @@ fn case_of(s: &Setting, format: KvFormat, centred: Option<(Style, &[f32])>, rng:
         };
         let rows = keys.chunks_mut(kv_stride(&params) as usize).zip(s.rows());
         for (keys, row) in rows {
-            move_to_centres(keys, centres, &frequencies, row.position, style);
+            move_to_centres(keys, centres, &frequencies, row.position, pairing);
         }
     }
     Case::new(label, &params, nmse)

@@ -493,7 +493,7 @@ mod tests {
         let mut case = case.clone();
         let mut rules: Vec<SamplingRule> = bytemuck::cast_slice(case.data[5].as_ref()).to_vec();
         rules.iter_mut().for_each(change);
-        case.data[5] = crate::bytes::AlignedBytes::from_values(&rules);
+        case.data[5] = akunu_program::AlignedBytes::from_values(&rules);
         bytemuck::cast_slice(case.expected(&ROW)[0].1.as_ref()).to_vec()
     }
 

@@ -4,6 +4,7 @@
 //! logits[i][t] = -inf   if  mask_rows[i] < n_masks  and  bit t % 32 of masks[mask_rows[i]][t / 32] is 0
 //! ```
 
+use akunu_program::Masks;
 use akunu_types::SharedStruct;
 use akunu_types::params::GrammarBitmaskParams;
 
@@ -13,9 +14,6 @@ use crate::cost::once;
 use crate::extent::bytes;
 use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
-
-/// Stands in `mask_rows` where a row has no mask.
-pub const NO_MASK: u32 = u32::MAX;
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
@@ -95,7 +93,7 @@ fn cases() -> Vec<Case> {
         case(1, &[0]),
         case(31, &[1]),
         case(32, &[2, 0]),
-        case(33, &[NO_MASK, 1, 1]),
-        case(1000, &[2, NO_MASK, 0, 3, 1]),
+        case(33, &[Masks::NONE, 1, 1]),
+        case(1000, &[2, Masks::NONE, 0, 3, 1]),
     ]
 }

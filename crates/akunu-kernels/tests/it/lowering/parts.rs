@@ -3,16 +3,24 @@
 use std::ops::Range;
 
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, Counts, Device, Op, Program, RowTable, lower};
+use akunu_kernels::{KernelCall, KernelDevice, lower};
+use akunu_program::{Buffer, Counts, Device, Op, Program, Room, RowTable, op};
 use akunu_types::params::Row;
 
 use super::model::{Model, N_SEQUENCES, TABLE_STRIDE, VOCAB};
 use crate::chips::nvidia;
 
+/// The kernels of a program, and what they have room for.
+type Lowered = (Vec<KernelCall>, Room);
+
+fn plain(program: &Program) -> Lowered {
+    (lower::plain(program), program.plan_room())
+}
+
 /// Runs parts of the operations, on a device of its own, and returns what all memory holds afterwards.
 fn run_parts(parts: &[Range<usize>], is_single: bool) -> Vec<Vec<u8>> {
     run_programs(is_single, |model, room| {
-        let part = |part: &Range<usize>| model.program(&model.ops[part.clone()], room);
+        let part = |part: &Range<usize>| plain(&model.program(&model.ops[part.clone()], room));
         parts.iter().map(part).collect()
     })
 }
@@ -21,7 +29,7 @@ fn run_parts(parts: &[Range<usize>], is_single: bool) -> Vec<Vec<u8>> {
 /// only one goes on.
 fn run_programs(
     is_single: bool,
-    programs: impl FnOnce(&Model, [u32; 3]) -> Vec<Program>,
+    programs: impl FnOnce(&Model, [u32; 3]) -> Vec<Lowered>,
 ) -> Vec<Vec<u8>> {
     let mut device = TwinDevice::new();
     let model = Model::new(&mut device);
@@ -44,12 +52,13 @@ fn run_programs(
         run,
         outputs,
     } = table.counts();
-    for program in programs(&model, [singles, run, outputs]) {
-        let plan = device.load(&program).expect("sizes are right");
+    for (calls, room) in programs(&model, [singles, run, outputs]) {
+        let advances = room.advances;
+        let plan = device.load_kernels(calls, room).expect("sizes are right");
         let step = table.check(1).expect("within its pages");
         device.run(plan, Some(&step)).expect("runs");
         // The device has the rows; what comes next must not have them written again.
-        table.submitted(1, program.advances());
+        table.submitted(1, advances);
     }
     let bytes = |&buffer: &Buffer| {
         let mut bytes = vec![0; buffer.len];
@@ -90,22 +99,20 @@ fn kernels_of_several_operations_compute_the_same() {
         place.expect("it is the model's")
     };
     let logits = model.ops.iter().find_map(|op| match op {
-        Op::Choose { logits, .. } => Some(place(logits.buffer)),
+        Op::Choose(op::Choose { logits, .. }) => Some(place(logits.buffer)),
         _ => None,
     });
     let (logits, history) = (
         logits.expect("a token is chosen"),
         place(model.step.history),
     );
-    let plain = run_programs(true, |model, room| vec![model.program(&model.ops, room)]);
+    let plain = run_programs(true, |model, room| {
+        vec![self::plain(&model.program(&model.ops, room))]
+    });
     let fused = run_programs(true, |model, room| {
-        let Some((advance, ops)) = model.ops.split_last() else {
-            panic!("there are operations")
-        };
-        let calls = lower::gpu(&model.program(ops, room), &chip, None);
-        let mut ops: Vec<Op> = calls.into_iter().map(Op::Kernel).collect();
-        ops.push(advance.clone());
-        vec![model.program(&ops, room)]
+        let program = model.program(&model.ops, room);
+        let calls = lower::gpu(&program, &chip, None);
+        vec![(calls, program.plan_room())]
     });
     let floats = |bytes: &[u8]| -> Vec<f32> {
         let words = bytes.as_chunks().0.iter();

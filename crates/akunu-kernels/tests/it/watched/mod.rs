@@ -1,13 +1,15 @@
 //! A device of twins that a test looks over the shoulder of.
 
-use akunu_kernels::device::SharedBytes;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{Buffer, Checked, Device, DeviceError, PlanId, Program, Ticket};
+use akunu_kernels::{KernelCall, KernelDevice};
+use akunu_program::{
+    Buffer, Checked, Device, DeviceError, PlanId, Program, Room, SharedBytes, Ticket,
+};
 
 /// What a test does beside what the device does.
 pub trait Watch: Send {
-    /// A program is loaded.
-    fn loaded(&mut self, _: &Program) {}
+    /// Kernels are loaded.
+    fn loaded(&mut self, _: &[KernelCall]) {}
 
     /// Host bytes are written.
     fn written(&mut self, _: Buffer, _offset: usize, _bytes: &[u8]) {}
@@ -69,7 +71,6 @@ impl<W: Watch> Device for Watched<W> {
     }
 
     fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
-        self.watch.loaded(program);
         self.device.load(program)
     }
 
@@ -79,5 +80,12 @@ impl<W: Watch> Device for Watched<W> {
 
     fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError> {
         self.watch.submit(&mut self.device, plan, step)
+    }
+}
+
+impl<W: Watch> KernelDevice for Watched<W> {
+    fn load_kernels(&mut self, calls: Vec<KernelCall>, room: Room) -> Result<PlanId, DeviceError> {
+        self.watch.loaded(&calls);
+        self.device.load_kernels(calls, room)
     }
 }

@@ -4,11 +4,8 @@ use akunu_kernels::gpu::{
     Call, Compiled, Numbered, Recorder, Resources, SubmissionPart, UnorderedPair, encode_part,
     replay, unordered_pairs,
 };
-use akunu_kernels::step::Count;
-use akunu_kernels::{
-    ChipConfig, Device, DeviceError, Dispatch, KernelId, Op, PipelineId, PipelineKey, RowError,
-    RowTable,
-};
+use akunu_kernels::{ChipConfig, Dispatch, KernelId, PipelineId, PipelineKey};
+use akunu_program::{Count, Device, DeviceError, RowError, RowTable};
 use akunu_sim::CallLog;
 use akunu_types::params::Row;
 
@@ -137,12 +134,12 @@ fn as_many_rows_are_told_as_the_step_has() {
 #[test]
 fn what_has_no_rows_is_left_out_but_not_its_barrier() {
     let mut bench = Bench::new();
-    let ops = vec![
+    let calls = vec![
         bench.gate_rows(Count::Singles, [1, 1, 0]),
         bench.gate_rows(Count::Run, [0, 0, 2]),
         bench.gate_rows(Count::Singles, [1, 1, 3]),
     ];
-    let plan = bench.load_with_run(ops, 1);
+    let plan = bench.load_with_run(calls, 1);
     let step = bench.table.check(1).expect("no pages are needed");
     bench.device.run(plan, Some(&step)).expect("runs");
     let told = [
@@ -158,8 +155,8 @@ fn what_has_no_rows_is_left_out_but_not_its_barrier() {
 #[test]
 fn a_long_chain_is_cut() {
     let mut bench = Bench::new();
-    let ops = vec![bench.gate([0, 1, 2]), Op::Advance];
-    let plan = bench.load(ops);
+    let calls = vec![bench.gate([0, 1, 2]), bench.advance()];
+    let plan = bench.load(calls);
     bench.run(plan, 20);
     let lengths: Vec<usize> = bench.log.submissions().iter().map(Vec::len).collect();
     // A round has twelve calls, between two rounds is a barrier, and the end is one.
@@ -272,8 +269,8 @@ fn a_missing_barrier_is_found() {
 fn what_the_plan_does_not_admit_is_not_submitted() {
     let mut bench = Bench::new();
     let plan = bench.plan();
-    let ops = vec![bench.gate([0, 1, 2])];
-    let still = bench.load(ops);
+    let calls = vec![bench.gate([0, 1, 2])];
+    let still = bench.load(calls);
     let refusals = |bench: &mut Bench, plan, rounds| match bench.submit(plan, rounds) {
         Err(DeviceError::Rows(error)) => error,
         other => panic!("{other:?}"),

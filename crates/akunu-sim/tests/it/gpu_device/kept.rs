@@ -1,6 +1,6 @@
 //! Rounds that are encoded once and repeated, as a CUDA graph is.
 
-use akunu_kernels::Device;
+use akunu_program::Device;
 use akunu_sim::{Schedule, SimBackend};
 
 use super::{Bench, START, after, assert_near, simulator};

@@ -2,7 +2,8 @@
 //! for, as late as a GPU may.
 
 use akunu_kernels::gpu::{Backend, Compiler, Encoder};
-use akunu_kernels::{Device, DeviceError, KernelCall, KernelId, PipelineKey, Program, Ticket};
+use akunu_kernels::{KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{Device, DeviceError, Room, Ticket};
 use akunu_sim::{Schedule, SimBackend, SimMemory};
 use akunu_types::params::GatherRowsParams;
 
@@ -135,7 +136,7 @@ fn out_of_bounds(bench: &mut Bench) -> Ticket {
     let key = PipelineKey::plain(KernelId::GatherRows);
     let bindings = vec![bench.vector(0), outputs.into(), bench.vector(1)];
     let copy = KernelCall::new(key, &params, bindings, "copy");
-    let faulty = bench.device.load(&Program::of_kernels(vec![copy]));
+    let faulty = bench.device.load_kernels(vec![copy], Room::default());
     let faulty = faulty.expect("sizes are right");
     bench.device.submit(faulty, None).expect("submitted")
 }

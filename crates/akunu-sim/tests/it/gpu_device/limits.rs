@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use akunu_kernels::device::SharedBytes;
 use akunu_kernels::gpu::{Call, Limits};
 use akunu_kernels::kernel::activation::silu;
-use akunu_kernels::plan::Slice;
-use akunu_kernels::{ChipConfig, Device, DeviceError, KernelCall, KernelId, PipelineKey, Program};
+use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey};
+use akunu_program::{Device, DeviceError, Room, SharedBytes, Slice};
 use akunu_sim::{Schedule, SimBackend, SimDevice};
 use akunu_types::params::{ElementwiseParams, RMSNormParams};
 
@@ -47,7 +46,7 @@ fn gate(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f
     };
     let key = PipelineKey::plain(KernelId::SiluGate);
     let gate = KernelCall::new(key, &params, bindings, "gate");
-    let plan = device.load(&Program::of_kernels(vec![gate]))?;
+    let plan = device.load_kernels(vec![gate], Room::default())?;
     device.run(plan, None)?;
     let mut gated = vec![0f32; count as usize];
     device.read(y, 0, bytemuck::cast_slice_mut(&mut gated))?;
@@ -139,7 +138,7 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
         let bindings = vec![x.into(), weight.into(), y.into()];
         let key = PipelineKey::plain(KernelId::RmsNorm);
         let norm = KernelCall::new(key, &params, bindings, "norm");
-        let id = device.load(&Program::of_kernels(vec![norm]));
+        let id = device.load_kernels(vec![norm], Room::default());
         let id = id.expect("it compiles and fits");
         let plan = device.plan(id).expect("it is loaded");
         let threads = plan.dispatches()[0].launch.threads[0];

@@ -9,11 +9,11 @@ use std::mem::offset_of;
 use std::path::Path;
 
 use akunu_kernels::kernel::activation::silu;
-use akunu_kernels::plan::{RowField, Slice};
-use akunu_kernels::step::Count;
-use akunu_kernels::{
-    Buffer, ChipConfig, Counts, Device, DeviceError, KernelCall, KernelId, Op, PipelineKey, PlanId,
-    Program, RowTable, StepMemory, Ticket,
+use akunu_kernels::plan::RowField;
+use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey, lower};
+use akunu_program::{
+    Buffer, Count, Counts, Device, DeviceError, Op, PlanId, Program, Room, RowTable, Slice,
+    StepMemory, Ticket,
 };
 use akunu_sim::{CallLog, Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::params::{ElementwiseParams, Row};
@@ -116,47 +116,63 @@ impl Bench {
     }
 
     /// `vector[y] = silu(vector[a]) * vector[b]`, for these rows.
-    fn gate_rows(&self, rows: Count, [a, b, y]: [usize; 3]) -> Op {
+    fn gate_rows(&self, rows: Count, [a, b, y]: [usize; 3]) -> KernelCall {
         let count = RowField::times(offset_of!(ElementwiseParams, count), rows, COUNT);
         let bindings = [a, b, y].map(|n| self.vector(n)).to_vec();
         let key = PipelineKey::plain(KernelId::SiluGate);
         let params = ElementwiseParams::default();
-        Op::Kernel(KernelCall::new(key, &params, bindings, "gate").with_rows([count]))
+        KernelCall::new(key, &params, bindings, "gate").with_rows([count])
     }
 
     /// `vector[y] = silu(vector[a]) * vector[b]`.
-    fn gate(&self, vectors: [usize; 3]) -> Op {
+    fn gate(&self, vectors: [usize; 3]) -> KernelCall {
         self.gate_rows(Count::Rows, vectors)
     }
 
-    /// Loads a program for [`ROWS`] singles.
-    fn load(&mut self, ops: Vec<Op>) -> PlanId {
-        self.load_with_run(ops, 0)
+    /// Moves the rows on.
+    fn advance(&self) -> KernelCall {
+        let program = Program {
+            ops: vec![Op::Advance],
+            step: Some(self.memory),
+            room: Bench::counts(0),
+        };
+        lower::plain(&program).remove(0)
     }
 
-    fn load_with_run(&mut self, ops: Vec<Op>, run: u32) -> PlanId {
-        let room = Counts {
+    fn counts(run: u32) -> Counts {
+        Counts {
             singles: ROWS,
             run,
             outputs: ROWS,
-        };
-        let program = Program {
-            ops,
+        }
+    }
+
+    /// Loads kernels for [`ROWS`] singles.
+    fn load(&mut self, calls: Vec<KernelCall>) -> PlanId {
+        self.load_with_run(calls, 0)
+    }
+
+    fn load_with_run(&mut self, calls: Vec<KernelCall>, run: u32) -> PlanId {
+        let advances = |call: &KernelCall| call.key.kernel == KernelId::AdvanceRows;
+        let room = Room {
             step: Some(self.memory),
-            room,
+            counts: Bench::counts(run),
+            advances: calls.iter().any(advances),
+            ..Room::default()
         };
-        self.device.load(&program).expect("it compiles and fits")
+        let plan = self.device.load_kernels(calls, room);
+        plan.expect("it compiles and fits")
     }
 
     /// Makes of vector 1 what [`after`] says, by way of vectors 0 and 2, and keeps what vector 0 is.
     fn plan(&mut self) -> PlanId {
-        let ops = vec![
+        let calls = vec![
             self.gate([1, 1, 0]),
             self.gate([1, 1, 2]),
-            Op::Advance,
+            self.advance(),
             self.gate([0, 2, 1]),
         ];
-        self.load(ops)
+        self.load(calls)
     }
 
     /// Submits as many rounds of a program that moves its rows on.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use akunu_kernels::case::{Rng, nmse};
-use akunu_kernels::weight::{self, MlxLayout, ScaleType};
+use akunu_kernels::weight::{self};
+use akunu_program::{MlxLayout, ScaleType};
 use akunu_types::DType;
 
 use super::{exact, levels};

@@ -1,5 +1,6 @@
 //! The cases of `decode_attention`.
 
+use akunu_program::Pairing;
 use akunu_types::params::{DecodeAttentionParams, Row};
 use half::f16;
 
@@ -11,7 +12,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{
-    Frequencies, Style, case_centres, case_table, centring, move_to_centres, rounding,
+    Frequencies, case_centres, case_table, centring, move_to_centres, rounding,
 };
 
 /// One attention: halves, no norm, and no constant but the head's size and the table of frequencies, unless told otherwise.
@@ -122,7 +123,7 @@ impl Setting {
 
     /// A pool whose unseen slots are traps, the row's own among them; unused entries of the table name pages that do not
     /// exist.
-    fn case(self, style: Style) -> Case {
+    fn case(self, pairing: Pairing) -> Case {
         let (n_heads, n_kv_heads) = self.heads;
         let is_centred = self.is_centred();
         let row = self.row;
@@ -227,7 +228,7 @@ impl Setting {
             };
             let of_rows = own_keys.chunks_mut(centres.len()).zip(&rows);
             for (keys, row) in of_rows {
-                move_to_centres(keys, &centres, &frequencies, row.position, style);
+                move_to_centres(keys, &centres, &frequencies, row.position, pairing);
             }
         }
         Case::new(label, &params, nmse)
@@ -256,7 +257,7 @@ impl Setting {
 /// One key; tiles and pages that are just full, or not yet; one threadgroup, several, fewer than there are tiles; heads that
 /// share keys and heads that do not; small threadgroups; windows, soft caps, norms, branches, an idle row; floats, and halves in both orders, with and
 /// without zeros behind the heads, in a tile that is not full and in two.
-pub(super) fn cases(style: Style) -> Vec<Case> {
+pub(super) fn cases(pairing: Pairing) -> Vec<Case> {
     [
         setting("the first token", 64, (9, 3), 1),
         setting("the second token", 64, (4, 2), 2),
@@ -332,6 +333,6 @@ pub(super) fn cases(style: Style) -> Vec<Case> {
             .values_up_to(100_000.0)
             .halves(Order::Spans),
     ]
-    .map(|setting| setting.case(style))
+    .map(|setting| setting.case(pairing))
     .into()
 }

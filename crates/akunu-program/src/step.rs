@@ -12,14 +12,19 @@
 //! follow each other in one sequence. Singles of one sequence may also follow each other, or be the branches of a tree. The host keeps a copy of all that in a [`RowTable`], which proves for all rounds of
 //! a submission that no row leaves its pages, and nothing else can be submitted.
 
+mod admit;
 mod error;
+mod room;
 mod table;
 mod tree;
 
-use crate::device::Buffer;
+use std::ops::Range;
+
+use crate::buffer::Buffer;
 
 pub use self::error::RowError;
-pub use self::table::{Checked, RowTable, SequenceSlots};
+pub use self::room::Room;
+pub use self::table::{Checked, RowTable};
 
 /// How many rows a step has, or has room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -65,6 +70,25 @@ pub enum Count {
     Run,
     /// The rows whose logits are wanted.
     Outputs,
+}
+
+/// Which rows an operation works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All rows of the step.
+    All,
+    /// The rows whose logits are wanted, brought together by [`Op::Gather`](crate::Op::Gather).
+    Outputs,
+}
+
+impl Rows {
+    /// The number of them.
+    pub fn count(self) -> Count {
+        match self {
+            Rows::All => Count::Rows,
+            Rows::Outputs => Count::Outputs,
+        }
+    }
 }
 
 /// The buffers of a step.
@@ -119,4 +143,13 @@ impl PageMap {
     pub fn capacity(&self) -> u64 {
         u64::from(self.table_stride) << self.page_shift
     }
+}
+
+/// Slots of one sequence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SequenceSlots {
+    /// The sequence.
+    pub sequence: u32,
+    /// Its slots.
+    pub slots: Range<u32>,
 }

@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use akunu_types::params::Row;
 
-use super::{Counts, PageMap, RowError, StepMemory, tree};
-use crate::device::{Device, DeviceError};
-use crate::plan::{Room, Slice};
+use super::error::RowError;
+use super::room::Room;
+use super::tree;
+use super::{Counts, PageMap, SequenceSlots, StepMemory};
+use crate::buffer::Slice;
 
 /// Stands where a sequence has no page.
 const NO_PAGE: u32 = u32::MAX;
@@ -47,15 +49,6 @@ pub struct Checked<'a> {
     has_texts: bool,
     /// The slots of a sequence that were looked at instead, for a program that moves them.
     slots: Option<SequenceSlots>,
-}
-
-/// Slots of one sequence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SequenceSlots {
-    /// The sequence.
-    pub sequence: u32,
-    /// Its slots.
-    pub slots: Range<u32>,
 }
 
 impl RowTable {
@@ -457,7 +450,7 @@ impl Checked<'_> {
     }
 
     /// Proves that every single is the only row of its sequence. Those that are not follow each other, as was checked.
-    pub(crate) fn have_own_sequences(&self) -> Result<(), RowError> {
+    pub(super) fn have_own_sequences(&self) -> Result<(), RowError> {
         let singles = &self.table.rows[..self.table.n_singles as usize];
         let mut last = None;
         for (row, single) in (0..).zip(singles).filter(|(_, row)| row.is_active()) {
@@ -470,7 +463,7 @@ impl Checked<'_> {
     }
 
     /// Whether it was checked for a plan that reads these pages or texts and moves these slots.
-    pub(crate) fn covers(&self, room: &Room) -> bool {
+    pub(super) fn covers(&self, room: &Room) -> bool {
         let pages = &room.pages;
         let knows = |map: &PageMap| self.table.tables.iter().any(|tables| tables.map == *map);
         let is_checked = match (&room.moved, &self.slots) {
@@ -491,23 +484,20 @@ impl Checked<'_> {
         self.steps
     }
 
-    /// Uploads what has changed since the last step: pages, and rows unless the device has advanced them itself.
-    pub fn write(&self, device: &mut dyn Device) -> Result<(), DeviceError> {
-        for tables in &self.table.tables {
-            let mut changed = &tables.changed[..];
-            while let Some(&first) = changed.first() {
-                let neighbours = changed.iter().zip(first..);
-                let n = neighbours
-                    .take_while(|(at, wanted)| **at == *wanted)
-                    .count();
-                let pages = &tables.pages[first..first + n];
-                device.write(tables.map.table, 4 * first, bytemuck::cast_slice(pages))?;
-                changed = &changed[n..];
-            }
-        }
-        if !self.table.is_changed {
-            return Ok(());
-        }
+    /// What has changed since the last step and must be written to the device: pages, and rows unless the device has
+    /// advanced them itself.
+    pub fn uploads(&self) -> impl Iterator<Item = (Slice, &[u8])> {
+        let pages = self.table.tables.iter().flat_map(|tables| {
+            let neighbours = tables.changed.chunk_by(|at, next| at + 1 == *next);
+            neighbours.map(|places| {
+                let to = Slice {
+                    buffer: tables.map.table,
+                    offset: 4 * places[0],
+                };
+                let pages = &tables.pages[places[0]..][..places.len()];
+                (to, bytemuck::cast_slice(pages))
+            })
+        });
         let memory = &self.table.memory;
         let lists: [(Slice, &[u8]); 3] = [
             (memory.rows.into(), bytemuck::cast_slice(&self.table.rows)),
@@ -520,11 +510,8 @@ impl Checked<'_> {
                 bytemuck::cast_slice(&self.table.outputs),
             ),
         ];
-        for (to, bytes) in lists {
-            if !bytes.is_empty() {
-                device.write(to.buffer, to.offset, bytes)?;
-            }
-        }
-        Ok(())
+        let is_changed = self.table.is_changed;
+        let lists = lists.into_iter();
+        pages.chain(lists.filter(move |(_, bytes)| is_changed && !bytes.is_empty()))
     }
 }

@@ -1,6 +1,7 @@
 //! The buffers of a device that lives in host memory: their numbers, and copies in and out.
 
-use crate::device::{Buffer, DeviceError, SharedBytes};
+use crate::buffer::{Buffer, SharedBytes};
+use crate::error::DeviceError;
 
 /// Memory of one buffer: the device's own, or shared with the caller.
 pub enum HostMemory<M> {

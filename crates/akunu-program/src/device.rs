@@ -1,151 +1,16 @@
 //! The interface of a device.
 
-use std::ops::Range;
 use std::sync::Arc;
 
+use crate::buffer::{Buffer, SharedBytes, Slice};
 use crate::bytes::AlignedBytes;
-use crate::plan::{PlanError, Slice};
+use crate::error::DeviceError;
 use crate::program::Program;
-use crate::step::{Checked, RowError};
-
-/// A buffer of one device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Buffer {
-    /// Its place among the device's buffers.
-    pub id: u32,
-    /// How often the place was used before, so that the handle of a released buffer is not valid again.
-    pub generation: u32,
-    /// Size in bytes.
-    pub len: usize,
-    /// Whether kernels may write to it; mapped weights are read-only.
-    pub writable: bool,
-}
-
-/// Memory that outlives the device's use of it and is never written: a mapped weight file.
-pub trait SharedMemory: AsRef<[u8]> + Send + Sync {
-    /// Says that these bytes will hardly be read again, because the device has made its own copy: their
-    /// memory may be released, if they can be read again from elsewhere.
-    fn forget(&self, range: Range<usize>) {
-        let _ = range;
-    }
-
-    /// Bytes of the longest part that is ever bound, the largest tensor; `None` if it is not known.
-    fn longest_part(&self) -> Option<usize> {
-        None
-    }
-}
-
-impl SharedMemory for Vec<u8> {}
-impl SharedMemory for AlignedBytes {}
-
-/// Shared memory, held as long as a device uses it.
-pub type SharedBytes = Arc<dyn SharedMemory>;
+use crate::step::Checked;
 
 /// A submission of one device: later ones are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(pub u64);
-
-/// Why a device refused or failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum DeviceError {
-    /// A host access beyond the end of a buffer.
-    #[error("bytes {offset}..{end} are outside of buffer {buffer}, which has {len}")]
-    OutOfRange {
-        /// The buffer's number.
-        buffer: u32,
-        /// First byte.
-        offset: usize,
-        /// End of the access.
-        end: usize,
-        /// The buffer's size.
-        len: usize,
-    },
-    /// A host write to memory that kernels and host only read.
-    #[error("buffer {buffer} holds mapped weights and cannot be written")]
-    ReadOnly {
-        /// The buffer's number.
-        buffer: u32,
-    },
-    /// A program that the plan check refuses: a bug in the code that made it.
-    #[error("the plan is wrong: {0}")]
-    Plan(#[from] PlanError),
-    /// A step that was refused before anything ran.
-    #[error(transparent)]
-    Rows(#[from] RowError),
-    /// A buffer or pipeline of another device.
-    #[error("{what} {id} is not of this device")]
-    Foreign {
-        /// `buffer`, `pipeline` or `program`.
-        what: &'static str,
-        /// Its number.
-        id: u32,
-    },
-    /// A pipeline could not be made.
-    #[error("kernel {kernel} cannot be made: {why}")]
-    Pipeline {
-        /// The kernel's name.
-        kernel: String,
-        /// What the compiler said.
-        why: String,
-    },
-    /// A dispatch failed.
-    #[error("dispatch {index} ({kernel}) failed: {why}")]
-    Dispatch {
-        /// Its place in the plan.
-        index: usize,
-        /// The kernel's name.
-        kernel: String,
-        /// What went wrong.
-        why: String,
-    },
-    /// More memory than the device should use.
-    #[error(
-        "{label} needs {} MiB, {} MiB are in use and the device should use at most {} MiB: take a \
-         smaller model or context, or the CPU device",
-        bytes >> 20, used >> 20, budget >> 20
-    )]
-    Budget {
-        /// What the memory was for.
-        label: String,
-        /// Bytes asked for.
-        bytes: u64,
-        /// Bytes of all buffers so far.
-        used: u64,
-        /// Bytes that all buffers may have.
-        budget: u64,
-    },
-    /// A tensor that lies across the border of two buffers.
-    #[error("a binding of {bytes} bytes does not fit a buffer: at most {max} are possible here")]
-    Cut {
-        /// Bytes of the binding.
-        bytes: usize,
-        /// Bytes that fit anywhere.
-        max: usize,
-    },
-    /// The GPU failed; what its memory holds is unknown.
-    #[error("the GPU failed and this device cannot be used any more: {why}")]
-    Lost {
-        /// What the system said.
-        why: String,
-    },
-    /// There is no such device here.
-    #[error("there is no {device} device: {why}; the CPU device runs everywhere")]
-    Unavailable {
-        /// The name of the device.
-        device: &'static str,
-        /// What is missing.
-        why: String,
-    },
-    /// Not enough memory for a buffer.
-    #[error("no memory for a buffer of {bytes} bytes ({label})")]
-    Memory {
-        /// Its size.
-        bytes: usize,
-        /// What it was for.
-        label: String,
-    },
-}
 
 /// A program that a device has loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -237,6 +102,14 @@ pub trait Device: Send {
     /// Waits until a submission, and all before it, have ended.
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
         let _ = ticket;
+        Ok(())
+    }
+
+    /// Writes the rows and pages of a step to where the device reads them; [`Device::submit`] begins with it.
+    fn upload(&mut self, step: &Checked) -> Result<(), DeviceError> {
+        for (to, bytes) in step.uploads() {
+            self.write(to.buffer, to.offset, bytes)?;
+        }
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! The programs that a device has loaded.
 
-use crate::device::{DeviceError, PlanId};
+use crate::device::PlanId;
+use crate::error::DeviceError;
 
 /// Loaded programs in the form `P`, by id. A place is used again when its program was unloaded.
 #[derive(Debug)]

@@ -12,7 +12,7 @@
 
 use akunu_types::params::Row;
 
-use super::RowError;
+use super::error::RowError;
 
 /// The rows of a step.
 pub(super) struct Trees<'a> {
