@@ -8,7 +8,13 @@ use super::tree::{TextFile, text_files};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The crates that have none.
-const WITHOUT_CIRCLES: [&str; 2] = ["crates/akunu-engine/src/", "crates/akunu-cpu/src/"];
+const WITHOUT_CIRCLES: [&str; 5] = [
+    "crates/akunu-bench/src/",
+    "crates/akunu-cpu/src/",
+    "crates/akunu-engine/src/",
+    "crates/akunu-repo/src/",
+    "xtask/src/",
+];
 
 /// A module by its path in the crate; the root is empty.
 type Module = Vec<String>;
@@ -32,7 +38,7 @@ fn read(files: &[TextFile], folder: &str) -> BTreeMap<Module, Source> {
         let Some(name) = name.strip_suffix(".rs").filter(|n| !n.ends_with("/tests")) else {
             continue;
         };
-        let module = if name == "lib" {
+        let module = if ["lib", "main"].contains(&name) {
             Module::new()
         } else {
             name.split('/').map(String::from).collect()
@@ -217,7 +223,7 @@ fn files_do_not_import_each_other_in_circles() {
     let files = text_files();
     for folder in WITHOUT_CIRCLES {
         let sources = read(&files, folder);
-        assert!(sources.len() > 50, "{folder} has {} files", sources.len());
+        assert!(sources.len() > 5, "{folder} has {} files", sources.len());
         assert_eq!(circles(&sources), Vec::<String>::new(), "{folder}");
     }
 }
