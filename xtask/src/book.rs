@@ -2,10 +2,8 @@
 //!
 //! Its chapters are the files of `docs/`; the tests see to it that their links are right and that none is left out.
 
-use crate::failure::Failure;
-use crate::process;
 use crate::python::{environment, pip};
-use crate::workspace;
+use akunu_repo::{Failure, process, workspace};
 use std::path::PathBuf;
 use std::process::Command;
 

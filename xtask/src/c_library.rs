@@ -6,8 +6,7 @@
 //! FOLDER/lib/pkgconfig/akunu.pc
 //! ```
 
-use crate::failure::Failure;
-use crate::{process, workspace};
+use akunu_repo::{Failure, process, workspace};
 use std::fs;
 use std::path::{Path, PathBuf};
 

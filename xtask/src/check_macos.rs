@@ -11,10 +11,9 @@
 //! those of dependencies are not shown (cargo caps them).
 
 use crate::debian_rust;
-use crate::failure::Failure;
-use crate::process::{self, ProcessError};
 use crate::rust_target;
-use crate::workspace;
+use akunu_repo::process::{self, ProcessError};
+use akunu_repo::{Failure, workspace};
 use std::process::Command;
 
 const TARGET: &str = "aarch64-apple-darwin";

@@ -11,12 +11,10 @@
 //! Packages are installed into environments of their own under `target/`. It is no part of `cargo xtask test`: what others publish
 //! may change from day to day.
 
-use crate::assets;
-use crate::failure::Failure;
-use crate::process;
 use crate::python::{environment, pip};
-use crate::server::{Profile, Server, build};
-use crate::workspace;
+use akunu_repo::cli::{Profile, build};
+use akunu_repo::server::Server;
+use akunu_repo::{Failure, assets, process, workspace};
 use clap::ValueEnum;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -82,7 +80,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         &args.parts
     };
     assets::ensure(&["smollm2", "whisper-tiny.en", "jfk"])?;
-    let program = build(Profile::Development)?;
+    let program = build(Profile::Development, &[])?;
     let mut summary = Vec::new();
     for part in parts {
         let outcome = match part.run(&program) {

@@ -3,9 +3,9 @@
 //! A package list can be months old, and an old list installs an old program without a word: the lists
 //! are refreshed before the first installation, and every tool is looked at again after it.
 
-use crate::failure::Failure;
-use crate::process::{self, ProcessError};
 use crate::tools::{Decision, Installer, Probe, Tool, Version, decide};
+use akunu_repo::Failure;
+use akunu_repo::process::{self, ProcessError};
 use akunu_sim::{SimError, Toolchain};
 use std::path::Path;
 use std::process::Command;

@@ -2,9 +2,8 @@
 //! the sources of the standard library, and cargo builds that too (`-Zbuild-std`).
 
 use crate::debian;
-use crate::failure::Failure;
 use crate::tools::{Probe, Tool};
-use crate::workspace;
+use akunu_repo::{Failure, workspace};
 use std::path::Path;
 use std::process::Command;
 

@@ -4,8 +4,8 @@
 //! Rust owns the layouts and the list of formats. What is written is committed, so that a kernel can be read and compiled
 //! without running anything, and `--check` (and tests) fail when it is not what the Rust code says.
 
-use crate::failure::Failure;
-use crate::{instantiate, workspace};
+use crate::instantiate;
+use akunu_repo::{Failure, workspace};
 use akunu_types::layout::{FieldLayout, StructLayout};
 use akunu_types::{block, params};
 use std::fmt::Write;
@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let header = (workspace::shader_types(), generate());
     let mut files = vec![header];
     let kernels = instantiate::kernel_names();
-    for path in workspace::metal_files()? {
+    for path in instantiate::metal_files()? {
         let text = read(&path)?;
         let text = instantiate::generate(&text, &kernels);
         let text = text.map_err(|why| Failure::Found(format!("{}: {why}", name(&path))))?;

@@ -2,9 +2,9 @@
 //!
 //! All at once, so that apt-get runs once. A step whose tool is still lacking says so itself.
 
-use crate::failure::Failure;
 use crate::tools::{CLANG, CXX, NPM, PIP};
-use crate::{check_macos, debian, neon, process};
+use crate::{check_macos, debian, neon};
+use akunu_repo::{Failure, process};
 use std::process::Command;
 
 /// Installs what is missing or too old.

@@ -13,14 +13,25 @@
 //! says which kernels there are, and the files are plain MSL.
 
 use akunu_kernels::KernelId;
+use akunu_kernels::flatten;
+use akunu_repo::{Failure, workspace};
 use akunu_types::DType;
 use std::collections::HashSet;
+use std::path::PathBuf;
 
 const BEGIN: &str = "// for each format: ";
 const END: &str = "// end of formats";
 
 /// Params that MLX's types have others for.
 const PARAMS: [&str; 2] = ["GEMMParams", "EmbeddingParams"];
+
+/// The `.metal` files of all kernels.
+pub fn metal_files() -> Result<Vec<PathBuf>, Failure> {
+    let folder = workspace::root().join("kernels");
+    let files = flatten::metal_files(&folder);
+    let files = files.map_err(|error| Failure::Found(error.to_string()))?;
+    Ok(files.iter().map(|file| folder.join(file)).collect())
+}
 
 /// The names of all kernels of the table.
 pub fn kernel_names() -> HashSet<String> {
@@ -75,14 +86,13 @@ fn struct_name(dtype: DType) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workspace;
 
     /// Breaks when a kernel is added to the table, or a rule changed, and the files were not written again.
     #[test]
     fn every_file_has_the_kernels_of_the_table() {
         let kernels = kernel_names();
         let mut n_rules = 0;
-        for file in workspace::metal_files().expect("kernels") {
+        for file in metal_files().expect("kernels") {
             let text = std::fs::read_to_string(&file).expect("a kernel");
             n_rules += text.matches(BEGIN).count();
             assert_eq!(

@@ -4,10 +4,10 @@ mod count;
 mod document;
 mod fused;
 
-use crate::failure::Failure;
-use crate::{parallel, workspace};
+use crate::parallel;
 use akunu_kernels::KernelId;
 use akunu_kernels::table::KernelRow;
+use akunu_repo::{Failure, workspace};
 use akunu_sim::table::{check_signature, run_case};
 use akunu_sim::{Schedule, Simulator, Toolchain, ptx};
 use serde::Serialize;

@@ -5,11 +5,9 @@
 
 use crate::debian;
 use crate::debian_rust;
-use crate::failure::Failure;
-use crate::process;
 use crate::rust_target;
 use crate::tools::{Probe, Tool};
-use crate::workspace;
+use akunu_repo::{Failure, process, workspace};
 use std::process::Command;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";

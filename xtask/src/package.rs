@@ -8,8 +8,7 @@
 //! The stranger knows nothing of this repository: its documentation is the crate's README, whose examples are built and
 //! run against the unpacked archives. Examples that only want a model get a real one, and run as well.
 
-use crate::failure::Failure;
-use crate::{assets, process, workspace};
+use akunu_repo::{Failure, assets, process, workspace};
 use serde::Deserialize;
 use std::fmt::Write as _;
 use std::fs;

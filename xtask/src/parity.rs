@@ -5,9 +5,7 @@
 
 mod probe;
 
-use crate::failure::Failure;
-use crate::process;
-use crate::workspace;
+use akunu_repo::{Failure, process, workspace};
 use akunu_types::layout::{FieldLayout, StructLayout};
 use akunu_types::{block, params};
 use std::path::Path;

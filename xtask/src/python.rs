@@ -3,8 +3,7 @@
 //! pip builds the wheel in an environment of its own, as it does for whoever types `pip install .`; the wheel is installed
 //! into another one below `target/`, and pytest runs against a real model.
 
-use crate::failure::Failure;
-use crate::{assets, process, workspace};
+use akunu_repo::{Failure, assets, process, workspace};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -3,7 +3,7 @@
 //! rustup brings their standard libraries, compiled. Where it does not, because there is no rustup or no way to its
 //! server, Debian's Rust builds them from source, which takes a minute.
 
-use crate::process;
+use akunu_repo::process;
 use std::path::Path;
 use std::process::Command;
 

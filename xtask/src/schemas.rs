@@ -6,10 +6,8 @@
 //! it is valid. docs/structured.md has the results.
 //! It is no part of `cargo xtask test`: it takes minutes.
 
-use crate::failure::Failure;
-use crate::process;
 use crate::python::{environment, pip};
-use crate::workspace;
+use akunu_repo::{Failure, process, workspace};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

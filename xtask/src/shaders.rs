@@ -10,13 +10,12 @@
 
 mod parse;
 
-use crate::failure::Failure;
-use crate::gpu::sanitizer;
 use crate::tools::CLANG;
-use crate::{debian, parallel, process, workspace};
+use crate::{debian, parallel};
 use akunu_kernels::flatten::{flatten, library_name, metal_files};
 use akunu_kernels::sources;
 use akunu_kernels::table::Family;
+use akunu_repo::{Failure, process, workspace};
 use akunu_sim::{Purpose, Toolchain, ptx};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -129,7 +128,7 @@ pub fn run_ptx() -> Result<(), Failure> {
             Err(error) => failed.push((row.file, error.to_string())),
         }
     }
-    if let Err(error) = sanitizer::compile_planted(&toolchain, &kernels, &output) {
+    if let Err(error) = ptx::race::compile(&toolchain, &kernels, &output) {
         failed.push(("the planted race".to_owned(), error.to_string()));
     }
     println!("ptx: {count} kernels, {} files failed", failed.len());

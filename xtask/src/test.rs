@@ -9,7 +9,7 @@ mod programs;
 mod steps;
 mod summary;
 
-use crate::failure::Failure;
+use akunu_repo::Failure;
 use beside::Beside;
 use std::time::Instant;
 use steps::{INSTALL, METAL_STEPS, STEPS, Step};

@@ -1,6 +1,6 @@
 //! On an NVIDIA GPU: every kernel against its twin, and a real model against the CPU device and the twins.
 //!
-//! `cargo xtask gpu` runs them; without a GPU they are ignored, in so many words.
+//! `cargo measure gpu` runs them; without a GPU they are ignored, in so many words.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ fn cuda() -> CudaDevice {
 
 /// Products are summed in another order than the twins', which the cases allow for.
 #[test]
-#[ignore = "needs an NVIDIA GPU: cargo xtask gpu"]
+#[ignore = "needs an NVIDIA GPU: cargo measure gpu"]
 fn every_kernel_gives_what_its_twin_says() {
     let cases = Cases {
         wanted: |_: &KernelRow| true,
@@ -55,7 +55,7 @@ fn answer(device: Box<dyn Device>, prompt: &[u32], n_tokens: usize) -> (Vec<u32>
 /// A wrong kernel, a wrong order of kernels or a graph that forgets something shows as another token; a rounding that
 /// is not one of `f32` as a distance of the logits.
 #[test]
-#[ignore = "needs an NVIDIA GPU: cargo xtask gpu"]
+#[ignore = "needs an NVIDIA GPU: cargo measure gpu"]
 fn a_real_model_gives_the_tokens_of_the_cpu_and_the_logits_of_the_twins() {
     // "The capital of France is" for this vocabulary.
     let prompt = [504, 3575, 282, 4649, 314];
@@ -133,7 +133,7 @@ impl Device for Timed {
 /// A token of a chain is one launch of a graph that was captured once; the kernels of the prompt alone are launched
 /// one by one.
 #[test]
-#[ignore = "needs an NVIDIA GPU: cargo xtask gpu"]
+#[ignore = "needs an NVIDIA GPU: cargo measure gpu"]
 fn a_chain_is_one_graph_launched_for_each_token() {
     const N_TOKENS: usize = 200;
     let work = Arc::new(Mutex::new((

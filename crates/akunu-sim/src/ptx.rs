@@ -14,6 +14,8 @@
 //! GPU that is there. Everything is inlined: a pointer to a thread's array that is passed to a function
 //! would put the array into memory.
 
+pub mod race;
+
 use crate::compile::Build;
 use crate::error::SimError;
 use crate::launch;

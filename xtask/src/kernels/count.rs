@@ -3,10 +3,10 @@
 //! Without a filter: the sizes of real models, which are also written to docs/counters.md. With one: every case of the
 //! kernels that it names.
 
-use crate::failure::Failure;
-use crate::{parallel, workspace};
+use crate::parallel;
 use akunu_kernels::case::{Case, SIZES, Size};
 use akunu_kernels::table::KernelRow;
+use akunu_repo::{Failure, workspace};
 use akunu_sim::Simulator;
 use akunu_sim::count::{Counted, count_case};
 use akunu_sim::table::TableError;

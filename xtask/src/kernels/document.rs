@@ -1,9 +1,8 @@
 //! `docs/kernels.md`: the kernel table for people, made from the rows.
 
-use crate::failure::Failure;
-use crate::workspace;
 use akunu_kernels::KernelId;
 use akunu_kernels::table::{Access, Element, Family, KernelRow};
+use akunu_repo::{Failure, workspace};
 use std::fmt::Write;
 use std::path::PathBuf;
 

@@ -2,9 +2,9 @@
 //!
 //! Only rounding differs from the first run, so that one schedule is enough.
 
-use crate::failure::Failure;
-use crate::{parallel, workspace};
+use crate::parallel;
 use akunu_kernels::table::KernelRow;
+use akunu_repo::{Failure, workspace};
 use akunu_sim::table::run_case;
 use akunu_sim::{Schedule, Simulator};
 

@@ -4,11 +4,9 @@
 //! translator of shading languages, has a parser of MSL of its own. It knows the grammar but no types: an unknown name or a
 //! wrong type is not found by it.
 
-use crate::failure::Failure;
-use crate::process;
 use crate::python::{environment, pip};
-use crate::workspace;
 use akunu_kernels::flatten::{flatten, metal_files};
+use akunu_repo::{Failure, process, workspace};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,7 +4,7 @@
 //! test. A step that waits for the network, or has a target folder of its own, can use them. Its output goes to a file and is shown when its
 //! turn comes, so that two steps never mix on the terminal.
 
-use crate::failure::{Failure, LACKING};
+use akunu_repo::{Failure, LACKING};
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::Path;
@@ -65,8 +65,8 @@ fn ended(status: ExitStatus, said: &str) -> Result<(), Failure> {
     })
 }
 
-#[cfg(test)]
 #[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -4,9 +4,9 @@
 //! cores idle. Here cargo only builds them; as many run at once as there are cores, the longest first.
 //! Of a program that passes one line is shown, of one that fails everything that it wrote.
 
-use crate::failure::Failure;
+use crate::parallel;
 use crate::test::summary::seconds;
-use crate::{parallel, process, workspace};
+use akunu_repo::{Failure, process, workspace};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

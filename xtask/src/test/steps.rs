@@ -1,11 +1,9 @@
 //! The steps of `cargo xtask test`, in the order in which they run.
 
 use super::programs::{self, Needs};
-use crate::failure::Failure;
 use crate::tools::{CLANG, CXX};
-use crate::{
-    assets, check_macos, debian, header, install, neon, parity, process, shaders, workspace,
-};
+use crate::{check_macos, debian, header, install, neon, parity, shaders};
+use akunu_repo::{Failure, assets, process, workspace};
 
 /// One step.
 pub struct Step {

@@ -3,7 +3,7 @@
 //! A step that needs what this machine lacks is skipped, and the table says what would make it run. CI
 //! is strict: there a skipped step is a failure, or nobody would notice that it never ran.
 
-use crate::failure::Failure;
+use akunu_repo::Failure;
 use std::time::Duration;
 
 /// Whether steps may be skipped.

@@ -42,14 +42,16 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("akunu-benches", &[]),
     ("akunu-audio", &[]),
     ("akunu-fetch", &[]),
+    ("akunu-repo", &["akunu-assets", "akunu-fetch"]),
+    ("xtask", &["akunu-kernels", "akunu-sim", "akunu-repo"]),
     (
-        "xtask",
+        "akunu-bench",
         &[
             "akunu-gguf",
             "akunu-kernels",
             "akunu-sim",
             "akunu-cuda",
-            "akunu-fetch",
+            "akunu-repo",
         ],
     ),
 ];
