@@ -43,16 +43,8 @@ pub fn read(numbers: &[f32], threads: usize) -> f32 {
 }
 
 fn sum(numbers: &[f32]) -> f32 {
-    match Isa::detect() {
-        // SAFETY: the machine has the instructions.
-        #[cfg(target_arch = "x86_64")]
-        Isa::Amx | Isa::Avx512 => unsafe { simd::avx512::run(Sum(numbers)) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        Isa::AvxVnni | Isa::Avx2 => unsafe { simd::avx2::run(Sum(numbers)) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "aarch64")]
-        Isa::Neon => unsafe { simd::neon::run(Sum(numbers)) },
+    match Isa::detect().level() {
+        Some(level) if level.isa() != Isa::Scalar => simd::run(level, Sum(numbers)),
         _ => numbers.iter().sum(),
     }
 }
@@ -64,10 +56,10 @@ impl WithLanes for Sum<'_> {
     type Output = f32;
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) -> f32 {
+    fn run<L: Lanes>(self) -> f32 {
         const PER_LINE: usize = LINE / size_of::<f32>();
         const LINES: usize = 4;
-        // SAFETY: all numbers are within the slice.
+        // SAFETY: `reach`: all numbers are within the slice.
         unsafe {
             let mut sums = [L::splat(0.0); LINES];
             let blocks = self.0.chunks_exact(LINES * PER_LINE);

@@ -5,7 +5,7 @@ use akunu_kernels::table::Args;
 use akunu_program::Slice;
 use akunu_types::SharedStruct;
 
-use crate::isa::Isa;
+use crate::isa::Level;
 use crate::panels::Panels;
 use crate::part::Part;
 use crate::place::Place;
@@ -27,7 +27,7 @@ pub(crate) struct Call<'a> {
     /// The memory of each binding, from the offset to the end of its buffer.
     pub places: &'a [Place<'a>],
     /// The instructions that may be used.
-    pub isa: Isa,
+    pub level: Level,
     /// Whether many vectors are multiplied as exactly as a few.
     pub exact: bool,
     /// Weights that were laid out for the products.

@@ -13,7 +13,7 @@ use akunu_program::{
 use crate::body::kernel;
 use crate::call::{Call, Kernel, MAX_BINDINGS};
 use crate::cores::default_threads;
-use crate::isa::Isa;
+use crate::isa::{Isa, Level};
 use crate::join;
 use crate::kernel::norm::PrivateRmsNorm;
 use crate::matmul::batch::FEW;
@@ -77,7 +77,7 @@ struct Loaded {
 
 /// Runs programs on the cores of this machine.
 pub struct CpuDevice {
-    isa: Isa,
+    level: Level,
     exact: bool,
     buffers: Buffers,
     pipelines: HostPipelines<()>,
@@ -93,13 +93,13 @@ impl CpuDevice {
         if isa == Isa::Amx && options.exact {
             isa = Isa::Avx512;
         }
-        if !isa.is_available() {
+        let Some(level) = isa.level() else {
             let available: Vec<&str> = Isa::available().iter().map(|isa| isa.name()).collect();
             return Err(CpuError::Isa {
                 wanted: isa,
                 available: available.join(", "),
             });
-        }
+        };
         let n_threads = options.threads.unwrap_or_else(default_threads);
         if !(1..=MAX_THREADS).contains(&n_threads) {
             return Err(CpuError::Threads {
@@ -109,7 +109,7 @@ impl CpuDevice {
         }
         tracing::info!(%isa, n_threads, "CPU device");
         Ok(CpuDevice {
-            isa,
+            level,
             exact: options.exact,
             buffers: Buffers::default(),
             pipelines: HostPipelines::default(),
@@ -124,7 +124,7 @@ impl CpuDevice {
 
     /// The instructions that its kernels use.
     pub fn isa(&self) -> Isa {
-        self.isa
+        self.level.isa()
     }
 
     /// Its number of threads.
@@ -158,7 +158,7 @@ struct Walk<'a> {
     loaded: &'a Loaded,
     counts: Counts,
     steps: u32,
-    isa: Isa,
+    level: Level,
     exact: bool,
     buffers: &'a Buffers,
     panels: &'a Panels,
@@ -180,9 +180,10 @@ impl Walk<'_> {
                 if part.index == 0 {
                     self.begun.store(index, Ordering::Relaxed);
                 }
-                is_joined = part.count > 1 && join::joins_next(plan, index, self.isa, &self.counts);
+                is_joined =
+                    part.count > 1 && join::joins_next(plan, index, self.level.isa(), &self.counts);
                 let kernel = match is_joined {
-                    true => kernel::<PrivateRmsNorm>(self.isa),
+                    true => kernel::<PrivateRmsNorm>,
                     false => self.loaded.kernels[index],
                 };
                 self.dispatch(dispatch, part, kernel);
@@ -202,7 +203,7 @@ impl Walk<'_> {
             },
             slices: &dispatch.bindings,
             places: &places[..n],
-            isa: self.isa,
+            level: self.level,
             exact: self.exact,
             panels: self.panels,
         };
@@ -220,7 +221,7 @@ impl Device for CpuDevice {
     }
 
     fn description(&self) -> String {
-        format!("CPU, {}", self.isa)
+        format!("CPU, {}", self.level.isa())
     }
 
     fn memory_limit(&self) -> Option<u64> {
@@ -271,7 +272,7 @@ impl Device for CpuDevice {
             loaded,
             counts,
             steps,
-            isa: self.isa,
+            level: self.level,
             exact: self.exact,
             buffers: &self.buffers,
             panels: &self.panels,
@@ -294,10 +295,14 @@ impl KernelDevice for CpuDevice {
     fn load_kernels(&mut self, calls: Vec<KernelCall>, room: Room) -> Result<PlanId, DeviceError> {
         let plan = Plan::make(calls, room, &mut self.pipelines)?;
         self.check(&plan)?;
-        self.panels
-            .prepare(&plan, &self.buffers, (self.isa, self.exact), &mut self.pool)?;
+        self.panels.prepare(
+            &plan,
+            &self.buffers,
+            (self.level, self.exact),
+            &mut self.pool,
+        )?;
         let kernels = plan.dispatches().iter();
-        let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.isa));
+        let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.level.isa()));
         Ok(self.plans.add(Loaded {
             kernels: kernels.collect(),
             plan,

@@ -99,6 +99,38 @@ impl Isa {
     }
 }
 
+/// A level that this machine has: the proof that functions compiled with its instructions may be called. [`Isa::level`] alone
+/// makes it, after asking the processor and the system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Level(Isa);
+
+impl Isa {
+    /// The proof that this machine has the level, if it has.
+    pub(crate) fn level(self) -> Option<Level> {
+        self.is_available().then_some(Level(self))
+    }
+}
+
+impl Level {
+    /// Which level it is.
+    pub fn isa(self) -> Isa {
+        self.0
+    }
+
+    /// The levels that this machine has, the slower ones first.
+    #[cfg(test)]
+    pub fn available() -> Vec<Level> {
+        Isa::available().into_iter().map(Level).collect()
+    }
+}
+
+#[cfg(test)]
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
 impl fmt::Display for Isa {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(self.name())

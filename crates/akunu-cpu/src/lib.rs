@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(target_arch = "x86_64")]
+mod amx;
 pub mod bandwidth;
 mod barrier;
 mod barrier_cost;
@@ -23,8 +25,6 @@ mod place;
 mod pool;
 mod select;
 mod simd;
-#[cfg(target_arch = "x86_64")]
-mod tiles;
 mod twin;
 
 pub use barrier_cost::measure_barrier;

@@ -54,11 +54,11 @@ impl Pages {
     /// `len` bytes from `at` on, to be written.
     ///
     /// # Safety
-    /// Nothing else reads or writes them as long as the slice lives.
+    /// `own`: nothing else reads or writes them as long as the slice lives.
     #[expect(clippy::mut_from_ref, reason = "the caller keeps the parts apart")]
     pub unsafe fn part(&self, at: usize, len: usize) -> &mut [u8] {
         assert!(at.checked_add(len).is_some_and(|end| end <= self.len));
-        // SAFETY: within the pages; nobody else has them, by the caller's promise.
+        // SAFETY: within the pages; nobody else has them, passes on `own`.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(at), len) }
     }
 

@@ -11,7 +11,7 @@ const MAX_LANES: usize = 16;
 /// A number of a matrix.
 ///
 /// # Safety
-/// As [`Lanes`].
+/// `reach`: that of [`Lanes`].
 pub(crate) trait Number: AnyBitPattern {
     /// Widens `L::N` numbers.
     unsafe fn load<L: Lanes>(from: *const Self) -> L;
@@ -25,10 +25,10 @@ pub(crate) trait Number: AnyBitPattern {
         const { assert!(L::N <= MAX_LANES) };
         let mut wide = [0f32; MAX_LANES];
         for (at, wide) in wide.iter_mut().enumerate().take(n) {
-            // SAFETY: `n` numbers are there, which need not be aligned.
+            // SAFETY: `reach`: `n` numbers are there, which need not be aligned.
             *wide = unsafe { from.add(at).read_unaligned() }.wide();
         }
-        // SAFETY: as the caller says.
+        // SAFETY: passes on `reach`.
         unsafe { L::load(wide.as_ptr()) }
     }
 }
@@ -36,7 +36,7 @@ pub(crate) trait Number: AnyBitPattern {
 impl Number for f16 {
     #[inline(always)]
     unsafe fn load<L: Lanes>(from: *const f16) -> L {
-        // SAFETY: as the caller says.
+        // SAFETY: passes on `reach`.
         unsafe { L::load_halves(from) }
     }
 
@@ -48,7 +48,7 @@ impl Number for f16 {
 impl Number for bf16 {
     #[inline(always)]
     unsafe fn load<L: Lanes>(from: *const bf16) -> L {
-        // SAFETY: as the caller says.
+        // SAFETY: passes on `reach`.
         unsafe { L::load_bf16(from) }
     }
 
@@ -60,7 +60,7 @@ impl Number for bf16 {
 impl Number for f32 {
     #[inline(always)]
     unsafe fn load<L: Lanes>(from: *const f32) -> L {
-        // SAFETY: as the caller says.
+        // SAFETY: passes on `reach`.
         unsafe { L::load(from) }
     }
 
@@ -70,7 +70,7 @@ impl Number for f32 {
 
     #[inline(always)]
     unsafe fn load_part<L: Lanes>(from: *const f32, n: usize) -> L {
-        // SAFETY: as the caller says.
+        // SAFETY: passes on `reach`.
         unsafe { L::load_part(from, n) }
     }
 }

@@ -34,21 +34,20 @@ impl<'a> Place<'a> {
     /// `n` elements from element `start` on of a binding that the kernel writes elsewhere.
     ///
     /// # Safety
-    /// Until the next barrier no part writes these elements.
+    /// `own`: until the next barrier no part writes these elements.
     pub unsafe fn piece<T: AnyBitPattern>(self, start: usize, n: usize) -> &'a [T] {
         let first = self.elements::<T>(start.saturating_add(n));
-        // SAFETY: as many elements are there and aligned; by the caller's promise nobody writes them.
+        // SAFETY: as many elements are there and aligned; passes on `own`: nobody writes them.
         unsafe { std::slice::from_raw_parts(first.add(start), n) }
     }
 
     /// `n` elements from element `start` on of a binding that the kernel writes.
     ///
     /// # Safety
-    /// Until the next barrier no other part reads or writes these elements, and this one not by other
-    /// means.
+    /// `own`: until the next barrier no other part reads or writes these elements, and this one not by other means.
     pub unsafe fn write<T: AnyBitPattern + NoUninit>(self, start: usize, n: usize) -> &'a mut [T] {
         let first = self.elements::<T>(start.saturating_add(n));
-        // SAFETY: as many elements are there and aligned; by the caller's promise nobody else has them.
+        // SAFETY: as many elements are there and aligned; passes on `own`: nobody else has them.
         unsafe { std::slice::from_raw_parts_mut(first.add(start), n) }
     }
 

@@ -1,30 +1,43 @@
 //! Vectors of `f32`, so that each kernel is written once and compiled for every level of instructions.
 //!
-//! [`Lanes`] is a vector register. What is to be done is a type with [`WithLanes`], generic over it; each level has a
-//! function `run` that is compiled with that level's instructions and into which the work is inlined. So everything on
+//! [`Lanes`] is a vector register. What is to be done is a type with [`WithLanes`], generic over it; [`run`] calls it with
+//! the vectors of a level, compiled with that level's instructions, into which the work is inlined. So everything on
 //! the way must be `#[inline(always)]`: a function that is not inlined would be compiled without the instructions.
+//!
+//! A type that is `Lanes` proves that the CPU has its instructions: the types are private to this module, and [`run`] alone
+//! hands them out, to whom shows a [`Level`].
 //!
 //! There is no scalar implementation: the scalar form of a kernel is its twin.
 
+/// Calls functions that are compiled with the instructions of the vectors at hand.
+macro_rules! proved {
+    ($call:expr) => {
+        // SAFETY: `level`: the vectors are only handed out where the CPU has their instructions (`simd::run`). No function
+        // here touches memory, but for arrays of its own that are as long as a vector.
+        unsafe { $call }
+    };
+}
+
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx2;
+mod avx2;
 #[cfg(target_arch = "x86_64")]
-pub(crate) mod avx512;
+mod avx512;
 #[cfg(test)]
 mod contract;
 mod math;
 #[cfg(target_arch = "aarch64")]
-pub(crate) mod neon;
+mod neon;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod transpose;
+
+use crate::isa::{Isa, Level};
 
 pub(crate) use math::{exp, gelu, gelu_erf, silu, tanh};
 
 /// A vector register of `N` floats.
 ///
 /// # Safety
-/// All functions: the CPU has the instructions, which it has in [`WithLanes::run`], and pointers point at as
-/// many elements as are loaded or stored. Nothing needs to be aligned.
+/// Of those that load and store, `reach`: the pointer points at as many elements. Nothing needs to be aligned.
 pub(crate) trait Lanes: Copy {
     /// Number of floats.
     const N: usize;
@@ -32,7 +45,7 @@ pub(crate) trait Lanes: Copy {
     const REGISTERS: usize;
 
     /// The same value everywhere.
-    unsafe fn splat(value: f32) -> Self;
+    fn splat(value: f32) -> Self;
     /// `N` floats.
     unsafe fn load(from: *const f32) -> Self;
     /// `n` floats, fewer than `N`; the others are 0.
@@ -51,34 +64,34 @@ pub(crate) trait Lanes: Copy {
     unsafe fn store_halves(self, to: *mut half::f16);
 
     /// `self + other`.
-    unsafe fn add(self, other: Self) -> Self;
+    fn add(self, other: Self) -> Self;
     /// `self - other`.
-    unsafe fn sub(self, other: Self) -> Self;
+    fn sub(self, other: Self) -> Self;
     /// `self * other`.
-    unsafe fn mul(self, other: Self) -> Self;
+    fn mul(self, other: Self) -> Self;
     /// `self / other`.
-    unsafe fn div(self, other: Self) -> Self;
+    fn div(self, other: Self) -> Self;
     /// `self * factor + addend`, rounded once.
-    unsafe fn fma(self, factor: Self, addend: Self) -> Self;
+    fn fma(self, factor: Self, addend: Self) -> Self;
     /// The larger of each two; `other` where `self` is NaN.
-    unsafe fn max(self, other: Self) -> Self;
+    fn max(self, other: Self) -> Self;
     /// The smaller of each two; `other` where `self` is NaN.
-    unsafe fn min(self, other: Self) -> Self;
+    fn min(self, other: Self) -> Self;
     /// The nearest whole number.
-    unsafe fn round(self) -> Self;
+    fn round(self) -> Self;
     /// `self * 2^n` for whole numbers `n` between -250 and 250.
-    unsafe fn scale(self, n: Self) -> Self;
+    fn scale(self, n: Self) -> Self;
     /// `then` where `self < limit`, `otherwise` elsewhere.
-    unsafe fn if_less(self, limit: Self, then: Self, otherwise: Self) -> Self;
+    fn if_less(self, limit: Self, then: Self, otherwise: Self) -> Self;
     /// Neighbours exchanged: 1, 0, 3, 2, …
-    unsafe fn swap_pairs(self) -> Self;
+    fn swap_pairs(self) -> Self;
 
     /// The sum of all.
-    unsafe fn sum(self) -> f32;
+    fn sum(self) -> f32;
     /// The largest of all.
-    unsafe fn largest(self) -> f32;
+    fn largest(self) -> f32;
     /// The sum of each of four vectors.
-    unsafe fn sums(four: [Self; 4]) -> [f32; 4];
+    fn sums(four: [Self; 4]) -> [f32; 4];
 }
 
 /// Asks for the cache line at an address, which may be any.
@@ -104,8 +117,21 @@ pub(crate) trait WithLanes {
     type Output;
 
     /// Does it. Implementations are `#[inline(always)]`.
-    ///
-    /// # Safety
-    /// The CPU has the instructions of `L`.
-    unsafe fn run<L: Lanes>(self) -> Self::Output;
+    fn run<L: Lanes>(self) -> Self::Output;
+}
+
+/// Does something with the vectors of a level. Kernels of [`Isa::Scalar`], which has none, are twins.
+pub(crate) fn run<W: WithLanes>(level: Level, work: W) -> W::Output {
+    match level.isa() {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `level` is the proof that the CPU has AVX-512.
+        Isa::Amx | Isa::Avx512 => unsafe { avx512::run(work) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `level` is the proof that the CPU has AVX2, FMA and F16C.
+        Isa::AvxVnni | Isa::Avx2 => unsafe { avx2::run(work) },
+        #[cfg(target_arch = "aarch64")]
+        // SAFETY: `level` is the proof that the CPU has NEON.
+        Isa::Neon | Isa::Dotprod | Isa::I8mm => unsafe { neon::run(work) },
+        other => unreachable!("{other} has no vectors"),
+    }
 }

@@ -40,21 +40,18 @@ pub(crate) struct Attention;
 
 impl Body for Attention {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let problem = Problem::of(call);
         let shared = few::Shared::of(call, &problem);
         let shared = shared.filter(|_| problem.head_dim.is_multiple_of(L::N));
         let mut groups = std::mem::take(part.kept.get::<Groups>());
         groups.fill(&problem, shared.is_some());
-        // SAFETY: the CPU has the instructions.
-        unsafe {
-            many::run::<L>(&problem, &groups.prompts, part, call.isa);
-            if let Some(shared) = shared {
-                let singles = &groups.singles;
-                match problem.pages.format {
-                    KvFormat::F16 => few::run::<L, Floats<Halves>>(&problem, singles, part, shared),
-                    KvFormat::Q8 => attend_to_bytes::<L>(&problem, singles, part, shared),
-                }
+        many::run::<L>(&problem, &groups.prompts, part, call.level);
+        if let Some(shared) = shared {
+            let singles = &groups.singles;
+            match problem.pages.format {
+                KvFormat::F16 => few::run::<L, Floats<Halves>>(&problem, singles, part, shared),
+                KvFormat::Q8 => attend_to_bytes::<L>(&problem, singles, part, shared),
             }
         }
         *part.kept.get() = groups;
@@ -62,28 +59,24 @@ impl Body for Attention {
 }
 
 /// Single rows with keys and values in 8 bits.
-///
-/// # Safety
-/// The CPU has the instructions of `L`.
 #[inline(always)]
-unsafe fn attend_to_bytes<L: Lanes>(
+fn attend_to_bytes<L: Lanes>(
     problem: &Problem,
     singles: &[few::Single],
     part: &mut Part,
     shared: few::Shared,
 ) {
-    // SAFETY: by the caller's promise: only vectors of AVX-512 have 16 floats.
-    unsafe {
-        match (L::N, problem.head_dim) {
-            #[cfg(target_arch = "x86_64")]
-            (16, 64) => few::run::<L, Bytes<64>>(problem, singles, part, shared),
-            #[cfg(target_arch = "x86_64")]
-            (16, 128) => few::run::<L, Bytes<128>>(problem, singles, part, shared),
-            #[cfg(target_arch = "x86_64")]
-            (16, 256) => few::run::<L, Bytes<256>>(problem, singles, part, shared),
-            _ => few::run::<L, Floats<Eights>>(problem, singles, part, shared),
+    #[cfg(target_arch = "x86_64")]
+    // Only vectors of AVX-512 have 16 floats: for others this is not compiled.
+    if const { L::N == 16 } {
+        match problem.head_dim {
+            64 => return few::run::<L, Bytes<64>>(problem, singles, part, shared),
+            128 => return few::run::<L, Bytes<128>>(problem, singles, part, shared),
+            256 => return few::run::<L, Bytes<256>>(problem, singles, part, shared),
+            _ => {}
         }
     }
+    few::run::<L, Floats<Eights>>(problem, singles, part, shared);
 }
 
 /// Whether a kernel of the table is one of those that this one stands for.

@@ -18,9 +18,7 @@ const SHARE: usize = 1024;
 
 /// A function of each element.
 pub(crate) trait Activation {
-    /// # Safety
-    /// That of [`Lanes`].
-    unsafe fn of<L: Lanes>(x: L) -> L;
+    fn of<L: Lanes>(x: L) -> L;
 }
 
 /// `x * sigmoid(x)`.
@@ -32,25 +30,22 @@ pub(crate) struct GeluErf;
 
 impl Activation for Silu {
     #[inline(always)]
-    unsafe fn of<L: Lanes>(x: L) -> L {
-        // SAFETY: by the caller's promise.
-        unsafe { silu(x) }
+    fn of<L: Lanes>(x: L) -> L {
+        silu(x)
     }
 }
 
 impl Activation for Gelu {
     #[inline(always)]
-    unsafe fn of<L: Lanes>(x: L) -> L {
-        // SAFETY: by the caller's promise.
-        unsafe { gelu(x) }
+    fn of<L: Lanes>(x: L) -> L {
+        gelu(x)
     }
 }
 
 impl Activation for GeluErf {
     #[inline(always)]
-    unsafe fn of<L: Lanes>(x: L) -> L {
-        // SAFETY: by the caller's promise.
-        unsafe { gelu_erf(x) }
+    fn of<L: Lanes>(x: L) -> L {
+        gelu_erf(x)
     }
 }
 
@@ -59,26 +54,23 @@ pub(crate) struct Gate<A>(PhantomData<A>);
 
 impl<A: Activation> Body for Gate<A> {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
         let [gate, up, y] = call.bindings();
         let (gate, up) = (gate.read::<f32>(n), up.read::<f32>(n));
         let range = part.range_in_blocks(n, SHARE);
         let (gate, up) = (&gate[range.clone()], &up[range.clone()]);
-        // SAFETY: parts have different ranges; the CPU has the instructions.
+        // SAFETY: `own`: parts have different ranges.
         unsafe { gated::<L, A>(gate, up, y.write::<f32>(range.start, range.len())) };
     }
 }
 
 /// Writes `act(gate) * up` to `y`. The slices have one length.
-///
-/// # Safety
-/// That of [`Lanes`].
 #[inline(always)]
-pub(crate) unsafe fn gated<L: Lanes, A: Activation>(gate: &[f32], up: &[f32], y: &mut [f32]) {
+pub(crate) fn gated<L: Lanes, A: Activation>(gate: &[f32], up: &[f32], y: &mut [f32]) {
     assert!(gate.len() == y.len() && up.len() == y.len());
     let (whole, rest) = (y.len() / L::N * L::N, y.len() % L::N);
-    // SAFETY: all accesses are within the slices; the CPU has the instructions.
+    // SAFETY: `reach`: all accesses are within the slices.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             let (gate, up) = (L::load(gate.as_ptr().add(at)), L::load(up.as_ptr().add(at)));
@@ -94,11 +86,11 @@ pub(crate) unsafe fn gated<L: Lanes, A: Activation>(gate: &[f32], up: &[f32], y:
 
 impl Body for GeluErf {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
         let [x] = call.bindings();
         let range = part.range_in_blocks(n, SHARE);
-        // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
+        // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
             let x = x.write::<f32>(range.start, range.len());
             let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
@@ -117,12 +109,12 @@ pub(crate) struct Halves;
 
 impl Body for Halves {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
         let [x, y] = call.bindings();
         let range = part.range_in_blocks(n, SHARE);
         let x = &x.read::<f32>(n)[range.clone()];
-        // SAFETY: parts have different ranges; the CPU has the instructions.
+        // SAFETY: `own`: parts have different ranges.
         unsafe { round_halves::<L>(x, y.write::<u8>(2 * range.start, 2 * range.len())) };
     }
 }
@@ -132,13 +124,13 @@ pub(crate) struct BiasAdd;
 
 impl Body for BiasAdd {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: MatrixParams = call.params();
         let [x, bias] = call.bindings();
         let cols = p.cols as usize;
         let bias = bias.read::<f32>(cols);
         for row in part.range(p.rows as usize) {
-            // SAFETY: parts have different rows; the CPU has the instructions.
+            // SAFETY: `own`: parts have different rows.
             unsafe { add::<L>(x.write::<f32>(row * cols, cols), bias) };
         }
     }
@@ -149,11 +141,11 @@ pub(crate) struct Scale;
 
 impl Body for Scale {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: EmbeddingScaleParams = call.params();
         let [x] = call.bindings();
         let range = part.range_in_blocks(p.count as usize, SHARE);
-        // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
+        // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
             let x = x.write::<f32>(range.start, range.len());
             let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
@@ -173,11 +165,11 @@ pub(crate) struct Softcap;
 
 impl Body for Softcap {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: LogitSoftcapParams = call.params();
         let [x] = call.bindings();
         let range = part.range_in_blocks(p.count as usize, SHARE);
-        // SAFETY: parts have different ranges; all accesses are within; the CPU has the instructions.
+        // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
             let x = x.write::<f32>(range.start, range.len());
             let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
@@ -201,7 +193,7 @@ pub(crate) fn gather_rows(call: &Call, part: &mut Part) {
     let from = from.read::<f32>(p.row_capacity as usize * dim);
     let outputs = outputs.read::<u32>(p.n_rows as usize);
     for at in part.range(outputs.len()) {
-        // SAFETY: parts have different rows.
+        // SAFETY: `own`: parts have different rows.
         let to = unsafe { to.write::<f32>(at * dim, dim) };
         to.copy_from_slice(&from[outputs[at] as usize * dim..][..dim]);
     }
@@ -213,6 +205,6 @@ pub(crate) fn copy(call: &Call, part: &mut Part) {
     let [x, y] = call.bindings();
     let range = part.range(p.count as usize);
     let x = &x.read::<f32>(p.count as usize)[range.clone()];
-    // SAFETY: parts have different elements.
+    // SAFETY: `own`: parts have different elements.
     unsafe { y.write::<f32>(range.start, range.len()) }.copy_from_slice(x);
 }

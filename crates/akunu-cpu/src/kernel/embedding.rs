@@ -16,7 +16,7 @@ pub(crate) fn lookup(call: &Call, part: &mut Part) {
     let panels = panels.filter(|p| (p.shape.rows, p.shape.cols) == (table.rows, table.cols));
     for at in part.range(tokens.len()) {
         let row = (tokens[at] as usize).min(table.rows - 1);
-        // SAFETY: each row of y belongs to one part.
+        // SAFETY: `own`: each row of y belongs to one part.
         let y = unsafe { y.write::<f32>(at * table.cols, table.cols) };
         match panels {
             Some(panels) => panels.row(row, y),

@@ -18,7 +18,7 @@ pub(crate) struct Shift<const NEOX: bool>;
 
 impl<const NEOX: bool> Body for Shift<NEOX> {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: KVShiftParams = call.params();
         if p.shift == 0 {
             return;
@@ -40,8 +40,7 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
             for slot in first..first + p.new_len as usize {
                 let to = pages.slot_at(table, p.sequence, slot, head);
                 let from = pages.slot_at(table, p.sequence, slot + shift, head);
-                // SAFETY: each head belongs to one part, and the two slots are not the same; the CPU has the
-                // instructions.
+                // SAFETY: `own`: each head belongs to one part, and the two slots are not the same.
                 unsafe {
                     Slot::piece(&pages, k, from).widen::<L>(pages.format, 0, key);
                     if let Some(centre) = centre {

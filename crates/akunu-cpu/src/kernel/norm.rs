@@ -17,14 +17,14 @@ pub(crate) struct RmsNorm;
 
 impl Body for RmsNorm {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RMSNormParams = call.params();
         let [x, weight, y] = call.bindings();
         let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
         let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
         for row in part.range(n_rows) {
             let x = &x[row * dim..][..dim];
-            // SAFETY: each row of y belongs to one part; the CPU has the instructions.
+            // SAFETY: `own`: each row of y belongs to one part.
             unsafe {
                 let y = y.write::<f32>(row * dim, dim);
                 y.copy_from_slice(x);
@@ -59,7 +59,7 @@ pub(crate) struct PrivateRmsNorm;
 
 impl Body for PrivateRmsNorm {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RMSNormParams = call.params();
         let [x, weight, y] = call.bindings();
         let dim = p.dim as usize;
@@ -68,10 +68,9 @@ impl Body for PrivateRmsNorm {
         let private: &mut PrivateVector = part.kept.get();
         private.numbers.clear();
         private.numbers.extend_from_slice(x);
-        // SAFETY: the CPU has the instructions.
-        unsafe { normalise::<L>(&mut private.numbers, weight, p.eps) };
+        normalise::<L>(&mut private.numbers, weight, p.eps);
         if index == 0 {
-            // SAFETY: no other part writes y, or reads it before the next barrier.
+            // SAFETY: `own`: no other part writes y, or reads it before the next barrier.
             unsafe { y.write::<f32>(0, dim) }.copy_from_slice(&private.numbers);
         }
         private.stands_for.set(Some(call.slices[2]), section);
@@ -83,7 +82,7 @@ pub(crate) struct RmsNormResidual;
 
 impl Body for RmsNormResidual {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RMSNormParams = call.params();
         let [x, weight, h] = call.bindings();
         let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
@@ -91,7 +90,7 @@ impl Body for RmsNormResidual {
         for row in part.range(n_rows) {
             let normal = part.scratch.take::<f32>(dim);
             normal.copy_from_slice(&x[row * dim..][..dim]);
-            // SAFETY: each row of h belongs to one part; the CPU has the instructions.
+            // SAFETY: `own`: each row of h belongs to one part.
             unsafe {
                 normalise::<L>(normal, weight, p.eps);
                 add::<L>(h.write::<f32>(row * dim, dim), normal);
@@ -105,7 +104,7 @@ pub(crate) struct LayerNorm;
 
 impl Body for LayerNorm {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: LayerNormParams = call.params();
         let [x, weight, bias, y] = call.bindings();
         let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
@@ -113,22 +112,19 @@ impl Body for LayerNorm {
         let (weight, bias) = (weight.read::<f32>(dim), bias.read::<f32>(dim));
         for row in part.range(n_rows) {
             let x = &x[row * dim..][..dim];
-            // SAFETY: each row of y belongs to one part; the CPU has the instructions.
+            // SAFETY: `own`: each row of y belongs to one part.
             unsafe { layer_norm::<L>(x, [weight, bias], p.eps, y.write::<f32>(row * dim, dim)) };
         }
     }
 }
 
 /// `y = layer_norm(x)`, with weight and bias.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32, y: &mut [f32]) {
+fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32, y: &mut [f32]) {
     let n = y.len();
     assert!(x.len() == n && weight.len() == n && bias.len() == n);
     let (whole, rest) = (n / L::N * L::N, n % L::N);
-    // SAFETY: all accesses are below `n`; the CPU has the instructions.
+    // SAFETY: `reach`: all accesses are below `n`.
     unsafe {
         // A mean far from zero would make the sum large, and the deviations inexact: what is summed is how far from the
         // first number the others are.
@@ -158,15 +154,12 @@ unsafe fn layer_norm<L: Lanes>(x: &[f32], [weight, bias]: [&[f32]; 2], eps: f32,
 }
 
 /// `x = x / sqrt(mean(x²) + eps) * weight`.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(crate) unsafe fn normalise<L: Lanes>(x: &mut [f32], weight: &[f32], eps: f32) {
+pub(crate) fn normalise<L: Lanes>(x: &mut [f32], weight: &[f32], eps: f32) {
     let n = x.len();
     assert_eq!(weight.len(), n);
     let (whole, rest) = (n / L::N * L::N, n % L::N);
-    // SAFETY: all accesses are below `n`; the CPU has the instructions.
+    // SAFETY: `reach`: all accesses are below `n`.
     unsafe {
         let mut squares = L::splat(0.0);
         for at in (0..whole).step_by(L::N) {
@@ -187,15 +180,12 @@ pub(crate) unsafe fn normalise<L: Lanes>(x: &mut [f32], weight: &[f32], eps: f32
 }
 
 /// `to += x`.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(crate) unsafe fn add<L: Lanes>(to: &mut [f32], x: &[f32]) {
+pub(crate) fn add<L: Lanes>(to: &mut [f32], x: &[f32]) {
     let n = to.len();
     assert_eq!(x.len(), n);
     let (whole, rest) = (n / L::N * L::N, n % L::N);
-    // SAFETY: all accesses are below `n`; the CPU has the instructions.
+    // SAFETY: `reach`: all accesses are below `n`.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             let to = to.as_mut_ptr().add(at);

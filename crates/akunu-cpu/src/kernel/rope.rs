@@ -32,7 +32,7 @@ pub(crate) struct RopeStore<const NEOX: bool, const NORM: bool>;
 
 impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RopeStoreParams = call.params();
         let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
         let (n_heads, n_kv_heads) = (p.n_heads as usize, p.n_kv_heads as usize);
@@ -86,7 +86,7 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
                 kv_heads: 0..n_kv_heads,
             },
         };
-        // SAFETY: parts share the heads of the only row, or the rows; the CPU has the instructions.
+        // SAFETY: `own`: parts share the heads of the only row, or the rows.
         unsafe { store.run::<L>(share, part) }
     }
 }
@@ -162,7 +162,7 @@ struct Store<'a> {
 
 impl Store<'_> {
     /// # Safety
-    /// No other part has the same rows and heads. The CPU has the instructions.
+    /// `own`: no other part has the same rows and heads.
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, share: Share, part: &mut Part) {
         let rows = &self.rows[share.rows.clone()];
@@ -177,7 +177,7 @@ impl Store<'_> {
             }
             let turn = turns.at(place);
             for head in share.heads.clone() {
-                // SAFETY: the head of this row is this part's.
+                // SAFETY: `own`: the head of this row is this part's.
                 unsafe {
                     let q = q_rows.place.write(q_rows.at(at, head, head_dim), head_dim);
                     self.turn::<L>(q, 0, turn);
@@ -187,7 +187,7 @@ impl Store<'_> {
                 let (pages, slot) = (&self.pages, row.slot as usize);
                 let into = pages.slot_at(self.table, row.sequence, slot, head);
                 let normal = part.scratch.take::<f32>(head_dim);
-                // SAFETY: nobody writes k and v, and the slot of this head is this part's: no two rows store in one.
+                // SAFETY: `own`: nobody writes k and v, and the slot of this head is this part's: no two rows store in one.
                 unsafe {
                     let k = k_rows.place.piece(k_rows.at(at, head, head_dim), head_dim);
                     normal.copy_from_slice(k);
@@ -204,18 +204,12 @@ impl Store<'_> {
     }
 
     /// A head of q (0) or k (1), normalised where the model does so, and turned.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    unsafe fn turn<L: Lanes>(&self, head: &mut [f32], projection: usize, turn: Turn) {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            if let Some(norms) = self.norms {
-                normalise::<L>(head, norms[projection], self.eps);
-            }
-            rotate::<L>(head, turn);
+    fn turn<L: Lanes>(&self, head: &mut [f32], projection: usize, turn: Turn) {
+        if let Some(norms) = self.norms {
+            normalise::<L>(head, norms[projection], self.eps);
         }
+        rotate::<L>(head, turn);
     }
 }
 
@@ -226,31 +220,22 @@ pub(super) fn subtract(key: &mut [f32], centre: &[f32]) {
 }
 
 /// Turns a head.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn rotate<L: Lanes>(head: &mut [f32], turn: Turn) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        match turn.pairing {
-            Pairing::Interleaved => rotate_neighbours::<L>(head, turn),
-            Pairing::Halves => rotate_halves::<L>(head, turn),
-        }
+pub(super) fn rotate<L: Lanes>(head: &mut [f32], turn: Turn) {
+    match turn.pairing {
+        Pairing::Interleaved => rotate_neighbours::<L>(head, turn),
+        Pairing::Halves => rotate_halves::<L>(head, turn),
     }
 }
 
 /// `x[i] = x[i] * cosine[i] + x[i ^ 1] * sine[i]`.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn rotate_neighbours<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
+fn rotate_neighbours<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
     let n = cosines.len();
     assert!(sines.len() == n && head.len() >= n);
     let (whole, rest) = (n / L::N * L::N, n % L::N);
     let (cosines, sines) = (cosines.as_ptr(), sines.as_ptr());
-    // SAFETY: all accesses are below `n`.
+    // SAFETY: `reach`: all accesses are below `n`.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             let to = head.as_mut_ptr().add(at);
@@ -267,18 +252,15 @@ unsafe fn rotate_neighbours<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .
 }
 
 /// `a, b = a * cosine - b * sine, a * sine + b * cosine` for the two halves of the head.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn rotate_halves<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
+fn rotate_halves<L: Lanes>(head: &mut [f32], Turn { cosines, sines, .. }: Turn) {
     let n = cosines.len();
     assert!(sines.len() == n && head.len() >= 2 * n);
     let (whole, rest) = (n / L::N * L::N, n % L::N);
     let (cosines, sines) = (cosines.as_ptr(), sines.as_ptr());
     let (a, b) = head.split_at_mut(n);
     let (a, b) = (a.as_mut_ptr(), b.as_mut_ptr());
-    // SAFETY: all accesses are below `n`.
+    // SAFETY: `reach`: all accesses are below `n`.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             let (cosine, sine) = (L::load(cosines.add(at)), L::load(sines.add(at)));

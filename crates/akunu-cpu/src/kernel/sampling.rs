@@ -45,10 +45,10 @@ impl<'a> Choices<'a> {
     /// Stores a token where the next step and the host look for it; that of an idle row leaves no history.
     ///
     /// # Safety
-    /// Row `at` of the logits belongs to this part.
+    /// `own`: row `at` of the logits belongs to this part.
     unsafe fn store(&self, at: usize, token: u32) {
         let row = self.row(at);
-        // SAFETY: by the caller's promise; no two rows of logits are of one place in a history.
+        // SAFETY: passes on `own`; no two rows of logits are of one place in a history.
         unsafe {
             self.tokens.write(at, 1)[0] = token;
             if row.is_active() && self.history_stride > 0 {

@@ -25,8 +25,7 @@ pub(super) trait Stored: Copy {
     /// `N` numbers from element `d` of a head on.
     ///
     /// # Safety
-    /// The CPU has the instructions. `numbers` and `scales` are those of a head with at least `d + N` elements, and `d`
-    /// is a multiple of `N`.
+    /// `reach`: `numbers` and `scales` are those of a head with at least `d + N` elements, and `d` is a multiple of `N`.
     unsafe fn load<L: Lanes>(numbers: *const u8, scales: *const f32, d: usize) -> L;
 }
 
@@ -43,7 +42,7 @@ impl Stored for Halves {
 
     #[inline(always)]
     unsafe fn load<L: Lanes>(numbers: *const u8, _: *const f32, d: usize) -> L {
-        // SAFETY: by the caller's promise.
+        // SAFETY: passes on `reach`.
         unsafe { L::load_halves(numbers.cast::<f16>().add(d)) }
     }
 }
@@ -61,7 +60,7 @@ impl Stored for Eights {
 
     #[inline(always)]
     unsafe fn load<L: Lanes>(numbers: *const u8, scales: *const f32, d: usize) -> L {
-        // SAFETY: by the caller's promise; vectors are no longer than blocks.
+        // SAFETY: passes on `reach`; vectors are no longer than blocks.
         unsafe { L::load_bytes(numbers.cast::<i8>().add(d)).mul(L::splat(*scales.add(d / BLOCK))) }
     }
 }
@@ -90,7 +89,7 @@ impl<'a> Slot<'a> {
     /// That of [`Place::piece`], for this slot.
     pub unsafe fn piece(pages: &Pages, pool: Place<'a>, at: SlotAt) -> Slot<'a> {
         let [numbers, scales] = sizes(pages);
-        // SAFETY: by the caller's promise.
+        // SAFETY: passes on `own`.
         unsafe {
             Slot {
                 numbers: pool.piece(at.numbers, numbers),
@@ -101,21 +100,17 @@ impl<'a> Slot<'a> {
 
     /// The elements from `d` on as floats, as many as `to` has room for. Either all elements are asked for, or `d` and
     /// their number are multiples of `N`.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn widen<L: Lanes>(self, format: KvFormat, d: usize, to: &mut [f32]) {
+    pub fn widen<L: Lanes>(self, format: KvFormat, d: usize, to: &mut [f32]) {
         match format {
-            // SAFETY: by the caller's promise.
-            KvFormat::F16 => unsafe { widen_halves::<L>(&self.numbers[2 * d..], to) },
+            KvFormat::F16 => widen_halves::<L>(&self.numbers[2 * d..], to),
             KvFormat::Q8 => {
                 let from = &self.numbers[d..][..to.len()];
                 for at in (0..to.len()).step_by(L::N) {
                     let scale = &self.scales[2 * ((d + at) / BLOCK)..];
                     let scale = f16::from_le_bytes([scale[0], scale[1]]).to_f32();
                     let to = &mut to[at..][..L::N];
-                    // SAFETY: there are `N` of both.
+                    // SAFETY: `reach`: there are `N` of both.
                     unsafe {
                         let numbers = L::load_bytes(from[at..][..L::N].as_ptr().cast());
                         numbers.mul(L::splat(scale)).store(to.as_mut_ptr());
@@ -137,7 +132,7 @@ impl<'a> SlotMut<'a> {
     /// That of [`Place::write`], for this slot.
     pub unsafe fn of(pages: &Pages, pool: Place<'a>, at: SlotAt) -> SlotMut<'a> {
         let [numbers, scales] = sizes(pages);
-        // SAFETY: by the caller's promise; numbers and scales do not overlap.
+        // SAFETY: passes on `own`; numbers and scales do not overlap.
         unsafe {
             SlotMut {
                 numbers: pool.write(at.numbers, numbers),
@@ -153,21 +148,16 @@ impl<'a> SlotMut<'a> {
     }
 
     /// Stores a head.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn round<L: Lanes>(self, format: KvFormat, from: &[f32]) {
+    pub fn round<L: Lanes>(self, format: KvFormat, from: &[f32]) {
         match format {
-            // SAFETY: by the caller's promise.
-            KvFormat::F16 => unsafe { round_halves::<L>(from, self.numbers) },
+            KvFormat::F16 => round_halves::<L>(from, self.numbers),
             KvFormat::Q8 => {
                 let blocks = from.as_chunks::<BLOCK>().0.iter();
                 let to = self.numbers.as_chunks_mut::<BLOCK>().0.iter_mut();
                 let scales = self.scales.as_chunks_mut().0.iter_mut();
                 for ((block, to), scale) in blocks.zip(to).zip(scales) {
-                    // SAFETY: by the caller's promise.
-                    *scale = unsafe { round_block::<L>(block, to) }.to_le_bytes();
+                    *scale = round_block::<L>(block, to).to_le_bytes();
                 }
             }
         }
@@ -185,15 +175,12 @@ pub(super) fn sizes(pages: &Pages) -> [usize; 2] {
 }
 
 /// Halves, as bytes, to as many floats as there is room for.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn widen_halves<L: Lanes>(from: &[u8], to: &mut [f32]) {
+pub(super) fn widen_halves<L: Lanes>(from: &[u8], to: &mut [f32]) {
     let from = &from.as_chunks().0[..to.len()];
     let whole = to.len() / L::N * L::N;
     for at in (0..whole).step_by(L::N) {
-        // SAFETY: `N` elements from `at` on are below the length.
+        // SAFETY: `reach`: `N` elements from `at` on are below the length.
         unsafe { L::load_halves(from.as_ptr().add(at).cast()).store(to.as_mut_ptr().add(at)) };
     }
     for (to, &from) in to[whole..].iter_mut().zip(&from[whole..]) {
@@ -202,15 +189,12 @@ pub(super) unsafe fn widen_halves<L: Lanes>(from: &[u8], to: &mut [f32]) {
 }
 
 /// Floats to halves, as bytes, rounded to the nearest.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn round_halves<L: Lanes>(from: &[f32], to: &mut [u8]) {
+pub(super) fn round_halves<L: Lanes>(from: &[f32], to: &mut [u8]) {
     let to = &mut to.as_chunks_mut().0[..from.len()];
     let whole = from.len() / L::N * L::N;
     for at in (0..whole).step_by(L::N) {
-        // SAFETY: `N` elements from `at` on are below the length.
+        // SAFETY: `reach`: `N` elements from `at` on are below the length.
         unsafe { L::load(from.as_ptr().add(at)).store_halves(to.as_mut_ptr().add(at).cast()) };
     }
     for (to, &from) in to[whole..].iter_mut().zip(&from[whole..]) {
@@ -219,12 +203,9 @@ pub(super) unsafe fn round_halves<L: Lanes>(from: &[f32], to: &mut [u8]) {
 }
 
 /// Floats to whole numbers of 8 bits; their scale is the result.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn round_block<L: Lanes>(from: &[f32; BLOCK], to: &mut [u8; BLOCK]) -> f16 {
-    // SAFETY: a block is whole vectors.
+fn round_block<L: Lanes>(from: &[f32; BLOCK], to: &mut [u8; BLOCK]) -> f16 {
+    // SAFETY: `reach`: a block is whole vectors.
     unsafe {
         let zero = L::splat(0.0);
         let mut largest = zero;

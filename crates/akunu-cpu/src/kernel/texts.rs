@@ -16,7 +16,7 @@ pub(crate) struct AddLearned;
 
 impl Body for AddLearned {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: PosEmbedParams = call.params();
         let [x, table, rows] = call.bindings();
         let dim = p.dim as usize;
@@ -24,7 +24,7 @@ impl Body for AddLearned {
         let rows = rows.read::<Row>(p.n_rows as usize);
         for at in part.range(rows.len()) {
             let entry = &table[pos_embed_add::place(&p, &rows[at]) * dim..][..dim];
-            // SAFETY: parts have different rows; the CPU has the instructions.
+            // SAFETY: `own`: parts have different rows.
             unsafe { add::<L>(x.write::<f32>(at * dim, dim), entry) };
         }
     }
@@ -35,7 +35,7 @@ pub(crate) struct Rope<const NEOX: bool>;
 
 impl<const NEOX: bool> Body for Rope<NEOX> {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RoPEParams = call.params();
         let [x, rows, freqs] = call.bindings();
         let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
@@ -52,7 +52,7 @@ impl<const NEOX: bool> Body for Rope<NEOX> {
         for (place, row) in range.enumerate() {
             for head in 0..n_heads {
                 let at = row * stride + head * head_dim;
-                // SAFETY: parts have different rows; the CPU has the instructions.
+                // SAFETY: `own`: parts have different rows.
                 unsafe { rotate::<L>(x.write::<f32>(at, head_dim), turns.at(place)) };
             }
         }
@@ -64,7 +64,7 @@ pub(crate) struct MeanRows;
 
 impl Body for MeanRows {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: GatherRowsParams = call.params();
         let [from, outputs, to, rows] = call.bindings();
         let (dim, capacity) = (p.dim as usize, p.row_capacity as usize);
@@ -73,7 +73,7 @@ impl Body for MeanRows {
         for at in part.range(outputs.len()) {
             let (output, row) = (outputs[at] as usize, rows[outputs[at] as usize]);
             let first = output - row.position as usize;
-            // SAFETY: parts have different rows; the CPU has the instructions.
+            // SAFETY: `own`: parts have different rows.
             unsafe {
                 let to = to.write::<f32>(at * dim, dim);
                 to.fill(0.0);

@@ -7,7 +7,7 @@ use akunu_kernels::{KernelId, Plan};
 use akunu_program::{DeviceError, Slice};
 
 use super::select;
-use crate::isa::Isa;
+use crate::isa::{Isa, Level};
 use crate::kernel::attention;
 use crate::memory::{Buffers, Pages, no_memory};
 use crate::panels::matrix::{PackedMatrix, PackedShape};
@@ -41,7 +41,7 @@ impl Panels {
         &mut self,
         plan: &Plan,
         buffers: &Buffers,
-        (isa, exact): (Isa, bool),
+        (level, exact): (Level, bool),
         pool: &mut ThreadPool,
     ) -> Result<(), DeviceError> {
         let mut wanted: Vec<Wanted> = Vec::new();
@@ -52,13 +52,13 @@ impl Panels {
                 let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
                 sums = sums.max(attention::shared_len(&args) * size_of::<f32>());
             }
-            let Some(at) = weight_binding(dispatch.kernel, isa) else {
+            let Some(at) = weight_binding(dispatch.kernel, level.isa()) else {
                 continue;
             };
             let slice = dispatch.bindings[at];
             let row = dispatch.kernel.row();
             let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
-            tiles = tiles.max(tile_bytes((isa, exact), &product));
+            tiles = tiles.max(packed_bytes((level, exact), &product));
             let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
             if !known && !slice.buffer.writable {
                 wanted.extend(Wanted::of(&product, slice, buffers));
@@ -136,15 +136,15 @@ impl<'a> Wanted<'a> {
     }
 }
 
-/// Bytes of the tiles that a product makes of x.
-fn tile_bytes((isa, exact): (Isa, bool), product: &Product) -> usize {
+/// Bytes that x takes as a product lays it out.
+fn packed_bytes((level, exact): (Level, bool), product: &Product) -> usize {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     {
-        super::tiled::bytes(isa, exact, product)
+        super::gemm::packed_bytes(level, exact, product)
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
-        let _ = (isa, exact, product);
+        let _ = (level, exact, product);
         0
     }
 }

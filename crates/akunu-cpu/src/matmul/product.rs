@@ -7,8 +7,8 @@ use akunu_kernels::kernel::matmul::product::Product;
 
 use super::activation::Activations;
 use super::batch::BATCH;
-use super::dots::Functions;
-use super::rows::Rows;
+use super::float_gemv::Rows;
+use super::gemv::Gemv;
 use super::weight::Weight;
 use crate::body::Body;
 use crate::call::Call;
@@ -72,8 +72,7 @@ struct Inputs {
 pub(crate) fn product(call: &Call, part: &mut Part) {
     let [x, _, y] = call.bindings();
     let product = Product::of(&call.args);
-    let (Some(weight), Some(functions)) = (Weight::of(call, 1, &product), Functions::of(call.isa))
-    else {
+    let (Some(weight), Some(gemv)) = (Weight::of(call, 1, &product), Gemv::of(call.level)) else {
         return twin::run(call, part);
     };
     let [x_bytes, ..] = product.bytes();
@@ -85,12 +84,12 @@ pub(crate) fn product(call: &Call, part: &mut Part) {
         None => x.read(x_bytes / size_of::<f32>()),
     };
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    if super::tiled::run(call, part, (&weight, &product), x, y) {
+    if super::gemm::run(call, part, (&weight, &product), x, y) {
         return;
     }
     let vectors = Vectors::of(x, &product, product.lda as usize);
     let job = Job {
-        functions,
+        gemv,
         weight,
         product,
         y,
@@ -111,11 +110,10 @@ pub(crate) struct Gated<A>(PhantomData<A>);
 
 impl<A: Activation> Body for Gated<A> {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let [gate, up, _, y] = call.bindings();
         let product = Product::of(&call.args);
-        let (Some(weight), Some(functions)) =
-            (Weight::of(call, 2, &product), Functions::of(call.isa))
+        let (Some(weight), Some(gemv)) = (Weight::of(call, 2, &product), Gemv::of(call.level))
         else {
             return twin::run(call, part);
         };
@@ -126,11 +124,10 @@ impl<A: Activation> Body for Gated<A> {
         numbers.resize(m * k, 0.0);
         for (m, into) in numbers.chunks_exact_mut(k.max(1)).enumerate() {
             let row = m * stride..m * stride + k;
-            // SAFETY: the CPU has the instructions.
-            unsafe { gated::<L, A>(&gate[row.clone()], &up[row], into) };
+            gated::<L, A>(&gate[row.clone()], &up[row], into);
         }
         let job = Job {
-            functions,
+            gemv,
             weight,
             product,
             y,
@@ -142,7 +139,7 @@ impl<A: Activation> Body for Gated<A> {
 
 /// A product of a few vectors.
 struct Job<'a> {
-    functions: Functions,
+    gemv: Gemv,
     weight: Weight<'a>,
     product: Product,
     y: Place<'a>,
@@ -179,7 +176,7 @@ impl Job<'_> {
             activations.resize_with(x.count(), Default::default);
         }
         for (m, into) in activations[..x.count()].iter_mut().enumerate() {
-            self.functions.quantise(into, x.get(m), matrix.shape.quant);
+            self.gemv.quantise(into, x.get(m), matrix.shape.quant);
         }
     }
 
@@ -187,7 +184,7 @@ impl Job<'_> {
         let (quant, cells) = (matrix.shape.quant, matrix.shape.cells);
         for at in range {
             for (batch, x) in x.chunks(BATCH).enumerate() {
-                let dots = self.functions.quant(quant, matrix.panel(at), cells, x);
+                let dots = self.gemv.panel(quant, matrix.panel(at), cells, x);
                 self.store(&dots[..x.len()], batch * BATCH, at);
             }
         }
@@ -201,7 +198,7 @@ impl Job<'_> {
                 for (m, vector) in batch[..n].iter_mut().enumerate() {
                     *vector = x.get(first + m);
                 }
-                let dots = self.functions.float(rows, at, &batch[..n]);
+                let dots = self.gemv.rows(rows, at, &batch[..n]);
                 self.store(&dots[..n], first, at);
             }
         }
@@ -219,7 +216,7 @@ impl Job<'_> {
         let n = ROWS.min(n as usize - ROWS * at);
         for (m, dots) in dots.iter().enumerate() {
             let start = (first + m) * ldc as usize + ROWS * at;
-            // SAFETY: the outputs of a group belong to the part that multiplies it.
+            // SAFETY: `own`: the outputs of a group belong to the part that multiplies it.
             let y = unsafe { self.y.write::<f32>(start, n) };
             for (y, dot) in y.iter_mut().zip(dots) {
                 *y = match beta {

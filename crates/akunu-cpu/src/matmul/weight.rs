@@ -2,7 +2,7 @@
 
 use akunu_kernels::kernel::matmul::product::Product;
 
-use super::rows::Rows;
+use super::float_gemv::Rows;
 use crate::call::Call;
 use crate::panels::format::Quant;
 use crate::panels::matrix::PackedMatrix;

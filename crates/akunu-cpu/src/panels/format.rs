@@ -20,7 +20,7 @@
 //! The scales of a cell follow it; those of a super-block of eight cells stand before the first. So a panel is
 //! read from front to back.
 //!
-//! Floating-point weights have no panels: they are read as the file has them (`crate::matmul::rows`).
+//! Floating-point weights have no panels: they are read as the file has them (`crate::matmul::float_gemv`).
 
 use akunu_types::DType;
 use akunu_types::block::QK_K;

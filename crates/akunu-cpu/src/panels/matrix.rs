@@ -82,11 +82,11 @@ impl PackedMatrix {
     /// Lays panels `range` out, which must be zeros.
     ///
     /// # Safety
-    /// Nobody else reads or writes these panels meanwhile.
+    /// `own`: nobody else reads or writes these panels meanwhile.
     pub unsafe fn fill(&self, source: &Source, range: Range<usize>) {
         let bytes = self.shape.panel_bytes;
         for at in range {
-            // SAFETY: the caller's promise.
+            // SAFETY: passes on `own`.
             let out = unsafe { self.pages.part(self.first + at * bytes, bytes) };
             pack(source, at, out);
         }

@@ -3,34 +3,21 @@
 use half::{bf16, f16};
 
 use super::{Lanes, WithLanes, exp, gelu, silu, tanh};
-use crate::isa::Isa;
+use crate::isa::{Isa, Level};
 
 /// Does something on every level that has vectors.
 fn on_every_level<W: WithLanes<Output = ()> + Default>() {
-    for isa in Isa::available() {
-        match isa {
-            // SAFETY: the machine has the instructions, here and below.
-            #[cfg(target_arch = "x86_64")]
-            Isa::Amx | Isa::Avx512 => unsafe { super::avx512::run(W::default()) },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: as above.
-            Isa::AvxVnni | Isa::Avx2 => unsafe { super::avx2::run(W::default()) },
-            #[cfg(target_arch = "aarch64")]
-            // SAFETY: as above.
-            Isa::Neon | Isa::Dotprod | Isa::I8mm => unsafe { super::neon::run(W::default()) },
-            _ => {}
-        }
+    let levels = Level::available().into_iter();
+    for level in levels.filter(|level| level.isa() != Isa::Scalar) {
+        super::run(level, W::default());
     }
 }
 
 /// The lanes of a vector.
-///
-/// # Safety
-/// That of [`Lanes`], as for all functions of this file.
 #[inline(always)]
-unsafe fn lanes<L: Lanes>(vector: L) -> Vec<f32> {
+fn lanes<L: Lanes>(vector: L) -> Vec<f32> {
     let mut lanes = vec![0.0; L::N];
-    // SAFETY: there is room for `N`.
+    // SAFETY: `reach`: there is room for `N`.
     unsafe { vector.store(lanes.as_mut_ptr()) };
     lanes
 }
@@ -47,10 +34,10 @@ impl WithLanes for Memory {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self) {
         let source = counted(2 * L::N);
         let n = L::N;
-        // SAFETY: all places are within the vectors.
+        // SAFETY: `reach`: all places are within the vectors.
         unsafe {
             assert_eq!(lanes(L::load(source.as_ptr().add(1))), source[1..=n]);
             for part in 0..n {
@@ -88,10 +75,10 @@ impl WithLanes for Arithmetic {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self) {
         let (x, n) = (counted(L::N), L::N);
         let each = |f: fn(f32) -> f32| x.iter().map(|&x| f(x)).collect::<Vec<f32>>();
-        // SAFETY: there are `N` of them.
+        // SAFETY: `reach`: there are `N` of them.
         unsafe {
             let (v, two) = (L::load(x.as_ptr()), L::splat(2.0));
             assert_eq!(lanes(v.add(two)), each(|x| x + 2.0));
@@ -138,38 +125,35 @@ impl WithLanes for Functions {
     type Output = ();
 
     #[inline(always)]
-    unsafe fn run<L: Lanes>(self) {
+    fn run<L: Lanes>(self) {
         let mut worst = [0f64; 4];
-        // SAFETY: by the promise of `Body`.
-        unsafe {
-            for step in -8700..=8800 {
-                let x = step as f32 / 100.0 + 0.001;
-                let v = L::splat(x);
-                let exact = f64::from(x);
-                let u = (2.0 / std::f64::consts::PI).sqrt() * (exact + 0.044_715 * exact.powi(3));
-                let pairs = [
-                    (exp(v), exact.exp()),
-                    (tanh(v), exact.tanh()),
-                    (silu(v), exact / (1.0 + (-exact).exp())),
-                    (gelu(v), exact / (1.0 + (-2.0 * u).exp())),
-                ];
-                for (worst, (found, exact)) in worst.iter_mut().zip(pairs) {
-                    // Around the smallest normal number, 1e-38, digits are lost.
-                    if exact.abs() > 1e-36 {
-                        let found = f64::from(lanes(found)[0]);
-                        *worst = worst.max((found / exact - 1.0).abs());
-                    }
+        for step in -8700..=8800 {
+            let x = step as f32 / 100.0 + 0.001;
+            let v = L::splat(x);
+            let exact = f64::from(x);
+            let u = (2.0 / std::f64::consts::PI).sqrt() * (exact + 0.044_715 * exact.powi(3));
+            let pairs = [
+                (exp(v), exact.exp()),
+                (tanh(v), exact.tanh()),
+                (silu(v), exact / (1.0 + (-exact).exp())),
+                (gelu(v), exact / (1.0 + (-2.0 * u).exp())),
+            ];
+            for (worst, (found, exact)) in worst.iter_mut().zip(pairs) {
+                // Around the smallest normal number, 1e-38, digits are lost.
+                if exact.abs() > 1e-36 {
+                    let found = f64::from(lanes(found)[0]);
+                    *worst = worst.max((found / exact - 1.0).abs());
                 }
             }
-            assert_eq!(lanes(exp(L::splat(f32::NEG_INFINITY)))[0], 0.0);
-            assert_eq!(lanes(exp(L::splat(f32::INFINITY)))[0], f32::INFINITY);
-            assert_eq!(lanes(exp(L::splat(0.0)))[0], 1.0);
-            assert!(lanes(tanh(L::splat(f32::NAN)))[0].is_nan());
-            for large in [89.0, 1e4, 1e30] {
-                assert_eq!(lanes(silu(L::splat(large)))[0], large);
-                assert_eq!(lanes(gelu(L::splat(-large)))[0], 0.0);
-                assert_eq!(lanes(tanh(L::splat(-large)))[0], -1.0);
-            }
+        }
+        assert_eq!(lanes(exp(L::splat(f32::NEG_INFINITY)))[0], 0.0);
+        assert_eq!(lanes(exp(L::splat(f32::INFINITY)))[0], f32::INFINITY);
+        assert_eq!(lanes(exp(L::splat(0.0)))[0], 1.0);
+        assert!(lanes(tanh(L::splat(f32::NAN)))[0].is_nan());
+        for large in [89.0, 1e4, 1e30] {
+            assert_eq!(lanes(silu(L::splat(large)))[0], large);
+            assert_eq!(lanes(gelu(L::splat(-large)))[0], 0.0);
+            assert_eq!(lanes(tanh(L::splat(-large)))[0], -1.0);
         }
         // Three units in the last place, 3 * 2^-23. GELU's exponent, up to 87, is rounded four times by
         // 2^-24, and exp makes that a part of the result.

@@ -9,9 +9,8 @@ use super::{Lanes, WithLanes};
 
 /// Does something with these instructions.
 #[target_feature(enable = "neon")]
-pub(crate) unsafe fn run<W: WithLanes>(work: W) -> W::Output {
-    // SAFETY: every 64-bit ARM CPU has them.
-    unsafe { work.run::<Neon>() }
+pub(super) fn run<W: WithLanes>(work: W) -> W::Output {
+    work.run::<Neon>()
 }
 
 /// 4 floats.
@@ -29,16 +28,15 @@ impl Lanes for Neon {
     const N: usize = 4;
     const REGISTERS: usize = 32;
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn splat(value: f32) -> Self {
-        Neon(vdupq_n_f32(value))
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        proved!(Neon(vdupq_n_f32(value)))
     }
 
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn load(from: *const f32) -> Self {
-        // SAFETY: by the caller's promise as many floats are there.
+        // SAFETY: `reach`: as many floats are there.
         Neon(unsafe { vld1q_f32(from) })
     }
 
@@ -46,16 +44,16 @@ impl Lanes for Neon {
     #[target_feature(enable = "neon")]
     unsafe fn load_part(from: *const f32, n: usize) -> Self {
         let mut lanes = [0.0; 4];
-        // SAFETY: by the caller's promise `n` floats are there, fewer than 4.
+        // SAFETY: `reach`: `n` floats are there, fewer than 4.
         unsafe { std::ptr::copy_nonoverlapping(from, lanes.as_mut_ptr(), n) };
-        // SAFETY: there are four.
+        // SAFETY: `reach`: there are four.
         Neon(unsafe { vld1q_f32(lanes.as_ptr()) })
     }
 
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn load_halves(from: *const f16) -> Self {
-        // SAFETY: by the caller's promise as many halves are there.
+        // SAFETY: `reach`: as many halves are there.
         let halves = unsafe { vld1_u16(from.cast()) };
         let floats: float32x4_t;
         // SAFETY: the instruction converts four halves and touches nothing else.
@@ -69,7 +67,7 @@ impl Lanes for Neon {
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn load_bytes(from: *const i8) -> Self {
-        // SAFETY: by the caller's promise four numbers are there.
+        // SAFETY: `reach`: four numbers are there.
         let four = unsafe { from.cast::<u32>().read_unaligned() };
         let wide = vmovl_s8(vcreate_s8(u64::from(four)));
         Neon(vcvtq_f32_s32(vmovl_s16(vget_low_s16(wide))))
@@ -78,7 +76,7 @@ impl Lanes for Neon {
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn load_bf16(from: *const bf16) -> Self {
-        // SAFETY: by the caller's promise as many numbers are there.
+        // SAFETY: `reach`: as many numbers are there.
         let wide = vshll_n_u16::<16>(unsafe { vld1_u16(from.cast()) });
         Neon(vreinterpretq_f32_u32(wide))
     }
@@ -86,7 +84,7 @@ impl Lanes for Neon {
     #[inline]
     #[target_feature(enable = "neon")]
     unsafe fn store(self, to: *mut f32) {
-        // SAFETY: by the caller's promise there is room.
+        // SAFETY: `reach`: there is room.
         unsafe { vst1q_f32(to, self.0) }
     }
 
@@ -94,9 +92,9 @@ impl Lanes for Neon {
     #[target_feature(enable = "neon")]
     unsafe fn store_part(self, to: *mut f32, n: usize) {
         let mut lanes = [0.0; 4];
-        // SAFETY: there is room for four.
+        // SAFETY: `reach`: there is room for four.
         unsafe { vst1q_f32(lanes.as_mut_ptr(), self.0) };
-        // SAFETY: by the caller's promise there is room for `n`, fewer than 4.
+        // SAFETY: `reach`: there is room for `n`, fewer than 4.
         unsafe { std::ptr::copy_nonoverlapping(lanes.as_ptr(), to, n) };
     }
 
@@ -109,99 +107,92 @@ impl Lanes for Neon {
             asm!("fcvtn {to:v}.4h, {from:v}.4s", to = out(vreg) halves, from = in(vreg) self.0,
                  options(pure, nomem, nostack));
         }
-        // SAFETY: by the caller's promise there is room.
+        // SAFETY: `reach`: there is room.
         unsafe { vst1_u16(to.cast(), halves) }
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn add(self, other: Self) -> Self {
-        Neon(vaddq_f32(self.0, other.0))
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        proved!(Neon(vaddq_f32(self.0, other.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn sub(self, other: Self) -> Self {
-        Neon(vsubq_f32(self.0, other.0))
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        proved!(Neon(vsubq_f32(self.0, other.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn mul(self, other: Self) -> Self {
-        Neon(vmulq_f32(self.0, other.0))
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        proved!(Neon(vmulq_f32(self.0, other.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn div(self, other: Self) -> Self {
-        Neon(vdivq_f32(self.0, other.0))
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        proved!(Neon(vdivq_f32(self.0, other.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn fma(self, factor: Self, addend: Self) -> Self {
-        Neon(vfmaq_f32(addend.0, self.0, factor.0))
+    #[inline(always)]
+    fn fma(self, factor: Self, addend: Self) -> Self {
+        proved!(Neon(vfmaq_f32(addend.0, self.0, factor.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn max(self, other: Self) -> Self {
-        Neon(vmaxnmq_f32(self.0, other.0))
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        proved!(Neon(vmaxnmq_f32(self.0, other.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn min(self, other: Self) -> Self {
-        Neon(vminnmq_f32(self.0, other.0))
+    #[inline(always)]
+    fn min(self, other: Self) -> Self {
+        proved!(Neon(vminnmq_f32(self.0, other.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn round(self) -> Self {
-        Neon(vrndnq_f32(self.0))
+    #[inline(always)]
+    fn round(self) -> Self {
+        proved!(Neon(vrndnq_f32(self.0)))
     }
 
     /// In two steps, so that results beyond the normal numbers come out right.
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn scale(self, n: Self) -> Self {
-        let n = vcvtnq_s32_f32(n.0);
-        let half = vshrq_n_s32::<1>(n);
-        let once = vmulq_f32(self.0, power_of_two(half));
-        Neon(vmulq_f32(once, power_of_two(vsubq_s32(n, half))))
+    #[inline(always)]
+    fn scale(self, n: Self) -> Self {
+        proved!({
+            let n = vcvtnq_s32_f32(n.0);
+            let half = vshrq_n_s32::<1>(n);
+            let once = vmulq_f32(self.0, power_of_two(half));
+            Neon(vmulq_f32(once, power_of_two(vsubq_s32(n, half))))
+        })
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn if_less(self, limit: Self, then: Self, otherwise: Self) -> Self {
-        Neon(vbslq_f32(vcltq_f32(self.0, limit.0), then.0, otherwise.0))
+    #[inline(always)]
+    fn if_less(self, limit: Self, then: Self, otherwise: Self) -> Self {
+        proved!(Neon(vbslq_f32(
+            vcltq_f32(self.0, limit.0),
+            then.0,
+            otherwise.0
+        )))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn swap_pairs(self) -> Self {
-        Neon(vrev64q_f32(self.0))
+    #[inline(always)]
+    fn swap_pairs(self) -> Self {
+        proved!(Neon(vrev64q_f32(self.0)))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn sum(self) -> f32 {
-        vaddvq_f32(self.0)
+    #[inline(always)]
+    fn sum(self) -> f32 {
+        proved!(vaddvq_f32(self.0))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn largest(self) -> f32 {
-        vmaxnmvq_f32(self.0)
+    #[inline(always)]
+    fn largest(self) -> f32 {
+        proved!(vmaxnmvq_f32(self.0))
     }
 
-    #[inline]
-    #[target_feature(enable = "neon")]
-    unsafe fn sums([a, b, c, d]: [Self; 4]) -> [f32; 4] {
-        let four = vpaddq_f32(vpaddq_f32(a.0, b.0), vpaddq_f32(c.0, d.0));
-        let mut sums = [0.0; 4];
-        // SAFETY: there is room for four floats.
-        unsafe { vst1q_f32(sums.as_mut_ptr(), four) };
-        sums
+    #[inline(always)]
+    fn sums([a, b, c, d]: [Self; 4]) -> [f32; 4] {
+        proved!({
+            let four = vpaddq_f32(vpaddq_f32(a.0, b.0), vpaddq_f32(c.0, d.0));
+            let mut sums = [0.0; 4];
+            vst1q_f32(sums.as_mut_ptr(), four);
+            sums
+        })
     }
 }

@@ -38,11 +38,12 @@ pub fn transpose(rows: [__m512; 16]) -> [__m512; 16] {
 /// Writes a block of 16 rows of 16 numbers as columns of 16.
 ///
 /// # Safety
-/// The processor must have AVX-512 F. There are 256 numbers at both places.
+/// - `level`: AVX-512 F.
+/// - `reach`: there are 256 numbers at both places.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub unsafe fn turn_16(from: *const f32, to: *mut f32) {
-    // SAFETY: as the caller says.
+    // SAFETY: passes on `level` and `reach`.
     unsafe {
         let rows = std::array::from_fn(|r| _mm512_loadu_ps(from.add(16 * r)));
         for (column, numbers) in transpose(rows).into_iter().enumerate() {
@@ -54,11 +55,12 @@ pub unsafe fn turn_16(from: *const f32, to: *mut f32) {
 /// Writes a block of 8 rows of 8 numbers as halves of columns of 16.
 ///
 /// # Safety
-/// The processor must have AVX. There are 64 numbers at `from`, and places for eight at every sixteenth of `to`.
+/// - `level`: AVX.
+/// - `reach`: there are 64 numbers at `from`, and places for eight at every sixteenth of `to`.
 #[inline]
 #[target_feature(enable = "avx")]
 pub unsafe fn turn_8(from: *const f32, to: *mut f32) {
-    // SAFETY: as the caller says.
+    // SAFETY: passes on `level` and `reach`.
     unsafe {
         // Rows r and r + 4 side by side: the quarters of a vector are then those of the columns.
         let four = |r: usize, half: usize| {

@@ -9,5 +9,6 @@ mod links;
 mod manifests;
 mod paths;
 mod rust_text;
+mod safety_notes;
 mod tree;
 mod unsafe_code;

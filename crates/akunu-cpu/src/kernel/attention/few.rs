@@ -116,11 +116,8 @@ impl Single {
 }
 
 /// All rows.
-///
-/// # Safety
-/// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes, W: Way>(
+pub(super) fn run<L: Lanes, W: Way>(
     problem: &Problem,
     mut singles: &[Single],
     part: &mut Part,
@@ -135,8 +132,7 @@ pub(super) unsafe fn run<L: Lanes, W: Way>(
             singles: singles_now,
             shared,
         };
-        // SAFETY: by the caller's promise.
-        unsafe { round.run::<L, W>(part) };
+        round.run::<L, W>(part);
         singles = rest;
         if !rest.is_empty() {
             // The states are used again.
@@ -162,10 +158,8 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// # Safety
-    /// That of [`run`].
     #[inline(always)]
-    unsafe fn run<L: Lanes, W: Way>(&self, part: &mut Part) {
+    fn run<L: Lanes, W: Way>(&self, part: &mut Part) {
         let (first, last) = (&self.singles[0], &self.singles[self.singles.len() - 1]);
         let mut pieces = part.divide(last.items.end - first.items.start);
         let mut prepared = Prepared {
@@ -175,7 +169,7 @@ impl Round<'_> {
         while let Some(items) = part.take(&mut pieces) {
             for item in items {
                 let item = first.items.start + item;
-                // SAFETY: each item belongs to one part.
+                // SAFETY: `own`: each item belongs to one part.
                 unsafe { self.attend::<L, W>(item, part, &mut prepared) };
             }
         }
@@ -189,7 +183,7 @@ impl Round<'_> {
         for at in part.range(n_rows * self.problem.group * self.problem.n_kv_heads) {
             let single = &self.singles[at % n_rows];
             if !single.states.is_empty() {
-                // SAFETY: all runs have ended, and each head of a row is one part's.
+                // SAFETY: `own`: all runs have ended, and each head of a row is one part's.
                 unsafe { self.merge::<L>(single, at / n_rows) };
             }
         }
@@ -205,7 +199,7 @@ impl Round<'_> {
     /// Attends to one run of one KV head. If there is no other run, the output is stored.
     ///
     /// # Safety
-    /// That of [`run`], and nobody else has this item.
+    /// `own`: nobody else has this item.
     #[inline(always)]
     unsafe fn attend<L: Lanes, W: Way>(
         &self,
@@ -230,7 +224,7 @@ impl Round<'_> {
         let (own, memory) = memory.split_at_mut(own_len);
         let state = match n_runs {
             1 => &mut own[..len],
-            // SAFETY: the item's place is within the shared memory, and nobody else's.
+            // SAFETY: `own`: the item's place is within the shared memory, and nobody else's.
             _ => unsafe { std::slice::from_raw_parts_mut(self.state(single, item), len) },
         };
         let mut state = State::of(problem, state);
@@ -243,20 +237,17 @@ impl Round<'_> {
         };
         let scratch = &mut Scratch::of(problem, memory);
         let Prepared { queries, kept } = prepared;
-        // SAFETY: by the caller's promise; nobody else has used the memory since the queries were prepared.
-        unsafe {
-            if queries.replace((single.row, kv_head)) != Some((single.row, kv_head)) {
-                W::prepare::<L>(&keys, problem, scratch, kept);
-            }
-            W::attend::<L>(&keys, problem, &mut state, scratch, kept);
+        if queries.replace((single.row, kv_head)) != Some((single.row, kv_head)) {
+            W::prepare::<L>(&keys, problem, scratch, kept);
         }
+        W::attend::<L>(&keys, problem, &mut state, scratch, kept);
         if n_runs > 1 {
             return;
         }
         for g in 0..problem.group {
             let sum = &state.sums[g * problem.head_dim..][..problem.head_dim];
             let head = kv_head * problem.group + g;
-            // SAFETY: the outputs of a KV head with one run are those of its item.
+            // SAFETY: `own`: the outputs of a KV head with one run are those of its item.
             unsafe { problem.finish(single.row, head, sum, state.weights[g]) };
         }
     }
@@ -264,7 +255,7 @@ impl Round<'_> {
     /// Puts the sums of all runs of a row for one head together and stores the output.
     ///
     /// # Safety
-    /// That of [`run`]; all runs have ended, and the output belongs to this part.
+    /// `own`: all runs have ended, and the output belongs to this part.
     #[inline(always)]
     unsafe fn merge<L: Lanes>(&self, single: &Single, head: usize) {
         let problem = self.problem;
@@ -273,7 +264,7 @@ impl Round<'_> {
         let n_runs = single.n_runs(problem);
         let first = single.items.start + kv_head * n_runs;
         let state = |run: usize| {
-            // SAFETY: by the caller's promise nobody writes there any more.
+            // SAFETY: `own`: nobody writes there any more.
             unsafe { std::slice::from_raw_parts(self.state(single, first + run), len) }
         };
         let peak_of = |run: usize| state(run)[group * head_dim + g];
@@ -282,7 +273,7 @@ impl Round<'_> {
         let total = &mut [0.0; MAX_HEAD_DIM][..head_dim];
         for run in 0..n_runs {
             let sums = state(run)[g * head_dim..].chunks_exact(L::N);
-            // SAFETY: by the caller's promise; a head is whole vectors.
+            // SAFETY: passes on `own`; a head is whole vectors.
             unsafe {
                 let factor = exp(L::splat(peak_of(run) - peak));
                 weight += factor.largest() * state(run)[group * (head_dim + 1) + g];
@@ -294,7 +285,7 @@ impl Round<'_> {
                 }
             }
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: passes on `own`.
         unsafe { problem.finish(single.row, head, total, weight) };
     }
 }

@@ -20,7 +20,9 @@ use super::blocks::{BLOCK, blocks};
 use super::problem::Problem;
 use super::product::tile_columns;
 use super::work::{Shape, Work};
+#[cfg(target_arch = "x86_64")]
 use crate::isa::Isa;
+use crate::isa::Level;
 use crate::kernel::stored::Slot;
 use crate::part::Part;
 use crate::simd::Lanes;
@@ -74,16 +76,8 @@ impl Prompt {
 }
 
 /// All prompts.
-///
-/// # Safety
-/// The CPU has the instructions of `L`, as for all functions of this file.
 #[inline(always)]
-pub(super) unsafe fn run<L: Lanes>(
-    problem: &Problem,
-    prompts: &[Prompt],
-    part: &mut Part,
-    isa: Isa,
-) {
+pub(super) fn run<L: Lanes>(problem: &Problem, prompts: &[Prompt], part: &mut Part, level: Level) {
     let Some(last) = prompts.last() else {
         return;
     };
@@ -92,16 +86,18 @@ pub(super) unsafe fn run<L: Lanes>(
         for at in piece {
             let prompt = prompts.partition_point(|prompt| prompt.jobs.end <= at);
             let job = prompts[prompt].job(at, problem);
-            // SAFETY: each job has its own rows of the output, and the CPU has the instructions of the level.
-            unsafe {
-                match isa {
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Amx if job.fits_tiles() => {
-                        job.run_in_tiles(part.scratch.take(job.room_in_tiles()));
-                    }
-                    _ => job.run::<L>(part.scratch.take(job.shape().room::<L>())),
-                }
+            #[cfg(target_arch = "x86_64")]
+            // Only vectors of AVX-512 have 16 floats: for others the tiles are not compiled.
+            if const { L::N == 16 } && level.isa() == Isa::Amx && job.fits_tiles() {
+                let memory = part.scratch.take(job.room_in_tiles());
+                // SAFETY: `level`: compared; `own`: each job has its own rows of the output; `reach`: so much was taken, and
+                // scratch memory begins at a cache line.
+                unsafe { job.run_in_tiles::<L>(memory) };
+                continue;
             }
+            let memory = part.scratch.take(job.shape().room::<L>());
+            // SAFETY: `own`: each job has its own rows of the output.
+            unsafe { job.run::<L>(memory) };
         }
     }
 }
@@ -136,7 +132,7 @@ impl Job<'_> {
     }
 
     /// # Safety
-    /// The rows of the output belong to this part.
+    /// `own`: the rows of the output belong to this part.
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, memory: &mut [f32]) {
         let problem = self.problem;
@@ -146,13 +142,12 @@ impl Job<'_> {
             &problem.q[problem.query_at(query, head)..][..problem.head_dim]
         });
         for keys in blocks(self.keys()) {
-            // SAFETY: the CPU has the instructions.
-            unsafe { self.attend::<L>(&mut work, keys) };
+            self.attend::<L>(&mut work, keys);
         }
         for row in 0..self.n_queries * problem.group {
             let (query, head) = self.query_of(row);
             let (sum, weight) = work.sum_of(row);
-            // SAFETY: by the caller's promise.
+            // SAFETY: passes on `own`.
             unsafe { problem.finish(query, head, sum, weight) };
         }
     }
@@ -188,44 +183,33 @@ impl Job<'_> {
     }
 
     /// Attends to a block of keys.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    unsafe fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
+    fn attend<L: Lanes>(&self, work: &mut Work, keys: Range<usize>) {
         let n = keys.len();
-        // SAFETY: by the caller's promise.
-        unsafe {
-            self.load::<L>(work, &keys);
-            work.score::<L>(None, n);
-            self.problem.cap::<L>(work.scores(n));
-            let rows = work.rows;
-            self.hide(work.scores(n), keys, rows);
-            work.sum::<L>(None, n);
-        }
+        self.load::<L>(work, &keys);
+        work.score::<L>(None, n);
+        self.problem.cap::<L>(work.scores(n));
+        let rows = work.rows;
+        self.hide(work.scores(n), keys, rows);
+        work.sum::<L>(None, n);
     }
 
     /// Widens the keys and values of a block. The columns of values behind the head are 0.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    unsafe fn load<L: Lanes>(&self, work: &mut Work, keys: &Range<usize>) {
+    fn load<L: Lanes>(&self, work: &mut Work, keys: &Range<usize>) {
         let (problem, width) = (self.problem, tile_columns::<L>());
         let head_dim = problem.head_dim;
         let keys_at = self.keys_at(keys);
         for (i, &at) in keys_at[..keys.len()].iter().enumerate() {
             let k = &mut work.k[i * head_dim..][..head_dim];
             let format = problem.pages.format;
-            // SAFETY: by the caller's promise.
-            unsafe { Slot::of(&problem.pages, problem.k, at).widen::<L>(format, 0, k) };
+            Slot::of(&problem.pages, problem.k, at).widen::<L>(format, 0, k);
             let value = Slot::of(&problem.pages, problem.v, at);
             let panels = work.v.chunks_exact_mut(BLOCK * width);
             for (panel, d) in panels.zip((0..head_dim).step_by(width)) {
                 let row = &mut panel[i * width..][..width];
                 let (row, rest) = row.split_at_mut(width.min(head_dim - d));
-                // SAFETY: by the caller's promise.
-                unsafe { value.widen::<L>(format, d, row) };
+                value.widen::<L>(format, d, row);
                 rest.fill(0.0);
             }
         }
@@ -253,18 +237,15 @@ fn hide_rest(s: &mut [f32], n: usize, rows: usize) {
 }
 
 /// Multiplies each column, of as many numbers as there are factors, by its factor.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn shrink_columns<L: Lanes>(o: &mut [f32], factors: &[f32]) {
+fn shrink_columns<L: Lanes>(o: &mut [f32], factors: &[f32]) {
     if factors.iter().all(|&factor| factor == 1.0) {
         return;
     }
     for o in o.chunks_exact_mut(factors.len()) {
         for (o, factors) in o.chunks_exact_mut(L::N).zip(factors.chunks_exact(L::N)) {
-            // SAFETY: there are `N` of both.
+            // SAFETY: `reach`: there are `N` of both.
             unsafe {
                 let product = L::load(o.as_ptr()).mul(L::load(factors.as_ptr()));
                 product.store(o.as_mut_ptr());

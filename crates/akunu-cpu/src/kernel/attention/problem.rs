@@ -84,14 +84,11 @@ impl<'a> Problem<'a> {
     }
 
     /// Applies the soft cap to scores; as many are there as fill whole vectors.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn cap<L: Lanes>(&self, scores: &mut [f32]) {
+    pub fn cap<L: Lanes>(&self, scores: &mut [f32]) {
         let Some(cap) = self.cap else { return };
         for scores in scores.chunks_exact_mut(L::N) {
-            // SAFETY: there are `N` scores.
+            // SAFETY: `reach`: there are `N` scores.
             unsafe {
                 let ratio = L::load(scores.as_ptr()).mul(L::splat(1.0 / cap));
                 tanh(ratio).mul(L::splat(cap)).store(scores.as_mut_ptr());
@@ -102,7 +99,7 @@ impl<'a> Problem<'a> {
     /// Stores one output: `sum / weight`, zeros where no key was seen.
     ///
     /// # Safety
-    /// This head of the row belongs to this part.
+    /// `own`: this head of the row belongs to this part.
     #[inline(always)]
     pub unsafe fn finish(&self, row: usize, head: usize, sum: &[f32], weight: f32) {
         let inverse = match weight {
@@ -112,7 +109,7 @@ impl<'a> Problem<'a> {
             _ => f32::NAN,
         };
         let at = self.query_at(row, head);
-        // SAFETY: by the caller's promise nobody else writes here.
+        // SAFETY: passes on `own`: nobody else writes here.
         let out = unsafe { self.o.write::<f32>(at, self.head_dim) };
         for (out, sum) in out.iter_mut().zip(sum) {
             *out = sum * inverse;

@@ -34,28 +34,22 @@ pub(super) const MAX_TILE_ROWS: usize = 8;
 /// `c = a · b` or, with `ADD`, `c += a · b`. `b` is (n / tile_columns, k, tile_columns), with room for
 /// `panel_rows` rows in each panel; rows of `c` lie `n` apart; `n` is a multiple of [`tile_columns`], and
 /// `m` is rounded up to whole tiles.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn product<L: Lanes, const ADD: bool>(
+pub(super) fn product<L: Lanes, const ADD: bool>(
     a: Strided,
     b: &[f32],
     c: &mut [f32],
     sizes: Sizes,
 ) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        if L::REGISTERS >= 32 {
-            tiles::<L, 8, ADD>(a, b, c, sizes);
-        } else {
-            tiles::<L, 4, ADD>(a, b, c, sizes);
-        }
+    if L::REGISTERS >= 32 {
+        tiles::<L, 8, ADD>(a, b, c, sizes);
+    } else {
+        tiles::<L, 4, ADD>(a, b, c, sizes);
     }
 }
 
 #[inline(always)]
-unsafe fn tiles<L: Lanes, const ROWS: usize, const ADD: bool>(
+fn tiles<L: Lanes, const ROWS: usize, const ADD: bool>(
     a: Strided,
     b: &[f32],
     c: &mut [f32],
@@ -71,7 +65,7 @@ unsafe fn tiles<L: Lanes, const ROWS: usize, const ADD: bool>(
     assert!(a.elements.len() > (m - 1) * a.row + (k - 1) * a.col);
     for j in (0..n).step_by(columns) {
         for i in (0..m).step_by(ROWS) {
-            // SAFETY: a tile at (i, j) reads rows i .. i + ROWS of `a` and the panel of columns
+            // SAFETY: `reach`: a tile at (i, j) reads rows i .. i + ROWS of `a` and the panel of columns
             // j .. j + 2N of `b`, and writes there in `c`, all within the sizes just compared.
             unsafe {
                 let a_first = a.elements.as_ptr().add(i * a.row);
@@ -84,6 +78,9 @@ unsafe fn tiles<L: Lanes, const ROWS: usize, const ADD: bool>(
 }
 
 /// One tile: its sums stay in registers while k goes by.
+///
+/// # Safety
+/// `reach`: `a` has the rows of a tile and `k` columns, `b` is a panel of `k` rows, `c` has the tile.
 #[inline(always)]
 unsafe fn tile<L: Lanes, const ROWS: usize, const ADD: bool>(
     (a, a_row, a_col): (*const f32, usize, usize),
@@ -91,7 +88,7 @@ unsafe fn tile<L: Lanes, const ROWS: usize, const ADD: bool>(
     c: *mut f32,
     (n, k): (usize, usize),
 ) {
-    // SAFETY: by the caller's promise.
+    // SAFETY: passes on `reach`.
     unsafe {
         let mut sums = [[L::splat(0.0); 2]; ROWS];
         if ADD {

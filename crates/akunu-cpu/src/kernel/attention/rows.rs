@@ -40,7 +40,7 @@ pub(crate) struct RowAttention<T, const BIASED: bool>(PhantomData<T>);
 
 impl<T: Number, const BIASED: bool> Body for RowAttention<T, BIASED> {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let problem = Problem::<T>::of::<BIASED>(call);
         let mut groups = std::mem::take(part.kept.get::<Groups>());
         groups.fill(&problem, part.count);
@@ -52,7 +52,7 @@ impl<T: Number, const BIASED: bool> Body for RowAttention<T, BIASED> {
             for at in piece {
                 let group = groups.0.partition_point(|group| group.jobs.end <= at);
                 let job = groups.0[group].job(at, &problem);
-                // SAFETY: each job has its own rows and heads of the output; the CPU has the instructions.
+                // SAFETY: `own`: each job has its own rows and heads of the output.
                 unsafe {
                     if job.n_queries < MIN_GROUP {
                         packed = None;
@@ -142,9 +142,9 @@ impl<'a, T: Number> Problem<'a, T> {
     /// The output of a head of a row.
     ///
     /// # Safety
-    /// It belongs to this part.
+    /// `own`: it belongs to this part.
     unsafe fn output(&self, row: usize, head: usize) -> &'a mut [f32] {
-        // SAFETY: by the caller's promise.
+        // SAFETY: passes on `own`.
         unsafe { self.o.write(self.query_at(row, head), self.head_dim) }
     }
 }
@@ -234,7 +234,7 @@ impl<T: Number> Job<'_, T> {
     /// With keys and values that [`Job::pack`] has laid out.
     ///
     /// # Safety
-    /// The rows of the output belong to this part; the CPU has the instructions.
+    /// `own`: the rows of the output belong to this part.
     #[inline(always)]
     unsafe fn run<L: Lanes>(&self, packed: &[f32], memory: &mut [f32]) {
         let problem = self.problem;
@@ -252,19 +252,16 @@ impl<T: Number> Job<'_, T> {
                 row: problem.head_dim,
                 col: 1,
             };
-            // SAFETY: the CPU has the instructions.
-            unsafe {
-                work.score::<L>(Some(keys), n);
-                let rows = work.rows;
-                self.adjust(work.scores(n), first..first + n, rows);
-                work.sum::<L>(Some(values), n);
-            }
+            work.score::<L>(Some(keys), n);
+            let rows = work.rows;
+            self.adjust(work.scores(n), first..first + n, rows);
+            work.sum::<L>(Some(values), n);
         }
         for row in 0..self.n_queries * problem.group {
             let (query, head) = self.query_of(row);
             let (sum, weight) = work.sum_of(row);
             let inverse = if weight > 0.0 { 1.0 / weight } else { 0.0 };
-            // SAFETY: by the caller's promise.
+            // SAFETY: passes on `own`.
             let out = unsafe { problem.output(query, head) };
             for (out, sum) in out.iter_mut().zip(sum) {
                 *out = sum * inverse;

@@ -105,11 +105,8 @@ impl Work<'_> {
     }
 
     /// The scores of `n` keys, which lie in `k` unless they are given.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn score<L: Lanes>(&mut self, keys: Option<Strided>, n: usize) {
+    pub fn score<L: Lanes>(&mut self, keys: Option<Strided>, n: usize) {
         let head_dim = self.shape.head_dim;
         let keys = keys.unwrap_or(Strided {
             elements: self.k,
@@ -122,8 +119,7 @@ impl Work<'_> {
             k: head_dim,
             panel_rows: head_dim,
         };
-        // SAFETY: by the caller's promise.
-        unsafe { product::<L, false>(keys, self.q, self.s, sizes) }
+        product::<L, false>(keys, self.q, self.s, sizes)
     }
 
     /// The scores of `n` keys, (n, rows).
@@ -133,29 +129,23 @@ impl Work<'_> {
 
     /// Turns the scores of `n` keys into weights, and adds their values, which lie in `v` unless they are given, in such
     /// panels.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn sum<L: Lanes>(&mut self, values: Option<&[f32]>, n: usize) {
+    pub fn sum<L: Lanes>(&mut self, values: Option<&[f32]>, n: usize) {
         let sizes = Sizes {
             m: self.shape.n_rows,
             n: self.columns,
             k: n,
             panel_rows: BLOCK,
         };
-        // SAFETY: by the caller's promise.
-        unsafe {
-            let (peaks, weights) = (&mut *self.peaks, &mut *self.weights);
-            weigh::<L>(self.s, [peaks, weights, self.factors], n, self.rows);
-            shrink::<L>(self.o, self.factors, self.columns);
-            let weights = Strided {
-                elements: self.s,
-                row: 1,
-                col: self.rows,
-            };
-            product::<L, true>(weights, values.unwrap_or(self.v), self.o, sizes);
-        }
+        let (peaks, weights) = (&mut *self.peaks, &mut *self.weights);
+        weigh::<L>(self.s, [peaks, weights, self.factors], n, self.rows);
+        shrink::<L>(self.o, self.factors, self.columns);
+        let weights = Strided {
+            elements: self.s,
+            row: 1,
+            col: self.rows,
+        };
+        product::<L, true>(weights, values.unwrap_or(self.v), self.o, sizes);
     }
 
     /// The sum of a row's values, and that of its weights.
@@ -167,16 +157,8 @@ impl Work<'_> {
 
 /// Turns the scores of `n` keys into weights, for whole vectors of rows. `of_rows` are the largest score of each row so
 /// far, the sum of its weights, and, as a result, by what its sums shrink.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn weigh<L: Lanes>(
-    s: &mut [f32],
-    of_rows: [&mut [f32]; 3],
-    n: usize,
-    rows: usize,
-) {
+pub(super) fn weigh<L: Lanes>(s: &mut [f32], of_rows: [&mut [f32]; 3], n: usize, rows: usize) {
     assert!(s.len() >= n * rows && rows.is_multiple_of(L::N));
     assert!(of_rows.iter().all(|of_rows| of_rows.len() == rows));
     let [peaks, sums, factors] = of_rows.map(<[f32]>::as_mut_ptr);
@@ -204,17 +186,14 @@ pub(super) unsafe fn weigh<L: Lanes>(
 }
 
 /// Multiplies each row by its factor.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn shrink<L: Lanes>(o: &mut [f32], factors: &[f32], columns: usize) {
+fn shrink<L: Lanes>(o: &mut [f32], factors: &[f32], columns: usize) {
     for (o, &factor) in o.chunks_exact_mut(columns).zip(factors) {
         if factor == 1.0 {
             continue;
         }
         for o in o.chunks_exact_mut(L::N) {
-            // SAFETY: there are `N` of them.
+            // SAFETY: `reach`: there are `N` of them.
             unsafe {
                 L::load(o.as_ptr())
                     .mul(L::splat(factor))

@@ -13,7 +13,7 @@ pub(crate) fn advance_rows(call: &Call, part: &mut Part) {
     let p: AdvanceRowsParams = call.params();
     let [rows, tokens, chosen] = call.bindings();
     let (n_rows, stride) = (p.n_rows as usize, p.chosen_stride as usize);
-    // SAFETY: part 0 alone touches rows and record.
+    // SAFETY: `own`: part 0 alone touches rows and record.
     let (rows, chosen) = unsafe {
         let record = p.max_steps as usize * stride;
         (rows.write::<Row>(0, n_rows), chosen.write::<u32>(0, record))

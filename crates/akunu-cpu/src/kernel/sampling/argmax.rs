@@ -13,7 +13,7 @@ pub(crate) struct Argmax;
 
 impl Body for Argmax {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: ArgmaxParams = call.params();
         let [values, ids, tokens, history, outputs, rows] = call.bindings();
         let (n_rows, n) = (p.n_rows as usize, p.count as usize);
@@ -27,7 +27,7 @@ impl Body for Argmax {
             history_stride: p.history_stride as usize,
         };
         for at in part.range(n_rows) {
-            // SAFETY: parts have different rows; the CPU has the instructions.
+            // SAFETY: `own`: parts have different rows.
             unsafe {
                 let place = first_largest::<L>(&values[at * n..][..n]).unwrap_or(0);
                 let token = match (choices.row(at).is_active(), p.indexed) {
@@ -46,7 +46,7 @@ pub(crate) struct ArgmaxPartial;
 
 impl Body for ArgmaxPartial {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: ArgmaxPartialParams = call.params();
         let [logits, values, ids] = call.bindings();
         let (n_rows, n, len) = (p.n_rows as usize, p.count as usize, p.part as usize);
@@ -55,7 +55,7 @@ impl Body for ArgmaxPartial {
         for at in part.range(n_rows * n_parts) {
             let first = at % n_parts * len;
             let logits = &logits[at / n_parts * n..][first..n.min(first + len)];
-            // SAFETY: each result belongs to one part; the CPU has the instructions.
+            // SAFETY: `own`: each result belongs to one part.
             unsafe {
                 let place = first_largest::<L>(logits);
                 values.write(at, 1)[0] = place.map_or(f32::NEG_INFINITY, |place| logits[place]);
@@ -70,15 +70,11 @@ const BLOCK: usize = 256;
 
 /// The place of the largest value; `None` if there are only NaNs. First the block that has it is found,
 /// then its place in the block.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn first_largest<L: Lanes>(values: &[f32]) -> Option<usize> {
+pub(super) fn first_largest<L: Lanes>(values: &[f32]) -> Option<usize> {
     let (mut best, mut block_of_best) = (f32::NEG_INFINITY, 0);
     for (at, block) in values.chunks(BLOCK).enumerate() {
-        // SAFETY: by the caller's promise.
-        let largest = unsafe { largest::<L>(block) };
+        let largest = largest::<L>(block);
         if largest > best {
             (best, block_of_best) = (largest, at);
         }
@@ -89,15 +85,12 @@ pub(super) unsafe fn first_largest<L: Lanes>(values: &[f32]) -> Option<usize> {
 }
 
 /// The largest value, -inf if there are only NaNs.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-pub(super) unsafe fn largest<L: Lanes>(values: &[f32]) -> f32 {
+pub(super) fn largest<L: Lanes>(values: &[f32]) -> f32 {
     let whole = values.chunks_exact(L::N);
     let rest = whole.remainder().iter().copied();
     let rest = rest.fold(f32::NEG_INFINITY, f32::max);
-    // SAFETY: there are `N` of them.
+    // SAFETY: `reach`: there are `N` of them.
     unsafe {
         let mut largest = L::splat(rest);
         for values in whole {

@@ -20,7 +20,7 @@ pub(crate) fn grammar_bitmask(call: &Call, part: &mut Part) {
         }
         let mask = masks[mask_rows[row] as usize * n_words + word];
         let (first, end) = (32 * word, vocab_size.min(32 * word + 32));
-        // SAFETY: parts have different words.
+        // SAFETY: `own`: parts have different words.
         let logits = unsafe { logits.write::<f32>(row * vocab_size + first, end - first) };
         forbid(logits, mask);
     }

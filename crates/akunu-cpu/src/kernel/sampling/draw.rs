@@ -16,7 +16,7 @@ pub(crate) struct Draw;
 
 impl Body for Draw {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: DrawParams = call.params();
         let [logits, tokens, history, outputs, rows, rules, mu] = call.bindings();
         let (n_rows, n) = (p.n_rows as usize, p.vocab_size as usize);
@@ -38,7 +38,7 @@ impl Body for Draw {
                 let list = part.scratch.take::<u64>(n + 1);
                 let rule = &rules[sequence];
                 let mut bound = 0.0;
-                // SAFETY: parts have different rows, and a sequence with mirostat has one; the CPU has the instructions.
+                // SAFETY: `own`: parts have different rows, and a sequence with mirostat has one.
                 unsafe {
                     if rule.mirostat_tau > 0.0 {
                         bound = mu.piece::<f32>(sequence, 1)[0];
@@ -49,26 +49,22 @@ impl Body for Draw {
                     }
                 }
             }
-            // SAFETY: parts have different rows.
+            // SAFETY: `own`: parts have different rows.
             unsafe { choices.store(at, token) };
         }
     }
 }
 
 /// The token that a rule takes of these logits.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn draw<L: Lanes>(
+fn draw<L: Lanes>(
     rule: &SamplingRule,
     position: u32,
     mu: &mut f32,
     logits: &[f32],
     list: &mut [u64],
 ) -> u32 {
-    // SAFETY: by the caller's promise.
-    let place = unsafe { first_largest::<L>(logits) }.unwrap_or(0);
+    let place = first_largest::<L>(logits).unwrap_or(0);
     let is_free = logits[place] > f32::NEG_INFINITY && rule.temperature > 0.0;
     if is_free {
         choose(

@@ -42,9 +42,7 @@ fn distance_in(packed: u64) -> f32 {
 /// Three numbers of each of some logits, to be added up. A closure would not become part of the loop over them: it has not
 /// the instructions of its caller.
 trait Summand<L> {
-    /// # Safety
-    /// The CPU has the instructions.
-    unsafe fn of(&self, logits: L) -> [L; 3];
+    fn of(&self, logits: L) -> [L; 3];
 }
 
 /// How many candidates there are, their distances, and the squares of those from a mean.
@@ -55,18 +53,15 @@ struct Distances {
 
 impl<L: Lanes> Summand<L> for Distances {
     #[inline(always)]
-    unsafe fn of(&self, logits: L) -> [L; 3] {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
-            let d = L::splat(self.best).sub(logits);
-            let off = d.sub(L::splat(self.mean));
-            [
-                none.if_less(logits, L::splat(1.0), zero),
-                none.if_less(logits, d, zero),
-                none.if_less(logits, off.mul(off), zero),
-            ]
-        }
+    fn of(&self, logits: L) -> [L; 3] {
+        let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
+        let d = L::splat(self.best).sub(logits);
+        let off = d.sub(L::splat(self.mean));
+        [
+            none.if_less(logits, L::splat(1.0), zero),
+            none.if_less(logits, d, zero),
+            none.if_less(logits, off.mul(off), zero),
+        ]
     }
 }
 
@@ -78,16 +73,13 @@ struct Weights {
 
 impl<L: Lanes> Summand<L> for Weights {
     #[inline(always)]
-    unsafe fn of(&self, logits: L) -> [L; 3] {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
-            let one = none.if_less(logits, L::splat(1.0), zero);
-            // Beyond 1e4 a weight is 0 at every scale that matters, and its product with d would be no number.
-            let d = L::splat(self.best).sub(logits).min(L::splat(1e4));
-            let weight = exp(d.mul(L::splat(-self.scale))).mul(one);
-            [weight, weight.mul(d), one]
-        }
+    fn of(&self, logits: L) -> [L; 3] {
+        let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
+        let one = none.if_less(logits, L::splat(1.0), zero);
+        // Beyond 1e4 a weight is 0 at every scale that matters, and its product with d would be no number.
+        let d = L::splat(self.best).sub(logits).min(L::splat(1e4));
+        let weight = exp(d.mul(L::splat(-self.scale))).mul(one);
+        [weight, weight.mul(d), one]
     }
 }
 
@@ -133,8 +125,7 @@ impl<'a, L: Lanes> Field<'a, L> {
         // Rounded down twice: no candidate within the limit is below it.
         let floor = (self.best - limit).next_down().next_down();
         for (at, block) in self.logits.chunks(BLOCK).enumerate() {
-            // SAFETY: the CPU has the instructions of `L`, or there would be no field.
-            let falls = unsafe { largest::<L>(block) } < floor;
+            let falls = largest::<L>(block) < floor;
             if falls {
                 continue;
             }
@@ -191,7 +182,7 @@ impl<'a, L: Lanes> Field<'a, L> {
     fn sums(&self, what: impl Summand<L>) -> [f64; 3] {
         let mut sums = [0f64; 3];
         for block in self.logits.chunks(BLOCK) {
-            // SAFETY: the CPU has the instructions; a whole chunk has `N` elements, and so has the rest in its copy.
+            // SAFETY: a whole chunk has `N` elements, and so has the rest in its copy.
             unsafe {
                 let none = L::splat(f32::NEG_INFINITY);
                 let mut of_block = [L::splat(0.0); 3];
@@ -220,8 +211,7 @@ impl<'a, L: Lanes> Field<'a, L> {
         let mut found = 0;
         let mut floor = f32::NEG_INFINITY;
         for block in self.logits.chunks(BLOCK) {
-            // SAFETY: the CPU has the instructions.
-            if unsafe { largest::<L>(block) } <= floor {
+            if largest::<L>(block) <= floor {
                 continue;
             }
             for &logit in block {
@@ -394,11 +384,8 @@ impl<L: Lanes> Candidates for Field<'_, L> {
             None => {
                 race.enter(0.0, self.place as u32);
                 for (at, block) in self.logits.chunks(BLOCK).enumerate() {
-                    // SAFETY: the CPU has the instructions.
-                    unsafe {
-                        let largest = largest::<L>(block);
-                        race.enter_block::<L>(self.best, largest, block, (at * BLOCK) as u32);
-                    }
+                    let largest = largest::<L>(block);
+                    race.enter_block::<L>(self.best, largest, block, (at * BLOCK) as u32);
                 }
             }
         }

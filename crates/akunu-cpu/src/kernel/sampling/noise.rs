@@ -77,17 +77,8 @@ impl Race {
     }
 
     /// Some logits take part, from token `first` on, a multiple of four; their largest is `largest`.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn enter_block<L: Lanes>(
-        &mut self,
-        best: f32,
-        largest: f32,
-        logits: &[f32],
-        first: u32,
-    ) {
+    pub fn enter_block<L: Lanes>(&mut self, best: f32, largest: f32, logits: &[f32], first: u32) {
         if self.limit(distance(best, largest)) == 0 {
             return;
         }
@@ -101,7 +92,7 @@ impl Race {
             let whole = logits.chunks_exact(L::N);
             let n_whole = whole.len() * L::N;
             for (i, logits) in whole.enumerate() {
-                // SAFETY: by the caller's promise; there are `N` of both.
+                // SAFETY: `reach`: there are `N` of both.
                 let may_win = unsafe {
                     let chances = L::load(chances[i * L::N..].as_ptr());
                     let bound =

@@ -37,7 +37,7 @@ pub(crate) fn penalties(call: &Call, part: &mut Part) {
         let sequence = row.sequence as usize;
         let rule = &rules[sequence];
         let history = &history[sequence * stride..][..stride];
-        // SAFETY: parts have different rows.
+        // SAFETY: `own`: parts have different rows.
         let logits = unsafe { logits.write::<f32>(at * vocab_size, vocab_size) };
         let own = sequence * bias_stride..sequence * bias_stride + bias_stride;
         let biases = bias_tokens[own.clone()].iter().zip(&bias_values[own]);

@@ -16,7 +16,7 @@ pub(crate) struct TokenScores;
 
 impl Body for TokenScores {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: TokenScoresParams = call.params();
         let [logits, tokens, scores, best_tokens, outputs, rows, rules] = call.bindings();
         let (n_rows, n) = (p.n_rows as usize, p.vocab_size as usize);
@@ -36,7 +36,7 @@ impl Body for TokenScores {
             let logits = &logits[at * n..][..n];
             let place = (row.step % p.max_steps * p.record_stride) as usize + at;
             let list = part.scratch.take::<u64>(n + 1);
-            // SAFETY: each row of logits has a place of its own in the record; the CPU has the instructions.
+            // SAFETY: `own`: each row of logits has a place of its own in the record.
             unsafe {
                 let scores = scores.write::<f32>(place * (max_best + 1), n_best + 1);
                 let best_tokens = best_tokens.write::<u32>(place * max_best, n_best);
@@ -47,18 +47,14 @@ impl Body for TokenScores {
 }
 
 /// The scores of a token and of the best ones.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn record<L: Lanes>(
+fn record<L: Lanes>(
     logits: &[f32],
     token: u32,
     list: &mut [u64],
     (scores, best_tokens): (&mut [f32], &mut [u32]),
 ) {
-    // SAFETY: by the caller's promise.
-    let place = unsafe { first_largest::<L>(logits) }.unwrap_or(0);
+    let place = first_largest::<L>(logits).unwrap_or(0);
     let mut field = Field::<L>::new(logits, place, list);
     let log_sum = field.log_sum();
     let score = |token: u32| logits[token as usize] - logits[place] - log_sum;

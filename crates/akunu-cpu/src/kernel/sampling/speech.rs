@@ -16,7 +16,7 @@ pub(crate) struct SpeechRules;
 
 impl Body for SpeechRules {
     #[inline(always)]
-    unsafe fn run<L: Lanes>(call: &Call, part: &mut Part) {
+    fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: SpeechRulesParams = call.params();
         let [logits, masks, history, outputs, rows, rules] = call.bindings();
         let (n_rows, n) = (p.n_rows as usize, p.vocab_size as usize);
@@ -38,7 +38,7 @@ impl Body for SpeechRules {
             let mask = if said.is_empty() { first } else { later };
             let allowed = Allowed::after(&said, rule.has_times != 0, &p);
             let list = part.scratch.take::<u64>(n + 1);
-            // SAFETY: parts have different rows; the CPU has the instructions.
+            // SAFETY: `own`: parts have different rows.
             unsafe {
                 let logits = logits.write::<f32>(at * n, n);
                 for (logits, &mask) in logits.chunks_mut(32).zip(mask) {
@@ -66,13 +66,9 @@ fn keep(allowed: &Allowed, (text, times): (&mut [f32], &mut [f32])) {
 }
 
 /// The logarithm of the sum of the weights of these logits; `list` has room for all of them.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn log_sum_exp<L: Lanes>(logits: &[f32], list: &mut [u64]) -> f32 {
-    // SAFETY: by the caller's promise.
-    match unsafe { first_largest::<L>(logits) } {
+fn log_sum_exp<L: Lanes>(logits: &[f32], list: &mut [u64]) -> f32 {
+    match first_largest::<L>(logits) {
         Some(place) if logits[place] > f32::NEG_INFINITY => {
             logits[place] + Field::<L>::new(logits, place, list).log_sum()
         }

@@ -55,10 +55,10 @@ impl Numbers<'_> {
     /// The numbers and the scales of a key.
     ///
     /// # Safety
-    /// There is such a key.
+    /// `reach`: there is such a key.
     #[inline(always)]
     unsafe fn key<S: Stored>(&self, key: usize, head_dim: usize) -> (*const u8, *const f32) {
-        // SAFETY: by the caller's promise.
+        // SAFETY: passes on `reach`.
         unsafe {
             (
                 self.numbers.as_ptr().add(key * head_dim * S::BYTES),
@@ -81,19 +81,15 @@ impl Stretch {
     };
 
     /// The stretch of a pool of pages. Its scales are widened into memory that has room for those of a block.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub unsafe fn of<'a, L: Lanes, S: Stored>(
+    pub fn of<'a, L: Lanes, S: Stored>(
         &self,
         pool: &'a [u8],
         head_dim: usize,
         scales: &'a mut [f32],
     ) -> Numbers<'a> {
         let scales = &mut scales[..self.n * S::n_scales(head_dim)];
-        // SAFETY: by the caller's promise.
-        unsafe { widen_halves::<L>(&pool[self.at.scales..], scales) };
+        widen_halves::<L>(&pool[self.at.scales..], scales);
         Numbers {
             numbers: &pool[self.at.numbers..][..self.n * head_dim * S::BYTES],
             scales,
@@ -139,25 +135,19 @@ impl Block {
     }
 
     /// `scores[g][key] = q[g] · k[key]`; what lies up to three keys behind the last means nothing.
-    ///
-    /// # Safety
-    /// That of [`super::run`].
     #[inline(always)]
-    pub unsafe fn scores<L: Lanes, S: Stored>(self, q: &[f32], k: Numbers, scores: &mut [f32]) {
+    pub fn scores<L: Lanes, S: Stored>(self, q: &[f32], k: Numbers, scores: &mut [f32]) {
         let mut g = 0;
         while g < self.group {
             let (q, scores) = (&q[g * self.head_dim..], &mut scores[g * BLOCK..]);
             let n = Self::HEADS.min(self.group - g);
-            // SAFETY: by the caller's promise; `n` heads are there.
-            unsafe {
-                match (n, Self::has_registers::<L>(n)) {
-                    (1, _) => self.scores_of::<L, S, 1, 4>(q, k, scores),
-                    (2, _) => self.scores_of::<L, S, 2, 4>(q, k, scores),
-                    (3, true) => self.scores_of::<L, S, 3, 4>(q, k, scores),
-                    (3, false) => self.scores_of::<L, S, 3, 2>(q, k, scores),
-                    (_, true) => self.scores_of::<L, S, 4, 4>(q, k, scores),
-                    (_, false) => self.scores_of::<L, S, 4, 2>(q, k, scores),
-                }
+            match (n, Self::has_registers::<L>(n)) {
+                (1, _) => self.scores_of::<L, S, 1, 4>(q, k, scores),
+                (2, _) => self.scores_of::<L, S, 2, 4>(q, k, scores),
+                (3, true) => self.scores_of::<L, S, 3, 4>(q, k, scores),
+                (3, false) => self.scores_of::<L, S, 3, 2>(q, k, scores),
+                (_, true) => self.scores_of::<L, S, 4, 4>(q, k, scores),
+                (_, false) => self.scores_of::<L, S, 4, 2>(q, k, scores),
             }
             g += n;
         }
@@ -171,11 +161,8 @@ impl Block {
     }
 
     /// The same for `G` heads: `K` keys at a time, four or two.
-    ///
-    /// # Safety
-    /// That of [`super::run`].
     #[inline(always)]
-    unsafe fn scores_of<L: Lanes, S: Stored, const G: usize, const K: usize>(
+    fn scores_of<L: Lanes, S: Stored, const G: usize, const K: usize>(
         self,
         q: &[f32],
         k: Numbers,
@@ -215,14 +202,11 @@ impl Block {
     }
 
     /// Turns scores into weights and rescales what was summed before.
-    ///
-    /// # Safety
-    /// That of [`super::run`].
     #[inline(always)]
-    pub unsafe fn weigh<L: Lanes>(self, state: &mut State, scores: &mut [f32]) {
+    pub fn weigh<L: Lanes>(self, state: &mut State, scores: &mut [f32]) {
         let heads = scores.as_chunks_mut().0.iter_mut();
         for (g, scores) in heads.take(self.group).enumerate() {
-            // SAFETY: by the caller's promise; a head is whole vectors.
+            // SAFETY: `reach`: a head is whole vectors.
             unsafe {
                 let peak = largest::<L>(state.peaks[g], scores);
                 let weight = weights_of::<L>(scores, peak);
@@ -245,34 +229,25 @@ impl Block {
     }
 
     /// `sums[g] += Σ weights[g][key] * v[key]`.
-    ///
-    /// # Safety
-    /// That of [`super::run`].
     #[inline(always)]
-    pub unsafe fn sum<L: Lanes, S: Stored>(self, weights: &[f32], v: Numbers, sums: &mut [f32]) {
+    pub fn sum<L: Lanes, S: Stored>(self, weights: &[f32], v: Numbers, sums: &mut [f32]) {
         let mut g = 0;
         while g < self.group {
             let (weights, sums) = (&weights[g * BLOCK..], &mut sums[g * self.head_dim..]);
             let n = Self::HEADS.min(self.group - g);
-            // SAFETY: by the caller's promise; `n` heads are there.
-            unsafe {
-                match n {
-                    1 => self.sum_of::<L, S, 1>(weights, v, sums),
-                    2 => self.sum_of::<L, S, 2>(weights, v, sums),
-                    3 => self.sum_of::<L, S, 3>(weights, v, sums),
-                    _ => self.sum_of::<L, S, 4>(weights, v, sums),
-                }
+            match n {
+                1 => self.sum_of::<L, S, 1>(weights, v, sums),
+                2 => self.sum_of::<L, S, 2>(weights, v, sums),
+                3 => self.sum_of::<L, S, 3>(weights, v, sums),
+                _ => self.sum_of::<L, S, 4>(weights, v, sums),
             }
             g += n;
         }
     }
 
     /// The same for `G` heads: as many vectors of the head at a time as have registers, or one.
-    ///
-    /// # Safety
-    /// That of [`super::run`].
     #[inline(always)]
-    unsafe fn sum_of<L: Lanes, S: Stored, const G: usize>(
+    fn sum_of<L: Lanes, S: Stored, const G: usize>(
         self,
         weights: &[f32],
         v: Numbers,
@@ -280,26 +255,20 @@ impl Block {
     ) {
         let at_once = if Self::has_registers::<L>(G) { 4 } else { 2 };
         let wide = self.head_dim / (at_once * L::N) * (at_once * L::N);
-        // SAFETY: by the caller's promise; `d` plus the width stays within the head.
-        unsafe {
-            for d in (0..wide).step_by(at_once * L::N) {
-                match at_once {
-                    4 => self.sum_at::<L, S, G, 4>(weights, v, sums, d),
-                    _ => self.sum_at::<L, S, G, 2>(weights, v, sums, d),
-                }
+        for d in (0..wide).step_by(at_once * L::N) {
+            match at_once {
+                4 => self.sum_at::<L, S, G, 4>(weights, v, sums, d),
+                _ => self.sum_at::<L, S, G, 2>(weights, v, sums, d),
             }
-            for d in (wide..self.head_dim).step_by(L::N) {
-                self.sum_at::<L, S, G, 1>(weights, v, sums, d);
-            }
+        }
+        for d in (wide..self.head_dim).step_by(L::N) {
+            self.sum_at::<L, S, G, 1>(weights, v, sums, d);
         }
     }
 
     /// The same for `C` vectors from element `d` of the head on.
-    ///
-    /// # Safety
-    /// That of [`super::run`]; `d + C * N` is within the head.
     #[inline(always)]
-    unsafe fn sum_at<L: Lanes, S: Stored, const G: usize, const C: usize>(
+    fn sum_at<L: Lanes, S: Stored, const G: usize, const C: usize>(
         self,
         weights: &[f32],
         v: Numbers,
@@ -309,7 +278,7 @@ impl Block {
         let head_dim = self.head_dim;
         assert!(sums.len() >= G * head_dim && v.has::<S>(self.n, head_dim));
         assert!(weights.len() >= (G - 1) * BLOCK + self.n && d + C * L::N <= head_dim);
-        // SAFETY: all places are below the lengths that were just compared.
+        // SAFETY: `reach`: all places are below the lengths that were just compared.
         unsafe {
             let mut totals = [[L::splat(0.0); C]; G];
             for (g, totals) in totals.iter_mut().enumerate() {
@@ -341,12 +310,9 @@ impl Block {
 }
 
 /// The largest of a number and of the scores of a head.
-///
-/// # Safety
-/// The CPU has the instructions of `L`.
 #[inline(always)]
-pub(super) unsafe fn largest<L: Lanes>(peak: f32, scores: &[f32; BLOCK]) -> f32 {
-    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+pub(super) fn largest<L: Lanes>(peak: f32, scores: &[f32; BLOCK]) -> f32 {
+    // SAFETY: `reach`: a block is whole vectors, four and more.
     unsafe {
         let mut largest = [L::splat(peak); 4];
         for scores in scores.chunks_exact(4 * L::N) {
@@ -360,12 +326,9 @@ pub(super) unsafe fn largest<L: Lanes>(peak: f32, scores: &[f32; BLOCK]) -> f32 
 }
 
 /// Turns the scores of a head into weights, and gives their sum.
-///
-/// # Safety
-/// The CPU has the instructions of `L`.
 #[inline(always)]
-pub(super) unsafe fn weights_of<L: Lanes>(scores: &mut [f32; BLOCK], peak: f32) -> f32 {
-    // SAFETY: by the caller's promise; a block is whole vectors, four and more.
+pub(super) fn weights_of<L: Lanes>(scores: &mut [f32; BLOCK], peak: f32) -> f32 {
+    // SAFETY: `reach`: a block is whole vectors, four and more.
     unsafe {
         let mut sums = [L::splat(0.0); 4];
         for scores in scores.chunks_exact_mut(4 * L::N) {

@@ -19,7 +19,7 @@ mod vectors;
 use std::ops::Range;
 
 use self::ahead::Ahead;
-use self::rows::{Rows, SHARED, Weights};
+use self::rows::{LANES, Rows, SHARED, Weights};
 use self::vectors::Memory;
 use super::block::{Block, largest, weights_of};
 use super::keys::{Keys, Way};
@@ -50,21 +50,20 @@ impl<const D: usize> Way for Bytes<D> {
     type Kept = Memory;
 
     #[inline(always)]
-    unsafe fn prepare<L: Lanes>(
+    fn prepare<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
         scratch: &mut Scratch,
         memory: &mut Memory,
     ) {
-        // SAFETY: by the caller's promise.
-        unsafe {
-            keys.queries::<L>(problem, scratch.q);
-            memory.prepare::<D>(scratch.q);
-        }
+        assert!(L::N == LANES, "bytes are multiplied with AVX-512");
+        keys.queries::<L>(problem, scratch.q);
+        // SAFETY: `level`: only vectors of AVX-512 have so many lanes.
+        unsafe { memory.prepare::<D>(scratch.q) };
     }
 
     #[inline(always)]
-    unsafe fn attend<L: Lanes>(
+    fn attend<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
         state: &mut State,
@@ -76,6 +75,7 @@ impl<const D: usize> Way for Bytes<D> {
         }: &mut Scratch,
         memory: &mut Memory,
     ) {
+        assert!(L::N == LANES, "bytes are multiplied with AVX-512");
         let (group, head_dim) = (problem.group, D);
         let n_bytes = block_bytes(head_dim).iter().sum();
         let steps_of_scores = vectors::steps_of_scores::<D>(group) + group * COMPARE;
@@ -89,18 +89,17 @@ impl<const D: usize> Way for Bytes<D> {
             let next_v = problem.v.as_ptr().wrapping_add(next);
             let mut keys_ahead = Ahead::new(next_k, n_bytes, steps_of_scores);
             let mut values_ahead = Ahead::new(next_v, n_bytes, steps_of_sums);
-            // SAFETY: by the caller's promise.
-            unsafe {
-                let k = keys.bytes::<D>(problem, problem.k, &in_block, at, copy);
-                memory.scores::<D>(&k, &mut keys_ahead, scores);
-                problem.cap::<L>(scores);
-                block.hide_rest(scores);
-                weigh::<L>(scores, state, factors, [&mut keys_ahead, &mut values_ahead]);
-                let v = keys.bytes::<D>(problem, problem.v, &in_block, at, copy);
-                let (weights, factors) = (&*scores, &*factors);
-                let weights = Weights { weights, factors };
-                memory.sum::<D>(&v, weights, &mut values_ahead, state.sums);
-            }
+            let k = keys.bytes::<D>(problem, problem.k, &in_block, at, copy);
+            // SAFETY: `level`: only vectors of AVX-512 have so many lanes.
+            unsafe { memory.scores::<D>(&k, &mut keys_ahead, scores) };
+            problem.cap::<L>(scores);
+            block.hide_rest(scores);
+            weigh::<L>(scores, state, factors, [&mut keys_ahead, &mut values_ahead]);
+            let v = keys.bytes::<D>(problem, problem.v, &in_block, at, copy);
+            let (weights, factors) = (&*scores, &*factors);
+            let weights = Weights { weights, factors };
+            // SAFETY: `level`: as above.
+            unsafe { memory.sum::<D>(&v, weights, &mut values_ahead, state.sums) };
         }
     }
 }
@@ -161,11 +160,8 @@ impl Keys {
 
 /// Turns the scores of a block into weights, and says by what sums shrink for that. Whether there is a new largest score nobody can
 /// predict: there is no branch on it. All heads take each turn together, so that none waits for what another one has just found.
-///
-/// # Safety
-/// The CPU has the instructions of `L`, and its vectors have room for more than [`HEADS`].
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(
+fn weigh<L: Lanes>(
     scores: &mut [f32],
     state: &mut State,
     factors: &mut [f32],
@@ -179,7 +175,7 @@ unsafe fn weigh<L: Lanes>(
     for (((scores, factors), peaks), totals) in heads.zip(peaks).zip(totals) {
         let (scores, n) = (scores.as_chunks_mut::<BLOCK>().0, peaks.len());
         let mut sums = [0.0; HEADS];
-        // SAFETY: by the caller's promise; a block is whole vectors, four and more, and there are `n` heads.
+        // SAFETY: `reach`: there are `n` heads, fewer than a vector has lanes.
         unsafe {
             for ((peak, before), scores) in peaks.iter_mut().zip(&mut *factors).zip(&*scores) {
                 keys_ahead.steps(COMPARE);

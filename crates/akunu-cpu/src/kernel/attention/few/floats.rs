@@ -24,18 +24,12 @@ impl<S: Stored + 'static> Way for Floats<S> {
     type Kept = ();
 
     #[inline(always)]
-    unsafe fn prepare<L: Lanes>(
-        keys: &Keys,
-        problem: &Problem,
-        scratch: &mut Scratch,
-        (): &mut (),
-    ) {
-        // SAFETY: by the caller's promise.
-        unsafe { keys.queries::<L>(problem, scratch.q) };
+    fn prepare<L: Lanes>(keys: &Keys, problem: &Problem, scratch: &mut Scratch, (): &mut ()) {
+        keys.queries::<L>(problem, scratch.q);
     }
 
     #[inline(always)]
-    unsafe fn attend<L: Lanes>(
+    fn attend<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
         state: &mut State,
@@ -56,23 +50,20 @@ impl<S: Stored + 'static> Way for Floats<S> {
                 head_dim,
             };
             let (stretches, n) = keys.stretches::<S>(problem, &in_block);
-            // SAFETY: by the caller's promise; the stretches are in the pages, and in the block.
-            unsafe {
-                let pool = keys.pool::<S>(problem, problem.k, &in_block, copy);
-                for stretch in &stretches[..n] {
-                    let k = stretch.of::<L, S>(pool, head_dim, scales);
-                    let scores = &mut scores[stretch.key..];
-                    block.part(stretch).scores::<L, S>(q, k, scores);
-                }
-                problem.cap::<L>(scores);
-                block.hide_rest(scores);
-                block.weigh::<L>(state, scores);
-                let pool = keys.pool::<S>(problem, problem.v, &in_block, copy);
-                for stretch in &stretches[..n] {
-                    let v = stretch.of::<L, S>(pool, head_dim, scales);
-                    let weights = &scores[stretch.key..];
-                    block.part(stretch).sum::<L, S>(weights, v, state.sums);
-                }
+            let pool = keys.pool::<S>(problem, problem.k, &in_block, copy);
+            for stretch in &stretches[..n] {
+                let k = stretch.of::<L, S>(pool, head_dim, scales);
+                let scores = &mut scores[stretch.key..];
+                block.part(stretch).scores::<L, S>(q, k, scores);
+            }
+            problem.cap::<L>(scores);
+            block.hide_rest(scores);
+            block.weigh::<L>(state, scores);
+            let pool = keys.pool::<S>(problem, problem.v, &in_block, copy);
+            for stretch in &stretches[..n] {
+                let v = stretch.of::<L, S>(pool, head_dim, scales);
+                let weights = &scores[stretch.key..];
+                block.part(stretch).sum::<L, S>(weights, v, state.sums);
             }
         }
     }

@@ -24,10 +24,7 @@ pub(crate) trait Way {
     type Kept: Default + Send + 'static;
 
     /// Makes of the queries of a row and a KV head what the products want. It stays in the scratch and in what is kept.
-    ///
-    /// # Safety
-    /// The CPU has the instructions of `L` and of the way.
-    unsafe fn prepare<L: Lanes>(
+    fn prepare<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
         scratch: &mut Scratch,
@@ -35,10 +32,7 @@ pub(crate) trait Way {
     );
 
     /// Attends to all of some keys, whose queries are prepared.
-    ///
-    /// # Safety
-    /// That of [`Way::prepare`].
-    unsafe fn attend<L: Lanes>(
+    fn attend<L: Lanes>(
         keys: &Keys,
         problem: &Problem,
         state: &mut State,
@@ -73,17 +67,14 @@ impl Keys {
     }
 
     /// The queries of the group, (group, head_dim), times the scale of scores.
-    ///
-    /// # Safety
-    /// The CPU has the instructions. A head is whole vectors, and there is room for a group of them.
     #[inline(always)]
-    pub unsafe fn queries<L: Lanes>(&self, problem: &Problem, q: &mut [f32]) {
+    pub fn queries<L: Lanes>(&self, problem: &Problem, q: &mut [f32]) {
         let (group, head_dim) = (problem.group, problem.head_dim);
         for (g, q) in q.chunks_exact_mut(head_dim).take(group).enumerate() {
             let at = problem.query_at(self.row, self.kv_head * group + g);
             let from = problem.q[at..][..head_dim].chunks_exact(L::N);
             for (q, from) in q.chunks_exact_mut(L::N).zip(from) {
-                // SAFETY: there are `N` of both.
+                // SAFETY: `reach`: there are `N` of both.
                 unsafe {
                     let scaled = L::load(from.as_ptr()).mul(L::splat(problem.params.scale));
                     scaled.store(q.as_mut_ptr());

@@ -22,11 +22,11 @@ use akunu_types::KvFormat;
 use akunu_types::kv_format::Q8_BLOCK;
 
 use super::{Job, hide_rest, shrink_columns};
+use crate::amx::{COLUMNS, TILE, Tiles, split};
 use crate::kernel::attention::blocks::{BLOCK, LOWEST, blocks};
 use crate::kernel::attention::work::weigh;
-use crate::simd::avx512::Avx512;
+use crate::simd::Lanes;
 use crate::simd::transpose::transpose;
-use crate::tiles::{COLUMNS, TILE, Tiles, split};
 
 /// Bytes of both parts of a tile.
 const PARTS: usize = 2 * TILE;
@@ -112,12 +112,13 @@ impl Job<'_> {
     }
 
     /// # Safety
-    /// The CPU has AMX and AVX-512 with BF16, as for all functions here; the rows of the output belong to this part;
-    /// `memory` has [`Job::room_in_tiles`] floats and begins at a cache line.
+    /// - `level`: AMX, as for all functions here.
+    /// - `own`: the rows of the output belong to this part.
+    /// - `reach`: `memory` has [`Job::room_in_tiles`] floats and begins at a cache line.
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-    pub(super) unsafe fn run_in_tiles(&self, memory: &mut [f32]) {
+    pub(super) unsafe fn run_in_tiles<L: Lanes>(&self, memory: &mut [f32]) {
         let mut work = self.tile_work(memory);
-        // SAFETY: as the caller says.
+        // SAFETY: passes on `level`, `reach` and `own`.
         unsafe {
             let mut tiles = Tiles::configure();
             self.turn_queries(&work);
@@ -125,7 +126,7 @@ impl Job<'_> {
             work.peaks.fill(LOWEST);
             work.weights.fill(0.0);
             for keys in blocks(self.keys()) {
-                self.attend_in_tiles(&mut tiles, &mut work, keys);
+                self.attend_in_tiles::<L>(&mut tiles, &mut work, keys);
             }
             self.store_turned(&work);
         }
@@ -134,10 +135,15 @@ impl Job<'_> {
     /// Attends to a block of keys.
     #[inline]
     #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
-    unsafe fn attend_in_tiles(&self, tiles: &mut Tiles, work: &mut Work, keys: Range<usize>) {
+    unsafe fn attend_in_tiles<L: Lanes>(
+        &self,
+        tiles: &mut Tiles,
+        work: &mut Work,
+        keys: Range<usize>,
+    ) {
         let (rows, head_dim) = (self.tile_rows(), self.problem.head_dim);
         let (n, keys_at) = (keys.len(), self.keys_at(&keys));
-        // SAFETY: the tiles of both factors are made before they are multiplied, and the sums have room.
+        // SAFETY: `reach`: the tiles of both factors are made before they are multiplied, and the sums have room.
         unsafe {
             self.cut_keys(work, &keys_at, n);
             self.turn_values(work, &keys_at[..n]);
@@ -151,13 +157,13 @@ impl Job<'_> {
                     tiles.store(to, rows * size_of::<f32>(), true);
                 }
             }
-            self.problem.cap::<Avx512>(work.s);
+            self.problem.cap::<L>(work.s);
             self.hide(work.s, keys, rows);
             hide_rest(work.s, n, rows);
             let (peaks, weights) = (&mut *work.peaks, &mut *work.weights);
-            weigh::<Avx512>(work.s, [peaks, weights, work.factors], BLOCK, rows);
+            weigh::<L>(work.s, [peaks, weights, work.factors], BLOCK, rows);
             split_weights(work, rows);
-            shrink_columns::<Avx512>(work.o, work.factors);
+            shrink_columns::<L>(work.o, work.factors);
             for d in (0..head_dim).step_by(SIDE) {
                 let v = pair_of_lines(work.v, d, BLOCK);
                 for row in (0..rows).step_by(SIDE) {
@@ -188,7 +194,7 @@ impl Job<'_> {
                     let head = self.kv_head * problem.group + row % problem.group;
                     let at = problem.query_at(self.first + row / problem.group, head);
                     let numbers = &problem.q[at + cell * COLUMNS..][..COLUMNS];
-                    // SAFETY: 32 numbers.
+                    // SAFETY: `reach`: 32 numbers.
                     let halves = [0, LINES].map(|at| unsafe {
                         _mm512_mul_ps(_mm512_loadu_ps(numbers.as_ptr().add(at)), scale)
                     });
@@ -200,7 +206,7 @@ impl Job<'_> {
                 let to = work
                     .q
                     .wrapping_add((group * (head_dim / COLUMNS) + cell) * PARTS);
-                // SAFETY: both parts of a tile.
+                // SAFETY: `reach`: both parts of a tile.
                 unsafe { store_turned_parts(parts, to) };
             }
         }
@@ -220,7 +226,7 @@ impl Job<'_> {
                     false => _mm512_setzero_ps(),
                 });
                 let [first, rest] = split(numbers[0], numbers[1]);
-                // SAFETY: a line of both parts of a tile.
+                // SAFETY: `reach`: a line of both parts of a tile.
                 unsafe {
                     _mm512_storeu_si512(to.cast(), first);
                     _mm512_storeu_si512(to.add(TILE).cast(), rest);
@@ -251,7 +257,7 @@ impl Job<'_> {
                 let to = work
                     .v
                     .wrapping_add((group * (BLOCK / COLUMNS) + cell) * PARTS);
-                // SAFETY: both parts of a tile.
+                // SAFETY: `reach`: both parts of a tile.
                 unsafe { store_turned_parts(parts, to) };
             }
         }
@@ -263,11 +269,11 @@ impl Job<'_> {
     unsafe fn store_turned(&self, work: &Work) {
         let (problem, rows) = (self.problem, self.tile_rows());
         let len = LINES * problem.head_dim;
-        // SAFETY: the keys are not needed any more, and their tiles take more memory.
+        // SAFETY: `own`: the keys are not needed any more, and their tiles take more memory.
         let sums = unsafe { std::slice::from_raw_parts_mut(work.k.cast::<f32>(), len) };
         for first in (0..self.n_queries * problem.group).step_by(LINES) {
             for d in (0..problem.head_dim).step_by(LINES) {
-                // SAFETY: sixteen numbers of sixteen lines of the sums, and of the memory for them turned.
+                // SAFETY: `reach`: sixteen numbers of sixteen lines of the sums, and of the memory for them turned.
                 unsafe {
                     let line = |i: usize| work.o.as_ptr().add((d + i) * rows + first);
                     let lines = std::array::from_fn(|i| _mm512_loadu_ps(line(i)));
@@ -281,7 +287,7 @@ impl Job<'_> {
                 if row < self.n_queries * problem.group {
                     let head = self.kv_head * problem.group + row % problem.group;
                     let query = self.first + row / problem.group;
-                    // SAFETY: by the caller's promise.
+                    // SAFETY: passes on `level` and `reach`.
                     unsafe { problem.finish(query, head, sum, work.weights[row]) };
                 }
             }
@@ -296,14 +302,14 @@ fn sixteen(pages: &Pages, pool: &[u8], at: SlotAt, d: usize) -> __m512 {
     match pages.format {
         KvFormat::F16 => {
             let numbers = &pool[at.numbers + 2 * d..][..2 * LINES];
-            // SAFETY: sixteen numbers.
+            // SAFETY: `reach`: sixteen numbers.
             _mm512_cvtph_ps(unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) })
         }
         KvFormat::Q8 => {
             let numbers = &pool[at.numbers + d..][..LINES];
             let scale = &pool[at.scales + 2 * (d / Q8_BLOCK as usize)..];
             let scale = i16::from_le_bytes([scale[0], scale[1]]);
-            // SAFETY: sixteen numbers.
+            // SAFETY: `reach`: sixteen numbers.
             let whole = unsafe { _mm_loadu_si128(numbers.as_ptr().cast()) };
             let whole = _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(whole));
             _mm512_mul_ps(whole, _mm512_cvtph_ps(_mm256_set1_epi16(scale)))
@@ -331,11 +337,11 @@ unsafe fn split_weights(work: &Work, rows: usize) {
                 let key = cell * COLUMNS + p;
                 let weights = |key: usize| {
                     let weights = &work.s[key * rows + group * LINES..][..LINES];
-                    // SAFETY: sixteen weights.
+                    // SAFETY: `reach`: sixteen weights.
                     unsafe { _mm512_loadu_ps(weights.as_ptr()) }
                 };
                 let [first, rest] = split(weights(key), weights(key + LINES));
-                // SAFETY: line p of both parts of a tile.
+                // SAFETY: `reach`: line p of both parts of a tile.
                 unsafe {
                     _mm512_storeu_si512(to.add(64 * p).cast(), first);
                     _mm512_storeu_si512(to.add(TILE + 64 * p).cast(), rest);
@@ -348,13 +354,13 @@ unsafe fn split_weights(work: &Work, rows: usize) {
 /// Turns both parts of sixteen lines and stores them as a tile.
 ///
 /// # Safety
-/// `to` has room for both parts.
+/// `reach`: `to` has room for both parts.
 #[inline]
 #[target_feature(enable = "avx512f")]
 unsafe fn store_turned_parts(parts: [[__m512; LINES]; 2], to: *mut u8) {
     for (part, lines) in parts.into_iter().enumerate() {
         for (p, line) in transpose(lines).into_iter().enumerate() {
-            // SAFETY: as the caller says.
+            // SAFETY: passes on `reach`.
             unsafe { _mm512_storeu_ps(to.add(part * TILE + 64 * p).cast(), line) };
         }
     }

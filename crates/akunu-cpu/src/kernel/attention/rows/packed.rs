@@ -34,11 +34,8 @@ impl<T: Number> Job<'_, T> {
     }
 
     /// Lays out all keys and values that the queries of the job see.
-    ///
-    /// # Safety
-    /// The CPU has the instructions.
     #[inline(always)]
-    pub(super) unsafe fn pack<L: Lanes>(&self, packed: &mut [f32]) {
+    pub(super) fn pack<L: Lanes>(&self, packed: &mut [f32]) {
         let (problem, width) = (self.problem, tile_columns::<L>());
         let head_dim = problem.head_dim;
         let [n_keys, n_values] = self.block_room::<L>();
@@ -49,12 +46,9 @@ impl<T: Number> Job<'_, T> {
                 let at = key * problem.stride + self.kv_heads.start * head_dim;
                 let (k, v) = (&problem.k[at..][..head_dim], &problem.v[at..][..head_dim]);
                 let panels = values.chunks_exact_mut(BLOCK * width);
-                // SAFETY: by the caller's promise.
-                unsafe {
-                    widen::<L, T>(k, &mut keys[i * head_dim..][..head_dim]);
-                    for (panel, v) in panels.zip(v.chunks(width)) {
-                        widen::<L, T>(v, &mut panel[i * width..][..width]);
-                    }
+                widen::<L, T>(k, &mut keys[i * head_dim..][..head_dim]);
+                for (panel, v) in panels.zip(v.chunks(width)) {
+                    widen::<L, T>(v, &mut panel[i * width..][..width]);
                 }
             }
         }
@@ -62,15 +56,12 @@ impl<T: Number> Job<'_, T> {
 }
 
 /// Numbers as floats, and zeros behind them.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn widen<L: Lanes, T: Number>(from: &[T], to: &mut [f32]) {
+fn widen<L: Lanes, T: Number>(from: &[T], to: &mut [f32]) {
     let (to, behind) = to.split_at_mut(from.len());
     let whole = from.len() / L::N * L::N;
     let rest = from.len() - whole;
-    // SAFETY: as many numbers are there in both.
+    // SAFETY: `reach`: as many numbers are there in both.
     unsafe {
         for at in (0..whole).step_by(L::N) {
             T::load::<L>(from.as_ptr().add(at)).store(to.as_mut_ptr().add(at));

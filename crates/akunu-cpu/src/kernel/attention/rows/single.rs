@@ -26,7 +26,7 @@ impl<T: Number> Job<'_, T> {
     /// Each query by itself. The keys go by in blocks, each with all heads of the job, so that memory is read in long runs.
     ///
     /// # Safety
-    /// The rows of the output belong to this part; the CPU has the instructions.
+    /// `own`: the rows of the output belong to this part.
     #[inline(always)]
     pub(super) unsafe fn run_singly<L: Lanes>(&self, scratch: &mut Scratch) {
         let problem = self.problem;
@@ -42,8 +42,7 @@ impl<T: Number> Job<'_, T> {
                 for head in heads.clone() {
                     let q = &problem.q[problem.query_at(query, head)..][..problem.head_dim];
                     let scores = &mut scores[scores_of(head)..][block.clone()];
-                    // SAFETY: the CPU has the instructions; there are as many keys.
-                    unsafe { score::<L, T>(q, self.rows_of(problem.k, head, &keys), scores) };
+                    score::<L, T>(q, self.rows_of(problem.k, head, &keys), scores);
                 }
             }
             for head in heads.clone() {
@@ -55,7 +54,7 @@ impl<T: Number> Job<'_, T> {
                     }
                     scale = 1.0;
                 }
-                // SAFETY: the CPU has the instructions; the output is this part's.
+                // SAFETY: the output is this part's.
                 unsafe {
                     weigh::<L>(weights, scale);
                     problem.output(query, head).fill(0.0);
@@ -89,17 +88,14 @@ impl<T: Number> Job<'_, T> {
 }
 
 /// `scores[i] = q · k[i]`.
-///
-/// # Safety
-/// The CPU has the instructions; there are as many keys as scores.
 #[inline(always)]
-unsafe fn score<L: Lanes, T: Number>(q: &[f32], keys: RowsOf<T>, scores: &mut [f32]) {
+fn score<L: Lanes, T: Number>(q: &[f32], keys: RowsOf<T>, scores: &mut [f32]) {
     let (whole, rest) = (q.len() / L::N * L::N, q.len() % L::N);
     assert!(keys.numbers.len() >= (keys.n - 1) * keys.stride + q.len() && scores.len() == keys.n);
     for (at, scores) in scores.chunks_mut(KEYS).enumerate() {
         // Behind the last key stands the last one again.
         let key = |i: usize| (at * KEYS + i).min(keys.n - 1) * keys.stride;
-        // SAFETY: every row has as many numbers as q.
+        // SAFETY: `reach`: every row has as many numbers as q.
         unsafe {
             let k: [*const T; KEYS] =
                 std::array::from_fn(|i| keys.numbers.as_ptr().wrapping_add(key(i)));
@@ -123,14 +119,11 @@ unsafe fn score<L: Lanes, T: Number>(q: &[f32], keys: RowsOf<T>, scores: &mut [f
 }
 
 /// Turns scores into weights, `exp(scale * (score - largest))` over their sum.
-///
-/// # Safety
-/// The CPU has the instructions.
 #[inline(always)]
-unsafe fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) {
+fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) {
     let largest = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let (whole, rest) = (scores.len() / L::N * L::N, scores.len() % L::N);
-    // SAFETY: all accesses are within the scores.
+    // SAFETY: `reach`: all accesses are within the scores.
     unsafe {
         let (peak, scale) = (L::splat(largest), L::splat(scale));
         let mut sum = L::splat(0.0);
@@ -149,16 +142,13 @@ unsafe fn weigh<L: Lanes>(scores: &mut [f32], scale: f32) {
 }
 
 /// `out += Σ weights[i] v[i]`.
-///
-/// # Safety
-/// The CPU has the instructions; there are as many values as weights.
 #[inline(always)]
-unsafe fn add_values<L: Lanes, T: Number>(weights: &[f32], values: RowsOf<T>, out: &mut [f32]) {
+fn add_values<L: Lanes, T: Number>(weights: &[f32], values: RowsOf<T>, out: &mut [f32]) {
     let n = out.len();
     assert!(values.numbers.len() >= (values.n - 1) * values.stride + n);
     let step = SUMS * L::N;
     let whole = n / step * step;
-    // SAFETY: every row has as many numbers as `out`.
+    // SAFETY: `reach`: every row has as many numbers as `out`.
     unsafe {
         for d in (0..whole).step_by(step) {
             let to = out.as_mut_ptr().add(d);
@@ -193,10 +183,10 @@ unsafe fn add_values<L: Lanes, T: Number>(weights: &[f32], values: RowsOf<T>, ou
 /// `n` numbers, at most `L::N`.
 ///
 /// # Safety
-/// As [`Lanes`].
+/// `reach`: `n` numbers are there, at most `L::N`.
 #[inline(always)]
 unsafe fn load<L: Lanes, T: Number>(from: *const T, n: usize) -> L {
-    // SAFETY: by the caller's promise.
+    // SAFETY: passes on `reach`.
     unsafe {
         if n == L::N {
             T::load(from)

@@ -65,7 +65,7 @@ fn factor(largest: f32, peak: f32) -> f32 {
 fn groups(numbers: &[f32; BLOCK]) -> [__m512; GROUPS] {
     let mut groups = [_mm512_setzero_ps(); GROUPS];
     for (group, numbers) in groups.iter_mut().zip(numbers.as_chunks::<LANES>().0) {
-        // SAFETY: there are 16.
+        // SAFETY: `reach`: there are 16.
         *group = unsafe { _mm512_loadu_ps(numbers.as_ptr()) };
     }
     groups
@@ -163,7 +163,7 @@ impl WeightBlock {
             choose(low, ca, _mm512_slli_epi32::<16>(ca_high)),
         ];
         for (to, digits) in self.0.iter_mut().zip(digits) {
-            // SAFETY: there is room for a vector.
+            // SAFETY: `reach`: there is room for a vector.
             unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), digits) };
         }
     }

@@ -92,7 +92,7 @@ fn widen_scales<const D: usize>(rows: &Rows, to: &mut [[f32; BLOCK]]) {
     let n_scales = const { D / SHARED };
     let halves = rows.scales.as_ptr();
     assert!(rows.scales.len() >= 2 * n_scales * BLOCK && to.len() == n_scales);
-    // SAFETY: as many halves and floats as were just compared.
+    // SAFETY: `reach`: as many halves and floats as were just compared.
     unsafe {
         if n_scales == 2 {
             for key in (0..BLOCK).step_by(LANES) {
@@ -137,7 +137,7 @@ impl KeyQuads {
     pub fn groups(&self) -> [__m512i; GROUPS] {
         let mut groups = [_mm512_setzero_si512(); GROUPS];
         for (group, keys) in groups.iter_mut().zip(self.0.as_chunks::<LANES>().0) {
-            // SAFETY: four bytes of 16 keys are a vector.
+            // SAFETY: `reach`: four bytes of 16 keys are a vector.
             *group = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
         }
         groups
@@ -157,7 +157,7 @@ impl ValueQuads {
         let mut halves = [[_mm512_setzero_si512(); 2]; 2];
         let vectors = self.0.as_chunks::<LANES>().0;
         for (vector, quads) in halves.as_flattened_mut().iter_mut().zip(vectors) {
-            // SAFETY: 16 elements of four values are a vector.
+            // SAFETY: `reach`: 16 elements of four values are a vector.
             *vector = unsafe { _mm512_loadu_si512(quads.as_ptr().cast()) };
         }
         halves
@@ -172,7 +172,7 @@ fn turn<const D: usize>(k: &Rows, ahead: &mut Ahead, to: &mut [KeyQuads]) {
     let offset = _mm512_set1_epi8(-128);
     for first in (0..k.n).step_by(LANES) {
         for chunk in (0..D).step_by(CHUNK) {
-            // SAFETY: all of this lies in the 64 rows.
+            // SAFETY: `reach`: all of this lies in the 64 rows.
             let rows = unsafe { k.bytes.as_ptr().add(first * D + chunk) };
             for part in 0..CHUNK / 16 {
                 ahead.steps(TURN);
@@ -198,7 +198,7 @@ fn turn<const D: usize>(k: &Rows, ahead: &mut Ahead, to: &mut [KeyQuads]) {
                 ];
                 for (i, column) in columns.into_iter().enumerate() {
                     let column = _mm512_xor_si512(column, offset);
-                    // SAFETY: there is room for all elements of a key, and the 16 keys are in the block.
+                    // SAFETY: `reach`: there is room for all elements of a key, and the 16 keys are in the block.
                     unsafe {
                         let quads = to.as_mut_ptr().add(chunk / QUAD + 4 * part + i);
                         _mm512_storeu_si512(quads.cast::<i32>().add(first).cast(), column);
@@ -219,7 +219,7 @@ fn interleave<const D: usize>(v: &Rows, ahead: &mut Ahead, to: &mut [ValueQuads]
     for quad in 0..LANES {
         for chunk in (0..D).step_by(CHUNK) {
             ahead.steps(INTERLEAVE);
-            // SAFETY: all of this lies in the 64 rows, and four vectors are as many bytes as there is room for.
+            // SAFETY: `reach`: all of this lies in the 64 rows, and four vectors are as many bytes as there is room for.
             unsafe {
                 let mut rows = [by_scale; QUAD];
                 for (i, row) in rows.iter_mut().enumerate() {
@@ -271,7 +271,7 @@ pub(super) fn add_elements(
     for (half, ([a, b], scales)) in sums.iter().zip(scales).enumerate() {
         let scale = _mm512_set1_ps(scales.of_sums);
         for (i, elements) in in_order([number(a), number(b)]).iter().enumerate() {
-            // SAFETY: a chunk is two halves of two vectors.
+            // SAFETY: `reach`: a chunk is two halves of two vectors.
             unsafe {
                 let to = to.as_mut_ptr().add(half * SHARED + i * LANES);
                 let before = _mm512_mul_ps(_mm512_loadu_ps(to), factor);

@@ -132,7 +132,7 @@ fn scores_of<const D: usize, const H: usize>(
         for (h, sums) in sums.iter().enumerate() {
             let scale = _mm512_set1_ps(query[h * n_scales + at].scale);
             for (group, sums) in sums.iter().enumerate() {
-                // SAFETY: there are scales of all groups, and scores of all groups and heads.
+                // SAFETY: `reach`: there are scales of all groups, and scores of all groups and heads.
                 unsafe {
                     let scales = _mm512_loadu_ps(scales.as_ptr().add(group * LANES));
                     let to = to.as_mut_ptr().add(h * BLOCK + group * LANES);

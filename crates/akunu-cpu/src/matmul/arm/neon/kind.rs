@@ -1,0 +1,41 @@
+//! The kinds of quantised cells, so that each loop over cells is compiled for each kind.
+
+use super::cell::{Grouped, Halves, HalvesWithMin, Layout, Plain, WithMin};
+use crate::panels::format::{Quant, Scales};
+
+/// What is compiled for each kind of cell that a weight format has.
+pub trait ForCells {
+    /// What it gives.
+    type Out;
+
+    /// The form for one kind.
+    ///
+    /// # Safety
+    /// That of the implementation.
+    unsafe fn run<S: Layout, const BITS: u32>(self) -> Self::Out;
+}
+
+/// Runs the form for the cells of a weight format: the one table of their kinds.
+///
+/// # Safety
+/// That of the implementation.
+pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
+    // SAFETY: passes on `level` and `reach`.
+    unsafe {
+        match (quant.bits, quant.scales) {
+            (4, Scales::Plain) => form.run::<Plain, 4>(),
+            (4, Scales::WithMin) => form.run::<WithMin, 4>(),
+            (4, Scales::Grouped) => form.run::<Grouped, 4>(),
+            (4, Scales::Halves) => form.run::<Halves, 4>(),
+            (4, Scales::HalvesWithMin) => form.run::<HalvesWithMin, 4>(),
+            (5, Scales::Plain) => form.run::<Plain, 5>(),
+            (5, Scales::WithMin) => form.run::<WithMin, 5>(),
+            (5, Scales::Grouped) => form.run::<Grouped, 5>(),
+            (6, Scales::WithMin) => form.run::<WithMin, 6>(),
+            (6, Scales::Halves) => form.run::<Halves, 6>(),
+            (8, Scales::Plain) => form.run::<Plain, 8>(),
+            (8, Scales::WithMin) => form.run::<WithMin, 8>(),
+            other => unreachable!("no weight format has cells of {other:?}"),
+        }
+    }
+}

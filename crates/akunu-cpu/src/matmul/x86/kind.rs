@@ -1,0 +1,82 @@
+//! The kinds of quantised cells as const parameters, so that each loop over cells is compiled for each kind.
+
+use crate::panels::format::{Quant, Scales};
+
+/// [`Scales::Plain`] as a const parameter.
+pub const PLAIN: u8 = 0;
+/// [`Scales::WithMin`] as a const parameter.
+pub const WITH_MIN: u8 = 1;
+/// [`Scales::Grouped`] as a const parameter.
+pub const GROUPED: u8 = 2;
+/// [`Scales::Halves`] as a const parameter.
+pub const HALVES: u8 = 3;
+/// [`Scales::HalvesWithMin`] as a const parameter.
+pub const HALVES_WITH_MIN: u8 = 4;
+
+/// Bytes ahead of the present cell that are fetched.
+pub const AHEAD: usize = 8192;
+
+/// What is compiled for each kind of cell that a weight format has.
+pub trait ForCells {
+    /// What it gives.
+    type Out;
+
+    /// The form for one kind.
+    ///
+    /// # Safety
+    /// That of the implementation.
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> Self::Out;
+}
+
+/// Runs the form for the cells of a weight format: the one table of their kinds.
+///
+/// # Safety
+/// That of the implementation.
+#[inline]
+pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
+    // SAFETY: passes on `level` and `reach`.
+    unsafe {
+        match (quant.bits, quant.scales) {
+            (4, Scales::Plain) => form.run::<4, PLAIN>(),
+            (4, Scales::WithMin) => form.run::<4, WITH_MIN>(),
+            (4, Scales::Grouped) => form.run::<4, GROUPED>(),
+            (4, Scales::Halves) => form.run::<4, HALVES>(),
+            (4, Scales::HalvesWithMin) => form.run::<4, HALVES_WITH_MIN>(),
+            (5, Scales::Plain) => form.run::<5, PLAIN>(),
+            (5, Scales::WithMin) => form.run::<5, WITH_MIN>(),
+            (5, Scales::Grouped) => form.run::<5, GROUPED>(),
+            (6, Scales::WithMin) => form.run::<6, WITH_MIN>(),
+            (6, Scales::Halves) => form.run::<6, HALVES>(),
+            (8, Scales::Plain) => form.run::<8, PLAIN>(),
+            (8, Scales::WithMin) => form.run::<8, WITH_MIN>(),
+            other => unreachable!("no weight format has cells of {other:?}"),
+        }
+    }
+}
+
+/// Whether such cells have a scale for each half of the columns: a small integer, so that both halves are still summed
+/// as integers.
+pub const fn has_halves(scales: u8) -> bool {
+    matches!(scales, HALVES | HALVES_WITH_MIN)
+}
+
+/// Whether such cells have one minimum for all columns.
+pub const fn has_min(scales: u8) -> bool {
+    matches!(scales, WITH_MIN | GROUPED)
+}
+
+/// The layout of such cells; the offset is left out.
+pub const fn layout(bits: u32, scales: u8) -> Quant {
+    let scales = match scales {
+        PLAIN => Scales::Plain,
+        WITH_MIN => Scales::WithMin,
+        GROUPED => Scales::Grouped,
+        HALVES => Scales::Halves,
+        _ => Scales::HalvesWithMin,
+    };
+    Quant {
+        bits,
+        offset: 0,
+        scales,
+    }
+}
