@@ -17,8 +17,8 @@ fuzz_target!(|bytes: &[u8]| {
             .get(tensor.range)
             .expect("a checked range is inside of the file");
         assert_eq!(
-            data.len(),
-            tensor.dims.n_elements() * tensor.element.bytes()
+            8 * data.len(),
+            tensor.dims.n_elements() * tensor.element.bitsize()
         );
         black_box(data.iter().fold(0u8, |sum, byte| sum ^ byte));
     }

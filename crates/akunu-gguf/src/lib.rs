@@ -7,6 +7,7 @@ mod dims;
 mod gguf;
 mod imatrix;
 mod index;
+mod json_size;
 #[allow(unsafe_code, reason = "mapping a file cannot be done in safe Rust")]
 mod mmap;
 pub mod quant;
@@ -24,6 +25,7 @@ pub use gguf::{
     TensorInfo, TensorView, Value, ValueType,
 };
 pub use imatrix::{ImatrixError, ImportanceMatrix};
+pub use json_size::n_json_values;
 pub use mmap::FileBytes;
 pub use safetensors::{
     Affine, ElementType, FolderError, MlxTensor, ModelFolder, Quantization, RowError,

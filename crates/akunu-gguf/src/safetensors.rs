@@ -1,14 +1,14 @@
 //! The safetensors container: Hugging Face and MLX model folders.
 
-mod element;
 mod error;
+mod fault;
 mod folder;
 mod header;
 mod mlx;
 mod quantization;
 mod weights;
 
-pub use element::ElementType;
+pub use ::safetensors::Dtype as ElementType;
 pub use error::FolderError;
 pub(crate) use error::FolderProblem;
 pub use folder::ModelFolder;

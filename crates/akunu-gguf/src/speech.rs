@@ -180,7 +180,7 @@ fn in_folder<'a>(folder: &'a ModelFolder, name: &str) -> Option<SpeechTensor<'a>
     let (info, span) = found?;
     Some(SpeechTensor {
         dims: info.dims.as_slice().iter().rev().copied().collect(),
-        dtype: info.element.dtype()?,
+        dtype: info.dtype()?,
         bytes: span.bytes,
     })
 }

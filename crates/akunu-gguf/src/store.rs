@@ -100,7 +100,7 @@ impl WeightStore {
                 continue;
             };
             let canonical = canonical_from_hugging_face(&tensor.name, sandwich);
-            if weight.quantized.is_none() && tensor.element.dtype().is_none() {
+            if weight.quantized.is_none() && tensor.dtype().is_none() {
                 if canonical.is_none() {
                     continue;
                 }

@@ -10,10 +10,9 @@
 //!                   join; the new token makes new candidates with its neighbours
 //! ```
 //!
-//! A piece of n bytes takes O(n log n) steps. The `tokenizers` crate has the same algorithm, and is what this
-//! is tested against; but its tables are strings, a map entry for each token and each merge, and making
-//! them took most of the time that a model takes to load. Here everything is an id (see [`Tokens`] and
-//! [`Merges`]).
+//! A piece of n bytes takes O(n log n) steps. The package `tokenizers` has the same algorithm, and is what this
+//! is tested against; but its tables are strings, a map entry for each token and each merge, and a GGUF file would load
+//! five times as long. Here everything is an id (see [`Tokens`] and [`Merges`]).
 
 use crate::merges::Merges;
 use crate::spelling::{character_of, text_of_byte};
@@ -29,7 +28,7 @@ pub(crate) struct Bpe {
     tokens: Tokens,
     merges: Merges,
     rules: BpeRules,
-    /// The tokens of the 256 bytes, where they have one and the alphabet uses them.
+    /// The tokens of the 256 bytes, where they have one.
     bytes: Box<[Option<u32>; 256]>,
 }
 
@@ -39,27 +38,15 @@ pub(crate) struct BpeRules {
     pub alphabet: Alphabet,
     /// A piece that is a token as a whole is not merged from its bytes.
     pub ignore_merges: bool,
-    /// What stands for a character or byte without a token; without it such are left out.
-    pub unknown: Option<Unknown>,
 }
 
-/// What the first tokens of a piece are.
+/// What the first tokens of a piece are. What has no token is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alphabet {
     /// Bytes, each spelt as one printable character.
     Bytes,
-    /// Characters.
-    Characters,
     /// Characters, and the bytes `<0x0A>` of a character that is no token, if all of them are tokens.
     CharactersOrBytes,
-}
-
-/// The unknown token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unknown {
-    pub id: u32,
-    /// Several unknown characters in a row are one token.
-    pub fuses: bool,
 }
 
 /// The words of a text so far. Words repeat: the tokens of one that was seen before are copied from where they stand.
@@ -77,7 +64,6 @@ impl Bpe {
             *id = match rules.alphabet {
                 Alphabet::Bytes => tokens.id_of(character_of(byte).to_string()),
                 Alphabet::CharactersOrBytes => tokens.id_of(text_of_byte(byte)),
-                Alphabet::Characters => None,
             };
         }
         Bpe {
@@ -119,33 +105,20 @@ impl Bpe {
 
     fn first_tokens(&self, piece: &str, chain: &mut Chain) {
         chain.clear();
-        let mut after_unknown = false;
         if self.rules.alphabet == Alphabet::Bytes {
-            for id in self.byte_ids(piece) {
-                self.push(id, &mut after_unknown, chain);
-            }
-            return;
+            return self.byte_ids(piece).flatten().for_each(|id| chain.push(id));
         }
         for (start, character) in piece.char_indices() {
             let character = &piece[start..start + character.len_utf8()];
-            let id = self.tokens.id_of(character);
-            if id.is_none() && self.byte_ids(character).all(|id| id.is_some()) {
-                let ids = self.byte_ids(character);
-                ids.for_each(|id| self.push(id, &mut after_unknown, chain));
-            } else {
-                self.push(id, &mut after_unknown, chain);
+            match self.tokens.id_of(character) {
+                Some(id) => chain.push(id),
+                None if self.byte_ids(character).all(|id| id.is_some()) => {
+                    let ids = self.byte_ids(character).flatten();
+                    ids.for_each(|id| chain.push(id));
+                }
+                None => {}
             }
         }
-    }
-
-    /// Appends a token, or what stands for one that is missing.
-    fn push(&self, id: Option<u32>, after_unknown: &mut bool, chain: &mut Chain) {
-        match (id, self.rules.unknown) {
-            (Some(id), _) => chain.push(id),
-            (None, Some(unknown)) if !(*after_unknown && unknown.fuses) => chain.push(unknown.id),
-            (None, _) => {}
-        }
-        *after_unknown = id.is_none();
     }
 
     fn byte_ids(&self, text: &str) -> impl Iterator<Item = Option<u32>> {

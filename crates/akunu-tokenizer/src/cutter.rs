@@ -34,7 +34,7 @@ fn cut(steps: &[Pattern], text: &str, each: &mut dyn FnMut(&str)) {
     let Some((step, others)) = steps.split_first() else {
         return each(text);
     };
-    step.segments(text, |segment, _| {
+    step.segments(text, |segment| {
         if !segment.is_empty() {
             cut(others, segment, each);
         }

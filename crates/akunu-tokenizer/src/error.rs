@@ -60,6 +60,14 @@ pub enum TokenizerError {
         /// The token.
         id: usize,
     },
+    /// A table of replaced characters that cannot be used.
+    #[error("`{key}` {fault}: the file is damaged")]
+    Charsmap {
+        /// The metadata key.
+        key: &'static str,
+        /// What is wrong with it.
+        fault: String,
+    },
     /// Two tokens with the same text.
     #[error("tokens {first} and {second} in `tokenizer.ggml.tokens` are both {text:?}")]
     DuplicateToken {

@@ -1,29 +1,29 @@
 //! Tokenizers from the files beside a safetensors model: `tokenizer.json` and `tokenizer_config.json`.
+//!
+//! The package `tokenizers` reads the former and encodes text. Ours are the limits that come first, the ids of tokens with a
+//! meaning, and the bytes of each token.
 
-mod added;
-mod build;
-mod cuts;
+mod decoder;
 mod encoder;
 mod file;
-mod growth;
+mod limits;
+mod parts;
 
 use crate::error::{TokenizerError, printable};
-use crate::pieces::Pieces;
 use crate::special;
-use crate::spelling::{SPACE_BYTES, Spelling};
-use crate::texts::Texts;
+use crate::spelling::Spelling;
 use crate::tokenizer::{Encoder, Tokenizer};
-use crate::tokens::Tokens;
-use crate::vocabulary::{SpecialIds, TokenKind};
+use crate::vocabulary::SpecialIds;
+use decoder::Decoder;
 pub(crate) use encoder::JsonEncoder;
-use file::{AddedToken, File};
+use file::File;
 use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 /// The most bytes of a file that are read. Gemma 3's `tokenizer.json` has 33 million.
-const MAX_FILE_BYTES: u64 = 256 << 20;
+const MAX_FILE_BYTES: u64 = 128 << 20;
 
 /// What `tokenizer_config.json` adds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,39 +104,28 @@ impl Tokenizer {
 
     fn parse(bytes: &[u8], config: &TokenizerConfig) -> Result<Tokenizer, String> {
         let text = std::str::from_utf8(bytes).map_err(|error| format!("is not UTF-8: {error}"))?;
+        limits::check_size(bytes)?;
         let mut file: File<'_> =
             serde_json::from_str(text).map_err(|error| format!("is not a tokenizer: {error}"))?;
-        make_ends_special(&mut file.added_tokens);
-        let (spelling, strips_first_space) = spelling(file.decoder.as_ref())?;
-        let tokens = build::tokens(&file)?;
-        let pieces = spell_all(&tokens, &file.added_tokens, spelling);
-        let id_of = |text: &str| {
-            let mut added = file.added_tokens.iter();
-            let added = added.find(|token| token.content == text).map(|t| t.id);
-            added.or_else(|| tokens.id_of(text))
-        };
-        let special = special_ids(config, id_of);
-        let end_ids = match spelling {
-            Spelling::Words => Vec::new(),
-            _ => special::end_of_generation(&special, id_of),
-        };
-        let encoder = build::encoder(file, tokens)?;
-        encoder.check_ids(pieces.len())?;
+        // A token that ends answers is a control token, even where the file calls it text.
+        for token in &mut file.added_tokens {
+            token.special |= special::END_TEXTS.contains(&token.content.as_str());
+        }
+        let texts = file.check()?;
+        let decoder = Decoder::new(file.decoder.as_ref())?;
+        let encoder = JsonEncoder::new(text, &file, texts.len())?;
+        let special = special_ids(config, |text| encoder.id_of(text));
         Ok(Tokenizer {
-            pieces,
+            pieces: decoder.spell(&texts, &file.added_tokens),
             special,
-            end_ids,
-            strips_first_space,
+            end_ids: match decoder.spelling {
+                Spelling::Words => Vec::new(),
+                _ => special::end_of_generation(&special, |text| encoder.id_of(text)),
+            },
+            strips_first_space: decoder.strips_first_space,
             encoder: Encoder::Json(Box::new(encoder)),
             controls: OnceLock::new(),
         })
-    }
-}
-
-/// A token that ends answers is a control token, even where the file calls it text.
-fn make_ends_special(added: &mut [AddedToken]) {
-    for token in added {
-        token.special |= special::END_TEXTS.contains(&token.content.as_str());
     }
 }
 
@@ -154,86 +143,25 @@ fn special_ids(config: &TokenizerConfig, id_of: impl Fn(&str) -> Option<u32> + C
     }
 }
 
-/// How the decoder spells tokens, and whether it takes off a first space.
-fn spelling(decoder: Option<&Value>) -> Result<(Spelling, bool), String> {
-    let steps = match decoder.and_then(|decoder| decoder.get("decoders")?.as_array()) {
-        Some(steps) => steps.iter().collect(),
-        None => Vec::from_iter(decoder),
-    };
-    let kinds: Vec<&str> = steps
-        .iter()
-        .filter_map(|step| step.get("type")?.as_str())
-        .collect();
-    let has = |kind: &str| kinds.contains(&kind);
-    if has("ByteLevel") {
-        Ok((Spelling::ByteLevel, false))
-    } else if has("WordPiece") {
-        Ok((Spelling::Words, true))
-    } else if has("ByteFallback") || has("Metaspace") {
-        Ok((Spelling::Spaced, has("Strip") || has("Metaspace")))
-    } else {
-        Err(format!("has a decoder that is not supported: {kinds:?}"))
-    }
-}
-
-/// The bytes of every token; ids that no token has are empty.
-fn spell_all(tokens: &Tokens, added: &[AddedToken], spelling: Spelling) -> Pieces {
-    let n_tokens = tokens.len();
-    let mut all: Vec<(&[u8], TokenKind)> = tokens
-        .iter()
-        .map(|text| {
-            let is_hole = text.is_empty();
-            (
-                text,
-                if is_hole {
-                    TokenKind::Unused
-                } else {
-                    TokenKind::Normal
-                },
-            )
-        })
-        .collect();
-    for token in added {
-        let kind = match (token.special, spelling) {
-            (true, _) => TokenKind::Control,
-            (false, Spelling::Spaced) => TokenKind::Normal,
-            (false, _) => TokenKind::UserDefined,
-        };
-        if let Some(slot) = all.get_mut(token.id as usize) {
-            *slot = (token.content.as_bytes(), kind);
-        }
-    }
-    let mut texts = Texts::with_capacity(n_tokens);
-    for (text, kind) in &all {
-        match (spelling, kind) {
-            (Spelling::Words, TokenKind::Normal) => match text.strip_prefix(b"##") {
-                Some(rest) => texts.push(rest),
-                None => texts.push(&[SPACE_BYTES, text].concat()),
-            },
-            _ => texts.push(text),
-        }
-    }
-    Pieces {
-        texts: Arc::new(texts),
-        kinds: all.iter().map(|(_, kind)| *kind).collect(),
-        spelling,
-    }
-}
-
 fn read(path: &Path) -> Result<Vec<u8>, TokenizerError> {
     let io_error = |source| TokenizerError::Io {
         path: path.to_path_buf(),
         source,
     };
-    let mut bytes = Vec::new();
+    let too_large = || TokenizerError::TooLarge {
+        path: path.to_path_buf(),
+        limit: MAX_FILE_BYTES,
+    };
     let file = std::fs::File::open(path).map_err(io_error)?;
+    if file.metadata().map_err(io_error)?.len() > MAX_FILE_BYTES {
+        return Err(too_large());
+    }
+    // A pipe has no length.
+    let mut bytes = Vec::new();
     let mut limited = file.take(MAX_FILE_BYTES + 1);
     limited.read_to_end(&mut bytes).map_err(io_error)?;
     match bytes.len() as u64 > MAX_FILE_BYTES {
-        true => Err(TokenizerError::TooLarge {
-            path: path.to_path_buf(),
-            limit: MAX_FILE_BYTES,
-        }),
+        true => Err(too_large()),
         false => Ok(bytes),
     }
 }

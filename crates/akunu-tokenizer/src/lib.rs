@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bpe;
+mod charsmap;
 mod cutter;
 mod error;
 mod json;
@@ -22,6 +23,7 @@ mod template;
 mod texts;
 mod tokenizer;
 pub mod tokens;
+mod unigram;
 pub mod vocabulary;
 mod wordpiece;
 

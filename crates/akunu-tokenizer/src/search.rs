@@ -75,6 +75,28 @@ impl Search {
     /// The longest text that `rest` begins with: its bytes and its place in the list.
     #[inline]
     fn longest(&self, rest: &[u8]) -> Option<(usize, u32)> {
+        self.prefixes(rest).next()
+    }
+
+    /// Every text that `rest` begins with, the longest first: its bytes and its place in the list.
+    #[inline]
+    pub fn prefixes(&self, rest: &[u8]) -> impl Iterator<Item = (usize, u32)> {
+        let first = self.greatest(rest);
+        let n_same = first.and_then(|at| {
+            let same = self.texts.get(at)?.iter().zip(rest);
+            Some(same.take_while(|(a, b)| a == b).count())
+        });
+        let shorter = |at: &u32| *self.shorter.get(*at as usize)?;
+        std::iter::successors(first, shorter).filter_map(move |at| {
+            let n_bytes = self.texts.get(at)?.len();
+            let place = *self.places.get(at as usize)?;
+            (Some(n_bytes) <= n_same).then_some((n_bytes, place))
+        })
+    }
+
+    /// The greatest text that is not greater than `rest` and has its first byte.
+    #[inline]
+    fn greatest(&self, rest: &[u8]) -> Option<u32> {
         let first = usize::from(*rest.first()?);
         let (least, end) = (*self.firsts.get(first)?, *self.firsts.get(first + 1)?);
         let (mut low, mut high) = (least, end);
@@ -85,19 +107,7 @@ impl Search {
                 false => high = middle,
             }
         }
-        if low == least {
-            return None;
-        }
-        let mut at = low - 1;
-        let same = self.texts.get(at)?.iter().zip(rest);
-        let n_same = same.take_while(|(a, b)| a == b).count();
-        loop {
-            let n_bytes = self.texts.get(at)?.len();
-            if n_bytes <= n_same {
-                return Some((n_bytes, *self.places.get(at as usize)?));
-            }
-            at = (*self.shorter.get(at as usize)?)?;
-        }
+        (low > least).then(|| low - 1)
     }
 }
 

@@ -10,7 +10,7 @@
 //!                   join; the new symbol makes new candidates with its neighbours
 //! ```
 //!
-//! The `tokenizers` crate has BPE by a list of merges only. Deriving such a list from the scores is
+//! The package `tokenizers` has BPE by a list of merges only. Deriving such a list from the scores is
 //! slow for large vocabularies (Gemma 3 would have half a million), and is not exact where a token's
 //! parts are no tokens themselves, so this is written out here.
 

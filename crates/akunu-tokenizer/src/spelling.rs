@@ -23,7 +23,9 @@ impl Spelling {
     pub fn of(algorithm: Algorithm) -> Spelling {
         match algorithm {
             Algorithm::ByteLevelBpe => Spelling::ByteLevel,
-            Algorithm::CharacterBpe | Algorithm::SentencePiece => Spelling::Spaced,
+            Algorithm::CharacterBpe | Algorithm::SentencePiece | Algorithm::Unigram => {
+                Spelling::Spaced
+            }
             Algorithm::WordPiece => Spelling::Words,
         }
     }

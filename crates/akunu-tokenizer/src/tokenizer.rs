@@ -5,13 +5,14 @@ use crate::cutter::Cutter;
 use crate::error::TokenizerError;
 use crate::json::JsonEncoder;
 use crate::marker::Controls;
-use crate::normalizer::{BertNormalizer, Normalizer};
+use crate::normalizer::BertNormalizer;
 use crate::pieces::Pieces;
 use crate::prompt::PromptPart;
 use crate::sentencepiece::SentencePiece;
 use crate::special::{self, Fragment, Splitter};
 use crate::spelling::{SPACE, Spelling};
 use crate::stream::DecodeStream;
+use crate::unigram::Unigram;
 use crate::vocabulary::{Algorithm, SpecialIds, Vocabulary};
 use crate::wordpiece::{WordPiece, bert_words};
 use akunu_gguf::Metadata;
@@ -82,8 +83,9 @@ enum Model {
         is_spaced: bool,
     },
     SentencePiece(SentencePiece),
+    Unigram(Unigram),
     WordPiece {
-        normalizer: Normalizer,
+        normalizer: BertNormalizer,
         words: WordPiece,
     },
 }
@@ -294,7 +296,6 @@ impl Model {
                         Alphabet::Bytes
                     },
                     ignore_merges: vocabulary.pre.ignore_merges,
-                    unknown: None,
                 };
                 Model::Bpe {
                     cutter: Cutter::new(vocabulary.pre)?,
@@ -303,6 +304,7 @@ impl Model {
                 }
             }
             Algorithm::SentencePiece => Model::SentencePiece(SentencePiece::new(vocabulary)?),
+            Algorithm::Unigram => Model::Unigram(Unigram::new(vocabulary)?),
             Algorithm::WordPiece => {
                 let unknown = vocabulary.special.unk;
                 let unknown = unknown.ok_or(TokenizerError::MissingSpecial {
@@ -310,13 +312,11 @@ impl Model {
                     key: "tokenizer.ggml.unknown_token_id",
                 })?;
                 Model::WordPiece {
-                    normalizer: Normalizer::Bert(BertNormalizer {
-                        clean_text: true,
-                        handle_chinese_chars: true,
+                    normalizer: BertNormalizer {
                         strip_accents: vocabulary.strip_accents,
                         lowercase: vocabulary.lowercase,
-                    }),
-                    words: WordPiece::from_gguf(&vocabulary, unknown),
+                    },
+                    words: WordPiece::new(&vocabulary, unknown),
                 }
             }
         })
@@ -334,6 +334,7 @@ impl Model {
                 spaced.extend(escaped);
                 model.encode(&spaced, ids);
             }
+            Model::Unigram(model) => model.encode(text, prefix, ids),
             Model::Bpe {
                 cutter,
                 pieces,
@@ -347,7 +348,7 @@ impl Model {
                 cutter.cut(&text, &mut |piece| pieces.encode(piece, seen, ids));
             }
             Model::WordPiece { normalizer, words } => {
-                let text = normalizer.run(Cow::Borrowed(text));
+                let text = normalizer.run(text);
                 bert_words(&text, &mut |word| words.encode(word, ids));
             }
         }

@@ -3,6 +3,7 @@
 //! After [`Vocabulary::read`] every array has one element a token, every id is inside of the vocabulary, no two tokens have the same
 //! text, and every merge makes one known token of two.
 
+use crate::charsmap::Charsmap;
 use crate::error::TokenizerError;
 use crate::merges::{self, BadMerge, Merges};
 use crate::pretokenizer::{self, PreTokenizer};
@@ -23,15 +24,20 @@ pub enum Algorithm {
     CharacterBpe,
     /// SentencePiece: the pair whose token has the best score is joined first (Llama 2, Gemma 3).
     SentencePiece,
+    /// The cut with the greatest sum of scores (T5, XLM-R).
+    Unigram,
     /// Longest match from the left in each word (BERT).
     WordPiece,
 }
+
+const CHARSMAP: &str = "tokenizer.ggml.precompiled_charsmap";
 
 /// `tokenizer.ggml.model` and what it stands for.
 const ALGORITHMS: &[(&str, Algorithm)] = &[
     ("gpt2", Algorithm::ByteLevelBpe),
     ("gemma4", Algorithm::CharacterBpe),
     ("llama", Algorithm::SentencePiece),
+    ("t5", Algorithm::Unigram),
     ("bert", Algorithm::WordPiece),
 ];
 
@@ -109,6 +115,10 @@ pub struct Vocabulary {
     pub add_eos: bool,
     /// Whether text gets a space in front, as if it stood in a sentence.
     pub add_space_prefix: bool,
+    /// Whether spaces at the ends are taken away, and one is left of several (Unigram).
+    pub merges_spaces: bool,
+    /// Characters that are replaced before anything else (Unigram).
+    pub(crate) charsmap: Option<Charsmap>,
     /// Whether text is lower-cased (BERT).
     pub lowercase: bool,
     /// Whether accents are taken off (BERT).
@@ -135,15 +145,24 @@ impl Vocabulary {
                 false => Merges::default(),
             },
             special,
-            add_bos: flag("tokenizer.ggml.add_bos_token", !is_bpe || pre.add_bos)?,
+            add_bos: flag(
+                "tokenizer.ggml.add_bos_token",
+                match algorithm {
+                    Algorithm::ByteLevelBpe | Algorithm::CharacterBpe => pre.add_bos,
+                    Algorithm::SentencePiece | Algorithm::WordPiece => true,
+                    Algorithm::Unigram => false,
+                },
+            )?,
             add_eos: flag(
                 "tokenizer.ggml.add_eos_token",
-                algorithm == Algorithm::WordPiece,
+                matches!(algorithm, Algorithm::WordPiece | Algorithm::Unigram),
             )?,
             add_space_prefix: flag(
                 "tokenizer.ggml.add_space_prefix",
                 algorithm == Algorithm::SentencePiece,
             )?,
+            merges_spaces: flag("tokenizer.ggml.remove_extra_whitespaces", false)?,
+            charsmap: read_charsmap(metadata, algorithm)?,
             lowercase,
             strip_accents: flag("tokenizer.ggml.normalizer.strip_accents", lowercase)?,
             tokens,
@@ -197,7 +216,7 @@ fn read_pre(
     let name = match algorithm {
         Algorithm::CharacterBpe => return Ok(&pretokenizer::GEMMA4),
         Algorithm::ByteLevelBpe => metadata.string("tokenizer.ggml.pre")?,
-        Algorithm::SentencePiece | Algorithm::WordPiece => None,
+        Algorithm::SentencePiece | Algorithm::Unigram | Algorithm::WordPiece => None,
     };
     pretokenizer::find(name).ok_or_else(|| {
         let names: Vec<&str> = pretokenizer::names().collect();
@@ -237,16 +256,41 @@ fn read_scores(
     let key = "tokenizer.ggml.scores";
     let Some(scores) = metadata.f32s(key)? else {
         return match algorithm {
-            Algorithm::SentencePiece => Err(metadata.missing(key).into()),
+            Algorithm::SentencePiece | Algorithm::Unigram => Err(metadata.missing(key).into()),
             _ => Ok(Vec::new()),
         };
     };
     check_length(key, scores.len(), n_tokens)?;
     let scores: Vec<f32> = scores.collect();
-    match scores.iter().position(|score| score.is_nan()) {
+    let is_wrong = |score: &f32| match algorithm {
+        Algorithm::Unigram => !score.is_finite(),
+        _ => score.is_nan(),
+    };
+    match scores.iter().position(is_wrong) {
         Some(id) => Err(TokenizerError::Score { id }),
         None => Ok(scores),
     }
+}
+
+/// The characters that are replaced first; only Unigram vocabularies have such.
+fn read_charsmap(
+    metadata: &Metadata,
+    algorithm: Algorithm,
+) -> Result<Option<Charsmap>, TokenizerError> {
+    let bytes = match algorithm {
+        Algorithm::Unigram => metadata.bytes(CHARSMAP)?,
+        _ => None,
+    };
+    let parse = |bytes: &[u8]| {
+        Charsmap::parse(bytes).map_err(|fault| TokenizerError::Charsmap {
+            key: CHARSMAP,
+            fault,
+        })
+    };
+    bytes
+        .filter(|bytes| !bytes.is_empty())
+        .map(parse)
+        .transpose()
 }
 
 /// The kinds. A token that ends answers is a control token, even where the file says otherwise.
@@ -326,7 +370,7 @@ fn read_special(
     };
     let named = |text: &str| tokens.id_of(text);
     match algorithm {
-        Algorithm::SentencePiece => {
+        Algorithm::SentencePiece | Algorithm::Unigram => {
             special.bos = special.bos.or_else(|| named("<s>"));
             special.eos = special.eos.or_else(|| named("</s>"));
             special.unk = special.unk.or_else(|| named("<unk>"));

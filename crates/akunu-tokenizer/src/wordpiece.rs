@@ -5,12 +5,11 @@
 use unicode_categories::UnicodeCategories;
 
 use crate::spelling::SPACE;
-use crate::tokens::Tokens;
 use crate::vocabulary::{TokenKind, Vocabulary};
 use ahash::AHashMap;
 
-/// Words longer than this are unknown, as they are to BERT's own tokenizer.
-pub(crate) const LONGEST_WORD: usize = 100;
+/// Words of more characters are unknown, as they are to BERT's own tokenizer.
+const LONGEST_WORD: usize = 100;
 
 /// The encoder of words.
 #[derive(Debug)]
@@ -20,16 +19,19 @@ pub(crate) struct WordPiece {
     /// Tokens that continue one.
     inner: AHashMap<Box<str>, u32>,
     unknown: u32,
-    /// In characters.
-    longest_word: usize,
     /// Bytes of the longest token: more need not be looked up.
     longest_token: usize,
 }
 
 impl WordPiece {
     /// The model of a GGUF vocabulary, which marks tokens that begin a word with `▁` and leaves the others bare.
-    pub fn from_gguf(vocabulary: &Vocabulary, unknown: u32) -> WordPiece {
-        let mut model = WordPiece::empty(unknown, LONGEST_WORD);
+    pub fn new(vocabulary: &Vocabulary, unknown: u32) -> WordPiece {
+        let mut model = WordPiece {
+            first: AHashMap::new(),
+            inner: AHashMap::new(),
+            unknown,
+            longest_token: 0,
+        };
         for (id, kind) in (0u32..).zip(&vocabulary.kinds) {
             let text = vocabulary.tokens.text(id).unwrap_or_default();
             match (text.strip_prefix(SPACE), kind) {
@@ -39,29 +41,6 @@ impl WordPiece {
             }
         }
         model
-    }
-
-    /// The model of a `tokenizer.json`, which marks tokens that continue a word, with `##`.
-    pub fn from_json(tokens: &Tokens, mark: &str, longest_word: usize, unknown: u32) -> WordPiece {
-        let mut model = WordPiece::empty(unknown, longest_word);
-        for id in 0..tokens.len() as u32 {
-            let text = tokens.text(id).unwrap_or_default();
-            model.add_first(text, id);
-            if let Some(rest) = text.strip_prefix(mark) {
-                model.add_inner(rest, id);
-            }
-        }
-        model
-    }
-
-    fn empty(unknown: u32, longest_word: usize) -> WordPiece {
-        WordPiece {
-            first: AHashMap::new(),
-            inner: AHashMap::new(),
-            unknown,
-            longest_word,
-            longest_token: 0,
-        }
     }
 
     fn add_first(&mut self, text: &str, id: u32) {
@@ -78,7 +57,7 @@ impl WordPiece {
     pub fn encode(&self, word: &str, out: &mut Vec<u32>) {
         let begin = out.len();
         let mut rest = word;
-        if word.chars().count() > self.longest_word {
+        if word.chars().count() > LONGEST_WORD {
             return out.push(self.unknown);
         }
         while !rest.is_empty() {
@@ -120,19 +99,27 @@ pub(crate) fn bert_words(text: &str, each: &mut dyn FnMut(&str)) {
 }
 
 /// ASCII's signs are punctuation here, even those that Unicode calls symbols.
-pub(crate) fn is_punctuation(character: char) -> bool {
+fn is_punctuation(character: char) -> bool {
     character.is_ascii_punctuation() || character.is_punctuation()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tokens::tests::tokens;
 
     fn encode(word: &str) -> Vec<u32> {
-        let tokens = tokens(&["[UNK]", "un", "##aff", "##able", "##a", "##ff", "un##"]).unwrap();
+        let mut model = WordPiece {
+            first: AHashMap::new(),
+            inner: AHashMap::new(),
+            unknown: 0,
+            longest_token: 0,
+        };
+        model.add_first("un", 1);
+        for (text, id) in [("aff", 2), ("able", 3), ("a", 4), ("ff", 5)] {
+            model.add_inner(text, id);
+        }
         let mut ids = Vec::new();
-        WordPiece::from_json(&tokens, "##", 9, 0).encode(word, &mut ids);
+        model.encode(word, &mut ids);
         ids
     }
 
@@ -141,12 +128,8 @@ mod tests {
         assert_eq!(encode("unaffable"), [1, 2, 3]);
         assert_eq!(encode("una"), [1, 4]);
         assert_eq!(encode("unx"), [0], "no token for the rest: all is unknown");
-        assert_eq!(encode("unaffablea"), [0], "longer than nine characters");
-        assert_eq!(
-            encode("##a"),
-            [4],
-            "a text that is spelt like a token is one"
-        );
+        let long = format!("un{}", "a".repeat(99));
+        assert_eq!(encode(&long), [0], "longer than a hundred characters");
         assert!(encode("").is_empty());
     }
 

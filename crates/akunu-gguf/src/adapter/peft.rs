@@ -50,8 +50,8 @@ fn pairs(path: &Path) -> Result<BTreeMap<String, Pair>, AdapterProblem> {
     for tensor in read_header(&file)? {
         let name = tensor.name.clone();
         let (weight, is_a) = named(&name)?;
-        let Some(dtype) = tensor.element.dtype() else {
-            let why = format!("its type is {}", tensor.element.name());
+        let Some(dtype) = tensor.dtype() else {
+            let why = format!("its type is {}", tensor.element);
             return Err(AdapterProblem::Numbers { tensor: name, why });
         };
         let pair = pairs.entry(weight).or_default();

@@ -180,6 +180,14 @@ impl Metadata {
         Ok(array.map(|array| words(array).map(i32::from_le_bytes)))
     }
 
+    /// An array of bytes, signed or not.
+    pub fn bytes(&self, key: &str) -> Lookup<&[u8]> {
+        let array = self.array_of(key, "array of u8", |t| {
+            matches!(t, ValueType::U8 | ValueType::I8)
+        })?;
+        Ok(array.map(|array| array.bytes()))
+    }
+
     /// An array of bools.
     pub fn bools(&self, key: &str) -> Lookup<impl ExactSizeIterator<Item = bool> + Clone + '_> {
         let array = self.array_of(key, "array of bool", |t| t == ValueType::Bool)?;

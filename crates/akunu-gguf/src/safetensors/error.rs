@@ -1,6 +1,6 @@
 //! What can be wrong with a model folder.
 
-use super::element::ElementType;
+use ::safetensors::Dtype as ElementType;
 use std::path::{Path, PathBuf};
 
 /// A model folder, or a file in it, that cannot be read, and why: a sentence that names the file and, where there is one, the
@@ -107,14 +107,20 @@ pub(crate) enum HeaderFault {
         /// The limit.
         limit: u64,
     },
-    /// The header is not the JSON that it should be.
+    /// More values than the entries of the most tensors have.
+    #[error("it has more than {limit} tensors, or too long shapes or metadata for as many")]
+    TooMany {
+        /// The most tensors.
+        limit: usize,
+    },
+    /// The header is not what it should be.
     #[error("not valid: {0}")]
-    Json(serde_json::Error),
+    Invalid(String),
     /// The tensors do not fill the file.
     #[error("the tensors end at byte {end} of {available} bytes of data")]
     Uncovered {
         /// Where the last tensor ends.
-        end: usize,
+        end: u64,
         /// Bytes of the data section.
         available: usize,
     },
@@ -130,10 +136,10 @@ pub(crate) enum EntryFault {
         found: String,
     },
     /// Dimensions that are zero, too many, or overflow.
-    #[error("has the shape {shape:?}: a dimension is zero, or they are too many or too large")]
+    #[error("has the shape {shape}: a dimension is zero, or they are too many or too large")]
     Shape {
         /// The shape.
-        shape: Vec<u64>,
+        shape: String,
     },
     /// Offsets that do not describe a range of the data.
     #[error("lies at {begin}..{end} of {available} bytes of data: the download is incomplete")]
@@ -149,17 +155,17 @@ pub(crate) enum EntryFault {
     #[error("has {found} bytes, but its shape needs {needed}")]
     Size {
         /// Bytes of the range.
-        found: usize,
+        found: u64,
         /// Bytes of the shape.
-        needed: usize,
+        needed: u64,
     },
     /// A tensor that overlaps its neighbour, or leaves a gap.
     #[error("begins at byte {begin}, where the tensor before it ends at {previous_end}")]
     Order {
         /// Where it begins.
-        begin: usize,
+        begin: u64,
         /// Where it should begin.
-        previous_end: usize,
+        previous_end: u64,
     },
 }
 
@@ -200,13 +206,11 @@ pub(crate) enum TripleFault {
         part: String,
     },
     /// The packed values are not 32-bit words.
-    #[error("has packed values of type {}, expected U32", .0.name())]
+    #[error("has packed values of type {}, expected U32", .0)]
     PackedType(ElementType),
     /// Scales and biases are not of one type of floats.
     #[error(
-        "has scales of type {} and biases of type {}: both must be F16, BF16 or F32",
-        scales.name(),
-        biases.name()
+        "has scales of type {scales} and biases of type {biases}: both must be F16, BF16 or F32"
     )]
     ScaleType {
         /// Type of the scales.

@@ -1,11 +1,11 @@
 //! From tensors to weights: `name.weight`, `name.scales` and `name.biases` are one weight.
 
-use super::element::ElementType;
 use super::error::{FolderProblem, TripleFault};
 use super::header::SafetensorInfo;
 use super::quantization::{Affine, Quantization};
 use crate::dims::Dims;
 use crate::index::NameIndex;
+use ::safetensors::Dtype as ElementType;
 use akunu_types::DType;
 
 /// One weight of a model folder: a plain tensor, or a quantised one and where its parts are.
@@ -108,7 +108,7 @@ fn scale_type([packed, scales, biases]: [&SafetensorInfo; 3]) -> Result<DType, T
     if packed.element != ElementType::U32 {
         return Err(TripleFault::PackedType(packed.element));
     }
-    match scales.element.dtype() {
+    match scales.dtype() {
         Some(dtype @ (DType::F16 | DType::BF16 | DType::F32))
             if scales.element == biases.element =>
         {

@@ -25,7 +25,7 @@ pub enum StoreError {
         tensor: String,
     },
     /// A weight has a type that weights cannot have.
-    #[error("{}: weight `{tensor}` has the type {}, which is not supported", path.display(), element.name())]
+    #[error("{}: weight `{tensor}` has the type {element}, which is not supported", path.display())]
     ElementType {
         /// The model.
         path: PathBuf,

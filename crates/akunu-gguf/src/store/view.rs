@@ -76,7 +76,7 @@ pub(super) fn view<'a>(source: &'a Source, name: &'a str, at: usize) -> Option<W
             let (dims, dtype, data) = match &weight.quantized {
                 None => {
                     let span = folder.span(weight.tensor)?;
-                    (info.dims, info.element.dtype()?, Data::Plain(span))
+                    (info.dims, info.dtype()?, Data::Plain(span))
                 }
                 Some(parts) => {
                     let mlx = folder.mlx_view(weight.tensor, parts)?;

@@ -145,11 +145,10 @@ fn pre_tokenizers_of_many_steps_are_refused() {
         )
     };
     let digits = r#"{"type": "Digits", "individual_digits": true}"#;
-    load(&steps(digits, 64)).expect("64 steps");
-    refused_for(
-        &steps(digits, 200_000),
-        "`pre_tokenizer` of 200000 steps; at most 64",
-    );
+    load(&steps(digits, 63)).expect("64 steps with the sequence");
+    for n in [64, 200_000] {
+        refused_for(&steps(digits, n), "`pre_tokenizer` of more than 64 steps");
+    }
     let metaspace = r#"{"type": "Metaspace", "replacement": "x"}"#;
     load(&steps(metaspace, 4)).expect("four of them");
     refused_for(&steps(metaspace, 5), "`pre_tokenizer` with more than 4");
@@ -162,8 +161,8 @@ fn many_ids_around_a_text_are_refused() {
         let uses = r#"{"SpecialToken": {"id": "s", "type_id": 0}},"#.repeat(n_uses);
         let ids = vec!["3"; n_ids].join(",");
         let template = format!(
-            r#"{{"type": "TemplateProcessing", "single": [{uses} {{"Sequence": {{"id": "A"}}}}],
-                "special_tokens": {{"s": {{"id": "s", "ids": [{ids}]}}}}}}"#
+            r#"{{"type": "TemplateProcessing", "single": [{uses} {{"Sequence": {{"id": "A", "type_id": 0}}}}], "pair": [],
+                "special_tokens": {{"s": {{"id": "s", "ids": [{ids}], "tokens": []}}}}}}"#
         );
         with("post_processor", &template)
     };
@@ -194,7 +193,8 @@ fn with_added_tokens(n: usize, normalized: bool) -> String {
     let added: Vec<String> = (0..n)
         .map(|at| {
             let id = at + 3;
-            format!(r#"{{"id": {id}, "content": "t{at}", "normalized": {normalized}}}"#)
+            format!(r#"{{"id": {id}, "content": "t{at}", "normalized": {normalized}, "special": false, "single_word": false,
+                    "lstrip": false, "rstrip": false}}"#)
         })
         .collect();
     let (head, tail) = GOOD.split_at(GOOD.find("\"normalizer\"").unwrap());
@@ -221,13 +221,21 @@ fn added_tokens_must_not_be_endless() {
         |text: &str| GOOD.replace("\"content\": \"<s>\"", &format!("\"content\": \"{text}\""));
     load(&content(&"x".repeat(4096))).expect("the longest that is accepted");
     refused_for(&content(&"x".repeat(4097)), "the id 3 in `added_tokens`");
-    // Short in the file, and long as the normalizer spells it.
-    let grown = content(&"x".repeat(2049)).replace("\"normalized\": false", "\"normalized\": true");
-    let grown = grown.replace(
-        "\"normalizer\": null",
-        r#""normalizer": {"type": "Replace", "pattern": {"String": "x"}, "content": "yy"}"#,
-    );
-    refused_for(&grown, "of 4098 bytes; at most 4096");
+    // Short in the file, and long as the normalizer spells them.
+    let (head, tail) = with_added_tokens(4_000, true)
+        .split_once("t3999")
+        .map(|(a, b)| (a.to_string(), b.to_string()))
+        .unwrap();
+    let long = head + &"t".repeat(4_000) + &tail;
+    let grown = |times: usize| {
+        let content = "y".repeat(times);
+        let normalizer = format!(
+            r#""normalizer": {{"type": "Replace", "pattern": {{"String": "z"}}, "content": "{content}"}}"#
+        );
+        long.replace("\"normalizer\": null", &normalizer)
+    };
+    load(&grown(100)).expect("no more than 16 MiB");
+    refused_for(&grown(1_000), "more than 16777216 bytes of `added_tokens`");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn bos_is_added_when_the_file_says_so() {
 
 #[test]
 fn unknown_algorithms_are_named() {
-    for name in ["t5", "rwkv", "plamo2", "no_vocab", ""] {
+    for name in ["rwkv", "plamo2", "no_vocab", ""] {
         let entries = with(bpe(), "tokenizer.ggml.model", Entry::Str(name));
         refused(entries, &[&format!("`{name}`"), "gpt2", "llama", "bert"]);
     }

@@ -87,21 +87,19 @@ fn every_case_gives_the_same_ids_and_decodes_back() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The vocabularies without vectors: those of our algorithms load, the others are refused by name.
+/// The vocabularies without vectors. That of XLM-R (Unigram) has one space for several, and no crab.
 #[test]
-fn other_vocabularies_load_or_are_refused_by_name() {
+fn other_vocabularies_load() {
     let open = |name: &str| {
         let path = support::asset("llama-cpp-vocabs", &format!("ggml-vocab-{name}.gguf"));
         let file = GgufFile::open(path).unwrap();
-        Tokenizer::from_gguf(file.metadata()).map(|tokenizer| {
-            let text = "Hello, wörld! 你好 🦀 \n\t 12345";
-            let ids = tokenizer.encode(text, EncodeOptions::default());
-            assert_eq!(tokenizer.decode(&ids), text, "{name}");
-        })
+        let tokenizer = Tokenizer::from_gguf(file.metadata());
+        let tokenizer = tokenizer.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let text = "Hello, wörld! 你好 🦀 \n\t 12345";
+        tokenizer.decode(&tokenizer.encode(text, EncodeOptions::default()))
     };
     for name in ["aquila", "baichuan", "gpt-neox"] {
-        open(name).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(open(name), "Hello, wörld! 你好 🦀 \n\t 12345", "{name}");
     }
-    let refused = open("nomic-bert-moe").unwrap_err().to_string();
-    assert!(refused.contains("`t5`"), "{refused}");
+    assert_eq!(open("nomic-bert-moe"), "Hello, wörld! 你好  12345");
 }
