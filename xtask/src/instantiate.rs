@@ -14,6 +14,7 @@
 
 use akunu_kernels::KernelId;
 use akunu_types::DType;
+use akunu_types::format::Storage;
 use std::collections::HashSet;
 
 const BEGIN: &str = "// for each format: ";
@@ -58,12 +59,22 @@ pub fn generate(text: &str, kernels: &HashSet<String>) -> Result<String, String>
 
 fn instantiation(name: &str, template: &str, dtype: DType) -> String {
     let mut function = template.replacen("<Format", &format!("<{}", struct_name(dtype)), 1);
-    if dtype.is_mlx() {
+    if dtype.mlx_bits().is_some() {
         for params in PARAMS {
             function = function.replace(params, "MLXParams");
         }
     }
     format!("template [[host_name(\"{name}\")]] kernel decltype({function}) {function};\n")
+}
+
+/// The stem of the header that reads a format; `None` where no kernel does.
+pub fn format_header(dtype: DType) -> Option<&'static str> {
+    match dtype.storage() {
+        Storage::Numbers => Some("plain"),
+        Storage::Blocks(_) => Some(dtype.name()),
+        Storage::Mlx(_) => Some("mlx"),
+        Storage::Listed => None,
+    }
 }
 
 /// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatMlxQ4`.

@@ -18,6 +18,11 @@ pub fn shader_types() -> PathBuf {
     root().join("kernels/ShaderTypes.h")
 }
 
+/// The generated header that includes those of all formats.
+pub fn all_formats() -> PathBuf {
+    root().join("kernels/include/format/all.h")
+}
+
 /// The files of all kernels.
 pub fn metal_files() -> Result<Vec<PathBuf>, Failure> {
     let folder = root().join("kernels");

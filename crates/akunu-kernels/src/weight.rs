@@ -8,7 +8,6 @@ use std::ops::Range;
 pub use mlx::{MlxLayout, ScaleType};
 
 use akunu_types::DType;
-use akunu_types::block::decoder;
 use akunu_types::params::MLXParams;
 use half::f16;
 
@@ -245,7 +244,7 @@ fn row_bytes(dtype: DType, cols: usize) -> usize {
 ///
 /// MLX formats keep their scales apart from the values: see [`WeightLayout::row`].
 pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
-    let Some(decode) = decoder(dtype) else {
+    let Some(decode) = dtype.decoder() else {
         unreachable!("{dtype} has no kernel that reads it as plain rows")
     };
     let mut values = vec![0.0; bytes.len() / dtype.block_bytes() * dtype.block_len()];

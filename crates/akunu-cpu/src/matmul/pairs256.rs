@@ -9,7 +9,7 @@ use super::cells256::{CellScales, Cells, LANES};
 use super::kind::{ForCells, for_cells, has_halves};
 use super::scaled256::OfVector;
 use super::wide::{BlockCell, Minima, PAIRS, Wide, first_of_pair};
-use crate::panels::format::{CELL, Quant, ROWS};
+use crate::panels::format::{CELL, Quant, ROWS, Table};
 
 /// Widens cells of a panel.
 ///
@@ -40,8 +40,8 @@ impl ForCells for Run {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
-        let mut walk = Cells::<BITS, SCALES>::before(self.panel, self.cells.start);
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) {
+        let mut walk = Cells::<BITS, SCALES>::before(self.panel, self.cells.start, table);
         for c in 0..self.cells.len() {
             // SAFETY: as the caller of `widen` says.
             unsafe {

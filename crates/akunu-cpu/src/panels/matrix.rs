@@ -22,10 +22,10 @@ pub struct PackedShape {
 }
 
 impl PackedShape {
-    /// The panels of `source`; `None` when its format has none or its rows are not whole blocks.
+    /// The panels of `source`; `None` when its rows are not whole blocks.
     pub fn of(source: &Source) -> Option<PackedShape> {
         let weight = source.weight;
-        let quant = Quant::of(weight.dtype)?;
+        let quant = source.quant;
         let whole = weight.dtype.block_len().max(CELL);
         let groups =
             !weight.dtype.is_mlx() || (weight.mlx.group_size as usize).is_multiple_of(CELL);

@@ -38,7 +38,7 @@ unsafe fn widen_cells<const BITS: u32, const SCALES: u8>(
     cells: Range<usize>,
     wide: *mut WideBytes,
 ) {
-    let mut walk = Cells::<BITS, SCALES>::before(panel, cells.start);
+    let mut walk = Cells::<BITS, SCALES>::before(panel, cells.start, None);
     for c in 0..cells.len() {
         // SAFETY: as the caller says.
         unsafe {

@@ -37,7 +37,7 @@ unsafe fn widen_cells<const BITS: u32, const SCALES: u8>(
     cells: Range<usize>,
     wide: *mut WideBytes,
 ) {
-    let mut walk = Cells::<BITS, SCALES>::from(panel, cells.start);
+    let mut walk = Cells::<BITS, SCALES>::from(panel, cells.start, None);
     for c in 0..cells.len() {
         // SAFETY: as the caller says.
         unsafe {

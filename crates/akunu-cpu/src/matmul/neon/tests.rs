@@ -21,7 +21,7 @@ fn random_rows(dtype: DType, quant: Quant, rng: &mut Rng) -> (Vec<u8>, Vec<Vec<f
     };
     let bytes = weight.random(rng);
     let mut panel = vec![0; quant.panel_bytes(COLS / CELL)];
-    pack(&Source::new(weight, &bytes), 0, &mut panel);
+    pack(&Source::of(weight, &bytes).unwrap(), 0, &mut panel);
     let rows = (0..ROWS).map(|n| weight.row(&bytes, n)).collect();
     (panel, rows)
 }
@@ -64,6 +64,7 @@ fn largest_sums_are_exact<D: Multiply, const BITS: u32>(smallest: i8, largest: i
             let quant = Quant {
                 bits: 4,
                 offset: 0,
+                table: None,
                 scales: Scales::Plain,
             };
             quantise(&mut x, &[1.0; CELL], quant);
