@@ -108,7 +108,7 @@ fn table(dtype: DType) -> String {
     let numbers: Vec<String> = numbers.iter().map(i8::to_string).collect();
     let numbers = numbers.join(", ");
     format!(
-        "// The numbers of the codes of {dtype}.\nconstant constexpr int8_t {name}_VALUES[16] = {{ {numbers} }};\n"
+        "// The numbers of the codes of {dtype}.\nconstant constexpr int8_t {name}_NUMBERS[16] = {{ {numbers} }};\n"
     )
 }
 
@@ -202,6 +202,36 @@ mod tests {
         assert_eq!(check(&committed, &generate()), Ok(()));
         let committed = std::fs::read_to_string(workspace::all_formats()).expect("a header");
         assert_eq!(check(&committed, &all_formats()), Ok(()));
+    }
+
+    /// Fails when a format is added and the page of models does not list it.
+    #[test]
+    fn the_page_of_models_lists_every_format() {
+        let page =
+            std::fs::read_to_string(workspace::root().join("docs/models.md")).expect("a page");
+        let row = |name: &str| {
+            let start = format!("| {name} | ");
+            let row = page.lines().find_map(|line| line.strip_prefix(&start));
+            row.expect("a row")
+                .trim_end_matches(" |")
+                .replace(" and ", ", ")
+        };
+        let names = |names: &mut dyn Iterator<Item = String>| {
+            let mut names: Vec<String> = names.collect();
+            names.sort();
+            names
+        };
+        let listed = |row: String| names(&mut row.split(", ").map(str::to_string));
+        let of_gguf = DType::all().filter(|dtype| dtype.decoder().is_some());
+        assert_eq!(
+            listed(row("GGUF")),
+            names(&mut of_gguf.map(|dtype| dtype.to_string()))
+        );
+        let mlx_bits = DType::all().filter_map(DType::mlx_bits);
+        assert_eq!(
+            listed(row("MLX").replace(" bits", "")),
+            names(&mut mlx_bits.map(|bits| bits.to_string()))
+        );
     }
 
     #[test]

@@ -14,7 +14,7 @@
 
 use akunu_kernels::KernelId;
 use akunu_types::DType;
-use akunu_types::format::Storage;
+use akunu_types::format::Kind;
 use std::collections::HashSet;
 
 const BEGIN: &str = "// for each format: ";
@@ -69,18 +69,19 @@ fn instantiation(name: &str, template: &str, dtype: DType) -> String {
 
 /// The stem of the header that reads a format; `None` where no kernel does.
 pub fn format_header(dtype: DType) -> Option<&'static str> {
-    match dtype.storage() {
-        Storage::Numbers => Some("plain"),
-        Storage::Blocks(_) => Some(dtype.name()),
-        Storage::Mlx(_) => Some("mlx"),
-        Storage::Listed => None,
+    match dtype.kind() {
+        Kind::Numbers => Some("plain"),
+        Kind::Blocks(_) => Some(dtype.name()),
+        Kind::Mlx(_) => Some("mlx"),
+        Kind::Listed => None,
     }
 }
 
-/// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatMlxQ4`.
+/// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatIQ4NL`, `FormatMlxQ4`.
 fn struct_name(dtype: DType) -> String {
     let name = dtype.name().to_uppercase();
-    format!("Format{}", name.replace("MLX_", "Mlx").replace("_K", "K"))
+    let name = name.replace("MLX_", "Mlx").replace("_K", "K");
+    format!("Format{}", name.replace("_NL", "NL"))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_kernels::device::{SharedBytes, SharedMemory};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::{MlxLayout, VECTOR};
+use akunu_kernels::weight::{Storage, VECTOR};
 use akunu_kernels::{Buffer, Device};
 use copy::{BINDING_ALIGNMENT, copy};
 use mlx::InPlace;
@@ -185,8 +185,8 @@ fn norm_offset(config: &ModelConfig, name: &str) -> f32 {
 
 /// `rows` rows of a matrix, from `first` on.
 fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
-    if whole.dtype.is_mlx() {
-        return mlx::some_rows(whole, first, rows);
+    if let Storage::Mlx(layout) = whole.storage {
+        return mlx::some_rows(whole, layout, first, rows);
     }
     let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0);
     let place = Slice {
@@ -214,15 +214,15 @@ fn bind_matrix(
             dtype: view.dtype,
         });
     }
-    let (place, mlx) = match &view.data {
+    let (place, storage) = match &view.data {
         Data::Plain(span) if span.offset.is_multiple_of(BINDING_ALIGNMENT) => (
             Slice {
                 buffer: parts[span.part],
                 offset: span.offset,
             },
-            MlxLayout::default(),
+            Storage::Rows,
         ),
-        Data::Plain(span) => (copy(span.bytes, view.name, device)?, MlxLayout::default()),
+        Data::Plain(span) => (copy(span.bytes, view.name, device)?, Storage::Rows),
         Data::Mlx(mlx) => match InPlace::of(mlx, store, device) {
             Some(piece) => piece.bound(parts),
             None => mlx::copied(mlx, view.name, device)?,
@@ -234,7 +234,7 @@ fn bind_matrix(
         dtype: view.dtype,
         rows,
         cols,
-        mlx,
+        storage,
     })
 }
 

@@ -35,6 +35,7 @@ use crate::program::{
 };
 use crate::step::{Count, StepMemory};
 use crate::table::KernelId;
+use crate::weight::Storage;
 
 /// One kernel an operation.
 pub fn plain(program: &Program) -> Vec<KernelCall> {
@@ -331,23 +332,25 @@ impl<'a> Lowering<'a> {
     fn embed(&mut self, table: &crate::program::Matrix, scale: Option<f32>, to: Slice) {
         let bindings = vec![self.step().tokens.into(), table.place, to];
         let kernel = KernelId::EmbeddingLookup(table.dtype);
-        let call = if table.dtype.is_mlx() {
-            let params = product::mlx_params(table, 0.0);
-            let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
-            let key = PipelineKey {
-                kernel,
-                constants: table.mlx.constants(),
-            };
-            KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
-        } else {
-            let params = EmbeddingParams {
-                dim: table.cols,
-                vocab_size: table.rows,
-                ..Default::default()
-            };
-            let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
-            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "embedding")
-                .with_rows([field])
+        let key = PipelineKey {
+            kernel,
+            constants: table.storage.constants(),
+        };
+        let call = match table.storage {
+            Storage::Mlx(mlx) => {
+                let params = product::mlx_params(table, mlx, 0.0);
+                let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
+                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+            }
+            Storage::Rows => {
+                let params = EmbeddingParams {
+                    dim: table.cols,
+                    vocab_size: table.rows,
+                    ..Default::default()
+                };
+                let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
+                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+            }
         };
         self.push(call);
         let Some(factor) = scale else { return };

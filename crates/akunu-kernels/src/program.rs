@@ -31,7 +31,7 @@ use akunu_types::{DType, KvFormat};
 use crate::device::Buffer;
 use crate::plan::{KernelCall, Slice};
 use crate::step::{Counts, PageMap, SequenceSlots, StepMemory};
-use crate::weight::MlxLayout;
+use crate::weight::Storage;
 
 /// A matrix of weights: its place and its format.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,8 +44,8 @@ pub struct Matrix {
     pub rows: u32,
     /// The number of inputs.
     pub cols: u32,
-    /// Where the parts of MLX weights lie, from `place` on.
-    pub mlx: MlxLayout,
+    /// Where its parts lie, from `place` on.
+    pub storage: Storage,
 }
 
 /// The heads of attention.

@@ -1,6 +1,6 @@
 //! Tensor types: GGUF's own ids, and ours for MLX's affine quantisation. The table of them is in [`crate::format`].
 
-use crate::format::{ALL, CellFormat, Decoder, Storage};
+use crate::format::{ALL, CellFormat, Decoder, Kind};
 
 pub use crate::format::DType;
 
@@ -54,35 +54,30 @@ impl DType {
     }
 
     /// How values are stored.
-    pub fn storage(self) -> Storage {
-        self.format().storage
+    pub fn kind(self) -> Kind {
+        self.format().kind
     }
 
     /// The cells of a quantised format.
     pub fn cells(self) -> Option<CellFormat> {
-        match self.storage() {
-            Storage::Blocks(cells) | Storage::Mlx(cells) => Some(cells),
-            Storage::Numbers | Storage::Listed => None,
+        match self.kind() {
+            Kind::Blocks(cells) | Kind::Mlx(cells) => Some(cells),
+            Kind::Numbers | Kind::Listed => None,
         }
     }
 
     /// Bits of a value of MLX's types, whose scales and biases lie apart from the values; `None` for other types.
     pub fn mlx_bits(self) -> Option<u32> {
-        match self.storage() {
-            Storage::Mlx(cells) => Some(cells.bits),
-            Storage::Numbers | Storage::Blocks(_) | Storage::Listed => None,
+        match self.kind() {
+            Kind::Mlx(cells) => Some(cells.bits),
+            Kind::Numbers | Kind::Blocks(_) | Kind::Listed => None,
         }
     }
 
     /// Whether kernels exist for weights of this type. The others are recognised, listed and refused
     /// by name.
     pub fn is_usable(self) -> bool {
-        self.storage() != Storage::Listed
-    }
-
-    /// Whether this is one of MLX's affine types, whose scales and biases lie apart from the values.
-    pub fn is_mlx(self) -> bool {
-        self.mlx_bits().is_some()
+        self.kind() != Kind::Listed
     }
 
     /// The decoder of plain numbers and blocks. MLX's types keep their scales apart and have none.

@@ -120,7 +120,7 @@ macro_rules! for_each_format {
 
 /// How the values of a type are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Storage {
+pub enum Kind {
     /// Plain floating-point numbers.
     Numbers,
     /// Blocks with scales of their own.
@@ -137,7 +137,7 @@ pub(crate) struct Format {
     pub file_type: Option<u32>,
     pub block_len: usize,
     pub block_bytes: usize,
-    pub storage: Storage,
+    pub kind: Kind,
     pub decoder: Option<Decoder>,
     pub rounded: Option<fn(&[f32]) -> Vec<u8>>,
 }
@@ -202,7 +202,7 @@ macro_rules! define {
             file_type: Some(<$number as Number>::FILE_TYPE),
             block_len: 1,
             block_bytes: size_of::<$number>(),
-            storage: Storage::Numbers,
+            kind: Kind::Numbers,
             decoder: Some(decode::numbers::<$number>),
             rounded: Some(plain::rounded::<$number>),
         }
@@ -213,7 +213,7 @@ macro_rules! define {
             file_type: <$block as Block>::FILE_TYPE,
             block_len: <$block as Block>::LEN,
             block_bytes: size_of::<$block>(),
-            storage: Storage::Blocks(<$block as Block>::FORMAT),
+            kind: Kind::Blocks(<$block as Block>::FORMAT),
             decoder: Some(decode::blocks::<$block>),
             rounded: None,
         }
@@ -224,7 +224,7 @@ macro_rules! define {
             file_type: None,
             block_len: mlx::run($bits).0,
             block_bytes: mlx::run($bits).1,
-            storage: Storage::Mlx(mlx::cells($bits)),
+            kind: Kind::Mlx(mlx::cells($bits)),
             decoder: None,
             rounded: None,
         }
@@ -235,7 +235,7 @@ macro_rules! define {
             file_type: None,
             block_len: $len,
             block_bytes: $bytes,
-            storage: Storage::Listed,
+            kind: Kind::Listed,
             decoder: None,
             rounded: None,
         }

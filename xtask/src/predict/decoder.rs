@@ -4,7 +4,7 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
     ChoiceMemory, Choose, GateFunction, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
 };
-use akunu_kernels::weight::MlxLayout;
+use akunu_kernels::weight::Storage;
 use akunu_kernels::{Buffer, Counts, Op, PageMap, Program, StepMemory};
 use akunu_types::{DType, KvFormat};
 
@@ -95,7 +95,7 @@ impl Memory {
             dtype,
             rows,
             cols,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Lays rows of a weight file out as panels.
 
 use akunu_kernels::weight::WeightLayout;
-use akunu_types::format::{Block, Cell, Storage, WithBlock};
+use akunu_types::format::{Block, Cell, Kind, WithBlock};
 use half::f16;
 use std::ops::Range;
 
@@ -38,10 +38,10 @@ impl WithBlock for OfBlocks {
 impl<'a> Source<'a> {
     /// The matrix at the beginning of `bytes`; `None` where its format has no panels.
     pub fn of(weight: WeightLayout, bytes: &'a [u8]) -> Option<Source<'a>> {
-        let pack_row: PackRow = match weight.dtype.storage() {
-            Storage::Blocks(_) => weight.dtype.with_block(OfBlocks)?,
-            Storage::Mlx(_) => pack_mlx,
-            Storage::Numbers | Storage::Listed => return None,
+        let pack_row: PackRow = match weight.dtype.kind() {
+            Kind::Blocks(_) => weight.dtype.with_block(OfBlocks)?,
+            Kind::Mlx(_) => pack_mlx,
+            Kind::Numbers | Kind::Listed => return None,
         };
         Some(Source {
             weight,
@@ -59,7 +59,7 @@ impl<'a> Source<'a> {
 
     /// Where the rows of some panels lie.
     pub fn bytes_of_panels(&self, panels: Range<usize>) -> Range<usize> {
-        let first = self.weight.mlx.packed_at as usize;
+        let first = self.weight.storage.mlx().packed_at as usize;
         let at = |panel: usize| (first + panel * self.panel_bytes()).min(self.bytes.len());
         at(panels.start)..at(panels.end)
     }

@@ -68,7 +68,7 @@ mod tests {
     use crate::panels::matrix::PackedShape;
     use crate::panels::pack::Source;
     use akunu_kernels::case::Rng;
-    use akunu_kernels::weight::{self, MlxLayout, ScaleType};
+    use akunu_kernels::weight::{self, Storage};
     use akunu_types::DType;
     use std::sync::Arc;
 
@@ -78,12 +78,7 @@ mod tests {
         let (rows, cols) = (21, 512);
         for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
             let matrix = weight::WeightLayout {
-                mlx: MlxLayout::contiguous(
-                    dtype,
-                    [rows, cols].map(|n| n as u32),
-                    64,
-                    ScaleType::F16,
-                ),
+                storage: Storage::contiguous(dtype, [rows, cols], 64),
                 ..weight::WeightLayout::contiguous(dtype, rows, cols)
             };
             let bytes = matrix.random(&mut Rng::new(3));

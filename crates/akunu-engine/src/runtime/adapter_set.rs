@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::{MlxLayout, VECTOR};
+use akunu_kernels::weight::{Storage, VECTOR};
 use akunu_kernels::{Buffer, Device};
 
 use crate::adapter::AdapterMatrices;
@@ -144,7 +144,7 @@ pub(super) fn write_matrices(
             dtype: VECTOR,
             rows: (values.len() / cols) as u32,
             cols: cols as u32,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         };
         for (values, &offset) in [&product.a, &product.b].into_iter().zip(places) {
             let written = device.write(matrices, offset, bytemuck::cast_slice(values));

@@ -12,7 +12,7 @@ use akunu_gguf::{SpeechFolder, SpeechTensor, quant};
 use akunu_kernels::Device;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::MlxLayout;
+use akunu_kernels::weight::Storage;
 
 use crate::error::EngineError;
 
@@ -149,7 +149,7 @@ impl Placed<'_> {
             dtype: self.tensor.dtype,
             rows: dims[0] as u32,
             cols: dims[1..].iter().product::<usize>() as u32,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 }

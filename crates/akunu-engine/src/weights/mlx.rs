@@ -15,7 +15,7 @@
 use akunu_gguf::{MlxTensor, Span, WeightStore};
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::Matrix;
-use akunu_kernels::weight::{MlxLayout, ScaleType};
+use akunu_kernels::weight::{MlxLayout, ScaleType, Storage};
 use akunu_kernels::{Buffer, Device};
 
 use super::copy::{BINDING_ALIGNMENT, copy};
@@ -64,12 +64,12 @@ impl InPlace {
     }
 
     /// Where its binding begins, in the buffers of the files.
-    pub(super) fn bound(&self, parts: &[Buffer]) -> (Slice, MlxLayout) {
+    pub(super) fn bound(&self, parts: &[Buffer]) -> (Slice, Storage) {
         let place = Slice {
             buffer: parts[self.part],
             offset: self.start,
         };
-        (place, self.layout)
+        (place, Storage::Mlx(self.layout))
     }
 }
 
@@ -78,19 +78,19 @@ pub(super) fn copied(
     mlx: &MlxTensor,
     label: &str,
     device: &mut dyn Device,
-) -> Result<(Slice, MlxLayout), EngineError> {
+) -> Result<(Slice, Storage), EngineError> {
     let mut bytes = spans(mlx).map(|span| span.bytes).concat();
     bytes.resize(bytes.len().next_multiple_of(WORD), 0);
     let place = copy(&bytes, label, device)?;
     let scales_at = mlx.packed.bytes.len();
     let biases_at = scales_at + mlx.scales.bytes.len();
     let layout = grouped(mlx).unwrap_or_default();
-    Ok((place, layout.at([0, scales_at as u32, biases_at as u32])))
+    let layout = layout.at([0, scales_at as u32, biases_at as u32]);
+    Ok((place, Storage::Mlx(layout)))
 }
 
 /// `rows` rows of a matrix, from `first` on.
-pub(super) fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
-    let mlx = whole.mlx;
+pub(super) fn some_rows(whole: Matrix, mlx: MlxLayout, first: u32, rows: u32) -> Matrix {
     let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0) as u32;
     let scale_bytes = whole.cols / mlx.group_size.max(1) * mlx.scale_type.bytes() as u32;
     let at = [
@@ -106,7 +106,7 @@ pub(super) fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
             ..whole.place
         },
         rows,
-        mlx: mlx.at(at.map(|at| at - start)),
+        storage: Storage::Mlx(mlx.at(at.map(|at| at - start))),
         ..whole
     }
 }

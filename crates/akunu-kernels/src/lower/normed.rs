@@ -49,7 +49,7 @@ impl Lowering<'_> {
         let is_alike = |product: &Normed| {
             let weight = product.weight;
             (weight.dtype, weight.cols) == (first.dtype, dim)
-                && weight.mlx.constants() == first.mlx.constants()
+                && weight.storage.constants() == first.storage.constants()
         };
         let n_ops = 1 + products.len();
         if !(2..=MAX_PRODUCTS).contains(&products.len())
@@ -58,7 +58,7 @@ impl Lowering<'_> {
         {
             return None;
         }
-        let constants = product_constants(first);
+        let constants = first.storage.constants();
         if let Some((gate, to)) = gate_of(&products, ops.get(n_ops)) {
             products[0].to = to;
             self.push_normed(
@@ -110,7 +110,7 @@ impl Lowering<'_> {
         if !suits || are_read || !can_be_staged([from, gain], dim) {
             return None;
         }
-        let constants = product_constants(product.weight);
+        let constants = product.weight.storage.constants();
         self.push_normed([from, gain], &[product], eps, constants);
         Some(3)
     }
@@ -134,7 +134,7 @@ impl Lowering<'_> {
             eps,
             ..Default::default()
         };
-        let params = with_layouts(params, [0, 1, 2].map(|at| product(at).weight.mlx));
+        let params = with_layouts(params, [0, 1, 2].map(|at| product(at).weight.storage.mlx()));
         let mut bindings = vec![x, gain];
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));
@@ -152,14 +152,6 @@ impl Lowering<'_> {
 fn can_be_staged(vectors: [Slice; 2], dim: u32) -> bool {
     let is_aligned = |slice: &Slice| slice.offset.is_multiple_of(X_ALIGNMENT);
     vectors.iter().all(is_aligned) && dim.is_multiple_of(4)
-}
-
-fn product_constants(weight: &Matrix) -> Constants {
-    if weight.dtype.is_mlx() {
-        weight.mlx.constants()
-    } else {
-        Constants::none()
-    }
 }
 
 /// The constant of the gate that `op` applies to two products, and where its result goes.

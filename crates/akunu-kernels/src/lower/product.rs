@@ -17,6 +17,7 @@ use crate::plan::{KernelCall, RowField, Slice};
 use crate::program::{GateFunction, Matrix, Op, Rows};
 use crate::step::Count;
 use crate::table::KernelId;
+use crate::weight::{MlxLayout, Storage};
 
 /// How rows become halves.
 struct Halving {
@@ -423,30 +424,33 @@ impl Lowering<'_> {
         } else {
             weight.cols
         };
-        let call = if weight.dtype.is_mlx() {
-            let key = PipelineKey {
-                kernel,
-                constants: weight.mlx.constants(),
-            };
-            let field = RowField::new(offset_of!(MLXParams, M), rows);
-            let params = MLXParams {
-                lda,
-                ..mlx_params(weight, beta)
-            };
-            KernelCall::new(key, &params, bindings, label).with_rows([field])
-        } else {
-            let params = GEMMParams {
-                N: weight.rows,
-                K: weight.cols,
-                lda,
-                ldb: weight.cols,
-                ldc: weight.rows,
-                alpha: 1.0,
-                beta,
-                ..Default::default()
-            };
-            let field = RowField::new(offset_of!(GEMMParams, M), rows);
-            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, label).with_rows([field])
+        let key = PipelineKey {
+            kernel,
+            constants: weight.storage.constants(),
+        };
+        let call = match weight.storage {
+            Storage::Mlx(mlx) => {
+                let field = RowField::new(offset_of!(MLXParams, M), rows);
+                let params = MLXParams {
+                    lda,
+                    ..mlx_params(weight, mlx, beta)
+                };
+                KernelCall::new(key, &params, bindings, label).with_rows([field])
+            }
+            Storage::Rows => {
+                let params = GEMMParams {
+                    N: weight.rows,
+                    K: weight.cols,
+                    lda,
+                    ldb: weight.cols,
+                    ldc: weight.rows,
+                    alpha: 1.0,
+                    beta,
+                    ..Default::default()
+                };
+                let field = RowField::new(offset_of!(GEMMParams, M), rows);
+                KernelCall::new(key, &params, bindings, label).with_rows([field])
+            }
         };
         self.push(call);
     }
@@ -492,8 +496,7 @@ pub(super) fn half_stride(cols: u32, order: Order) -> u32 {
     })
 }
 
-pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {
-    let mlx = weight.mlx;
+pub(super) fn mlx_params(weight: &Matrix, mlx: MlxLayout, beta: f32) -> MLXParams {
     MLXParams {
         N: weight.rows,
         K: weight.cols,

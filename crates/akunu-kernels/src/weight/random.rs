@@ -1,6 +1,6 @@
 //! Random weights for the cases.
 
-use akunu_types::format::{Block, Storage, WithBlock};
+use akunu_types::format::{Block, Kind, WithBlock};
 use akunu_types::{DType, Scalar};
 use half::f16;
 
@@ -9,7 +9,7 @@ use crate::case::Rng;
 
 /// Random weights for `n` values: any bits for the quants, scales of the size found in real models.
 pub fn random(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u8> {
-    if dtype.storage() == Storage::Numbers
+    if dtype.kind() == Kind::Numbers
         && let Some(numbers) = dtype.rounded(&rng.floats(n, 0.5))
     {
         return numbers;

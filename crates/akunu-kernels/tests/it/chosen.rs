@@ -13,7 +13,7 @@ use akunu_kernels::program::{
     Masks, Matrix, Pairing, Rope, RowKeys, Rows, ScoreMemory, TranscriptTokens, Windows,
 };
 use akunu_kernels::table::weight_formats;
-use akunu_kernels::weight::MlxLayout;
+use akunu_kernels::weight::{MlxLayout, Storage};
 use akunu_kernels::{Buffer, ChipConfig, Counts, KernelId, Op, PageMap, Program, StepMemory};
 use akunu_types::{DType, KvFormat};
 
@@ -61,10 +61,10 @@ fn matrix(dtype: DType, rows: u32) -> Matrix {
         dtype,
         rows,
         cols: DIM,
-        mlx: MlxLayout {
+        storage: Storage::of(dtype, || MlxLayout {
             group_size: 64,
             ..MlxLayout::default()
-        },
+        }),
     }
 }
 

@@ -5,7 +5,7 @@ use akunu_kernels::lower;
 use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{Heads, LayerCache, Matrix, Pairing, Rope, Rows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::weight::MlxLayout;
+use akunu_kernels::weight::Storage;
 use akunu_kernels::{
     Buffer, Counts, Device, KernelId, Op, PageMap, Program, RowTable, StepMemory, case,
 };
@@ -130,7 +130,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<Op>) -> V
                     dtype: DType::F16,
                     rows: OUTPUTS,
                     cols: WIDTH,
-                    mlx: MlxLayout::default(),
+                    storage: Storage::Rows,
                 },
                 x: attended,
                 to,

@@ -6,7 +6,7 @@ use akunu_kernels::case::Case;
 use akunu_kernels::kernel::activation::gelu_erf;
 use akunu_kernels::program::{Matrix, Windows};
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::weight::MlxLayout;
+use akunu_kernels::weight::Storage;
 use akunu_kernels::{Device, KernelId, Op, Program};
 use akunu_types::DType;
 use akunu_types::params::{ElementwiseParams, LayerNormParams};
@@ -159,7 +159,7 @@ fn convolve(f: &Conv) -> Vec<f32> {
             dtype: DType::F32,
             rows: f.out_channels,
             cols: f.kernel_size * f.in_channels,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         },
         bias: bias.into(),
         x: x.into(),

@@ -26,14 +26,14 @@ pub(super) fn blocks<B: Block>(bytes: &[u8], values: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use crate::DType;
-    use crate::format::Storage;
+    use crate::format::Kind;
 
     /// A row with the wrong block would cut the bytes at the wrong places: the first block is zero, the
     /// second is not.
     #[test]
     fn every_type_with_blocks_or_numbers_decodes_and_no_other_has_a_decoder() {
         for dtype in DType::all() {
-            let has_decoder = matches!(dtype.storage(), Storage::Numbers | Storage::Blocks(_));
+            let has_decoder = matches!(dtype.kind(), Kind::Numbers | Kind::Blocks(_));
             assert_eq!(dtype.decoder().is_some(), has_decoder, "{dtype}");
             let Some(decode) = dtype.decoder() else {
                 continue;

@@ -1,7 +1,7 @@
 //! The functions of this folder against exact products, on the levels that the machine has.
 
 use akunu_kernels::case::{Rng, nmse};
-use akunu_kernels::weight::{MlxLayout, ScaleType, WeightLayout};
+use akunu_kernels::weight::{Storage, WeightLayout};
 use akunu_types::DType;
 
 use super::*;
@@ -16,7 +16,7 @@ const COLS: usize = 768;
 /// Sixteen random rows: as a panel, and as numbers.
 fn random_rows(dtype: DType, quant: Quant, rng: &mut Rng) -> (Vec<u8>, Vec<Vec<f32>>) {
     let weight = WeightLayout {
-        mlx: MlxLayout::contiguous(dtype, [ROWS as u32, COLS as u32], 64, ScaleType::F16),
+        storage: Storage::contiguous(dtype, [ROWS, COLS], 64),
         ..WeightLayout::contiguous(dtype, ROWS, COLS)
     };
     let bytes = weight.random(rng);

@@ -5,7 +5,7 @@ use akunu_kernels::plan::Slice;
 use akunu_kernels::program::{
     ChoiceMemory, Choose, GateFunction, Heads, LayerCache, Matrix, Pairing, Rope, Rows,
 };
-use akunu_kernels::weight::MlxLayout;
+use akunu_kernels::weight::Storage;
 use akunu_kernels::{
     Buffer, ChipConfig, Counts, Device, KernelCall, KernelId, Op, PageMap, Program, StepMemory,
     lower,
@@ -83,7 +83,7 @@ impl Memory<'_> {
             dtype: F32,
             rows,
             cols,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use akunu_kernels::case::{Rng, nmse};
-use akunu_kernels::weight::{self, MlxLayout, ScaleType};
+use akunu_kernels::weight::{self, Storage};
 use akunu_types::DType;
 
 use super::{exact, levels};
@@ -35,12 +35,7 @@ pub fn cols(dtype: DType) -> usize {
 pub fn matrix(dtype: DType) -> PackedMatrix {
     let cols = cols(dtype);
     let weight = weight::WeightLayout {
-        mlx: MlxLayout::contiguous(
-            dtype,
-            [ROWS_OF_ALL, cols].map(|n| n as u32),
-            64,
-            ScaleType::F16,
-        ),
+        storage: Storage::contiguous(dtype, [ROWS_OF_ALL, cols], 64),
         ..weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols)
     };
     let bytes = weight.random(&mut Rng::new(5));
