@@ -670,7 +670,7 @@ struct SamplingRule {
     uint32_t transcript_start;
     // Of a transcript: 1 if it has times, 0 if there are none in it.
     uint32_t has_times;
-    // The number of the first token that those three count: the first one after the prompt, or 0.
+    // The number of the first token that these penalties and DRY count: the first one after the prompt, or 0.
     uint32_t penalty_start;
     // Unused, zero.
     uint32_t _pad0;
@@ -1144,6 +1144,7 @@ static_assert(offsetof(block_q6_k, ql) == 0, "block_q6_k.ql is at 0");
 static_assert(offsetof(block_q6_k, qh) == 128, "block_q6_k.qh is at 128");
 static_assert(offsetof(block_q6_k, scales) == 192, "block_q6_k.scales is at 192");
 static_assert(offsetof(block_q6_k, d) == 208, "block_q6_k.d is at 208");
+#else
 #endif
 
 #endif // AKUNU_SHADER_TYPES_H

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "include/dot_rows.h"
-#include "include/format/span.h"
+#include "include/format/all.h"
 #include "include/inputs.h"
 
 // Most SIMD groups of a threadgroup.

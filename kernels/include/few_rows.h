@@ -4,7 +4,7 @@
 
 #include <akunu_tensor>
 
-#include "include/format/span.h"
+#include "include/format/all.h"
 #include "include/tensor_row.h"
 
 // Outputs of a matrix.

@@ -14,7 +14,7 @@
 
 #include <akunu_tensor>
 
-#include "include/format/span.h"
+#include "include/format/all.h"
 
 // Vectors of 16 bytes of a span of x in threadgroup memory: high bytes, low bytes, and the factor and the sums of both halves;
 // those of 8 lanes fall into different banks.

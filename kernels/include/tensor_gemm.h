@@ -18,7 +18,7 @@
 #include <akunu_tensor>
 
 #include "include/dot_rows.h"
-#include "include/format/span.h"
+#include "include/format/all.h"
 
 constant constexpr uint STEP = 64;
 constant constexpr uint STEP_VECTORS = STEP / 8;

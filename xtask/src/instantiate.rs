@@ -16,6 +16,7 @@ use akunu_kernels::KernelId;
 use akunu_kernels::flatten;
 use akunu_repo::{Failure, workspace};
 use akunu_types::DType;
+use akunu_types::format::Kind;
 use std::collections::HashSet;
 use std::path::PathBuf;
 
@@ -69,7 +70,7 @@ pub fn generate(text: &str, kernels: &HashSet<String>) -> Result<String, String>
 
 fn instantiation(name: &str, template: &str, dtype: DType) -> String {
     let mut function = template.replacen("<Format", &format!("<{}", struct_name(dtype)), 1);
-    if dtype.is_mlx() {
+    if dtype.mlx_bits().is_some() {
         for params in PARAMS {
             function = function.replace(params, "MLXParams");
         }
@@ -77,10 +78,21 @@ fn instantiation(name: &str, template: &str, dtype: DType) -> String {
     format!("template [[host_name(\"{name}\")]] kernel decltype({function}) {function};\n")
 }
 
-/// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatMlxQ4`.
+/// The stem of the header that reads a format; `None` where no kernel does.
+pub fn format_header(dtype: DType) -> Option<&'static str> {
+    match dtype.kind() {
+        Kind::Numbers => Some("plain"),
+        Kind::Blocks(_) => Some(dtype.name()),
+        Kind::Mlx(_) => Some("mlx"),
+        Kind::Listed => None,
+    }
+}
+
+/// The struct that reads a format: `FormatQ4_0`, `FormatQ2K`, `FormatIQ4NL`, `FormatMlxQ4`.
 fn struct_name(dtype: DType) -> String {
     let name = dtype.name().to_uppercase();
-    format!("Format{}", name.replace("MLX_", "Mlx").replace("_K", "K"))
+    let name = name.replace("MLX_", "Mlx").replace("_K", "K");
+    format!("Format{}", name.replace("_NL", "NL"))
 }
 
 #[cfg(test)]

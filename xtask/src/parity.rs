@@ -7,7 +7,7 @@ mod probe;
 
 use akunu_repo::{Failure, process, workspace};
 use akunu_types::layout::{FieldLayout, StructLayout};
-use akunu_types::{block, params};
+use akunu_types::{format, params};
 use std::path::Path;
 use std::process::Command;
 
@@ -20,7 +20,7 @@ const NOTHING: &str = "/dev/null";
 /// Runs the command.
 pub fn run() -> Result<(), Failure> {
     let header = workspace::shader_types();
-    let blocks = compare(&header, block::ALL)?;
+    let blocks = compare(&header, &format::layouts())?;
     let structs = compare(&header, params::ALL)?;
     let mismatches: Vec<&String> = structs
         .mismatches
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_committed_header_agrees_with_rust() {
-        for structs in [params::ALL, block::ALL] {
+        for structs in [params::ALL, &format::layouts()] {
             let report = compare(&workspace::shader_types(), structs).expect("a C++ compiler");
             assert_eq!(report.mismatches, Vec::<String>::new());
             assert_eq!(report.lines.len(), structs.len());

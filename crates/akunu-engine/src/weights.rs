@@ -15,7 +15,7 @@ use crate::error::EngineError;
 use crate::loading::Loading;
 use akunu_arch::{ModelConfig, weight_shapes};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
-use akunu_program::{Buffer, Device, Matrix, MlxLayout, SharedBytes, SharedMemory, Slice, VECTOR};
+use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use copy::{BINDING_ALIGNMENT, copy};
 use mlx::InPlace;
 
@@ -181,8 +181,8 @@ fn norm_offset(config: &ModelConfig, name: &str) -> f32 {
 
 /// `rows` rows of a matrix, from `first` on.
 fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
-    if whole.dtype.is_mlx() {
-        return mlx::some_rows(whole, first, rows);
+    if let Storage::Mlx(layout) = whole.storage {
+        return mlx::some_rows(whole, layout, first, rows);
     }
     let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0);
     let place = Slice {
@@ -210,15 +210,15 @@ fn bind_matrix(
             dtype: view.dtype,
         });
     }
-    let (place, mlx) = match &view.data {
+    let (place, storage) = match &view.data {
         Data::Plain(span) if span.offset.is_multiple_of(BINDING_ALIGNMENT) => (
             Slice {
                 buffer: parts[span.part],
                 offset: span.offset,
             },
-            MlxLayout::default(),
+            Storage::Rows,
         ),
-        Data::Plain(span) => (copy(span.bytes, view.name, device)?, MlxLayout::default()),
+        Data::Plain(span) => (copy(span.bytes, view.name, device)?, Storage::Rows),
         Data::Mlx(mlx) => match InPlace::of(mlx, store, device) {
             Some(piece) => piece.bound(parts),
             None => mlx::copied(mlx, view.name, device)?,
@@ -230,7 +230,7 @@ fn bind_matrix(
         dtype: view.dtype,
         rows,
         cols,
-        mlx,
+        storage,
     })
 }
 

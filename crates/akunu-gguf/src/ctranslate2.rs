@@ -212,11 +212,7 @@ impl Cursor<'_> {
             5 => DType::BF16,
             _ => return Err(Ct2Fault::Type { name, id }),
         };
-        let element = match dtype {
-            DType::I8 => 1,
-            DType::F32 | DType::I32 => 4,
-            _ => 2,
-        };
+        let element = dtype.block_bytes() as u64;
         let size = dims.iter().try_fold(element, |size: u64, &dim| {
             size.checked_mul(dim.into()).filter(|_| dim > 0)
         });

@@ -17,7 +17,7 @@ mod product;
 use std::mem::offset_of;
 
 use akunu_program::{
-    Buffer, Count, GateFunction, Op, Pairing, Program, Rope, Rows, Slice, StepMemory, op,
+    Buffer, Count, GateFunction, Op, Pairing, Program, Rope, Rows, Slice, Storage, StepMemory, op,
 };
 use akunu_types::params::{
     AdvanceRowsParams, ElementwiseParams, EmbeddingParams, EmbeddingScaleParams, GatherRowsParams,
@@ -32,7 +32,7 @@ use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
-use crate::weight::mlx_constants;
+use crate::weight::constants_of;
 
 /// One kernel an operation.
 pub fn plain(program: &Program) -> Vec<KernelCall> {
@@ -214,23 +214,25 @@ impl<'a> Lowering<'a> {
     ) {
         let bindings = vec![self.step().tokens.into(), table.place, to];
         let kernel = KernelId::EmbeddingLookup(table.dtype);
-        let call = if table.dtype.is_mlx() {
-            let params = product::mlx_params(table, 0.0);
-            let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
-            let key = PipelineKey {
-                kernel,
-                constants: mlx_constants(&table.mlx),
-            };
-            KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
-        } else {
-            let params = EmbeddingParams {
-                dim: table.cols,
-                vocab_size: table.rows,
-                ..Default::default()
-            };
-            let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
-            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "embedding")
-                .with_rows([field])
+        let key = PipelineKey {
+            kernel,
+            constants: constants_of(table.storage),
+        };
+        let call = match table.storage {
+            Storage::Mlx(mlx) => {
+                let params = product::mlx_params(table, mlx, 0.0);
+                let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
+                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+            }
+            Storage::Rows => {
+                let params = EmbeddingParams {
+                    dim: table.cols,
+                    vocab_size: table.rows,
+                    ..Default::default()
+                };
+                let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
+                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+            }
         };
         self.push(call);
         let Some(factor) = scale else { return };

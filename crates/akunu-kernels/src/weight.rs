@@ -8,13 +8,13 @@ use std::ops::Range;
 pub use mlx::mlx_constants;
 pub(crate) use mlx::{any_scale_type, scattered};
 
-use akunu_program::{MlxLayout, row_bytes, whole_blocks};
+use akunu_program::{MlxLayout, Storage, row_bytes, whole_blocks};
 use akunu_types::DType;
-use akunu_types::block::decoder;
 use akunu_types::params::MLXParams;
 use half::f16;
 
 use crate::case::Rng;
+use crate::constant::Constants;
 use crate::table::{Args, Launch};
 
 /// A weight matrix in memory: its format, its shape and where its rows lie.
@@ -31,8 +31,16 @@ pub struct WeightLayout {
     pub cols: usize,
     /// Values from one row to the next.
     pub stride: usize,
-    /// MLX: where values, scales and biases lie.
-    pub mlx: MlxLayout,
+    /// Where its parts lie.
+    pub storage: Storage,
+}
+
+/// The function constants of kernels that read weights stored so.
+pub fn constants_of(storage: Storage) -> Constants {
+    match storage {
+        Storage::Rows => Constants::none(),
+        Storage::Mlx(layout) => mlx_constants(&layout),
+    }
 }
 
 impl WeightLayout {
@@ -43,14 +51,14 @@ impl WeightLayout {
             rows,
             cols,
             stride: cols,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 
-    /// Contiguous rows of a kernel's format; function constants go before what `mlx` says.
+    /// Rows of a kernel's format, in `mlx` if it is one of MLX's; function constants go before what that says.
     pub fn of(args: &Args, rows: u32, cols: u32, mlx: MlxLayout) -> WeightLayout {
         WeightLayout {
-            mlx: mlx::specialised(mlx, args.constants),
+            storage: Storage::of(args.format(), || mlx::specialised(mlx, args.constants)),
             ..WeightLayout::contiguous(args.format(), rows as usize, cols as usize)
         }
     }
@@ -65,10 +73,9 @@ impl WeightLayout {
     pub fn bytes(&self) -> usize {
         let ends = self.parts().into_iter().map(|part| part.end);
         let last = ends.max().unwrap_or(0);
-        if self.dtype.is_mlx() {
-            last.checked_next_multiple_of(mlx::WORD).unwrap_or(last)
-        } else {
-            last
+        match self.storage {
+            Storage::Rows => last,
+            Storage::Mlx(_) => last.checked_next_multiple_of(mlx::WORD).unwrap_or(last),
         }
     }
 
@@ -81,12 +88,17 @@ impl WeightLayout {
     /// The bytes of the binding in which weights lie: the rows, and the scales and biases of MLX weights.
     pub fn parts(&self) -> Vec<Range<usize>> {
         let part = |at: u32, bytes: usize| at as usize..(at as usize).saturating_add(bytes);
-        let mut parts = vec![part(self.mlx.packed_at, self.packed_bytes())];
-        if self.dtype.is_mlx() {
-            parts.push(part(self.mlx.scales_at, self.scale_bytes()));
-            parts.push(part(self.mlx.biases_at, self.scale_bytes()));
+        match self.storage {
+            Storage::Rows => vec![part(0, self.packed_bytes())],
+            Storage::Mlx(mlx) => {
+                let scale_bytes = self.scale_bytes(&mlx);
+                vec![
+                    part(mlx.packed_at, self.packed_bytes()),
+                    part(mlx.scales_at, scale_bytes),
+                    part(mlx.biases_at, scale_bytes),
+                ]
+            }
         }
-        parts
     }
 
     /// Bytes from the first row to the end of the last one.
@@ -98,17 +110,16 @@ impl WeightLayout {
     }
 
     /// MLX: bytes of all scales, or of all biases.
-    fn scale_bytes(&self) -> usize {
-        let groups = self.rows.saturating_mul(self.groups());
-        groups.saturating_mul(self.mlx.scale_type.bytes())
+    fn scale_bytes(&self, mlx: &MlxLayout) -> usize {
+        let groups = self.rows.saturating_mul(self.groups(mlx));
+        groups.saturating_mul(mlx.scale_type.bytes())
     }
 
     /// Bytes of one row, with its scales.
     pub fn row_bytes(&self) -> usize {
-        let scales = if self.dtype.is_mlx() {
-            self.groups() * 2 * self.mlx.scale_type.bytes()
-        } else {
-            0
+        let scales = match self.storage {
+            Storage::Rows => 0,
+            Storage::Mlx(mlx) => self.groups(&mlx) * 2 * mlx.scale_type.bytes(),
         };
         row_bytes(self.dtype, self.cols).saturating_add(scales)
     }
@@ -116,10 +127,9 @@ impl WeightLayout {
     /// The values of one row.
     pub fn row(&self, bytes: &[u8], index: usize) -> Vec<f32> {
         let row = self.packed_row(bytes, index);
-        let mut row = if self.dtype.is_mlx() {
-            self.mlx_row(row, bytes, index)
-        } else {
-            values(self.dtype, row)
+        let mut row = match self.storage {
+            Storage::Rows => values(self.dtype, row),
+            Storage::Mlx(mlx) => self.mlx_row(&mlx, row, bytes, index),
         };
         row.resize(self.cols, 0.0);
         row
@@ -127,12 +137,13 @@ impl WeightLayout {
 
     /// The values of a row as they are stored, without the scales of MLX weights.
     fn packed_row<'b>(&self, bytes: &'b [u8], index: usize) -> &'b [u8] {
-        let start = self.mlx.packed_at as usize + index * row_bytes(self.dtype, self.stride);
+        let start =
+            self.storage.mlx().packed_at as usize + index * row_bytes(self.dtype, self.stride);
         &bytes[start..start + row_bytes(self.dtype, self.cols)]
     }
 
     /// `scale * q + bias`; q is the next `bits` bits of a little-endian stream.
-    fn mlx_row(&self, packed: &[u8], bytes: &[u8], index: usize) -> Vec<f32> {
+    fn mlx_row(&self, mlx: &MlxLayout, packed: &[u8], bytes: &[u8], index: usize) -> Vec<f32> {
         let bits = mlx_bits(self.dtype) as usize;
         let q = |i: usize| {
             let stream = (0..bits).map(|bit| i * bits + bit);
@@ -140,8 +151,8 @@ impl WeightLayout {
             bits.enumerate().fold(0, |q, (place, bit)| q | bit << place)
         };
         let value = |i: usize| {
-            let group = index * self.groups() + i / self.group_len();
-            let [scale, bias] = mlx::scale_and_bias(&self.mlx, bytes, group);
+            let group = index * self.groups(mlx) + i / mlx.group_len();
+            let [scale, bias] = mlx::scale_and_bias(mlx, bytes, group);
             scale * q(i) as f32 + bias
         };
         (0..whole_blocks(self.dtype, self.cols))
@@ -152,36 +163,36 @@ impl WeightLayout {
     /// MLX: the packed values of a row from value `first` on, which is the first of its byte, and the scale and
     /// the bias that value has, rounded to halves.
     pub fn mlx_run<'b>(&self, bytes: &'b [u8], row: usize, first: usize) -> (&'b [u8], [f16; 2]) {
+        let mlx = self.storage.mlx();
         let packed = self.packed_row(bytes, row);
-        let group = row * self.groups() + first / self.group_len();
+        let group = row * self.groups(&mlx) + first / mlx.group_len();
         let bits = mlx_bits(self.dtype) as usize;
-        let scales = mlx::scale_and_bias(&self.mlx, bytes, group).map(f16::from_f32);
+        let scales = mlx::scale_and_bias(&mlx, bytes, group).map(f16::from_f32);
         (&packed[first * bits / 8..], scales)
     }
 
-    /// MLX: values of a group, in whole runs of 8.
-    fn group_len(&self) -> usize {
-        (self.mlx.group_size as usize / 8).max(1) * 8
-    }
-
     /// MLX: groups of a row.
-    fn groups(&self) -> usize {
-        whole_blocks(self.dtype, self.cols).div_ceil(self.group_len())
+    fn groups(&self, mlx: &MlxLayout) -> usize {
+        whole_blocks(self.dtype, self.cols).div_ceil(mlx.group_len())
     }
 
     /// Random weights. What lies between the parts of MLX weights is random too.
     pub fn random(&self, rng: &mut Rng) -> Vec<u8> {
-        if !self.dtype.is_mlx() {
-            let before = self.rows.saturating_sub(1) * self.stride;
-            return random::random(self.dtype, before + self.cols, rng);
-        }
+        let mlx = match self.storage {
+            Storage::Rows => {
+                let before = self.rows.saturating_sub(1) * self.stride;
+                return random::random(self.dtype, before + self.cols, rng);
+            }
+            Storage::Mlx(mlx) => mlx,
+        };
         let mut bytes = rng.bytes(self.bytes());
-        let scales = rng.floats(2 * self.rows * self.groups(), 0.02);
-        let (scales, biases) = scales.split_at(self.rows * self.groups());
-        for (at, values) in [(self.mlx.scales_at, scales), (self.mlx.biases_at, biases)] {
+        let n_groups = self.rows * self.groups(&mlx);
+        let scales = rng.floats(2 * n_groups, 0.02);
+        let (scales, biases) = scales.split_at(n_groups);
+        for (at, values) in [(mlx.scales_at, scales), (mlx.biases_at, biases)] {
             let stored: Vec<u8> = values
                 .iter()
-                .flat_map(|&value| mlx::stored(self.mlx.scale_type, value))
+                .flat_map(|&value| mlx::stored(mlx.scale_type, value))
                 .collect();
             bytes[at as usize..][..stored.len()].copy_from_slice(&stored);
         }
@@ -202,7 +213,15 @@ pub fn run_launch(cols: u32, rows: u32) -> Launch {
 
 /// Bits of a packed value.
 fn mlx_bits(dtype: DType) -> u32 {
-    (dtype.block_bytes() * 8 / dtype.block_len()) as u32
+    dtype.mlx_bits().unwrap_or(0)
+}
+
+/// What rows of the cases are whole multiples of: a block, or a group of MLX's formats.
+pub(crate) fn case_block(dtype: DType, group_size: u32) -> u32 {
+    match dtype.mlx_bits() {
+        Some(_) => group_size,
+        None => dtype.block_len() as u32,
+    }
 }
 
 /// Params of MLX weights for the cases: the parts lie in another order, at other bytes and with scales of another type from
@@ -226,7 +245,7 @@ pub fn mlx_params(dtype: DType, rows: u32, cols: u32, group_size: u32) -> MLXPar
 ///
 /// MLX formats keep their scales apart from the values: see [`WeightLayout::row`].
 pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
-    let Some(decode) = decoder(dtype) else {
+    let Some(decode) = dtype.decoder() else {
         unreachable!("{dtype} has no kernel that reads it as plain rows")
     };
     let mut values = vec![0.0; bytes.len() / dtype.block_bytes() * dtype.block_len()];
@@ -237,12 +256,11 @@ pub fn values(dtype: DType, bytes: &[u8]) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use akunu_program::ScaleType;
 
     /// 2 rows of 64 values, 4 bits, groups of 32: 64 bytes of values, 4 scales, 4 biases.
     fn mlx() -> WeightLayout {
         WeightLayout {
-            mlx: MlxLayout::contiguous(DType::MLX_Q4, [2, 64], 32, ScaleType::F16),
+            storage: Storage::contiguous(DType::MLX_Q4, [2, 64], 32),
             ..WeightLayout::contiguous(DType::MLX_Q4, 2, 64)
         }
     }
@@ -260,10 +278,10 @@ mod tests {
         assert_eq!(mlx().read_bytes(), 64 + 2 * 4 + 2 * 4);
         let apart = MlxLayout {
             biases_at: 1001,
-            ..mlx().mlx
+            ..mlx().storage.mlx()
         };
         let apart = WeightLayout {
-            mlx: apart,
+            storage: Storage::Mlx(apart),
             ..mlx()
         };
         assert_eq!(apart.bytes(), 1012, "the last word as a whole");
@@ -292,10 +310,10 @@ mod tests {
     fn any_group_size_stays_inside() {
         for group_size in [0, 1, 7, 24, 32, 64, 1000] {
             let matrix = WeightLayout {
-                mlx: MlxLayout {
+                storage: Storage::Mlx(MlxLayout {
                     group_size,
-                    ..mlx().mlx
-                },
+                    ..mlx().storage.mlx()
+                }),
                 ..mlx()
             };
             let bytes = vec![0u8; matrix.bytes()];

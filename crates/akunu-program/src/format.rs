@@ -10,10 +10,9 @@ const MLX_BLOCK: usize = 32;
 
 /// The values of a row of `cols` that fill blocks of its format.
 pub fn whole_blocks(dtype: DType, cols: usize) -> usize {
-    let block = if dtype.is_mlx() {
-        MLX_BLOCK
-    } else {
-        dtype.block_len()
+    let block = match dtype.mlx_bits() {
+        Some(_) => MLX_BLOCK,
+        None => dtype.block_len(),
     };
     cols / block * block
 }

@@ -30,7 +30,7 @@ pub use error::DeviceError;
 pub use format::{VECTOR, row_bytes, whole_blocks};
 pub use host_buffers::{HostBuffers, HostMemory};
 pub use log_scale::LogScale;
-pub use matrix::{Matrix, Windows};
+pub use matrix::{Matrix, Storage, Windows};
 pub use mlx::{MlxLayout, ScaleType};
 pub use op::Op;
 pub use plans::Plans;

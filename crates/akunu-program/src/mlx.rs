@@ -23,11 +23,15 @@ impl ScaleType {
 
     /// The type of scales that a file stores in this format; `None` where kernels cannot read it.
     pub fn of(dtype: DType) -> Option<ScaleType> {
-        match dtype {
-            DType::F16 => Some(ScaleType::F16),
-            DType::BF16 => Some(ScaleType::BF16),
-            DType::F32 => Some(ScaleType::F32),
-            _ => None,
+        let mut all = ScaleType::ALL.into_iter();
+        all.find(|scale_type| scale_type.dtype() == dtype)
+    }
+
+    const fn dtype(self) -> DType {
+        match self {
+            ScaleType::F16 => DType::F16,
+            ScaleType::BF16 => DType::BF16,
+            ScaleType::F32 => DType::F32,
         }
     }
 
@@ -50,7 +54,7 @@ impl ScaleType {
     }
 }
 
-/// The parts of MLX weights in their binding. All zeros for other formats.
+/// The parts of MLX weights in their binding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MlxLayout {
     /// Values that share a scale and a bias.
@@ -112,5 +116,10 @@ impl MlxLayout {
             scale_type: ScaleType::of_code(scale_type),
             ..MlxLayout::default()
         }
+    }
+
+    /// Values of a group, in whole runs of 8.
+    pub fn group_len(&self) -> usize {
+        (self.group_size as usize / 8).max(1) * 8
     }
 }

@@ -21,6 +21,11 @@ pub fn shader_types() -> PathBuf {
     root().join("kernels/ShaderTypes.h")
 }
 
+/// The generated header that includes those of all formats.
+pub fn all_formats() -> PathBuf {
+    root().join("kernels/include/format/all.h")
+}
+
 /// The folder of downloaded assets. It does not follow `CARGO_TARGET_DIR`: tests look for it here.
 #[must_use]
 pub fn assets() -> PathBuf {

@@ -1,153 +1,28 @@
-//! Tensor types: GGUF's own ids, and ours for MLX's affine quantisation.
+//! Tensor types: GGUF's own ids, and ours for MLX's affine quantisation. The table of them is in [`crate::format`].
 
-/// The type of a tensor's elements.
-///
-/// A GGUF type has the id that GGUF gives it. MLX types are not in GGUF; theirs are `1000 + bits`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u32)]
-#[allow(missing_docs, reason = "each variant is ggml's own name for the type")]
-#[allow(
-    non_camel_case_types,
-    reason = "each variant is ggml's own name for the type"
-)]
-#[non_exhaustive]
-pub enum DType {
-    F32 = 0,
-    F16 = 1,
-    Q4_0 = 2,
-    Q4_1 = 3,
-    Q5_0 = 6,
-    Q5_1 = 7,
-    Q8_0 = 8,
-    Q8_1 = 9,
-    Q2_K = 10,
-    Q3_K = 11,
-    Q4_K = 12,
-    Q5_K = 13,
-    Q6_K = 14,
-    Q8_K = 15,
-    IQ2_XXS = 16,
-    IQ2_XS = 17,
-    IQ3_XXS = 18,
-    IQ1_S = 19,
-    IQ4_NL = 20,
-    IQ3_S = 21,
-    IQ2_S = 22,
-    IQ4_XS = 23,
-    I8 = 24,
-    I16 = 25,
-    I32 = 26,
-    I64 = 27,
-    F64 = 28,
-    IQ1_M = 29,
-    BF16 = 30,
-    TQ1_0 = 34,
-    TQ2_0 = 35,
-    MXFP4 = 39,
-    NVFP4 = 40,
-    Q1_0 = 41,
-    MLX_Q2 = 1002,
-    MLX_Q3 = 1003,
-    MLX_Q4 = 1004,
-    MLX_Q5 = 1005,
-    MLX_Q6 = 1006,
-    MLX_Q8 = 1008,
-}
+use crate::format::{ALL, CellFormat, Decoder, Kind};
 
-/// What the table says of one type.
-struct Row {
-    dtype: DType,
-    name: &'static str,
-    block_len: usize,
-    block_bytes: usize,
-    usable: bool,
-}
-
-const fn row(
-    dtype: DType,
-    name: &'static str,
-    block_len: usize,
-    block_bytes: usize,
-    usable: bool,
-) -> Row {
-    Row {
-        dtype,
-        name,
-        block_len,
-        block_bytes,
-        usable,
-    }
-}
-
-/// Type, name, values in a block, bytes of a block, and whether our kernels can multiply by it.
-///
-/// An MLX "block" is the smallest run of packed values that fills whole bytes and words; its scales
-/// and biases lie elsewhere and are not counted.
-const TABLE: &[Row] = &[
-    row(DType::F32, "f32", 1, 4, true),
-    row(DType::F16, "f16", 1, 2, true),
-    row(DType::Q4_0, "q4_0", 32, 18, true),
-    row(DType::Q4_1, "q4_1", 32, 20, true),
-    row(DType::Q5_0, "q5_0", 32, 22, true),
-    row(DType::Q5_1, "q5_1", 32, 24, true),
-    row(DType::Q8_0, "q8_0", 32, 34, true),
-    row(DType::Q8_1, "q8_1", 32, 36, false),
-    row(DType::Q2_K, "q2_k", 256, 84, true),
-    row(DType::Q3_K, "q3_k", 256, 110, true),
-    row(DType::Q4_K, "q4_k", 256, 144, true),
-    row(DType::Q5_K, "q5_k", 256, 176, true),
-    row(DType::Q6_K, "q6_k", 256, 210, true),
-    row(DType::Q8_K, "q8_k", 256, 292, false),
-    row(DType::IQ2_XXS, "iq2_xxs", 256, 66, false),
-    row(DType::IQ2_XS, "iq2_xs", 256, 74, false),
-    row(DType::IQ3_XXS, "iq3_xxs", 256, 98, false),
-    row(DType::IQ1_S, "iq1_s", 256, 50, false),
-    row(DType::IQ4_NL, "iq4_nl", 32, 18, false),
-    row(DType::IQ3_S, "iq3_s", 256, 110, false),
-    row(DType::IQ2_S, "iq2_s", 256, 82, false),
-    row(DType::IQ4_XS, "iq4_xs", 256, 136, false),
-    row(DType::I8, "i8", 1, 1, false),
-    row(DType::I16, "i16", 1, 2, false),
-    row(DType::I32, "i32", 1, 4, false),
-    row(DType::I64, "i64", 1, 8, false),
-    row(DType::F64, "f64", 1, 8, false),
-    row(DType::IQ1_M, "iq1_m", 256, 56, false),
-    row(DType::BF16, "bf16", 1, 2, true),
-    row(DType::TQ1_0, "tq1_0", 256, 54, false),
-    row(DType::TQ2_0, "tq2_0", 256, 66, false),
-    row(DType::MXFP4, "mxfp4", 32, 17, false),
-    row(DType::NVFP4, "nvfp4", 64, 36, false),
-    row(DType::Q1_0, "q1_0", 128, 18, false),
-    row(DType::MLX_Q2, "mlx_q2", 16, 4, true),
-    row(DType::MLX_Q3, "mlx_q3", 32, 12, true),
-    row(DType::MLX_Q4, "mlx_q4", 8, 4, true),
-    row(DType::MLX_Q5, "mlx_q5", 32, 20, true),
-    row(DType::MLX_Q6, "mlx_q6", 16, 12, true),
-    row(DType::MLX_Q8, "mlx_q8", 4, 4, true),
-];
+pub use crate::format::DType;
 
 impl DType {
     /// Every type, in the order of ids.
     pub fn all() -> impl Iterator<Item = DType> {
-        TABLE.iter().map(|row| row.dtype)
+        ALL.iter().copied()
     }
 
     /// The GGUF type with this id; `None` for an id that GGUF does not (or no longer) use.
     pub fn from_gguf_id(id: u32) -> Option<DType> {
-        DType::all().find(|dtype| dtype.id() == id && !dtype.is_mlx())
+        DType::all().find(|dtype| dtype.id() == id && dtype.mlx_bits().is_none())
     }
 
     /// The type of this name, as [`DType::name`] spells it; case does not matter.
     pub fn from_name(name: &str) -> Option<DType> {
-        TABLE
-            .iter()
-            .find(|row| row.name.eq_ignore_ascii_case(name))
-            .map(|row| row.dtype)
+        DType::all().find(|dtype| dtype.name().eq_ignore_ascii_case(name))
     }
 
     /// The MLX type with this many bits.
     pub fn mlx(bits: u32) -> Option<DType> {
-        DType::all().find(|dtype| dtype.is_mlx() && dtype.id() == MLX_BASE + bits)
+        DType::all().find(|dtype| dtype.mlx_bits() == Some(bits))
     }
 
     /// The id: GGUF's own, or ours for MLX.
@@ -157,47 +32,71 @@ impl DType {
 
     /// The name in lower case, as it stands in kernel names: `q4_0`, `mlx_q4`.
     pub fn name(self) -> &'static str {
-        self.row().name
+        self.format().name
+    }
+
+    /// GGUF's `general.file_type` for a file of this type alone; `None` where only mixtures of types have one.
+    pub fn file_type(self) -> Option<u32> {
+        self.format().file_type
     }
 
     /// Values in a block; 1 for plain numbers. A row's length is a multiple of it.
+    ///
+    /// An MLX "block" is the smallest run of packed values that fills whole words; its scales and biases lie elsewhere and
+    /// are not counted.
     pub fn block_len(self) -> usize {
-        self.row().block_len
+        self.format().block_len
     }
 
     /// Bytes of a block.
     pub fn block_bytes(self) -> usize {
-        self.row().block_bytes
+        self.format().block_bytes
+    }
+
+    /// How values are stored.
+    pub fn kind(self) -> Kind {
+        self.format().kind
+    }
+
+    /// The cells of a quantised format.
+    pub fn cells(self) -> Option<CellFormat> {
+        match self.kind() {
+            Kind::Blocks(cells) | Kind::Mlx(cells) => Some(cells),
+            Kind::Numbers | Kind::Listed => None,
+        }
+    }
+
+    /// Bits of a value of MLX's types, whose scales and biases lie apart from the values; `None` for other types.
+    pub fn mlx_bits(self) -> Option<u32> {
+        match self.kind() {
+            Kind::Mlx(cells) => Some(cells.bits),
+            Kind::Numbers | Kind::Blocks(_) | Kind::Listed => None,
+        }
     }
 
     /// Whether kernels exist for weights of this type. The others are recognised, listed and refused
     /// by name.
     pub fn is_usable(self) -> bool {
-        self.row().usable
+        self.kind() != Kind::Listed
     }
 
-    /// Whether this is one of MLX's affine types, whose scales and biases lie apart from the values.
-    pub const fn is_mlx(self) -> bool {
-        self.id() >= MLX_BASE
+    /// The decoder of plain numbers and blocks. MLX's types keep their scales apart and have none.
+    pub fn decoder(self) -> Option<Decoder> {
+        self.format().decoder
+    }
+
+    /// The bytes of values that are rounded to this type of plain numbers; `None` for other types.
+    pub fn rounded(self, values: &[f32]) -> Option<Vec<u8>> {
+        self.format().rounded.map(|rounded| rounded(values))
     }
 
     /// Bytes of `n` values, or `None` when `n` does not fill whole blocks or the size overflows.
     pub fn bytes_of(self, n: usize) -> Option<usize> {
-        let row = self.row();
-        n.is_multiple_of(row.block_len)
-            .then(|| (n / row.block_len).checked_mul(row.block_bytes))?
-    }
-
-    fn row(self) -> &'static Row {
-        match TABLE.binary_search_by_key(&self.id(), |row| row.dtype.id()) {
-            Ok(at) => &TABLE[at],
-            Err(_) => unreachable!("every variant has a row: see the test"),
-        }
+        let (len, bytes) = (self.block_len(), self.block_bytes());
+        n.is_multiple_of(len)
+            .then(|| (n / len).checked_mul(bytes))?
     }
 }
-
-/// Ids of MLX types start above this.
-const MLX_BASE: u32 = 1000;
 
 impl core::fmt::Display for DType {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -208,20 +107,20 @@ impl core::fmt::Display for DType {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block;
+    use crate::format;
 
     #[test]
-    fn the_table_is_sorted_and_every_type_finds_its_row() {
-        assert!(TABLE.is_sorted_by_key(|row| row.dtype.id()));
-        for row in TABLE {
-            assert_eq!(row.dtype.name(), row.name);
-            assert_eq!(DType::from_name(row.name), Some(row.dtype));
+    fn the_table_is_sorted_and_names_are_those_of_the_variants() {
+        assert!(ALL.is_sorted_by_key(|dtype| dtype.id()));
+        for &dtype in ALL {
+            assert_eq!(dtype.name(), format!("{dtype:?}").to_lowercase());
+            assert_eq!(DType::from_name(dtype.name()), Some(dtype));
         }
     }
 
     #[test]
-    fn block_sizes_are_those_of_the_structs() {
-        for layout in block::ALL {
+    fn blocks_are_named_after_their_types() {
+        for layout in format::layouts() {
             let name = layout.name.trim_start_matches("block_");
             let dtype = DType::from_name(name).expect("a block is named after its type");
             assert_eq!(dtype.block_bytes(), layout.size, "{name}");

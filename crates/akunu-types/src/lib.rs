@@ -1,8 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod block;
 pub mod dtype;
+pub mod format;
 pub mod kv_format;
 pub mod layout;
 pub mod params;

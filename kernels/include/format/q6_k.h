@@ -5,6 +5,7 @@
 #pragma once
 
 #include "include/format/blocks.h"
+#include "include/format/span.h"
 
 struct BlockQ6K {
     typedef block_q6_k Block;
@@ -28,3 +29,37 @@ struct BlockQ6K {
 };
 
 typedef FormatBlocks<BlockQ6K> FormatQ6K;
+
+template <>
+struct Spans<FormatQ6K> {
+    typedef BlockRow Row;
+    struct Span {
+        Words<8> ql;
+        Words<8> qh;
+        uint scales;  // two of 8 bits
+        uint d;
+        uint group;
+    };
+
+    static Row row(device const uchar *weight, WeightLayout at, uint index) {
+        return block_row(weight, ulong(index) * (at.row_len / 256), sizeof(block_q6_k));
+    }
+    template <typename R>
+    static Span load(R row, uint index) {
+        const uint group = index % 8;
+        const uint at = index / 8 * sizeof(block_q6_k);
+        return {
+            Words<8>::load(row, at + group / 4 * 64 + group % 2 * 32), Words<8>::load(row, at + 128 + group / 4 * 32),
+            half_word(row, at + 192 + 2 * group), half_word(row, at + 208), group,
+        };
+    }
+    static Run run(thread const Span &span, uint r) {
+        const uint2 lower = two_words(span.ql, r) >> (span.group % 4 / 2 * 4);
+        const uint2 upper = two_words(span.qh, r) >> (span.group % 4 * 2);
+        const uint4 low = byte_fields(lower.x, 0, 15) | byte_fields(upper.x, 0, 3) << 4;
+        const uint4 high = byte_fields(lower.y, 0, 15) | byte_fields(upper.y, 0, 3) << 4;
+        const float scale = float(as_type<char4>(span.scales)[r / 2]);
+        const float d = half_value(span.d) * scale;
+        return Run{ float4(low), float4(high), d, -32.0f * d };
+    }
+};

@@ -1,8 +1,8 @@
 //! The decode step of a model of Llama's kind, from its sizes alone.
 
 use akunu_program::{
-    Buffer, ChoiceMemory, Choose, Counts, GateFunction, Heads, LayerCache, Matrix, MlxLayout, Op,
-    PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory, op,
+    Buffer, ChoiceMemory, Choose, Counts, GateFunction, Heads, LayerCache, Matrix, Op, PageMap,
+    Pairing, Program, Rope, Rows, Slice, StepMemory, Storage, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -93,7 +93,7 @@ impl Memory {
             dtype,
             rows,
             cols,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 }

@@ -135,7 +135,7 @@ impl Quantize {
 
     fn plan(&self, file: &GgufFile, importances: Option<&Importances>) -> Result<Plan, Failure> {
         if self.recipe == Recipe::Q2KSmall && importances.is_none() {
-            return Err(Failure::NeedsImportance(self.recipe.row().name));
+            return Err(Failure::NeedsImportance(&self.recipe.row().name));
         }
         let wish = Wish {
             recipe: self.recipe,

@@ -26,11 +26,15 @@ pub enum Float {
 impl Float {
     /// Those of a weight format; `None` for quantised ones.
     pub fn of(dtype: DType) -> Option<Float> {
-        match dtype {
-            DType::F16 => Some(Float::F16),
-            DType::BF16 => Some(Float::BF16),
-            DType::F32 => Some(Float::F32),
-            _ => None,
+        let all = [Float::F16, Float::BF16, Float::F32];
+        all.into_iter().find(|float| float.dtype() == dtype)
+    }
+
+    const fn dtype(self) -> DType {
+        match self {
+            Float::F16 => DType::F16,
+            Float::BF16 => DType::BF16,
+            Float::F32 => DType::F32,
         }
     }
 

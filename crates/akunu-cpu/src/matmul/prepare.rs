@@ -126,7 +126,7 @@ impl<'a> Wanted<'a> {
     fn of(product: &Product, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
         let [_, bytes, _] = product.bytes();
         let bytes = buffers.place(weight.buffer, weight.offset).read(bytes);
-        let source = Source::new(product.weight, bytes);
+        let source = Source::of(product.weight, bytes)?;
         let shape = PackedShape::of(&source)?;
         Some(Wanted {
             weight,

@@ -4,7 +4,7 @@
 //! sixteen lanes of a vector need at once lies side by side, so that a product reads memory from front to
 //! back and never shuffles.
 //!
-//! Quantised cells hold unsigned numbers `q`; a weight is `scale * (q - offset) + min`:
+//! Quantised cells hold unsigned numbers `q`; a weight is `scale * (q - offset) + min`, or `scale * table[q]`:
 //!
 //! ```text
 //! byte 64 j + 4 n + i      column 4 j + i of row n              (8 bits)
@@ -23,97 +23,108 @@
 //! Floating-point weights have no panels: they are read as the file has them (`crate::matmul::float_gemv`).
 
 use akunu_types::DType;
-use akunu_types::block::QK_K;
+use akunu_types::format::{CellFormat, Codes, QK_K};
+
+pub use akunu_types::format::{CELL, Scales};
 
 /// Rows of a panel: the lanes of a 512-bit vector.
 pub const ROWS: usize = 16;
-/// Columns of a cell.
-pub const CELL: usize = 32;
 /// Cells of a super-block.
 pub const SUPER: usize = QK_K / CELL;
+/// By how much the numbers of a table are raised, to be bytes without a sign.
+const TABLE_OFFSET: i32 = 128;
 /// Panels start at multiples of this many bytes.
 const ALIGN: usize = 64;
 
-/// The scales of a quantised cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scales {
-    /// An f16 scale for each row.
-    Plain,
-    /// An f16 scale and an f16 minimum.
-    WithMin,
-    /// An 8-bit scale and an 8-bit minimum, times an f16 scale and an f16 scale of minima, which is
-    /// subtracted, for each super-block.
-    Grouped,
-    /// An 8-bit scale for each 16 columns, times an f16 scale for each super-block.
-    Halves,
-    /// A 4-bit scale (low) and a 4-bit minimum (high) for each 16 columns, times an f16 scale and an f16 scale of
-    /// minima, which is subtracted, for each super-block.
-    HalvesWithMin,
-}
+/// What codes of 4 bits stand for, where it is not the code itself.
+pub type Table = Option<&'static [i8; 16]>;
 
-impl Scales {
-    /// Bytes of a cell's scales.
-    pub const fn cell_bytes(self) -> usize {
-        match self {
-            Scales::WithMin => 4 * ROWS,
-            _ => 2 * ROWS,
-        }
-    }
-
-    /// Bytes of a super-block's scales.
-    pub const fn super_bytes(self) -> usize {
-        match self {
-            Scales::Plain | Scales::WithMin => 0,
-            Scales::Grouped | Scales::HalvesWithMin => 4 * ROWS,
-            Scales::Halves => 2 * ROWS,
-        }
-    }
-}
-
-/// A quantised cell.
+/// How a quantised cell is laid out, and what its numbers mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quant {
     /// 4, 5, 6 or 8.
     pub bits: u32,
-    /// What is subtracted from a stored number.
+    /// What is subtracted from a stored number; from one of a table, which is raised by it.
     pub offset: i32,
+    /// The numbers of codes.
+    pub table: Table,
     /// Its scales.
     pub scales: Scales,
 }
 
 impl Quant {
-    const fn new(bits: u32, offset: i32, scales: Scales) -> Option<Quant> {
-        Some(Quant {
+    /// The panels of such cells.
+    pub const fn new(cells: CellFormat) -> Quant {
+        let (offset, table) = match cells.codes {
+            Codes::Above(offset) => (offset, None),
+            Codes::Table(table) => (TABLE_OFFSET, Some(table)),
+        };
+        let bits = match cells.bits {
+            ..=4 => 4,
+            5 => 5,
+            6 => 6,
+            _ => 8,
+        };
+        Quant {
             bits,
             offset,
-            scales,
-        })
+            table,
+            scales: cells.scales,
+        }
     }
 
     /// The panels of a weight format; `None` for those that have none.
-    pub const fn of(dtype: DType) -> Option<Quant> {
-        match dtype {
-            DType::Q4_0 => Quant::new(4, 8, Scales::Plain),
-            DType::Q4_1 => Quant::new(4, 0, Scales::WithMin),
-            DType::Q5_0 => Quant::new(5, 16, Scales::Plain),
-            DType::Q5_1 => Quant::new(5, 0, Scales::WithMin),
-            DType::Q8_0 => Quant::new(8, 128, Scales::Plain),
-            DType::Q2_K => Quant::new(4, 0, Scales::HalvesWithMin),
-            DType::Q3_K => Quant::new(4, 4, Scales::Halves),
-            DType::Q4_K => Quant::new(4, 0, Scales::Grouped),
-            DType::Q5_K => Quant::new(5, 0, Scales::Grouped),
-            DType::Q6_K => Quant::new(6, 32, Scales::Halves),
-            DType::MLX_Q2 | DType::MLX_Q3 | DType::MLX_Q4 => Quant::new(4, 0, Scales::WithMin),
-            DType::MLX_Q5 => Quant::new(5, 0, Scales::WithMin),
-            DType::MLX_Q6 => Quant::new(6, 0, Scales::WithMin),
-            DType::MLX_Q8 => Quant::new(8, 0, Scales::WithMin),
-            _ => None,
+    pub fn of(dtype: DType) -> Option<Quant> {
+        let quant = Quant::new(dtype.cells()?);
+        quant.can_be_multiplied().then_some(quant)
+    }
+
+    /// Whether the products have a form for such cells. Weights of others are multiplied by the twins.
+    fn can_be_multiplied(self) -> bool {
+        match self.scales {
+            Scales::Plain => matches!(self.bits, 4 | 5 | 8),
+            _ if self.table.is_some() => false,
+            Scales::WithMin => true,
+            Scales::Grouped => matches!(self.bits, 4 | 5),
+            Scales::Halves => matches!(self.bits, 4 | 6),
+            Scales::HalvesWithMin => self.bits == 4,
+        }
+    }
+
+    /// The number that a code stands for.
+    pub fn number(self, code: u8) -> i32 {
+        match self.table {
+            Some(table) => i32::from(table[usize::from(code & 15)]),
+            None => i32::from(code) - self.offset,
+        }
+    }
+
+    /// Whether its numbers have 8 bits when they are multiplied.
+    #[cfg(target_arch = "aarch64")]
+    pub const fn has_bytes(self) -> bool {
+        self.bits == 8 || self.table.is_some()
+    }
+
+    /// Bytes of a cell's scales.
+    pub const fn scale_bytes(self) -> usize {
+        match self.scales {
+            Scales::WithMin => 4 * ROWS,
+            Scales::Plain | Scales::Grouped | Scales::Halves | Scales::HalvesWithMin => 2 * ROWS,
+        }
+    }
+
+    /// Bytes of a super-block's scales.
+    pub const fn super_bytes(self) -> usize {
+        match self.scales {
+            Scales::Plain | Scales::WithMin => 0,
+            Scales::Grouped | Scales::HalvesWithMin => 4 * ROWS,
+            Scales::Halves => 2 * ROWS,
         }
     }
 
     /// Bytes of a panel with `cells` cells.
     pub const fn panel_bytes(self, cells: usize) -> usize {
-        let supers = cells.div_ceil(SUPER) * self.scales.super_bytes();
+        let supers = cells.div_ceil(SUPER) * self.super_bytes();
         (cells * self.stride() + supers).next_multiple_of(ALIGN)
     }
 
@@ -124,16 +135,16 @@ impl Quant {
 
     /// Bytes of a cell and its scales.
     pub const fn stride(self) -> usize {
-        self.cell_bytes() + self.scales.cell_bytes()
+        self.cell_bytes() + self.scale_bytes()
     }
 
     /// Where the scales of the super-block of cell `c` begin.
     pub const fn super_at(self, c: usize) -> usize {
-        c / SUPER * (SUPER * self.stride() + self.scales.super_bytes())
+        c / SUPER * (SUPER * self.stride() + self.super_bytes())
     }
 
     /// Where cell `c` begins.
     pub const fn cell_at(self, c: usize) -> usize {
-        self.super_at(c) + self.scales.super_bytes() + c % SUPER * self.stride()
+        self.super_at(c) + self.super_bytes() + c % SUPER * self.stride()
     }
 }

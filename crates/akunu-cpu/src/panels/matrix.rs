@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use akunu_program::Storage;
+
 use super::format::{CELL, Quant, ROWS};
 use super::pack::{Source, pack};
 use crate::memory::Pages;
@@ -22,13 +24,15 @@ pub struct PackedShape {
 }
 
 impl PackedShape {
-    /// The panels of `source`; `None` when its format has none or its rows are not whole blocks.
+    /// The panels of `source`; `None` when its rows are not whole blocks.
     pub fn of(source: &Source) -> Option<PackedShape> {
         let weight = source.weight;
-        let quant = Quant::of(weight.dtype)?;
+        let quant = source.quant;
         let whole = weight.dtype.block_len().max(CELL);
-        let groups =
-            !weight.dtype.is_mlx() || (weight.mlx.group_size as usize).is_multiple_of(CELL);
+        let groups = match weight.storage {
+            Storage::Rows => true,
+            Storage::Mlx(mlx) => (mlx.group_size as usize).is_multiple_of(CELL),
+        };
         let rows_are_whole = weight.stride.is_multiple_of(weight.dtype.block_len());
         let empty = weight.rows == 0 || weight.cols == 0;
         if !weight.cols.is_multiple_of(whole) || !rows_are_whole || empty || !groups {

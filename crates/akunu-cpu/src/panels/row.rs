@@ -1,8 +1,6 @@
 //! One row of a matrix of panels, as the file had it: for embeddings, whose weights are also those of the last
 //! product. So the mapped file is not read again after its weights were laid out.
 
-use half::f16;
-
 use super::format::{CELL, Quant, ROWS, Scales};
 use super::matrix::PackedMatrix;
 
@@ -16,15 +14,14 @@ impl PackedMatrix {
     }
 }
 
-/// Row n of cell c: `scale * (q - offset) + min`.
+/// Row n of cell c: `scale * number + min`.
 fn row_cell(quant: Quant, panel: &[u8], (c, n): (usize, usize), out: &mut [f32]) {
     let (cell, scales) = panel[quant.cell_at(c)..].split_at(quant.cell_bytes());
-    let RowScales { scales, mins } =
-        RowScales::read(quant.scales, scales, &panel[quant.super_at(c)..], n);
+    let halves = affine(quant, scales, &panel[quant.super_at(c)..], n);
     for (column, out) in out.iter_mut().enumerate() {
-        let q = stored(quant.bits, cell, column, n) as i32 - quant.offset;
-        let half = column / (CELL / 2);
-        *out = scales[half] * q as f32 + mins[half];
+        let number = quant.number(stored(quant.bits, cell, column, n));
+        let [scale, min] = halves[column / (CELL / 2)];
+        *out = scale * number as f32 + min;
     }
 }
 
@@ -43,41 +40,25 @@ fn stored(bits: u32, cell: &[u8], column: usize, n: usize) -> u8 {
     four | high << 4
 }
 
-/// The scale and the minimum of a row in both halves of a cell.
-#[derive(Clone, Copy)]
-pub struct RowScales {
-    /// The scales.
-    pub scales: [f32; 2],
-    /// The minima; zeros where the format has none.
-    pub mins: [f32; 2],
-}
-
-impl RowScales {
-    /// Those of row n, from the scales of a cell and of its super-block.
-    pub fn read(kind: Scales, scales: &[u8], supers: &[u8], n: usize) -> RowScales {
-        let half = |bytes: &[u8], array: usize| {
-            let at = 2 * (array * ROWS + n);
-            f16::from_le_bytes([bytes[at], bytes[at + 1]]).to_f32()
-        };
-        let bytes = [scales[n], scales[ROWS + n]];
-        let (scales, mins) = match kind {
-            Scales::Plain => ([half(scales, 0); 2], [0.0; 2]),
-            Scales::WithMin => ([half(scales, 0); 2], [half(scales, 1); 2]),
-            Scales::Grouped => (
-                [half(supers, 0) * f32::from(bytes[0]); 2],
-                [-(half(supers, 1) * f32::from(bytes[1])); 2],
-            ),
-            Scales::Halves => {
-                let of = |byte: u8| half(supers, 0) * f32::from(byte.cast_signed());
-                (bytes.map(of), [0.0; 2])
-            }
-            Scales::HalvesWithMin => (
-                bytes.map(|byte| half(supers, 0) * f32::from(byte & 15)),
-                bytes.map(|byte| -(half(supers, 1) * f32::from(byte >> 4))),
-            ),
-        };
-        RowScales { scales, mins }
-    }
+/// The scale and the minimum of row n in both halves of a cell, from the scales of the cell and of its super-block.
+fn affine(quant: Quant, scales: &[u8], supers: &[u8], n: usize) -> [[f32; 2]; 2] {
+    let f16_of = |bytes: &[u8], array: usize| {
+        let at = 2 * (array * ROWS + n);
+        u16::from_le_bytes([bytes[at], bytes[at + 1]])
+    };
+    let two_of = |bytes: &[u8], n_arrays: usize| match n_arrays {
+        0 => [0, 0],
+        1 => [f16_of(bytes, 0), 0],
+        _ => [f16_of(bytes, 0), f16_of(bytes, 1)],
+    };
+    let of_cell = match quant.scales {
+        Scales::Plain | Scales::WithMin => two_of(scales, quant.scale_bytes() / (2 * ROWS)),
+        Scales::Grouped | Scales::Halves | Scales::HalvesWithMin => {
+            [u16::from_le_bytes([scales[n], scales[ROWS + n]]), 0]
+        }
+    };
+    let of_super = two_of(supers, quant.super_bytes() / (2 * ROWS));
+    quant.scales.affine(of_cell, of_super)
 }
 
 #[cfg(test)]
@@ -87,8 +68,8 @@ mod tests {
     use crate::panels::matrix::PackedShape;
     use crate::panels::pack::Source;
     use akunu_kernels::case::Rng;
-    use akunu_kernels::weight::{self};
-    use akunu_program::{MlxLayout, ScaleType};
+    use akunu_kernels::weight;
+    use akunu_program::Storage;
     use akunu_types::DType;
     use std::sync::Arc;
 
@@ -98,16 +79,11 @@ mod tests {
         let (rows, cols) = (21, 512);
         for dtype in DType::all().filter(|dtype| Quant::of(*dtype).is_some()) {
             let matrix = weight::WeightLayout {
-                mlx: MlxLayout::contiguous(
-                    dtype,
-                    [rows, cols].map(|n| n as u32),
-                    64,
-                    ScaleType::F16,
-                ),
+                storage: Storage::contiguous(dtype, [rows, cols], 64),
                 ..weight::WeightLayout::contiguous(dtype, rows, cols)
             };
             let bytes = matrix.random(&mut Rng::new(3));
-            let source = Source::new(matrix, &bytes);
+            let source = Source::of(matrix, &bytes).unwrap();
             let shape = PackedShape::of(&source).unwrap();
             let pages = Arc::new(Pages::zeroed(shape.bytes()).unwrap());
             let panels = PackedMatrix::new(shape, pages, 0);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use akunu_program::{Buffer, Device, Matrix, MlxLayout, Slice, VECTOR};
+use akunu_program::{Buffer, Device, Matrix, Slice, Storage, VECTOR};
 
 use crate::adapter::AdapterMatrices;
 use crate::error::EngineError;
@@ -141,7 +141,7 @@ pub(super) fn write_matrices(
             dtype: VECTOR,
             rows: (values.len() / cols) as u32,
             cols: cols as u32,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         };
         for (values, &offset) in [&product.a, &product.b].into_iter().zip(places) {
             let written = device.write(matrices, offset, bytemuck::cast_slice(values));

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use akunu_arch::{ArchError, SpeechConfig};
 use akunu_gguf::{SpeechFolder, SpeechTensor, quant};
-use akunu_program::{Device, Matrix, MlxLayout, Slice};
+use akunu_program::{Device, Matrix, Slice, Storage};
 
 use crate::error::EngineError;
 
@@ -146,7 +146,7 @@ impl Placed<'_> {
             dtype: self.tensor.dtype,
             rows: dims[0] as u32,
             cols: dims[1..].iter().product::<usize>() as u32,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 }

@@ -13,7 +13,7 @@
 //! files, or too far apart for a buffer of the device, and the one at the end of a file that does not end with a whole word.
 
 use akunu_gguf::{MlxTensor, Span, WeightStore};
-use akunu_program::{Buffer, Device, Matrix, MlxLayout, ScaleType, Slice};
+use akunu_program::{Buffer, Device, Matrix, MlxLayout, ScaleType, Slice, Storage};
 
 use super::copy::{BINDING_ALIGNMENT, copy};
 use crate::error::EngineError;
@@ -61,12 +61,12 @@ impl InPlace {
     }
 
     /// Where its binding begins, in the buffers of the files.
-    pub(super) fn bound(&self, parts: &[Buffer]) -> (Slice, MlxLayout) {
+    pub(super) fn bound(&self, parts: &[Buffer]) -> (Slice, Storage) {
         let place = Slice {
             buffer: parts[self.part],
             offset: self.start,
         };
-        (place, self.layout)
+        (place, Storage::Mlx(self.layout))
     }
 }
 
@@ -75,19 +75,19 @@ pub(super) fn copied(
     mlx: &MlxTensor,
     label: &str,
     device: &mut dyn Device,
-) -> Result<(Slice, MlxLayout), EngineError> {
+) -> Result<(Slice, Storage), EngineError> {
     let mut bytes = spans(mlx).map(|span| span.bytes).concat();
     bytes.resize(bytes.len().next_multiple_of(WORD), 0);
     let place = copy(&bytes, label, device)?;
     let scales_at = mlx.packed.bytes.len();
     let biases_at = scales_at + mlx.scales.bytes.len();
     let layout = grouped(mlx).unwrap_or_default();
-    Ok((place, layout.at([0, scales_at as u32, biases_at as u32])))
+    let layout = layout.at([0, scales_at as u32, biases_at as u32]);
+    Ok((place, Storage::Mlx(layout)))
 }
 
 /// `rows` rows of a matrix, from `first` on.
-pub(super) fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
-    let mlx = whole.mlx;
+pub(super) fn some_rows(whole: Matrix, mlx: MlxLayout, first: u32, rows: u32) -> Matrix {
     let row_bytes = whole.dtype.bytes_of(whole.cols as usize).unwrap_or(0) as u32;
     let scale_bytes = whole.cols / mlx.group_size.max(1) * mlx.scale_type.bytes() as u32;
     let at = [
@@ -103,7 +103,7 @@ pub(super) fn some_rows(whole: Matrix, first: u32, rows: u32) -> Matrix {
             ..whole.place
         },
         rows,
-        mlx: mlx.at(at.map(|at| at - start)),
+        storage: Storage::Mlx(mlx.at(at.map(|at| at - start))),
         ..whole
     }
 }

@@ -5,6 +5,9 @@ use bytemuck::{Pod, bytes_of};
 
 /// A block of `N` values as it lies in a file.
 pub(super) trait Encode<const N: usize>: Pod {
+    /// The largest magnitude of a value. Most blocks store their scale as `f16`, so a block of larger values could not say so.
+    const LARGEST: f32 = 65504.0;
+
     /// The block that stands for these values, all of them finite. Where their columns' importances are
     /// given, the error is smallest where it matters most.
     fn encode(values: &[f32; N], importance: Option<&[f32; N]>) -> Self;

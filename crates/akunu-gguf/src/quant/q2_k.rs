@@ -6,7 +6,7 @@ use super::affine::{Affine, Steps};
 use super::block::Encode;
 use super::packing::{join, pack};
 use super::weights::weights_with_minima;
-use akunu_types::block::BlockQ2K;
+use akunu_types::format::BlockQ2K;
 
 /// q up to 3, scales and minima up to 15.
 const STEPS: Steps = Steps { q: 3, scale: 15 };

@@ -7,7 +7,7 @@ use super::block::Encode;
 use super::packing::{pack, split};
 use super::symmetric::{Halves, Symmetric};
 use super::weights::weights_around_zero;
-use akunu_types::block::BlockQ3K;
+use akunu_types::format::BlockQ3K;
 
 /// q - 4 from -4 to 3, scale - 32 from -32 to 31.
 const HALVES: Halves = Halves { q: 4, scale: 32 };

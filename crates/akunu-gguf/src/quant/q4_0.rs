@@ -7,7 +7,7 @@ use super::block::Encode;
 use super::packing::pack;
 use super::symmetric::{best_stored_step, step_of_extreme};
 use super::weights::by_importance;
-use akunu_types::block::BlockQ4_0;
+use akunu_types::format::BlockQ4_0;
 
 impl Encode<32> for BlockQ4_0 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {

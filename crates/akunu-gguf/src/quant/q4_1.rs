@@ -4,7 +4,7 @@ use super::block::Encode;
 use super::line::{best_stored_line, ends};
 use super::packing::pack;
 use super::weights::by_importance;
-use akunu_types::block::BlockQ4_1;
+use akunu_types::format::BlockQ4_1;
 
 impl Encode<32> for BlockQ4_1 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {

@@ -7,7 +7,7 @@ use super::block::Encode;
 use super::packing::pack;
 use super::scales::pack_scales;
 use super::weights::weights_with_minima;
-use akunu_types::block::BlockQ4K;
+use akunu_types::format::BlockQ4K;
 
 /// q up to 15, scales and minima up to 63.
 const STEPS: Steps = Steps { q: 15, scale: 63 };

@@ -4,7 +4,7 @@ use super::block::Encode;
 use super::line::{best_stored_line, ends};
 use super::packing::{pack, split};
 use super::weights::by_importance;
-use akunu_types::block::BlockQ5_1;
+use akunu_types::format::BlockQ5_1;
 
 impl Encode<32> for BlockQ5_1 {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {

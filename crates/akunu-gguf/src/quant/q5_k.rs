@@ -7,7 +7,7 @@ use super::block::Encode;
 use super::packing::{pack, split};
 use super::scales::pack_scales;
 use super::weights::weights_with_minima;
-use akunu_types::block::BlockQ5K;
+use akunu_types::format::BlockQ5K;
 
 /// q up to 31, scales and minima up to 63.
 const STEPS: Steps = Steps { q: 31, scale: 63 };

@@ -6,7 +6,7 @@ use super::block::Encode;
 use super::packing::{pack, split};
 use super::symmetric::{Halves, Symmetric};
 use super::weights::weights_around_zero;
-use akunu_types::block::BlockQ6K;
+use akunu_types::format::BlockQ6K;
 
 /// q - 32 from -32 to 31, scales from -128 to 127.
 const HALVES: Halves = Halves { q: 32, scale: 128 };

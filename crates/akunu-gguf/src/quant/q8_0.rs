@@ -2,7 +2,7 @@
 
 use super::block::Encode;
 use super::rounding::{extreme, inverse};
-use akunu_types::block::BlockQ8_0;
+use akunu_types::format::BlockQ8_0;
 use half::f16;
 
 impl Encode<32> for BlockQ8_0 {

@@ -7,7 +7,7 @@
 //! ```
 
 /// The bytes of these scales and minima, each below 64; the inverse of
-/// [`akunu_types::block::scale_and_min`].
+/// [`akunu_types::format::scale_and_min`].
 pub(super) fn pack_scales(scales: &[u8; 8], mins: &[u8; 8]) -> [u8; 12] {
     let mut bytes = [0; 12];
     for i in 0..4 {
@@ -21,7 +21,7 @@ pub(super) fn pack_scales(scales: &[u8; 8], mins: &[u8; 8]) -> [u8; 12] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use akunu_types::block::scale_and_min;
+    use akunu_types::format::scale_and_min;
 
     #[test]
     fn reading_undoes_packing() {

@@ -8,7 +8,6 @@
 use super::quantization::Affine;
 use crate::span::Span;
 use akunu_types::DType;
-use half::{bf16, f16};
 
 /// A quantised weight, its three parts borrowed from the file.
 #[derive(Clone, Copy, Debug)]
@@ -90,19 +89,13 @@ impl MlxTensor<'_> {
 
     /// Scale or bias number `at`, counted over all rows.
     fn scale_at(&self, part: Span<'_>, at: usize) -> f32 {
-        match self.scale_type {
-            DType::F16 => f16::from_le_bytes(element(part.bytes, at)).to_f32(),
-            DType::BF16 => bf16::from_le_bytes(element(part.bytes, at)).to_f32(),
-            _ => f32::from_le_bytes(element(part.bytes, at)),
+        let size = self.scale_type.block_bytes();
+        let mut value = [0.0];
+        if let Some(decode) = self.scale_type.decoder() {
+            decode(&part.bytes[at * size..][..size], &mut value);
         }
+        value[0]
     }
-}
-
-/// Element `at` of an array of N-byte numbers.
-fn element<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    let mut element = [0; N];
-    element.copy_from_slice(&bytes[at * N..][..N]);
-    element
 }
 
 /// Value `at` of a little-endian stream of `bits`-bit values. A value touches at most two bytes.

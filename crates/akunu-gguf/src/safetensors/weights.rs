@@ -7,6 +7,7 @@ use crate::dims::Dims;
 use crate::index::NameIndex;
 use ::safetensors::Dtype as ElementType;
 use akunu_types::DType;
+use akunu_types::format::Kind;
 
 /// One weight of a model folder: a plain tensor, or a quantised one and where its parts are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,9 +110,7 @@ fn scale_type([packed, scales, biases]: [&SafetensorInfo; 3]) -> Result<DType, T
         return Err(TripleFault::PackedType(packed.element));
     }
     match scales.dtype() {
-        Some(dtype @ (DType::F16 | DType::BF16 | DType::F32))
-            if scales.element == biases.element =>
-        {
+        Some(dtype) if dtype.kind() == Kind::Numbers && scales.element == biases.element => {
             Ok(dtype)
         }
         _ => Err(TripleFault::ScaleType {

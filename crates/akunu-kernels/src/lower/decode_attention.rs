@@ -4,7 +4,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Count, Op, Pairing, Rows, Slice, op};
+use akunu_program::{Count, Op, Pairing, Rows, op};
 use akunu_types::params::DecodeAttentionParams;
 
 use super::product::{half_stride, halved_bytes};

@@ -11,7 +11,7 @@ use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT, with_layouts};
 use crate::pipeline::PipelineKey;
 use crate::plan::KernelCall;
 use crate::table::KernelId;
-use crate::weight::mlx_constants;
+use crate::weight::constants_of;
 
 /// Most weights of one kernel.
 const MAX_PRODUCTS: usize = 3;
@@ -50,7 +50,7 @@ impl Lowering<'_> {
         let is_alike = |product: &Normed| {
             let weight = product.weight;
             (weight.dtype, weight.cols) == (first.dtype, dim)
-                && mlx_constants(&weight.mlx) == mlx_constants(&first.mlx)
+                && constants_of(weight.storage) == constants_of(first.storage)
         };
         let n_ops = 1 + products.len();
         if !(2..=MAX_PRODUCTS).contains(&products.len())
@@ -59,7 +59,7 @@ impl Lowering<'_> {
         {
             return None;
         }
-        let constants = product_constants(first);
+        let constants = constants_of(first.storage);
         if let Some((gate, to)) = gate_of(&products, ops.get(n_ops)) {
             products[0].to = to;
             self.push_normed(
@@ -111,7 +111,7 @@ impl Lowering<'_> {
         if !suits || are_read || !can_be_staged([from, gain], dim) {
             return None;
         }
-        let constants = product_constants(product.weight);
+        let constants = constants_of(product.weight.storage);
         self.push_normed([from, gain], &[product], eps, constants);
         Some(3)
     }
@@ -135,7 +135,7 @@ impl Lowering<'_> {
             eps,
             ..Default::default()
         };
-        let params = with_layouts(params, [0, 1, 2].map(|at| product(at).weight.mlx));
+        let params = with_layouts(params, [0, 1, 2].map(|at| product(at).weight.storage.mlx()));
         let mut bindings = vec![x, gain];
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));
@@ -153,14 +153,6 @@ impl Lowering<'_> {
 fn can_be_staged(vectors: [Slice; 2], dim: u32) -> bool {
     let is_aligned = |slice: &Slice| slice.offset.is_multiple_of(X_ALIGNMENT);
     vectors.iter().all(is_aligned) && dim.is_multiple_of(4)
-}
-
-fn product_constants(weight: &Matrix) -> Constants {
-    if weight.dtype.is_mlx() {
-        mlx_constants(&weight.mlx)
-    } else {
-        Constants::none()
-    }
 }
 
 /// The constant of the gate that `op` applies to two products, and where its result goes.

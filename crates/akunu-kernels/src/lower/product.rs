@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{GateFunction, Matrix, Op, Rows, Slice, op};
+use akunu_program::{GateFunction, Matrix, MlxLayout, Op, Rows, Slice, Storage, op};
 use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::normed::{is_overwritten, is_read_later};
@@ -16,7 +16,7 @@ use crate::kernel::nvidia::{decode_gemm, staging, tensor_gemm};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
-use crate::weight::mlx_constants;
+use crate::weight::constants_of;
 
 /// How rows become halves.
 struct Halving {
@@ -351,30 +351,33 @@ impl Lowering<'_> {
         } else {
             weight.cols
         };
-        let call = if weight.dtype.is_mlx() {
-            let key = PipelineKey {
-                kernel,
-                constants: mlx_constants(&weight.mlx),
-            };
-            let field = RowField::new(offset_of!(MLXParams, M), rows);
-            let params = MLXParams {
-                lda,
-                ..mlx_params(weight, beta)
-            };
-            KernelCall::new(key, &params, bindings, label).with_rows([field])
-        } else {
-            let params = GEMMParams {
-                N: weight.rows,
-                K: weight.cols,
-                lda,
-                ldb: weight.cols,
-                ldc: weight.rows,
-                alpha: 1.0,
-                beta,
-                ..Default::default()
-            };
-            let field = RowField::new(offset_of!(GEMMParams, M), rows);
-            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, label).with_rows([field])
+        let key = PipelineKey {
+            kernel,
+            constants: constants_of(weight.storage),
+        };
+        let call = match weight.storage {
+            Storage::Mlx(mlx) => {
+                let field = RowField::new(offset_of!(MLXParams, M), rows);
+                let params = MLXParams {
+                    lda,
+                    ..mlx_params(weight, mlx, beta)
+                };
+                KernelCall::new(key, &params, bindings, label).with_rows([field])
+            }
+            Storage::Rows => {
+                let params = GEMMParams {
+                    N: weight.rows,
+                    K: weight.cols,
+                    lda,
+                    ldb: weight.cols,
+                    ldc: weight.rows,
+                    alpha: 1.0,
+                    beta,
+                    ..Default::default()
+                };
+                let field = RowField::new(offset_of!(GEMMParams, M), rows);
+                KernelCall::new(key, &params, bindings, label).with_rows([field])
+            }
         };
         self.push(call);
     }
@@ -420,8 +423,7 @@ pub(super) fn half_stride(cols: u32, order: Order) -> u32 {
     })
 }
 
-pub(super) fn mlx_params(weight: &Matrix, beta: f32) -> MLXParams {
-    let mlx = weight.mlx;
+pub(super) fn mlx_params(weight: &Matrix, mlx: MlxLayout, beta: f32) -> MLXParams {
     MLXParams {
         N: weight.rows,
         K: weight.cols,

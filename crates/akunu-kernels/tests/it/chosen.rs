@@ -12,7 +12,7 @@ use akunu_kernels::{ChipConfig, KernelId};
 use akunu_program::{
     Buffer, ChoiceMemory, Choose, Counts, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
     LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing, Program, Rope, RowKeys, Rows,
-    ScoreMemory, Slice, StepMemory, TranscriptTokens, Windows, op,
+    ScoreMemory, Slice, StepMemory, Storage, TranscriptTokens, Windows, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -60,10 +60,10 @@ fn matrix(dtype: DType, rows: u32) -> Matrix {
         dtype,
         rows,
         cols: DIM,
-        mlx: MlxLayout {
+        storage: Storage::of(dtype, || MlxLayout {
             group_size: 64,
             ..MlxLayout::default()
-        },
+        }),
     }
 }
 

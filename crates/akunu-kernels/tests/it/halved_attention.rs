@@ -5,8 +5,8 @@ use akunu_kernels::lower;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{KernelCall, KernelDevice, KernelId, case};
 use akunu_program::{
-    Buffer, Counts, Device, Heads, LayerCache, Matrix, MlxLayout, Op, PageMap, Pairing, Program,
-    Rope, RowTable, Rows, Slice, StepMemory, op,
+    Buffer, Counts, Device, Heads, LayerCache, Matrix, Op, PageMap, Pairing, Program, Rope,
+    RowTable, Rows, Slice, StepMemory, Storage, op,
 };
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
@@ -129,7 +129,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCal
                     dtype: DType::F16,
                     rows: OUTPUTS,
                     cols: WIDTH,
-                    mlx: MlxLayout::default(),
+                    storage: Storage::Rows,
                 },
                 x: attended,
                 to,

@@ -6,7 +6,7 @@ use akunu_kernels::KernelId;
 use akunu_kernels::case::Case;
 use akunu_kernels::kernel::activation::gelu_erf;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_program::{Device, Matrix, MlxLayout, Op, Program, Windows, op};
+use akunu_program::{Device, Matrix, Op, Program, Storage, Windows, op};
 use akunu_types::DType;
 use akunu_types::params::{ElementwiseParams, LayerNormParams};
 use serde::Deserialize;
@@ -158,7 +158,7 @@ fn convolve(f: &Conv) -> Vec<f32> {
             dtype: DType::F32,
             rows: f.out_channels,
             cols: f.kernel_size * f.in_channels,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         },
         bias: bias.into(),
         x: x.into(),

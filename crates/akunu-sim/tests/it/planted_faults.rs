@@ -44,7 +44,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a wrong nibble order",
-        file: "include/format/q4.h",
+        file: "include/format/q4_0.h",
         right: ">> (4 * (r / 2))",
         wrong: ">> (4 - 4 * (r / 2))",
         kernel: "gemv_q4_0",
@@ -163,7 +163,7 @@ const FAULTS: &[Fault] = &[
     },
     Fault {
         what: "a forgotten offset",
-        file: "include/format/q4.h",
+        file: "include/format/q4_0.h",
         right: "-24.0f * d",
         wrong: "-23.0f * d",
         kernel: "embedding_lookup_q4_0",

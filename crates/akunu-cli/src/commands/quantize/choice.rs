@@ -11,6 +11,7 @@ use super::recipe::Recipe;
 use akunu_gguf::TensorInfo;
 use akunu_types::DType;
 use akunu_types::DType::{F16, F32, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+use akunu_types::format::Kind;
 
 /// Parts of the names of matrices that are no operand of a large matrix product: norms, tables added
 /// value by value, routers of experts, short convolutions.
@@ -223,8 +224,8 @@ impl Mix {
             Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, n) => Q6_K,
             // The first layers have a few very large activations, which a step that serves the
             // important columns would leave out: a minimum of their own helps.
-            Recipe::Q4_0 if is_early && self.wish.has_importance => Q4_1,
-            Recipe::Q5_0 if is_early && self.wish.has_importance => Q5_1,
+            Recipe::Of(Q4_0) if is_early && self.wish.has_importance => Q4_1,
+            Recipe::Of(Q5_0) if is_early && self.wish.has_importance => Q5_1,
             _ => self.own(),
         }
     }
@@ -238,7 +239,7 @@ fn gets_more(at: usize, n: usize) -> bool {
 
 /// Whether a type is a plain number.
 pub fn is_float(dtype: DType) -> bool {
-    matches!(dtype, F32 | F16 | DType::BF16)
+    dtype.kind() == Kind::Numbers
 }
 
 #[cfg(test)]

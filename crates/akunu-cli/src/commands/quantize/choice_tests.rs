@@ -77,8 +77,8 @@ impl Fixture {
             }
         }
         let headings = self.columns.join(" ");
-        for row in RECIPES {
-            assert!(headings.contains(row.name), "{} has no column", row.name);
+        for row in RECIPES.iter() {
+            assert!(headings.contains(&row.name), "{} has no column", row.name);
         }
     }
 }
@@ -133,25 +133,25 @@ fn where_a_type_does_not_fit_the_nearest_larger_one_is_taken() {
     let rows_of = |cols, recipe| alone("blk.0.ffn_up.weight", &[cols, 8], wish(recipe));
     assert_eq!(rows_of(512, Recipe::Q4KSmall), Q4_K);
     assert_eq!(rows_of(96, Recipe::Q4KSmall), Q5_0);
-    assert_eq!(rows_of(96, Recipe::Q6K), Q8_0);
+    assert_eq!(rows_of(96, Recipe::Of(Q6_K)), Q8_0);
     assert_eq!(rows_of(96, Recipe::Q2K), Q4_0);
     assert_eq!(rows_of(80, Recipe::Q4KSmall), F16);
-    assert_eq!(rows_of(80, Recipe::Q8_0), F16);
-    assert_eq!(rows_of(80, Recipe::BF16), DType::BF16);
+    assert_eq!(rows_of(80, Recipe::Of(Q8_0)), F16);
+    assert_eq!(rows_of(80, Recipe::Of(DType::BF16)), DType::BF16);
 }
 
 #[test]
 fn what_is_no_operand_of_a_product_stays_as_it_is() {
-    let kept = |name, dims: &[u64]| alone(name, dims, wish(Recipe::Q8_0));
+    let kept = |name, dims: &[u64]| alone(name, dims, wish(Recipe::Of(Q8_0)));
     assert_eq!(kept("blk.0.attn_norm.weight", &[576]), F32);
     assert_eq!(kept("blk.0.attn_norm.weight", &[576, 1]), F32);
     assert_eq!(kept("position_embd.weight", &[384, 512]), F32);
     assert_eq!(kept("blk.0.ffn_gate_inp.weight", &[256, 8]), F32);
     let half = [tensor("blk.0.attn_norm.weight", &[576], F16)];
-    let choice = choose(&half, Facts::default(), wish(Recipe::Q8_0))[0];
+    let choice = choose(&half, Facts::default(), wish(Recipe::Of(Q8_0)))[0];
     assert_eq!(choice.dtype, F32);
     let table = [tensor("lookup.table", &[256, 8], DType::I32)];
-    let choice = choose(&table, Facts::default(), wish(Recipe::Q8_0))[0];
+    let choice = choose(&table, Facts::default(), wish(Recipe::Of(Q8_0)))[0];
     assert_eq!(choice.dtype, DType::I32);
 }
 
@@ -168,7 +168,7 @@ fn the_user_has_the_last_word_on_embedding_and_output() {
             .map(|choice| choice.dtype)
             .collect::<Vec<_>>()
     };
-    let plain = wish(Recipe::Q4_0);
+    let plain = wish(Recipe::Of(Q4_0));
     let (output, embedding) = (Some(DType::Q5_K), Some(Q3_K));
     assert_eq!(types(&tied, plain), [Q6_K]);
     assert_eq!(types(&tied, Wish { output, ..plain }), [Q5_K]);

@@ -4,18 +4,14 @@
 //! types (see [`super::choice`]).
 
 use akunu_types::DType;
+use std::cmp::Reverse;
+use std::sync::LazyLock;
 
 /// What is to be made of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recipe {
-    F32,
-    F16,
-    BF16,
-    Q4_0,
-    Q4_1,
-    Q5_0,
-    Q5_1,
-    Q8_0,
+    /// This type for most matrices.
+    Of(DType),
     Q2K,
     Q2KSmall,
     Q3KSmall,
@@ -25,47 +21,55 @@ pub enum Recipe {
     Q4KMedium,
     Q5KSmall,
     Q5KMedium,
-    Q6K,
 }
 
 /// One recipe: what it is called, GGUF's `general.file_type`, and the type of most matrices.
 pub struct Row {
     pub recipe: Recipe,
-    pub name: &'static str,
+    pub name: String,
     pub file_type: u32,
     pub dtype: DType,
 }
 
-const fn row(recipe: Recipe, name: &'static str, file_type: u32, dtype: DType) -> Row {
-    Row {
-        recipe,
-        name,
-        file_type,
-        dtype,
-    }
-}
-
-/// Every recipe, from the largest file to the smallest.
-pub const RECIPES: &[Row] = &[
-    row(Recipe::F32, "F32", 0, DType::F32),
-    row(Recipe::F16, "F16", 1, DType::F16),
-    row(Recipe::BF16, "BF16", 32, DType::BF16),
-    row(Recipe::Q8_0, "Q8_0", 7, DType::Q8_0),
-    row(Recipe::Q6K, "Q6_K", 18, DType::Q6_K),
-    row(Recipe::Q5KMedium, "Q5_K_M", 17, DType::Q5_K),
-    row(Recipe::Q5KSmall, "Q5_K_S", 16, DType::Q5_K),
-    row(Recipe::Q5_1, "Q5_1", 9, DType::Q5_1),
-    row(Recipe::Q5_0, "Q5_0", 8, DType::Q5_0),
-    row(Recipe::Q4KMedium, "Q4_K_M", 15, DType::Q4_K),
-    row(Recipe::Q4KSmall, "Q4_K_S", 14, DType::Q4_K),
-    row(Recipe::Q4_1, "Q4_1", 3, DType::Q4_1),
-    row(Recipe::Q4_0, "Q4_0", 2, DType::Q4_0),
-    row(Recipe::Q3KLarge, "Q3_K_L", 13, DType::Q3_K),
-    row(Recipe::Q3KMedium, "Q3_K_M", 12, DType::Q3_K),
-    row(Recipe::Q3KSmall, "Q3_K_S", 11, DType::Q3_K),
-    row(Recipe::Q2K, "Q2_K", 10, DType::Q2_K),
-    row(Recipe::Q2KSmall, "Q2_K_S", 21, DType::Q2_K),
+/// The recipes that give some matrices another type by a rule of their own.
+const MIXTURES: &[(Recipe, &str, u32, DType)] = &[
+    (Recipe::Q5KMedium, "Q5_K_M", 17, DType::Q5_K),
+    (Recipe::Q5KSmall, "Q5_K_S", 16, DType::Q5_K),
+    (Recipe::Q4KMedium, "Q4_K_M", 15, DType::Q4_K),
+    (Recipe::Q4KSmall, "Q4_K_S", 14, DType::Q4_K),
+    (Recipe::Q3KLarge, "Q3_K_L", 13, DType::Q3_K),
+    (Recipe::Q3KMedium, "Q3_K_M", 12, DType::Q3_K),
+    (Recipe::Q3KSmall, "Q3_K_S", 11, DType::Q3_K),
+    (Recipe::Q2K, "Q2_K", 10, DType::Q2_K),
+    (Recipe::Q2KSmall, "Q2_K_S", 21, DType::Q2_K),
 ];
+
+/// Every recipe, from the largest type to the smallest.
+pub static RECIPES: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let of_one_type = DType::all().filter_map(|dtype| {
+        Some(Row {
+            recipe: Recipe::Of(dtype),
+            name: dtype.name().to_uppercase(),
+            file_type: dtype.file_type()?,
+            dtype,
+        })
+    });
+    let mixtures = MIXTURES
+        .iter()
+        .map(|&(recipe, name, file_type, dtype)| Row {
+            recipe,
+            name: name.to_string(),
+            file_type,
+            dtype,
+        });
+    let mut rows: Vec<Row> = mixtures.chain(of_one_type).collect();
+    let bytes = |dtype: DType| dtype.block_bytes() * LARGEST_BLOCK / dtype.block_len();
+    rows.sort_by_key(|row| Reverse(bytes(row.dtype)));
+    rows
+});
+
+/// Values that are whole blocks of every type.
+const LARGEST_BLOCK: usize = 256;
 
 /// Names without a size mean the medium one.
 const SHORT: &[(&str, Recipe)] = &[
@@ -77,7 +81,7 @@ const SHORT: &[(&str, Recipe)] = &[
 impl Recipe {
     /// The recipe of a name, in either case.
     pub fn from_name(name: &str) -> Option<Recipe> {
-        let full = RECIPES.iter().map(|row| (row.name, row.recipe));
+        let full = RECIPES.iter().map(|row| (&*row.name, row.recipe));
         full.chain(SHORT.iter().copied())
             .find(|(known, _)| known.eq_ignore_ascii_case(name))
             .map(|(_, recipe)| recipe)
@@ -86,7 +90,7 @@ impl Recipe {
     /// Every name.
     pub fn names() -> impl Iterator<Item = &'static str> {
         let short = SHORT.iter().map(|(name, _)| *name);
-        RECIPES.iter().map(|row| row.name).chain(short)
+        RECIPES.iter().map(|row| &*row.name).chain(short)
     }
 
     /// Its row of the table.

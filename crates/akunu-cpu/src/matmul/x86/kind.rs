@@ -1,6 +1,6 @@
 //! The kinds of quantised cells as const parameters, so that each loop over cells is compiled for each kind.
 
-use crate::panels::format::{Quant, Scales};
+use crate::panels::format::{Quant, Scales, Table};
 
 /// [`Scales::Plain`] as a const parameter.
 pub const PLAIN: u8 = 0;
@@ -13,6 +13,9 @@ pub const HALVES: u8 = 3;
 /// [`Scales::HalvesWithMin`] as a const parameter.
 pub const HALVES_WITH_MIN: u8 = 4;
 
+/// [`Scales::Plain`], of codes of 4 bits that are places in a table, as a const parameter.
+pub const TABLE: u8 = 5;
+
 /// Bytes ahead of the present cell that are fetched.
 pub const AHEAD: usize = 8192;
 
@@ -21,11 +24,11 @@ pub trait ForCells {
     /// What it gives.
     type Out;
 
-    /// The form for one kind.
+    /// The form for one kind, with the table of a format that has one.
     ///
     /// # Safety
     /// That of the implementation.
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> Self::Out;
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) -> Self::Out;
 }
 
 /// Runs the form for the cells of a weight format: the one table of their kinds.
@@ -34,22 +37,24 @@ pub trait ForCells {
 /// That of the implementation.
 #[inline]
 pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
+    let table = quant.table;
     // SAFETY: passes on `level` and `reach`.
     unsafe {
         match (quant.bits, quant.scales) {
-            (4, Scales::Plain) => form.run::<4, PLAIN>(),
-            (4, Scales::WithMin) => form.run::<4, WITH_MIN>(),
-            (4, Scales::Grouped) => form.run::<4, GROUPED>(),
-            (4, Scales::Halves) => form.run::<4, HALVES>(),
-            (4, Scales::HalvesWithMin) => form.run::<4, HALVES_WITH_MIN>(),
-            (5, Scales::Plain) => form.run::<5, PLAIN>(),
-            (5, Scales::WithMin) => form.run::<5, WITH_MIN>(),
-            (5, Scales::Grouped) => form.run::<5, GROUPED>(),
-            (6, Scales::WithMin) => form.run::<6, WITH_MIN>(),
-            (6, Scales::Halves) => form.run::<6, HALVES>(),
-            (8, Scales::Plain) => form.run::<8, PLAIN>(),
-            (8, Scales::WithMin) => form.run::<8, WITH_MIN>(),
-            other => unreachable!("no weight format has cells of {other:?}"),
+            (4, Scales::Plain) if table.is_some() => form.run::<4, TABLE>(table),
+            (4, Scales::Plain) => form.run::<4, PLAIN>(table),
+            (4, Scales::WithMin) => form.run::<4, WITH_MIN>(table),
+            (4, Scales::Grouped) => form.run::<4, GROUPED>(table),
+            (4, Scales::Halves) => form.run::<4, HALVES>(table),
+            (4, Scales::HalvesWithMin) => form.run::<4, HALVES_WITH_MIN>(table),
+            (5, Scales::Plain) => form.run::<5, PLAIN>(table),
+            (5, Scales::WithMin) => form.run::<5, WITH_MIN>(table),
+            (5, Scales::Grouped) => form.run::<5, GROUPED>(table),
+            (6, Scales::WithMin) => form.run::<6, WITH_MIN>(table),
+            (6, Scales::Halves) => form.run::<6, HALVES>(table),
+            (8, Scales::Plain) => form.run::<8, PLAIN>(table),
+            (8, Scales::WithMin) => form.run::<8, WITH_MIN>(table),
+            other => unreachable!("Quant::of gives no cells of {other:?}"),
         }
     }
 }
@@ -65,10 +70,10 @@ pub const fn has_min(scales: u8) -> bool {
     matches!(scales, WITH_MIN | GROUPED)
 }
 
-/// The layout of such cells; the offset is left out.
+/// The layout of such cells; the offset and the table are left out.
 pub const fn layout(bits: u32, scales: u8) -> Quant {
     let scales = match scales {
-        PLAIN => Scales::Plain,
+        PLAIN | TABLE => Scales::Plain,
         WITH_MIN => Scales::WithMin,
         GROUPED => Scales::Grouped,
         HALVES => Scales::Halves,
@@ -77,6 +82,7 @@ pub const fn layout(bits: u32, scales: u8) -> Quant {
     Quant {
         bits,
         offset: 0,
+        table: None,
         scales,
     }
 }

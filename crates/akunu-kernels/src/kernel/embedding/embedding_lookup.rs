@@ -12,7 +12,7 @@ use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, mlx_constants, mlx_params, run_launch};
+use crate::weight::{WeightLayout, case_block, mlx_constants, mlx_params, run_launch};
 
 const BINDINGS: &[Binding] = &[
     read(0, "token", Element::U32),
@@ -22,7 +22,7 @@ const BINDINGS: &[Binding] = &[
 
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
-    let (params, constants): (_, &[Constant]) = if dtype.is_mlx() {
+    let (params, constants): (_, &[Constant]) = if dtype.mlx_bits().is_some() {
         (
             MLXParams::LAYOUT,
             &[Constant::GroupSize, Constant::ScaleType],
@@ -56,7 +56,7 @@ fn work(args: &Args, once: Work) -> Work {
 
 /// Number of tokens, and the table.
 pub fn lookup(args: &Args) -> (u32, WeightLayout) {
-    if args.format().is_mlx() {
+    if args.format().mlx_bits().is_some() {
         return (args.params::<MLXParams>().M, WeightLayout::mlx(args));
     }
     let p: EmbeddingParams = args.params();
@@ -106,11 +106,7 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
     let each = SHAPES.iter().enumerate();
     each.map(|(at, &(tokens, vocab, dim))| {
         let group_size = [32, 64, 128, 64][at];
-        let block = if dtype.is_mlx() {
-            group_size
-        } else {
-            dtype.block_len() as u32
-        };
+        let block = case_block(dtype, group_size);
         case(
             dtype,
             (tokens, vocab, dim.next_multiple_of(block)),
@@ -128,10 +124,10 @@ fn case(dtype: DType, (tokens, vocab, dim): (u32, u32, u32), group_size: u32) ->
         let params = mlx_params(dtype, vocab, dim, group_size);
         MlxLayout::of(&params).scale_type == ScaleType::F32
     };
-    let is_rounded = dtype == DType::Q6_K || dtype.is_mlx() && has_wide_scales();
+    let is_rounded = dtype == DType::Q6_K || dtype.mlx_bits().is_some() && has_wide_scales();
     let nmse = if is_rounded { 1e-13 } else { 0.0 };
     let label = format!("tokens {tokens}, vocabulary {vocab}, dim {dim}");
-    let case = if dtype.is_mlx() {
+    let case = if dtype.mlx_bits().is_some() {
         let params = MLXParams {
             M: tokens,
             ..mlx_params(dtype, vocab, dim, group_size)

@@ -21,7 +21,7 @@ use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
 use crate::twin::Twin;
-use crate::weight::{WeightLayout, any_scale_type, mlx_constants, scattered};
+use crate::weight::{WeightLayout, any_scale_type, case_block, mlx_constants, scattered};
 
 /// Outputs of a threadgroup.
 const ROWS: u32 = 4;
@@ -60,7 +60,7 @@ pub fn row(dtype: DType) -> KernelRow {
         bindings: BINDINGS,
         params_index: 8,
         params: NormGemvParams::LAYOUT,
-        constants: if dtype.is_mlx() {
+        constants: if dtype.mlx_bits().is_some() {
             &[Constant::GroupSize, Constant::ScaleType, Constant::Gate]
         } else {
             &[Constant::Gate]
@@ -237,11 +237,7 @@ pub(crate) fn with_layouts(
 /// f32 sums in another order, and the root's factor after the sum instead of before it: measured at 3e-11 or less, and at
 /// 1e-10 where a weight has a single output, whose sum may nearly cancel. A wrong nibble or row is above 1e-3.
 fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
-    let block = if dtype.is_mlx() {
-        group
-    } else {
-        dtype.block_len() as u32
-    };
+    let block = case_block(dtype, group);
     let k = k.next_multiple_of(block);
     let [n0, n1, n2] = outputs;
     let params = NormGemvParams {
@@ -252,14 +248,14 @@ fn case(dtype: DType, (outputs, k, gate): NormShape, group: u32) -> Case {
         eps: 1e-5,
         ..Default::default()
     };
-    let params = if dtype.is_mlx() {
+    let params = if dtype.mlx_bits().is_some() {
         placed(params, dtype, group)
     } else {
         params
     };
     let label = format!("outputs {n0} + {n1} + {n2}, K {k}, gate {gate}");
     let mut constants = Constants::none();
-    if dtype.is_mlx() && k == 2 * group {
+    if dtype.mlx_bits().is_some() && k == 2 * group {
         constants = mlx_constants(&MlxLayout::grouped(group, params.scale_type));
     }
     if gate != 0 {

@@ -39,7 +39,7 @@ pub fn row(dtype: DType) -> KernelRow {
 }
 
 fn constants(dtype: DType) -> &'static [Constant] {
-    if dtype.is_mlx() {
+    if dtype.mlx_bits().is_some() {
         &[
             Constant::GemmK,
             Constant::BatchM,

@@ -36,7 +36,7 @@ impl Product {
     pub fn of(args: &Args) -> Product {
         let dtype = args.format();
         let set = |constant, from_params| args.constants.u32(constant).unwrap_or(from_params);
-        if dtype.is_mlx() {
+        if dtype.mlx_bits().is_some() {
             let p: MLXParams = args.params();
             let k = set(Constant::GemmK, p.K);
             let weight = WeightLayout {
@@ -169,7 +169,7 @@ fn matrix_bytes(rows: u32, stride: u32, cols: u32) -> usize {
 
 /// The params struct of a format.
 pub fn params_layout(dtype: DType) -> StructLayout {
-    if dtype.is_mlx() {
+    if dtype.mlx_bits().is_some() {
         MLXParams::LAYOUT
     } else {
         GEMMParams::LAYOUT
@@ -178,7 +178,7 @@ pub fn params_layout(dtype: DType) -> StructLayout {
 
 /// The constants of a format.
 pub fn constants(dtype: DType) -> &'static [Constant] {
-    if dtype.is_mlx() {
+    if dtype.mlx_bits().is_some() {
         &[Constant::GemmK, Constant::GroupSize, Constant::ScaleType]
     } else {
         &[Constant::GemmK]

@@ -78,7 +78,7 @@ pub fn tensor_kernel(
         KernelId::DecodeGemmWidest(dtype)
     } else if !is_common(dtype) {
         KernelId::TensorGemmMedium(dtype)
-    } else if m <= small && dtype.is_mlx() {
+    } else if m <= small && dtype.mlx_bits().is_some() {
         KernelId::TensorGemmSmall(dtype)
     } else if m <= medium || 4 * n_large_tiles(m, n) < 3 * chip.gpu_cores {
         KernelId::TensorGemmMedium(dtype)

@@ -96,11 +96,7 @@ pub fn cases(dtype: Option<DType>, shapes: &[Shape], binding: Binding) -> Vec<Ca
 const NMSE: f64 = 1e-10;
 
 fn case(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Case {
-    let block = if dtype.is_mlx() {
-        group_size
-    } else {
-        dtype.block_len() as u32
-    };
+    let block = weight::case_block(dtype, group_size);
     let shape = Shape {
         k: shape.k.next_multiple_of(block),
         ..shape
@@ -111,7 +107,7 @@ fn case(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Case {
         Constants::none()
     };
     let label = format!("{shape:?}");
-    let empty = if dtype.is_mlx() {
+    let empty = if dtype.mlx_bits().is_some() {
         Case::new(label, &mlx_params(dtype, shape, group_size), NMSE)
     } else {
         Case::new(label, &gemm_params(dtype, shape), NMSE)
@@ -121,7 +117,7 @@ fn case(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Case {
 
 pub fn special(dtype: DType, shape: Shape, group_size: u32, binding: Binding) -> Constants {
     let mut constants = Constants::none().with_u32(Constant::GemmK, shape.k);
-    if dtype.is_mlx() {
+    if dtype.mlx_bits().is_some() {
         let params = weight::mlx_params(dtype, shape.n, shape.k, group_size);
         constants =
             weight::mlx_constants(&MlxLayout::of(&params)).with_u32(Constant::GemmK, shape.k);

@@ -5,6 +5,7 @@
 //! registers that tensor cores read; 16 outputs are a SIMD group's, times 16 or 32 rows, and SIMD groups wait for nobody. x is in
 //! tiles ([`Order::Spans`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
 
+use akunu_types::format::QK_K;
 use akunu_types::params::DecodeGemmParams;
 use akunu_types::{DType, SharedStruct};
 use half::f16;
@@ -16,10 +17,8 @@ use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
 use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
-use crate::kernel::nvidia::tensor_gemm;
-use crate::table::{
-    Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
-};
+use crate::kernel::nvidia::{shared_gemm, tensor_gemm};
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 use crate::weight::WeightLayout;
 
@@ -46,9 +45,7 @@ const SHARES_OF_A_WAIT: u32 = 4;
 
 /// The formats that have such a kernel: those of super-blocks have [`shared_gemm`](super::shared_gemm) alone.
 pub fn formats() -> impl Iterator<Item = DType> {
-    use DType as D;
-    let known = [D::F16, D::Q4_0, D::Q8_0, D::BF16];
-    weight_formats().filter(move |dtype| known.contains(dtype))
+    shared_gemm::formats().filter(|dtype| dtype.block_len() < QK_K)
 }
 
 /// Bindings of a product that threadgroups do not share.

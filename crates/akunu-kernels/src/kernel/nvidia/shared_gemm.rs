@@ -51,9 +51,7 @@ struct Sharing {
 
 /// The formats that have such a kernel.
 pub fn formats() -> impl Iterator<Item = DType> {
-    use DType as D;
-    let known = [D::F16, D::Q4_0, D::Q8_0, D::Q4_K, D::Q5_K, D::Q6_K, D::BF16];
-    weight_formats().filter(move |dtype| known.contains(dtype))
+    weight_formats().filter(|dtype| Staging::find(*dtype).is_some())
 }
 
 /// Whether there is one for weights of a format whose rows have `k` values: whole spans.

@@ -18,19 +18,34 @@ pub(super) struct Staging {
     pub(super) outputs: u32,
 }
 
+/// The formats that are staged (`StagedStep` in include/staged_span.h), those of most published models: quads of a step, vectors
+/// of a row, matrices of a SIMD group.
+const STAGED: [(DType, [u32; 3]); 7] = [
+    (DType::F16, [1, 17, 1]),
+    (DType::BF16, [1, 17, 1]),
+    (DType::Q8_0, [1, 11, 1]),
+    (DType::Q4_0, [2, 11, 2]),
+    (DType::Q4_K, [2, 9, 2]),
+    (DType::Q5_K, [2, 11, 2]),
+    (DType::Q6_K, [2, 15, 1]),
+];
+
 impl Staging {
-    pub(super) fn of(dtype: DType) -> Staging {
-        let (quads, row_vectors, matrices) = match dtype {
-            DType::Q4_K => (2, 9, 2),
-            DType::Q4_0 | DType::Q5_K => (2, 11, 2),
-            DType::Q6_K => (2, 15, 1),
-            DType::Q8_0 => (1, 11, 1),
-            _ => (1, 17, 1),
-        };
-        Staging {
+    /// How weights of a format are staged, if they are.
+    pub(super) fn find(dtype: DType) -> Option<Staging> {
+        let staged = STAGED.iter().find(|(staged, _)| *staged == dtype);
+        staged.map(|&(_, [quads, row_vectors, matrices])| Staging {
             step: quads * QUAD,
             row_vectors,
             outputs: matrices * MATRIX,
+        })
+    }
+
+    /// The same for the format of a kernel that stages it.
+    pub(super) fn of(dtype: DType) -> Staging {
+        match Staging::find(dtype) {
+            Some(staging) => staging,
+            None => unreachable!("kernels that stage weights exist for no others"),
         }
     }
 

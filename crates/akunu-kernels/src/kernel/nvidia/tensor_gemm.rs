@@ -23,10 +23,12 @@ use crate::cost::Traffic;
 use crate::extent::{bytes, strided};
 use crate::kernel::matmul::product::{self, Product};
 use crate::kernel::matmul::shapes::{self, Shape};
+use crate::kernel::nvidia::staging::Staging;
 use crate::table::{
     Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
 };
 use crate::twin::Twin;
+use crate::weight::case_block;
 
 /// Values of K that a kernel takes in one step: rows of x end with zeros up to a multiple of it.
 pub const STEP: u32 = 64;
@@ -43,16 +45,12 @@ pub fn common_formats() -> impl Iterator<Item = DType> {
 
 /// Those of them that have the small tile.
 pub fn small_formats() -> impl Iterator<Item = DType> {
-    common_formats().filter(|dtype| dtype.is_mlx())
+    common_formats().filter(|dtype| dtype.mlx_bits().is_some())
 }
 
 /// Whether there is a large tile.
 pub fn is_common(dtype: DType) -> bool {
-    use DType as D;
-    matches!(
-        dtype,
-        D::F16 | D::BF16 | D::Q4_0 | D::Q8_0 | D::Q4_K | D::Q5_K | D::Q6_K | D::MLX_Q4 | D::MLX_Q8
-    )
+    Staging::find(dtype).is_some() || matches!(dtype.mlx_bits(), Some(4 | 8))
 }
 
 /// Rows and columns of a tile, and threads of its threadgroup.
@@ -208,11 +206,7 @@ fn cases(dtype: Option<DType>, shapes: &[Shape]) -> Vec<Case> {
 pub(super) const NMSE: f64 = 1e-6;
 
 fn case(dtype: DType, shape: Shape, group: u32) -> Case {
-    let block = if dtype.is_mlx() {
-        group
-    } else {
-        dtype.block_len() as u32
-    };
+    let block = case_block(dtype, group);
     let shape = Shape {
         k: shape.k.next_multiple_of(block),
         ..shape
@@ -228,7 +222,7 @@ fn case(dtype: DType, shape: Shape, group: u32) -> Case {
         Constants::none()
     };
     let label = format!("{shape:?}");
-    let empty = if dtype.is_mlx() {
+    let empty = if dtype.mlx_bits().is_some() {
         let params = MLXParams {
             lda,
             ..shapes::mlx_params(dtype, shape, group)

@@ -3,8 +3,8 @@
 use akunu_kernels::case::Rng;
 use akunu_kernels::{ChipConfig, KernelCall, KernelId, lower};
 use akunu_program::{
-    Buffer, ChoiceMemory, Choose, Counts, Device, GateFunction, Heads, LayerCache, Matrix,
-    MlxLayout, Op, PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory, op,
+    Buffer, ChoiceMemory, Choose, Counts, Device, GateFunction, Heads, LayerCache, Matrix, Op,
+    PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory, Storage, op,
 };
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
@@ -79,7 +79,7 @@ impl Memory<'_> {
             dtype: F32,
             rows,
             cols,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         }
     }
 

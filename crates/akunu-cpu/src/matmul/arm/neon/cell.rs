@@ -4,7 +4,7 @@ use std::arch::aarch64::*;
 use std::arch::asm;
 use std::marker::PhantomData;
 
-use crate::panels::format::{Quant, ROWS, Scales};
+use crate::panels::format::{Quant, ROWS, Scales, Table};
 
 /// Rows of a vector.
 pub const LANES: usize = 4;
@@ -12,9 +12,12 @@ pub const LANES: usize = 4;
 /// A [`Scales`] that is known when the loop is compiled.
 pub trait Layout {
     const SCALES: Scales;
+    /// Whether cells have codes of 4 bits that are places in a table of bytes.
+    const HAS_TABLE: bool = false;
 }
 
 pub struct Plain;
+pub struct PlainTable;
 pub struct WithMin;
 pub struct Grouped;
 pub struct Halves;
@@ -22,6 +25,10 @@ pub struct HalvesWithMin;
 
 impl Layout for Plain {
     const SCALES: Scales = Scales::Plain;
+}
+impl Layout for PlainTable {
+    const SCALES: Scales = Scales::Plain;
+    const HAS_TABLE: bool = true;
 }
 impl Layout for WithMin {
     const SCALES: Scales = Scales::WithMin;
@@ -43,26 +50,29 @@ pub struct CellScales {
     pub mins: [float32x4_t; 2],
 }
 
-/// Where a cell and the scales of its super-block are.
+/// Where a cell and the scales of its super-block are. Its numbers have `BITS` bits when they are multiplied.
 pub struct Cell<S, const BITS: u32> {
     numbers: *const u8,
     of_super: *const u8,
+    table: Table,
     layout: PhantomData<S>,
 }
 
 impl<S: Layout, const BITS: u32> Cell<S, BITS> {
     const QUANT: Quant = Quant {
-        bits: BITS,
+        bits: if S::HAS_TABLE { 4 } else { BITS },
         offset: 0,
+        table: None,
         scales: S::SCALES,
     };
 
     /// Cell `c` of the panel.
     #[inline(always)]
-    pub fn at(panel: *const u8, c: usize) -> Self {
+    pub fn at(panel: *const u8, c: usize, table: Table) -> Self {
         Cell {
             numbers: panel.wrapping_add(Self::QUANT.cell_at(c)),
             of_super: panel.wrapping_add(Self::QUANT.super_at(c)),
+            table,
             layout: PhantomData,
         }
     }
@@ -74,17 +84,22 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
     /// `reach`: the panel has the cell.
     #[inline(always)]
     pub unsafe fn numbers(&self, four: usize) -> [int8x16_t; 8] {
+        let stored_bits = Self::QUANT.bits;
         // SAFETY: `reach`: a cell of 8 bits has 8 times 64 bytes; a smaller one 4, and 64 for each bit beyond the fourth.
         unsafe {
             let mut numbers = [vdupq_n_s8(0); 8];
-            for j in 0..if BITS == 8 { 8 } else { 4 } {
+            for j in 0..if stored_bits == 8 { 8 } else { 4 } {
                 let bytes = vld1q_u8(self.numbers.add(64 * j + 16 * four));
-                if BITS == 8 {
+                if stored_bits == 8 {
                     numbers[j] = vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(128)));
                 } else {
                     numbers[j] = vreinterpretq_s8_u8(vandq_u8(bytes, vdupq_n_u8(15)));
                     numbers[4 + j] = vreinterpretq_s8_u8(vshrq_n_u8::<4>(bytes));
                 }
+            }
+            if let Some(table) = self.table.filter(|_| S::HAS_TABLE) {
+                let table = vld1q_s8(table.as_ptr());
+                return numbers.map(|codes| vqtbl1q_s8(table, vreinterpretq_u8_s8(codes)));
             }
             for (j, numbers) in numbers.iter_mut().enumerate() {
                 let vector = |at: usize| vld1q_u8(self.numbers.add(64 * at + 16 * four));

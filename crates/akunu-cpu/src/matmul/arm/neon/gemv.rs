@@ -19,7 +19,7 @@ use super::multiply::Multiply;
 use super::quantise::quantise_cell;
 use crate::matmul::activation::{Activations, HALF};
 use crate::matmul::batch::{BATCH, Dots};
-use crate::panels::format::{CELL, Quant, ROWS, Scales};
+use crate::panels::format::{CELL, Quant, ROWS, Scales, Table};
 
 pub use super::multiply::{Sdot, Smull};
 
@@ -30,13 +30,13 @@ const PAIR: usize = 2;
 
 /// [`dots`], compiled with the instructions of a way to multiply.
 pub trait Compiled: Multiply {
-    /// The products of `cells` cells of a panel with each of `x`, which have as many.
+    /// The products of so many cells of a panel, with the table of their codes, with each of `x`, which have as many.
     ///
     /// # Safety
     /// That of [`panel_gemv`].
     unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
         panel: *const u8,
-        cells: usize,
+        cells: (usize, Table),
         x: [&Activations; M],
     ) -> [[f32; ROWS]; M];
 }
@@ -45,7 +45,7 @@ impl Compiled for Sdot {
     #[target_feature(enable = "neon,dotprod")]
     unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
         panel: *const u8,
-        cells: usize,
+        cells: (usize, Table),
         x: [&Activations; M],
     ) -> [[f32; ROWS]; M] {
         // SAFETY: passes on `level` and `reach`.
@@ -57,7 +57,7 @@ impl Compiled for Smull {
     #[target_feature(enable = "neon")]
     unsafe fn dots<S: Layout, const BITS: u32, const M: usize>(
         panel: *const u8,
-        cells: usize,
+        cells: (usize, Table),
         x: [&Activations; M],
     ) -> [[f32; ROWS]; M] {
         // SAFETY: passes on `level` and `reach`.
@@ -65,9 +65,9 @@ impl Compiled for Smull {
     }
 }
 
-/// Quantises a vector. 8-bit weights are made signed here: 128 of their offset is gone.
+/// Quantises a vector. Numbers of 8 bits are signed here: 128 of their offset is gone.
 pub fn quantise(into: &mut Activations, x: &[f32], quant: Quant) {
-    let gone = if quant.bits == 8 { 128 } else { 0 };
+    let gone = if quant.has_bytes() { 128 } else { 0 };
     into.quantise_with(x, quant.offset - gone, |cell, values| {
         // SAFETY: every 64-bit ARM CPU has NEON.
         unsafe { quantise_cell(cell, values) }
@@ -129,9 +129,9 @@ impl<D: Compiled, const M: usize> ForCells for FewDots<'_, D, M> {
     type Out = [[f32; ROWS]; M];
 
     #[inline]
-    unsafe fn run<S: Layout, const BITS: u32>(self) -> [[f32; ROWS]; M] {
+    unsafe fn run<S: Layout, const BITS: u32>(self, table: Table) -> [[f32; ROWS]; M] {
         // SAFETY: passes on `level` and `reach`.
-        unsafe { D::dots::<S, BITS, M>(self.panel, self.cells, self.x) }
+        unsafe { D::dots::<S, BITS, M>(self.panel, (self.cells, table), self.x) }
     }
 }
 
@@ -142,7 +142,7 @@ impl<D: Compiled, const M: usize> ForCells for FewDots<'_, D, M> {
 #[inline(always)]
 unsafe fn dots<D: Multiply, S: Layout, const BITS: u32, const M: usize>(
     panel: *const u8,
-    cells: usize,
+    (cells, table): (usize, Table),
     x: [&Activations; M],
 ) -> [[f32; ROWS]; M] {
     let mut out = [[0f32; ROWS]; M];
@@ -150,7 +150,7 @@ unsafe fn dots<D: Multiply, S: Layout, const BITS: u32, const M: usize>(
     unsafe {
         let mut sums = [[vdupq_n_f32(0.0); M]; FOURS];
         for c in 0..cells {
-            let cell = Cell::<S, BITS>::at(panel, c);
+            let cell = Cell::<S, BITS>::at(panel, c, table);
             for (four, sums) in sums.iter_mut().enumerate() {
                 let numbers = cell.numbers(four);
                 let scales = cell.scales(four);

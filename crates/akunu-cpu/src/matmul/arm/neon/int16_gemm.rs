@@ -25,7 +25,7 @@ use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::pack::{lay_words, pack_cells};
 use crate::matmul::blocked_gemm::{Blocks, Group, MicroKernel};
 use crate::matmul::shape::Shape;
-use crate::panels::format::{CELL, SUPER, Scales};
+use crate::panels::format::{CELL, SUPER, Scales, Table};
 use crate::panels::matrix::PackedMatrix;
 
 /// Cells of a chunk.
@@ -99,7 +99,7 @@ impl Int16Gemm<'_> {
     unsafe fn widen_for<W: BlockDot>(&self, at: usize, chunk: usize, wide: *mut u8) {
         let quant = self.matrix.shape.quant;
         // Those of 8 bits are less by 128 already.
-        let offset = if quant.bits == 8 { 0 } else { quant.offset };
+        let offset = if quant.has_bytes() { 0 } else { quant.offset };
         let widening = Widening::<W> {
             panel: self.matrix.panel(at).as_ptr(),
             cells: self.cells(chunk),
@@ -189,10 +189,10 @@ impl<W: BlockDot> ForCells for Widening<W> {
     type Out = ();
 
     #[target_feature(enable = "neon")]
-    unsafe fn run<S: Layout, const BITS: u32>(self) {
+    unsafe fn run<S: Layout, const BITS: u32>(self, table: Table) {
         let offset = vdupq_n_s8(self.offset);
         for (i, c) in self.cells.enumerate() {
-            let cell = Cell::<S, BITS>::at(self.panel, c);
+            let cell = Cell::<S, BITS>::at(self.panel, c, table);
             // SAFETY: `reach`: the panel has the cell, and there is room for it.
             unsafe {
                 let wide = self.wide.add(i);

@@ -1,7 +1,7 @@
 //! The kinds of quantised cells, so that each loop over cells is compiled for each kind.
 
-use super::cell::{Grouped, Halves, HalvesWithMin, Layout, Plain, WithMin};
-use crate::panels::format::{Quant, Scales};
+use super::cell::{Grouped, Halves, HalvesWithMin, Layout, Plain, PlainTable, WithMin};
+use crate::panels::format::{Quant, Scales, Table};
 
 /// What is compiled for each kind of cell that a weight format has.
 pub trait ForCells {
@@ -12,7 +12,7 @@ pub trait ForCells {
     ///
     /// # Safety
     /// That of the implementation.
-    unsafe fn run<S: Layout, const BITS: u32>(self) -> Self::Out;
+    unsafe fn run<S: Layout, const BITS: u32>(self, table: Table) -> Self::Out;
 }
 
 /// Runs the form for the cells of a weight format: the one table of their kinds.
@@ -20,22 +20,24 @@ pub trait ForCells {
 /// # Safety
 /// That of the implementation.
 pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
+    let table = quant.table;
     // SAFETY: passes on `level` and `reach`.
     unsafe {
         match (quant.bits, quant.scales) {
-            (4, Scales::Plain) => form.run::<Plain, 4>(),
-            (4, Scales::WithMin) => form.run::<WithMin, 4>(),
-            (4, Scales::Grouped) => form.run::<Grouped, 4>(),
-            (4, Scales::Halves) => form.run::<Halves, 4>(),
-            (4, Scales::HalvesWithMin) => form.run::<HalvesWithMin, 4>(),
-            (5, Scales::Plain) => form.run::<Plain, 5>(),
-            (5, Scales::WithMin) => form.run::<WithMin, 5>(),
-            (5, Scales::Grouped) => form.run::<Grouped, 5>(),
-            (6, Scales::WithMin) => form.run::<WithMin, 6>(),
-            (6, Scales::Halves) => form.run::<Halves, 6>(),
-            (8, Scales::Plain) => form.run::<Plain, 8>(),
-            (8, Scales::WithMin) => form.run::<WithMin, 8>(),
-            other => unreachable!("no weight format has cells of {other:?}"),
+            (4, Scales::Plain) if table.is_some() => form.run::<PlainTable, 8>(table),
+            (4, Scales::Plain) => form.run::<Plain, 4>(table),
+            (4, Scales::WithMin) => form.run::<WithMin, 4>(table),
+            (4, Scales::Grouped) => form.run::<Grouped, 4>(table),
+            (4, Scales::Halves) => form.run::<Halves, 4>(table),
+            (4, Scales::HalvesWithMin) => form.run::<HalvesWithMin, 4>(table),
+            (5, Scales::Plain) => form.run::<Plain, 5>(table),
+            (5, Scales::WithMin) => form.run::<WithMin, 5>(table),
+            (5, Scales::Grouped) => form.run::<Grouped, 5>(table),
+            (6, Scales::WithMin) => form.run::<WithMin, 6>(table),
+            (6, Scales::Halves) => form.run::<Halves, 6>(table),
+            (8, Scales::Plain) => form.run::<Plain, 8>(table),
+            (8, Scales::WithMin) => form.run::<WithMin, 8>(table),
+            other => unreachable!("Quant::of gives no cells of {other:?}"),
         }
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use akunu_kernels::case::{Rng, nmse};
-use akunu_kernels::weight::{self};
-use akunu_program::{MlxLayout, ScaleType};
+use akunu_kernels::weight;
+use akunu_program::Storage;
 use akunu_types::DType;
 
 use super::{exact, levels};
@@ -36,16 +36,11 @@ pub fn cols(dtype: DType) -> usize {
 pub fn matrix(dtype: DType) -> PackedMatrix {
     let cols = cols(dtype);
     let weight = weight::WeightLayout {
-        mlx: MlxLayout::contiguous(
-            dtype,
-            [ROWS_OF_ALL, cols].map(|n| n as u32),
-            64,
-            ScaleType::F16,
-        ),
+        storage: Storage::contiguous(dtype, [ROWS_OF_ALL, cols], 64),
         ..weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols)
     };
     let bytes = weight.random(&mut Rng::new(5));
-    laid_out(&Source::new(weight, &bytes))
+    laid_out(&Source::of(weight, &bytes).unwrap())
 }
 
 /// The panels of a matrix.
@@ -135,7 +130,7 @@ pub fn what_is_not_finite_stays_so(many: Many) {
 /// The largest sums that a file can ask for fit in 32 bits: 6-bit numbers of -32 with scales of -128, and activations
 /// which all are the largest.
 pub fn the_largest_integer_sums_are_exact(many: Many) {
-    use akunu_types::block::BlockQ6K;
+    use akunu_types::format::BlockQ6K;
     use half::f16;
     let block = BlockQ6K {
         ql: [0; 128],
@@ -146,7 +141,7 @@ pub fn the_largest_integer_sums_are_exact(many: Many) {
     let cols = cols(DType::Q6_K);
     let blocks = vec![block; ROWS_OF_ALL * cols / 256];
     let weight = weight::WeightLayout::contiguous(DType::Q6_K, ROWS_OF_ALL, cols);
-    let matrix = laid_out(&Source::new(weight, bytemuck::cast_slice(&blocks)));
+    let matrix = laid_out(&Source::of(weight, bytemuck::cast_slice(&blocks)).unwrap());
     let m = 9;
     for sign in [-1.0, 1.0] {
         let exact = sign * (cols * 32 * 128) as f32;

@@ -7,7 +7,7 @@ use std::arch::x86_64::*;
 use crate::amx::TILE;
 use crate::matmul::x86::avx512::cells::{Cell, Cells};
 use crate::matmul::x86::kind::{ForCells, GROUPED, HALVES_WITH_MIN, WITH_MIN, for_cells};
-use crate::panels::format::Quant;
+use crate::panels::format::{Quant, Table};
 
 /// Writes cells `from..to` of a panel as tiles.
 ///
@@ -40,9 +40,9 @@ impl ForCells for Run {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) {
         // SAFETY: passes on `level` and `reach`.
-        unsafe { tiles::<BITS, SCALES>(self.panel, self.cells, self.offset, self.out) }
+        unsafe { tiles::<BITS, SCALES>((self.panel, table), self.cells, self.offset, self.out) }
     }
 }
 
@@ -65,14 +65,14 @@ fn plus<const SCALES: u8>(cell: &Cell, offset: f32) -> [__m512; 2] {
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
 unsafe fn tiles<const BITS: u32, const SCALES: u8>(
-    base: *const u8,
+    (base, table): (*const u8, Table),
     (from, to): (usize, usize),
     offset: f32,
     out: *mut u8,
 ) {
     // SAFETY: `reach`: cells up to `to` are within the panel, and their tiles within `out`.
     unsafe {
-        let mut walk = Cells::<BITS, SCALES>::from(base, from);
+        let mut walk = Cells::<BITS, SCALES>::from(base, from, table);
         for c in from..to {
             let cell = walk.next();
             let scales = cell.scales::<SCALES>();

@@ -34,13 +34,13 @@ use std::ops::Range;
 pub use self::digits::Digits;
 use self::vectors::{VECTORS, VectorCell};
 pub use self::vectors::{cells, pack_x, packed_bytes};
-use self::weights::{Dots, RowScales, make, table};
+use self::weights::{Dots, RowScales, make, numbers_of_codes};
 use crate::amx::{TILE, Tiles};
 use crate::matmul::blocked_gemm::put;
 use crate::matmul::shape::Shape;
 use crate::matmul::x86::avx512::cells::Cells;
 use crate::matmul::x86::kind::{ForCells, for_cells, has_halves, layout};
-use crate::panels::format::{ROWS, SUPER};
+use crate::panels::format::{ROWS, SUPER, Table};
 use crate::panels::matrix::PackedMatrix;
 
 /// Most vectors that are multiplied in this way.
@@ -160,7 +160,7 @@ impl ForCells for Job<'_> {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) {
         if has_halves(SCALES) || BITS == 6 {
             unreachable!("{:?} is multiplied in another way", self.matrix.shape.quant);
         }
@@ -180,7 +180,7 @@ impl ForCells for Job<'_> {
                         first,
                     };
                     // SAFETY: passes on `level` and `reach`.
-                    unsafe { self.multiply_run::<BITS, SCALES>(&mut tiles, &run) };
+                    unsafe { self.multiply_run::<BITS, SCALES>(&mut tiles, &run, table) };
                 }
             }
         }
@@ -194,15 +194,20 @@ impl Job<'_> {
     /// That of [`multiply`], for all functions here.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn multiply_run<const BITS: u32, const SCALES: u8>(&self, tiles: &mut Tiles, run: &Run) {
+    unsafe fn multiply_run<const BITS: u32, const SCALES: u8>(
+        &self,
+        tiles: &mut Tiles,
+        run: &Run,
+        table: Table,
+    ) {
         let (scratch, n_cells) = (self.scratch, self.matrix.shape.cells);
         let x = self
             .x
             .wrapping_add(run.first / VECTORS * n_cells + run.cells.start);
-        let table = table::<BITS>(self.matrix.shape.quant.offset);
+        let numbers = numbers_of_codes::<BITS>(self.matrix.shape.quant);
         let n_steps = run.panels.len() * run.cells.len();
         let [mut made, mut loaded, mut added] = [Place::default(); 3];
-        let mut walk = Cells::<BITS, SCALES>::from(std::ptr::null(), 0);
+        let mut walk = Cells::<BITS, SCALES>::from(std::ptr::null(), 0, table);
         let mut ahead = 0;
         let mut places = [std::ptr::null(); TILES];
         let mut sums = [_mm512_setzero_ps(); VECTORS];
@@ -213,14 +218,14 @@ impl Job<'_> {
                 if step < n_steps {
                     if made.cell == 0 {
                         let panel = self.matrix.panel(run.panels.start + made.panel);
-                        walk = Cells::from(panel.as_ptr(), run.cells.start);
+                        walk = Cells::from(panel.as_ptr(), run.cells.start, table);
                         ahead = self.ahead::<BITS, SCALES>(run, made.panel);
                     }
                     let cell = walk.next_and_fetch(ahead);
                     places[step % TILES] = cell.at;
                     (*scratch).scales[step % CELLS].keep::<SCALES>(&cell);
                     let tile = (*scratch).tiles[step % TILES].as_mut_ptr();
-                    make::<BITS>(&cell, table, tile);
+                    make::<BITS>(&cell, numbers, tile);
                     made = run.after(made);
                 }
                 if step >= LOADED {

@@ -5,8 +5,10 @@
 
 use std::arch::x86_64::*;
 
-use crate::matmul::x86::kind::{AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, WITH_MIN, layout};
-use crate::panels::format::{Quant, ROWS, SUPER};
+use crate::matmul::x86::kind::{
+    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, WITH_MIN, layout,
+};
+use crate::panels::format::{Quant, ROWS, SUPER, Table};
 
 /// Rows of a vector.
 pub const LANES: usize = 8;
@@ -28,21 +30,26 @@ pub struct Cells<const BITS: u32, const SCALES: u8> {
     index: usize,
     /// The scale and the negative scale of minima of a super-block, for each half of the rows.
     of_super: [[__m256; 2]; 2],
+    /// The raised numbers of a table, twice.
+    table: __m256i,
 }
 
 impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     const LAYOUT: Quant = layout(BITS, SCALES);
+    /// Whether columns 4 j and 16 + 4 j share bytes when they are paired.
+    const SHARED: bool = BITS == 4 && SCALES != TABLE;
 
     /// Starts before cell `first`, a multiple of [`SUPER`], of the panel at `panel`.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub fn before(panel: *const u8, first: usize) -> Self {
+    pub fn before(panel: *const u8, first: usize, table: Table) -> Self {
         Cells {
             at: panel
                 .wrapping_add(Self::LAYOUT.super_at(first))
                 .wrapping_sub(Self::LAYOUT.stride()),
             index: 0,
             of_super: [[_mm256_setzero_ps(); 2]; 2],
+            table: raised(table),
         }
     }
 
@@ -54,7 +61,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     #[target_feature(enable = "avx2,f16c")]
     pub unsafe fn advance(&mut self) {
         self.at = self.at.wrapping_add(Self::LAYOUT.stride());
-        let super_bytes = Self::LAYOUT.scales.super_bytes();
+        let super_bytes = Self::LAYOUT.super_bytes();
         if super_bytes > 0 && self.index.is_multiple_of(SUPER) {
             for (half, of_super) in self.of_super.iter_mut().enumerate() {
                 // SAFETY: `reach`: the scales of a super-block stand before every eighth cell.
@@ -84,7 +91,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         // SAFETY: `reach`: a cell of 8 bits has 8 times 64 bytes; a smaller one 4, and 64 for each bit beyond the fourth.
         let vector =
             |j: usize| unsafe { _mm256_loadu_si256(self.at.add(64 * j + 32 * half).cast()) };
-        if BITS == 4 {
+        if Self::SHARED {
             return [vector(j); 2];
         }
         if BITS == 8 {
@@ -93,6 +100,9 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         let (both, four) = (vector(j), _mm256_set1_epi8(15));
         let low = _mm256_and_si256(both, four);
         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), four);
+        if SCALES == TABLE {
+            return [low, high].map(|codes| _mm256_shuffle_epi8(self.table, codes));
+        }
         if BITS == 5 {
             let fifth = |j: usize| shifted(vector(4), 4 - j as i32);
             [
@@ -110,11 +120,11 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     #[target_feature(enable = "avx2")]
     pub fn pair<const K: usize>(fours: [__m256i; 2]) -> __m256i {
         let four = fours[K / 2];
-        let mask = _mm256_set1_epi16(if BITS == 4 { 0x0f } else { 0xff });
-        match (BITS, K) {
-            (4, 1) => _mm256_and_si256(_mm256_srli_epi16::<8>(four), mask),
-            (4, 2) => _mm256_and_si256(_mm256_srli_epi16::<4>(four), mask),
-            (4, 3) => _mm256_srli_epi16::<12>(four),
+        let mask = _mm256_set1_epi16(if Self::SHARED { 0x0f } else { 0xff });
+        match (Self::SHARED, K) {
+            (true, 1) => _mm256_and_si256(_mm256_srli_epi16::<8>(four), mask),
+            (true, 2) => _mm256_and_si256(_mm256_srli_epi16::<4>(four), mask),
+            (true, 3) => _mm256_srli_epi16::<12>(four),
             (_, 0 | 2) => _mm256_and_si256(four, mask),
             _ => _mm256_srli_epi16::<8>(four),
         }
@@ -139,7 +149,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         unsafe {
             let bytes = |array: usize| _mm_loadl_epi64(at.add(ROWS * array + LANES * half).cast());
             match SCALES {
-                PLAIN => of_cell.scale = halves(at, 0, half),
+                PLAIN | TABLE => of_cell.scale = halves(at, 0, half),
                 WITH_MIN => {
                     of_cell.scale = halves(at, 0, half);
                     of_cell.mins = [halves(at, 1, half); 2];
@@ -166,6 +176,17 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         }
         of_cell
     }
+}
+
+/// The numbers of a table raised by 128, in both halves of a vector.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn raised(table: Table) -> __m256i {
+    // SAFETY: 16 bytes.
+    let numbers = table.map_or(_mm_setzero_si128(), |table| unsafe {
+        _mm_loadu_si128(table.as_ptr().cast())
+    });
+    _mm256_broadcastsi128_si256(_mm_xor_si128(numbers, _mm_set1_epi8(i8::MIN)))
 }
 
 /// `number | (moved & mask)`, byte by byte.

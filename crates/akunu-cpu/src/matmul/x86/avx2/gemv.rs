@@ -10,7 +10,7 @@ use super::quantise;
 use crate::matmul::activation::Activations;
 use crate::matmul::batch::{BATCH, Dots};
 use crate::matmul::x86::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
-use crate::panels::format::{Quant, ROWS};
+use crate::panels::format::{Quant, ROWS, Table};
 
 /// Vectors that share a reading of the weights: for more there are too few registers.
 const PAIR: usize = 2;
@@ -62,9 +62,9 @@ impl<const M: usize> ForCells for Panel<'_, M> {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> [[f32; ROWS]; M] {
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) -> [[f32; ROWS]; M] {
         // SAFETY: passes on `level` and `reach`.
-        unsafe { dots::<BITS, SCALES, M>(self.panel, self.cells, self.x) }
+        unsafe { dots::<BITS, SCALES, M>(self.panel, (self.cells, table), self.x) }
     }
 }
 
@@ -75,13 +75,13 @@ impl<const M: usize> ForCells for Panel<'_, M> {
 #[inline(always)]
 unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
     panel: *const u8,
-    cells: usize,
+    (cells, table): (usize, Table),
     x: [&Activations; M],
 ) -> [[f32; ROWS]; M] {
     // SAFETY: `reach`: cell c of `cells` lies within the panel and within the activations.
     unsafe {
         let mut sums = [[_mm256_setzero_ps(); 2]; M];
-        let mut walk = Cells::<BITS, SCALES>::before(panel, 0);
+        let mut walk = Cells::<BITS, SCALES>::before(panel, 0, table);
         for c in 0..cells {
             walk.advance();
             let dots = integer_dots(&walk, x, c);

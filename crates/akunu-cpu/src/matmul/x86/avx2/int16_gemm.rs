@@ -9,7 +9,7 @@ use super::scales::OfVector;
 use crate::matmul::blocked_gemm::{Group, LEAST_AVX2, MOST_AVX2};
 use crate::matmul::x86::int16_cell::{Int16Block, Int16Cell, Minima, PAIRS, first_of_pair};
 use crate::matmul::x86::kind::{ForCells, for_cells, has_halves};
-use crate::panels::format::{CELL, Quant, ROWS};
+use crate::panels::format::{CELL, Quant, ROWS, Table};
 
 /// Widens cells of a panel.
 ///
@@ -40,8 +40,8 @@ impl ForCells for Run {
 
     #[inline]
     #[target_feature(enable = "avx2,fma,f16c")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
-        let mut walk = Cells::<BITS, SCALES>::before(self.panel, self.cells.start);
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) {
+        let mut walk = Cells::<BITS, SCALES>::before(self.panel, self.cells.start, table);
         for c in 0..self.cells.len() {
             // SAFETY: passes on `level` and `reach`.
             unsafe {

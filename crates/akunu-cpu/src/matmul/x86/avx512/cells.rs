@@ -3,9 +3,9 @@
 use std::arch::x86_64::*;
 
 use crate::matmul::x86::kind::{
-    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, WITH_MIN, has_halves, layout,
+    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, WITH_MIN, has_halves, layout,
 };
-use crate::panels::format::{Quant, ROWS, SUPER};
+use crate::panels::format::{Quant, ROWS, SUPER, Table};
 
 /// One cell in registers.
 pub struct Cell {
@@ -26,6 +26,8 @@ pub struct Cells<const BITS: u32, const SCALES: u8> {
     at: *const u8,
     index: usize,
     of_super: [__m512; 2],
+    /// The raised numbers of a table, four times.
+    table: __m512i,
 }
 
 impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
@@ -34,11 +36,12 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     /// Starts at cell `first`, a multiple of [`SUPER`], of the panel at `panel`.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    pub fn from(panel: *const u8, first: usize) -> Self {
+    pub fn from(panel: *const u8, first: usize, table: Table) -> Self {
         Cells {
             at: panel.wrapping_add(Self::LAYOUT.super_at(first)),
             index: 0,
             of_super: [_mm512_setzero_ps(); 2],
+            table: raised(table),
         }
     }
 
@@ -63,7 +66,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         // SAFETY: a cell, its scales, and at every eighth the scales of a super-block before it, are there
         // as the caller says; a prefetch may name any address.
         unsafe {
-            let super_bytes = Self::LAYOUT.scales.super_bytes();
+            let super_bytes = Self::LAYOUT.super_bytes();
             if super_bytes > 0 && self.index.is_multiple_of(SUPER) {
                 self.of_super[0] = halves(self.at);
                 if SCALES == GROUPED || SCALES == HALVES_WITH_MIN {
@@ -78,7 +81,10 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                     self.at.wrapping_add(ahead).wrapping_add(64 * line).cast(),
                 );
             }
-            let numbers = widen::<BITS>(self.at);
+            let mut numbers = widen::<BITS>(self.at);
+            if SCALES == TABLE {
+                numbers = numbers.map(|codes| _mm512_shuffle_epi8(self.table, codes));
+            }
             let cell = self.with_scales(numbers);
             self.at = self.at.add(Self::LAYOUT.stride());
             self.index += 1;
@@ -105,7 +111,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             let at = self.at.add(Self::LAYOUT.cell_bytes());
             let bytes = |array| _mm_loadu_si128(at.cast::<__m128i>().add(array));
             match SCALES {
-                PLAIN => cell.scale = halves(at),
+                PLAIN | TABLE => cell.scale = halves(at),
                 WITH_MIN => {
                     cell.scale = halves(at);
                     cell.mins = [halves(at.add(2 * ROWS)); 2];
@@ -143,7 +149,18 @@ impl Cell {
     }
 }
 
-/// A cell's numbers as bytes.
+/// The numbers of a table raised by 128, in each 128 bits of a vector.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn raised(table: Table) -> __m512i {
+    // SAFETY: 16 bytes.
+    let numbers = table.map_or(_mm_setzero_si128(), |table| unsafe {
+        _mm_loadu_si128(table.as_ptr().cast())
+    });
+    _mm512_broadcast_i32x4(_mm_xor_si128(numbers, _mm_set1_epi8(i8::MIN)))
+}
+
+/// A cell's codes as bytes.
 ///
 /// # Safety
 /// `reach`: `cell` points at a whole cell.

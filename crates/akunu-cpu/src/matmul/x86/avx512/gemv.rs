@@ -9,7 +9,7 @@ use super::cells::{Cell, Cells};
 use crate::matmul::activation::{Activations, LARGEST, ScaleAndSums, Values, scale_and_inverse};
 use crate::matmul::batch::{BATCH, Dots};
 use crate::matmul::x86::kind::{ForCells, HALVES_WITH_MIN, for_cells, has_halves, has_min};
-use crate::panels::format::{CELL, Quant, ROWS};
+use crate::panels::format::{CELL, Quant, ROWS, Table};
 
 /// The sixteen dot products of a panel with each of `M` vectors.
 type Sums<const M: usize> = [__m512; M];
@@ -105,9 +105,9 @@ impl<const M: usize> ForCells for Panel<'_, M> {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) -> Dots {
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) -> Dots {
         // SAFETY: passes on `level` and `reach`.
-        stored(unsafe { dots::<BITS, SCALES, M>(self.panel, self.cells, self.x) })
+        stored(unsafe { dots::<BITS, SCALES, M>(self.panel, (self.cells, table), self.x) })
     }
 }
 
@@ -128,11 +128,11 @@ fn stored<const M: usize>(sums: Sums<M>) -> Dots {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512vnni")]
 unsafe fn dots<const BITS: u32, const SCALES: u8, const M: usize>(
     panel: *const u8,
-    cells: usize,
+    (cells, table): (usize, Table),
     x: [&Activations; M],
 ) -> Sums<M> {
     let mut sums = [_mm512_setzero_ps(); M];
-    let mut walk = Cells::<BITS, SCALES>::from(panel, 0);
+    let mut walk = Cells::<BITS, SCALES>::from(panel, 0, table);
     for c in 0..cells {
         // SAFETY: `reach`: cell c of `cells` lies within the panel and within the activations.
         unsafe {

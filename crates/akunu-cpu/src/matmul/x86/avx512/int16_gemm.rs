@@ -9,7 +9,7 @@ use super::scales::Scales;
 use crate::matmul::blocked_gemm::{Group, LEAST_AVX512, MOST_AVX512};
 use crate::matmul::x86::int16_cell::{Int16Block, Int16Cell, Minima, PAIRS, first_of_pair};
 use crate::matmul::x86::kind::{ForCells, for_cells, has_halves};
-use crate::panels::format::{CELL, Quant, ROWS};
+use crate::panels::format::{CELL, Quant, ROWS, Table};
 
 /// Widens cells of a panel, and fetches what lies `ahead` bytes further.
 ///
@@ -47,10 +47,10 @@ impl ForCells for Run {
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-    unsafe fn run<const BITS: u32, const SCALES: u8>(self) {
-        let mut walk = Cells::<BITS, SCALES>::from(self.panel, self.cells.start);
+    unsafe fn run<const BITS: u32, const SCALES: u8>(self, table: Table) {
+        let mut walk = Cells::<BITS, SCALES>::from(self.panel, self.cells.start, table);
         let offset = _mm512_set1_epi16(self.offset);
-        let table = words_of_nibbles(self.offset);
+        let numbers_of_nibbles = words_of_nibbles(self.offset, table);
         for c in 0..self.cells.len() {
             // SAFETY: passes on `level` and `reach`.
             unsafe {
@@ -62,7 +62,8 @@ impl ForCells for Run {
                 if BITS == 4 && !has_halves(SCALES) {
                     for j in 0..4 {
                         let both = _mm512_loadu_si512(cell.at.add(64 * j).cast());
-                        let number = |nibbles| _mm512_permutexvar_epi16(nibbles, table);
+                        let number =
+                            |nibbles| _mm512_permutexvar_epi16(nibbles, numbers_of_nibbles);
                         put(2 * j, number(both));
                         put(2 * j + 1, number(_mm512_srli_epi16::<8>(both)));
                         put(2 * j + 8, number(_mm512_srli_epi16::<4>(both)));
@@ -94,12 +95,15 @@ impl ForCells for Run {
     }
 }
 
-/// The number of each four bits, less the offset. Of words that are looked up the lower five bits count, of which the fifth is that of
+/// The number that each four bits stand for. Of words that are looked up the lower five bits count, of which the fifth is that of
 /// another number.
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn words_of_nibbles(offset: i16) -> __m512i {
-    let words: [i16; 32] = std::array::from_fn(|at| (at as i16 & 15) - offset);
+fn words_of_nibbles(offset: i16, table: Table) -> __m512i {
+    let words: [i16; 32] = std::array::from_fn(|at| match table {
+        Some(table) => i16::from(table[at & 15]),
+        None => (at as i16 & 15) - offset,
+    });
     // SAFETY: `reach`: 64 bytes.
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }

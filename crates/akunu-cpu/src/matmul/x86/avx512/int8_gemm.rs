@@ -37,7 +37,7 @@ unsafe fn widen_cells<const BITS: u32, const SCALES: u8>(
     cells: Range<usize>,
     wide: *mut Int8Cell,
 ) {
-    let mut walk = Cells::<BITS, SCALES>::from(panel, cells.start);
+    let mut walk = Cells::<BITS, SCALES>::from(panel, cells.start, None);
     for c in 0..cells.len() {
         // SAFETY: passes on `level` and `reach`.
         unsafe {

@@ -1,7 +1,7 @@
 use akunu_kernels::case::Rng;
 use akunu_kernels::weight;
 use akunu_types::DType;
-use akunu_types::block::{BlockQ4K, BlockQ5K, BlockQ6K};
+use akunu_types::format::{BlockQ4K, BlockQ5K, BlockQ6K};
 use half::f16;
 
 use super::*;
@@ -95,7 +95,7 @@ fn check_largest<B: bytemuck::Pod>(dtype: DType, block: B, weight: f32) {
     let (m, cols) = (9, cols(dtype));
     let blocks = vec![block; ROWS_OF_ALL * cols / 256];
     let layout = weight::WeightLayout::contiguous(dtype, ROWS_OF_ALL, cols);
-    let matrix = laid_out(&Source::new(layout, bytemuck::cast_slice(&blocks)));
+    let matrix = laid_out(&Source::of(layout, bytemuck::cast_slice(&blocks)).unwrap());
     for sign in [-1.0, 1.0] {
         let exact = sign * cols as f32 * weight;
         for level in levels() {

@@ -2,7 +2,7 @@
 
 use akunu_kernels::case::{Rng, nmse};
 use akunu_kernels::weight::WeightLayout;
-use akunu_program::{MlxLayout, ScaleType};
+use akunu_program::Storage;
 use akunu_types::DType;
 
 use super::*;
@@ -17,12 +17,12 @@ const COLS: usize = 768;
 /// Sixteen random rows: as a panel, and as numbers.
 fn random_rows(dtype: DType, quant: Quant, rng: &mut Rng) -> (Vec<u8>, Vec<Vec<f32>>) {
     let weight = WeightLayout {
-        mlx: MlxLayout::contiguous(dtype, [ROWS as u32, COLS as u32], 64, ScaleType::F16),
+        storage: Storage::contiguous(dtype, [ROWS, COLS], 64),
         ..WeightLayout::contiguous(dtype, ROWS, COLS)
     };
     let bytes = weight.random(rng);
     let mut panel = vec![0; quant.panel_bytes(COLS / CELL)];
-    pack(&Source::new(weight, &bytes), 0, &mut panel);
+    pack(&Source::of(weight, &bytes).unwrap(), 0, &mut panel);
     let rows = (0..ROWS).map(|n| weight.row(&bytes, n)).collect();
     (panel, rows)
 }
@@ -65,6 +65,7 @@ fn largest_sums_are_exact<D: Multiply, const BITS: u32>(smallest: i8, largest: i
             let quant = Quant {
                 bits: 4,
                 offset: 0,
+                table: None,
                 scales: Scales::Plain,
             };
             quantise(&mut x, &[1.0; CELL], quant);

@@ -5,7 +5,7 @@ use std::arch::x86_64::*;
 use super::vectors::{VECTORS, VectorCell};
 use crate::matmul::x86::avx512::cells::Cell;
 use crate::matmul::x86::kind::has_min;
-use crate::panels::format::ROWS;
+use crate::panels::format::{Quant, ROWS};
 
 /// The products of a cell: a tile of floats, or one of integers for each digit.
 pub type Dots = [[[u32; ROWS]; VECTORS]; 2];
@@ -24,10 +24,10 @@ pub struct RowScales {
 /// another number where a number has four.
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub fn table<const BITS: u32>(offset: i32) -> __m512i {
+pub fn numbers_of_codes<const BITS: u32>(quant: Quant) -> __m512i {
     let words: [u16; 32] = std::array::from_fn(|at| {
-        let number = at as i32 & ((1 << BITS) - 1);
-        (((number - offset) as f32).to_bits() >> 16) as u16
+        let number = quant.number(at as u8 & ((1 << BITS) - 1) as u8);
+        ((number as f32).to_bits() >> 16) as u16
     });
     // SAFETY: `reach`: 64 bytes.
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
@@ -41,9 +41,9 @@ pub fn table<const BITS: u32>(offset: i32) -> __m512i {
 /// - `reach`: the cell is there, and room for a tile.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
-pub unsafe fn make<const BITS: u32>(cell: &Cell, table: __m512i, to: *mut u8) {
+pub unsafe fn make<const BITS: u32>(cell: &Cell, numbers: __m512i, to: *mut u8) {
     let put = |line: usize, words: __m512i| {
-        let floats = _mm512_permutexvar_epi16(words, table);
+        let floats = _mm512_permutexvar_epi16(words, numbers);
         // SAFETY: `reach`: a tile has sixteen lines.
         unsafe { _mm512_storeu_si512(to.add(64 * line).cast(), floats) };
     };

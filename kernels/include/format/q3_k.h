@@ -1,32 +1,9 @@
-// q2_k and q3_k: super-blocks of 256 values in 16 groups of 16. Byte i of each half's 32 bytes of `qs`
-// holds two bits of the values i, i + 32, i + 64 and i + 96 of that half.
+// q3_k: super-blocks of 256 values in 16 groups of 16: two bits (two_bits.h), and a third one in `hmask`.
 //
-// Super-blocks of 84 and 110 bytes: rows are aligned to 2 bytes.
+// Super-blocks of 110 bytes: rows are aligned to 2 bytes.
 #pragma once
 
-#include "include/format/blocks.h"
-
-// Where the low two bits of run r of 32 lie.
-inline uint two_bits_at(uint r) { return r / 16 * 32 + r % 4 * 8; }
-inline uint two_bits_shift(uint r) { return r % 16 / 4 * 2; }
-
-struct BlockQ2K {
-    typedef block_q2_k Block;
-    static constant constexpr uint LEN = 256;
-    static constant constexpr uint PAIR_GAP = 4;
-    static constant constexpr bool HAS_OFFSET = true;
-
-    // d * (scale & 15) * q - dmin * (scale >> 4)
-    static Run run(device const Block *block, uint r) {
-        const uint2 bytes = load_8_bytes(block->qs + two_bits_at(r));
-        const uint shift = two_bits_shift(r);
-        const uint scale = block->scales[r / 2];
-        return Run{
-            float4(byte_fields(bytes.x, shift, 3)), float4(byte_fields(bytes.y, shift, 3)),
-            float(block->d) * float(scale & 15), -float(block->dmin) * float(scale >> 4),
-        };
-    }
-};
+#include "include/format/two_bits.h"
 
 struct BlockQ3K {
     typedef block_q3_k Block;
@@ -53,5 +30,4 @@ struct BlockQ3K {
     }
 };
 
-typedef FormatBlocks<BlockQ2K> FormatQ2K;
 typedef FormatBlocks<BlockQ3K> FormatQ3K;

@@ -1,0 +1,251 @@
+//! Weight formats: one file each, and the one table of them.
+//!
+//! A format of blocks is a struct, laid out byte for byte as files have it, with its name, its ids and its [cells](Cell):
+//! all that decoding, the CPU's panels, the generated header and the lists of what is supported are made from. A new one
+//! is a file in this folder and a line of the table below. Names follow ggml.
+
+mod bits;
+mod cell;
+mod decode;
+mod mlx;
+mod plain;
+mod q2_k;
+mod q3_k;
+mod q4_0;
+mod q4_1;
+mod q4_k;
+mod q5_0;
+mod q5_1;
+mod q5_k;
+mod q6_k;
+mod q8_0;
+
+pub use bits::scale_and_min;
+pub use cell::{CELL, Cell, CellFormat, Codes, Scales};
+pub use decode::Decoder;
+pub use plain::Number;
+pub use q2_k::BlockQ2K;
+pub use q3_k::BlockQ3K;
+pub use q4_0::BlockQ4_0;
+pub use q4_1::BlockQ4_1;
+pub use q4_k::BlockQ4K;
+pub use q5_0::BlockQ5_0;
+pub use q5_1::BlockQ5_1;
+pub use q5_k::BlockQ5K;
+pub use q6_k::BlockQ6K;
+pub use q8_0::BlockQ8_0;
+
+use crate::layout::{SharedStruct, StructLayout};
+use half::{bf16, f16};
+
+/// Values in a plain block.
+pub const QK: usize = CELL;
+/// Values in a super-block of the K family.
+pub const QK_K: usize = 256;
+
+/// A quantised block as files have it.
+pub trait Block: SharedStruct {
+    /// The name in lower case, as it stands in kernel names.
+    const NAME: &'static str;
+    /// GGUF's id.
+    const ID: u32;
+    /// GGUF's `general.file_type` for a file of such blocks; `None` where only mixtures of formats have one.
+    const FILE_TYPE: Option<u32>;
+    /// Cells of a block.
+    const CELLS: usize;
+    /// What its cells have in common.
+    const FORMAT: CellFormat;
+    /// Values of a block.
+    const LEN: usize = Self::CELLS * CELL;
+
+    /// Cell `at` of the block.
+    fn cell(&self, at: usize) -> Cell;
+}
+
+/// Calls a macro with the table of all tensor types, in the order of their ids.
+///
+/// | entry | |
+/// |---|---|
+/// | `number(type)` | plain numbers |
+/// | `block(type)` | a format of blocks, a [`Block`](crate::format::Block) of this module |
+/// | `mlx(bits, name)` | a format of MLX |
+/// | `listed(name, id, values, bytes)` | a type of GGUF that no kernel reads: its block's values and bytes |
+#[macro_export]
+macro_rules! for_each_format {
+    ($callback:ident) => {
+        $callback! {
+            F32 => number(f32);
+            F16 => number(f16);
+            Q4_0 => block(BlockQ4_0);
+            Q4_1 => block(BlockQ4_1);
+            Q5_0 => block(BlockQ5_0);
+            Q5_1 => block(BlockQ5_1);
+            Q8_0 => block(BlockQ8_0);
+            Q8_1 => listed("q8_1", 9, 32, 36);
+            Q2_K => block(BlockQ2K);
+            Q3_K => block(BlockQ3K);
+            Q4_K => block(BlockQ4K);
+            Q5_K => block(BlockQ5K);
+            Q6_K => block(BlockQ6K);
+            Q8_K => listed("q8_k", 15, 256, 292);
+            IQ2_XXS => listed("iq2_xxs", 16, 256, 66);
+            IQ2_XS => listed("iq2_xs", 17, 256, 74);
+            IQ3_XXS => listed("iq3_xxs", 18, 256, 98);
+            IQ1_S => listed("iq1_s", 19, 256, 50);
+            IQ4_NL => listed("iq4_nl", 20, 32, 18);
+            IQ3_S => listed("iq3_s", 21, 256, 110);
+            IQ2_S => listed("iq2_s", 22, 256, 82);
+            IQ4_XS => listed("iq4_xs", 23, 256, 136);
+            I8 => listed("i8", 24, 1, 1);
+            I16 => listed("i16", 25, 1, 2);
+            I32 => listed("i32", 26, 1, 4);
+            I64 => listed("i64", 27, 1, 8);
+            F64 => listed("f64", 28, 1, 8);
+            IQ1_M => listed("iq1_m", 29, 256, 56);
+            BF16 => number(bf16);
+            TQ1_0 => listed("tq1_0", 34, 256, 54);
+            TQ2_0 => listed("tq2_0", 35, 256, 66);
+            MXFP4 => listed("mxfp4", 39, 32, 17);
+            NVFP4 => listed("nvfp4", 40, 64, 36);
+            Q1_0 => listed("q1_0", 41, 128, 18);
+            MLX_Q2 => mlx(2, "mlx_q2");
+            MLX_Q3 => mlx(3, "mlx_q3");
+            MLX_Q4 => mlx(4, "mlx_q4");
+            MLX_Q5 => mlx(5, "mlx_q5");
+            MLX_Q6 => mlx(6, "mlx_q6");
+            MLX_Q8 => mlx(8, "mlx_q8");
+        }
+    };
+}
+
+/// How the values of a type are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Plain floating-point numbers.
+    Numbers,
+    /// Blocks with scales of their own.
+    Blocks(CellFormat),
+    /// MLX: packed codes, with scales and biases in arrays of their own.
+    Mlx(CellFormat),
+    /// Not read by any kernel: recognised, listed and refused by name.
+    Listed,
+}
+
+/// What the table says of one type.
+pub(crate) struct Format {
+    pub name: &'static str,
+    pub file_type: Option<u32>,
+    pub block_len: usize,
+    pub block_bytes: usize,
+    pub kind: Kind,
+    pub decoder: Option<Decoder>,
+    pub rounded: Option<fn(&[f32]) -> Vec<u8>>,
+}
+
+/// What is done with the block of a format, whichever it is: [`DType::with_block`].
+pub trait WithBlock {
+    /// What it gives.
+    type Out;
+
+    /// Does it with one block type.
+    fn run<B: Block>(self) -> Self::Out;
+}
+
+macro_rules! define {
+    ($($name:ident => $kind:ident $spec:tt;)*) => {
+        /// The type of a tensor's elements.
+        ///
+        /// A GGUF type has the id that GGUF gives it. MLX types are not in GGUF; theirs are `1000 + bits`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u32)]
+        #[allow(missing_docs, reason = "each variant is ggml's own name for the type")]
+        #[allow(
+            non_camel_case_types,
+            reason = "each variant is ggml's own name for the type"
+        )]
+        pub enum DType {
+            $($name = define!(@id $kind $spec),)*
+        }
+
+        /// Every type, in the order of ids.
+        pub(crate) const ALL: &[DType] = &[$(DType::$name),*];
+
+        impl DType {
+            pub(crate) fn format(self) -> &'static Format {
+                match self {
+                    $(DType::$name => const { &define!(@format $kind $spec) },)*
+                }
+            }
+
+            /// Does something with the type's block; `None` where it has none.
+            pub fn with_block<F: WithBlock>(self, f: F) -> Option<F::Out> {
+                match self {
+                    $(DType::$name => define!(@block $kind $spec f),)*
+                }
+            }
+        }
+
+        /// The layouts of all blocks, in the order of the generated header.
+        pub fn layouts() -> Vec<StructLayout> {
+            [$(define!(@layout $kind $spec)),*].into_iter().flatten().collect()
+        }
+    };
+
+    (@id number ($number:ty)) => { <$number as Number>::ID };
+    (@id block ($block:ty)) => { <$block as Block>::ID };
+    (@id mlx ($bits:literal, $name:literal)) => { mlx::FIRST_ID + $bits };
+    (@id listed ($name:literal, $id:literal, $len:literal, $bytes:literal)) => { $id };
+
+    (@format number ($number:ty)) => {
+        Format {
+            name: <$number as Number>::NAME,
+            file_type: Some(<$number as Number>::FILE_TYPE),
+            block_len: 1,
+            block_bytes: size_of::<$number>(),
+            kind: Kind::Numbers,
+            decoder: Some(decode::numbers::<$number>),
+            rounded: Some(plain::rounded::<$number>),
+        }
+    };
+    (@format block ($block:ty)) => {
+        Format {
+            name: <$block as Block>::NAME,
+            file_type: <$block as Block>::FILE_TYPE,
+            block_len: <$block as Block>::LEN,
+            block_bytes: size_of::<$block>(),
+            kind: Kind::Blocks(<$block as Block>::FORMAT),
+            decoder: Some(decode::blocks::<$block>),
+            rounded: None,
+        }
+    };
+    (@format mlx ($bits:literal, $name:literal)) => {
+        Format {
+            name: $name,
+            file_type: None,
+            block_len: mlx::run($bits).0,
+            block_bytes: mlx::run($bits).1,
+            kind: Kind::Mlx(mlx::cells($bits)),
+            decoder: None,
+            rounded: None,
+        }
+    };
+    (@format listed ($name:literal, $id:literal, $len:literal, $bytes:literal)) => {
+        Format {
+            name: $name,
+            file_type: None,
+            block_len: $len,
+            block_bytes: $bytes,
+            kind: Kind::Listed,
+            decoder: None,
+            rounded: None,
+        }
+    };
+
+    (@block block ($block:ty) $f:ident) => { Some($f.run::<$block>()) };
+    (@block $other:ident $spec:tt $f:ident) => { None };
+
+    (@layout block ($block:ty)) => { Some(<$block as SharedStruct>::LAYOUT) };
+    (@layout $other:ident $spec:tt) => { None };
+}
+
+for_each_format!(define);
