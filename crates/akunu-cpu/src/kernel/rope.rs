@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
-use akunu_kernels::Constant;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::kernel::rope::{Frequencies, Style};
+use akunu_kernels::{Constant, KernelId};
 use akunu_types::params::{RopeStoreParams, Row};
 
 use super::norm::normalise;
@@ -26,10 +26,10 @@ use crate::part::Part;
 use crate::place::Place;
 use crate::simd::Lanes;
 
-/// The kernel. `NEOX` pairs the halves of a head, `NORM` normalises heads first.
-pub(crate) struct RopeStore<const NEOX: bool, const NORM: bool>;
+/// The kernel, of all four rows of the table.
+pub(crate) struct RopeStore;
 
-impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
+impl Body for RopeStore {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RopeStoreParams = call.params();
@@ -56,6 +56,7 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
                 stride => stride as usize,
             },
         };
+        let has_norms = call.kernel == KernelId::HeadNormRopeNeoxStore;
         let store = Store {
             head_dim,
             rows: rows.read(n_rows),
@@ -67,11 +68,11 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
             pages: Pages::from((&p, call.args.constants)),
             table: table.read(p.n_sequences as usize * p.table_stride as usize),
             caches: [k_pages, v_pages],
-            norms: NORM.then(|| [others[0], others[1]].map(|norm| norm.read(head_dim))),
+            norms: has_norms.then(|| [others[0], others[1]].map(|norm| norm.read(head_dim))),
             centres: centres(call, others[0], n_kv_heads * head_dim),
             eps: p.eps,
             frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
-            style: style(NEOX),
+            style: style(call.kernel),
         };
         let share = match n_rows {
             1 => Share {
@@ -91,11 +92,10 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
 }
 
 /// Which elements of a head are a pair.
-pub(super) fn style(neox: bool) -> Style {
-    if neox {
-        Style::SplitHalves
-    } else {
-        Style::Interleaved
+pub(super) fn style(kernel: KernelId) -> Style {
+    match kernel {
+        KernelId::RopeStore | KernelId::Rope | KernelId::KvShift => Style::Interleaved,
+        _ => Style::SplitHalves,
     }
 }
 

@@ -5,7 +5,7 @@ use akunu_kernels::weight::{MlxLayout, ScaleType, WeightLayout};
 use akunu_types::DType;
 
 use super::*;
-use crate::isa::Level;
+use crate::isa::{Isa, Level};
 use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::testing::exact;
 use crate::matmul::gemv::Gemv;
