@@ -6,6 +6,7 @@ mod filters;
 mod mel;
 mod reader;
 mod resampler;
+mod spectrum;
 mod speech;
 
 pub use error::{AudioError, AudioProblem};

@@ -9,13 +9,9 @@
 //! `loudest` is the largest value of the recording. [`MelStream`] knows it only up to where it has come, so that a
 //! window is scaled by what was heard until its end.
 
-use std::sync::Arc;
-
-use realfft::num_complex::Complex32;
-use realfft::{RealFftPlanner, RealToComplex};
-
 use crate::SAMPLE_RATE;
 use crate::filters::mel_filters;
+use crate::spectrum::Spectrum;
 
 /// Samples from one frame to the next: 10 ms.
 pub const HOP: usize = 160;
@@ -34,7 +30,7 @@ const RANGE: f32 = 8.0;
 /// Turns samples into frames as they come.
 pub struct MelStream {
     n_mels: usize,
-    fft: Arc<dyn RealToComplex<f32>>,
+    spectrum: Spectrum,
     hann: Vec<f32>,
     filters: Vec<Filter>,
     /// Samples from the beginning of the next frame on; before the first frame, all samples so far.
@@ -64,7 +60,7 @@ impl MelStream {
         let bank = mel_filters(n_mels);
         MelStream {
             n_mels,
-            fft: RealFftPlanner::<f32>::new().plan_fft_forward(WINDOW),
+            spectrum: Spectrum::new(),
             hann: (0..WINDOW).map(hann).collect(),
             filters: bank.chunks_exact(N_BINS).map(Filter::new).collect(),
             waiting: Vec::new(),
@@ -108,10 +104,9 @@ impl MelStream {
         let mut frames = Vec::new();
         let mut begin = 0;
         if self.has_begun {
-            let mut spectrum = self.fft.make_output_vec();
-            while let Some(window) = self.waiting.get(begin..begin + WINDOW) {
-                self.transform(window, &mut spectrum);
-                let mel = self.filters.iter().map(|filter| filter.log_sum(&spectrum));
+            while let Some(window) = self.waiting[begin..].first_chunk() {
+                let powers = self.powers(window);
+                let mel = self.filters.iter().map(|filter| filter.log_sum(&powers));
                 frames.extend(mel);
                 begin += HOP;
             }
@@ -122,11 +117,9 @@ impl MelStream {
         frames
     }
 
-    fn transform(&self, window: &[f32], spectrum: &mut [Complex32]) {
-        let pairs = window.iter().zip(&self.hann);
-        let mut windowed: Vec<f32> = pairs.map(|(sample, hann)| sample * hann).collect();
-        let done = self.fft.process(&mut windowed, spectrum);
-        debug_assert!(done.is_ok(), "the lengths are the plan's own");
+    fn powers(&self, window: &[f32; WINDOW]) -> [f32; N_BINS] {
+        let windowed = std::array::from_fn(|n| window[n] * self.hann[n]);
+        self.spectrum.powers(&windowed)
     }
 }
 
@@ -149,10 +142,9 @@ impl Filter {
         }
     }
 
-    fn log_sum(&self, spectrum: &[Complex32]) -> f32 {
-        let bins = &spectrum[self.first..];
-        let pairs = self.weights.iter().zip(bins);
-        let sum: f32 = pairs.map(|(weight, bin)| weight * bin.norm_sqr()).sum();
+    fn log_sum(&self, powers: &[f32; N_BINS]) -> f32 {
+        let pairs = self.weights.iter().zip(&powers[self.first..]);
+        let sum: f32 = pairs.map(|(weight, power)| weight * power).sum();
         sum.max(1e-10).log10()
     }
 }

@@ -147,7 +147,7 @@ impl AudioReader {
                 rate,
                 n_channels,
                 n_frames: 0,
-                resampler: resampler.flatten().ok_or(AudioProblem::SampleRate(rate))?,
+                resampler: resampler.ok_or(AudioProblem::SampleRate(rate))?,
             });
         }
         let stream = self.stream.as_mut().filter(|stream| {

@@ -120,6 +120,20 @@ pub(crate) trait WithLanes {
     fn run<L: Lanes>(self) -> Self::Output;
 }
 
+/// How many floats a vector of a level has.
+pub(crate) fn lanes(level: Level) -> usize {
+    struct Width;
+    impl WithLanes for Width {
+        type Output = usize;
+
+        #[inline(always)]
+        fn run<L: Lanes>(self) -> usize {
+            L::N
+        }
+    }
+    run(level, Width)
+}
+
 /// Does something with the vectors of a level. Kernels of [`Isa::Scalar`], which has none, are twins.
 pub(crate) fn run<W: WithLanes>(level: Level, work: W) -> W::Output {
     match level.isa() {

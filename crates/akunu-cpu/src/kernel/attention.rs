@@ -16,67 +16,105 @@ mod product;
 mod rows;
 mod work;
 
+use std::marker::PhantomData;
+
 use akunu_kernels::KernelId;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::table::Args;
 use akunu_types::KvFormat;
 
 use super::stored::{Eights, Halves};
-use crate::body::Body;
 use crate::call::Call;
+use crate::isa::Level;
 use crate::part::Part;
-use crate::simd::Lanes;
+use crate::simd::{self, Lanes, WithLanes};
 
 #[cfg(target_arch = "x86_64")]
 use few::Bytes;
-use few::Floats;
+use few::{Floats, Way};
 use groups::Groups;
 use problem::Problem;
 
 pub(crate) use rows::RowAttention;
 
-/// The kernel.
-pub(crate) struct Attention;
-
-impl Body for Attention {
-    #[inline(always)]
-    fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let problem = Problem::of(call);
-        let shared = few::Shared::of(call, &problem);
-        let shared = shared.filter(|_| problem.head_dim.is_multiple_of(L::N));
-        let mut groups = std::mem::take(part.kept.get::<Groups>());
-        groups.fill(&problem, shared.is_some());
-        many::run::<L>(&problem, &groups.prompts, part, call.level);
-        if let Some(shared) = shared {
-            let singles = &groups.singles;
-            match problem.pages.format {
-                KvFormat::F16 => few::run::<L, Floats<Halves>>(&problem, singles, part, shared),
-                KvFormat::Q8 => attend_to_bytes::<L>(&problem, singles, part, shared),
-            }
+/// Runs the kernel. Each form is compiled by itself: together they are a function that takes a compiler long.
+pub(crate) fn attention(call: &Call, part: &mut Part) {
+    let (problem, level) = (Problem::of(call), call.level);
+    let shared = few::Shared::of(call, &problem);
+    let shared = shared.filter(|_| problem.head_dim.is_multiple_of(simd::lanes(level)));
+    let mut groups = std::mem::take(part.kept.get::<Groups>());
+    groups.fill(&problem, shared.is_some());
+    let prompts = Prompts {
+        problem: &problem,
+        prompts: &groups.prompts,
+        part: &mut *part,
+        level,
+    };
+    simd::run(level, prompts);
+    if let Some(shared) = shared {
+        let singles = few::All {
+            problem: &problem,
+            singles: &groups.singles,
+            part: &mut *part,
+            shared,
+        };
+        match problem.pages.format {
+            KvFormat::F16 => simd::run(level, Singles(singles, PhantomData::<Floats<Halves>>)),
+            KvFormat::Q8 => attend_to_bytes(level, singles),
         }
-        *part.kept.get() = groups;
+    }
+    *part.kept.get() = groups;
+}
+
+/// All prompts, on their way to vectors.
+struct Prompts<'a, 'p> {
+    problem: &'a Problem<'a>,
+    prompts: &'a [many::Prompt],
+    part: &'a mut Part<'p>,
+    level: Level,
+}
+
+impl WithLanes for Prompts<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        many::run::<L>(self.problem, self.prompts, self.part, self.level);
+    }
+}
+
+/// All single rows, on their way to vectors.
+struct Singles<'a, 'p, W>(few::All<'a, 'p>, PhantomData<W>);
+
+impl<W: Way> WithLanes for Singles<'_, '_, W> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        // For vectors that a way does not have it is not compiled; nobody asks for that.
+        if const { fits(W::LANES, L::N) } {
+            few::run::<L, W>(self.0);
+        }
+    }
+}
+
+const fn fits(wanted: Option<usize>, lanes: usize) -> bool {
+    match wanted {
+        Some(wanted) => wanted == lanes,
+        None => true,
     }
 }
 
 /// Single rows with keys and values in 8 bits.
-#[inline(always)]
-fn attend_to_bytes<L: Lanes>(
-    problem: &Problem,
-    singles: &[few::Single],
-    part: &mut Part,
-    shared: few::Shared,
-) {
+fn attend_to_bytes(level: Level, singles: few::All) {
     #[cfg(target_arch = "x86_64")]
-    // Only vectors of AVX-512 have 16 floats: for others this is not compiled.
-    if const { L::N == 16 } {
-        match problem.head_dim {
-            64 => return few::run::<L, Bytes<64>>(problem, singles, part, shared),
-            128 => return few::run::<L, Bytes<128>>(problem, singles, part, shared),
-            256 => return few::run::<L, Bytes<256>>(problem, singles, part, shared),
-            _ => {}
-        }
+    match (simd::lanes(level), singles.problem.head_dim) {
+        (16, 64) => return simd::run(level, Singles(singles, PhantomData::<Bytes<64>>)),
+        (16, 128) => return simd::run(level, Singles(singles, PhantomData::<Bytes<128>>)),
+        (16, 256) => return simd::run(level, Singles(singles, PhantomData::<Bytes<256>>)),
+        _ => {}
     }
-    few::run::<L, Floats<Eights>>(problem, singles, part, shared);
+    simd::run(level, Singles(singles, PhantomData::<Floats<Eights>>));
 }
 
 /// Whether a kernel of the table is one of those that this one stands for.

@@ -12,11 +12,10 @@ use crate::call::Call;
 use crate::part::Part;
 use crate::simd::Lanes;
 
-/// `k[keep + p] = turn(k[keep + shift + p], -shift)`, `v[keep + p] = v[keep + shift + p]` for p below `new_len`; `NEOX`
-/// pairs the halves of a head.
-pub(crate) struct Shift<const NEOX: bool>;
+/// `k[keep + p] = turn(k[keep + shift + p], -shift)`, `v[keep + p] = v[keep + shift + p]` for p below `new_len`.
+pub(crate) struct Shift;
 
-impl<const NEOX: bool> Body for Shift<NEOX> {
+impl Body for Shift {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: KVShiftParams = call.params();
@@ -32,7 +31,9 @@ impl<const NEOX: bool> Body for Shift<NEOX> {
         let heads = part.range(p.n_kv_heads as usize);
         let back = [-i64::from(p.shift)].into_iter();
         let rotations: &mut Rotations = part.kept.get();
-        let turn = rotations.of(&frequencies, back, pairing(NEOX)).at(0);
+        let turn = rotations
+            .of(&frequencies, back, pairing(call.kernel))
+            .at(0);
         let key = part.scratch.take::<f32>(head_dim);
         for head in heads {
             let first = p.keep as usize;

@@ -12,9 +12,9 @@
 
 use std::ops::Range;
 
-use akunu_kernels::Constant;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_kernels::kernel::rope::Frequencies;
+use akunu_kernels::{Constant, KernelId};
 use akunu_program::Pairing;
 use akunu_types::params::{RopeStoreParams, Row};
 
@@ -27,10 +27,10 @@ use crate::part::Part;
 use crate::place::Place;
 use crate::simd::Lanes;
 
-/// The kernel. `NEOX` pairs the halves of a head, `NORM` normalises heads first.
-pub(crate) struct RopeStore<const NEOX: bool, const NORM: bool>;
+/// The kernel, of all four rows of the table.
+pub(crate) struct RopeStore;
 
-impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
+impl Body for RopeStore {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RopeStoreParams = call.params();
@@ -57,6 +57,7 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
                 stride => stride as usize,
             },
         };
+        let has_norms = call.kernel == KernelId::HeadNormRopeNeoxStore;
         let store = Store {
             head_dim,
             rows: rows.read(n_rows),
@@ -68,11 +69,11 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
             pages: Pages::from((&p, call.args.constants)),
             table: table.read(p.n_sequences as usize * p.table_stride as usize),
             caches: [k_pages, v_pages],
-            norms: NORM.then(|| [others[0], others[1]].map(|norm| norm.read(head_dim))),
+            norms: has_norms.then(|| [others[0], others[1]].map(|norm| norm.read(head_dim))),
             centres: centres(call, others[0], n_kv_heads * head_dim),
             eps: p.eps,
             frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
-            pairing: pairing(NEOX),
+            pairing: pairing(call.kernel),
         };
         let share = match n_rows {
             1 => Share {
@@ -92,11 +93,10 @@ impl<const NEOX: bool, const NORM: bool> Body for RopeStore<NEOX, NORM> {
 }
 
 /// Which elements of a head are a pair.
-pub(super) fn pairing(neox: bool) -> Pairing {
-    if neox {
-        Pairing::Halves
-    } else {
-        Pairing::Interleaved
+pub(super) fn pairing(kernel: KernelId) -> Pairing {
+    match kernel {
+        KernelId::RopeStore | KernelId::Rope | KernelId::KvShift => Pairing::Interleaved,
+        _ => Pairing::Halves,
     }
 }
 

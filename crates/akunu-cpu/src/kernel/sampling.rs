@@ -14,12 +14,12 @@ mod scores;
 mod speech;
 
 pub(crate) use advance::advance_rows;
-pub(crate) use argmax::{Argmax, ArgmaxPartial};
+pub(crate) use argmax::{argmax, argmax_partial};
 pub(crate) use bitmask::grammar_bitmask;
-pub(crate) use draw::Draw;
+pub(crate) use draw::draw;
 pub(crate) use penalties::penalties;
-pub(crate) use scores::TokenScores;
-pub(crate) use speech::SpeechRules;
+pub(crate) use scores::token_scores;
+pub(crate) use speech::speech_rules;
 
 use akunu_types::params::Row;
 

@@ -30,10 +30,10 @@ impl Body for AddLearned {
     }
 }
 
-/// `x[row][head] = turn(x[row][head], position of the row)`. Parts share the rows. `NEOX` pairs the halves of a head.
-pub(crate) struct Rope<const NEOX: bool>;
+/// `x[row][head] = turn(x[row][head], position of the row)`. Parts share the rows.
+pub(crate) struct Rope;
 
-impl<const NEOX: bool> Body for Rope<NEOX> {
+impl Body for Rope {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RoPEParams = call.params();
@@ -48,7 +48,7 @@ impl<const NEOX: bool> Body for Rope<NEOX> {
         let rows = &rows.read::<Row>(p.n_rows as usize)[range.clone()];
         let positions = rows.iter().map(|row| i64::from(row.position));
         let rotations: &mut Rotations = part.kept.get();
-        let turns = rotations.of(&frequencies, positions, pairing(NEOX));
+        let turns = rotations.of(&frequencies, positions, pairing(call.kernel));
         for (place, row) in range.enumerate() {
             for head in 0..n_heads {
                 let at = row * stride + head * head_dim;

@@ -95,11 +95,10 @@ impl Blocks {
     }
 }
 
-/// A way to multiply.
+/// What is multiplied, and the loop whose sums stay in registers. It holds the proof of its level.
 ///
 /// # Safety
-/// All functions, `reach`: the pointers point at as much as the parameters say. (`level`: whoever implements it holds the
-/// proof.)
+/// All functions, `reach`: the pointers point at as much as the parameters say.
 pub trait MicroKernel {
     /// Bytes of a widened chunk of a group.
     const WIDE: usize;
@@ -133,7 +132,7 @@ pub struct BlockedGemm<'a, F> {
     pub shape: &'a Shape,
     /// How x is cut.
     pub blocks: Blocks,
-    /// x, laid out for the form.
+    /// x, laid out for the micro-kernel.
     pub packed: *const u8,
     /// Memory of this thread: [`scratch_bytes`].
     pub scratch: *mut u8,

@@ -117,9 +117,10 @@ impl<'a> Rows<'a> {
     fn batch<L: Lanes, T: Number, const M: usize>(&self, at: usize, x: [&[f32]; M]) -> Dots {
         let mut dots = [[0.0; ROWS]; BATCH];
         let x = x.map(<[f32]>::as_ptr);
-        match L::REGISTERS {
-            32.. => self.blocks::<L, T, 4, M>(at, x, &mut dots),
-            _ => self.blocks::<L, T, 2, M>(at, x, &mut dots),
+        if const { L::REGISTERS >= 32 } {
+            self.blocks::<L, T, 4, M>(at, x, &mut dots);
+        } else {
+            self.blocks::<L, T, 2, M>(at, x, &mut dots);
         }
         dots
     }

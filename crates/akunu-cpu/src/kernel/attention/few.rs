@@ -26,7 +26,7 @@ use akunu_kernels::kernel::attention;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::AttentionParams;
 
-use self::keys::{Keys, Way};
+use self::keys::Keys;
 use self::scratch::Scratch;
 use self::state::State;
 use super::blocks::LOWEST;
@@ -38,6 +38,7 @@ use crate::simd::{Lanes, exp};
 #[cfg(target_arch = "x86_64")]
 pub(super) use self::bytes::Bytes;
 pub(super) use self::floats::Floats;
+pub(super) use self::keys::Way;
 
 /// The largest head that the kernels of the table take.
 const MAX_HEAD_DIM: usize = attention::MAX_HEAD_DIM as usize;
@@ -115,14 +116,23 @@ impl Single {
     }
 }
 
-/// All rows.
+/// All rows of a dispatch that are attended to by themselves.
+pub(super) struct All<'a, 'p> {
+    pub problem: &'a Problem<'a>,
+    pub singles: &'a [Single],
+    pub part: &'a mut Part<'p>,
+    pub shared: Shared,
+}
+
+/// Attends to all rows.
 #[inline(always)]
-pub(super) fn run<L: Lanes, W: Way>(
-    problem: &Problem,
-    mut singles: &[Single],
-    part: &mut Part,
-    shared: Shared,
-) {
+pub(super) fn run<L: Lanes, W: Way>(all: All) {
+    let All {
+        problem,
+        mut singles,
+        part,
+        shared,
+    } = all;
     while let Some(first) = singles.first() {
         let room = first.states.start + shared.n_states;
         let (singles_now, rest) =

@@ -77,7 +77,16 @@ impl Prompt {
 
 /// All prompts.
 #[inline(always)]
-pub(super) fn run<L: Lanes>(problem: &Problem, prompts: &[Prompt], part: &mut Part, level: Level) {
+pub(super) fn run<L: Lanes>(
+    problem: &Problem,
+    prompts: &[Prompt],
+    part: &mut Part,
+    #[cfg_attr(
+        not(target_arch = "x86_64"),
+        expect(unused_variables, reason = "only AMX has tiles")
+    )]
+    level: Level,
+) {
     let Some(last) = prompts.last() else {
         return;
     };

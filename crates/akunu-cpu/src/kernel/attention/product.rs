@@ -41,7 +41,7 @@ pub(super) fn product<L: Lanes, const ADD: bool>(
     c: &mut [f32],
     sizes: Sizes,
 ) {
-    if L::REGISTERS >= 32 {
+    if const { L::REGISTERS >= 32 } {
         tiles::<L, 8, ADD>(a, b, c, sizes);
     } else {
         tiles::<L, 4, ADD>(a, b, c, sizes);

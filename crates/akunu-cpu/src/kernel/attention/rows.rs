@@ -17,6 +17,7 @@ mod single;
 use std::marker::PhantomData;
 use std::ops::Range;
 
+use akunu_kernels::KernelId;
 use akunu_kernels::kernel::attention::row_attention::{bias_at, own, seen};
 use akunu_types::params::{Row, RowAttentionParams};
 
@@ -36,12 +37,12 @@ const MIN_GROUP: usize = 4;
 const MAX_QUERIES: usize = 64;
 
 /// The kernel, for keys and values of `T`, with or without a bias by distance.
-pub(crate) struct RowAttention<T, const BIASED: bool>(PhantomData<T>);
+pub(crate) struct RowAttention<T>(PhantomData<T>);
 
-impl<T: Number, const BIASED: bool> Body for RowAttention<T, BIASED> {
+impl<T: Number> Body for RowAttention<T> {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let problem = Problem::<T>::of::<BIASED>(call);
+        let problem = Problem::<T>::of(call);
         let mut groups = std::mem::take(part.kept.get::<Groups>());
         groups.fill(&problem, part.count);
         let n_jobs = groups.0.last().map_or(0, |group| group.jobs.end);
@@ -93,9 +94,9 @@ struct Problem<'a, T> {
 }
 
 impl<'a, T: Number> Problem<'a, T> {
-    fn of<const BIASED: bool>(call: &Call<'a>) -> Problem<'a, T> {
+    fn of(call: &Call<'a>) -> Problem<'a, T> {
         let p: RowAttentionParams = call.params();
-        let ([q, k, v, o, rows], bias) = if BIASED {
+        let ([q, k, v, o, rows], bias) = if call.kernel == KernelId::RowAttentionBias {
             let [q, k, v, o, rows, bias] = call.bindings();
             let n_entries = bias_at(&p, p.n_heads as usize, -(p.bias_reach as isize));
             ([q, k, v, o, rows], Some(bias.read(n_entries)))

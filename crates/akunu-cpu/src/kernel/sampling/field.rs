@@ -3,14 +3,17 @@
 //! A cut of the whole vocabulary reads the logits in blocks, and most blocks fall at one comparison with the largest logit
 //! of the block. Whoever is left goes to the list, as `distance << 32 | token`: numbers in the order of the distances,
 //! and of the tokens among equals.
+//!
+//! Only the passes over all logits are compiled for a level of instructions: to find blocks, to add up, and to draw.
 
 use akunu_kernels::kernel::sampling::candidates::{
     Candidates, Cut, KEY_MAX, Source, Totals, distance, key, mass, weight,
 };
 
-use super::argmax::largest;
-use super::noise;
-use crate::simd::{Lanes, exp};
+use super::argmax::largest_of;
+use super::noise::{self, EnterAll};
+use crate::isa::Level;
+use crate::simd::{self, Lanes, WithLanes, exp};
 
 /// Logits that are looked at together.
 const BLOCK: usize = 256;
@@ -20,7 +23,7 @@ const MASS_UNIT: f64 = (1u64 << 40) as f64;
 const SHORT: usize = 64;
 
 /// The candidates of a row.
-pub(super) struct Field<'a, L: Lanes> {
+pub(super) struct Field<'a> {
     logits: &'a [f32],
     best: f32,
     place: usize,
@@ -28,7 +31,7 @@ pub(super) struct Field<'a, L: Lanes> {
     list: &'a mut [u64],
     /// How many are in the list; `None` while all finite logits are candidates.
     n: Option<usize>,
-    lanes: std::marker::PhantomData<L>,
+    level: Level,
 }
 
 fn pack(distance: f32, token: usize) -> u64 {
@@ -39,10 +42,34 @@ fn distance_in(packed: u64) -> f32 {
     f32::from_bits((packed >> 32) as u32)
 }
 
+/// The first block of logits, from one on, that has a logit which is not below a floor.
+struct NextBlock<'a> {
+    logits: &'a [f32],
+    from: usize,
+    floor: f32,
+}
+
+impl WithLanes for NextBlock<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) -> Option<usize> {
+        let blocks = self.logits.chunks(BLOCK).enumerate();
+        for (at, block) in blocks.skip(self.from) {
+            // A floor that is no number keeps every block.
+            let falls = largest_of::<L>(block) < self.floor;
+            if !falls {
+                return Some(at);
+            }
+        }
+        None
+    }
+}
+
 /// Three numbers of each of some logits, to be added up. A closure would not become part of the loop over them: it has not
 /// the instructions of its caller.
-trait Summand<L> {
-    fn of(&self, logits: L) -> [L; 3];
+trait Summand {
+    fn of<L: Lanes>(&self, logits: L) -> [L; 3];
 }
 
 /// How many candidates there are, their distances, and the squares of those from a mean.
@@ -51,9 +78,9 @@ struct Distances {
     mean: f32,
 }
 
-impl<L: Lanes> Summand<L> for Distances {
+impl Summand for Distances {
     #[inline(always)]
-    fn of(&self, logits: L) -> [L; 3] {
+    fn of<L: Lanes>(&self, logits: L) -> [L; 3] {
         let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
         let d = L::splat(self.best).sub(logits);
         let off = d.sub(L::splat(self.mean));
@@ -71,9 +98,9 @@ struct Weights {
     scale: f32,
 }
 
-impl<L: Lanes> Summand<L> for Weights {
+impl Summand for Weights {
     #[inline(always)]
-    fn of(&self, logits: L) -> [L; 3] {
+    fn of<L: Lanes>(&self, logits: L) -> [L; 3] {
         let (none, zero) = (L::splat(f32::NEG_INFINITY), L::splat(0.0));
         let one = none.if_less(logits, L::splat(1.0), zero);
         // Beyond 1e4 a weight is 0 at every scale that matters, and its product with d would be no number.
@@ -83,29 +110,26 @@ impl<L: Lanes> Summand<L> for Weights {
     }
 }
 
-impl<'a, L: Lanes> Field<'a, L> {
+impl<'a> Field<'a> {
     /// All logits, of which the one at `place` is the best, and finite or infinite.
-    #[inline(always)]
-    pub fn new(logits: &'a [f32], place: usize, list: &'a mut [u64]) -> Field<'a, L> {
+    pub fn new(level: Level, logits: &'a [f32], place: usize, list: &'a mut [u64]) -> Field<'a> {
         Field {
             logits,
             best: logits[place],
             place,
             list,
             n: None,
-            lanes: std::marker::PhantomData,
+            level,
         }
     }
 
     /// The logarithm of how many times as probable as the best one all candidates are together.
-    #[inline(always)]
     pub fn log_sum(&mut self) -> f32 {
         weight(self.totals(1.0).mass).ln()
     }
 
     /// The list, best first.
-    #[inline(always)]
-    pub fn sorted(&mut self) -> impl Iterator<Item = u32> + use<'_, L> {
+    pub fn sorted(&mut self) -> impl Iterator<Item = u32> + use<'_> {
         self.make_list();
         let n = self.n.unwrap_or(0);
         self.list[..n].sort_unstable();
@@ -114,7 +138,6 @@ impl<'a, L: Lanes> Field<'a, L> {
 
     /// Calls `see` with every candidate that may be at most so far away, and perhaps with others: from the whole
     /// vocabulary with all of a block that has such a one.
-    #[inline(always)]
     fn see(&self, limit: f32, mut see: impl FnMut(f32, usize)) {
         if let Some(n) = self.n {
             for &packed in &self.list[..n] {
@@ -124,21 +147,34 @@ impl<'a, L: Lanes> Field<'a, L> {
         }
         // Rounded down twice: no candidate within the limit is below it.
         let floor = (self.best - limit).next_down().next_down();
-        for (at, block) in self.logits.chunks(BLOCK).enumerate() {
-            let falls = largest::<L>(block) < floor;
-            if falls {
-                continue;
-            }
-            for (i, &logit) in block.iter().enumerate() {
+        let mut from = 0;
+        while let Some(at) = self.next_block(from, floor) {
+            for (i, &logit) in self.block(at).iter().enumerate() {
                 if logit > f32::NEG_INFINITY {
                     see(distance(self.best, logit), at * BLOCK + i);
                 }
             }
+            from = at + 1;
         }
     }
 
+    /// The logits of a block.
+    fn block(&self, at: usize) -> &'a [f32] {
+        let first = at * BLOCK;
+        &self.logits[first..self.logits.len().min(first + BLOCK)]
+    }
+
+    /// The first block, from one on, that has a logit which is not below a floor.
+    fn next_block(&self, from: usize, floor: f32) -> Option<usize> {
+        let next = NextBlock {
+            logits: self.logits,
+            from,
+            floor,
+        };
+        simd::run(self.level, next)
+    }
+
     /// Puts all candidates up to a key into the list; those beyond are no candidates any more.
-    #[inline(always)]
     fn list_up_to(&mut self, last: u32) {
         if self.n.is_some() {
             return self.retain(|d| key(d) <= last);
@@ -158,14 +194,12 @@ impl<'a, L: Lanes> Field<'a, L> {
         self.n = Some(n);
     }
 
-    #[inline(always)]
     fn make_list(&mut self) {
         if self.n.is_none() {
             self.list_up_to(KEY_MAX);
         }
     }
 
-    #[inline(always)]
     fn retain(&mut self, keeps: impl Fn(f32) -> bool) {
         self.make_list();
         let mut kept = 0;
@@ -177,44 +211,14 @@ impl<'a, L: Lanes> Field<'a, L> {
         self.n = Some(kept);
     }
 
-    /// Three sums over all logits; a logit that is no candidate is -inf.
-    #[inline(always)]
-    fn sums(&self, what: impl Summand<L>) -> [f64; 3] {
-        let mut sums = [0f64; 3];
-        for block in self.logits.chunks(BLOCK) {
-            // SAFETY: a whole chunk has `N` elements, and so has the rest in its copy.
-            unsafe {
-                let none = L::splat(f32::NEG_INFINITY);
-                let mut of_block = [L::splat(0.0); 3];
-                let mut copy = [f32::NEG_INFINITY; 16];
-                for logits in block.chunks(L::N) {
-                    let mut whole = logits.as_ptr();
-                    if logits.len() < L::N {
-                        copy[..logits.len()].copy_from_slice(logits);
-                        whole = copy.as_ptr();
-                    }
-                    let [a, b, c] = what.of(L::load(whole).max(none));
-                    let [sum_a, sum_b, sum_c] = of_block;
-                    of_block = [sum_a.add(a), sum_b.add(b), sum_c.add(c)];
-                }
-                for (sum, of_block) in sums.iter_mut().zip(of_block) {
-                    *sum += f64::from(of_block.sum());
-                }
-            }
-        }
-        sums
-    }
-
     /// The n-th smallest distance of the whole vocabulary, by a list of 2 n that is halved whenever it is full.
-    #[inline(always)]
     fn nth_of_all(&mut self, n: usize) -> f32 {
         let mut found = 0;
         let mut floor = f32::NEG_INFINITY;
-        for block in self.logits.chunks(BLOCK) {
-            if largest::<L>(block) <= floor {
-                continue;
-            }
-            for &logit in block {
+        let mut from = 0;
+        while let Some(at) = self.next_block(from, floor.next_up()) {
+            from = at + 1;
+            for &logit in self.block(at) {
                 self.list[found] = pack(distance(self.best, logit), 0);
                 found += usize::from(logit > floor);
                 if found == 2 * n {
@@ -234,7 +238,6 @@ impl<'a, L: Lanes> Field<'a, L> {
 
     /// The least key up to which the list weighs as much: it is divided in two until the half in which that happens is
     /// short.
-    #[inline(always)]
     fn limit(&mut self, key_of: impl Fn(f32) -> u32, wanted: u64) -> u32 {
         let list = &mut self.list[..self.n.unwrap_or(0)];
         let key_of = |packed: &u64| key_of(distance_in(*packed));
@@ -262,8 +265,51 @@ impl<'a, L: Lanes> Field<'a, L> {
     }
 }
 
-impl<L: Lanes> Candidates for Field<'_, L> {
+/// Three sums over all logits; a logit that is no candidate is -inf.
+struct Sums<'a, S> {
+    logits: &'a [f32],
+    what: S,
+}
+
+impl<S: Summand> WithLanes for Sums<'_, S> {
+    type Output = [f64; 3];
+
     #[inline(always)]
+    fn run<L: Lanes>(self) -> [f64; 3] {
+        let mut sums = [0f64; 3];
+        for block in self.logits.chunks(BLOCK) {
+            // SAFETY: `reach`: a whole chunk has `N` elements, and so has the rest in its copy.
+            unsafe {
+                let none = L::splat(f32::NEG_INFINITY);
+                let mut of_block = [L::splat(0.0); 3];
+                let mut copy = [f32::NEG_INFINITY; 16];
+                for logits in block.chunks(L::N) {
+                    let mut whole = logits.as_ptr();
+                    if logits.len() < L::N {
+                        copy[..logits.len()].copy_from_slice(logits);
+                        whole = copy.as_ptr();
+                    }
+                    let [a, b, c] = self.what.of(L::load(whole).max(none));
+                    let [sum_a, sum_b, sum_c] = of_block;
+                    of_block = [sum_a.add(a), sum_b.add(b), sum_c.add(c)];
+                }
+                for (sum, of_block) in sums.iter_mut().zip(of_block) {
+                    *sum += f64::from(of_block.sum());
+                }
+            }
+        }
+        sums
+    }
+}
+
+impl Field<'_> {
+    fn sums(&self, what: impl Summand) -> [f64; 3] {
+        let logits = self.logits;
+        simd::run(self.level, Sums { logits, what })
+    }
+}
+
+impl Candidates for Field<'_> {
     fn deviation(&mut self) -> f32 {
         // Only the first cut asks, when all are candidates.
         let best = self.best;
@@ -273,7 +319,6 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         (squares / count).sqrt() as f32
     }
 
-    #[inline(always)]
     fn totals(&mut self, scale: f32) -> Totals {
         if !self.best.is_finite() {
             self.make_list();
@@ -298,14 +343,12 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         }
     }
 
-    #[inline(always)]
     fn first_key(&mut self) -> u32 {
         let mut first = KEY_MAX;
         self.see(0.0, |d, _| first = first.min(key(d)));
         first
     }
 
-    #[inline(always)]
     fn last_of_weight(&mut self, wanted: u64) -> u32 {
         // Nothing beyond this weighs as much.
         let limit = -(wanted as f64 / MASS_UNIT).ln() + 0.001;
@@ -318,7 +361,6 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         last
     }
 
-    #[inline(always)]
     fn keep(&mut self, cut: Cut) {
         match cut {
             Cut::UpTo(KEY_MAX) | Cut::From(0) => {}
@@ -327,7 +369,6 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         }
     }
 
-    #[inline(always)]
     fn keep_best(&mut self, n: u32) {
         let n = n as usize;
         if n >= self.n.unwrap_or(self.logits.len()) {
@@ -347,7 +388,6 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         self.keep(Cut::UpTo(key(nth)));
     }
 
-    #[inline(always)]
     fn keep_mass(&mut self, wanted: u64) {
         if self.n.is_none() {
             // As many candidates of less than this weight are together less than what may be left out.
@@ -359,14 +399,12 @@ impl<L: Lanes> Candidates for Field<'_, L> {
         self.keep(Cut::UpTo(limit));
     }
 
-    #[inline(always)]
     fn keep_nearest(&mut self, center: f32, wanted: u64) {
         self.make_list();
         let radius = self.limit(|d| key((d - center).abs()), wanted);
         self.keep(Cut::Around { center, radius });
     }
 
-    #[inline(always)]
     fn best(&mut self, source: Option<Source>, scale: f32) -> (u32, f32) {
         let Some(source) = source else {
             self.make_list();
@@ -383,10 +421,12 @@ impl<L: Lanes> Candidates for Field<'_, L> {
             }
             None => {
                 race.enter(0.0, self.place as u32);
-                for (at, block) in self.logits.chunks(BLOCK).enumerate() {
-                    let largest = largest::<L>(block);
-                    race.enter_block::<L>(self.best, largest, block, (at * BLOCK) as u32);
-                }
+                let all = EnterAll {
+                    race: &mut race,
+                    best: self.best,
+                    logits: self.logits,
+                };
+                simd::run(self.level, all);
             }
         }
         race.winner().unwrap_or((self.place as u32, 0.0))

@@ -7,8 +7,11 @@
 use akunu_kernels::kernel::sampling::candidates::{Source, distance};
 use akunu_kernels::kernel::sampling::philox::gumbel;
 
-use crate::simd::{Lanes, exp};
+use super::argmax::largest_of;
+use crate::simd::{Lanes, WithLanes, exp};
 
+/// Logits that are looked at together.
+const BLOCK: usize = 256;
 /// Groups of four tokens whose random bits are made together.
 const GROUPS: usize = 16;
 /// Tokens of them.
@@ -78,7 +81,7 @@ impl Race {
 
     /// Some logits take part, from token `first` on, a multiple of four; their largest is `largest`.
     #[inline(always)]
-    pub fn enter_block<L: Lanes>(&mut self, best: f32, largest: f32, logits: &[f32], first: u32) {
+    fn enter_block<L: Lanes>(&mut self, best: f32, largest: f32, logits: &[f32], first: u32) {
         if self.limit(distance(best, largest)) == 0 {
             return;
         }
@@ -119,6 +122,29 @@ impl Race {
                     self.compare(bits, d, first + i as u32);
                 }
             }
+        }
+    }
+}
+
+/// All logits on their way into a draw.
+pub(super) struct EnterAll<'a> {
+    /// The draw.
+    pub race: &'a mut Race,
+    /// The largest logit.
+    pub best: f32,
+    /// The logits.
+    pub logits: &'a [f32],
+}
+
+impl WithLanes for EnterAll<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: Lanes>(self) {
+        for (at, block) in self.logits.chunks(BLOCK).enumerate() {
+            let largest = largest_of::<L>(block);
+            let first = (at * BLOCK) as u32;
+            self.race.enter_block::<L>(self.best, largest, block, first);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Laying x out for the forms that quantise it.
+//! Laying x out for the gemms that quantise it.
 
 use std::ops::Range;
 

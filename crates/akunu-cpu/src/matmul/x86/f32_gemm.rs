@@ -226,17 +226,18 @@ unsafe fn widen_numbers<L: Lanes, T: Number>(
 unsafe fn add<L: Lanes>(groups: &[Group], x: *const f32, n_columns: usize, n_vectors: usize) {
     // SAFETY: passes on `reach`. The sums of so many vectors fit in the registers.
     unsafe {
-        match (L::N, groups) {
-            (16, &[a, b]) => by_vectors::<L, 2, 1>([a, b], x, n_columns, n_vectors),
-            (16, groups) => {
-                for &group in groups {
-                    by_vectors::<L, 1, 1>([group], x, n_columns, n_vectors);
+        if const { L::N == 16 } {
+            match *groups {
+                [a, b] => by_vectors::<L, 2, 1>([a, b], x, n_columns, n_vectors),
+                _ => {
+                    for &group in groups {
+                        by_vectors::<L, 1, 1>([group], x, n_columns, n_vectors);
+                    }
                 }
             }
-            (_, groups) => {
-                for &group in groups {
-                    by_vectors::<L, 1, 2>([group], x, n_columns, n_vectors);
-                }
+        } else {
+            for &group in groups {
+                by_vectors::<L, 1, 2>([group], x, n_columns, n_vectors);
             }
         }
     }
@@ -254,17 +255,24 @@ unsafe fn by_vectors<L: Lanes, const R: usize, const V: usize>(
     const { assert!(LEAST_AVX2 == 4 && MOST_AVX2 == 6 && LEAST_AVX512 == 6 && MOST_AVX512 == 12) };
     // SAFETY: passes on `reach`.
     unsafe {
-        match (L::N, n_vectors) {
-            (..16, 4) => multiply::<L, R, V, 4>(groups, x, n_columns),
-            (..16, 5) => multiply::<L, R, V, 5>(groups, x, n_columns),
-            (_, 6) => multiply::<L, R, V, 6>(groups, x, n_columns),
-            (16.., 7) => multiply::<L, R, V, 7>(groups, x, n_columns),
-            (16.., 8) => multiply::<L, R, V, 8>(groups, x, n_columns),
-            (16.., 9) => multiply::<L, R, V, 9>(groups, x, n_columns),
-            (16.., 10) => multiply::<L, R, V, 10>(groups, x, n_columns),
-            (16.., 11) => multiply::<L, R, V, 11>(groups, x, n_columns),
-            (16.., 12) => multiply::<L, R, V, 12>(groups, x, n_columns),
-            _ => unreachable!("a block of {n_vectors} vectors"),
+        if const { L::N == 16 } {
+            match n_vectors {
+                6 => multiply::<L, R, V, 6>(groups, x, n_columns),
+                7 => multiply::<L, R, V, 7>(groups, x, n_columns),
+                8 => multiply::<L, R, V, 8>(groups, x, n_columns),
+                9 => multiply::<L, R, V, 9>(groups, x, n_columns),
+                10 => multiply::<L, R, V, 10>(groups, x, n_columns),
+                11 => multiply::<L, R, V, 11>(groups, x, n_columns),
+                12 => multiply::<L, R, V, 12>(groups, x, n_columns),
+                _ => unreachable!("a block of {n_vectors} vectors"),
+            }
+        } else {
+            match n_vectors {
+                4 => multiply::<L, R, V, 4>(groups, x, n_columns),
+                5 => multiply::<L, R, V, 5>(groups, x, n_columns),
+                6 => multiply::<L, R, V, 6>(groups, x, n_columns),
+                _ => unreachable!("a block of {n_vectors} vectors"),
+            }
         }
     }
 }

@@ -141,13 +141,11 @@ impl Block {
         while g < self.group {
             let (q, scores) = (&q[g * self.head_dim..], &mut scores[g * BLOCK..]);
             let n = Self::HEADS.min(self.group - g);
-            match (n, Self::has_registers::<L>(n)) {
-                (1, _) => self.scores_of::<L, S, 1, 4>(q, k, scores),
-                (2, _) => self.scores_of::<L, S, 2, 4>(q, k, scores),
-                (3, true) => self.scores_of::<L, S, 3, 4>(q, k, scores),
-                (3, false) => self.scores_of::<L, S, 3, 2>(q, k, scores),
-                (_, true) => self.scores_of::<L, S, 4, 4>(q, k, scores),
-                (_, false) => self.scores_of::<L, S, 4, 2>(q, k, scores),
+            match n {
+                1 => self.scores_of_heads::<L, S, 1>(q, k, scores),
+                2 => self.scores_of_heads::<L, S, 2>(q, k, scores),
+                3 => self.scores_of_heads::<L, S, 3>(q, k, scores),
+                _ => self.scores_of_heads::<L, S, 4>(q, k, scores),
             }
             g += n;
         }
@@ -157,6 +155,21 @@ impl Block {
     pub fn hide_rest(self, scores: &mut [f32]) {
         for scores in scores.chunks_exact_mut(BLOCK) {
             scores[self.n..].fill(f32::NEG_INFINITY);
+        }
+    }
+
+    /// The same for `G` heads: four keys at a time, or two.
+    #[inline(always)]
+    fn scores_of_heads<L: Lanes, S: Stored, const G: usize>(
+        self,
+        q: &[f32],
+        k: Numbers,
+        scores: &mut [f32],
+    ) {
+        if const { Self::has_registers::<L>(G) } {
+            self.scores_of::<L, S, G, 4>(q, k, scores);
+        } else {
+            self.scores_of::<L, S, G, 2>(q, k, scores);
         }
     }
 
@@ -253,12 +266,13 @@ impl Block {
         v: Numbers,
         sums: &mut [f32],
     ) {
-        let at_once = if Self::has_registers::<L>(G) { 4 } else { 2 };
+        let at_once = const { if Self::has_registers::<L>(G) { 4 } else { 2 } };
         let wide = self.head_dim / (at_once * L::N) * (at_once * L::N);
         for d in (0..wide).step_by(at_once * L::N) {
-            match at_once {
-                4 => self.sum_at::<L, S, G, 4>(weights, v, sums, d),
-                _ => self.sum_at::<L, S, G, 2>(weights, v, sums, d),
+            if const { Self::has_registers::<L>(G) } {
+                self.sum_at::<L, S, G, 4>(weights, v, sums, d);
+            } else {
+                self.sum_at::<L, S, G, 2>(weights, v, sums, d);
             }
         }
         for d in (wide..self.head_dim).step_by(L::N) {

@@ -47,6 +47,7 @@ const fn block_bytes(head_dim: usize) -> [usize; 2] {
 }
 
 impl<const D: usize> Way for Bytes<D> {
+    const LANES: Option<usize> = Some(LANES);
     type Kept = Memory;
 
     #[inline(always)]

@@ -20,6 +20,8 @@ pub(crate) struct Keys {
 
 /// How keys and values are multiplied.
 pub(crate) trait Way {
+    /// The lanes of the only vectors that it has a form for; `None` if that is any.
+    const LANES: Option<usize> = None;
     /// What a thread keeps for it.
     type Kept: Default + Send + 'static;
 

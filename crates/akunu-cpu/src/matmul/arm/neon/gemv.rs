@@ -4,8 +4,8 @@
 //! are; of those of 8 bits 128 is subtracted, which is then gone from their offset.
 //!
 //! The loop is written once, and compiled for the two ways to multiply ([`super::multiply`]), for each format that panels
-//! have ([`super::cell`]), and for one and two vectors: for more the registers would not suffice. Int16Gemm vectors, a prompt, are multiplied
-//! in another way ([`super::int16_gemm`]).
+//! have ([`super::cell`]), and for one and two vectors: for more the registers would not suffice. Many vectors, a prompt, are
+//! multiplied in another way ([`super::int16_gemm`]).
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! What the forms for quantised weights must do.
+//! What the gemms for quantised weights must do.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::panels::format::{CELL, Quant, ROWS, SUPER};
 use crate::panels::matrix::{PackedMatrix, PackedShape};
 use crate::panels::pack::Source;
 
-/// The products of a form, on a level, of a matrix with vectors, and the number of these; the panels in two shares, of which the
+/// The products of a gemm, on a level, of a matrix with vectors, and the number of these; the panels in two shares, of which the
 /// first has so many.
 pub type Many = fn(Level, &PackedMatrix, &[f32], usize, usize) -> Vec<f32>;
 

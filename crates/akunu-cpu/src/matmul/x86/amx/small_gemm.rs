@@ -212,7 +212,8 @@ impl Job<'_> {
         let mut places = [std::ptr::null(); TILES];
         let mut sums = [_mm512_setzero_ps(); VECTORS];
         for step in 0..n_steps + LOADED + STORED + ADDED {
-            // SAFETY: passes on `level`, `reach` and `own`. Each place is one of the run, and what is kept of its cell is not yet that of another.
+            // SAFETY: passes on `level`, `reach` and `own`. Each place is one of the run, and what is kept of its cell is not
+            // yet that of another.
             // What is loaded after the last cell, and stored before the first, is never added.
             unsafe {
                 if step < n_steps {

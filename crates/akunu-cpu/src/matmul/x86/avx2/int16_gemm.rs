@@ -1,4 +1,5 @@
-//! [`crate::matmul::x86::int16_gemm`] for AVX2, with or without VNNI: a panel times up to six vectors, whose integer sums stay in registers.
+//! The loops of [`int16_gemm`](crate::matmul::x86::int16_gemm) for AVX2, with or without VNNI: a panel times up to six vectors,
+//! whose integer sums stay in registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

@@ -1,4 +1,5 @@
-//! [`super`] for AVX2, with or without VNNI: a panel times up to six vectors, whose integer sums stay in registers.
+//! The loops of [`int8_gemm`](crate::matmul::x86::int8_gemm) for AVX2, with or without VNNI: a panel times up to six vectors,
+//! whose integer sums stay in registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

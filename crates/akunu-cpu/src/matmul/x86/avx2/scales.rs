@@ -1,4 +1,4 @@
-//! Adding the products of a cell to the sums, with AVX2: what all forms with integers share.
+//! Adding the products of a cell to the sums, with AVX2: what all gemms with integers share.
 
 use std::arch::x86_64::*;
 

@@ -1,5 +1,5 @@
-//! [`crate::matmul::x86::int16_gemm`] for AVX-512 with VNNI: two panels times up to twelve vectors, whose integer sums stay in
-//! registers.
+//! The loops of [`int16_gemm`](crate::matmul::x86::int16_gemm) for AVX-512 with VNNI: two panels times up to twelve vectors, whose
+//! integer sums stay in registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

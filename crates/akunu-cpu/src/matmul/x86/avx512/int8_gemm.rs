@@ -1,4 +1,5 @@
-//! [`super`] for AVX-512 with VNNI: two panels times up to twelve vectors, whose integer sums stay in registers.
+//! The loops of [`int8_gemm`](crate::matmul::x86::int8_gemm) for AVX-512 with VNNI: two panels times up to twelve vectors, whose
+//! integer sums stay in registers.
 
 use std::arch::x86_64::*;
 use std::ops::Range;

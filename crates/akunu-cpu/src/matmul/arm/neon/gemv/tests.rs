@@ -6,7 +6,7 @@ use akunu_program::Storage;
 use akunu_types::DType;
 
 use super::*;
-use crate::isa::Level;
+use crate::isa::{Isa, Level};
 use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::testing::exact;
 use crate::matmul::gemv::Gemv;

@@ -33,7 +33,8 @@ pub fn numbers_of_codes<const BITS: u32>(quant: Quant) -> __m512i {
     unsafe { _mm512_loadu_si512(words.as_ptr().cast()) }
 }
 
-/// Makes the tile of a cell at `to`: line p holds the [pair](crate::matmul::x86::int16_cell::first_of_pair) p of columns as bf16, row after row.
+/// Makes the tile of a cell at `to`: line p holds the [pair](crate::matmul::x86::int16_cell::first_of_pair) p of columns as
+/// bf16, row after row.
 /// Numbers of 8 bits are a tile where they are.
 ///
 /// # Safety
