@@ -144,7 +144,7 @@ impl WeightLayout {
 
     /// `scale * q + bias`; q is the next `bits` bits of a little-endian stream.
     fn mlx_row(&self, mlx: &MlxLayout, packed: &[u8], bytes: &[u8], index: usize) -> Vec<f32> {
-        let bits = mlx_bits(self.dtype) as usize;
+        let bits = mlx::bits(self.dtype) as usize;
         let q = |i: usize| {
             let stream = (0..bits).map(|bit| i * bits + bit);
             let bits = stream.map(|at| u32::from(packed[at / 8] >> (at % 8) & 1));
@@ -166,7 +166,7 @@ impl WeightLayout {
         let mlx = self.storage.mlx();
         let packed = self.packed_row(bytes, row);
         let group = row * self.groups(&mlx) + first / mlx.group_len();
-        let bits = mlx_bits(self.dtype) as usize;
+        let bits = mlx::bits(self.dtype) as usize;
         let scales = mlx::scale_and_bias(&mlx, bytes, group).map(f16::from_f32);
         (&packed[first * bits / 8..], scales)
     }
@@ -209,11 +209,6 @@ pub fn run_launch(cols: u32, rows: u32) -> Launch {
         [cols.div_ceil(RUN).div_ceil(THREADS), rows, 1],
         [THREADS, 1, 1],
     )
-}
-
-/// Bits of a packed value.
-fn mlx_bits(dtype: DType) -> u32 {
-    dtype.mlx_bits().unwrap_or(0)
 }
 
 /// What rows of the cases are whole multiples of: a block, or a group of MLX's formats.

@@ -4,7 +4,7 @@
 //! graph. Bytes and operations are those of the kernel's row (docs/kernels.md); the time is the shortest of a few runs.
 
 use akunu_cuda::CudaDevice;
-use akunu_kernels::kernel::matmul::select::n_parts;
+use akunu_kernels::lower::nvidia::select::n_parts;
 use akunu_kernels::{Constant, Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Buffer, Device, DeviceError, Room, Slice};
 use akunu_repo::Failure;

@@ -1,0 +1,59 @@
+//! The embeddings of tokens.
+
+use std::mem::offset_of;
+
+use akunu_program::{Count, Storage, op};
+use akunu_types::params::{EmbeddingParams, EmbeddingScaleParams, MLXParams};
+
+use super::lowering::Lowering;
+use super::product::mlx_params;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, RowField};
+use crate::table::KernelId;
+use crate::weight::constants_of;
+
+impl Lowering<'_> {
+    pub(super) fn embed(
+        &mut self,
+        &op::Embed {
+            ref table,
+            scale,
+            to,
+        }: &op::Embed,
+    ) {
+        let bindings = vec![self.step().tokens.into(), table.place, to];
+        let kernel = KernelId::EmbeddingLookup(table.dtype);
+        let key = PipelineKey {
+            kernel,
+            constants: constants_of(table.storage),
+        };
+        let call = match table.storage {
+            Storage::Mlx(mlx) => {
+                let params = mlx_params(table, mlx, 0.0);
+                let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
+                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+            }
+            Storage::Rows => {
+                let params = EmbeddingParams {
+                    dim: table.cols,
+                    vocab_size: table.rows,
+                    ..Default::default()
+                };
+                let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
+                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+            }
+        };
+        self.push(call);
+        let Some(factor) = scale else { return };
+        let params = EmbeddingScaleParams {
+            factor,
+            ..Default::default()
+        };
+        let count = offset_of!(EmbeddingScaleParams, count);
+        let key = PipelineKey::plain(KernelId::EmbeddingScale);
+        self.push(
+            KernelCall::new(key, &params, vec![to], "embedding scale")
+                .with_rows([RowField::times(count, Count::Rows, table.cols)]),
+        );
+    }
+}
