@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use akunu_arch::{self as arch, ModelConfig, RopePairing};
 use akunu_program::{
     Buffer, ChoiceMemory, Choose, GateFunction, HeadNorms, Heads, LayerCache, Masks, Matrix, Op,
-    Pairing, Rope, Rows, ScoreMemory, Slice,
+    Pairing, Rope, Rows, ScoreMemory, Slice, op,
 };
 
 use crate::rule::MAX_BIASES;
@@ -164,11 +164,11 @@ pub(crate) enum Keys {
 impl Graph<'_> {
     /// Looks up the tokens and runs every layer; the result is in the residual stream.
     pub fn layers(&self) -> Vec<Op> {
-        let mut ops = vec![Op::Embed {
+        let mut ops = vec![Op::Embed(op::Embed {
             table: self.weights.matrix("token_embedding.weight"),
             scale: self.config.embedding_scale,
             to: self.activations.h.into(),
-        }];
+        })];
         for layer in 0..self.config.layers.len() {
             self.attention_block(layer, &mut ops);
             self.ffn_block(layer, &mut ops);
@@ -181,11 +181,11 @@ impl Graph<'_> {
         let (h, x) = (self.outputs.h.into(), self.outputs.x.into());
         let dim = self.config.dim;
         vec![
-            Op::Gather {
+            Op::Gather(op::Gather {
                 from: self.activations.h.into(),
                 to: h,
                 dim,
-            },
+            }),
             self.norm(Rows::Outputs, h, "output_norm.weight", x),
         ]
     }
@@ -213,11 +213,11 @@ impl Graph<'_> {
         };
         self.products(of, &[product], &mut ops);
         if let Some(cap) = self.config.final_softcap {
-            ops.push(Op::Softcap {
+            ops.push(Op::Softcap(op::Softcap {
                 x: logits,
                 width: self.config.vocab_size,
                 cap,
-            });
+            }));
         }
         ops
     }
@@ -227,7 +227,7 @@ impl Graph<'_> {
         let (outputs, lists) = (self.outputs, self.lists);
         let (logits, vocab_size) = (Slice::from(outputs.logits), self.config.vocab_size);
         let [values, ids] = outputs.parts;
-        let choose = Op::Choose {
+        let choose = Op::Choose(op::Choose {
             how,
             logits,
             vocab_size,
@@ -240,19 +240,21 @@ impl Graph<'_> {
                 breakers: lists.breakers,
                 mu: lists.mu,
             },
-        };
-        let mask = Op::Mask {
+        });
+        let mask = Op::Mask(op::Mask {
             logits,
             vocab_size,
             masks: outputs.masks,
-        };
-        let memory = outputs.scores.filter(|_| is_scored);
-        let keep = memory.map(|memory| Op::KeepLogits {
-            logits,
-            to: memory.logits.into(),
-            vocab_size,
         });
-        let score = memory.map(|memory| Op::Score { memory, vocab_size });
+        let memory = outputs.scores.filter(|_| is_scored);
+        let keep = memory.map(|memory| {
+            Op::KeepLogits(op::KeepLogits {
+                logits,
+                to: memory.logits.into(),
+                vocab_size,
+            })
+        });
+        let score = memory.map(|memory| Op::Score(op::Score { memory, vocab_size }));
         // How likely a token was is told of the model's own logits, before anything changes them.
         let ops = [keep, is_masked.then_some(mask), Some(choose), score];
         ops.into_iter().flatten().collect()
@@ -273,15 +275,17 @@ impl Graph<'_> {
             Keys::Turned => self.centre(layer),
             Keys::AsTheyAre => None,
         };
-        let of_layer = |layer: usize| Op::Shift {
-            cache: self.caches[layer],
-            heads: self.heads(),
-            rope: rope(layer),
-            centre: centre(layer),
-            sequence,
-            keep,
-            shift,
-            len,
+        let of_layer = |layer: usize| {
+            Op::Shift(op::Shift {
+                cache: self.caches[layer],
+                heads: self.heads(),
+                rope: rope(layer),
+                centre: centre(layer),
+                sequence,
+                keep,
+                shift,
+                len,
+            })
         };
         layers.map(of_layer).collect()
     }
@@ -310,7 +314,7 @@ impl Graph<'_> {
             k: norm("k"),
             eps: config.norm_eps,
         };
-        ops.push(Op::RopeStore {
+        ops.push(Op::RopeStore(op::RopeStore {
             q,
             k,
             v,
@@ -319,16 +323,16 @@ impl Graph<'_> {
             norms: config.arch.has_qk_norm.then(norms),
             centre: self.centre(layer),
             cache: self.caches[layer],
-        });
+        }));
         let attention = Slice::from(a.attention);
-        ops.push(Op::Attend {
+        ops.push(Op::Attend(op::Attend {
             q,
             to: attention,
             heads: self.heads(),
             cache: self.caches[layer],
             scale: config.attention_scale,
             softcap: config.attention_softcap,
-        });
+        }));
         let post = config.arch.has_post_attention_norm;
         let post = post.then(|| name("post_attention_norm.weight"));
         let output = name("attention.output.weight");
@@ -343,7 +347,7 @@ impl Graph<'_> {
         let products = [("gate", gate), ("up", up)]
             .map(|(part, to)| self.product(name(&format!("ffn.{part}.weight")), to));
         self.products(Of::all(x, "gate and up"), &products, ops);
-        ops.push(Op::Gate {
+        ops.push(Op::Gate(op::Gate {
             activation: match self.config.arch.activation {
                 arch::Activation::SiluGate => GateFunction::Silu,
                 arch::Activation::GeluGate | arch::Activation::Gelu => GateFunction::Gelu,
@@ -353,7 +357,7 @@ impl Graph<'_> {
             up,
             to: activated,
             width: self.config.ffn_dim,
-        });
+        }));
         let post = self.config.arch.has_post_ffn_norm;
         let post = post.then(|| name("post_ffn_norm.weight"));
         self.add_to_residual(&name("ffn.down.weight"), activated, post, "down", ops);
@@ -380,13 +384,13 @@ impl Graph<'_> {
         let to = if has_norm { y } else { h };
         self.products(of, &[self.product(weight.to_string(), to)], ops);
         if let Some(weight) = post_norm {
-            ops.push(Op::AddNorm {
+            ops.push(Op::AddNorm(op::AddNorm {
                 x: y,
                 weight: self.weights.vector(&weight),
                 to: h,
                 dim: self.config.dim,
                 eps: self.config.norm_eps,
-            });
+            }));
         }
     }
 
@@ -401,14 +405,16 @@ impl Graph<'_> {
 
     /// Products of one vector, and what adapters add to them: `to += factor * B (A x)`.
     fn products(&self, of: Of, products: &[Product], ops: &mut Vec<Op>) {
-        ops.extend(products.iter().map(|product| Op::Product {
-            rows: of.rows,
-            weight: product.weight,
-            x: of.x,
-            to: product.to,
-            add: of.add,
-            bias: product.bias,
-            label: of.label,
+        ops.extend(products.iter().map(|product| {
+            Op::Product(op::Product {
+                rows: of.rows,
+                weight: product.weight,
+                x: of.x,
+                to: product.to,
+                add: of.add,
+                bias: product.bias,
+                label: of.label,
+            })
         }));
         for adapter in &self.adapters {
             let pairs = products.iter().zip(adapter.down);
@@ -418,20 +424,24 @@ impl Graph<'_> {
                     Some((down, *matrices, product.to))
                 })
                 .collect();
-            let part = |weight, x, to, add| Op::Product {
-                rows: of.rows,
-                weight,
-                x,
-                to,
-                add,
-                bias: None,
-                label: "adapter",
+            let part = |weight, x, to, add| {
+                Op::Product(op::Product {
+                    rows: of.rows,
+                    weight,
+                    x,
+                    to,
+                    add,
+                    bias: None,
+                    label: "adapter",
+                })
             };
-            let scale = |&(x, [a, _], _): &(Slice, [Matrix; 2], Slice)| Op::ScaleRows {
-                rows: of.rows,
-                x,
-                width: a.rows,
-                factors: adapter.factors,
+            let scale = |&(x, [a, _], _): &(Slice, [Matrix; 2], Slice)| {
+                Op::ScaleRows(op::ScaleRows {
+                    rows: of.rows,
+                    x,
+                    width: a.rows,
+                    factors: adapter.factors,
+                })
             };
             ops.extend(
                 adapted
@@ -448,14 +458,14 @@ impl Graph<'_> {
     }
 
     fn norm(&self, rows: Rows, x: Slice, weight: &str, to: Slice) -> Op {
-        Op::Norm {
+        Op::Norm(op::Norm {
             rows,
             x,
             weight: self.weights.vector(weight),
             to,
             dim: self.config.dim,
             eps: self.config.norm_eps,
-        }
+        })
     }
 
     fn heads(&self) -> Heads {

@@ -17,8 +17,7 @@ mod product;
 use std::mem::offset_of;
 
 use akunu_program::{
-    Buffer, Count, GateFunction, HeadNorms, Heads, LayerCache, Masks, Matrix, Op, Pairing, Program,
-    Rope, Rows, Slice, StepMemory,
+    Buffer, Count, GateFunction, Op, Pairing, Program, Rope, Rows, Slice, StepMemory, op,
 };
 use akunu_types::params::{
     AdvanceRowsParams, ElementwiseParams, EmbeddingParams, EmbeddingScaleParams, GatherRowsParams,
@@ -157,162 +156,62 @@ impl<'a> Lowering<'a> {
     }
 
     fn op(&mut self, op: &Op) {
-        if !matches!(op, Op::Product { .. }) {
+        if !matches!(op, Op::Product(_)) {
             self.halved = None;
         }
-        match *op {
-            Op::Embed { table, scale, to } => self.embed(&table, scale, to),
-            Op::Norm {
-                rows,
+        match op {
+            Op::Embed(embed) => self.embed(embed),
+            Op::Norm(norm) => self.norm(KernelId::RmsNorm, norm),
+            Op::AddNorm(op::AddNorm {
                 x,
                 weight,
                 to,
                 dim,
                 eps,
-            } => {
-                self.norm(KernelId::RmsNorm, rows, [x, weight, to], (dim, eps));
+            }) => {
+                let norm = op::Norm {
+                    rows: Rows::All,
+                    x: *x,
+                    weight: *weight,
+                    to: *to,
+                    dim: *dim,
+                    eps: *eps,
+                };
+                self.norm(KernelId::RmsNormResidual, &norm);
             }
-            Op::AddNorm {
-                x,
-                weight,
-                to,
-                dim,
-                eps,
-            } => {
-                self.norm(
-                    KernelId::RmsNormResidual,
-                    Rows::All,
-                    [x, weight, to],
-                    (dim, eps),
-                );
-            }
-            Op::LayerNorm {
-                rows,
-                x,
-                weight,
-                bias,
-                to,
-                dim,
-                eps,
-            } => self.layer_norm(rows, [x, weight, bias, to], (dim, eps)),
-            Op::AddLearned {
-                by,
-                table,
-                n_entries,
-                x,
-                dim,
-            } => self.add_learned(by, [x, table], n_entries, dim),
-            Op::Gelu { rows, x, width } => self.gelu(rows, x, width),
-            Op::Halves { rows, x, to, width } => self.halves(rows, [x, to], width),
-            Op::Convolve {
-                ref weight,
-                bias,
-                x,
-                windows,
-                to,
-            } => self.convolve(weight, [x, bias, to], windows),
-            Op::Rope {
-                x,
-                n_heads,
-                head_dim,
-                rope,
-            } => self.rope(x, n_heads, head_dim, rope),
-            Op::AttendRows {
-                q,
-                k,
-                v,
-                to,
-                heads,
-                keys,
-                scale,
-                bias,
-            } => self.attend_rows([q, k, v, to], heads, keys, (scale, bias)),
-            Op::Mean { from, to, dim } => self.mean(from, to, dim),
-            Op::Product { .. } => unreachable!("products are lowered with those after them"),
-            Op::ScaleRows {
-                rows,
-                x,
-                width,
-                factors,
-            } => self.scale_rows(rows, x, width, factors),
-            Op::Gate {
-                activation,
-                gate,
-                up,
-                to,
-                width,
-            } => {
-                self.gate(activation, [gate, up, to], width);
-            }
-            Op::RopeStore {
-                q,
-                k,
-                v,
-                heads,
-                rope,
-                norms,
-                centre,
-                cache,
-            } => {
-                self.rope_store([q, k, v], heads, (rope, centre), norms, &cache);
-            }
-            Op::Attend {
-                q,
-                to,
-                heads,
-                ref cache,
-                scale,
-                softcap,
-            } => {
-                self.attend([q, to], heads, cache, (scale, softcap));
-            }
-            Op::Gather { from, to, dim } => self.gather(from, to, dim),
-            Op::Softcap { x, width, cap } => self.softcap(x, width, cap),
-            Op::SpeechRules {
-                logits,
-                vocab_size,
-                masks,
-                tokens,
-            } => self.speech_rules([logits, masks], vocab_size, tokens),
-            Op::Mask {
-                logits,
-                vocab_size,
-                masks,
-            } => self.mask(logits, vocab_size, masks),
-            Op::KeepLogits {
-                logits,
-                to,
-                vocab_size,
-            } => self.keep_logits(logits, to, vocab_size),
-            Op::Choose {
-                how,
-                logits,
-                vocab_size,
-                ref memory,
-            } => {
-                self.choose(how, logits, vocab_size, memory);
-            }
-            Op::Score {
-                ref memory,
-                vocab_size,
-            } => self.score(memory, vocab_size),
+            Op::LayerNorm(norm) => self.layer_norm(norm),
+            Op::AddLearned(learned) => self.add_learned(learned),
+            Op::Gelu(gelu) => self.gelu(gelu),
+            Op::Halves(halves) => self.halves(halves),
+            Op::Convolve(convolve) => self.convolve(convolve),
+            Op::Rope(rope) => self.rope(rope),
+            Op::AttendRows(attend) => self.attend_rows(attend),
+            Op::Mean(mean) => self.mean(mean),
+            Op::Product(_) => unreachable!("products are lowered with those after them"),
+            Op::ScaleRows(scale) => self.scale_rows(scale),
+            Op::Gate(gate) => self.gate(gate),
+            Op::RopeStore(store) => self.rope_store(store),
+            Op::Attend(attend) => self.attend(attend),
+            Op::Gather(gather) => self.gather(gather),
+            Op::Softcap(softcap) => self.softcap(softcap),
+            Op::SpeechRules(rules) => self.speech_rules(rules),
+            Op::Mask(mask) => self.mask(mask),
+            Op::KeepLogits(keep) => self.keep_logits(keep),
+            Op::Choose(choose) => self.choose(choose),
+            Op::Score(score) => self.score(score),
             Op::Advance => self.advance(),
-            Op::Shift {
-                cache,
-                heads,
-                rope,
-                centre,
-                sequence,
-                keep,
-                shift,
-                len,
-            } => {
-                self.shift(&cache, heads, (rope, centre), [sequence, keep, shift, len]);
-            }
+            Op::Shift(shift) => self.shift(shift),
         }
     }
 
-    fn embed(&mut self, table: &Matrix, scale: Option<f32>, to: Slice) {
+    fn embed(
+        &mut self,
+        &op::Embed {
+            ref table,
+            scale,
+            to,
+        }: &op::Embed,
+    ) {
         let bindings = vec![self.step().tokens.into(), table.place, to];
         let kernel = KernelId::EmbeddingLookup(table.dtype);
         let call = if table.dtype.is_mlx() {
@@ -347,40 +246,43 @@ impl<'a> Lowering<'a> {
         );
     }
 
-    fn norm(&mut self, kernel: KernelId, rows: Rows, bindings: [Slice; 3], (dim, eps): (u32, f32)) {
+    fn norm(&mut self, kernel: KernelId, norm: &op::Norm) {
         let params = RMSNormParams {
-            dim,
-            eps,
+            dim: norm.dim,
+            eps: norm.eps,
             ..Default::default()
         };
-        let field = RowField::new(offset_of!(RMSNormParams, n_rows), rows.count());
+        let field = RowField::new(offset_of!(RMSNormParams, n_rows), norm.rows.count());
         let key = PipelineKey::plain(kernel);
-        self.push(KernelCall::new(key, &params, bindings.to_vec(), "norm").with_rows([field]));
+        let bindings = vec![norm.x, norm.weight, norm.to];
+        self.push(KernelCall::new(key, &params, bindings, "norm").with_rows([field]));
     }
 
-    fn gate(&mut self, activation: GateFunction, bindings: [Slice; 3], width: u32) {
-        let kernel = match activation {
+    fn gate(&mut self, gate: &op::Gate) {
+        let kernel = match gate.activation {
             GateFunction::Silu => KernelId::SiluGate,
             GateFunction::Gelu => KernelId::GeluGate,
             GateFunction::GeluErf => KernelId::GeluErfGate,
         };
         let count = offset_of!(ElementwiseParams, count);
-        let field = RowField::times(count, Count::Rows, width);
+        let field = RowField::times(count, Count::Rows, gate.width);
         let params = ElementwiseParams::default();
         let key = PipelineKey::plain(kernel);
-        self.push(
-            KernelCall::new(key, &params, bindings.to_vec(), "activation").with_rows([field]),
-        );
+        let bindings = vec![gate.gate, gate.up, gate.to];
+        self.push(KernelCall::new(key, &params, bindings, "activation").with_rows([field]));
     }
 
-    fn rope_store(
-        &mut self,
-        [q, k, v]: [Slice; 3],
-        heads: Heads,
-        (rope, centre): (Rope, Option<Slice>),
-        norms: Option<HeadNorms>,
-        cache: &LayerCache,
-    ) {
+    fn rope_store(&mut self, store: &op::RopeStore) {
+        let &op::RopeStore {
+            q,
+            k,
+            v,
+            heads,
+            rope,
+            norms,
+            centre,
+            ref cache,
+        } = store;
         let pages = &cache.pages;
         let params = RopeStoreParams {
             n_heads: heads.n_heads,
@@ -424,7 +326,7 @@ impl<'a> Lowering<'a> {
         self.push(KernelCall::new(key, &params, bindings, "rope and store").with_rows([field]));
     }
 
-    fn gather(&mut self, from: Slice, to: Slice, dim: u32) {
+    fn gather(&mut self, &op::Gather { from, to, dim }: &op::Gather) {
         let step = self.step();
         let params = GatherRowsParams {
             dim,
@@ -437,7 +339,7 @@ impl<'a> Lowering<'a> {
         self.push(KernelCall::new(key, &params, bindings, "outputs").with_rows([field]));
     }
 
-    fn softcap(&mut self, x: Slice, width: u32, cap: f32) {
+    fn softcap(&mut self, &op::Softcap { x, width, cap }: &op::Softcap) {
         let params = LogitSoftcapParams {
             cap,
             ..Default::default()
@@ -448,14 +350,15 @@ impl<'a> Lowering<'a> {
         self.push(KernelCall::new(key, &params, vec![x], "logit cap").with_rows([field]));
     }
 
-    fn mask(&mut self, logits: Slice, vocab_size: u32, masks: Masks) {
+    fn mask(&mut self, mask: &op::Mask) {
+        let masks = &mask.masks;
         let params = GrammarBitmaskParams {
-            vocab_size,
+            vocab_size: mask.vocab_size,
             n_masks: masks.capacity,
             ..Default::default()
         };
         let field = RowField::new(offset_of!(GrammarBitmaskParams, n_rows), Count::Outputs);
-        let bindings = vec![logits, masks.bits.into(), masks.rows.into()];
+        let bindings = vec![mask.logits, masks.bits.into(), masks.rows.into()];
         let key = PipelineKey::plain(KernelId::GrammarBitmask);
         self.push(KernelCall::new(key, &params, bindings, "grammar mask").with_rows([field]));
     }
@@ -473,21 +376,18 @@ impl<'a> Lowering<'a> {
         self.push(KernelCall::new(key, &params, bindings, "advance").with_rows([field]));
     }
 
-    fn shift(
-        &mut self,
-        cache: &LayerCache,
-        heads: Heads,
-        (rope, centre): (Rope, Option<Slice>),
-        [sequence, keep, shift, new_len]: [u32; 4],
-    ) {
+    fn shift(&mut self, shift: &op::Shift) {
+        let op::Shift {
+            cache, rope, heads, ..
+        } = shift;
         let pages = &cache.pages;
         let params = KVShiftParams {
-            sequence,
+            sequence: shift.sequence,
             n_kv_heads: heads.n_kv_heads,
             head_dim: heads.head_dim,
-            keep,
-            shift,
-            new_len,
+            keep: shift.keep,
+            shift: shift.shift,
+            new_len: shift.len,
             page_shift: pages.page_shift,
             table_stride: pages.table_stride,
             n_pages: pages.n_pages,
@@ -505,11 +405,11 @@ impl<'a> Lowering<'a> {
             v,
             pages.table.into(),
             rope.divisors,
-            centre_or_any(centre, &rope),
+            centre_or_any(shift.centre, rope),
         ];
         let key = PipelineKey {
             kernel,
-            constants: with_centre(with_format(freq_table(), cache.format), centre),
+            constants: with_centre(with_format(freq_table(), cache.format), shift.centre),
         };
         self.push(KernelCall::new(key, &params, bindings, "shift"));
     }

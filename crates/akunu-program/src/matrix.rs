@@ -5,12 +5,6 @@ use akunu_types::DType;
 use crate::buffer::Slice;
 use crate::mlx::MlxLayout;
 
-/// The format of vectors: norms, biases and learned tables.
-pub const VECTOR: DType = DType::F32;
-
-/// Values of MLX rows come in whole numbers of this many, whatever the width.
-const MLX_BLOCK: usize = 32;
-
 /// A matrix of weights: its place and its format.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Matrix {
@@ -26,17 +20,15 @@ pub struct Matrix {
     pub mlx: MlxLayout,
 }
 
-/// The values of a row of `cols` that fill blocks of its format.
-pub fn whole_blocks(dtype: DType, cols: usize) -> usize {
-    let block = if dtype.is_mlx() {
-        MLX_BLOCK
-    } else {
-        dtype.block_len()
-    };
-    cols / block * block
-}
-
-/// Bytes of a row of `cols` values, without the scales of MLX weights. It saturates.
-pub fn row_bytes(dtype: DType, cols: usize) -> usize {
-    (whole_blocks(dtype, cols) / dtype.block_len()).saturating_mul(dtype.block_bytes())
+/// The windows of a signal that a convolution reads, which overlap if `stride` is less than a window.
+///
+/// With time-major input (time, channels), a window of `k` steps is `k * channels` numbers that lie side by side, and
+/// the next one begins `step * channels` further on. So a convolution is a product, with weights
+/// (outputs, k, channels). What lies beyond both ends of the signal is zeros that the host has put there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Windows {
+    /// How many.
+    pub count: u32,
+    /// Numbers between the beginnings of two of them.
+    pub stride: u32,
 }

@@ -3,7 +3,7 @@
 use akunu_types::DType;
 use akunu_types::params::MLXParams;
 
-use crate::matrix::row_bytes;
+use crate::format::row_bytes;
 
 /// How scales and biases are stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! A program: operations, and the rows that they work on.
 
-use crate::op::{Op, RowKeys};
+use crate::attention::RowKeys;
+use crate::op::Op;
 use crate::step::{Counts, PageMap, Room, SequenceSlots, StepMemory};
 
 /// A program: operations in order.
@@ -31,10 +32,13 @@ impl Program {
     pub fn pages(&self) -> Vec<PageMap> {
         let mut pages = Vec::new();
         for op in &self.ops {
-            if let Op::RopeStore { cache, .. } | Op::Attend { cache, .. } | Op::Shift { cache, .. } =
-                op
-                && !pages.contains(&cache.pages)
-            {
+            let cache = match op {
+                Op::RopeStore(store) => &store.cache,
+                Op::Attend(attend) => &attend.cache,
+                Op::Shift(shift) => &shift.cache,
+                _ => continue,
+            };
+            if !pages.contains(&cache.pages) {
                 pages.push(cache.pages);
             }
         }
@@ -43,17 +47,14 @@ impl Program {
 
     /// The slots of a sequence that it moves, if it does.
     pub fn moved_slots(&self) -> Option<SequenceSlots> {
-        self.ops.iter().find_map(|op| match *op {
-            Op::Shift {
-                sequence,
-                keep,
-                shift,
-                len,
-                ..
-            } => Some(SequenceSlots {
-                sequence,
-                slots: keep..keep.saturating_add(shift).saturating_add(len),
-            }),
+        self.ops.iter().find_map(|op| match op {
+            Op::Shift(shift) => {
+                let end = shift.keep.saturating_add(shift.shift);
+                Some(SequenceSlots {
+                    sequence: shift.sequence,
+                    slots: shift.keep..end.saturating_add(shift.len),
+                })
+            }
             _ => None,
         })
     }
@@ -61,8 +62,8 @@ impl Program {
     /// Whether its rows attend to the other rows of their texts.
     pub fn reads_texts(&self) -> bool {
         self.ops.iter().any(|op| match op {
-            Op::AttendRows { keys, .. } => !matches!(keys, RowKeys::Across { .. }),
-            Op::Mean { .. } => true,
+            Op::AttendRows(attend) => !matches!(attend.keys, RowKeys::Across { .. }),
+            Op::Mean(_) => true,
             _ => false,
         })
     }

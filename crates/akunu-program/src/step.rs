@@ -72,6 +72,25 @@ pub enum Count {
     Outputs,
 }
 
+/// Which rows an operation works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// All rows of the step.
+    All,
+    /// The rows whose logits are wanted, brought together by [`Op::Gather`](crate::Op::Gather).
+    Outputs,
+}
+
+impl Rows {
+    /// The number of them.
+    pub fn count(self) -> Count {
+        match self {
+            Rows::All => Count::Rows,
+            Rows::Outputs => Count::Outputs,
+        }
+    }
+}
+
 /// The buffers of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepMemory {

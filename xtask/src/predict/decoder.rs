@@ -2,7 +2,7 @@
 
 use akunu_program::{
     Buffer, ChoiceMemory, Choose, Counts, GateFunction, Heads, LayerCache, Matrix, MlxLayout, Op,
-    PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory,
+    PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -133,11 +133,11 @@ impl Decoder {
             up: m.place(),
             activated: m.place(),
         };
-        let mut ops = vec![Op::Embed {
+        let mut ops = vec![Op::Embed(op::Embed {
             table: m.matrix(self.output, self.vocab, self.dim),
             scale: None,
             to: v.h,
-        }];
+        })];
         for _ in 0..self.layers {
             self.attention(&mut ops, m, &v, pages);
             self.feed_forward(&mut ops, m, &v);
@@ -173,7 +173,7 @@ impl Decoder {
             pages,
         };
         let [q, key, value] = v.qkv;
-        ops.push(Op::RopeStore {
+        ops.push(Op::RopeStore(op::RopeStore {
             q,
             k: key,
             v: value,
@@ -187,15 +187,15 @@ impl Decoder {
             centre: None,
             norms: None,
             cache,
-        });
-        ops.push(Op::Attend {
+        }));
+        ops.push(Op::Attend(op::Attend {
             q,
             to: v.attended,
             heads: self.heads,
             cache,
             scale: 1.0,
             softcap: None,
-        });
+        }));
         let weight = m.matrix(self.weights, self.dim, n_heads * head_dim);
         ops.push(product(weight, [v.attended, v.h], true, None));
     }
@@ -206,26 +206,26 @@ impl Decoder {
             let weight = m.matrix(self.weights, self.width, self.dim);
             ops.push(product(weight, [v.x, to], false, None));
         }
-        ops.push(Op::Gate {
+        ops.push(Op::Gate(op::Gate {
             activation: GateFunction::Silu,
             gate: v.gate,
             up: v.up,
             to: v.activated,
             width: self.width,
-        });
+        }));
         let weight = m.matrix(self.weights, self.dim, self.width);
         ops.push(product(weight, [v.activated, v.h], true, None));
     }
 
     fn choice(&self, ops: &mut Vec<Op>, m: &mut Memory, h: Slice) {
         let (out, normal, logits) = (m.place(), m.place(), m.place());
-        ops.push(Op::Gather {
+        ops.push(Op::Gather(op::Gather {
             from: h,
             to: out,
             dim: self.dim,
-        });
+        }));
         ops.push(self.norm(m, Rows::Outputs, [out, normal]));
-        ops.push(Op::Product {
+        ops.push(Op::Product(op::Product {
             rows: Rows::Outputs,
             weight: m.matrix(self.output, self.vocab, self.dim),
             x: normal,
@@ -233,8 +233,8 @@ impl Decoder {
             add: false,
             bias: None,
             label: "logits",
-        });
-        ops.push(Op::Choose {
+        }));
+        ops.push(Op::Choose(op::Choose {
             how: Choose::Best,
             logits,
             vocab_size: self.vocab,
@@ -247,24 +247,24 @@ impl Decoder {
                 breakers: m.buffer(),
                 mu: m.buffer(),
             },
-        });
+        }));
         ops.push(Op::Advance);
     }
 
     fn norm(&self, m: &mut Memory, rows: Rows, [x, to]: [Slice; 2]) -> Op {
-        Op::Norm {
+        Op::Norm(op::Norm {
             rows,
             x,
             weight: m.place(),
             to,
             dim: self.dim,
             eps: EPS,
-        }
+        })
     }
 }
 
 fn product(weight: Matrix, [x, to]: [Slice; 2], add: bool, bias: Option<Slice>) -> Op {
-    Op::Product {
+    Op::Product(op::Product {
         rows: Rows::All,
         weight,
         x,
@@ -272,7 +272,7 @@ fn product(weight: Matrix, [x, to]: [Slice; 2], add: bool, bias: Option<Slice>) 
         add,
         bias,
         label: "product",
-    }
+    })
 }
 
 fn step(m: &mut Memory) -> StepMemory {
@@ -302,7 +302,7 @@ mod tests {
         let sizes = MODELS.iter().map(|model| {
             let program = model.program(64);
             let weights = program.ops.iter().filter_map(|op| match op {
-                Op::Product { weight, .. } => weight
+                Op::Product(op::Product { weight, .. }) => weight
                     .dtype
                     .bytes_of(weight.rows as usize * weight.cols as usize),
                 _ => None,

@@ -8,7 +8,7 @@ use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{KernelCall, KernelDevice, KernelId, PipelineKey, lower};
 use akunu_program::{
     AlignedBytes, Buffer, Counts, Device, DeviceError, Heads, LayerCache, Op, PageMap, Pairing,
-    PlanId, Program, Room, Rope, RowError, RowTable, Rows, SharedMemory, Slice, StepMemory,
+    PlanId, Program, Room, Rope, RowError, RowTable, Rows, SharedMemory, Slice, StepMemory, op,
 };
 use akunu_types::params::{EmbeddingScaleParams, MatrixParams, Row};
 use akunu_types::{KvFormat, SharedStruct};
@@ -229,7 +229,7 @@ impl Decoder {
             ..Default::default()
         };
         let ops = vec![
-            Op::RopeStore {
+            Op::RopeStore(op::RopeStore {
                 q: qkv.into(),
                 k: from(q_dim),
                 v: from(q_dim + kv_dim),
@@ -243,23 +243,23 @@ impl Decoder {
                 centre: None,
                 norms: None,
                 cache,
-            },
-            Op::Attend {
+            }),
+            Op::Attend(op::Attend {
                 q: qkv.into(),
                 to: attended.into(),
                 heads: HEADS,
                 cache,
                 scale: 0.2,
                 softcap: None,
-            },
-            Op::Norm {
+            }),
+            Op::Norm(op::Norm {
                 rows: Rows::All,
                 x: attended.into(),
                 weight: weight.into(),
                 to: normal.into(),
                 dim: q_dim,
                 eps: 1e-5,
-            },
+            }),
             Op::Advance,
         ];
         let program = Program {

@@ -22,7 +22,7 @@
 
 use akunu_arch::{Activation, ClassifierHead, ModelConfig, Pooling, RopePairing};
 use akunu_program::{
-    DistanceBias, GateFunction, Heads, LearnedBy, Op, Pairing, Rope, RowKeys, Rows, Slice,
+    DistanceBias, GateFunction, Heads, LearnedBy, Op, Pairing, Rope, RowKeys, Rows, Slice, op,
 };
 
 use super::memory::{Memory, divisor_stride};
@@ -79,11 +79,11 @@ impl Graph<'_> {
     /// The first vectors of all tokens, in x.
     fn embedding(&self) -> Vec<Op> {
         let (config, h) = (self.config, Slice::from(self.memory.h));
-        let mut ops = vec![Op::Embed {
+        let mut ops = vec![Op::Embed(op::Embed {
             table: self.weights.matrix("token_embedding.weight"),
             scale: config.embedding_scale,
             to: h,
-        }];
+        })];
         let tables = [
             (
                 LearnedBy::Kind,
@@ -100,7 +100,7 @@ impl Graph<'_> {
             if !entries.is_empty() {
                 let table = self.weights.vector(name);
                 let row_bytes = size_of::<f32>() * config.dim as usize;
-                ops.push(Op::AddLearned {
+                ops.push(Op::AddLearned(op::AddLearned {
                     by,
                     table: Slice {
                         offset: table.offset + entries.start as usize * row_bytes,
@@ -109,7 +109,7 @@ impl Graph<'_> {
                     n_entries: entries.len() as u32,
                     x: h,
                     dim: config.dim,
-                });
+                }));
             }
         }
         ops.push(self.norm("token_embedding_norm", h, self.memory.x.into()));
@@ -132,15 +132,15 @@ impl Graph<'_> {
         }
         if let Some(pairing) = config.arch.rope {
             for (x, n_heads) in [(q, config.n_heads), (k, config.n_kv_heads)] {
-                ops.push(Op::Rope {
+                ops.push(Op::Rope(op::Rope {
                     x,
                     n_heads,
                     head_dim: config.head_dim,
                     rope: self.rope(layer, pairing),
-                });
+                }));
             }
         }
-        ops.push(Op::AttendRows {
+        ops.push(Op::AttendRows(op::AttendRows {
             q,
             k,
             v,
@@ -156,7 +156,7 @@ impl Graph<'_> {
             },
             scale: config.attention_scale,
             bias: self.distance_bias,
-        });
+        }));
         let output = self.product(&name("attention.output"), attention, x, "attention output");
         ops.push(added(output));
         let norm = if self.norms_inputs() {
@@ -183,17 +183,17 @@ impl Graph<'_> {
         let activated = if let Some(activation) = activation {
             let activated = Slice::from(m.activated);
             ops.push(self.product(&name("ffn.gate"), h, gate, "gate"));
-            ops.push(Op::Gate {
+            ops.push(Op::Gate(op::Gate {
                 activation,
                 gate,
                 up,
                 to: activated,
                 width,
-            });
+            }));
             activated
         } else {
             let rows = Rows::All;
-            ops.push(Op::Gelu { rows, x: up, width });
+            ops.push(Op::Gelu(op::Gelu { rows, x: up, width }));
             up
         };
         let to = if self.norms_inputs() { x } else { h };
@@ -213,8 +213,8 @@ impl Graph<'_> {
         let (from, to) = (self.result(), self.memory.pooled.into());
         let dim = self.config.dim;
         match pooling {
-            Pooling::Mean => Op::Mean { from, to, dim },
-            Pooling::First | Pooling::Last => Op::Gather { from, to, dim },
+            Pooling::Mean => Op::Mean(op::Mean { from, to, dim }),
+            Pooling::First | Pooling::Last => Op::Gather(op::Gather { from, to, dim }),
         }
     }
 
@@ -244,12 +244,12 @@ impl Graph<'_> {
             ClassifierHead::Tanh => {
                 // A cap of 1 is the hyperbolic tangent itself.
                 let (x, cap) = (hidden, 1.0);
-                ops.push(Op::Softcap { x, width, cap });
+                ops.push(Op::Softcap(op::Softcap { x, width, cap }));
                 hidden
             }
             ClassifierHead::GeluNorm => {
                 let (rows, x) = (Rows::Outputs, hidden);
-                ops.push(Op::Gelu { rows, x, width });
+                ops.push(Op::Gelu(op::Gelu { rows, x, width }));
                 ops.push(of_outputs(self.norm("pooler_norm", hidden, v)));
                 v
             }
@@ -257,7 +257,7 @@ impl Graph<'_> {
     }
 
     fn product(&self, name: &str, x: Slice, to: Slice, label: &'static str) -> Op {
-        Op::Product {
+        Op::Product(op::Product {
             rows: Rows::All,
             weight: self.weights.matrix(&format!("{name}.weight")),
             x,
@@ -265,12 +265,12 @@ impl Graph<'_> {
             add: false,
             bias: self.weights.find_vector(&format!("{name}.bias")),
             label,
-        }
+        })
     }
 
     fn norm(&self, name: &str, x: Slice, to: Slice) -> Op {
         let bias = self.weights.find_vector(&format!("{name}.bias"));
-        Op::LayerNorm {
+        Op::LayerNorm(op::LayerNorm {
             rows: Rows::All,
             x,
             weight: self.weights.vector(&format!("{name}.weight")),
@@ -278,7 +278,7 @@ impl Graph<'_> {
             to,
             dim: self.config.dim,
             eps: self.config.norm_eps,
-        }
+        })
     }
 
     fn rope(&self, layer: usize, pairing: RopePairing) -> Rope {
@@ -300,7 +300,7 @@ impl Graph<'_> {
 
 /// The same product, added to what is there.
 fn added(mut product: Op) -> Op {
-    if let Op::Product { add, .. } = &mut product {
+    if let Op::Product(op::Product { add, .. }) = &mut product {
         *add = true;
     }
     product
@@ -308,7 +308,9 @@ fn added(mut product: Op) -> Op {
 
 /// The same product or norm, of the outputs alone.
 fn of_outputs(mut op: Op) -> Op {
-    if let Op::Product { rows, .. } | Op::LayerNorm { rows, .. } = &mut op {
+    if let Op::Product(op::Product { rows, .. }) | Op::LayerNorm(op::LayerNorm { rows, .. }) =
+        &mut op
+    {
         *rows = Rows::Outputs;
     }
     op

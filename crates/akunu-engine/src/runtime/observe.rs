@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use akunu_program::{Counts, DeviceError, Matrix, Op, Program, Slice};
+use akunu_program::{Counts, DeviceError, Matrix, Op, Program, Slice, op};
 
 use super::state::Runtime;
 use crate::error::EngineError;
@@ -81,7 +81,7 @@ fn parts(ops: &[Op]) -> Vec<Range<usize>> {
 
 fn product(op: &Op) -> Option<(&Matrix, Slice)> {
     match op {
-        Op::Product { weight, x, .. } => Some((weight, *x)),
+        Op::Product(op::Product { weight, x, .. }) => Some((weight, *x)),
         _ => None,
     }
 }

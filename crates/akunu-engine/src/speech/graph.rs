@@ -16,6 +16,7 @@
 use akunu_arch::SpeechConfig;
 use akunu_program::{
     Choose, Heads, LearnedBy, Op, Pairing, Rope, RowKeys, Rows, Slice, TranscriptTokens, Windows,
+    op,
 };
 
 use super::memory::{Activations, Memory};
@@ -42,7 +43,7 @@ impl Graph<'_> {
             for (part, to) in [("q", a.q), ("k", a.k), ("v", a.v)] {
                 ops.push(self.product(&name(&format!("self_attn.{part}_proj")), a.x, to));
             }
-            ops.push(Op::AttendRows {
+            ops.push(Op::AttendRows(op::AttendRows {
                 q: a.q,
                 k: a.k,
                 v: a.v,
@@ -51,7 +52,7 @@ impl Graph<'_> {
                 keys: RowKeys::OwnText,
                 scale: self.scale(),
                 bias: None,
-            });
+            }));
             ops.push(added(self.product(
                 &name("self_attn.out_proj"),
                 a.attention,
@@ -64,12 +65,12 @@ impl Graph<'_> {
             let name = |part: &str| format!("decoder.layers.{layer}.encoder_attn.{part}_proj");
             for (part, to) in [("k", cross.k), ("v", cross.v)] {
                 ops.push(self.product(&name(part), a.x, a.k));
-                ops.push(Op::Halves {
+                ops.push(Op::Halves(op::Halves {
                     rows: Rows::All,
                     x: a.k,
                     to: self.memory.of_window(self.config, to, window),
                     width: self.config.dim,
-                });
+                }));
             }
         }
         ops
@@ -83,12 +84,14 @@ impl Graph<'_> {
             buffer: memory.signal,
             offset: 4 * dim as usize,
         };
-        let conv = |name: &str, x: Slice, windows: Windows, to: Slice| Op::Convolve {
-            weight: self.weights.matrix(&format!("encoder.{name}.weight")),
-            bias: self.weights.vector(&format!("encoder.{name}.bias")),
-            x,
-            windows,
-            to,
+        let conv = |name: &str, x: Slice, windows: Windows, to: Slice| {
+            Op::Convolve(op::Convolve {
+                weight: self.weights.matrix(&format!("encoder.{name}.weight")),
+                bias: self.weights.vector(&format!("encoder.{name}.bias")),
+                x,
+                windows,
+                to,
+            })
         };
         let rows = Rows::All;
         let first = Windows {
@@ -103,24 +106,24 @@ impl Graph<'_> {
         vec![
             conv("conv1", memory.spectrogram.into(), first, signal),
             // Two steps of the signal for each position.
-            Op::Gelu {
+            Op::Gelu(op::Gelu {
                 rows,
                 x: signal,
                 width: 2 * dim,
-            },
+            }),
             conv("conv2", memory.signal.into(), second, h),
-            Op::Gelu {
+            Op::Gelu(op::Gelu {
                 rows,
                 x: h,
                 width: dim,
-            },
-            Op::AddLearned {
+            }),
+            Op::AddLearned(op::AddLearned {
                 by: LearnedBy::Position,
                 table: self.weights.vector("encoder.embed_positions.weight"),
                 n_entries: n_positions,
                 x: h,
                 dim,
-            },
+            }),
         ]
     }
 
@@ -129,18 +132,18 @@ impl Graph<'_> {
         let (a, memory, dim) = (&self.memory.text, self.memory, self.config.dim);
         let tokens = self.weights.matrix("decoder.embed_tokens.weight");
         let mut ops = vec![
-            Op::Embed {
+            Op::Embed(op::Embed {
                 table: tokens,
                 scale: None,
                 to: a.h,
-            },
-            Op::AddLearned {
+            }),
+            Op::AddLearned(op::AddLearned {
                 by: LearnedBy::Position,
                 table: self.weights.vector("decoder.embed_positions.weight"),
                 n_entries: self.config.n_text_positions,
                 x: a.h,
                 dim,
-            },
+            }),
         ];
         for layer in 0..self.config.n_decoder_layers as usize {
             self.self_attention(layer, &mut ops);
@@ -148,13 +151,13 @@ impl Graph<'_> {
             self.feed_forward(&format!("decoder.layers.{layer}."), a, &mut ops);
         }
         let (h, x) = (memory.output.into(), memory.normalised_output.into());
-        ops.push(Op::Gather {
+        ops.push(Op::Gather(op::Gather {
             from: a.h,
             to: h,
             dim,
-        });
+        }));
         ops.push(self.norm(Rows::Outputs, "decoder.layer_norm", h, x));
-        ops.push(Op::Product {
+        ops.push(Op::Product(op::Product {
             rows: Rows::Outputs,
             weight: tokens,
             x,
@@ -162,7 +165,7 @@ impl Graph<'_> {
             add: false,
             bias: None,
             label: "logits",
-        });
+        }));
         ops
     }
 
@@ -172,22 +175,22 @@ impl Graph<'_> {
         let (memory, vocab_size) = (self.memory, self.config.vocab_size);
         let logits = memory.logits.into();
         vec![
-            Op::SpeechRules {
+            Op::SpeechRules(op::SpeechRules {
                 logits,
                 vocab_size,
                 masks: memory.masks.into(),
                 tokens,
-            },
-            Op::Choose {
+            }),
+            Op::Choose(op::Choose {
                 how,
                 logits,
                 vocab_size,
                 memory: memory.choice,
-            },
-            Op::Score {
+            }),
+            Op::Score(op::Score {
                 memory: memory.scores,
                 vocab_size,
-            },
+            }),
             Op::Advance,
         ]
     }
@@ -199,7 +202,7 @@ impl Graph<'_> {
         for (part, to) in [("q", a.q), ("k", a.k), ("v", a.v)] {
             ops.push(self.product(&name(&format!(".{part}_proj")), a.x, to));
         }
-        ops.push(Op::RopeStore {
+        ops.push(Op::RopeStore(op::RopeStore {
             q: a.q,
             k: a.k,
             v: a.v,
@@ -213,15 +216,15 @@ impl Graph<'_> {
             centre: None,
             norms: None,
             cache: memory.caches[layer],
-        });
-        ops.push(Op::Attend {
+        }));
+        ops.push(Op::Attend(op::Attend {
             q: a.q,
             to: a.attention,
             heads: self.heads(),
             cache: memory.caches[layer],
             scale: self.scale(),
             softcap: None,
-        });
+        }));
         ops.push(added(self.product(&name(".out_proj"), a.attention, a.h)));
     }
 
@@ -230,7 +233,7 @@ impl Graph<'_> {
         let name = |part: &str| format!("decoder.layers.{layer}.encoder_attn{part}");
         ops.push(self.norm(Rows::All, &name("_layer_norm"), a.h, a.x));
         ops.push(self.product(&name(".q_proj"), a.x, cross.q.into()));
-        ops.push(Op::AttendRows {
+        ops.push(Op::AttendRows(op::AttendRows {
             q: cross.q.into(),
             k: cross.k.into(),
             v: cross.v.into(),
@@ -241,7 +244,7 @@ impl Graph<'_> {
             },
             scale: self.scale(),
             bias: None,
-        });
+        }));
         ops.push(added(self.product(&name(".out_proj"), a.attention, a.h)));
     }
 
@@ -249,16 +252,16 @@ impl Graph<'_> {
         let (rows, width) = (Rows::All, self.config.ffn_dim);
         ops.push(self.norm(rows, &format!("{layer}final_layer_norm"), a.h, a.x));
         ops.push(self.product(&format!("{layer}fc1"), a.x, a.up));
-        ops.push(Op::Gelu {
+        ops.push(Op::Gelu(op::Gelu {
             rows,
             x: a.up,
             width,
-        });
+        }));
         ops.push(added(self.product(&format!("{layer}fc2"), a.up, a.h)));
     }
 
     fn product(&self, name: &str, x: Slice, to: Slice) -> Op {
-        Op::Product {
+        Op::Product(op::Product {
             rows: Rows::All,
             weight: self.weights.matrix(&format!("{name}.weight")),
             x,
@@ -266,11 +269,11 @@ impl Graph<'_> {
             add: false,
             bias: self.weights.find_vector(&format!("{name}.bias")),
             label: "product",
-        }
+        })
     }
 
     fn norm(&self, rows: Rows, name: &str, x: Slice, to: Slice) -> Op {
-        Op::LayerNorm {
+        Op::LayerNorm(op::LayerNorm {
             rows,
             x,
             weight: self.weights.vector(&format!("{name}.weight")),
@@ -278,7 +281,7 @@ impl Graph<'_> {
             to,
             dim: self.config.dim,
             eps: EPS,
-        }
+        })
     }
 
     fn heads(&self) -> Heads {
@@ -296,7 +299,7 @@ impl Graph<'_> {
 
 /// The same product, added to what is there.
 fn added(mut product: Op) -> Op {
-    if let Op::Product { add, .. } = &mut product {
+    if let Op::Product(op::Product { add, .. }) = &mut product {
         *add = true;
     }
     product

@@ -56,7 +56,7 @@ fn a_layer_is_at_most_eight_launches() {
     let file = tiny_llama(DType::Q8_0);
     let model = Model::load(&file.path, Box::new(TwinDevice::new())).expect("a whole model");
     let program = model.decode_program(1, Sampling::greedy());
-    let stores = |op: &Op| matches!(op, Op::RopeStore { .. });
+    let stores = |op: &Op| matches!(op, Op::RopeStore(_));
     let n_layers = program.ops.iter().filter(|op| stores(op)).count();
     for family in [GpuFamily::Apple(7), GpuFamily::Nvidia(90)] {
         let chip = ChipConfig {

@@ -10,7 +10,7 @@ use akunu_engine::{GenerateOptions, Model, Session, SessionOptions, Speculation}
 use akunu_kernels::gpu::{Call, replay, unordered_pairs};
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::{ChipConfig, Dispatch, PipelineKey, Plan, lower};
-use akunu_program::{Checked, Counts, Device, DeviceError, Op, PlanId, Program, RowTable};
+use akunu_program::{Checked, Counts, Device, DeviceError, Op, PlanId, Program, RowTable, op};
 use akunu_sim::{CallLog, Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::DType;
 use akunu_types::params::Row;
@@ -217,7 +217,7 @@ fn a_prefill_a_step_and_a_chain_are_told_what_the_plan_says() {
 /// A row table over the memory that a program names.
 fn table_of(program: &Program) -> RowTable {
     let map = program.ops.iter().find_map(|op| match op {
-        Op::Attend { cache, .. } => Some(cache.pages),
+        Op::Attend(op::Attend { cache, .. }) => Some(cache.pages),
         _ => None,
     });
     let memory = program.step.expect("it has rows");

@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Rows, Slice};
+use akunu_program::{Rows, op};
 use akunu_types::params::ScaleRowsParams;
 
 use super::Lowering;
@@ -12,17 +12,22 @@ use crate::table::KernelId;
 
 impl Lowering<'_> {
     /// Multiplies each row by the factor of its sequence.
-    pub(super) fn scale_rows(&mut self, rows: Rows, x: Slice, width: u32, factors: Slice) {
+    pub(super) fn scale_rows(&mut self, scale: &op::ScaleRows) {
         let step = self.step();
         let params = ScaleRowsParams {
-            cols: width,
+            cols: scale.width,
             row_capacity: self.program.room.rows(),
             n_sequences: step.n_sequences,
-            by_output: u32::from(rows == Rows::Outputs),
+            by_output: u32::from(scale.rows == Rows::Outputs),
             ..Default::default()
         };
-        let field = RowField::new(offset_of!(ScaleRowsParams, n_rows), rows.count());
-        let bindings = vec![x, step.rows.into(), step.outputs.into(), factors];
+        let field = RowField::new(offset_of!(ScaleRowsParams, n_rows), scale.rows.count());
+        let bindings = vec![
+            scale.x,
+            step.rows.into(),
+            step.outputs.into(),
+            scale.factors,
+        ];
         let key = PipelineKey::plain(KernelId::ScaleRows);
         self.push(KernelCall::new(key, &params, bindings, "adapter scale").with_rows([field]));
     }

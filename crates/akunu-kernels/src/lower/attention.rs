@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Count, Heads, LayerCache, Slice};
+use akunu_program::{Count, Slice, op};
 use akunu_types::params::AttentionParams;
 
 use super::Lowering;
@@ -18,13 +18,15 @@ const N_ROWS: usize = offset_of!(AttentionParams, n_rows);
 const FIRST_ROW: usize = offset_of!(AttentionParams, first_row);
 
 impl Lowering<'_> {
-    pub(super) fn attend(
-        &mut self,
-        [q, to]: [Slice; 2],
-        heads: Heads,
-        cache: &LayerCache,
-        (scale, softcap): (f32, Option<f32>),
-    ) {
+    pub(super) fn attend(&mut self, attend: &op::Attend) {
+        let &op::Attend {
+            q,
+            to,
+            heads,
+            ref cache,
+            scale,
+            softcap,
+        } = attend;
         let pages = &cache.pages;
         let params = AttentionParams {
             n_heads: heads.n_heads,

@@ -3,7 +3,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{ChoiceMemory, Choose, Count, Op, ScoreMemory, Slice, TranscriptTokens};
+use akunu_program::{Choose, Count, Op, Slice, op};
 use akunu_types::params::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, ElementwiseParams, PenaltiesParams,
     SpeechRulesParams, TokenScoresParams,
@@ -27,25 +27,20 @@ fn argmax_part(n_outputs: u32, vocab_size: u32) -> u32 {
 }
 
 impl Lowering<'_> {
-    pub(super) fn choose(
-        &mut self,
-        how: Choose,
-        logits: Slice,
-        vocab_size: u32,
-        memory: &ChoiceMemory,
-    ) {
-        match how {
-            Choose::Best => self.choose_best(logits, vocab_size, memory),
+    pub(super) fn choose(&mut self, choose: &op::Choose) {
+        match choose.how {
+            Choose::Best => self.choose_best(choose),
             Choose::ByRule => {
-                self.penalise(logits, vocab_size, memory);
-                self.draw(logits, vocab_size, memory);
+                self.penalise(choose);
+                self.draw(choose);
             }
         }
     }
 
     /// The best of each part, then the best of those.
-    fn choose_best(&mut self, logits: Slice, count: u32, memory: &ChoiceMemory) {
+    fn choose_best(&mut self, choose: &op::Choose) {
         let step = self.step();
+        let (count, memory) = (choose.vocab_size, &choose.memory);
         let (values, ids) = (memory.values.into(), memory.ids.into());
         let part = argmax_part(self.program.room.outputs, count);
         let params = ArgmaxPartialParams {
@@ -55,7 +50,7 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(ArgmaxPartialParams, n_rows), Count::Outputs);
         let key = PipelineKey::plain(KernelId::ArgmaxPartial);
-        let bindings = vec![logits, values, ids];
+        let bindings = vec![choose.logits, values, ids];
         self.push(KernelCall::new(key, &params, bindings, "argmax of parts").with_rows([field]));
         let params = ArgmaxParams {
             count: count.div_ceil(part),
@@ -72,10 +67,10 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, bindings, "argmax").with_rows([field]));
     }
 
-    fn penalise(&mut self, logits: Slice, vocab_size: u32, memory: &ChoiceMemory) {
-        let step = self.step();
+    fn penalise(&mut self, choose: &op::Choose) {
+        let (step, memory) = (self.step(), &choose.memory);
         let params = PenaltiesParams {
-            vocab_size,
+            vocab_size: choose.vocab_size,
             history_stride: step.history_stride,
             n_sequences: step.n_sequences,
             row_capacity: step.row_capacity,
@@ -86,15 +81,15 @@ impl Lowering<'_> {
         let tables = [step.outputs, step.rows, step.rules, step.history];
         let lists = [memory.bias_tokens, memory.bias_values, memory.breakers];
         let tables = tables.into_iter().chain(lists).map(Slice::from);
-        let bindings = std::iter::once(logits).chain(tables).collect();
+        let bindings = std::iter::once(choose.logits).chain(tables).collect();
         let key = PipelineKey::plain(KernelId::Penalties);
         self.push(KernelCall::new(key, &params, bindings, "penalties").with_rows([field]));
     }
 
-    fn draw(&mut self, logits: Slice, vocab_size: u32, memory: &ChoiceMemory) {
+    fn draw(&mut self, choose: &op::Choose) {
         let step = self.step();
         let params = DrawParams {
-            vocab_size,
+            vocab_size: choose.vocab_size,
             history_stride: step.history_stride,
             n_sequences: step.n_sequences,
             row_capacity: step.row_capacity,
@@ -102,24 +97,19 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(DrawParams, n_rows), Count::Outputs);
         let chosen = [step.tokens, step.history, step.outputs, step.rows];
-        let rest = chosen.into_iter().chain([step.rules, memory.mu]);
-        let bindings = std::iter::once(logits)
+        let rest = chosen.into_iter().chain([step.rules, choose.memory.mu]);
+        let bindings = std::iter::once(choose.logits)
             .chain(rest.map(Slice::from))
             .collect();
         let key = PipelineKey::plain(KernelId::Draw);
         self.push(KernelCall::new(key, &params, bindings, "draw").with_rows([field]));
     }
 
-    pub(super) fn speech_rules(
-        &mut self,
-        [logits, masks]: [Slice; 2],
-        vocab_size: u32,
-        tokens: TranscriptTokens,
-    ) {
-        let step = self.step();
+    pub(super) fn speech_rules(&mut self, rules: &op::SpeechRules) {
+        let (step, tokens) = (self.step(), &rules.tokens);
         let params = SpeechRulesParams {
             n_rows: 0,
-            vocab_size,
+            vocab_size: rules.vocab_size,
             history_stride: step.history_stride,
             n_sequences: step.n_sequences,
             row_capacity: step.row_capacity,
@@ -129,24 +119,24 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(SpeechRulesParams, n_rows), Count::Outputs);
         let tables = [step.history, step.outputs, step.rows, step.rules].map(Slice::from);
-        let bindings = [vec![logits, masks], tables.to_vec()].concat();
+        let bindings = [vec![rules.logits, rules.masks], tables.to_vec()].concat();
         let key = PipelineKey::plain(KernelId::SpeechRules);
         self.push(KernelCall::new(key, &params, bindings, "speech rules").with_rows([field]));
     }
 
-    pub(super) fn keep_logits(&mut self, logits: Slice, to: Slice, vocab_size: u32) {
+    pub(super) fn keep_logits(&mut self, keep: &op::KeepLogits) {
         let count = offset_of!(ElementwiseParams, count);
-        let field = RowField::times(count, Count::Outputs, vocab_size);
+        let field = RowField::times(count, Count::Outputs, keep.vocab_size);
         let key = PipelineKey::plain(KernelId::Copy);
         let params = ElementwiseParams::default();
-        let bindings = vec![logits, to];
+        let bindings = vec![keep.logits, keep.to];
         self.push(KernelCall::new(key, &params, bindings, "kept logits").with_rows([field]));
     }
 
-    pub(super) fn score(&mut self, memory: &ScoreMemory, vocab_size: u32) {
-        let step = self.step();
+    pub(super) fn score(&mut self, score: &op::Score) {
+        let (step, memory) = (self.step(), &score.memory);
         let params = TokenScoresParams {
-            vocab_size,
+            vocab_size: score.vocab_size,
             n_sequences: step.n_sequences,
             row_capacity: step.row_capacity,
             record_stride: memory.record_stride,

@@ -4,7 +4,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Count, HeadNorms, Heads, LayerCache, Op, Pairing, Rope, Rows, Slice};
+use akunu_program::{Count, Op, Pairing, Rows, op};
 use akunu_types::params::DecodeAttentionParams;
 
 use super::product::{half_stride, halved_bytes};
@@ -19,103 +19,71 @@ use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 /// RoPE with the storing of keys and values, and the attention that reads them.
-struct Decoded {
-    /// q, k, v and the result.
-    places: [Slice; 4],
-    heads: Heads,
-    rope: Rope,
-    norms: Option<HeadNorms>,
-    centre: Option<Slice>,
-    cache: LayerCache,
-    scale: f32,
-    softcap: Option<f32>,
+struct Decoded<'a> {
+    store: &'a op::RopeStore,
+    attend: &'a op::Attend,
 }
 
-impl Decoded {
+impl Decoded<'_> {
     /// The first two operations, if they are that.
-    fn of(ops: &[Op]) -> Option<Decoded> {
-        let &[
-            Op::RopeStore {
-                q,
-                k,
-                v,
-                heads,
-                rope,
-                norms,
-                centre,
-                cache,
-            },
-            Op::Attend {
-                q: query,
-                to,
-                heads: attending,
-                cache: attended,
-                scale,
-                softcap,
-            },
-            ..,
-        ] = ops
-        else {
+    fn of(ops: &[Op]) -> Option<Decoded<'_>> {
+        let [Op::RopeStore(store), Op::Attend(attend), ..] = ops else {
             return None;
         };
-        let are_theirs = (q, heads, cache) == (query, attending, attended);
-        are_theirs.then_some(Decoded {
-            places: [q, k, v, to],
-            heads,
-            rope,
-            norms,
-            centre,
-            cache,
-            scale,
-            softcap,
-        })
+        let are_theirs =
+            (store.q, store.heads, store.cache) == (attend.q, attend.heads, attend.cache);
+        are_theirs.then_some(Decoded { store, attend })
     }
 
     /// Whether there is a kernel for it.
     fn is_known(&self) -> bool {
         // No model has such norms and neighbours that turn together; the kernels for several rows do not know them.
-        let has_pairing = self.norms.is_none() || self.rope.pairing == Pairing::Halves;
-        let heads = &self.heads;
+        let has_pairing = self.store.norms.is_none() || self.store.rope.pairing == Pairing::Halves;
+        let heads = &self.store.heads;
         has_pairing && decode_attention::takes(heads.n_heads, heads.n_kv_heads, heads.head_dim)
     }
 
     fn params(&self) -> DecodeAttentionParams {
-        let pages = &self.cache.pages;
+        let pages = &self.store.cache.pages;
         DecodeAttentionParams {
-            n_heads: self.heads.n_heads,
-            n_kv_heads: self.heads.n_kv_heads,
-            head_dim: self.heads.head_dim,
+            n_heads: self.store.heads.n_heads,
+            n_kv_heads: self.store.heads.n_kv_heads,
+            head_dim: self.store.heads.head_dim,
             page_shift: pages.page_shift,
             table_stride: pages.table_stride,
             n_pages: pages.n_pages,
             n_sequences: pages.n_sequences,
             n_groups: 1,
-            theta: self.rope.theta,
-            freq_scale: self.rope.freq_scale,
-            eps: self.norms.map_or(0.0, |norms| norms.eps),
-            scale: self.scale,
+            theta: self.store.rope.theta,
+            freq_scale: self.store.rope.freq_scale,
+            eps: self.store.norms.map_or(0.0, |norms| norms.eps),
+            scale: self.attend.scale,
             ..Default::default()
         }
     }
 
     /// Elements of a row of the result.
     fn width(&self) -> u32 {
-        self.heads.n_heads * self.heads.head_dim
+        self.store.heads.n_heads * self.store.heads.head_dim
     }
 
     /// Most keys that the row can see.
     fn max_keys(&self) -> u32 {
-        let pages = &self.cache.pages;
+        let pages = &self.store.cache.pages;
         let capacity = u32::try_from(pages.capacity()).unwrap_or(u32::MAX);
         pages.window.map_or(capacity, |window| window.min(capacity))
     }
 
     fn constants(&self) -> Constants {
-        let constants = with_format(super::freq_table(), self.cache.format)
-            .with_u32(Constant::HeadDim, self.heads.head_dim);
-        let constants = with_limits(constants, self.cache.pages.window, self.softcap);
-        let constants = super::with_centre(constants, self.centre);
-        match self.norms {
+        let constants = with_format(super::freq_table(), self.store.cache.format)
+            .with_u32(Constant::HeadDim, self.store.heads.head_dim);
+        let constants = with_limits(
+            constants,
+            self.store.cache.pages.window,
+            self.attend.softcap,
+        );
+        let constants = super::with_centre(constants, self.store.centre);
+        match self.store.norms {
             Some(_) => constants.with_bool(Constant::HeadNorm, true),
             None => constants,
         }
@@ -147,14 +115,16 @@ impl Lowering<'_> {
         let [part_bytes, weight_bytes] = decode_attention::part_bytes(&params);
         let [factors, halves, parts, weights] =
             self.scratch([factor_bytes, half_bytes, part_bytes, weight_bytes])?;
-        let Decoded {
-            places: [q, k, v, to],
+        let &op::RopeStore {
+            q,
+            k,
+            v,
             rope,
             norms,
             centre,
             ref cache,
             ..
-        } = decoded;
+        } = decoded.store;
         // Without norms what is bound in their place is not touched.
         let [q_norm, k_norm] = norms.map_or([rope.divisors; 2], |norms| [norms.q, norms.k]);
         let bindings = vec![
@@ -168,7 +138,7 @@ impl Lowering<'_> {
             rope.divisors,
             q_norm,
             k_norm,
-            to,
+            decoded.attend.to,
             parts,
             weights,
             arrived,
@@ -192,7 +162,7 @@ impl Lowering<'_> {
 
     /// The result as halves in tiles, if all that reads it are the products on tensor cores at the beginning of these operations.
     fn halved_output(&self, decoded: &Decoded, ops: &[Op]) -> Option<Halved> {
-        let (rows, x) = (Rows::All, decoded.places[3]);
+        let (rows, x) = (Rows::All, decoded.attend.to);
         let order = self.order_of_readers((rows, x), decoded.width(), ops)?;
         (order != Order::Rows).then_some(Halved { rows, x, order })
     }

@@ -2,9 +2,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{
-    Count, DistanceBias, Heads, LearnedBy, Matrix, Pairing, Rope, RowKeys, Rows, Slice, Windows,
-};
+use akunu_program::{Count, LearnedBy, Pairing, RowKeys, op};
 use akunu_types::params::{
     ElementwiseParams, GEMMParams, GatherRowsParams, LayerNormParams, MatrixParams, PosEmbedParams,
     RoPEParams, RowAttentionParams,
@@ -17,37 +15,32 @@ use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 impl Lowering<'_> {
-    pub(super) fn layer_norm(&mut self, rows: Rows, bindings: [Slice; 4], (dim, eps): (u32, f32)) {
+    pub(super) fn layer_norm(&mut self, norm: &op::LayerNorm) {
         let params = LayerNormParams {
-            dim,
-            eps,
+            dim: norm.dim,
+            eps: norm.eps,
             ..Default::default()
         };
-        let field = RowField::new(offset_of!(LayerNormParams, n_rows), rows.count());
+        let field = RowField::new(offset_of!(LayerNormParams, n_rows), norm.rows.count());
         let key = PipelineKey::plain(KernelId::LayerNorm);
-        self.push(KernelCall::new(key, &params, bindings.to_vec(), "norm").with_rows([field]));
+        let bindings = vec![norm.x, norm.weight, norm.bias, norm.to];
+        self.push(KernelCall::new(key, &params, bindings, "norm").with_rows([field]));
     }
 
-    pub(super) fn add_learned(
-        &mut self,
-        by: LearnedBy,
-        [x, table]: [Slice; 2],
-        n_positions: u32,
-        dim: u32,
-    ) {
+    pub(super) fn add_learned(&mut self, learned: &op::AddLearned) {
         let params = PosEmbedParams {
-            dim,
-            n_positions,
-            by_kind: u32::from(by == LearnedBy::Kind),
+            dim: learned.dim,
+            n_positions: learned.n_entries,
+            by_kind: u32::from(learned.by == LearnedBy::Kind),
             ..Default::default()
         };
         let field = RowField::new(offset_of!(PosEmbedParams, n_rows), Count::Rows);
-        let bindings = vec![x, table, self.step().rows.into()];
+        let bindings = vec![learned.x, learned.table, self.step().rows.into()];
         let key = PipelineKey::plain(KernelId::PosEmbedAdd);
         self.push(KernelCall::new(key, &params, bindings, "positions").with_rows([field]));
     }
 
-    pub(super) fn gelu(&mut self, rows: Rows, x: Slice, width: u32) {
+    pub(super) fn gelu(&mut self, &op::Gelu { rows, x, width }: &op::Gelu) {
         let count = offset_of!(ElementwiseParams, count);
         let field = RowField::times(count, rows.count(), width);
         let params = ElementwiseParams::default();
@@ -55,21 +48,24 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, vec![x], "activation").with_rows([field]));
     }
 
-    pub(super) fn halves(&mut self, rows: Rows, bindings: [Slice; 2], width: u32) {
+    pub(super) fn halves(&mut self, halves: &op::Halves) {
         let count = offset_of!(ElementwiseParams, count);
-        let field = RowField::times(count, rows.count(), width);
+        let field = RowField::times(count, halves.rows.count(), halves.width);
         let params = ElementwiseParams::default();
         let key = PipelineKey::plain(KernelId::Halves);
-        self.push(KernelCall::new(key, &params, bindings.to_vec(), "halves").with_rows([field]));
+        let bindings = vec![halves.x, halves.to];
+        self.push(KernelCall::new(key, &params, bindings, "halves").with_rows([field]));
     }
 
     /// A product whose vectors are windows of one signal, and overlap.
-    pub(super) fn convolve(
-        &mut self,
-        weight: &Matrix,
-        [x, bias, to]: [Slice; 3],
-        windows: Windows,
-    ) {
+    pub(super) fn convolve(&mut self, convolve: &op::Convolve) {
+        let &op::Convolve {
+            ref weight,
+            bias,
+            x,
+            windows,
+            to,
+        } = convolve;
         let kernel = match self.chip {
             None => KernelId::Gemv(weight.dtype),
             Some(chip) => {
@@ -98,10 +94,11 @@ impl Lowering<'_> {
         self.push(KernelCall::new(key, &params, vec![to, bias], "bias"));
     }
 
-    pub(super) fn rope(&mut self, x: Slice, n_heads: u32, head_dim: u32, rope: Rope) {
+    pub(super) fn rope(&mut self, op: &op::Rope) {
+        let rope = &op.rope;
         let params = RoPEParams {
-            n_heads,
-            head_dim,
+            n_heads: op.n_heads,
+            head_dim: op.head_dim,
             theta: rope.theta,
             freq_scale: rope.freq_scale,
             ..Default::default()
@@ -115,19 +112,14 @@ impl Lowering<'_> {
             constants: freq_table(),
         };
         let field = RowField::new(offset_of!(RoPEParams, n_rows), Count::Rows);
-        let bindings = vec![x, self.step().rows.into(), rope.divisors];
+        let bindings = vec![op.x, self.step().rows.into(), rope.divisors];
         self.push(KernelCall::new(key, &params, bindings, "rope").with_rows([field]));
     }
 
-    pub(super) fn attend_rows(
-        &mut self,
-        [q, k, v, to]: [Slice; 4],
-        heads: Heads,
-        keys: RowKeys,
-        (scale, bias): (f32, Option<DistanceBias>),
-    ) {
+    pub(super) fn attend_rows(&mut self, attend: &op::AttendRows) {
         let step = self.step();
-        let (n_keys, n_sequences, reach) = match keys {
+        let op::AttendRows { heads, bias, .. } = attend;
+        let (n_keys, n_sequences, reach) = match attend.keys {
             RowKeys::OwnText => (0, 0, 0),
             RowKeys::Nearby { reach } => (0, 0, reach),
             RowKeys::Across { n_keys } => (n_keys, step.n_sequences, 0),
@@ -144,19 +136,19 @@ impl Lowering<'_> {
             head_dim: heads.head_dim,
             n_keys,
             n_sequences,
-            scale,
+            scale: attend.scale,
             reach,
             bias_reach: bias.map_or(0, |bias| bias.reach),
             ..Default::default()
         };
         let field = RowField::new(offset_of!(RowAttentionParams, n_rows), Count::Rows);
-        let mut bindings = vec![q, k, v, to, step.rows.into()];
+        let mut bindings = vec![attend.q, attend.k, attend.v, attend.to, step.rows.into()];
         bindings.extend(bias.map(|bias| bias.table));
         let key = PipelineKey::plain(kernel);
         self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
     }
 
-    pub(super) fn mean(&mut self, from: Slice, to: Slice, dim: u32) {
+    pub(super) fn mean(&mut self, &op::Mean { from, to, dim }: &op::Mean) {
         let step = self.step();
         let params = GatherRowsParams {
             dim,

@@ -1,7 +1,7 @@
 //! A norm and the products that read it as one kernel, for a single row on a GPU; and with them the gate of a feed-forward
 //! network, or the gathering of the row.
 
-use akunu_program::{GateFunction, Matrix, Op, Rows, Slice};
+use akunu_program::{GateFunction, Matrix, Op, Rows, Slice, op};
 use akunu_types::params::NormGemvParams;
 
 use super::Lowering;
@@ -27,14 +27,14 @@ struct Normed<'a> {
 impl Lowering<'_> {
     /// Lowers a norm and the two or three products after it, if they are all that reads it; how many operations.
     pub(super) fn normed_products(&mut self, ops: &[Op]) -> Option<usize> {
-        let &Op::Norm {
+        let &Op::Norm(op::Norm {
             rows: Rows::All,
             x,
             weight: gain,
             to: normed,
             dim,
             eps,
-        } = ops.first()?
+        }) = ops.first()?
         else {
             return None;
         };
@@ -85,20 +85,20 @@ impl Lowering<'_> {
         let [gather, norm, product, rest @ ..] = ops else {
             return None;
         };
-        let &Op::Gather {
+        let &Op::Gather(op::Gather {
             from, to: gathered, ..
-        } = gather
+        }) = gather
         else {
             return None;
         };
-        let &Op::Norm {
+        let &Op::Norm(op::Norm {
             rows: Rows::Outputs,
             x,
             weight: gain,
             to: normed,
             dim,
             eps,
-        } = norm
+        }) = norm
         else {
             return None;
         };
@@ -165,48 +165,33 @@ fn product_constants(weight: &Matrix) -> Constants {
 
 /// The constant of the gate that `op` applies to two products, and where its result goes.
 fn gate_of(products: &[Normed], op: Option<&Op>) -> Option<(u32, Slice)> {
-    let [first, second] = products else {
+    let ([first, second], Op::Gate(gate)) = (products, op?) else {
         return None;
     };
-    let &Op::Gate {
-        activation,
-        gate,
-        up,
-        to,
-        ..
-    } = op?
-    else {
-        return None;
-    };
-    let are_its = (gate, up) == (first.to, second.to) && first.weight.rows == second.weight.rows;
+    let are_its =
+        (gate.gate, gate.up) == (first.to, second.to) && first.weight.rows == second.weight.rows;
     if !are_its || first.bias.is_some() || second.bias.is_some() {
         return None;
     }
-    let constant = match activation {
+    let constant = match gate.activation {
         GateFunction::Silu => norm_gemv::SILU,
         GateFunction::Gelu => norm_gemv::GELU,
         GateFunction::GeluErf => return None,
     };
-    Some((constant, to))
+    Some((constant, gate.to))
 }
 
 /// The product that `op` is, if it is one of these rows and overwrites its result.
 fn product_of(op: &Op, of: Rows, normed: Slice) -> Option<Normed<'_>> {
     match op {
-        Op::Product {
-            rows,
-            weight,
-            x,
-            to,
-            add: false,
-            bias,
-            label,
-        } if (*rows, *x) == (of, normed) => Some(Normed {
-            weight,
-            to: *to,
-            bias: *bias,
-            label,
-        }),
+        Op::Product(product) if (product.rows, product.x) == (of, normed) && !product.add => {
+            Some(Normed {
+                weight: &product.weight,
+                to: product.to,
+                bias: product.bias,
+                label: product.label,
+            })
+        }
         _ => None,
     }
 }
@@ -219,16 +204,14 @@ pub(super) fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
         if may_read(op, slice) {
             return false;
         }
-        match *op {
-            Op::Norm { rows, to, .. }
-            | Op::Product {
-                rows,
-                to,
-                add: false,
-                ..
-            } if (rows, to) == all => return true,
-            Op::Gate { to, .. } | Op::Attend { to, .. } if to == slice => return true,
-            Op::Gather { .. } => return true,
+        match op {
+            Op::Norm(norm) if (norm.rows, norm.to) == all => return true,
+            Op::Product(product) if (product.rows, product.to) == all && !product.add => {
+                return true;
+            }
+            Op::Gate(gate) if gate.to == slice => return true,
+            Op::Attend(attend) if attend.to == slice => return true,
+            Op::Gather(_) => return true,
             _ => {}
         }
     }
@@ -242,17 +225,19 @@ pub(super) fn is_read_later(ops: &[Op], slice: Slice) -> bool {
 
 /// Whether an operation reads `slice`, or is not known not to.
 fn may_read(op: &Op, slice: Slice) -> bool {
-    match *op {
-        Op::Norm { x, .. } | Op::AddNorm { x, .. } | Op::Product { x, .. } => x == slice,
-        Op::Gate { gate, up, .. } => [gate, up].contains(&slice),
-        Op::RopeStore { q, k, v, .. } => [q, k, v].contains(&slice),
-        Op::Attend { q, .. } => q == slice,
-        Op::Gather { from, .. } => from == slice,
-        Op::Softcap { x, .. } => x == slice,
-        Op::Mask { logits, .. } | Op::KeepLogits { logits, .. } | Op::Choose { logits, .. } => {
-            logits == slice
-        }
-        Op::Score { .. } | Op::Advance => false,
+    match op {
+        Op::Norm(norm) => norm.x == slice,
+        Op::AddNorm(norm) => norm.x == slice,
+        Op::Product(product) => product.x == slice,
+        Op::Gate(gate) => [gate.gate, gate.up].contains(&slice),
+        Op::RopeStore(store) => [store.q, store.k, store.v].contains(&slice),
+        Op::Attend(attend) => attend.q == slice,
+        Op::Gather(gather) => gather.from == slice,
+        Op::Softcap(softcap) => softcap.x == slice,
+        Op::Mask(mask) => mask.logits == slice,
+        Op::KeepLogits(keep) => keep.logits == slice,
+        Op::Choose(choose) => choose.logits == slice,
+        Op::Score(_) | Op::Advance => false,
         _ => true,
     }
 }

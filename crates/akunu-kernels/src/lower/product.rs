@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Count, GateFunction, Matrix, Op, Rows, Slice};
+use akunu_program::{GateFunction, Matrix, Op, Rows, Slice, op};
 use akunu_types::params::{DecodeGemmParams, GEMMParams, HalfRowsParams, MLXParams, MatrixParams};
 
 use super::normed::{is_overwritten, is_read_later};
@@ -42,14 +42,14 @@ impl Halving {
     /// A norm or a gate, what it leaves in x, and its width.
     fn of(op: &Op) -> Option<(Halving, u32)> {
         match *op {
-            Op::Norm {
+            Op::Norm(op::Norm {
                 rows,
                 x,
                 weight,
                 to,
                 dim,
                 eps,
-            } => Some((
+            }) => Some((
                 Halving {
                     rows,
                     x: to,
@@ -59,13 +59,13 @@ impl Halving {
                 },
                 dim,
             )),
-            Op::Gate {
+            Op::Gate(op::Gate {
                 activation,
                 gate,
                 up,
                 to,
                 width,
-            } => Some((
+            }) => Some((
                 Halving {
                     rows: Rows::All,
                     x: to,
@@ -84,50 +84,23 @@ impl Halving {
     }
 }
 
-/// A product of a program.
-struct Wanted<'a> {
-    rows: Rows,
-    weight: &'a Matrix,
-    x: Slice,
-    to: Slice,
-    add: bool,
-    label: &'static str,
-}
-
-impl Wanted<'_> {
-    fn of(op: &Op) -> Option<Wanted<'_>> {
-        match *op {
-            Op::Product {
-                rows,
-                ref weight,
-                x,
-                to,
-                add,
-                label,
-                ..
-            } => Some(Wanted {
-                rows,
-                weight,
-                x,
-                to,
-                add,
-                label,
-            }),
-            _ => None,
-        }
+fn as_product(op: &Op) -> Option<&op::Product> {
+    match op {
+        Op::Product(product) => Some(product),
+        _ => None,
     }
 }
 
 impl Lowering<'_> {
-    /// `to = x · weightᵀ`, or `to += …`.
-    pub(super) fn product(
-        &mut self,
-        rows: Rows,
-        weight: &Matrix,
-        x: Slice,
-        (to, add): (Slice, bool),
-        label: &'static str,
-    ) {
+    /// The product alone, without its bias.
+    fn product(&mut self, product: &op::Product) {
+        let &op::Product {
+            rows,
+            ref weight,
+            x,
+            to,
+            ..
+        } = product;
         let n_rows = self.program.room.of(rows.count());
         if self.halved.is_some_and(|halved| halved.x == to) {
             self.halved = None;
@@ -136,64 +109,45 @@ impl Lowering<'_> {
             && let Some(kernel) =
                 tensor_kernel(weight.dtype, (n_rows, weight.rows, weight.cols), chip)
             && order_of_x(kernel) == Order::Rows
-            && let Some(halves) = self.halve((rows, x), weight.cols, Order::Rows)
+            && let Some([factors, halves]) = self.halve((rows, x), weight.cols, Order::Rows)
         {
-            return self.push_tensor_product((kernel, rows), weight, halves, (to, add, label));
+            let bindings = vec![halves, weight.place, to, factors];
+            return self.push_product(kernel, product, bindings);
         }
         let kernel = match self.chip {
             None => KernelId::Gemv(weight.dtype),
             Some(chip) => product_kernel(weight.dtype, (n_rows, weight.rows), x.offset, chip),
         };
-        let bindings = vec![x, weight.place, to];
-        self.push_product(kernel, rows.count(), weight, bindings, (add, label));
+        self.push_product(kernel, product, vec![x, weight.place, to]);
     }
 
     /// Lowers products of one vector that follow each other, q, k and v for example: their biases come after the last of
     /// them, so that nothing stands between the products; how many operations.
     pub(super) fn biased_products(&mut self, ops: &[Op]) -> Option<usize> {
-        let &Op::Product { rows, x, .. } = ops.first()? else {
-            return None;
-        };
-        let is_like_the_first = |op: &&Op| match **op {
-            Op::Product {
-                rows: other_rows,
-                x: other_x,
-                ..
-            } => (other_rows, other_x) == (rows, x),
-            _ => false,
-        };
-        let n_ops = ops.iter().take_while(is_like_the_first).count();
-        let mut biases = Vec::with_capacity(n_ops);
-        let mut products = &ops[..n_ops];
-        while let Some((op, rest)) = products.split_first() {
-            if let Some(n_together) = self.products_together(products) {
-                products = &products[n_together..];
-                continue;
-            }
-            if let Op::Product {
-                weight,
-                to,
-                add,
-                label,
-                ..
-            } = op
-            {
-                self.product(rows, weight, x, (*to, *add), label);
-            }
-            products = rest;
+        let first = as_product(ops.first()?)?;
+        let is_like_the_first =
+            |other: &&op::Product| (other.rows, other.x) == (first.rows, first.x);
+        let products: Vec<&op::Product> = ops
+            .iter()
+            .map_while(as_product)
+            .take_while(is_like_the_first)
+            .collect();
+        let mut rest = &products[..];
+        while let Some((product, after)) = rest.split_first() {
+            rest = match self.products_together(rest) {
+                Some(n_together) => &rest[n_together..],
+                None => {
+                    self.product(product);
+                    after
+                }
+            };
         }
-        for op in &ops[..n_ops] {
-            if let Op::Product {
-                weight, to, bias, ..
-            } = op
-            {
-                biases.extend(bias.map(|bias| (*to, bias, weight.rows)));
+        for product in &products {
+            if let Some(bias) = product.bias {
+                self.bias(product.rows, product.to, bias, product.weight.rows);
             }
         }
-        for (to, bias, width) in biases {
-            self.bias(rows, to, bias, width);
-        }
-        Some(n_ops)
+        Some(products.len())
     }
 
     /// Lowers a norm or a gate that only products on tensor cores read: it leaves halves for them, and no floats; how many
@@ -213,9 +167,9 @@ impl Lowering<'_> {
         width: u32,
         ops: &[Op],
     ) -> Option<Order> {
-        let products: Vec<Wanted> = ops
+        let products: Vec<&op::Product> = ops
             .iter()
-            .map_while(Wanted::of)
+            .map_while(as_product)
             .take_while(|product| (product.rows, product.x) == (rows, x))
             .collect();
         let order = self.order_of_products(&products)?;
@@ -229,14 +183,14 @@ impl Lowering<'_> {
     }
 
     /// The kernel on tensor cores of a product, if it gets one.
-    fn tensor_kernel_of(&self, product: &Wanted) -> Option<KernelId> {
+    fn tensor_kernel_of(&self, product: &op::Product) -> Option<KernelId> {
         let n_rows = self.program.room.of(product.rows.count());
         let shape = (n_rows, product.weight.rows, product.weight.cols);
         tensor_kernel(product.weight.dtype, shape, self.chip?)
     }
 
     /// The order in which all of these products, which follow each other, read x; those of one launch have the kernel of the first.
-    fn order_of_products(&self, products: &[Wanted]) -> Option<Order> {
+    fn order_of_products(&self, products: &[&op::Product]) -> Option<Order> {
         let order = order_of_x(self.tensor_kernel_of(products.first()?)?);
         let mut rest = products;
         while let Some(first) = rest.first() {
@@ -253,8 +207,7 @@ impl Lowering<'_> {
     }
 
     /// Lowers the first products of the same few rows as one kernel, as many as have weights of one format; how many.
-    fn products_together(&mut self, ops: &[Op]) -> Option<usize> {
-        let products: Vec<Wanted> = ops.iter().map_while(Wanted::of).collect();
+    fn products_together(&mut self, products: &[&op::Product]) -> Option<usize> {
         let first = products.first()?;
         let n_rows = self.program.room.of(first.rows.count());
         let cols = first.weight.cols;
@@ -264,7 +217,7 @@ impl Lowering<'_> {
         if order == Order::Rows {
             return None;
         }
-        let n_together = n_together(&products);
+        let n_together = n_together(products);
         let together = &products[..n_together];
         if self
             .halved
@@ -359,64 +312,39 @@ impl Lowering<'_> {
         Some(places)
     }
 
-    fn push_tensor_product(
-        &mut self,
-        (kernel, rows): (KernelId, Rows),
-        weight: &Matrix,
-        [factors, halves]: [Slice; 2],
-        (to, add, label): (Slice, bool, &'static str),
-    ) {
-        let bindings = vec![halves, weight.place, to, factors];
-        self.push_product(kernel, rows.count(), weight, bindings, (add, label));
-    }
-
     /// An activation and the product after it in one kernel, where a program has a single row and no other product reads
     /// the activation. Not on a GPU, where every threadgroup of the product would compute the activation again.
     pub(super) fn gated_product(&mut self, op: &Op, rest: &[Op]) -> bool {
-        let &Op::Gate {
-            activation,
-            gate,
-            up,
-            to: activated,
-            ..
-        } = op
-        else {
+        let Op::Gate(gate) = op else {
             return false;
         };
-        let Some(&Op::Product {
-            rows: Rows::All,
-            ref weight,
-            x,
-            to,
-            add,
-            bias: None,
-            label,
-        }) = rest.first()
-        else {
+        let Some(product) = rest.first().and_then(as_product) else {
             return false;
         };
-        let is_alone = !is_read(&rest[1..], activated);
-        if x != activated || self.program.room.rows() != 1 || self.chip.is_some() || !is_alone {
+        let reads_it = (product.rows, product.x) == (Rows::All, gate.to) && product.bias.is_none();
+        let is_alone = !is_read(&rest[1..], gate.to);
+        if !reads_it || self.program.room.rows() != 1 || self.chip.is_some() || !is_alone {
             return false;
         }
-        let kernel = match activation {
-            GateFunction::Silu => KernelId::GemvSilu(weight.dtype),
-            GateFunction::Gelu => KernelId::GemvGelu(weight.dtype),
+        let dtype = product.weight.dtype;
+        let kernel = match gate.activation {
+            GateFunction::Silu => KernelId::GemvSilu(dtype),
+            GateFunction::Gelu => KernelId::GemvGelu(dtype),
             GateFunction::GeluErf => return false,
         };
-        let bindings = vec![gate, up, weight.place, to];
-        self.push_product(kernel, Count::Rows, weight, bindings, (add, label));
+        let bindings = vec![gate.gate, gate.up, product.weight.place, product.to];
+        self.push_product(kernel, product, bindings);
         true
     }
 
-    fn push_product(
-        &mut self,
-        kernel: KernelId,
-        rows: Count,
-        weight: &Matrix,
-        bindings: Vec<Slice>,
-        (add, label): (bool, &'static str),
-    ) {
+    fn push_product(&mut self, kernel: KernelId, product: &op::Product, bindings: Vec<Slice>) {
+        let &op::Product {
+            ref weight,
+            add,
+            label,
+            ..
+        } = product;
+        let rows = product.rows.count();
         let beta = if add { 1.0 } else { 0.0 };
         let lda = if reads_halves(kernel) {
             half_stride(weight.cols, Order::Rows)
@@ -463,8 +391,8 @@ impl Lowering<'_> {
 }
 
 /// How many products from the first on one launch can have: those with weights of one format and length.
-fn n_together(products: &[Wanted]) -> usize {
-    let alike = |product: &Wanted| (product.weight.dtype, product.weight.cols, product.add);
+fn n_together(products: &[&op::Product]) -> usize {
+    let alike = |product: &&op::Product| (product.weight.dtype, product.weight.cols, product.add);
     let first = products.first().map(alike);
     let same = products.iter().take(decode_gemm::MAX_WEIGHTS);
     same.take_while(|product| Some(alike(product)) == first)
@@ -473,9 +401,9 @@ fn n_together(products: &[Wanted]) -> usize {
 
 /// Whether a product reads this activation before the next activation takes its place.
 fn is_read(ops: &[Op], activated: Slice) -> bool {
-    let is_new = |op: &&Op| matches!(op, Op::Gate { to, .. } if *to == activated);
+    let is_new = |op: &&Op| matches!(op, Op::Gate(gate) if gate.to == activated);
     let mut until = ops.iter().take_while(|op| !is_new(op));
-    until.any(|op| matches!(op, Op::Product { x, .. } if *x == activated))
+    until.any(|op| matches!(op, Op::Product(product) if product.x == activated))
 }
 
 /// Bytes of the factors and of the halves of so many rows.

@@ -12,7 +12,7 @@ use akunu_kernels::{ChipConfig, KernelId};
 use akunu_program::{
     Buffer, ChoiceMemory, Choose, Counts, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
     LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing, Program, Rope, RowKeys, Rows,
-    ScoreMemory, Slice, StepMemory, TranscriptTokens, Windows,
+    ScoreMemory, Slice, StepMemory, TranscriptTokens, Windows, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -68,7 +68,7 @@ fn matrix(dtype: DType, rows: u32) -> Matrix {
 }
 
 fn product(dtype: DType, rows: u32, x: Slice) -> Op {
-    Op::Product {
+    Op::Product(op::Product {
         rows: Rows::All,
         weight: matrix(dtype, rows),
         x,
@@ -76,35 +76,37 @@ fn product(dtype: DType, rows: u32, x: Slice) -> Op {
         add: false,
         bias: None,
         label: "product",
-    }
+    })
 }
 
 /// What reads weights of a format.
 fn of_format(dtype: DType) -> Vec<Op> {
     let (x, normed) = (at(20), at(21));
-    let norm = Op::Norm {
+    let norm = Op::Norm(op::Norm {
         rows: Rows::All,
         x,
         weight: at(12),
         to: normed,
         dim: DIM,
         eps: 1e-5,
+    });
+    let gate = |activation| {
+        Op::Gate(op::Gate {
+            activation,
+            gate: at(22),
+            up: at(23),
+            to: at(24),
+            width: DIM,
+        })
     };
-    let gate = |activation| Op::Gate {
-        activation,
-        gate: at(22),
-        up: at(23),
-        to: at(24),
-        width: DIM,
-    };
-    let embed = Op::Embed {
+    let embed = Op::Embed(op::Embed {
         table: matrix(dtype, 1000),
         scale: Some(2.0),
         to: x,
-    };
+    });
     vec![
         embed,
-        norm.clone(),
+        norm,
         product(dtype, DIM, normed),
         product(dtype, DIM, normed),
         norm,
@@ -148,39 +150,47 @@ fn cache(table_stride: u32) -> LayerCache {
 }
 
 fn of_attention() -> Vec<Op> {
-    let store = |pairing, norms| Op::RopeStore {
-        q: at(20),
-        k: at(21),
-        v: at(22),
-        heads: HEADS,
-        rope: rope(pairing),
-        centre: None,
-        norms,
-        cache: cache(8),
+    let store = |pairing, norms| {
+        Op::RopeStore(op::RopeStore {
+            q: at(20),
+            k: at(21),
+            v: at(22),
+            heads: HEADS,
+            rope: rope(pairing),
+            centre: None,
+            norms,
+            cache: cache(8),
+        })
     };
-    let attend = |head_dim, cache| Op::Attend {
-        q: at(20),
-        to: at(21),
-        heads: Heads { head_dim, ..HEADS },
-        cache,
-        scale: 1.0,
-        softcap: None,
+    let attend = |head_dim, cache| {
+        Op::Attend(op::Attend {
+            q: at(20),
+            to: at(21),
+            heads: Heads { head_dim, ..HEADS },
+            cache,
+            scale: 1.0,
+            softcap: None,
+        })
     };
-    let turn = |pairing| Op::Rope {
-        x: at(20),
-        n_heads: 4,
-        head_dim: 64,
-        rope: rope(pairing),
+    let turn = |pairing| {
+        Op::Rope(op::Rope {
+            x: at(20),
+            n_heads: 4,
+            head_dim: 64,
+            rope: rope(pairing),
+        })
     };
-    let shift = |pairing| Op::Shift {
-        cache: cache(8),
-        heads: HEADS,
-        rope: rope(pairing),
-        centre: None,
-        sequence: 0,
-        keep: 0,
-        shift: 1,
-        len: 1,
+    let shift = |pairing| {
+        Op::Shift(op::Shift {
+            cache: cache(8),
+            heads: HEADS,
+            rope: rope(pairing),
+            centre: None,
+            sequence: 0,
+            keep: 0,
+            shift: 1,
+            len: 1,
+        })
     };
     let norms = HeadNorms {
         q: at(17),
@@ -206,29 +216,31 @@ fn of_attention() -> Vec<Op> {
 /// What encoders and adapters have besides.
 fn of_encoders() -> Vec<Op> {
     let (x, to) = (at(20), at(21));
-    let attend_rows = |keys, bias| Op::AttendRows {
-        q: x,
-        k: at(22),
-        v: at(23),
-        to,
-        heads: HEADS,
-        keys,
-        scale: 1.0,
-        bias,
+    let attend_rows = |keys, bias| {
+        Op::AttendRows(op::AttendRows {
+            q: x,
+            k: at(22),
+            v: at(23),
+            to,
+            heads: HEADS,
+            keys,
+            scale: 1.0,
+            bias,
+        })
     };
     let bias = DistanceBias {
         table: at(13),
         reach: 8,
     };
     vec![
-        Op::AddNorm {
+        Op::AddNorm(op::AddNorm {
             x,
             weight: at(12),
             to,
             dim: DIM,
             eps: 1e-5,
-        },
-        Op::LayerNorm {
+        }),
+        Op::LayerNorm(op::LayerNorm {
             rows: Rows::All,
             x,
             weight: at(12),
@@ -236,26 +248,26 @@ fn of_encoders() -> Vec<Op> {
             to,
             dim: DIM,
             eps: 1e-5,
-        },
-        Op::AddLearned {
+        }),
+        Op::AddLearned(op::AddLearned {
             by: LearnedBy::Position,
             table: at(12),
             n_entries: 8,
             x,
             dim: DIM,
-        },
-        Op::Gelu {
+        }),
+        Op::Gelu(op::Gelu {
             rows: Rows::All,
             x,
             width: DIM,
-        },
-        Op::Halves {
+        }),
+        Op::Halves(op::Halves {
             rows: Rows::All,
             x,
             to,
             width: DIM,
-        },
-        Op::Convolve {
+        }),
+        Op::Convolve(op::Convolve {
             weight: matrix(DType::F16, DIM),
             bias: at(12),
             x,
@@ -264,21 +276,21 @@ fn of_encoders() -> Vec<Op> {
                 stride: 80,
             },
             to,
-        },
+        }),
         attend_rows(RowKeys::OwnText, None),
         attend_rows(RowKeys::OwnText, Some(bias)),
         attend_rows(RowKeys::Across { n_keys: 100 }, None),
-        Op::Mean {
+        Op::Mean(op::Mean {
             from: x,
             to,
             dim: DIM,
-        },
-        Op::ScaleRows {
+        }),
+        Op::ScaleRows(op::ScaleRows {
             rows: Rows::All,
             x,
             width: DIM,
             factors: at(12),
-        },
+        }),
     ]
 }
 
@@ -294,25 +306,27 @@ fn of_choice() -> Vec<Op> {
         breakers: buffer(35),
         mu: buffer(36),
     };
-    let choose = |how| Op::Choose {
-        how,
-        logits,
-        vocab_size,
-        memory,
+    let choose = |how| {
+        Op::Choose(op::Choose {
+            how,
+            logits,
+            vocab_size,
+            memory,
+        })
     };
     let (width, dim) = (vocab_size, DIM);
     vec![
-        Op::Gather {
+        Op::Gather(op::Gather {
             from: at(20),
             to: at(21),
             dim,
-        },
-        Op::Softcap {
+        }),
+        Op::Softcap(op::Softcap {
             x: logits,
             width,
             cap: 3.0,
-        },
-        Op::SpeechRules {
+        }),
+        Op::SpeechRules(op::SpeechRules {
             logits,
             vocab_size,
             masks: at(37),
@@ -321,8 +335,8 @@ fn of_choice() -> Vec<Op> {
                 first_time: 45_000,
                 n_first_times: 51,
             },
-        },
-        Op::Mask {
+        }),
+        Op::Mask(op::Mask {
             logits,
             vocab_size,
             masks: Masks {
@@ -330,15 +344,15 @@ fn of_choice() -> Vec<Op> {
                 rows: buffer(39),
                 capacity: 4,
             },
-        },
-        Op::KeepLogits {
+        }),
+        Op::KeepLogits(op::KeepLogits {
             logits,
             to: at(40),
             vocab_size,
-        },
+        }),
         choose(Choose::Best),
         choose(Choose::ByRule),
-        Op::Score {
+        Op::Score(op::Score {
             memory: ScoreMemory {
                 logits: buffer(40),
                 scores: buffer(41),
@@ -347,7 +361,7 @@ fn of_choice() -> Vec<Op> {
                 max_best: 4,
             },
             vocab_size,
-        },
+        }),
         Op::Advance,
     ]
 }

@@ -6,7 +6,7 @@ use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{KernelCall, KernelDevice, KernelId, case};
 use akunu_program::{
     Buffer, Counts, Device, Heads, LayerCache, Matrix, MlxLayout, Op, PageMap, Pairing, Program,
-    Rope, RowTable, Rows, Slice, StepMemory,
+    Rope, RowTable, Rows, Slice, StepMemory, op,
 };
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
@@ -99,7 +99,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCal
     let [to, gathered] = [(); 2].map(|()| m.floats(N_ROWS * OUTPUTS));
     let program = Program {
         ops: vec![
-            Op::RopeStore {
+            Op::RopeStore(op::RopeStore {
                 q,
                 k,
                 v,
@@ -113,16 +113,16 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCal
                 centre: None,
                 norms: None,
                 cache,
-            },
-            Op::Attend {
+            }),
+            Op::Attend(op::Attend {
                 q,
                 to: attended,
                 heads: HEADS,
                 cache,
                 scale: 0.125,
                 softcap: None,
-            },
-            Op::Product {
+            }),
+            Op::Product(op::Product {
                 rows: Rows::All,
                 weight: Matrix {
                     place: m.halves(OUTPUTS * WIDTH).into(),
@@ -136,12 +136,12 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCal
                 add: false,
                 bias: None,
                 label: "product",
-            },
-            Op::Gather {
+            }),
+            Op::Gather(op::Gather {
                 from: to,
                 to: gathered,
                 dim: OUTPUTS,
-            },
+            }),
             Op::Advance,
         ],
         step: Some(step),

@@ -5,7 +5,7 @@ use akunu_kernels::lower;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{Constant, KernelCall, KernelId};
 use akunu_program::{
-    Counts, Device, Heads, LayerCache, Op, PageMap, Pairing, Program, Rope, Slice, StepMemory,
+    Counts, Device, Heads, LayerCache, Op, PageMap, Pairing, Program, Rope, Slice, StepMemory, op,
 };
 use akunu_types::KvFormat;
 
@@ -39,7 +39,7 @@ fn program(centre: Option<Slice>, memory: Slice) -> Program {
         divisors: memory,
     };
     let ops = vec![
-        Op::RopeStore {
+        Op::RopeStore(op::RopeStore {
             q: memory,
             k: memory,
             v: memory,
@@ -48,16 +48,16 @@ fn program(centre: Option<Slice>, memory: Slice) -> Program {
             centre,
             norms: None,
             cache,
-        },
-        Op::Attend {
+        }),
+        Op::Attend(op::Attend {
             q: memory,
             to: memory,
             heads,
             cache,
             scale: 0.125,
             softcap: None,
-        },
-        Op::Shift {
+        }),
+        Op::Shift(op::Shift {
             cache,
             heads,
             rope,
@@ -66,7 +66,7 @@ fn program(centre: Option<Slice>, memory: Slice) -> Program {
             keep: 0,
             shift: 1,
             len: 1,
-        },
+        }),
         Op::Advance,
     ];
     let step = StepMemory {

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 use akunu_kernels::plan::RowField;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, KernelCall, KernelId, lower};
-use akunu_program::{Choose, Count, Op, Slice};
+use akunu_program::{Choose, Count, Op, Slice, op};
 use akunu_types::params::{AttentionParams, GEMMParams};
 
 use crate::chips::nvidia;
@@ -36,7 +36,7 @@ fn biases_come_after_the_products_of_one_vector() {
     let mut model = Model::new(&mut TwinDevice::new());
     let bias_of = model.buffers[0].into();
     for op in &mut model.ops[2..5] {
-        if let Op::Product { bias, .. } = op {
+        if let Op::Product(op::Product { bias, .. }) = op {
             *bias = Some(bias_of);
         }
     }
@@ -47,7 +47,7 @@ fn biases_come_after_the_products_of_one_vector() {
     let written: Vec<Slice> = calls[..3].iter().map(|call| call.bindings[2]).collect();
     let biased: Vec<Slice> = calls[3..].iter().map(|call| call.bindings[0]).collect();
     assert_eq!(written, biased);
-    let mixed = [model.ops[2].clone(), model.ops[7].clone()];
+    let mixed = [model.ops[2], model.ops[7]];
     let calls = lower::plain(&model.program(&mixed, [2, 0, 2]));
     assert_eq!(kernels(&calls), [gemv, bias, gemv]);
 }
@@ -87,12 +87,14 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     let at = model
         .ops
         .iter()
-        .position(|op| matches!(op, Op::RopeStore { .. }));
+        .position(|op| matches!(op, Op::RopeStore(_)));
     let at = at.expect("keys are stored");
     let of_heads = |head_dim| {
         let mut ops = model.ops[at..at + 2].to_vec();
         for op in &mut ops {
-            if let Op::RopeStore { heads, .. } | Op::Attend { heads, .. } = op {
+            if let Op::RopeStore(op::RopeStore { heads, .. })
+            | Op::Attend(op::Attend { heads, .. }) = op
+            {
                 heads.head_dim = head_dim;
             }
         }
@@ -123,7 +125,7 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     let without_tensors = nvidia(75);
     assert!(!is_one(&ops, [1, 0, 1], &without_tensors, scratch));
     let mut other_queries = ops.clone();
-    if let Op::Attend { q, .. } = &mut other_queries[1] {
+    if let Op::Attend(op::Attend { q, .. }) = &mut other_queries[1] {
         *q = model.activated.into();
     }
     assert!(!is_one(&other_queries, [1, 0, 1], &chip, scratch));
@@ -135,14 +137,11 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
 #[test]
 fn nothing_but_the_gathering_reads_what_is_left_in_rows() {
     let model = Model::new(&mut TwinDevice::new());
-    let at = model
-        .ops
-        .iter()
-        .position(|op| matches!(op, Op::Gather { .. }));
+    let at = model.ops.iter().position(|op| matches!(op, Op::Gather(_)));
     let at = at.expect("outputs are gathered");
     // A norm and three products, then the gathering.
     let ops = [&model.ops[1..5], &model.ops[at..]].concat();
-    let Op::Norm { to: normed, .. } = ops[0] else {
+    let Op::Norm(op::Norm { to: normed, .. }) = ops[0] else {
         panic!("{:?}", ops[0])
     };
     let first = |ops: &[Op]| {
@@ -151,7 +150,7 @@ fn nothing_but_the_gathering_reads_what_is_left_in_rows() {
     };
     assert_eq!(first(&ops), KernelId::NormGemv(F32));
     let mut gathered = ops.clone();
-    if let Op::Gather { from, .. } = &mut gathered[4] {
+    if let Op::Gather(op::Gather { from, .. }) = &mut gathered[4] {
         *from = normed;
     }
     assert_eq!(first(&gathered), KernelId::RmsNorm);
@@ -195,15 +194,15 @@ fn scales_biases_and_rules_are_kernels_of_their_own() {
     let mut ops = model.ops.clone();
     for op in &mut ops {
         match op {
-            Op::Embed { scale, .. } => *scale = Some(8.0),
-            Op::Product { bias, x, .. } => *bias = Some(*x),
-            Op::Choose { how, .. } => *how = Choose::ByRule,
+            Op::Embed(op::Embed { scale, .. }) => *scale = Some(8.0),
+            Op::Product(op::Product { bias, x, .. }) => *bias = Some(*x),
+            Op::Choose(op::Choose { how, .. }) => *how = Choose::ByRule,
             _ => {}
         }
     }
     assert_eq!(plain(ops.remove(0)), [EmbeddingLookup(F32), EmbeddingScale]);
     assert_eq!(plain(ops.remove(1)), [Gemv(F32), BiasAdd]);
-    let choice = ops.iter().find(|op| matches!(op, Op::Choose { .. }));
-    let choice = choice.expect("there is a choice").clone();
-    assert_eq!(plain(choice), [Penalties, Draw]);
+    let choice = ops.iter().find(|op| matches!(op, Op::Choose(_)));
+    let choice = choice.expect("there is a choice");
+    assert_eq!(plain(*choice), [Penalties, Draw]);
 }

@@ -6,7 +6,7 @@ use akunu_kernels::KernelId;
 use akunu_kernels::case::Case;
 use akunu_kernels::kernel::activation::gelu_erf;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_program::{Device, Matrix, MlxLayout, Op, Program, Windows};
+use akunu_program::{Device, Matrix, MlxLayout, Op, Program, Windows, op};
 use akunu_types::DType;
 use akunu_types::params::{ElementwiseParams, LayerNormParams};
 use serde::Deserialize;
@@ -152,7 +152,7 @@ fn convolve(f: &Conv) -> Vec<f32> {
     };
     let (x, weight, bias) = (filled(&signal), filled(&weight), filled(&f.bias));
     let to = filled(&vec![f32::NAN; f.y.len()]);
-    let ops = vec![Op::Convolve {
+    let ops = vec![Op::Convolve(op::Convolve {
         weight: Matrix {
             place: weight.into(),
             dtype: DType::F32,
@@ -167,7 +167,7 @@ fn convolve(f: &Conv) -> Vec<f32> {
             stride: f.stride * f.in_channels,
         },
         to: to.into(),
-    }];
+    })];
     let program = Program {
         ops,
         ..Program::default()

@@ -1,14 +1,20 @@
 //! No circles between the files of a crate: a file can be read after those that it imports from.
 //!
-//! A file points at the one that an item it imports is written in. Modules that only hand an item on (`pub use`) are
-//! looked through; tests may import what they like.
+//! A file points at the one that an item it imports is written in. Modules that only hand an item on (`mod x; pub use x::…`) are
+//! looked through, so that a module and its own children are no circle unless it uses one of their items itself and they use one
+//! of its own; tests may import what they like. Files that can all be reached from each other are a *knot*.
 
 use super::rust_text::code_only;
 use super::tree::{TextFile, text_files};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The crates that have none.
-const WITHOUT_CIRCLES: [&str; 2] = ["crates/akunu-engine/src/", "crates/akunu-cpu/src/"];
+/// The crates that still have circles, and the files of their largest knot: exactly as many as there are, so that the figures can
+/// only shrink. A crate that is not named has none.
+const UNFINISHED: [(&str, usize); 3] = [
+    ("crates/akunu-kernels/src/", 27),
+    ("crates/akunu-server/src/", 2),
+    ("xtask/src/", 2),
+];
 
 /// A module by its path in the crate; the root is empty.
 type Module = Vec<String>;
@@ -32,7 +38,7 @@ fn read(files: &[TextFile], folder: &str) -> BTreeMap<Module, Source> {
         let Some(name) = name.strip_suffix(".rs").filter(|n| !n.ends_with("/tests")) else {
             continue;
         };
-        let module = if name == "lib" {
+        let module = if name == "lib" || name == "main" {
             Module::new()
         } else {
             name.split('/').map(String::from).collect()
@@ -175,56 +181,109 @@ fn home(path: &Module, sources: &BTreeMap<Module, Source>, depth: usize) -> Opti
     }
 }
 
+/// The files that each file points at.
+type Arrows = BTreeMap<Module, BTreeSet<Module>>;
+
+fn arrows(sources: &BTreeMap<Module, Source>) -> Arrows {
+    let homes = |(module, source): (&Module, &Source)| {
+        let homes = source.imports.iter();
+        let homes = homes.filter_map(|path| home(path, sources, 0));
+        (
+            module.clone(),
+            homes.filter(|home| home != module).collect(),
+        )
+    };
+    sources.iter().map(homes).collect()
+}
+
 /// One way round for each file that is on a circle.
-fn circles(sources: &BTreeMap<Module, Source>) -> Vec<String> {
-    let arrows: BTreeMap<&Module, BTreeSet<Module>> = sources
-        .iter()
-        .map(|(module, source)| {
-            let homes = source.imports.iter();
-            let homes = homes.filter_map(|path| home(path, sources, 0));
-            (module, homes.filter(|home| home != module).collect())
-        })
-        .collect();
-    let mut found = Vec::new();
-    for start in sources.keys() {
-        // Breadth first, so that the shortest way is told.
-        let mut ways = vec![vec![start.clone()]];
-        let mut seen = BTreeSet::new();
-        let mut at = 0;
-        while at < ways.len() {
-            let way = ways[at].clone();
-            at += 1;
-            let last = &way[way.len() - 1];
-            for next in &arrows[last] {
-                let longer = [&way[..], std::slice::from_ref(next)].concat();
-                if next == start {
-                    let names: Vec<String> = longer.iter().map(|m| m.join("::")).collect();
-                    found.push(names.join(" -> "));
-                    ways.clear();
-                    break;
-                }
-                if seen.insert(next.clone()) {
-                    ways.push(longer);
-                }
+fn circles(arrows: &Arrows) -> Vec<String> {
+    let ways = arrows.keys().filter_map(|start| way_round(start, arrows));
+    let names = ways.map(|way| way.iter().map(|m| m.join("::")).collect::<Vec<_>>());
+    names.map(|names| names.join(" -> ")).collect()
+}
+
+/// A shortest way from a file back to itself.
+fn way_round(start: &Module, arrows: &Arrows) -> Option<Vec<Module>> {
+    let mut ways = vec![vec![start.clone()]];
+    let mut seen = BTreeSet::new();
+    let mut at = 0;
+    while at < ways.len() {
+        let way = ways[at].clone();
+        at += 1;
+        for next in &arrows[&way[way.len() - 1]] {
+            let longer = [&way[..], std::slice::from_ref(next)].concat();
+            if next == start {
+                return Some(longer);
+            }
+            if seen.insert(next.clone()) {
+                ways.push(longer);
             }
         }
     }
-    found
+    None
+}
+
+/// The files that can be reached from this one.
+fn reached<'a>(start: &Module, arrows: &'a Arrows) -> BTreeSet<&'a Module> {
+    let mut seen: BTreeSet<&Module> = BTreeSet::new();
+    let mut open: Vec<&Module> = arrows[start].iter().collect();
+    while let Some(module) = open.pop() {
+        if seen.insert(module) {
+            open.extend(&arrows[module]);
+        }
+    }
+    seen
+}
+
+/// How many files the largest knot has; 0 without circles.
+fn largest_knot(arrows: &Arrows) -> usize {
+    let from: BTreeMap<&Module, BTreeSet<&Module>> = arrows
+        .keys()
+        .map(|module| (module, reached(module, arrows)))
+        .collect();
+    let knot = |module: &Module| {
+        from[module]
+            .iter()
+            .filter(|to| from[**to].contains(module))
+            .count()
+    };
+    arrows.keys().map(knot).max().unwrap_or(0)
+}
+
+/// The folders of all crates' sources.
+fn crates(files: &[TextFile]) -> BTreeSet<&str> {
+    let roots = files.iter().filter_map(|file| {
+        let folder = file.path.strip_suffix("lib.rs");
+        folder.or_else(|| file.path.strip_suffix("main.rs"))
+    });
+    roots.filter(|folder| folder.ends_with("/src/")).collect()
 }
 
 #[test]
 fn files_do_not_import_each_other_in_circles() {
     let files = text_files();
-    for folder in WITHOUT_CIRCLES {
-        let sources = read(&files, folder);
-        assert!(sources.len() > 50, "{folder} has {} files", sources.len());
-        assert_eq!(circles(&sources), Vec::<String>::new(), "{folder}");
+    let crates = crates(&files);
+    assert!(crates.len() > 15, "{crates:?}");
+    let mut found = Vec::new();
+    for folder in crates {
+        let arrows = arrows(&read(&files, folder));
+        let known = UNFINISHED.iter().find(|(name, _)| *name == folder);
+        let known = known.map_or(0, |(_, n_files)| *n_files);
+        let largest = largest_knot(&arrows);
+        if largest != known {
+            let circles = circles(&arrows).join("\n");
+            found.push(format!(
+                "{folder}: the largest knot has {largest} files, and {known} are known\n{circles}"
+            ));
+        }
     }
+    assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
 #[test]
 fn planted_circles_are_found() {
-    let check = |texts: &[(&str, &str)]| {
+    let planted = |texts: &[(&str, &str)]| {
         let files: Vec<TextFile> = texts
             .iter()
             .map(|(name, text)| TextFile {
@@ -232,10 +291,21 @@ fn planted_circles_are_found() {
                 text: text.to_string(),
             })
             .collect();
-        circles(&read(&files, "c/src/"))
+        arrows(&read(&files, "c/src/"))
     };
+    let check = |texts: &[(&str, &str)]| circles(&planted(texts));
     let both = [("a", "use crate::b::{B, C};"), ("b", "use super::a::A;")];
     assert_eq!(check(&both), ["a -> b -> a", "b -> a -> b"]);
+    let two = [
+        ("a", "use crate::b::B;"),
+        ("b", "use crate::a::A; use crate::c::C;"),
+        ("c", "use crate::d::D;"),
+        ("d", "use crate::e::E;"),
+        ("e", "use crate::c::C;"),
+        ("f", "use crate::a::A;"),
+    ];
+    assert_eq!(largest_knot(&planted(&two)), 3, "c, d and e");
+    assert_eq!(largest_knot(&planted(&two[2..4])), 0);
     let through_a_module = [
         ("lib", "mod a; mod m; pub use m::T;"),
         ("a", "fn f() -> crate::T {}"),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use akunu_kernels::ChipConfig;
 use akunu_program::{
-    Buffer, ChoiceMemory, Choose, Counts, Device, Op, PlanId, Program, RowTable, StepMemory,
+    Buffer, ChoiceMemory, Choose, Counts, Device, Op, PlanId, Program, RowTable, StepMemory, op,
 };
 use akunu_sim::{Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::params::{Row, SamplingRule};
@@ -78,12 +78,12 @@ impl Bench {
         };
         let logits = words(n_rows * vocab_size);
         let program = Program {
-            ops: vec![Op::Choose {
+            ops: vec![Op::Choose(op::Choose {
                 how: Choose::ByRule,
                 logits: logits.into(),
                 vocab_size,
                 memory,
-            }],
+            })],
             step: Some(step),
             room: Counts {
                 singles: n_rows,

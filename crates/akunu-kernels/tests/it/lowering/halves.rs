@@ -2,7 +2,7 @@
 
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, KernelId, lower};
-use akunu_program::{Buffer, Op, Program};
+use akunu_program::{Buffer, Op, Program, op};
 use akunu_types::DType;
 use akunu_types::params::DecodeAttentionParams;
 
@@ -29,7 +29,7 @@ fn scratch_memory_lets_kernels_share_an_operation() {
     let chip = nvidia(90);
     let mut ops = model.ops.clone();
     for op in &mut ops {
-        if let Op::Product { weight, .. } = op {
+        if let Op::Product(op::Product { weight, .. }) = op {
             weight.dtype = DType::F16;
         }
     }
@@ -82,7 +82,7 @@ fn what_only_products_read_is_left_in_halves() {
     let layer = || {
         let mut ops = model.ops[1..13].to_vec();
         for op in &mut ops {
-            if let Op::Product { weight, .. } = op {
+            if let Op::Product(op::Product { weight, .. }) = op {
                 weight.dtype = DType::F16;
             }
         }
@@ -106,10 +106,10 @@ fn what_only_products_read_is_left_in_halves() {
     assert_eq!(lowered(&two_layers), [first.clone(), last.clone()].concat());
 
     let mut read_later = two_layers.clone();
-    let Op::Gate { to, .. } = read_later[10] else {
+    let Op::Gate(op::Gate { to, .. }) = read_later[10] else {
         panic!("{:?}", read_later[10])
     };
-    let Op::Norm { x, .. } = &mut read_later[12] else {
+    let Op::Norm(op::Norm { x, .. }) = &mut read_later[12] else {
         panic!("{:?}", read_later[12])
     };
     *x = to;
@@ -117,23 +117,23 @@ fn what_only_products_read_is_left_in_halves() {
 
     // Of the outputs: nothing has to come after the logits, but nothing may read what they have read.
     let mut logits = model.ops[13..].to_vec();
-    let Op::Product {
+    let Op::Product(op::Product {
         weight, x: normed, ..
-    } = &mut logits[2]
+    }) = &mut logits[2]
     else {
         panic!("{:?}", logits[2])
     };
     weight.dtype = DType::F16;
     let normed = *normed;
     assert_eq!(lowered(&logits)[..3], [GatherRows, NormHalfRows, product]);
-    let Op::Softcap { x, .. } = &mut logits[3] else {
+    let Op::Softcap(op::Softcap { x, .. }) = &mut logits[3] else {
         panic!("{:?}", logits[3])
     };
     *x = normed;
     assert_eq!(lowered(&logits)[1..3], [RmsNorm, HalfRows]);
 
     let mut mixed = layer();
-    let Op::Product { weight, .. } = &mut mixed[2] else {
+    let Op::Product(op::Product { weight, .. }) = &mut mixed[2] else {
         panic!("{:?}", mixed[2])
     };
     weight.dtype = DType::BF16;
@@ -141,7 +141,7 @@ fn what_only_products_read_is_left_in_halves() {
     assert_eq!(lowered(&mixed), [&last[..1], &three, &last[2..]].concat());
 
     let mut of_two_sizes = layer();
-    let Op::Product { weight, .. } = &mut of_two_sizes[1] else {
+    let Op::Product(op::Product { weight, .. }) = &mut of_two_sizes[1] else {
         panic!("{:?}", of_two_sizes[1])
     };
     weight.rows = 1 << 20;
@@ -151,7 +151,7 @@ fn what_only_products_read_is_left_in_halves() {
 
     // All outputs of a launch count, not those of its first product alone.
     let mut of_many_outputs = layer();
-    let Op::Product { weight, .. } = &mut of_many_outputs[2] else {
+    let Op::Product(op::Product { weight, .. }) = &mut of_many_outputs[2] else {
         panic!("{:?}", of_many_outputs[2])
     };
     weight.rows = 4096;
@@ -172,12 +172,13 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
         let mut ops = model.ops[1..13].to_vec();
         for op in &mut ops {
             match op {
-                Op::RopeStore { heads, .. } | Op::Attend { heads, .. } => heads.head_dim = 64,
-                Op::Product { weight, .. } => weight.dtype = DType::F16,
+                Op::RopeStore(op::RopeStore { heads, .. })
+                | Op::Attend(op::Attend { heads, .. }) => heads.head_dim = 64,
+                Op::Product(op::Product { weight, .. }) => weight.dtype = DType::F16,
                 _ => {}
             }
         }
-        let Op::Product { weight, .. } = &mut ops[6] else {
+        let Op::Product(op::Product { weight, .. }) = &mut ops[6] else {
             panic!("{:?}", ops[6])
         };
         weight.cols = 128;
@@ -212,10 +213,10 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
     assert_eq!(one_row, vec![vec![DecodeGemv(DType::F16)]; 2]);
 
     let mut read_later = two_layers.clone();
-    let Op::Attend { to: attended, .. } = read_later[5] else {
+    let Op::Attend(op::Attend { to: attended, .. }) = read_later[5] else {
         panic!("{:?}", read_later[5])
     };
-    let Op::Norm { x, .. } = &mut read_later[12] else {
+    let Op::Norm(op::Norm { x, .. }) = &mut read_later[12] else {
         panic!("{:?}", read_later[12])
     };
     *x = attended;
@@ -223,7 +224,7 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
 
     let in_columns = {
         let mut ops = two_layers.clone();
-        let Op::Product { weight, .. } = &mut ops[6] else {
+        let Op::Product(op::Product { weight, .. }) = &mut ops[6] else {
             panic!("{:?}", ops[6])
         };
         weight.rows = 1 << 20;

@@ -4,7 +4,7 @@ use akunu_kernels::case::Rng;
 use akunu_kernels::{ChipConfig, KernelCall, KernelId, lower};
 use akunu_program::{
     Buffer, ChoiceMemory, Choose, Counts, Device, GateFunction, Heads, LayerCache, Matrix,
-    MlxLayout, Op, PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory,
+    MlxLayout, Op, PageMap, Pairing, Program, Rope, Rows, Slice, StepMemory, op,
 };
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
@@ -84,7 +84,7 @@ impl Memory<'_> {
     }
 
     fn product(&mut self, rows: Rows, [from, to]: [Slice; 2], [n, k]: [u32; 2], add: bool) -> Op {
-        Op::Product {
+        Op::Product(op::Product {
             rows,
             weight: self.matrix(n, k),
             x: from,
@@ -92,18 +92,18 @@ impl Memory<'_> {
             add,
             bias: None,
             label: "product",
-        }
+        })
     }
 
     fn norm(&mut self, rows: Rows, x: Slice, to: Slice) -> Op {
-        Op::Norm {
+        Op::Norm(op::Norm {
             rows,
             x,
             weight: self.floats(DIM).into(),
             to,
             dim: DIM,
             eps: 1e-5,
-        }
+        })
     }
 
     fn step(&mut self) -> StepMemory {
@@ -164,16 +164,16 @@ impl Model {
         let divisors = m.filled(bytemuck::cast_slice(&[1f32; 16])).into();
         let (all, outputs) = (Rows::All, Rows::Outputs);
         let ops = vec![
-            Op::Embed {
+            Op::Embed(op::Embed {
                 table: m.matrix(VOCAB, DIM),
                 scale: None,
                 to: h,
-            },
+            }),
             m.norm(all, h, x),
             m.product(all, [x, q], [DIM, DIM], false),
             m.product(all, [x, k], [KV_DIM, DIM], false),
             m.product(all, [x, v], [KV_DIM, DIM], false),
-            Op::RopeStore {
+            Op::RopeStore(op::RopeStore {
                 q,
                 k,
                 v,
@@ -187,51 +187,51 @@ impl Model {
                 centre: None,
                 norms: None,
                 cache,
-            },
-            Op::Attend {
+            }),
+            Op::Attend(op::Attend {
                 q,
                 to: attended,
                 heads: HEADS,
                 cache,
                 scale: 0.2,
                 softcap: None,
-            },
+            }),
             m.product(all, [attended, x], [DIM, DIM], false),
-            Op::AddNorm {
+            Op::AddNorm(op::AddNorm {
                 x,
                 weight: m.floats(DIM).into(),
                 to: h,
                 dim: DIM,
                 eps: 1e-5,
-            },
+            }),
             m.product(all, [h, gate], [WIDTH, DIM], false),
             m.product(all, [h, up], [WIDTH, DIM], false),
-            Op::Gate {
+            Op::Gate(op::Gate {
                 activation: GateFunction::Silu,
                 gate,
                 up,
                 to: activated,
                 width: WIDTH,
-            },
+            }),
             m.product(all, [activated, h], [DIM, WIDTH], true),
-            Op::Gather {
+            Op::Gather(op::Gather {
                 from: h,
                 to: out,
                 dim: DIM,
-            },
+            }),
             m.norm(outputs, out, normal),
             m.product(outputs, [normal, logits], [VOCAB, DIM], false),
-            Op::Softcap {
+            Op::Softcap(op::Softcap {
                 x: logits,
                 width: VOCAB,
                 cap: 3.0,
-            },
-            Op::Choose {
+            }),
+            Op::Choose(op::Choose {
                 how: Choose::Best,
                 logits,
                 vocab_size: VOCAB,
                 memory,
-            },
+            }),
             Op::Advance,
         ];
         let activated = activated.buffer;

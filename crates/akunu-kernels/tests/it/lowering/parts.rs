@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{KernelCall, KernelDevice, lower};
-use akunu_program::{Buffer, Counts, Device, Op, Program, Room, RowTable};
+use akunu_program::{Buffer, Counts, Device, Op, Program, Room, RowTable, op};
 use akunu_types::params::Row;
 
 use super::model::{Model, N_SEQUENCES, TABLE_STRIDE, VOCAB};
@@ -99,7 +99,7 @@ fn kernels_of_several_operations_compute_the_same() {
         place.expect("it is the model's")
     };
     let logits = model.ops.iter().find_map(|op| match op {
-        Op::Choose { logits, .. } => Some(place(logits.buffer)),
+        Op::Choose(op::Choose { logits, .. }) => Some(place(logits.buffer)),
         _ => None,
     });
     let (logits, history) = (

@@ -2,7 +2,7 @@
 
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_kernels::{ChipConfig, Constant, KernelCall, KernelId, lower};
-use akunu_program::{Op, Rows};
+use akunu_program::{Op, Rows, op};
 use akunu_types::DType;
 
 use super::model::{F32, Model, kernels, step_of};
@@ -29,24 +29,18 @@ fn a_single_row_fuses_gate_and_product() {
         assert_eq!(kernels(&model.gpu(room)), gpu, "{room:?}");
     }
     // Not when something else than the next operation reads it, or when a bias follows.
-    let at = model
-        .ops
-        .iter()
-        .position(|op| matches!(op, Op::Gate { .. }));
+    let at = model.ops.iter().position(|op| matches!(op, Op::Gate(_)));
     let at = at.expect("there is a gate");
     let gate = &model.ops[at];
-    let mut with_bias = model.ops[at + 1].clone();
-    if let Op::Product { bias, to, .. } = &mut with_bias {
+    let mut with_bias = model.ops[at + 1];
+    if let Op::Product(op::Product { bias, to, .. }) = &mut with_bias {
         *bias = Some(*to);
     }
     let plain = |ops: &[Op]| kernels(&lower::plain(&model.program(ops, [1, 0, 1])));
     let other = &model.ops[at - 1];
-    assert_eq!(
-        plain(&[gate.clone(), other.clone()]),
-        [KernelId::SiluGate, gemv]
-    );
+    assert_eq!(plain(&[*gate, *other]), [KernelId::SiluGate, gemv]);
     let biased = [KernelId::SiluGate, gemv, KernelId::BiasAdd];
-    assert_eq!(plain(&[gate.clone(), with_bias]), biased);
+    assert_eq!(plain(&[*gate, with_bias]), biased);
 }
 
 /// A single row gets a norm and the products that read it as one kernel, but not where something else
@@ -76,10 +70,10 @@ fn a_norm_and_its_products_are_one_kernel() {
     };
     assert!(is_fused(|_| {}));
     assert!(!is_fused(|ops| {
-        let Op::Norm { to, .. } = ops[1] else {
+        let Op::Norm(op::Norm { to, .. }) = ops[1] else {
             panic!("{:?}", ops[1])
         };
-        let Op::Gate { gate, .. } = &mut ops[11] else {
+        let Op::Gate(op::Gate { gate, .. }) = &mut ops[11] else {
             panic!("{:?}", ops[11])
         };
         *gate = to;
@@ -87,7 +81,7 @@ fn a_norm_and_its_products_are_one_kernel() {
         ops.remove(7);
     }));
     assert!(!is_fused(|ops| {
-        let Op::Product { weight, .. } = &mut ops[3] else {
+        let Op::Product(op::Product { weight, .. }) = &mut ops[3] else {
             panic!("{:?}", ops[3])
         };
         weight.dtype = DType::F16;
@@ -101,20 +95,17 @@ fn a_norm_its_products_and_their_gate_are_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let nvidia = nvidia(90);
-    let at = model
-        .ops
-        .iter()
-        .position(|op| matches!(op, Op::Gate { .. }));
+    let at = model.ops.iter().position(|op| matches!(op, Op::Gate(_)));
     let at = at.expect("there is a gate");
     // The norm of attention before the feed-forward, whose products read it.
-    let mut ops = vec![model.ops[1].clone()];
+    let mut ops = vec![model.ops[1]];
     ops.extend_from_slice(&model.ops[at - 2..=at + 1]);
-    ops.push(model.ops[1].clone());
-    let Op::Norm { to: normed, .. } = ops[0] else {
+    ops.push(model.ops[1]);
+    let Op::Norm(op::Norm { to: normed, .. }) = ops[0] else {
         panic!("{:?}", ops[0])
     };
     for op in &mut ops[1..3] {
-        if let Op::Product { x, .. } = op {
+        if let Op::Product(op::Product { x, .. }) = op {
             *x = normed;
         }
     }
@@ -141,7 +132,7 @@ fn a_norm_its_products_and_their_gate_are_one_kernel() {
     assert!(!is_gated(|ops| ops.swap(1, 2), 1), "up comes first");
     assert!(!is_gated(
         |ops| {
-            if let Op::Product { bias, to, .. } = &mut ops[1] {
+            if let Op::Product(op::Product { bias, to, .. }) = &mut ops[1] {
                 *bias = Some(*to);
             }
         },
@@ -163,7 +154,8 @@ fn the_logits_of_a_single_row_are_one_kernel() {
     let end = [&[DecodeNormGemv(F32)][..], &choice].concat();
     assert!(kernels(&calls).ends_with(&end), "{:?}", kernels(&calls));
     let output = &calls[calls.len() - end.len()];
-    let Some(Op::Gather { from, .. }) = model.ops.iter().find(|op| matches!(op, Op::Gather { .. }))
+    let Some(Op::Gather(op::Gather { from, .. })) =
+        model.ops.iter().find(|op| matches!(op, Op::Gather(_)))
     else {
         panic!("outputs are gathered")
     };
@@ -178,15 +170,15 @@ fn the_logits_of_a_single_row_are_one_kernel() {
     assert!(is_apart(&model.ops, [1, 0, 2], &nvidia));
     let mut read_again = model.ops.clone();
     let normal = model.ops.iter().find_map(|op| match op {
-        Op::Norm {
+        Op::Norm(op::Norm {
             rows: Rows::Outputs,
             to,
             ..
-        } => Some(*to),
+        }) => Some(*to),
         _ => None,
     });
     for op in &mut read_again {
-        if let Op::Softcap { x, .. } = op {
+        if let Op::Softcap(op::Softcap { x, .. }) = op {
             *x = normal.expect("outputs are normalised");
         }
     }

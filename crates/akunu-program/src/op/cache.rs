@@ -1,0 +1,64 @@
+//! Attention over pages, and what is stored there.
+
+use crate::attention::{HeadNorms, Heads, LayerCache};
+use crate::buffer::Slice;
+use crate::position::Rope;
+
+/// Normalises (where the model does so) and turns q and k, and stores k and v in the row's slot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RopeStore {
+    /// Queries, (rows, n_heads, head_dim); they turn in place.
+    pub q: Slice,
+    /// Keys, (rows, n_kv_heads, head_dim).
+    pub k: Slice,
+    /// Values, likewise.
+    pub v: Slice,
+    /// The heads.
+    pub heads: Heads,
+    /// Rotary positions.
+    pub rope: Rope,
+    /// Norms of single heads.
+    pub norms: Option<HeadNorms>,
+    /// What is subtracted from turned keys, (n_kv_heads, head_dim). A key with norms has none.
+    pub centre: Option<Slice>,
+    /// Where keys and values go.
+    pub cache: LayerCache,
+}
+
+/// Attention of each row over the slots that it sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Attend {
+    /// Queries, (rows, n_heads, head_dim).
+    pub q: Slice,
+    /// (rows, n_heads, head_dim).
+    pub to: Slice,
+    /// The heads.
+    pub heads: Heads,
+    /// Keys and values.
+    pub cache: LayerCache,
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Cap of the scores.
+    pub softcap: Option<f32>,
+}
+
+/// Drops slots of one sequence: those from `keep + shift` on move down to `keep`, `len` of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shift {
+    /// Keys and values of a layer.
+    pub cache: LayerCache,
+    /// The heads.
+    pub heads: Heads,
+    /// Rotary positions: keys are turned back.
+    pub rope: Rope,
+    /// What the keys are stored less of, (n_kv_heads, head_dim).
+    pub centre: Option<Slice>,
+    /// The sequence.
+    pub sequence: u32,
+    /// Slots that stay.
+    pub keep: u32,
+    /// Slots that are dropped.
+    pub shift: u32,
+    /// Slots that move.
+    pub len: u32,
+}
