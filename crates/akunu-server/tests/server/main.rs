@@ -5,9 +5,12 @@ mod audio;
 mod cancelled;
 mod chat;
 mod client;
+mod described;
 mod dialects;
 mod embeddings;
 mod hostile;
+mod schema;
+mod structure;
 mod together;
 mod tools;
 
