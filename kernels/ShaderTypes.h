@@ -847,6 +847,15 @@ struct block_q6_k {
 };
 static_assert(sizeof(block_q6_k) == 210, "block_q6_k is 210 bytes");
 
+// 4 bits: `d * numbers[nibble]`, with a table of 16 numbers. Nibbles as in q4_0.
+struct block_iq4_nl {
+    // Scale.
+    half d;
+    // Nibbles.
+    uint8_t qs[16];
+};
+static_assert(sizeof(block_iq4_nl) == 18, "block_iq4_nl is 18 bytes");
+
 #ifndef __METAL_VERSION__
 // Offsets. MSL has no offsetof; there, the sizes above are the check.
 static_assert(offsetof(GEMMParams, M) == 0, "GEMMParams.M is at 0");
@@ -1144,7 +1153,11 @@ static_assert(offsetof(block_q6_k, ql) == 0, "block_q6_k.ql is at 0");
 static_assert(offsetof(block_q6_k, qh) == 128, "block_q6_k.qh is at 128");
 static_assert(offsetof(block_q6_k, scales) == 192, "block_q6_k.scales is at 192");
 static_assert(offsetof(block_q6_k, d) == 208, "block_q6_k.d is at 208");
+static_assert(offsetof(block_iq4_nl, d) == 0, "block_iq4_nl.d is at 0");
+static_assert(offsetof(block_iq4_nl, qs) == 2, "block_iq4_nl.qs is at 2");
 #else
+// The numbers of the codes of iq4_nl.
+constant constexpr int8_t IQ4_NL_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
 #endif
 
 #endif // AKUNU_SHADER_TYPES_H

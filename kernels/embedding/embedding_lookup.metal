@@ -47,6 +47,7 @@ template [[host_name("embedding_lookup_q3_k")]] kernel decltype(embedding_lookup
 template [[host_name("embedding_lookup_q4_k")]] kernel decltype(embedding_lookup<FormatQ4K, EmbeddingParams>) embedding_lookup<FormatQ4K, EmbeddingParams>;
 template [[host_name("embedding_lookup_q5_k")]] kernel decltype(embedding_lookup<FormatQ5K, EmbeddingParams>) embedding_lookup<FormatQ5K, EmbeddingParams>;
 template [[host_name("embedding_lookup_q6_k")]] kernel decltype(embedding_lookup<FormatQ6K, EmbeddingParams>) embedding_lookup<FormatQ6K, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq4_nl")]] kernel decltype(embedding_lookup<FormatIQ4NL, EmbeddingParams>) embedding_lookup<FormatIQ4NL, EmbeddingParams>;
 template [[host_name("embedding_lookup_bf16")]] kernel decltype(embedding_lookup<FormatBF16, EmbeddingParams>) embedding_lookup<FormatBF16, EmbeddingParams>;
 template [[host_name("embedding_lookup_mlx_q2")]] kernel decltype(embedding_lookup<FormatMlxQ2, MLXParams>) embedding_lookup<FormatMlxQ2, MLXParams>;
 template [[host_name("embedding_lookup_mlx_q3")]] kernel decltype(embedding_lookup<FormatMlxQ3, MLXParams>) embedding_lookup<FormatMlxQ3, MLXParams>;

@@ -15,6 +15,7 @@ template [[host_name("gemv_q3_k")]] kernel decltype(gemv<FormatQ3K, GEMMParams, 
 template [[host_name("gemv_q4_k")]] kernel decltype(gemv<FormatQ4K, GEMMParams, 4>) gemv<FormatQ4K, GEMMParams, 4>;
 template [[host_name("gemv_q5_k")]] kernel decltype(gemv<FormatQ5K, GEMMParams, 4>) gemv<FormatQ5K, GEMMParams, 4>;
 template [[host_name("gemv_q6_k")]] kernel decltype(gemv<FormatQ6K, GEMMParams, 4>) gemv<FormatQ6K, GEMMParams, 4>;
+template [[host_name("gemv_iq4_nl")]] kernel decltype(gemv<FormatIQ4NL, GEMMParams, 4>) gemv<FormatIQ4NL, GEMMParams, 4>;
 template [[host_name("gemv_bf16")]] kernel decltype(gemv<FormatBF16, GEMMParams, 4>) gemv<FormatBF16, GEMMParams, 4>;
 template [[host_name("gemv_mlx_q2")]] kernel decltype(gemv<FormatMlxQ2, MLXParams, 4>) gemv<FormatMlxQ2, MLXParams, 4>;
 template [[host_name("gemv_mlx_q3")]] kernel decltype(gemv<FormatMlxQ3, MLXParams, 4>) gemv<FormatMlxQ3, MLXParams, 4>;

@@ -15,6 +15,7 @@ template [[host_name("gemv_q3_k_gelu")]] kernel decltype(gemv_gated<FormatQ3K, G
 template [[host_name("gemv_q4_k_gelu")]] kernel decltype(gemv_gated<FormatQ4K, GEMMParams, Gelu>) gemv_gated<FormatQ4K, GEMMParams, Gelu>;
 template [[host_name("gemv_q5_k_gelu")]] kernel decltype(gemv_gated<FormatQ5K, GEMMParams, Gelu>) gemv_gated<FormatQ5K, GEMMParams, Gelu>;
 template [[host_name("gemv_q6_k_gelu")]] kernel decltype(gemv_gated<FormatQ6K, GEMMParams, Gelu>) gemv_gated<FormatQ6K, GEMMParams, Gelu>;
+template [[host_name("gemv_iq4_nl_gelu")]] kernel decltype(gemv_gated<FormatIQ4NL, GEMMParams, Gelu>) gemv_gated<FormatIQ4NL, GEMMParams, Gelu>;
 template [[host_name("gemv_bf16_gelu")]] kernel decltype(gemv_gated<FormatBF16, GEMMParams, Gelu>) gemv_gated<FormatBF16, GEMMParams, Gelu>;
 template [[host_name("gemv_mlx_q2_gelu")]] kernel decltype(gemv_gated<FormatMlxQ2, MLXParams, Gelu>) gemv_gated<FormatMlxQ2, MLXParams, Gelu>;
 template [[host_name("gemv_mlx_q3_gelu")]] kernel decltype(gemv_gated<FormatMlxQ3, MLXParams, Gelu>) gemv_gated<FormatMlxQ3, MLXParams, Gelu>;

@@ -15,6 +15,7 @@ template [[host_name("gemv_q3_k_silu")]] kernel decltype(gemv_gated<FormatQ3K, G
 template [[host_name("gemv_q4_k_silu")]] kernel decltype(gemv_gated<FormatQ4K, GEMMParams, Silu>) gemv_gated<FormatQ4K, GEMMParams, Silu>;
 template [[host_name("gemv_q5_k_silu")]] kernel decltype(gemv_gated<FormatQ5K, GEMMParams, Silu>) gemv_gated<FormatQ5K, GEMMParams, Silu>;
 template [[host_name("gemv_q6_k_silu")]] kernel decltype(gemv_gated<FormatQ6K, GEMMParams, Silu>) gemv_gated<FormatQ6K, GEMMParams, Silu>;
+template [[host_name("gemv_iq4_nl_silu")]] kernel decltype(gemv_gated<FormatIQ4NL, GEMMParams, Silu>) gemv_gated<FormatIQ4NL, GEMMParams, Silu>;
 template [[host_name("gemv_bf16_silu")]] kernel decltype(gemv_gated<FormatBF16, GEMMParams, Silu>) gemv_gated<FormatBF16, GEMMParams, Silu>;
 template [[host_name("gemv_mlx_q2_silu")]] kernel decltype(gemv_gated<FormatMlxQ2, MLXParams, Silu>) gemv_gated<FormatMlxQ2, MLXParams, Silu>;
 template [[host_name("gemv_mlx_q3_silu")]] kernel decltype(gemv_gated<FormatMlxQ3, MLXParams, Silu>) gemv_gated<FormatMlxQ3, MLXParams, Silu>;

@@ -16,6 +16,7 @@ template [[host_name("gemv_wide_q3_k")]] kernel decltype(gemv<FormatQ3K, GEMMPar
 template [[host_name("gemv_wide_q4_k")]] kernel decltype(gemv<FormatQ4K, GEMMParams, 8>) gemv<FormatQ4K, GEMMParams, 8>;
 template [[host_name("gemv_wide_q5_k")]] kernel decltype(gemv<FormatQ5K, GEMMParams, 8>) gemv<FormatQ5K, GEMMParams, 8>;
 template [[host_name("gemv_wide_q6_k")]] kernel decltype(gemv<FormatQ6K, GEMMParams, 8>) gemv<FormatQ6K, GEMMParams, 8>;
+template [[host_name("gemv_wide_iq4_nl")]] kernel decltype(gemv<FormatIQ4NL, GEMMParams, 8>) gemv<FormatIQ4NL, GEMMParams, 8>;
 template [[host_name("gemv_wide_bf16")]] kernel decltype(gemv<FormatBF16, GEMMParams, 8>) gemv<FormatBF16, GEMMParams, 8>;
 template [[host_name("gemv_wide_mlx_q2")]] kernel decltype(gemv<FormatMlxQ2, MLXParams, 8>) gemv<FormatMlxQ2, MLXParams, 8>;
 template [[host_name("gemv_wide_mlx_q3")]] kernel decltype(gemv<FormatMlxQ3, MLXParams, 8>) gemv<FormatMlxQ3, MLXParams, 8>;

@@ -15,6 +15,7 @@ template [[host_name("simd_gemm_q3_k")]] kernel decltype(simd_gemm<FormatQ3K, GE
 template [[host_name("simd_gemm_q4_k")]] kernel decltype(simd_gemm<FormatQ4K, GEMMParams, 32>) simd_gemm<FormatQ4K, GEMMParams, 32>;
 template [[host_name("simd_gemm_q5_k")]] kernel decltype(simd_gemm<FormatQ5K, GEMMParams, 32>) simd_gemm<FormatQ5K, GEMMParams, 32>;
 template [[host_name("simd_gemm_q6_k")]] kernel decltype(simd_gemm<FormatQ6K, GEMMParams, 32>) simd_gemm<FormatQ6K, GEMMParams, 32>;
+template [[host_name("simd_gemm_iq4_nl")]] kernel decltype(simd_gemm<FormatIQ4NL, GEMMParams, 32>) simd_gemm<FormatIQ4NL, GEMMParams, 32>;
 template [[host_name("simd_gemm_bf16")]] kernel decltype(simd_gemm<FormatBF16, GEMMParams, 32>) simd_gemm<FormatBF16, GEMMParams, 32>;
 template [[host_name("simd_gemm_mlx_q2")]] kernel decltype(simd_gemm<FormatMlxQ2, MLXParams, 32>) simd_gemm<FormatMlxQ2, MLXParams, 32>;
 template [[host_name("simd_gemm_mlx_q3")]] kernel decltype(simd_gemm<FormatMlxQ3, MLXParams, 32>) simd_gemm<FormatMlxQ3, MLXParams, 32>;

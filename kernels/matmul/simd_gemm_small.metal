@@ -15,6 +15,7 @@ template [[host_name("simd_gemm_small_q3_k")]] kernel decltype(simd_gemm<FormatQ
 template [[host_name("simd_gemm_small_q4_k")]] kernel decltype(simd_gemm<FormatQ4K, GEMMParams, 8>) simd_gemm<FormatQ4K, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_q5_k")]] kernel decltype(simd_gemm<FormatQ5K, GEMMParams, 8>) simd_gemm<FormatQ5K, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_q6_k")]] kernel decltype(simd_gemm<FormatQ6K, GEMMParams, 8>) simd_gemm<FormatQ6K, GEMMParams, 8>;
+template [[host_name("simd_gemm_small_iq4_nl")]] kernel decltype(simd_gemm<FormatIQ4NL, GEMMParams, 8>) simd_gemm<FormatIQ4NL, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_bf16")]] kernel decltype(simd_gemm<FormatBF16, GEMMParams, 8>) simd_gemm<FormatBF16, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_mlx_q2")]] kernel decltype(simd_gemm<FormatMlxQ2, MLXParams, 8>) simd_gemm<FormatMlxQ2, MLXParams, 8>;
 template [[host_name("simd_gemm_small_mlx_q3")]] kernel decltype(simd_gemm<FormatMlxQ3, MLXParams, 8>) simd_gemm<FormatMlxQ3, MLXParams, 8>;

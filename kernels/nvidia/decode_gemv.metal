@@ -15,6 +15,7 @@ template [[host_name("decode_gemv_q3_k")]] kernel decltype(decode_gemv<FormatQ3K
 template [[host_name("decode_gemv_q4_k")]] kernel decltype(decode_gemv<FormatQ4K, GEMMParams, 4>) decode_gemv<FormatQ4K, GEMMParams, 4>;
 template [[host_name("decode_gemv_q5_k")]] kernel decltype(decode_gemv<FormatQ5K, GEMMParams, 4>) decode_gemv<FormatQ5K, GEMMParams, 4>;
 template [[host_name("decode_gemv_q6_k")]] kernel decltype(decode_gemv<FormatQ6K, GEMMParams, 4>) decode_gemv<FormatQ6K, GEMMParams, 4>;
+template [[host_name("decode_gemv_iq4_nl")]] kernel decltype(decode_gemv<FormatIQ4NL, GEMMParams, 4>) decode_gemv<FormatIQ4NL, GEMMParams, 4>;
 template [[host_name("decode_gemv_bf16")]] kernel decltype(decode_gemv<FormatBF16, GEMMParams, 4>) decode_gemv<FormatBF16, GEMMParams, 4>;
 template [[host_name("decode_gemv_mlx_q2")]] kernel decltype(decode_gemv<FormatMlxQ2, MLXParams, 4>) decode_gemv<FormatMlxQ2, MLXParams, 4>;
 template [[host_name("decode_gemv_mlx_q3")]] kernel decltype(decode_gemv<FormatMlxQ3, MLXParams, 4>) decode_gemv<FormatMlxQ3, MLXParams, 4>;

@@ -25,6 +25,7 @@ mod block;
 mod convert;
 mod float;
 mod importance;
+mod iq4_nl;
 mod line;
 mod packing;
 mod q2_k;

@@ -7,6 +7,7 @@
 mod bits;
 mod cell;
 mod decode;
+mod iq4_nl;
 mod mlx;
 mod plain;
 mod q2_k;
@@ -23,6 +24,7 @@ mod q8_0;
 pub use bits::scale_and_min;
 pub use cell::{CELL, Cell, CellFormat, Codes, Scales};
 pub use decode::Decoder;
+pub use iq4_nl::{BlockIQ4NL, IQ4_NL_NUMBERS};
 pub use plain::Number;
 pub use q2_k::BlockQ2K;
 pub use q3_k::BlockQ3K;
@@ -92,7 +94,7 @@ macro_rules! for_each_format {
             IQ2_XS => listed("iq2_xs", 17, 256, 74);
             IQ3_XXS => listed("iq3_xxs", 18, 256, 98);
             IQ1_S => listed("iq1_s", 19, 256, 50);
-            IQ4_NL => listed("iq4_nl", 20, 32, 18);
+            IQ4_NL => block(BlockIQ4NL);
             IQ3_S => listed("iq3_s", 21, 256, 110);
             IQ2_S => listed("iq2_s", 22, 256, 82);
             IQ4_XS => listed("iq4_xs", 23, 256, 136);

@@ -5,12 +5,9 @@
 //! each gives integers, and these give a line. To the best of those lines round the values again, which
 //! may give other integers and a better line.
 
-use super::rounding::{inverse, nearest, range};
+use super::rounding::{TINY, inverse, nearest, range};
 use super::sums::{OFFSETS, Sums, sums, total};
 use half::f16;
-
-/// A range below this vanishes: half of the smallest step that `f16` can say.
-const TINY: f32 = 1.0 / (1 << 25) as f32;
 
 /// How often the values are rounded to the line that the integers before gave.
 const REFITS: usize = 3;

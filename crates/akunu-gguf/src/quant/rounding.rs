@@ -2,6 +2,9 @@
 
 use half::f16;
 
+/// A group of values below this, or in a range below it, vanishes: half of the smallest step that `f16` can say.
+pub(super) const TINY: f32 = 1.0 / (1 << 25) as f32;
+
 /// The value of the largest magnitude, sign included; the first of equals. 0 for no values.
 pub(super) fn extreme(values: &[f32]) -> f32 {
     let larger = |a: f32, &b: &f32| if a.abs() < b.abs() { b } else { a };

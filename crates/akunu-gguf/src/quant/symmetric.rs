@@ -11,14 +11,12 @@
 //! 3. Given all scales and q, the best `d` is again a quotient of sums. Repeat step 2 with it while that
 //!    helps.
 
-use super::rounding::{extreme, f16_at_least, inverse, nearest};
+use super::rounding::{TINY, extreme, f16_at_least, inverse, nearest};
 use super::sums::{OFFSETS, sums, total};
 use half::f16;
 
 /// Values in a group.
 const GROUP: usize = 16;
-/// A group below this vanishes: half of the smallest step that `f16` can say.
-const TINY: f32 = 1.0 / (1 << 25) as f32;
 /// How often step 3 is tried.
 const ROUNDS: usize = 2;
 

@@ -12,7 +12,7 @@
 //! weight = sqrt(σ² + x²)
 //! ```
 //!
-//! In those around zero all errors count the same. All weights are scaled to a mean of 1.
+//! In IQ4_NL the weight is `x²`, as in ggml. In those around zero all errors count the same. All weights are scaled to a mean of 1.
 
 /// The smallest importance, as a share of the block's mean.
 const LEAST: f32 = 1e-4;
@@ -28,6 +28,11 @@ pub(super) fn weights_with_minima<const N: usize>(
 /// The weights in a super-block around zero: Q3_K and Q6_K.
 pub(super) fn weights_around_zero<const N: usize>(importance: Option<&[f32; N]>) -> [f32; N] {
     importance.map_or([1.0; N], by_importance)
+}
+
+/// The weights of a format whose numbers lie far apart where they are large: IQ4_NL.
+pub(super) fn by_square<const N: usize>(values: &[f32; N]) -> [f32; N] {
+    scaled(values.map(|x| x * x))
 }
 
 /// The weights of columns with these importances, all of them finite and not negative.

@@ -12,26 +12,36 @@ pub(super) fn nibbles(qs: &[u8; 16]) -> [u8; CELL] {
     codes
 }
 
+/// The bits of `mask` from bit `shift` on of each of 32 bytes, eight bytes at a time.
+pub(super) fn fields(bytes: &[u8], shift: usize, mask: u8) -> [u8; CELL] {
+    let mut fields = [0; CELL];
+    let mask = u64::from_le_bytes([mask; 8]);
+    let bytes = bytes.as_chunks().0.iter();
+    for (fields, bytes) in fields.as_chunks_mut().0.iter_mut().zip(bytes) {
+        *fields = (u64::from_le_bytes(*bytes) >> shift & mask).to_le_bytes();
+    }
+    fields
+}
+
 /// Group `at` of 32 nibbles: each run of 32 bytes holds one group in its low nibbles, and the next in its high ones.
 pub(super) fn nibbles_k(qs: &[u8; 128], at: usize) -> [u8; CELL] {
-    let (run, shift) = (&qs[at / 2 * 32..], at % 2 * 4);
-    std::array::from_fn(|i| run[i] >> shift & 15)
+    fields(&qs[at / 2 * 32..], at % 2 * 4, 15)
 }
 
 /// Group `at` of 32 2-bit codes: each run of 32 bytes holds four groups.
 pub(super) fn two_bits(qs: &[u8; 64], at: usize) -> [u8; CELL] {
-    let (run, shift) = (&qs[at / 4 * 32..], at % 4 * 2);
-    std::array::from_fn(|i| run[i] >> shift & 3)
+    fields(&qs[at / 4 * 32..], at % 4 * 2, 3)
 }
 
-/// The codes with one more bit each, the lowest bit of `bit(i)`.
-pub(super) fn with_bit(codes: [u8; CELL], place: u32, bit: impl Fn(usize) -> u8) -> [u8; CELL] {
-    std::array::from_fn(|i| codes[i] | (bit(i) & 1) << place)
+/// Codes with further bits from `place` on.
+pub(super) fn join(codes: [u8; CELL], bits: [u8; CELL], place: u32) -> [u8; CELL] {
+    std::array::from_fn(|i| codes[i] | bits[i] << place)
 }
 
-/// Bit `i` of 32, in the lowest place.
-pub(super) fn fifth_bit(qh: [u8; 4], i: usize) -> u8 {
-    (u32::from_le_bytes(qh) >> i) as u8
+/// 32 bits in 4 bytes.
+pub(super) fn bits(qh: [u8; 4]) -> [u8; CELL] {
+    let bits = u32::from_le_bytes(qh);
+    std::array::from_fn(|i| (bits >> i & 1) as u8)
 }
 
 /// The 6-bit scale and minimum of group g of 8, packed in 12 bytes.

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::bits::{scale_q3, two_bits, with_bit};
+use super::bits::{fields, join, scale_q3, two_bits};
 use super::{Block, Cell, CellFormat, Codes, Scales};
 use crate::layout::shared_struct;
 
@@ -34,7 +34,7 @@ impl Block for BlockQ3K {
     fn cell(&self, at: usize) -> Cell {
         let scale = |half| scale_q3(&self.scales, 2 * at + half).wrapping_sub(32);
         Cell {
-            codes: with_bit(two_bits(&self.qs, at), 2, |i| self.hmask[i] >> at),
+            codes: join(two_bits(&self.qs, at), fields(&self.hmask, at, 1), 2),
             scales: [u16::from_le_bytes([scale(0), scale(1)]), 0],
             of_block: [self.d.to_bits(), 0],
         }

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::bits::{fifth_bit, nibbles, with_bit};
+use super::bits::{bits, join, nibbles};
 use super::{Block, Cell, CellFormat, Codes, Scales};
 use crate::layout::shared_struct;
 
@@ -32,7 +32,7 @@ impl Block for BlockQ5_0 {
 
     fn cell(&self, _: usize) -> Cell {
         Cell {
-            codes: with_bit(nibbles(&self.qs), 4, |i| fifth_bit(self.qh, i)),
+            codes: join(nibbles(&self.qs), bits(self.qh), 4),
             scales: [self.d.to_bits(), 0],
             of_block: [0; 2],
         }

@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use super::bits::{nibbles_k, scale_and_min, with_bit};
+use super::bits::{fields, join, nibbles_k, scale_and_min};
 use super::{Block, Cell, CellFormat, Codes, Scales};
 use crate::layout::shared_struct;
 
@@ -36,7 +36,7 @@ impl Block for BlockQ5K {
     fn cell(&self, at: usize) -> Cell {
         let (scale, min) = scale_and_min(&self.scales, at);
         Cell {
-            codes: with_bit(nibbles_k(&self.qs, at), 4, |i| self.qh[i] >> at),
+            codes: join(nibbles_k(&self.qs, at), fields(&self.qh, at, 1), 4),
             scales: [u16::from_le_bytes([scale, min]), 0],
             of_block: [self.d.to_bits(), self.dmin.to_bits()],
         }

@@ -2,6 +2,7 @@
 
 use half::f16;
 
+use super::bits::{fields, join};
 use super::{Block, Cell, CellFormat, Codes, Scales};
 use crate::layout::shared_struct;
 
@@ -33,13 +34,15 @@ impl Block for BlockQ6K {
     fn cell(&self, at: usize) -> Cell {
         // Each half of 128 has 64 bytes of nibbles and 32 bytes of high bits.
         let (half, quarter) = (at / 4, at % 4);
-        let low = &self.ql[64 * half + 32 * (quarter % 2)..];
-        let high = &self.qh[32 * half..];
-        let code =
-            |i: usize| low[i] >> (quarter / 2 * 4) & 15 | (high[i] >> (quarter * 2) & 3) << 4;
+        let low = fields(
+            &self.ql[64 * half + 32 * (quarter % 2)..],
+            quarter / 2 * 4,
+            15,
+        );
+        let high = fields(&self.qh[32 * half..], quarter * 2, 3);
         let [first, second] = [2 * at, 2 * at + 1].map(|g| self.scales[g].cast_unsigned());
         Cell {
-            codes: std::array::from_fn(code),
+            codes: join(low, high, 4),
             scales: [u16::from_le_bytes([first, second]), 0],
             of_block: [self.d.to_bits(), 0],
         }

@@ -10,7 +10,9 @@ use super::facts::Facts;
 use super::recipe::Recipe;
 use akunu_gguf::TensorInfo;
 use akunu_types::DType;
-use akunu_types::DType::{F16, F32, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0};
+use akunu_types::DType::{
+    F16, F32, IQ4_NL, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+};
 use akunu_types::format::Kind;
 
 /// Parts of the names of matrices that are no operand of a large matrix product: norms, tables added
@@ -174,6 +176,7 @@ impl Mix {
             Recipe::Q3KLarge => Q5_K,
             Recipe::Q4KSmall if at < 4 => Q5_K,
             Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, self.facts.n_values) => Q6_K,
+            Recipe::Of(IQ4_NL) if is_shared => Q5_K,
             _ => self.own(),
         };
         match dtype {
@@ -191,7 +194,8 @@ impl Mix {
                 | Recipe::Q3KSmall
                 | Recipe::Q3KMedium
                 | Recipe::Q4KSmall
-                | Recipe::Q4KMedium => Q5_K,
+                | Recipe::Q4KMedium
+                | Recipe::Of(IQ4_NL) => Q5_K,
                 _ => self.own(),
             };
         }
@@ -222,6 +226,7 @@ impl Mix {
             Recipe::Q3KLarge => Q5_K,
             Recipe::Q4KSmall if is_early => Q5_K,
             Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, n) => Q6_K,
+            Recipe::Of(IQ4_NL) if is_early && !self.wish.has_importance => Q5_K,
             // The first layers have a few very large activations, which a step that serves the
             // important columns would leave out: a minimum of their own helps.
             Recipe::Of(Q4_0) if is_early && self.wish.has_importance => Q4_1,
