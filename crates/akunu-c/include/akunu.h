@@ -47,6 +47,8 @@ typedef enum {
   AKUNU_STOP_CANCELLED = 4,
   // A reason that this interface has no name for yet.
   AKUNU_STOP_OTHER = 5,
+  // The answer repeated itself.
+  AKUNU_STOP_LOOP = 6,
 } akunu_stop;
 
 // A conversation with a model. It takes one call at a time; only akunu_chat_cancel may be called meanwhile.
@@ -210,9 +212,11 @@ akunu_status akunu_detokenize(const akunu_model *model,
 // Makes options without any value; akunu_options_free frees them.
 akunu_status akunu_options_new(akunu_options **out);
 
-// Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer), or
-// a sampling option: temperature (0 always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the
-// rarer ones, which the error for a wrong name lists. For embeddings there is dimensions (numbers of a vector that are kept),
+// Sets a number: threads (of the CPU device), context (length in tokens of a session or chat), max_tokens (of an answer;
+// without it, what is left of the context), loop_stop (whether an answer that only repeats itself ends: 1 in a chat, 0
+// otherwise, unless set), loop_window (after how many repeated tokens, 64 unless set), or a sampling option: temperature (0
+// always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the rarer ones, which the error for a wrong
+// name lists. For embeddings there is dimensions (numbers of a vector that are kept),
 // for recordings translate (1 writes English, whatever is spoken), words (1 adds the times of words) and batch (windows that
 // are decoded together, 1 to 16: more are faster for long recordings, and each is decoded without the text before).
 akunu_status akunu_options_set_number(akunu_options *options,
