@@ -177,7 +177,7 @@ mod tests {
             window: Some(64),
             ..shape
         };
-        let key = select(&narrow, &ChipConfig::m1());
+        let key = select(&narrow);
         assert_eq!(key.kernel, KernelId::FlashAttentionDecode);
     }
 
