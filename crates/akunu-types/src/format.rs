@@ -141,7 +141,7 @@ pub(crate) struct Format {
     pub block_bytes: usize,
     pub kind: Kind,
     pub decoder: Option<Decoder>,
-    pub rounded: Option<fn(&[f32]) -> Vec<u8>>,
+    pub rounded: Option<plain::Rounding>,
 }
 
 /// What is done with the block of a format, whichever it is: [`DType::with_block`].

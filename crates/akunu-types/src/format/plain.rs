@@ -16,6 +16,9 @@ pub trait Number: Pod + Into<f32> {
     fn nearest(value: f32) -> Self;
 }
 
+/// Values to the bytes of numbers.
+pub(crate) type Rounding = fn(&[f32]) -> Vec<u8>;
+
 /// The bytes of the numbers nearest to these values.
 pub(super) fn rounded<T: Number>(values: &[f32]) -> Vec<u8> {
     let numbers: Vec<T> = values.iter().map(|&value| T::nearest(value)).collect();

@@ -43,7 +43,7 @@ const SHARE: u32 = 256;
 /// Shares that could be multiplied while a threadgroup waits for its first weights.
 const SHARES_OF_A_WAIT: u32 = 4;
 
-/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`](super::shared_gemm) alone.
+/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`] alone.
 pub fn formats() -> impl Iterator<Item = DType> {
     shared_gemm::formats().filter(|dtype| dtype.block_len() < QK_K)
 }
