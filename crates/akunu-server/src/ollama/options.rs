@@ -51,7 +51,7 @@ impl OllamaOptions {
 
 /// What an answer must look like: `json`, or a schema.
 #[derive(Deserialize, JsonSchema)]
-#[serde(untagged, expecting = "format: json or a schema is wanted")]
+#[serde(untagged, expecting = "json or a schema is wanted")]
 pub(super) enum OllamaFormat {
     Named(String),
     Schema(Map<String, Value>),

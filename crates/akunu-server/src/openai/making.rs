@@ -62,10 +62,7 @@ pub(crate) struct Making {
 
 /// Whether log probabilities are told, in a chat; of how many of the best, in a completion.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "logprobs must be true, false or a number of 0 or more"
-)]
+#[serde(untagged, expecting = "true, false or a number of 0 or more is wanted")]
 pub(crate) enum LogprobsWish {
     Whether(bool),
     Best(u64),

@@ -38,10 +38,7 @@ impl ToolField {
 
 /// Which tools may be called.
 #[derive(Deserialize, JsonSchema)]
-#[serde(
-    untagged,
-    expecting = "tool_choice must be none, auto, required or a function"
-)]
+#[serde(untagged, expecting = "none, auto, required or a function is wanted")]
 pub(crate) enum ToolChoice {
     Mode(Mode),
     Function(Named),

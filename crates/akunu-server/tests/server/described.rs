@@ -1,9 +1,12 @@
 //! `/openapi.json` against what the server does.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use super::client::{Response, get, post, with};
-use super::{Running, audio, endless, question, schema, serve, serve_asset};
+use super::{Running, audio, endless, question, schema, serve, serve_asset, serve_source};
+use akunu::{Device, ModelOptions};
+use akunu_server::{Served, Source};
 use serde_json::{Value, json};
 
 fn document(server: &Running) -> Value {
@@ -196,6 +199,60 @@ fn transcripts_are_as_described() {
     }
 }
 
+/// The folder of MiniLM with a classifier of one label that gives every text the same score.
+fn reranker() -> PathBuf {
+    let from = akunu_assets::path("minilm", "config.json");
+    let from = from.parent().unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reranker");
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["config.json", "tokenizer.json"] {
+        std::fs::copy(from.join(name), folder.join(name)).unwrap();
+    }
+    let whole = std::fs::read(from.join("model.safetensors")).unwrap();
+    let n_head = u64::from_le_bytes(whole[..8].try_into().unwrap()) as usize;
+    let (head, data) = whole[8..].split_at(n_head);
+    let mut head: Value = serde_json::from_slice(head).unwrap();
+    let (n_data, n_weights) = (data.len(), 384 * 4);
+    for (name, shape, ends) in [
+        ("classifier.weight", json!([1, 384]), [0, n_weights]),
+        ("classifier.bias", json!([1]), [n_weights, n_weights + 4]),
+    ] {
+        let ends = ends.map(|end| n_data + end);
+        head[name] = json!({"dtype": "F32", "shape": shape, "data_offsets": ends});
+    }
+    let mut head = head.to_string().into_bytes();
+    head.resize(head.len().next_multiple_of(8), b' ');
+    let length = (head.len() as u64).to_le_bytes();
+    let file = [&length[..], &head, data, &vec![0; n_weights + 4]].concat();
+    std::fs::write(folder.join("model.safetensors"), file).unwrap();
+    folder
+}
+
+/// The same for rankings, of which only the best are told, with their texts.
+#[test]
+fn rankings_are_as_described() {
+    let open = || {
+        Ok(Served::open(
+            &reranker(),
+            Device::Auto,
+            ModelOptions::default(),
+        )?)
+    };
+    let server = serve_source(Source::new("reranker", open));
+    let document = document(&server);
+    let asked = json!({"query": "q", "documents": ["a", {"text": "b"}, "c"], "top_n": 2, "return_documents": true});
+    let ranked = || post(server.address, "/v1/rerank", &asked);
+    check(&document, "/v1/rerank", ranked());
+    let results = &ranked().json()["results"];
+    let first = json!({"index": 0, "relevance_score": 0.5, "document": {"text": "a"}});
+    assert_eq!(
+        (results.as_array().map(Vec::len), &results[0]),
+        (Some(2), &first)
+    );
+    let shown = post(server.address, "/api/show", &json!({"model": "reranker"}));
+    check(&document, "/api/show", shown);
+}
+
 /// Breaks when a program cannot make a request from the document.
 #[test]
 fn requests_are_described() {
@@ -211,6 +268,16 @@ fn requests_are_described() {
         });
         targets.collect()
     };
+    let names = document["components"]["schemas"]
+        .as_object()
+        .unwrap()
+        .keys();
+    let twice = names.filter(|name| name.ends_with(|c: char| c.is_ascii_digit()));
+    assert_eq!(
+        twice.count(),
+        0,
+        "a number tells two types of one name apart"
+    );
     let chat = fields("/v1/chat/completions", "application/json");
     assert_eq!(chat[0]["model"]["enum"], json!(["smollm2", "second"]));
     assert_eq!(chat[0]["messages"]["minItems"], 1);

@@ -81,6 +81,15 @@ fn serve_asset_with(asset: &'static str, file: &'static str, options: ServerOpti
     start(options, vec![asset_source(asset, file)], alone)
 }
 
+fn serve_source(source: Source) -> Running {
+    let alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    let options = ServerOptions {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        ..ServerOptions::default()
+    };
+    start(options, vec![source], alone)
+}
+
 /// A fetched model under the name of its asset.
 fn asset_source(asset: &'static str, file: &'static str) -> Source {
     let open = move || {
