@@ -2,15 +2,23 @@
 
 use std::time::Duration;
 
-use axum::body::to_bytes;
+use axum::body::{Bytes, to_bytes};
 use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
+use crate::app::App;
 use crate::blocking::elsewhere;
 use crate::error::ApiError;
-use crate::router::App;
+use crate::reply::{Content, MediaType};
+
+/// The body of a request, which can be described.
+pub(crate) trait Body: FromRequest<App> + Send + 'static {
+    /// Its media type, with its schema.
+    fn content(schemas: &mut SchemaGenerator) -> Content;
+}
 
 /// A body of this shape. Fields that it does not have are ignored, as OpenAI does.
 pub(crate) struct Json<T>(pub T);
@@ -22,6 +30,12 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Json<T> {
         let limits = &app.options.limits;
         let bytes = read(request, limits.body_bytes, limits.reading).await?;
         elsewhere(move || parse(&bytes)).await.map(Json)
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
+    fn content(schemas: &mut SchemaGenerator) -> Content {
+        Content::from([("application/json", MediaType::of::<T>(schemas))])
     }
 }
 
@@ -43,12 +57,24 @@ where
     }
 }
 
+impl<A, B> Body for Both<A, B>
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    B: DeserializeOwned + JsonSchema + Send + 'static,
+{
+    fn content(schemas: &mut SchemaGenerator) -> Content {
+        let both = [schemas.subschema_for::<A>(), schemas.subschema_for::<B>()];
+        let schema = json_schema!({"allOf": both});
+        Content::from([("application/json", MediaType { schema })])
+    }
+}
+
 /// Reads a whole body of at most that many bytes, which must arrive in time.
 pub(crate) async fn read(
     request: Request,
     max_bytes: usize,
     within: Duration,
-) -> Result<Vec<u8>, ApiError> {
+) -> Result<Bytes, ApiError> {
     let too_large = || {
         ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -70,7 +96,7 @@ pub(crate) async fn read(
         )
     };
     let bytes = timeout(within, reading).await.map_err(slow)?;
-    Ok(bytes.map_err(|_| too_large())?.to_vec())
+    bytes.map_err(|_| too_large())
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {

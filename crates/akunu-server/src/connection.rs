@@ -20,10 +20,20 @@ use tower::ServiceExt;
 
 use crate::guests::{Asked, Guest};
 use crate::options::Limits;
-use crate::server::Phase;
 
 /// How long a request that has begun to come may take to its end when the server ends.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How a server is told to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// It takes connections.
+    Open,
+    /// It takes no more, and answers what was asked.
+    Closing,
+    /// It ends at once.
+    Closed,
+}
 
 /// Answers the requests of a connection until the client closes it, it has to make room, or the server ends.
 pub(crate) async fn serve(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use akunu::{EmbedOptions, Embedder, EncodeOptions};
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::blocking::elsewhere;
@@ -12,16 +13,16 @@ use crate::models::Loaded;
 use crate::options::Limits;
 
 /// One text or several, as text or as token ids.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(
     untagged,
     expecting = "texts or token ids are wanted, one or a list of them"
 )]
 pub(crate) enum Texts {
-    One(String),
-    Many(Vec<String>),
-    Ids(Vec<u32>),
-    ManyIds(Vec<Vec<u32>>),
+    One(#[schemars(length(min = 1))] String),
+    Many(#[schemars(length(min = 1, max = 256))] Vec<String>),
+    Ids(#[schemars(length(min = 1))] Vec<u32>),
+    ManyIds(#[schemars(length(min = 1, max = 256))] Vec<Vec<u32>>),
 }
 
 impl Texts {
@@ -30,6 +31,17 @@ impl Texts {
             Texts::One(_) | Texts::Ids(_) => 1,
             Texts::Many(texts) => texts.len(),
             Texts::ManyIds(lists) => lists.len(),
+        }
+    }
+
+    /// The one text that it is, also where that is in a list; `None` where there are several. An empty list is one of ids.
+    pub fn single(self) -> Option<Texts> {
+        match self {
+            Texts::Many(mut texts) if texts.len() == 1 => texts.pop().map(Texts::One),
+            Texts::Many(texts) if texts.is_empty() => Some(Texts::Ids(Vec::new())),
+            Texts::ManyIds(mut lists) if lists.len() == 1 => lists.pop().map(Texts::Ids),
+            Texts::Many(_) | Texts::ManyIds(_) => None,
+            one => Some(one),
         }
     }
 }

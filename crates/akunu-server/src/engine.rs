@@ -1,78 +1,24 @@
 //! One thread for a loaded model, and the way to it.
 
 mod stats;
+mod work;
 mod worker;
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use akunu::{GenerateOptions, Lookup, Model, SessionOptions, StopReason, TokenLogprobs};
+use akunu::{Lookup, Model, SessionOptions};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::error::{ApiError, ServerError};
 use crate::options::ServerOptions;
 
-pub(crate) use self::stats::{BOUNDS, Histogram, Stats};
+pub(crate) use self::stats::Stats;
+use self::work::{Asked, Message, Waiting};
+pub(crate) use self::work::{Event, What, Work};
 use self::worker::Worker;
-
-/// A prompt, and the answers that are wanted to it.
-pub(crate) struct Work {
-    pub prompt: Vec<u32>,
-    /// How each answer is made. The first reads the prompt, and the others take its pages over.
-    pub choices: Vec<GenerateOptions>,
-}
-
-/// What happened to one of the answers.
-pub(crate) struct Event {
-    /// Which one.
-    pub choice: usize,
-    pub what: What,
-}
-
-/// What happened.
-pub(crate) enum What {
-    /// It has a place, and this many tokens of its prompt need not be read.
-    Began { n_cached: usize },
-    /// It has another token: the text that is complete with it.
-    Token {
-        id: u32,
-        text: String,
-        /// Its log probabilities, if they were asked for.
-        logprobs: Option<TokenLogprobs>,
-    },
-    /// It ended, with the text that was held back.
-    Ended { reason: StopReason, tail: String },
-    /// It failed; the client gets this error.
-    Failed(ApiError),
-}
-
-/// What the thread is asked for.
-enum Message {
-    Answer(Box<Asked>),
-    Embed {
-        ids: Vec<u32>,
-        reply: oneshot::Sender<Result<Vec<f32>, ApiError>>,
-    },
-}
-
-/// An answer that waits for a place in the batch.
-struct Waiting {
-    prompt: Arc<[u32]>,
-    choice: usize,
-    options: GenerateOptions,
-    events: UnboundedSender<Event>,
-    /// Given back when the answer has ended.
-    place: OwnedSemaphorePermit,
-    since: Instant,
-}
-
-/// A request: one answer that reads the prompt, and those that take its pages over.
-struct Asked {
-    first: Waiting,
-    siblings: Vec<Waiting>,
-}
 
 /// A loaded model. When the last handle is dropped, its thread ends and the model is unloaded.
 pub(crate) struct Engine {

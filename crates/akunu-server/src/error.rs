@@ -1,4 +1,4 @@
-//! Why a request cannot be answered, and how each dialect says so.
+//! Why a request cannot be answered.
 //!
 //! What a client is told never has a path of this machine: errors of the engine that are not the client's fault become one
 //! sentence, and the log has the details.
@@ -6,7 +6,9 @@
 use akunu::{EngineError, TemplateError, TokenizerError};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::{Value, json};
+
+/// Why a model cannot be opened.
+pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Why a server cannot be started.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +33,7 @@ pub enum ServerError {
     NoModel,
     /// A model cannot be opened.
     #[error("{0}")]
-    Open(#[source] crate::models::OpenError),
+    Open(#[source] OpenError),
     /// A model cannot be run as it was asked for.
     #[error(transparent)]
     Model(#[from] akunu::Error),
@@ -128,19 +130,9 @@ impl ApiError {
             ..self
         }
     }
-
-    /// As OpenAI's clients read it.
-    pub fn openai(&self) -> Value {
-        json!({"error": {
-            "message": self.message,
-            "type": self.kind,
-            "param": self.param,
-            "code": self.code,
-        }})
-    }
 }
 
-/// The body depends on the dialect, which only the [guard](crate::guard) knows: it finds the error in the extensions.
+/// The body depends on the dialect, which only the [router](crate::router) knows: it finds the error in the extensions.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -184,18 +176,4 @@ impl From<TokenizerError> for ApiError {
     fn from(error: TokenizerError) -> ApiError {
         EngineError::from(error).into()
     }
-}
-
-/// As Anthropic's clients read it.
-pub(crate) fn anthropic(error: &ApiError) -> Value {
-    let kind = match error.status {
-        StatusCode::UNAUTHORIZED => "authentication_error",
-        StatusCode::FORBIDDEN => "permission_error",
-        StatusCode::NOT_FOUND => "not_found_error",
-        StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
-        StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",
-        status if status.is_client_error() => "invalid_request_error",
-        _ => "api_error",
-    };
-    json!({"type": "error", "error": {"type": kind, "message": error.message}})
 }

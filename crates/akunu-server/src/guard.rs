@@ -16,12 +16,12 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
 use tracing::Instrument;
 
+use crate::app::App;
+use crate::clock::new_id;
 use crate::error::{ApiError, ServerError};
 use crate::options::Security;
-use crate::router::App;
 
 /// Refuses origins that no browser would ever send.
 pub(crate) fn check(security: &Security) -> Result<(), ServerError> {
@@ -36,16 +36,12 @@ pub(crate) fn check(security: &Security) -> Result<(), ServerError> {
     }
 }
 
-/// Checks a request, has it answered, writes the errors of the dialect, and logs.
+/// Checks a request, has it answered, and logs.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
     let since = Instant::now();
     let method = request.method().clone();
     let path = request.uri().path().to_string();
-    let id = format!(
-        "req_{:08x}{:08x}",
-        akunu::random_seed(),
-        akunu::random_seed()
-    );
+    let id = new_id("req_");
     let span = tracing::info_span!("request", id, %method, path);
     let security = &app.options.security;
     let origin = request.headers().get(header::ORIGIN).cloned();
@@ -56,9 +52,6 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
         Ok(()) if method == Method::OPTIONS => preflight(),
         Ok(()) => next.run(request).instrument(span.clone()).await,
     };
-    if let Some(error) = response.extensions_mut().remove::<ApiError>() {
-        response = write_error(&path, &error, response);
-    }
     let headers = response.headers_mut();
     headers.insert(
         header::X_CONTENT_TYPE_OPTIONS,
@@ -176,20 +169,6 @@ fn preflight() -> Response {
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     (StatusCode::NO_CONTENT, headers).into_response()
-}
-
-/// The error in the shape that clients of this path expect.
-fn write_error(path: &str, error: &ApiError, response: Response) -> Response {
-    let body = if path.starts_with("/api/") {
-        json!({"error": error.message})
-    } else if path.starts_with("/v1/messages") {
-        crate::error::anthropic(error)
-    } else {
-        error.openai()
-    };
-    let (mut parts, _) = response.into_parts();
-    parts.headers.remove(header::CONTENT_LENGTH);
-    (parts.status, parts.headers, axum::Json(body)).into_response()
 }
 
 #[cfg(test)]

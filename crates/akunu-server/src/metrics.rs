@@ -1,176 +1,106 @@
-//! `/metrics`, as Prometheus reads it.
+//! `/metrics`, as Prometheus reads it: OpenMetrics.
 //!
 //! Names that begin with `akunu_` are ours. Those that begin with `vllm:` are what routers in front of several servers
 //! look for.
 
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::fmt;
+use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::header;
-use axum::response::IntoResponse;
+use axum::response::{IntoResponse, Response};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use schemars::SchemaGenerator;
 
-use crate::engine::{BOUNDS, Histogram, Stats};
-use crate::router::App;
+use crate::app::App;
+use crate::engine::Stats;
+use crate::error::ApiError;
+use crate::reply::{Answer, Content, MediaType};
 
-/// A counter or gauge: its names, its kind, its help, its value.
-struct Row {
-    names: &'static [&'static str],
-    kind: &'static str,
-    help: &'static str,
-    value: fn(&Stats) -> f64,
-}
+/// What `Content-Type` calls this format, and with which parameters.
+const FORMAT: &str = "application/openmetrics-text";
+const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-fn load(counter: &AtomicU64) -> f64 {
-    counter.load(Relaxed) as f64
-}
+/// Counters as text.
+pub(crate) struct Exposition(String);
 
-const ROWS: &[Row] = &[
-    Row {
-        names: &["akunu_requests_running", "vllm:num_requests_running"],
-        kind: "gauge",
-        help: "Sequences that step now.",
-        value: |stats| load(&stats.running),
-    },
-    Row {
-        names: &["akunu_requests_waiting", "vllm:num_requests_waiting"],
-        kind: "gauge",
-        help: "Sequences that wait for a place.",
-        value: |stats| load(&stats.waiting),
-    },
-    Row {
-        names: &["akunu_cache_use", "vllm:kv_cache_usage_perc"],
-        kind: "gauge",
-        help: "Share of the tokens that all sequences could hold, 0 to 1.",
-        value: |stats| load(&stats.held_tokens) / stats.most_tokens.max(1) as f64,
-    },
-    Row {
-        names: &["akunu_pages_in_use"],
-        kind: "gauge",
-        help: "Pages of keys and values that sequences have.",
-        value: |stats| load(&stats.pages),
-    },
-    Row {
-        names: &["akunu_requests_total"],
-        kind: "counter",
-        help: "Answers that were asked for.",
-        value: |stats| load(&stats.requests),
-    },
-    Row {
-        names: &["akunu_requests_given_up_total"],
-        kind: "counter",
-        help: "Answers whose clients went away.",
-        value: |stats| load(&stats.given_up),
-    },
-    Row {
-        names: &["akunu_requests_failed_total"],
-        kind: "counter",
-        help: "Answers that failed.",
-        value: |stats| load(&stats.failures),
-    },
-    Row {
-        names: &["akunu_prompt_tokens_total", "vllm:prompt_tokens_total"],
-        kind: "counter",
-        help: "Tokens of prompts.",
-        value: |stats| load(&stats.prompt_tokens),
-    },
-    Row {
-        names: &["akunu_cached_tokens_total", "vllm:prefix_cache_hits_total"],
-        kind: "counter",
-        help: "Tokens of prompts that needed not be read again.",
-        value: |stats| load(&stats.cached_tokens),
-    },
-    Row {
-        names: &[
-            "akunu_generated_tokens_total",
-            "vllm:generation_tokens_total",
-        ],
-        kind: "counter",
-        help: "Tokens of answers.",
-        value: |stats| load(&stats.generated_tokens),
-    },
-    Row {
-        names: &[
-            "akunu_guessed_tokens_total",
-            "vllm:spec_decode_num_draft_tokens_total",
-        ],
-        kind: "counter",
-        help: "Tokens that were guessed ahead.",
-        value: |stats| load(&stats.guessed_tokens),
-    },
-    Row {
-        names: &[
-            "akunu_right_guesses_total",
-            "vllm:spec_decode_num_accepted_tokens_total",
-        ],
-        kind: "counter",
-        help: "Guessed tokens that were right.",
-        value: |stats| load(&stats.right_guesses),
-    },
-    Row {
-        names: &["akunu_steps_total"],
-        kind: "counter",
-        help: "Steps of the batch.",
-        value: |stats| load(&stats.steps),
-    },
-];
-
-/// All counters of all models that are loaded.
-pub(crate) async fn metrics(State(app): State<App>) -> impl IntoResponse {
-    let entries = app.models.all().iter();
-    let loaded = entries.filter_map(|entry| Some((entry.name.clone(), entry.loaded()?)));
-    let loaded: Vec<_> = loaded.collect();
-    let models: Vec<(&str, &Stats)> = loaded
-        .iter()
-        .map(|(name, engine)| (name.as_str(), &*engine.stats))
-        .collect();
-    let text = render(&models) + &memory();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text)
-}
-
-/// What this process has in memory, where the system says so, under the name that all exporters give it.
-fn memory() -> String {
-    let mut out = String::new();
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    if let Some(kilobytes) = kilobytes {
-        let name = "process_resident_memory_bytes";
-        head(&mut out, name, "gauge", "Bytes of this process in memory.");
-        let _ = writeln!(out, "{name} {}", kilobytes * 1024);
-    }
-    out
-}
-
-fn render(models: &[(&str, &Stats)]) -> String {
-    let mut out = String::new();
-    for row in ROWS {
-        for name in row.names {
-            head(&mut out, name, row.kind, row.help);
-            for (model, stats) in models {
-                line(&mut out, name, &labels(model), (row.value)(stats));
-            }
-        }
-    }
-    for (names, help, of) in HISTOGRAMS {
-        for name in *names {
-            head(&mut out, name, "histogram", help);
-            for (model, stats) in models {
-                histogram(&mut out, name, model, of(stats));
-            }
-        }
-    }
-    out
-}
-
-/// A histogram: its names, its help, and where it is.
-type Times = (
+/// What is told of a model: its names, its help, and where it is. The names of counters get `_total`.
+type Row = (
     &'static [&'static str],
     &'static str,
-    fn(&Stats) -> &Histogram,
+    fn(&Stats) -> &dyn EncodeMetric,
 );
 
-const HISTOGRAMS: &[Times] = &[
+const ROWS: &[Row] = &[
+    (
+        &["akunu_requests_running", "vllm:num_requests_running"],
+        "Sequences that step now.",
+        |stats| &stats.running,
+    ),
+    (
+        &["akunu_requests_waiting", "vllm:num_requests_waiting"],
+        "Sequences that wait for a place.",
+        |stats| &stats.waiting,
+    ),
+    (
+        &["akunu_cache_use", "vllm:kv_cache_usage_perc"],
+        "Share of the tokens that all sequences could hold, 0 to 1.",
+        |stats| &stats.cache_use,
+    ),
+    (
+        &["akunu_pages_in_use"],
+        "Pages of keys and values that sequences have.",
+        |stats| &stats.pages,
+    ),
+    (
+        &["akunu_requests"],
+        "Answers that were asked for.",
+        |stats| &stats.requests,
+    ),
+    (
+        &["akunu_requests_given_up"],
+        "Answers whose clients went away.",
+        |stats| &stats.given_up,
+    ),
+    (
+        &["akunu_requests_failed"],
+        "Answers that failed.",
+        |stats| &stats.failures,
+    ),
+    (
+        &["akunu_prompt_tokens", "vllm:prompt_tokens"],
+        "Tokens of prompts.",
+        |stats| &stats.prompt_tokens,
+    ),
+    (
+        &["akunu_cached_tokens", "vllm:prefix_cache_hits"],
+        "Tokens of prompts that needed not be read again.",
+        |stats| &stats.cached_tokens,
+    ),
+    (
+        &["akunu_generated_tokens", "vllm:generation_tokens"],
+        "Tokens of answers.",
+        |stats| &stats.generated_tokens,
+    ),
+    (
+        &["akunu_guessed_tokens", "vllm:spec_decode_num_draft_tokens"],
+        "Tokens that were guessed ahead.",
+        |stats| &stats.guessed_tokens,
+    ),
+    (
+        &[
+            "akunu_right_guesses",
+            "vllm:spec_decode_num_accepted_tokens",
+        ],
+        "Guessed tokens that were right.",
+        |stats| &stats.right_guesses,
+    ),
+    (&["akunu_steps"], "Steps of the batch.", |stats| {
+        &stats.steps
+    }),
     (
         &[
             "akunu_first_token_seconds",
@@ -189,65 +119,131 @@ const HISTOGRAMS: &[Times] = &[
     ),
 ];
 
-fn head(out: &mut String, name: &str, kind: &str, help: &str) {
-    // Writing to a string cannot fail.
-    let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
+/// All counters of all models that are loaded.
+pub(crate) async fn metrics(State(app): State<App>) -> Result<Exposition, ApiError> {
+    let entries = app.models.all().iter();
+    let loaded = entries.filter_map(|entry| {
+        let engine = entry.loaded()?;
+        Some((entry.name.clone(), Arc::clone(&engine.stats)))
+    });
+    let text = render(loaded.collect()).map_err(|error| ApiError::internal(&error))?;
+    Ok(Exposition(text))
 }
 
-fn line(out: &mut String, name: &str, labels: &str, value: f64) {
-    let _ = writeln!(out, "{name}{{{labels}}} {value}");
-}
-
-fn labels(model: &str) -> String {
-    let escaped = model.replace('\\', "\\\\").replace('"', "\\\"");
-    format!("model_name=\"{}\"", escaped.replace('\n', " "))
-}
-
-fn histogram(out: &mut String, name: &str, model: &str, times: &Histogram) {
-    let model = labels(model);
-    let bucket = format!("{name}_bucket");
-    for (bound, count) in BOUNDS.iter().zip(times.up_to()) {
-        line(
-            out,
-            &bucket,
-            &format!("{model},le=\"{bound}\""),
-            count as f64,
-        );
+impl IntoResponse for Exposition {
+    fn into_response(self) -> Response {
+        ([(header::CONTENT_TYPE, CONTENT_TYPE)], self.0).into_response()
     }
-    let count = times.count() as f64;
-    line(out, &bucket, &format!("{model},le=\"+Inf\""), count);
-    line(out, &format!("{name}_sum"), &model, times.seconds());
-    line(out, &format!("{name}_count"), &model, count);
+}
+
+impl Answer for Exposition {
+    fn content(schemas: &mut SchemaGenerator) -> Content {
+        Content::from([(FORMAT, MediaType::of::<str>(schemas))])
+    }
+}
+
+fn render(models: Vec<(String, Arc<Stats>)>) -> Result<String, fmt::Error> {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(Loaded(models)));
+    let mut out = String::new();
+    text::encode(&mut out, &registry)?;
+    Ok(out)
+}
+
+/// The models that are loaded now, with their counters.
+#[derive(Debug)]
+struct Loaded(Vec<(String, Arc<Stats>)>);
+
+impl Collector for Loaded {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        for (names, help, metric) in ROWS {
+            for name in *names {
+                let Some((_, first)) = self.0.first() else {
+                    continue;
+                };
+                let kind = metric(first).metric_type();
+                let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+                for (model, stats) in &self.0 {
+                    let labels = [("model_name", model.as_str())];
+                    metric(stats).encode(family.encode_family(&labels)?)?;
+                }
+            }
+        }
+        // The name that all exporters give it.
+        let Some(bytes) = resident_bytes() else {
+            return Ok(());
+        };
+        let gauge = ConstGauge::new(bytes);
+        let (name, help) = (
+            "process_resident_memory_bytes",
+            "Bytes of this process in memory.",
+        );
+        gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+    }
+}
+
+/// What this process has in memory, where the system says so.
+fn resident_bytes() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kilobytes: i64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     #[cfg(target_os = "linux")]
     fn the_memory_of_the_process_is_told() {
-        let told = memory();
-        let bytes = told.trim_end().rsplit(' ').next().expect("a number");
-        assert!(bytes.parse::<u64>().expect("bytes") > 1 << 20, "{told}");
+        let bytes = resident_bytes().expect("a number");
+        assert!(bytes > 1 << 20, "{bytes}");
     }
 
-    /// Breaks when a line is not of the form that Prometheus reads.
+    /// Breaks when a line is not of the form that Prometheus reads, when a name is told of twice, or when a time is counted in
+    /// another bucket.
     #[test]
     fn every_line_has_a_name_labels_and_a_number() {
-        let stats = Stats::new(8, 4096);
-        stats.first_token(std::time::Duration::from_millis(20));
-        let text = render(&[("a \"quoted\" name", &stats)]);
+        let stats = Arc::new(Stats::new(8, 4096));
+        stats.first_token(Duration::from_millis(20));
+        stats.first_token(Duration::from_secs(100));
+        let other = Arc::new(Stats::new(1, 1));
+        let text = render(vec![
+            ("a \"quoted\" name".into(), stats),
+            ("b".into(), other),
+        ]);
+        let text = text.expect("metrics");
         let values = text.lines().filter(|line| !line.starts_with('#'));
+        let values = values.filter(|line| !line.starts_with("process_"));
         for value in values {
             let (name, number) = value.rsplit_once(' ').expect("a number");
             assert!(number.parse::<f64>().is_ok(), "{value}");
-            assert!(
-                name.contains("{model_name=\"a \\\"quoted\\\" name\""),
-                "{value}"
-            );
+            let is_labelled = ["a \\\"quoted\\\" name", "b"]
+                .iter()
+                .any(|model| name.contains(&format!("model_name=\"{model}\"")));
+            assert!(is_labelled, "{value}");
         }
-        assert!(text.contains("akunu_first_token_seconds_bucket"));
-        assert!(text.contains("le=\"0.025\"} 1\n") && text.contains("le=\"0.01\"} 0\n"));
+        for (names, ..) in ROWS {
+            for name in *names {
+                let head = format!("# TYPE {name} ");
+                assert_eq!(text.matches(&head).count(), 1, "{name}");
+            }
+        }
+        let buckets = |name: &str| -> Vec<u64> {
+            let lines = text.lines().filter(|line| line.starts_with(name));
+            let lines = lines.filter(|line| line.contains("quoted"));
+            let counts = lines.map(|line| line.rsplit(' ').next().unwrap_or_default().parse());
+            counts.map(|count| count.expect("a count")).collect()
+        };
+        assert_eq!(
+            buckets("akunu_first_token_seconds_bucket"),
+            [0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2]
+        );
+        assert!(text.contains("akunu_generated_tokens_total{model_name=\"b\"} 0\n"));
+        assert!(text.ends_with("# EOF\n"));
     }
 }

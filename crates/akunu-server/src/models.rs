@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 use akunu::{Device, Embedder, Encoder, Model, ModelOptions, Reranker, Transcriber};
 
 use crate::engine::Engine;
-use crate::error::{ApiError, ServerError};
+use crate::error::{ApiError, OpenError, ServerError};
 use crate::options::ServerOptions;
 use crate::speech::Speech;
 
@@ -106,9 +106,6 @@ impl Loaded {
 
 /// How long a model that was unloaded needs to give its memory back.
 const SETTLING: Duration = Duration::from_millis(200);
-
-/// Why a model cannot be opened.
-pub type OpenError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A model that may be loaded.
 pub(crate) struct Entry {

@@ -12,16 +12,16 @@ use serde_json::{Map, Value};
 
 use crate::answers::Answers;
 use crate::blocking::elsewhere;
+use crate::clock::now;
 use crate::engine::{Engine, Work};
 use crate::error::ApiError;
-use crate::openai::now;
 use crate::reader::Reader;
 use crate::transcript::Transcript;
 
 use self::calls::Style;
 pub(crate) use self::format::Format;
 use self::messages::tell_tools;
-pub(crate) use self::messages::{Tool, check_role, normal_message, normal_messages, tool_name};
+pub(crate) use self::messages::{Tool, calling, check_role, template_call, tool_name, tool_result};
 pub(crate) use self::sampling::Draw;
 
 /// A conversation, and how it is answered.

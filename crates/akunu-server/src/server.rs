@@ -6,24 +6,14 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use crate::connection;
+use crate::app::App;
+use crate::connection::{self, Phase};
 use crate::error::ServerError;
 use crate::guard;
 use crate::guests::Guests;
 use crate::models::{Models, Source};
 use crate::options::ServerOptions;
-use crate::router::{self, App};
-
-/// How a server is told to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    /// It takes connections.
-    Open,
-    /// It takes no more, and answers what was asked.
-    Closing,
-    /// It ends at once.
-    Closed,
-}
+use crate::router;
 
 /// A server that is bound to its address, and not yet running.
 pub struct Server {

@@ -1,171 +1,198 @@
-//! Anthropic's messages as templates take them.
+//! `/v1/messages` and `/v1/messages/count_tokens`
 
 use akunu::Message;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
+use super::input::{self, AskedBlock, AskedMessage};
+use super::stream::Blocks;
+use crate::app::App;
+use crate::body::Json;
+use crate::content::Content;
 use crate::error::ApiError;
-use crate::question::check_role;
+use crate::options::Limits;
+use crate::question::{Conversation, Draw, Ending, Format, Tool, Wish, ask, tool_name};
+use crate::stream::Reply;
 
-/// Who may speak; `system` is a field of its own by the protocol, but some clients send messages of it.
-const ROLES: [&str; 3] = ["user", "assistant", "system"];
-
-/// A message of a request.
-#[derive(Deserialize)]
-pub(super) struct Field {
-    role: String,
-    content: Value,
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct MessagesRequest {
+    model: Option<String>,
+    #[schemars(length(min = 1))]
+    messages: Vec<AskedMessage>,
+    system: Option<Content<AskedBlock>>,
+    #[serde(default)]
+    tools: Vec<MessagesTool>,
+    tool_choice: Option<MessagesToolChoice>,
+    /// Needed, but for counting tokens.
+    #[schemars(range(min = 1))]
+    max_tokens: Option<usize>,
+    #[schemars(range(min = 0, max = 2))]
+    temperature: Option<f32>,
+    #[schemars(range(min = 0, max = 1))]
+    top_p: Option<f32>,
+    top_k: Option<i64>,
+    #[serde(default)]
+    #[schemars(length(max = 256))]
+    stop_sequences: Vec<String>,
+    #[serde(default)]
+    stream: bool,
 }
 
-impl Field {
-    /// The messages that it is: results of tools are messages of their own.
-    pub fn normal(self, at: usize) -> Result<Vec<Message>, ApiError> {
-        check_role(&self.role, &ROLES, &format!("messages[{at}]"))?;
-        let field = format!("messages[{at}].content");
-        let Value::Array(blocks) = &self.content else {
-            return Ok(vec![Message::new(self.role, text(&self.content, &field)?)]);
-        };
-        let mut messages = Vec::new();
-        let (mut said, mut thought) = (String::new(), String::new());
-        let mut calls = Vec::new();
-        for block in blocks {
-            match block["type"].as_str() {
-                Some("thinking") => thought += block["thinking"].as_str().unwrap_or_default(),
-                Some("redacted_thinking") => {}
-                Some("tool_use") => calls.push(json!({
-                    "id": block["id"],
-                    "type": "function",
-                    "function": {"name": block["name"], "arguments": block["input"]},
-                })),
-                Some("tool_result") => {
-                    let mut result = Message::new("tool", text(&block["content"], &field)?);
-                    let id = block["tool_use_id"].clone();
-                    result.extra.insert("tool_call_id".into(), id);
-                    messages.push(result);
-                }
-                _ => said += &text(&json!([block]), &field)?,
-            }
-        }
-        let mut extra = Map::new();
-        if !thought.is_empty() {
-            extra.insert("reasoning_content".into(), thought.into());
-        }
-        if !calls.is_empty() {
-            extra.insert("tool_calls".into(), calls.into());
-        }
-        if !said.is_empty() || !extra.is_empty() || messages.is_empty() {
-            messages.push(Message {
-                extra,
-                ..Message::new(self.role, said)
-            });
-        }
-        Ok(messages)
-    }
+/// A tool that the model may call.
+#[derive(Deserialize, JsonSchema)]
+struct MessagesTool {
+    #[serde(deserialize_with = "tool_name")]
+    #[schemars(with = "String", length(min = 1))]
+    name: String,
+    description: Option<String>,
+    /// A JSON schema of the arguments.
+    #[serde(default)]
+    input_schema: Value,
+    /// Whether arguments must be valid by the schema.
+    strict: Option<bool>,
 }
 
-/// The text of a string, of blocks of text, or of nothing.
-pub(super) fn text(content: &Value, field: &str) -> Result<String, ApiError> {
-    let wrong = || {
-        let message =
-            format!("{field}: this model reads text only, as a string or as blocks of type text");
-        ApiError::bad_field(field, message)
+/// Which tools may be called.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum MessagesToolChoice {
+    Auto,
+    None,
+    Any,
+    Tool { name: String },
+}
+
+/// How many tokens a conversation has.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TokenCount {
+    input_tokens: usize,
+}
+
+/// Answers a conversation.
+pub(crate) async fn messages(
+    State(app): State<App>,
+    Json(request): Json<MessagesRequest>,
+) -> Result<Reply<Blocks>, ApiError> {
+    let limits = app.options.limits;
+    let Some(max_tokens) = request.max_tokens.filter(|n| *n > 0) else {
+        return Err(ApiError::bad_field(
+            "max_tokens",
+            "max_tokens: a number of 1 or more is needed",
+        ));
     };
-    match content {
-        Value::Null => Ok(String::new()),
-        Value::String(text) => Ok(text.clone()),
-        Value::Array(blocks) => {
-            let texts = blocks
-                .iter()
-                .map(|block| match (block["type"].as_str(), &block["text"]) {
-                    (Some("text"), Value::String(text)) => Ok(text.as_str()),
-                    _ => Err(wrong()),
-                });
-            texts.collect()
-        }
-        _ => Err(wrong()),
+    if request.stop_sequences.len() > limits.texts {
+        let message = format!("stop_sequences: at most {}", limits.texts);
+        return Err(ApiError::bad_field("stop_sequences", message));
     }
-}
-
-/// A system prompt without the header that Anthropic's own programs begin it with:
-/// `x-anthropic-billing-header: cc_version=2.1; cch=a5145;`. It is other with each request and says nothing to a model, and what begins
-/// otherwise would have to be read anew.
-pub(super) fn without_billing(system: &str) -> &str {
-    let Some(mut rest) = system.strip_prefix("x-anthropic-billing-header:") else {
-        return system;
+    let wish = Wish {
+        max_tokens: Some(max_tokens),
+        draw: Draw {
+            temperature: request.temperature,
+            top_p: request.top_p,
+            top_k: request.top_k,
+            ..Draw::default()
+        },
+        stop: request.stop_sequences.clone(),
+        ..Wish::default()
     };
-    while let Some((entry, after)) = rest.split_once(';') {
-        let is_entry = entry
-            .trim_start()
-            .split_once('=')
-            .is_some_and(|(name, value)| {
-                let is_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-                !name.is_empty()
-                    && name.chars().all(is_name)
-                    && !value.contains(char::is_whitespace)
-            });
-        if !is_entry {
-            break;
-        }
-        rest = after;
-    }
-    rest.trim_start()
+    let name = app.models.find(request.model.as_deref())?.name.clone();
+    let engine = app.models.engine(request.model.as_deref()).await?;
+    let is_stream = request.stream;
+    // The engine does not tell which of several texts ended the answer.
+    let stop = match &request.stop_sequences[..] {
+        [one] => Some(one.clone()),
+        _ => None,
+    };
+    let prompt = request.conversation(&limits)?.prompt(&engine).await?;
+    let answers = ask(&engine, prompt, wish)?;
+    Reply::new(
+        answers,
+        Blocks::new(name, stop),
+        is_stream,
+        limits.answering,
+    )
+    .await
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// How many tokens a conversation has.
+pub(crate) async fn count_tokens(
+    State(app): State<App>,
+    Json(request): Json<MessagesRequest>,
+) -> Result<axum::Json<TokenCount>, ApiError> {
+    let engine = app.models.engine(request.model.as_deref()).await?;
+    let conversation = request.conversation(&app.options.limits)?;
+    let prompt = conversation.prompt(&engine).await?;
+    Ok(axum::Json(TokenCount {
+        input_tokens: prompt.ids.len(),
+    }))
+}
 
-    /// Breaks when a call or a result of a tool does not reach the template.
-    #[test]
-    fn calls_and_results_become_messages() {
-        let normal = |json: Value| {
-            let field: Field = serde_json::from_value(json).expect("a message");
-            field.normal(1)
-        };
-        let asked = json!({"role": "assistant", "content": [
-            {"type": "text", "text": "I look."},
-            {"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rome"}},
-        ]});
-        let message = &normal(asked).expect("a call")[0];
-        assert_eq!(message.content, json!("I look."));
-        assert_eq!(
-            message.extra["tool_calls"][0]["function"]["arguments"]["city"],
-            "Rome"
-        );
-        let answered = json!({"role": "user", "content": [
-            {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "sun"}]},
-            {"type": "text", "text": "And now?"},
-        ]});
-        let messages = normal(answered).expect("a result");
-        let roles: Vec<&str> = messages
-            .iter()
-            .map(|message| message.role.as_str())
-            .collect();
-        assert_eq!(roles, ["tool", "user"]);
-        assert_eq!(
-            (&messages[0].content, &messages[0].extra["tool_call_id"]),
-            (&json!("sun"), &json!("t1"))
-        );
-        let image = normal(json!({"role": "user", "content": [{"type": "image", "source": {}}]}));
-        assert_eq!(
-            image.expect_err("no text").param.as_deref(),
-            Some("messages[1].content")
-        );
-        let role = normal(json!({"role": "wizard", "content": "Hi"}));
-        assert_eq!(
-            role.expect_err("nobody").param.as_deref(),
-            Some("messages[1].role")
-        );
-    }
-
-    /// Breaks when requests of Claude Code, which differ in this line alone, do not begin alike, or when more than it is lost.
-    #[test]
-    fn a_header_that_is_other_each_time_is_left_out() {
-        let header = "x-anthropic-billing-header: cc_version=2.1.101.e51; cc_entrypoint=cli; cch=";
-        for (value, rest) in [("a5145;", "You are; a=b; "), ("00000;\n", "Be brief.")] {
-            let system = format!("{header}{value}{rest}");
-            assert_eq!(without_billing(&system), rest, "{system}");
+impl MessagesRequest {
+    fn conversation(self, limits: &Limits) -> Result<Conversation, ApiError> {
+        let mut all = Vec::new();
+        if let Some(system) = self.system {
+            let text = input::text(Some(system), "system")?;
+            all.push(Message::new("system", input::without_billing(&text)));
         }
-        assert_eq!(without_billing("Be brief; a=b;"), "Be brief; a=b;");
+        for (at, message) in self.messages.into_iter().enumerate() {
+            all.extend(message.normal(&format!("messages[{at}]"))?);
+        }
+        let (tools, must_call) = tools(self.tools, self.tool_choice, limits)?;
+        // As Anthropic has it, an answer goes on with what the assistant has begun to say.
+        let is_begun = all.len() > 1
+            && all.last().is_some_and(|last| {
+                last.role == "assistant" && !last.extra.contains_key("tool_calls")
+            });
+        Ok(Conversation {
+            messages: all,
+            tools,
+            ending: if is_begun {
+                Ending::LastMessage
+            } else {
+                Ending::Answer
+            },
+            format: if must_call {
+                Format::Call
+            } else {
+                Format::Free
+            },
+            ..Conversation::default()
+        })
     }
+}
+
+/// The tools that may be called, and whether one must be.
+fn tools(
+    given: Vec<MessagesTool>,
+    choice: Option<MessagesToolChoice>,
+    limits: &Limits,
+) -> Result<(Vec<Tool>, bool), ApiError> {
+    if given.len() > limits.tools {
+        let (n, max) = (given.len(), limits.tools);
+        let message = format!("tools: there are {n}; at most {max}");
+        return Err(ApiError::bad_field("tools", message));
+    }
+    let tools = given.into_iter().map(|tool| Tool {
+        name: tool.name,
+        description: tool.description,
+        parameters: tool.input_schema,
+        strict: tool.strict.unwrap_or_default(),
+    });
+    let is_wanted = |tool: &Tool| match &choice {
+        Some(MessagesToolChoice::None) => false,
+        Some(MessagesToolChoice::Tool { name }) => tool.name == *name,
+        Some(MessagesToolChoice::Auto | MessagesToolChoice::Any) | None => true,
+    };
+    let tools: Vec<Tool> = tools.filter(is_wanted).collect();
+    let must_call = matches!(
+        choice,
+        Some(MessagesToolChoice::Any | MessagesToolChoice::Tool { .. })
+    );
+    if must_call && tools.is_empty() {
+        let message = "tool_choice: there is no such tool";
+        return Err(ApiError::bad_field("tool_choice", message));
+    }
+    Ok((tools, must_call))
 }

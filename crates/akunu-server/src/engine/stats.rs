@@ -1,73 +1,38 @@
 //! What an engine counts: read by `/metrics` while it works.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use akunu::Speculated;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
 
-/// Upper bounds of the classes of a histogram, in seconds.
-pub(crate) const BOUNDS: [f64; 12] = [
+/// Upper bounds of the buckets of a histogram, in seconds.
+const BOUNDS: [f64; 12] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
 ];
 
-/// How often something took how long.
-#[derive(Default)]
-pub(crate) struct Histogram {
-    /// One for each bound: how often it took at most that long, and longer than the bound before.
-    classes: [AtomicU64; BOUNDS.len()],
-    count: AtomicU64,
-    microseconds: AtomicU64,
-}
-
-impl Histogram {
-    fn add(&self, took: Duration) {
-        let seconds = took.as_secs_f64();
-        if let Some(class) = BOUNDS.iter().position(|bound| seconds <= *bound) {
-            self.classes[class].fetch_add(1, Relaxed);
-        }
-        self.count.fetch_add(1, Relaxed);
-        let microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.microseconds.fetch_add(microseconds, Relaxed);
-    }
-
-    /// How often it took at most as long as each bound.
-    pub fn up_to(&self) -> [u64; BOUNDS.len()] {
-        let mut sum = 0;
-        std::array::from_fn(|class| {
-            sum += self.classes[class].load(Relaxed);
-            sum
-        })
-    }
-
-    pub fn count(&self) -> u64 {
-        self.count.load(Relaxed)
-    }
-
-    pub fn seconds(&self) -> f64 {
-        self.microseconds.load(Relaxed) as f64 / 1e6
-    }
-}
-
 /// The counters of one model.
-#[derive(Default)]
+#[derive(Debug)]
 pub(crate) struct Stats {
-    pub requests: AtomicU64,
-    pub given_up: AtomicU64,
-    pub failures: AtomicU64,
-    pub prompt_tokens: AtomicU64,
-    pub cached_tokens: AtomicU64,
-    pub generated_tokens: AtomicU64,
-    pub guessed_tokens: AtomicU64,
-    pub right_guesses: AtomicU64,
-    pub steps: AtomicU64,
-    pub running: AtomicU64,
-    pub waiting: AtomicU64,
+    pub requests: Counter,
+    pub given_up: Counter,
+    pub failures: Counter,
+    pub prompt_tokens: Counter,
+    pub cached_tokens: Counter,
+    pub generated_tokens: Counter,
+    pub guessed_tokens: Counter,
+    pub right_guesses: Counter,
+    pub steps: Counter,
+    pub running: Gauge,
+    pub waiting: Gauge,
     /// Pages of keys and values that sequences have.
-    pub pages: AtomicU64,
-    /// Tokens that all sequences hold together.
-    pub held_tokens: AtomicU64,
-    /// Tokens that they can hold.
-    pub most_tokens: u64,
+    pub pages: Gauge,
+    /// Share of the tokens that all sequences could hold, 0 to 1.
+    pub cache_use: Gauge<f64, AtomicU64>,
+    /// Tokens that all sequences can hold together.
+    most_tokens: f64,
     pub first: Histogram,
     pub gap: Histogram,
 }
@@ -83,69 +48,65 @@ pub(crate) struct Load {
 impl Stats {
     pub fn new(sequences: u32, context: u32) -> Stats {
         Stats {
-            most_tokens: u64::from(sequences) * u64::from(context),
-            ..Stats::default()
+            requests: Counter::default(),
+            given_up: Counter::default(),
+            failures: Counter::default(),
+            prompt_tokens: Counter::default(),
+            cached_tokens: Counter::default(),
+            generated_tokens: Counter::default(),
+            guessed_tokens: Counter::default(),
+            right_guesses: Counter::default(),
+            steps: Counter::default(),
+            running: Gauge::default(),
+            waiting: Gauge::default(),
+            pages: Gauge::default(),
+            cache_use: Gauge::default(),
+            most_tokens: f64::from(sequences) * f64::from(context),
+            first: Histogram::new(BOUNDS),
+            gap: Histogram::new(BOUNDS),
         }
     }
 
     pub fn asked(&self, choices: usize) {
-        self.requests.fetch_add(choices as u64, Relaxed);
+        self.requests.inc_by(choices as u64);
     }
 
     pub fn gave_up(&self, choices: usize) {
-        self.given_up.fetch_add(choices as u64, Relaxed);
+        self.given_up.inc_by(choices as u64);
     }
 
     pub fn failed(&self) {
-        self.failures.fetch_add(1, Relaxed);
+        self.failures.inc();
     }
 
     pub fn began(&self, prompt: usize, cached: usize) {
-        self.prompt_tokens.fetch_add(prompt as u64, Relaxed);
-        self.cached_tokens.fetch_add(cached as u64, Relaxed);
+        self.prompt_tokens.inc_by(prompt as u64);
+        self.cached_tokens.inc_by(cached as u64);
     }
 
     pub fn first_token(&self, after: Duration) {
-        self.generated_tokens.fetch_add(1, Relaxed);
-        self.first.add(after);
+        self.generated_tokens.inc();
+        self.first.observe(after.as_secs_f64());
     }
 
     pub fn next_token(&self, after: Duration) {
-        self.generated_tokens.fetch_add(1, Relaxed);
-        self.gap.add(after);
+        self.generated_tokens.inc();
+        self.gap.observe(after.as_secs_f64());
     }
 
     /// How the guesses of an answer went.
     pub fn guessed(&self, speculated: &Speculated) {
         let sum = |by_place: &[u32]| by_place.iter().map(|n| u64::from(*n)).sum();
-        self.guessed_tokens
-            .fetch_add(sum(&speculated.drafted), Relaxed);
-        self.right_guesses
-            .fetch_add(sum(&speculated.accepted), Relaxed);
+        self.guessed_tokens.inc_by(sum(&speculated.drafted));
+        self.right_guesses.inc_by(sum(&speculated.accepted));
     }
 
     pub fn stepped(&self, now: Load) {
-        self.steps.fetch_add(1, Relaxed);
-        self.running.store(now.running as u64, Relaxed);
-        self.waiting.store(now.waiting as u64, Relaxed);
-        self.pages.store(now.pages.into(), Relaxed);
-        self.held_tokens.store(now.held_tokens as u64, Relaxed);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Breaks when a class is counted twice or a long time is lost.
-    #[test]
-    fn a_histogram_counts_up_to_each_bound() {
-        let times = Histogram::default();
-        for seconds in [0.001, 0.05, 0.2, 100.0] {
-            times.add(Duration::from_secs_f64(seconds));
-        }
-        assert_eq!(times.up_to(), [1, 1, 1, 2, 2, 3, 3, 3, 3, 3, 3, 3]);
-        assert_eq!(times.count(), 4);
-        assert!((times.seconds() - 100.251).abs() < 1e-4);
+        self.steps.inc();
+        self.running.set(now.running as i64);
+        self.waiting.set(now.waiting as i64);
+        self.pages.set(now.pages.into());
+        let share = now.held_tokens as f64 / self.most_tokens.max(1.0);
+        self.cache_use.set(share);
     }
 }

@@ -18,8 +18,8 @@ use akunu::{Batch, BatchEvent, Model, Progress, SequenceId, SessionOptions};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
-use super::stats::Load;
-use super::{Asked, Event, Message, Stats, Waiting, What};
+use super::stats::{Load, Stats};
+use super::work::{Asked, Event, Message, Waiting, What};
 use crate::error::ApiError;
 
 /// An answer that has a place in the batch.

@@ -1,265 +1,153 @@
-//! `/api/chat` and `/api/generate`
+//! What `/api/chat` and `/api/generate` answer: objects that differ in where the text is.
 
 use std::time::Instant;
 
-use akunu::Message;
-use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Options, time};
-use crate::answers::{Answers, Finish, Happening, Piece, Usage, Whole};
-use crate::body::Json;
+use super::OllamaError;
+use super::time::time;
+use crate::answers::{Finish, Happening, Piece, Usage, Whole};
+use crate::clock::now;
 use crate::error::ApiError;
-use crate::openai::{self, ToolField};
-use crate::question::{Conversation, Ending, Format, Prompt, ask, normal_messages};
-use crate::reader::ToolCall;
-use crate::router::App;
-use crate::stream::{self, Writer};
+use crate::stream::{Framing, Writer};
 
-#[derive(Deserialize)]
-pub(crate) struct ChatRequest {
+/// An answer, or a part of one.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Ollama{S}Answer")]
+pub(crate) struct Answer<S> {
     model: String,
-    #[serde(default)]
-    messages: Vec<Message>,
-    #[serde(default)]
-    tools: Vec<ToolField>,
-    #[serde(default)]
-    options: Options,
-    think: Option<bool>,
-    format: Option<Value>,
-    #[serde(default = "yes")]
-    stream: bool,
+    created_at: String,
+    #[serde(flatten)]
+    said: S,
+    done: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    done_reason: Option<DoneReason>,
+    /// Where an answer ends.
+    #[serde(flatten)]
+    took: Option<Took>,
 }
 
-/// Answers a conversation.
-pub(crate) async fn chat(
-    State(app): State<App>,
-    Json(request): Json<ChatRequest>,
-) -> Result<Response, ApiError> {
-    for (at, message) in request.messages.iter().enumerate() {
-        refuse_images(
-            &format!("messages[{at}].images"),
-            message.extra.get("images"),
-        )?;
-    }
-    let mut conversation = Conversation {
-        messages: normal_messages(request.messages)?,
-        tools: openai::tools(
-            ToolField::functions(request.tools),
-            None,
-            &app.options.limits,
-        )?
-        .0,
-        format: Format::of_ollama(request.format)?,
-        variables: Map::new(),
-        ending: Ending::Answer,
-    };
-    if let Some(think) = request.think {
-        conversation
-            .variables
-            .insert("enable_thinking".into(), think.into());
-    }
-    let engine = app.models.engine(Some(&request.model)).await?;
-    let shape = Shape {
-        model: request.model,
-        is_chat: true,
-    };
-    // Ollama's clients load a model by asking nothing.
-    if conversation.messages.is_empty() {
-        return Ok(axum::Json(shape.loaded()).into_response());
-    }
-    let answers = ask(
-        &engine,
-        conversation.prompt(&engine).await?,
-        request.options.wish()?,
-    )?;
-    respond(&app, answers, shape, request.stream).await
+/// A line of a stream.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Ollama{S}Line")]
+pub(crate) enum Line<S> {
+    Part(Answer<S>),
+    Failed(OllamaError),
 }
 
-#[derive(Deserialize)]
-pub(crate) struct GenerateRequest {
-    model: String,
-    #[serde(default)]
-    prompt: String,
-    system: Option<String>,
-    images: Option<Value>,
-    /// Take the prompt as it is, without the chat template.
-    #[serde(default)]
-    raw: bool,
-    format: Option<Value>,
-    #[serde(default)]
-    options: Options,
-    #[serde(default = "yes")]
-    stream: bool,
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum DoneReason {
+    Stop,
+    Length,
+    /// The model was loaded, and nothing was asked.
+    Load,
 }
 
-fn yes() -> bool {
-    true
+/// Counts of tokens, and times in nanoseconds.
+#[derive(Serialize, JsonSchema)]
+struct Took {
+    total_duration: u64,
+    load_duration: u64,
+    prompt_eval_count: usize,
+    prompt_eval_duration: u64,
+    eval_count: usize,
+    eval_duration: u64,
 }
 
-/// Answers one question, or continues a text.
-pub(crate) async fn generate(
-    State(app): State<App>,
-    Json(request): Json<GenerateRequest>,
-) -> Result<Response, ApiError> {
-    refuse_images("images", request.images.as_ref())?;
-    let engine = app.models.engine(Some(&request.model)).await?;
-    let shape = Shape {
-        model: request.model,
-        is_chat: false,
-    };
-    if request.prompt.is_empty() {
-        return Ok(axum::Json(shape.loaded()).into_response());
-    }
-    let prompt = if request.raw {
-        Prompt::of_text(&engine, request.prompt).await?
-    } else {
-        let system = request.system.map(|text| Message::new("system", text));
-        let question = Message::new("user", request.prompt);
-        let conversation = Conversation {
-            messages: system.into_iter().chain([question]).collect(),
-            format: Format::of_ollama(request.format)?,
-            ..Conversation::default()
-        };
-        conversation.prompt(&engine).await?
-    };
-    let answers = ask(&engine, prompt, request.options.wish()?)?;
-    respond(&app, answers, shape, request.stream).await
-}
-
-/// Refuses what would be left out without a word; some clients always send a list, which may be empty.
-fn refuse_images(field: &str, images: Option<&Value>) -> Result<(), ApiError> {
-    match images {
-        None | Some(Value::Null) => Ok(()),
-        Some(Value::Array(list)) if list.is_empty() => Ok(()),
-        Some(_) => {
-            let message = format!("{field}: this model reads text only");
-            Err(ApiError::bad_field(field, message))
-        }
-    }
-}
-
-async fn respond(
-    app: &App,
-    mut answers: Answers,
-    shape: Shape,
-    is_stream: bool,
-) -> Result<Response, ApiError> {
-    let limit = app.options.limits.answering;
-    if is_stream {
-        let lines = Lines {
-            shape,
-            finish: Finish::End,
-        };
-        return Ok(stream::respond(answers, lines, limit));
-    }
-    let whole = timeout(limit, answers.whole()).await;
-    let whole = whole.map_err(|_| stream::too_slow())??;
-    let whole = whole.into_iter().next().unwrap_or_default();
-    let mut body = shape.part(&whole);
-    let finish = whole.finish.unwrap_or(Finish::End);
-    shape.end(&mut body, finish, &answers.usage);
-    Ok(axum::Json(body).into_response())
-}
-
-/// What differs between the two endpoints.
-struct Shape {
-    model: String,
-    is_chat: bool,
-}
-
-impl Shape {
-    fn part(&self, whole: &Whole) -> Map<String, Value> {
-        let mut body = Map::new();
-        body.insert("model".into(), self.model.as_str().into());
-        body.insert("created_at".into(), time(openai::now()).into());
-        let mut said = Map::new();
-        let name = if self.is_chat { "content" } else { "response" };
-        said.insert(name.into(), whole.text.as_str().into());
-        if !whole.reasoning.is_empty() {
-            said.insert("thinking".into(), whole.reasoning.as_str().into());
-        }
-        if !whole.calls.is_empty() {
-            let calls: Vec<Value> = whole.calls.iter().map(call).collect();
-            said.insert("tool_calls".into(), calls.into());
-        }
-        if self.is_chat {
-            said.insert("role".into(), "assistant".into());
-            body.insert("message".into(), said.into());
-        } else {
-            body.extend(said);
-        }
-        body.insert("done".into(), false.into());
-        body
-    }
-
-    /// The answer to nothing.
-    fn loaded(&self) -> Map<String, Value> {
-        let mut body = self.part(&Whole::default());
-        body.insert("done".into(), true.into());
-        body.insert("done_reason".into(), "load".into());
-        body
-    }
-
-    fn end(&self, body: &mut Map<String, Value>, finish: Finish, usage: &Usage) {
+impl Took {
+    fn now(usage: &Usage) -> Took {
         let now = Instant::now();
         let first = usage.first.unwrap_or(now);
         let nanoseconds = |from: Instant, to: Instant| {
             let took = to.saturating_duration_since(from).as_nanos();
-            Value::from(u64::try_from(took).unwrap_or(u64::MAX))
+            u64::try_from(took).unwrap_or(u64::MAX)
         };
-        let reason = if finish == Finish::Length {
-            "length"
-        } else {
-            "stop"
-        };
-        for (name, value) in [
-            ("done", true.into()),
-            ("done_reason", reason.into()),
-            ("total_duration", nanoseconds(usage.since, now)),
-            ("load_duration", 0.into()),
-            ("prompt_eval_count", usage.prompt.into()),
-            ("prompt_eval_duration", nanoseconds(usage.since, first)),
-            ("eval_count", usage.completion.into()),
-            ("eval_duration", nanoseconds(first, now)),
-        ] {
-            body.insert(name.into(), value);
+        Took {
+            total_duration: nanoseconds(usage.since, now),
+            load_duration: 0,
+            prompt_eval_count: usage.prompt,
+            prompt_eval_duration: nanoseconds(usage.since, first),
+            eval_count: usage.completion,
+            eval_duration: nanoseconds(first, now),
         }
     }
 }
 
-/// Arguments are an object here, not a text.
-fn call(call: &ToolCall) -> Value {
-    let arguments: Value = serde_json::from_str(&call.arguments).unwrap_or_default();
-    json!({"id": call.id, "function": {"name": call.name, "arguments": arguments}})
+/// What is said, in the shape of an endpoint.
+pub(crate) trait Said:
+    From<Whole> + Serialize + JsonSchema + Send + Unpin + 'static
+{
 }
 
-/// Writes a stream.
-struct Lines {
-    shape: Shape,
+/// Writes the answers of a model.
+pub(crate) struct Lines<S> {
+    model: String,
     finish: Finish,
+    shape: std::marker::PhantomData<S>,
 }
 
-impl Lines {
-    fn line(&self, body: &Map<String, Value>) -> String {
-        // Strings, numbers and lists of them can always be written.
-        serde_json::to_string(body).unwrap_or_default() + "\n"
+impl<S: Said> Lines<S> {
+    pub fn new(model: String) -> Lines<S> {
+        Lines {
+            model,
+            finish: Finish::End,
+            shape: std::marker::PhantomData,
+        }
+    }
+
+    /// The answer to nothing, by which Ollama's clients load a model.
+    pub fn loaded(&self) -> Answer<S> {
+        Answer {
+            done: true,
+            done_reason: Some(DoneReason::Load),
+            ..self.part(Whole::default())
+        }
+    }
+
+    fn part(&self, whole: Whole) -> Answer<S> {
+        Answer {
+            model: self.model.clone(),
+            created_at: time(now()),
+            said: whole.into(),
+            done: false,
+            done_reason: None,
+            took: None,
+        }
+    }
+
+    fn last(&self, whole: Whole, finish: Finish, usage: &Usage) -> Answer<S> {
+        let reason = match finish {
+            Finish::Length => DoneReason::Length,
+            Finish::End | Finish::StopText | Finish::Calls => DoneReason::Stop,
+        };
+        Answer {
+            done: true,
+            done_reason: Some(reason),
+            took: Some(Took::now(usage)),
+            ..self.part(whole)
+        }
     }
 }
 
-impl Writer for Lines {
-    fn content_type(&self) -> &'static str {
-        "application/x-ndjson"
+impl<S: Said> Writer for Lines<S> {
+    type Whole = Answer<S>;
+    type Event = Line<S>;
+    const FRAMING: Framing = Framing::Lines;
+
+    fn whole(self, answers: Vec<Whole>, usage: &Usage) -> Answer<S> {
+        let whole = answers.into_iter().next().unwrap_or_default();
+        let finish = whole.finish.unwrap_or(Finish::End);
+        self.last(whole, finish, usage)
     }
 
-    fn begin(&mut self, _: &Usage) -> String {
-        String::new()
+    fn begin(&mut self, _: &Usage) -> Vec<Line<S>> {
+        Vec::new()
     }
 
-    fn write(&mut self, Happening { what, .. }: Happening) -> String {
+    fn write(&mut self, Happening { what, .. }: Happening) -> Vec<Line<S>> {
         let mut part = Whole::default();
         match what {
             Piece::Text(text) => part.text = text,
@@ -267,24 +155,17 @@ impl Writer for Lines {
             Piece::Call(call) => part.calls.push(call),
             Piece::Ended(finish) => {
                 self.finish = finish;
-                return String::new();
+                return Vec::new();
             }
         }
-        self.line(&self.shape.part(&part))
+        vec![Line::Part(self.part(part))]
     }
 
-    fn end(&mut self, usage: &Usage) -> String {
-        let mut body = self.shape.part(&Whole::default());
-        self.shape.end(&mut body, self.finish, usage);
-        self.line(&body)
+    fn end(&mut self, usage: &Usage) -> Vec<Line<S>> {
+        vec![Line::Part(self.last(Whole::default(), self.finish, usage))]
     }
 
-    fn fail(&mut self, error: &ApiError) -> String {
-        format!("{}\n", json!({"error": error.message}))
-    }
-
-    /// Lines have no comments.
-    fn ping(&self) -> &'static str {
-        "\n"
+    fn fail(&mut self, error: &ApiError) -> Line<S> {
+        Line::Failed(error.into())
     }
 }

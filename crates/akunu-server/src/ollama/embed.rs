@@ -2,16 +2,17 @@
 
 use akunu::EmbedOptions;
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::options::yes;
+use crate::app::App;
 use crate::body::Json;
 use crate::embedding::{self, Texts};
 use crate::error::ApiError;
-use crate::router::App;
 
-#[derive(Deserialize)]
-pub(crate) struct Request {
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct EmbedRequest {
     model: String,
     input: Texts,
     /// Whether a text that is too long is cut. A model that generates text refuses it in any case.
@@ -20,15 +21,19 @@ pub(crate) struct Request {
     dimensions: Option<usize>,
 }
 
-fn yes() -> bool {
-    true
+/// Vectors, in the order of the texts.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Embeddings {
+    model: String,
+    embeddings: Vec<Vec<f32>>,
+    prompt_eval_count: usize,
 }
 
 /// Texts as vectors.
 pub(crate) async fn embed(
     State(app): State<App>,
-    Json(request): Json<Request>,
-) -> Result<axum::Json<Value>, ApiError> {
+    Json(request): Json<EmbedRequest>,
+) -> Result<axum::Json<Embeddings>, ApiError> {
     let model = app.models.load(Some(&request.model)).await?;
     let options = EmbedOptions {
         dimensions: request.dimensions,
@@ -36,9 +41,9 @@ pub(crate) async fn embed(
         ..EmbedOptions::default()
     };
     let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
-    Ok(axum::Json(json!({
-        "model": request.model,
-        "embeddings": made.vectors,
-        "prompt_eval_count": made.n_tokens,
-    })))
+    Ok(axum::Json(Embeddings {
+        model: request.model,
+        embeddings: made.vectors,
+        prompt_eval_count: made.n_tokens,
+    }))
 }

@@ -1,99 +1,197 @@
 //! `/api/tags`, `/api/show` and `/api/version`
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::time;
+use super::time::time;
+use crate::app::App;
 use crate::body::Json;
 use crate::error::ApiError;
-use crate::models::Loaded;
-use crate::router::App;
+use crate::models::{Entry, Loaded};
 
-/// All models, loaded or not.
-pub(crate) async fn tags(State(app): State<App>) -> axum::Json<Value> {
-    let modified = time(app.models.created);
-    let entries = app.models.all().iter();
-    let models = entries.map(|entry| {
-        let now = entry.now();
-        let size = match &now {
-            Some(Loaded::Engine(engine)) => engine.model.weight_bytes(),
-            _ => 0,
-        };
-        json!({
-            "name": entry.name,
-            "model": entry.name,
-            "modified_at": modified,
-            "size": size,
-            "digest": "",
-            "details": details(now.as_ref()),
-        })
-    });
-    axum::Json(json!({"models": models.collect::<Vec<Value>>()}))
+/// A list of models.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OllamaTags {
+    models: Vec<OllamaTag>,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct Show {
+#[derive(Serialize, JsonSchema)]
+struct OllamaTag {
+    name: String,
+    model: String,
+    modified_at: String,
+    /// Bytes of its weights; 0 as long as it is not loaded.
+    size: u64,
+    digest: &'static str,
+    details: OllamaDetails,
+}
+
+/// The format of a model's files, as far as it is known: that of one that is not loaded is not.
+#[derive(Serialize, JsonSchema)]
+struct OllamaDetails {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<FileFormat>,
+}
+
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum FileFormat {
+    Gguf,
+    Safetensors,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ShowRequest {
     #[serde(alias = "name")]
     model: String,
 }
 
-/// The format of a model's files, as far as it is known: that of one that is not loaded is not.
-fn details(model: Option<&Loaded>) -> Value {
-    let path = match model {
-        Some(Loaded::Engine(engine)) => engine.model.path(),
-        Some(Loaded::Embedder(embedder)) => embedder.path(),
-        Some(Loaded::Reranker(_) | Loaded::Speech(_)) | None => return json!({}),
-    };
-    let is_gguf = path
-        .extension()
-        .is_some_and(|it| it.eq_ignore_ascii_case("gguf"));
-    json!({"format": if is_gguf { "gguf" } else { "safetensors" }})
+/// What a model is.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OllamaModel {
+    details: OllamaDetails,
+    capabilities: &'static [Capability],
+    model_info: ModelInfo,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Capability {
+    Completion,
+    Tools,
+    Embedding,
+    Rerank,
+    Transcription,
+}
+
+/// What is known of a model of its kind.
+#[derive(Default, Serialize, JsonSchema)]
+struct ModelInfo {
+    #[serde(
+        rename = "general.architecture",
+        skip_serializing_if = "Option::is_none"
+    )]
+    architecture: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context_length: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    served_context_length: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    embedding_length: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    block_count: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vocab_size: Option<u32>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct OllamaVersion {
+    version: &'static str,
+}
+
+/// All models, loaded or not.
+pub(crate) async fn tags(State(app): State<App>) -> Result<axum::Json<OllamaTags>, ApiError> {
+    let modified = time(app.models.created);
+    let entries = app.models.all().iter();
+    let models = entries
+        .map(|entry| OllamaTag::of(entry, &modified))
+        .collect();
+    Ok(axum::Json(OllamaTags { models }))
+}
+
+impl OllamaTag {
+    fn of(entry: &Entry, modified: &str) -> OllamaTag {
+        let now = entry.now();
+        OllamaTag {
+            name: entry.name.clone(),
+            model: entry.name.clone(),
+            modified_at: modified.to_string(),
+            size: match &now {
+                Some(Loaded::Engine(engine)) => engine.model.weight_bytes(),
+                _ => 0,
+            },
+            digest: "",
+            details: OllamaDetails::of(now.as_ref()),
+        }
+    }
+}
+
+impl OllamaDetails {
+    fn of(model: Option<&Loaded>) -> OllamaDetails {
+        let path = match model {
+            Some(Loaded::Engine(engine)) => Some(engine.model.path()),
+            Some(Loaded::Embedder(embedder)) => Some(embedder.path()),
+            Some(Loaded::Reranker(_) | Loaded::Speech(_)) | None => None,
+        };
+        let format = path.map(|path| {
+            let extension = path.extension();
+            if extension.is_some_and(|it| it.eq_ignore_ascii_case("gguf")) {
+                FileFormat::Gguf
+            } else {
+                FileFormat::Safetensors
+            }
+        });
+        OllamaDetails { format }
+    }
 }
 
 /// What a model is.
 pub(crate) async fn show(
     State(app): State<App>,
-    Json(asked): Json<Show>,
-) -> Result<axum::Json<Value>, ApiError> {
+    Json(asked): Json<ShowRequest>,
+) -> Result<axum::Json<OllamaModel>, ApiError> {
     let model = app.models.load(Some(&asked.model)).await?;
-    let (capabilities, info) = match &model {
+    let (capabilities, model_info) = describe(&model);
+    Ok(axum::Json(OllamaModel {
+        details: OllamaDetails::of(Some(&model)),
+        capabilities,
+        model_info,
+    }))
+}
+
+fn describe(model: &Loaded) -> (&'static [Capability], ModelInfo) {
+    use Capability::{Completion, Embedding, Rerank, Tools, Transcription};
+    match model {
         Loaded::Engine(engine) => {
             let config = engine.model.config();
-            let info = json!({
-                "general.architecture": config.arch.name,
-                "context_length": config.context_length,
-                "served_context_length": engine.context,
-                "embedding_length": config.dim,
-                "block_count": config.layers.len(),
-                "vocab_size": config.vocab_size,
-            });
-            (json!(["completion", "tools", "embedding"]), info)
+            let info = ModelInfo {
+                architecture: Some(config.arch.name),
+                context_length: Some(config.context_length as usize),
+                served_context_length: Some(engine.context),
+                embedding_length: Some(config.dim as usize),
+                block_count: Some(config.layers.len()),
+                vocab_size: Some(config.vocab_size),
+            };
+            (&[Completion, Tools, Embedding], info)
         }
         Loaded::Embedder(embedder) => {
-            let info = json!({
-                "context_length": embedder.max_tokens(),
-                "embedding_length": embedder.dimensions(),
-            });
-            (json!(["embedding"]), info)
+            let info = ModelInfo {
+                context_length: Some(embedder.max_tokens()),
+                embedding_length: Some(embedder.dimensions()),
+                ..ModelInfo::default()
+            };
+            (&[Embedding], info)
         }
         Loaded::Reranker(reranker) => {
-            let info = json!({"context_length": reranker.max_tokens()});
-            (json!(["rerank"]), info)
+            let info = ModelInfo {
+                context_length: Some(reranker.max_tokens()),
+                ..ModelInfo::default()
+            };
+            (&[Rerank], info)
         }
-        Loaded::Speech(_) => (
-            json!(["transcription"]),
-            json!({"general.architecture": "whisper"}),
-        ),
-    };
-    Ok(axum::Json(json!({
-        "details": details(Some(&model)),
-        "capabilities": capabilities,
-        "model_info": info,
-    })))
+        Loaded::Speech(_) => {
+            let info = ModelInfo {
+                architecture: Some("whisper"),
+                ..ModelInfo::default()
+            };
+            (&[Transcription], info)
+        }
+    }
 }
 
 /// Which protocol this is; clients want a version of at least 0.1.
-pub(crate) async fn version() -> axum::Json<Value> {
-    axum::Json(json!({"version": env!("CARGO_PKG_VERSION")}))
+pub(crate) async fn version(State(_): State<App>) -> Result<axum::Json<OllamaVersion>, ApiError> {
+    let version = env!("CARGO_PKG_VERSION");
+    Ok(axum::Json(OllamaVersion { version }))
 }

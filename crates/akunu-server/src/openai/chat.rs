@@ -3,30 +3,33 @@
 //! A stream has, in this order: a delta with the role; deltas with reasoning, text and calls; an empty delta with
 //! `finish_reason`; for `include_usage` a chunk without choices; `[DONE]`.
 
-use akunu::Message;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use tokio::time::timeout;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::fields::{Making, StreamOptions};
-use super::{ToolField, finish_name, logprobs, new_id, now, tools, usage};
+use super::format::ResponseFormat;
+use super::logprobs::ChatLogprobs;
+use super::making::{Making, StreamOptions};
+use super::messages::{Message, normal};
+use super::object::{Chunk, Completion, FinishReason, Head};
+use super::tools::{ToolChoice, ToolField, tools};
 use crate::answers::{Happening, Piece, Scored, Usage, Whole};
+use crate::app::App;
 use crate::body::Both;
 use crate::error::ApiError;
-use crate::question::{Conversation, Ending, Format, ask, normal_messages};
-use crate::reader::ToolCall;
-use crate::router::App;
-use crate::stream::{self, Writer, event};
+use crate::question::{Conversation, Ending, Format, ask};
+use crate::reader;
+use crate::stream::{Framing, Reply, Writer};
 
-#[derive(Deserialize)]
-pub(crate) struct Request {
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct ChatRequest {
     model: Option<String>,
+    #[schemars(length(min = 1))]
     messages: Vec<Message>,
     tools: Option<Vec<ToolField>>,
-    tool_choice: Option<Value>,
-    response_format: Option<Value>,
+    tool_choice: Option<ToolChoice>,
+    response_format: Option<ResponseFormat>,
     /// A schema that the answer must be valid by, as llama.cpp has it.
     json_schema: Option<Value>,
     stream: Option<bool>,
@@ -38,7 +41,7 @@ pub(crate) struct Request {
     add_generation_prompt: Option<bool>,
 }
 
-impl Request {
+impl ChatRequest {
     fn ending(&self) -> Result<Ending, ApiError> {
         match (self.continue_final_message, self.add_generation_prompt) {
             (Some(true), Some(true)) => Err(ApiError::bad_field(
@@ -55,19 +58,20 @@ impl Request {
 /// Answers a conversation.
 pub(crate) async fn chat(
     State(app): State<App>,
-    Both(request, making): Both<Request, Making>,
-) -> Result<Response, ApiError> {
+    Both(request, making): Both<ChatRequest, Making>,
+) -> Result<Reply<Chat>, ApiError> {
     let limits = app.options.limits;
     let wish = making.wish(&limits)?;
     let ending = request.ending()?;
-    let tools_given = ToolField::functions(request.tools.unwrap_or_default());
-    let (tools, must_call) = tools(tools_given, request.tool_choice.as_ref(), &limits)?;
-    let format = match request.json_schema {
-        Some(schema) => Format::Schema("json_schema", schema),
-        None => Format::of_openai("response_format", request.response_format)?,
+    let given = ToolField::functions(request.tools.unwrap_or_default());
+    let (tools, must_call) = tools(given, request.tool_choice, &limits)?;
+    let format = match (request.json_schema, request.response_format) {
+        (Some(schema), _) => Format::Schema("json_schema", schema),
+        (None, Some(format)) => format.format("response_format")?,
+        (None, None) => Format::Free,
     };
     let conversation = Conversation {
-        messages: normal_messages(request.messages)?,
+        messages: normal(request.messages)?,
         tools,
         format: if must_call { Format::Call } else { format },
         variables: request.chat_template_kwargs.unwrap_or_default(),
@@ -75,158 +79,176 @@ pub(crate) async fn chat(
     };
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
-    let n = wish.n;
-    let mut answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
-    let head = Head::new("chatcmpl-", name);
-    if request.stream.unwrap_or_default() {
-        let with_usage = request.stream_options.unwrap_or_default().include_usage;
-        let n_calls = vec![0; n];
-        let writer = Chunks {
-            head,
-            n_calls,
-            with_usage,
-        };
-        return Ok(stream::respond(answers, writer, limits.answering));
-    }
-    let whole = timeout(limits.answering, answers.whole()).await;
-    let whole = whole.map_err(|_| stream::too_slow())??;
-    let choices: Vec<Value> = whole.iter().enumerate().map(choice).collect();
-    let mut body = head.object("chat.completion");
-    body.insert("choices".into(), choices.into());
-    body.insert("usage".into(), usage(&answers.usage));
-    Ok(axum::Json(body).into_response())
+    let n_calls = vec![0; wish.n];
+    let answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
+    let with_usage = request.stream_options.unwrap_or_default().include_usage;
+    let head = Head::new("chatcmpl-", name, with_usage);
+    let is_stream = request.stream.unwrap_or_default();
+    Reply::new(answers, Chat { head, n_calls }, is_stream, limits.answering).await
 }
 
-/// What made an answer: with another version the same seed may give another one.
-const FINGERPRINT: &str = concat!("akunu-", env!("CARGO_PKG_VERSION"));
+/// One of the answers.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ChatChoice {
+    index: usize,
+    message: ChatAnswer,
+    logprobs: Option<ChatLogprobs>,
+    finish_reason: Option<FinishReason>,
+}
 
-/// What all objects of an answer have in common.
-pub(super) struct Head {
+/// What the assistant says; null where it only calls tools.
+#[derive(Serialize, JsonSchema)]
+struct ChatAnswer {
+    role: &'static str,
+    content: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    reasoning_content: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall>,
+}
+
+/// What one of the answers goes on with.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ChatDelta {
+    index: usize,
+    delta: Delta,
+    logprobs: Option<ChatLogprobs>,
+    finish_reason: Option<FinishReason>,
+}
+
+#[derive(Default, Serialize, JsonSchema)]
+struct Delta {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<ToolCall>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ToolCall {
+    /// Of the calls of a streamed answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<usize>,
     id: String,
-    created: u64,
-    model: String,
+    r#type: &'static str,
+    function: CalledFunction,
 }
 
-impl Head {
-    pub fn new(prefix: &str, model: String) -> Head {
-        Head {
-            id: new_id(prefix),
-            created: now(),
-            model,
+/// The arguments are a JSON object, as text.
+#[derive(Serialize, JsonSchema)]
+struct CalledFunction {
+    name: String,
+    arguments: String,
+}
+
+impl ChatChoice {
+    fn of((index, whole): (usize, Whole)) -> ChatChoice {
+        let is_silent = whole.text.is_empty() && !whole.calls.is_empty();
+        let calls = whole.calls.into_iter();
+        ChatChoice {
+            index,
+            logprobs: ChatLogprobs::of(&whole.scored),
+            finish_reason: whole.finish.map(FinishReason::from),
+            message: ChatAnswer {
+                role: "assistant",
+                content: (!is_silent).then_some(whole.text),
+                reasoning_content: whole.reasoning,
+                tool_calls: calls.map(|call| ToolCall::of(call, None)).collect(),
+            },
         }
     }
+}
 
-    pub fn object(&self, kind: &str) -> Map<String, Value> {
-        let mut object = Map::new();
-        object.insert("id".into(), self.id.as_str().into());
-        object.insert("object".into(), kind.into());
-        object.insert("created".into(), self.created.into());
-        object.insert("model".into(), self.model.as_str().into());
-        object.insert("system_fingerprint".into(), FINGERPRINT.into());
-        object
+impl ToolCall {
+    fn of(call: reader::ToolCall, index: Option<usize>) -> ToolCall {
+        ToolCall {
+            index,
+            id: call.id,
+            r#type: "function",
+            function: CalledFunction {
+                name: call.name,
+                arguments: call.arguments,
+            },
+        }
     }
 }
 
-fn choice((index, whole): (usize, &Whole)) -> Value {
-    let mut message = Map::new();
-    message.insert("role".into(), "assistant".into());
-    let is_silent = whole.text.is_empty() && !whole.calls.is_empty();
-    let content = if is_silent {
-        Value::Null
-    } else {
-        whole.text.as_str().into()
-    };
-    message.insert("content".into(), content);
-    if !whole.reasoning.is_empty() {
-        message.insert("reasoning_content".into(), whole.reasoning.as_str().into());
-    }
-    if !whole.calls.is_empty() {
-        let calls: Vec<Value> = whole.calls.iter().map(call).collect();
-        message.insert("tool_calls".into(), calls.into());
-    }
-    json!({
-        "index": index,
-        "message": message,
-        "logprobs": logprobs::of_chat(&whole.scored),
-        "finish_reason": whole.finish.map(finish_name),
-    })
-}
-
-fn call(call: &ToolCall) -> Value {
-    json!({
-        "id": call.id,
-        "type": "function",
-        "function": {"name": call.name, "arguments": call.arguments},
-    })
-}
-
-/// Writes a stream.
-struct Chunks {
+/// Writes the answers.
+pub(crate) struct Chat {
     head: Head,
     /// Calls that each answer has made.
     n_calls: Vec<usize>,
-    with_usage: bool,
 }
 
-impl Chunks {
-    fn chunk(&self, index: usize, delta: Value, finish: Option<&str>, scored: &[Scored]) -> String {
-        let choice = json!({
-            "index": index,
-            "delta": delta,
-            "logprobs": logprobs::of_chat(scored),
-            "finish_reason": finish,
-        });
-        self.with_choices(vec![choice], Value::Null)
-    }
+const PART: &str = "chat.completion.chunk";
 
-    fn with_choices(&self, choices: Vec<Value>, usage: Value) -> String {
-        let mut chunk = self.head.object("chat.completion.chunk");
-        chunk.insert("choices".into(), choices.into());
-        if self.with_usage {
-            chunk.insert("usage".into(), usage);
-        }
-        event(&chunk)
+impl Chat {
+    fn part(
+        &self,
+        index: usize,
+        delta: Delta,
+        finish_reason: Option<FinishReason>,
+        scored: &[Scored],
+    ) -> Chunk<ChatDelta> {
+        let logprobs = ChatLogprobs::of(scored);
+        let choice = ChatDelta {
+            index,
+            delta,
+            logprobs,
+            finish_reason,
+        };
+        self.head.part(PART, choice)
     }
 }
 
-impl Writer for Chunks {
-    fn begin(&mut self, _: &Usage) -> String {
+impl Writer for Chat {
+    type Whole = Completion<ChatChoice>;
+    type Event = Chunk<ChatDelta>;
+    const FRAMING: Framing = Framing::Data;
+
+    fn whole(self, answers: Vec<Whole>, usage: &Usage) -> Completion<ChatChoice> {
+        let choices = answers.into_iter().enumerate().map(ChatChoice::of);
+        self.head.whole("chat.completion", choices.collect(), usage)
+    }
+
+    fn begin(&mut self, _: &Usage) -> Vec<Chunk<ChatDelta>> {
         let role = |index| {
-            let delta = json!({"role": "assistant", "content": ""});
-            self.chunk(index, delta, None, &[])
+            let delta = Delta {
+                role: Some("assistant"),
+                content: Some(String::new()),
+                ..Delta::default()
+            };
+            self.part(index, delta, None, &[])
         };
         (0..self.n_calls.len()).map(role).collect()
     }
 
-    fn write(&mut self, happening: Happening) -> String {
-        let Happening {
-            choice,
-            what,
-            scored,
-        } = happening;
-        let (delta, finish) = match what {
-            Piece::Text(text) => (json!({"content": text}), None),
-            Piece::Reasoning(text) => (json!({"reasoning_content": text}), None),
-            Piece::Call(made) => {
-                let mut call = call(&made);
-                call["index"] = self.n_calls[choice].into();
-                self.n_calls[choice] += 1;
-                (json!({"tool_calls": [call]}), None)
+    fn write(&mut self, happening: Happening) -> Vec<Chunk<ChatDelta>> {
+        let index = happening.choice;
+        let mut delta = Delta::default();
+        let mut finish = None;
+        match happening.what {
+            Piece::Text(text) => delta.content = Some(text),
+            Piece::Reasoning(text) => delta.reasoning_content = Some(text),
+            Piece::Call(call) => {
+                let n_before = self.n_calls[index];
+                self.n_calls[index] += 1;
+                delta.tool_calls.push(ToolCall::of(call, Some(n_before)));
             }
-            Piece::Ended(finish) => (json!({}), Some(finish_name(finish))),
-        };
-        self.chunk(choice, delta, finish, &scored)
-    }
-
-    fn end(&mut self, used: &Usage) -> String {
-        let mut text = String::new();
-        if self.with_usage {
-            text.push_str(&self.with_choices(Vec::new(), usage(used)));
+            Piece::Ended(why) => finish = Some(why.into()),
         }
-        text + "data: [DONE]\n\n"
+        vec![self.part(index, delta, finish, &happening.scored)]
     }
 
-    fn fail(&mut self, error: &ApiError) -> String {
-        event(&error.openai())
+    fn end(&mut self, usage: &Usage) -> Vec<Chunk<ChatDelta>> {
+        self.head.last(PART, usage)
+    }
+
+    fn fail(&mut self, error: &ApiError) -> Chunk<ChatDelta> {
+        Chunk::Failed(error.into())
     }
 }

@@ -3,26 +3,26 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::time::timeout;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::chat::Head;
-use super::fields::{Making, StreamOptions};
-use super::{finish_name, logprobs, usage};
-use crate::answers::{Happening, Piece, Scored, Usage};
+use super::logprobs::TextLogprobs;
+use super::making::{Making, StreamOptions};
+use super::object::{Chunk, Completion, FinishReason, Head};
+use crate::answers::{Happening, Piece, Scored, Usage, Whole};
+use crate::app::App;
 use crate::body::Both;
+use crate::embedding::Texts;
 use crate::engine::Engine;
 use crate::error::ApiError;
 use crate::question::{Prompt, ask};
-use crate::router::App;
-use crate::stream::{self, Writer, event};
+use crate::stream::{Framing, Reply, Writer};
 
-#[derive(Deserialize)]
-pub(crate) struct Request {
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct CompletionRequest {
     model: Option<String>,
-    prompt: Value,
+    /// One text, or the ids of its tokens.
+    prompt: Texts,
     echo: Option<bool>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
@@ -34,8 +34,8 @@ const MAX_TOKENS: usize = 16;
 /// Continues a text.
 pub(crate) async fn completions(
     State(app): State<App>,
-    Both(request, making): Both<Request, Making>,
-) -> Result<Response, ApiError> {
+    Both(request, making): Both<CompletionRequest, Making>,
+) -> Result<Reply<Text>, ApiError> {
     let limits = app.options.limits;
     let mut wish = making.wish(&limits)?;
     wish.max_tokens = wish.max_tokens.or(Some(MAX_TOKENS));
@@ -52,48 +52,22 @@ pub(crate) async fn completions(
         String::new()
     };
     let n = wish.n;
-    let mut answers = ask(&engine, prompt, wish)?;
-    let head = Head::new("cmpl-", name);
-    if request.stream.unwrap_or_default() {
-        let writer = Chunks {
-            head,
-            n,
-            echo,
-            with_usage: request.stream_options.unwrap_or_default().include_usage,
-        };
-        return Ok(stream::respond(answers, writer, limits.answering));
-    }
-    let whole = timeout(limits.answering, answers.whole()).await;
-    let whole = whole.map_err(|_| stream::too_slow())??;
-    let choices = whole.iter().enumerate().map(|(index, whole)| {
-        let text = format!("{echo}{}", whole.text);
-        choice(index, &text, whole.finish.map(finish_name), &whole.scored)
-    });
-    let choices: Vec<Value> = choices.collect();
-    let mut body = head.object("text_completion");
-    body.insert("choices".into(), choices.into());
-    body.insert("usage".into(), usage(&answers.usage));
-    Ok(axum::Json(body).into_response())
+    let answers = ask(&engine, prompt, wish)?;
+    let with_usage = request.stream_options.unwrap_or_default().include_usage;
+    let head = Head::new("cmpl-", name, with_usage);
+    let is_stream = request.stream.unwrap_or_default();
+    Reply::new(answers, Text { head, n, echo }, is_stream, limits.answering).await
 }
 
 /// A prompt is text or token ids; a list of one text is one text.
-async fn encode(engine: &Arc<Engine>, prompt: Value) -> Result<Prompt, ApiError> {
+async fn encode(engine: &Arc<Engine>, prompt: Texts) -> Result<Prompt, ApiError> {
     let wrong = |message: &str| Err(ApiError::bad_field("prompt", format!("prompt: {message}")));
-    let mut prompt = prompt;
-    if let Value::Array(list) = &mut prompt
-        && let [Value::String(_) | Value::Array(_)] = list[..]
-    {
-        prompt = list.remove(0);
-    }
-    let ids: Vec<u32> = match prompt {
-        Value::String(text) => Prompt::of_text(engine, text).await?.ids,
-        Value::Array(list) if matches!(list.first(), Some(Value::String(_) | Value::Array(_))) => {
+    let ids = match prompt.single() {
+        Some(Texts::One(text)) => Prompt::of_text(engine, text).await?.ids,
+        Some(Texts::Ids(ids)) => ids,
+        _ => {
             return wrong("one prompt a request, please; several requests are answered together");
         }
-        prompt => match serde_json::from_value(prompt) {
-            Ok(ids) => ids,
-            Err(_) => return wrong("a text or a list of token ids is wanted"),
-        },
     };
     engine.check_ids("prompt", ids.iter().copied())?;
     if ids.is_empty() {
@@ -102,61 +76,80 @@ async fn encode(engine: &Arc<Engine>, prompt: Value) -> Result<Prompt, ApiError>
     Ok(Prompt::plain(ids))
 }
 
-fn choice(index: usize, text: &str, finish: Option<&str>, scored: &[Scored]) -> Value {
-    let logprobs = logprobs::of_completion(scored);
-    json!({"index": index, "text": text, "logprobs": logprobs, "finish_reason": finish})
+/// One of the answers, or what it goes on with.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TextChoice {
+    index: usize,
+    text: String,
+    logprobs: Option<TextLogprobs>,
+    finish_reason: Option<FinishReason>,
 }
 
-/// Writes a stream.
-struct Chunks {
+impl TextChoice {
+    fn new(index: usize, text: String, scored: &[Scored]) -> TextChoice {
+        TextChoice {
+            index,
+            text,
+            logprobs: TextLogprobs::of(scored),
+            finish_reason: None,
+        }
+    }
+}
+
+/// Writes the answers.
+pub(crate) struct Text {
     head: Head,
     n: usize,
     echo: String,
-    with_usage: bool,
 }
 
-impl Chunks {
-    fn chunk(&self, choices: Vec<Value>, usage: Value) -> String {
-        let mut chunk = self.head.object("text_completion");
-        chunk.insert("choices".into(), choices.into());
-        if self.with_usage {
-            chunk.insert("usage".into(), usage);
-        }
-        event(&chunk)
-    }
-}
+const OBJECT: &str = "text_completion";
 
-impl Writer for Chunks {
-    fn begin(&mut self, _: &Usage) -> String {
-        if self.echo.is_empty() {
-            return String::new();
-        }
-        let echo = |index| self.chunk(vec![choice(index, &self.echo, None, &[])], Value::Null);
-        (0..self.n).map(echo).collect()
-    }
+impl Writer for Text {
+    type Whole = Completion<TextChoice>;
+    type Event = Chunk<TextChoice>;
+    const FRAMING: Framing = Framing::Data;
 
-    fn write(&mut self, happening: Happening) -> String {
-        let index = happening.choice;
-        let choice = match happening.what {
-            Piece::Text(text) | Piece::Reasoning(text) => {
-                choice(index, &text, None, &happening.scored)
+    fn whole(self, answers: Vec<Whole>, usage: &Usage) -> Completion<TextChoice> {
+        let choices = answers.into_iter().enumerate().map(|(index, whole)| {
+            let text = self.echo.clone() + &whole.text;
+            TextChoice {
+                finish_reason: whole.finish.map(FinishReason::from),
+                ..TextChoice::new(index, text, &whole.scored)
             }
-            Piece::Ended(finish) => choice(index, "", Some(finish_name(finish)), &happening.scored),
-            // Plain text is not read as calls.
-            Piece::Call(_) => return String::new(),
+        });
+        let choices = choices.collect();
+        self.head.whole(OBJECT, choices, usage)
+    }
+
+    fn begin(&mut self, _: &Usage) -> Vec<Chunk<TextChoice>> {
+        let n = if self.echo.is_empty() { 0 } else { self.n };
+        let echo = |index| {
+            let choice = TextChoice::new(index, self.echo.clone(), &[]);
+            self.head.part(OBJECT, choice)
         };
-        self.chunk(vec![choice], Value::Null)
+        (0..n).map(echo).collect()
     }
 
-    fn end(&mut self, used: &Usage) -> String {
-        let mut text = String::new();
-        if self.with_usage {
-            text.push_str(&self.chunk(Vec::new(), usage(used)));
-        }
-        text + "data: [DONE]\n\n"
+    fn write(&mut self, happening: Happening) -> Vec<Chunk<TextChoice>> {
+        let (text, finish) = match happening.what {
+            Piece::Text(text) | Piece::Reasoning(text) => (text, None),
+            Piece::Ended(finish) => (String::new(), Some(finish.into())),
+            // Plain text is not read as calls.
+            Piece::Call(_) => return Vec::new(),
+        };
+        let choice = TextChoice {
+            finish_reason: finish,
+            ..TextChoice::new(happening.choice, text, &happening.scored)
+        };
+        vec![self.head.part(OBJECT, choice)]
     }
 
-    fn fail(&mut self, error: &ApiError) -> String {
-        event(&error.openai())
+    fn end(&mut self, usage: &Usage) -> Vec<Chunk<TextChoice>> {
+        self.head.last(OBJECT, usage)
+    }
+
+    fn fail(&mut self, error: &ApiError) -> Chunk<TextChoice> {
+        Chunk::Failed(error.into())
     }
 }

@@ -2,37 +2,62 @@
 
 use akunu::EmbedOptions;
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use super::PromptUsage;
+use crate::app::App;
 use crate::body::Json;
 use crate::embedding::{self, Texts};
 use crate::error::ApiError;
-use crate::router::App;
 
-#[derive(Deserialize)]
-pub(crate) struct Request {
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct EmbeddingsRequest {
     model: Option<String>,
     input: Texts,
     #[serde(default)]
-    encoding_format: Format,
+    encoding_format: EncodingFormat,
     dimensions: Option<usize>,
 }
 
 /// How vectors are written. OpenAI's own client asks for base64.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Format {
+enum EncodingFormat {
     #[default]
     Float,
     Base64,
 }
 
+/// Vectors, in the order of the texts.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct EmbeddingList {
+    object: &'static str,
+    data: Vec<Embedding>,
+    model: String,
+    usage: PromptUsage,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Embedding {
+    object: &'static str,
+    index: usize,
+    embedding: Vector,
+}
+
+/// A vector as numbers, or the bytes of its numbers as base64.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+enum Vector {
+    Numbers(Vec<f32>),
+    Base64(String),
+}
+
 /// Texts as vectors.
 pub(crate) async fn embeddings(
     State(app): State<App>,
-    Json(request): Json<Request>,
-) -> Result<axum::Json<Value>, ApiError> {
+    Json(request): Json<EmbeddingsRequest>,
+) -> Result<axum::Json<EmbeddingList>, ApiError> {
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let model = app.models.load(request.model.as_deref()).await?;
     // A text that is too long is an error in this protocol.
@@ -42,22 +67,21 @@ pub(crate) async fn embeddings(
         ..EmbedOptions::default()
     };
     let made = embedding::of(&model, request.input, options, &app.options.limits).await?;
-    let vectors = made.vectors.iter().enumerate();
-    let data: Vec<Value> = vectors
-        .map(|(index, vector)| {
-            let embedding = match request.encoding_format {
-                Format::Float => json!(vector),
-                Format::Base64 => base64(vector).into(),
-            };
-            json!({"object": "embedding", "index": index, "embedding": embedding})
-        })
-        .collect();
-    Ok(axum::Json(json!({
-        "object": "list",
-        "data": data,
-        "model": name,
-        "usage": {"prompt_tokens": made.n_tokens, "total_tokens": made.n_tokens},
-    })))
+    let vectors = made.vectors.into_iter().enumerate();
+    let data = vectors.map(|(index, vector)| Embedding {
+        object: "embedding",
+        index,
+        embedding: match request.encoding_format {
+            EncodingFormat::Float => Vector::Numbers(vector),
+            EncodingFormat::Base64 => Vector::Base64(base64(&vector)),
+        },
+    });
+    Ok(axum::Json(EmbeddingList {
+        object: "list",
+        data: data.collect(),
+        model: name,
+        usage: PromptUsage::new(made.n_tokens),
+    }))
 }
 
 /// The bytes of the numbers, little-endian: three bytes are four characters.

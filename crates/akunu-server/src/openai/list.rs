@@ -1,45 +1,76 @@
 //! `/v1/models`
 
+use axum::Json;
 use axum::extract::{Path, State};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
+use crate::app::App;
 use crate::error::ApiError;
 use crate::models::Entry;
-use crate::router::App;
+
+/// A list of models.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ModelList {
+    object: &'static str,
+    data: Vec<Model>,
+}
+
+/// A model.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Model {
+    id: String,
+    object: &'static str,
+    created: u64,
+    owned_by: &'static str,
+    /// What the page shows of a model that is loaded and generates text.
+    meta: Option<ModelMeta>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ModelMeta {
+    context: u32,
+    trained_context: u32,
+    vocabulary: u32,
+    weight_bytes: u64,
+}
 
 /// All models, loaded or not.
-pub(crate) async fn models(State(app): State<App>) -> axum::Json<Value> {
+pub(crate) async fn models(State(app): State<App>) -> Result<Json<ModelList>, ApiError> {
     let created = app.models.created;
     let entries = app.models.all().iter();
-    let data: Vec<Value> = entries.map(|entry| describe(entry, created)).collect();
-    axum::Json(json!({"object": "list", "data": data}))
+    Ok(Json(ModelList {
+        object: "list",
+        data: entries.map(|entry| Model::of(entry, created)).collect(),
+    }))
 }
 
 /// One of them.
 pub(crate) async fn model(
     State(app): State<App>,
     Path(name): Path<String>,
-) -> Result<axum::Json<Value>, ApiError> {
+) -> Result<Json<Model>, ApiError> {
     let entry = app.models.find(Some(&name))?;
-    Ok(axum::Json(describe(entry, app.models.created)))
+    Ok(Json(Model::of(entry, app.models.created)))
 }
 
-/// What the page shows of a loaded model goes into `meta`.
-fn describe(entry: &Entry, created: u64) -> Value {
-    let meta = entry.loaded().map(|engine| {
-        let config = engine.model.config();
-        json!({
-            "context": engine.context,
-            "trained_context": config.context_length,
-            "vocabulary": config.vocab_size,
-            "weight_bytes": engine.model.weight_bytes(),
-        })
-    });
-    json!({
-        "id": entry.name,
-        "object": "model",
-        "created": created,
-        "owned_by": "akunu",
-        "meta": meta,
-    })
+impl Model {
+    fn of(entry: &Entry, created: u64) -> Model {
+        let meta = entry.loaded().map(|engine| {
+            let config = engine.model.config();
+            ModelMeta {
+                context: engine.context,
+                trained_context: config.context_length,
+                vocabulary: config.vocab_size,
+                weight_bytes: engine.model.weight_bytes(),
+            }
+        });
+        Model {
+            id: entry.name.clone(),
+            object: "model",
+            created,
+            owned_by: "akunu",
+            meta,
+        }
+    }
 }

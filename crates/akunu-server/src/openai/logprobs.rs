@@ -1,55 +1,88 @@
 //! How likely tokens were, as OpenAI writes it.
 
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::answers::{Likely, Scored};
 
-/// What OpenAI writes for a token that was impossible.
+/// What OpenAI writes for a token that was impossible: JSON has no infinity.
 const LEAST: f32 = -9999.0;
 
-/// `logprobs` of a chat; null where nobody asked.
-pub(super) fn of_chat(scored: &[Scored]) -> Value {
-    if scored.is_empty() {
-        return Value::Null;
-    }
-    let content: Vec<Value> = scored
-        .iter()
-        .map(|token| {
-            let mut entry = likely(&token.chosen);
-            let best: Vec<Value> = token.best.iter().map(likely).collect();
-            entry["top_logprobs"] = best.into();
-            entry
-        })
-        .collect();
-    json!({"content": content, "refusal": null})
+/// `logprobs` of a chat.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ChatLogprobs {
+    content: Vec<ScoredToken>,
+    refusal: (),
 }
 
-/// `logprobs` of a completion; null where nobody asked.
-pub(super) fn of_completion(scored: &[Scored]) -> Value {
-    if scored.is_empty() {
-        return Value::Null;
+#[derive(Serialize, JsonSchema)]
+struct ScoredToken {
+    #[serde(flatten)]
+    chosen: Token,
+    top_logprobs: Vec<Token>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Token {
+    token: String,
+    logprob: f32,
+    bytes: Vec<u8>,
+}
+
+/// `logprobs` of a completion.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct TextLogprobs {
+    tokens: Vec<String>,
+    token_logprobs: Vec<f32>,
+    top_logprobs: Vec<BTreeMap<String, f32>>,
+}
+
+impl ChatLogprobs {
+    /// `None` where nobody asked.
+    pub fn of(scored: &[Scored]) -> Option<ChatLogprobs> {
+        let content = scored.iter().map(|token| ScoredToken {
+            chosen: Token::of(&token.chosen),
+            top_logprobs: token.best.iter().map(Token::of).collect(),
+        });
+        (!scored.is_empty()).then(|| ChatLogprobs {
+            content: content.collect(),
+            refusal: (),
+        })
     }
-    let tokens: Vec<String> = scored.iter().map(|token| text(&token.chosen)).collect();
-    let values: Vec<f32> = scored.iter().map(|token| logprob(&token.chosen)).collect();
-    let best: Vec<Map<String, Value>> = scored
-        .iter()
-        .map(|token| {
+}
+
+impl TextLogprobs {
+    /// `None` where nobody asked.
+    pub fn of(scored: &[Scored]) -> Option<TextLogprobs> {
+        let chosen = || scored.iter().map(|token| &token.chosen);
+        let best = scored.iter().map(|token| {
             let best = token.best.iter();
-            best.map(|one| (text(one), logprob(one).into())).collect()
+            best.map(|one| (text(one), logprob(one))).collect()
+        });
+        (!scored.is_empty()).then(|| TextLogprobs {
+            tokens: chosen().map(text).collect(),
+            token_logprobs: chosen().map(logprob).collect(),
+            top_logprobs: best.collect(),
         })
-        .collect();
-    json!({"tokens": tokens, "token_logprobs": values, "top_logprobs": best})
+    }
 }
 
-fn likely(token: &Likely) -> Value {
-    json!({"token": text(token), "logprob": logprob(token), "bytes": token.bytes})
+impl Token {
+    fn of(token: &Likely) -> Token {
+        Token {
+            token: text(token),
+            logprob: logprob(token),
+            bytes: token.bytes.clone(),
+        }
+    }
 }
 
 fn text(token: &Likely) -> String {
     String::from_utf8_lossy(&token.bytes).into_owned()
 }
 
-/// JSON has no infinity.
 fn logprob(token: &Likely) -> f32 {
     token.logprob.max(LEAST)
 }

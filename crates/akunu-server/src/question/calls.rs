@@ -15,7 +15,7 @@
 use akunu::{EncodeOptions, Grammar, Message, Model, RenderOptions, Tokenizer};
 use serde_json::{Map, Value, json};
 
-use super::Tool;
+use super::messages::{Tool, calling, template_call};
 use crate::error::ApiError;
 use crate::reader::{ARGS, CALL, END_CALL, MISTRAL, PYTHON};
 
@@ -43,10 +43,8 @@ impl Style {
 
     /// How a model writes calls, by what its template makes of one. `None` for a way that is not known here.
     pub fn of_model(model: &Model, options: &RenderOptions) -> Option<Style> {
-        let function = json!({"name": PROBE, "arguments": {"a": 1}});
-        let call = json!({"id": "call00001", "type": "function", "function": function});
-        let mut calling = Message::new("assistant", "");
-        calling.extra.insert("tool_calls".into(), json!([call]));
+        let call = template_call(Some("call00001"), PROBE, json!({"a": 1}));
+        let calling = calling(vec![call]);
         let options = RenderOptions {
             add_generation_prompt: false,
             ..options.clone()

@@ -115,6 +115,11 @@ fn call(value: &Value, tools: &[String]) -> Option<ToolCall> {
 }
 
 impl ToolCall {
+    /// The arguments as an object.
+    pub fn object(&self) -> Map<String, Value> {
+        serde_json::from_str(&self.arguments).unwrap_or_default()
+    }
+
     fn new(name: &str, arguments: &Map<String, Value>) -> ToolCall {
         static N_CALLS: AtomicU64 = AtomicU64::new(0);
         // Nine letters and digits: what Mistral's templates insist on.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::Write;
 
 const BOUNDARY: &str = "a-boundary";
-const PATH: &str = "/v1/audio/transcriptions";
+pub const PATH: &str = "/v1/audio/transcriptions";
 
 fn jfk() -> Vec<u8> {
     std::fs::read(akunu_assets::path("jfk", "jfk.wav")).unwrap()
@@ -38,6 +38,11 @@ fn send(server: &Running, path: &str, body: &[u8]) -> Response {
     let kind = format!("multipart/form-data; boundary={BOUNDARY}");
     let headers = [("Content-Type", kind.as_str())];
     with(server.address, "POST", path, &headers, body)
+}
+
+/// What is answered to a recording with these fields.
+pub fn transcribe(server: &Running, fields: &[(&str, &str)]) -> Response {
+    send(server, PATH, &form(fields, Some(&jfk())))
 }
 
 /// Breaks when a format is not what clients of OpenAI read: its fields, its times, its content type.

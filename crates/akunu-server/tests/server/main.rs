@@ -5,9 +5,12 @@ mod audio;
 mod cancelled;
 mod chat;
 mod client;
+mod described;
 mod dialects;
 mod embeddings;
 mod hostile;
+mod schema;
+mod structure;
 mod together;
 mod tools;
 
@@ -76,6 +79,15 @@ fn serve_asset_with(asset: &'static str, file: &'static str, options: ServerOpti
         ..options
     };
     start(options, vec![asset_source(asset, file)], alone)
+}
+
+fn serve_source(source: Source) -> Running {
+    let alone = ALONE.lock().unwrap_or_else(|broken| broken.into_inner());
+    let options = ServerOptions {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        ..ServerOptions::default()
+    };
+    start(options, vec![source], alone)
 }
 
 /// A fetched model under the name of its asset.

@@ -1,71 +1,81 @@
 //! The input of a response as messages.
 
-use akunu::Message;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
 
+use crate::content::Content;
 use crate::error::ApiError;
-use crate::question::normal_message;
+use crate::openai::messages::{Message, MessagePart, parsed, text_of};
+use crate::question::{calling, template_call, tool_result};
+
+/// An item of an input: a message, a call, a call's output, or a thought.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct InputItem {
+    r#type: Option<String>,
+    role: Option<String>,
+    content: Option<Content<MessagePart>>,
+    call_id: Option<String>,
+    name: Option<String>,
+    /// A JSON object, as text.
+    arguments: Option<Value>,
+    output: Option<Content<MessagePart>>,
+}
 
 /// The messages of an input: a text, or a list of items.
 pub(super) fn messages(
     instructions: Option<String>,
-    input: &Value,
-) -> Result<Vec<Message>, ApiError> {
-    let told = instructions.map(|text| Message::new("system", text));
-    let mut messages: Vec<Message> = told.into_iter().collect();
+    input: Content<InputItem>,
+) -> Result<Vec<akunu::Message>, ApiError> {
+    let told = instructions.map(|text| akunu::Message::new("system", text));
+    let mut messages: Vec<akunu::Message> = told.into_iter().collect();
     match input {
-        Value::String(text) => messages.push(Message::new("user", text.as_str())),
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                messages.extend(message(item, at)?);
+        Content::Text(text) => messages.push(akunu::Message::new("user", text)),
+        Content::Parts(items) => {
+            for (at, item) in items.into_iter().enumerate() {
+                messages.extend(message(item, &format!("input[{at}]"))?);
             }
-        }
-        _ => {
-            return Err(ApiError::bad_field(
-                "input",
-                "input: a text or a list of items is wanted",
-            ));
         }
     }
     Ok(messages)
 }
 
 /// The message that an item is; thoughts of earlier answers are none.
-fn message(item: &Value, at: usize) -> Result<Option<Message>, ApiError> {
-    let kind = item["type"].as_str().unwrap_or("message");
-    let message = match (kind, item["role"].as_str()) {
-        ("message", Some(role)) => Message {
-            content: item["content"].clone(),
-            ..Message::new(role, "")
-        },
+fn message(item: InputItem, field: &str) -> Result<Option<akunu::Message>, ApiError> {
+    let kind = item.r#type.as_deref().unwrap_or("message");
+    let message = match (kind, item.role) {
+        ("message", Some(role)) => {
+            let message = Message {
+                role,
+                content: item.content,
+                extra: Map::new(),
+            };
+            message.normal(field)?
+        }
         ("function_call", _) => {
-            let mut message = Message::new("assistant", "");
-            let function = json!({"name": item["name"], "arguments": item["arguments"]});
-            let call = json!({"id": item["call_id"], "type": "function", "function": function});
-            message.extra.insert("tool_calls".into(), json!([call]));
-            message
+            let name = item.name.unwrap_or_default();
+            let arguments = parsed(item.arguments.unwrap_or_default());
+            calling(vec![template_call(
+                item.call_id.as_deref(),
+                &name,
+                arguments,
+            )])
         }
-        ("function_call_output", _) => {
-            let mut message = Message::new("tool", "");
-            message.content = item["output"].clone();
-            let id = item["call_id"].clone();
-            message.extra.insert("tool_call_id".into(), id);
-            message
-        }
+        ("function_call_output", _) => tool_result(item.call_id, text_of(item.output, field)?),
         ("reasoning", _) => return Ok(None),
         _ => {
-            let field = format!("input[{at}]");
             let message =
                 format!("{field}: a message with a role, a call, or a call's output is wanted");
             return Err(ApiError::bad_field(field, message));
         }
     };
-    normal_message(message, &format!("input[{at}]")).map(Some)
+    Ok(Some(message))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn items_become_messages() {
@@ -75,7 +85,8 @@ mod tests {
             {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": "{\"a\": 1}"},
             {"type": "function_call_output", "call_id": "c1", "output": "no"},
         ]);
-        let messages = messages(Some("Be brief.".into()), &input).expect("items");
+        let read = |input: Value| serde_json::from_value(input).expect("an input");
+        let messages = messages(Some("Be brief.".into()), read(input)).expect("items");
         let roles: Vec<&str> = messages
             .iter()
             .map(|message| message.role.as_str())
@@ -92,9 +103,12 @@ mod tests {
         for (item, field) in [
             (json!({"type": "image"}), "input[0]"),
             (json!({"role": "wizard", "content": "Hi"}), "input[0].role"),
-            (json!({"role": "user", "content": 7}), "input[0].content"),
+            (
+                json!({"role": "user", "content": [{"type": "file"}]}),
+                "input[0].content",
+            ),
         ] {
-            let wrong = super::messages(None, &json!([item])).expect_err("no text");
+            let wrong = super::messages(None, read(json!([item]))).expect_err("no text");
             assert_eq!(wrong.param.as_deref(), Some(field));
             assert!(wrong.message.starts_with(field), "{}", wrong.message);
         }

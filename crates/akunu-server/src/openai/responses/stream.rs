@@ -1,30 +1,127 @@
 //! A response as a stream of events, numbered one after the other.
 
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
 
-use super::{Head, function_call, message, output_text, thought};
-use crate::answers::{Finish, Happening, Piece, Usage};
+use super::answer::{Head, OutputItem, OutputPart, ResponseBody, call_item, items};
+use crate::answers::{Finish, Happening, Piece, Usage, Whole};
+use crate::clock::new_id;
 use crate::error::ApiError;
-use crate::openai::new_id;
-use crate::stream::Writer;
+use crate::reader::ToolCall;
+use crate::stream::{Framing, Writer};
+
+/// An event with its number.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ResponseEvent {
+    sequence_number: usize,
+    #[serde(flatten)]
+    event: ResponseEventKind,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(tag = "type")]
+enum ResponseEventKind {
+    #[serde(rename = "response.created")]
+    Created { response: ResponseBody },
+    #[serde(rename = "response.in_progress")]
+    InProgress { response: ResponseBody },
+    #[serde(rename = "response.completed")]
+    Completed { response: ResponseBody },
+    #[serde(rename = "response.incomplete")]
+    Incomplete { response: ResponseBody },
+    #[serde(rename = "response.output_item.added")]
+    ItemAdded {
+        output_index: usize,
+        item: OutputItem,
+    },
+    #[serde(rename = "response.output_item.done")]
+    ItemDone {
+        output_index: usize,
+        item: OutputItem,
+    },
+    #[serde(rename = "response.content_part.added")]
+    PartAdded {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        part: OutputPart,
+    },
+    #[serde(rename = "response.content_part.done")]
+    PartDone {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        part: OutputPart,
+    },
+    #[serde(rename = "response.output_text.delta")]
+    TextDelta {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        delta: String,
+    },
+    #[serde(rename = "response.output_text.done")]
+    TextDone {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        text: String,
+    },
+    #[serde(rename = "response.reasoning_text.delta")]
+    ReasoningDelta {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        delta: String,
+    },
+    #[serde(rename = "response.reasoning_text.done")]
+    ReasoningDone {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        text: String,
+    },
+    #[serde(rename = "response.function_call_arguments.delta")]
+    ArgumentsDelta {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        delta: String,
+    },
+    #[serde(rename = "response.function_call_arguments.done")]
+    ArgumentsDone {
+        #[serde(flatten)]
+        place: ResponsePlace,
+        arguments: String,
+        name: String,
+    },
+    #[serde(rename = "error")]
+    Error {
+        code: Option<&'static str>,
+        message: String,
+        param: Option<String>,
+    },
+}
+
+/// Which text an event is about.
+#[derive(Clone, Serialize, JsonSchema)]
+struct ResponsePlace {
+    item_id: String,
+    output_index: usize,
+    content_index: usize,
+}
 
 /// An item that is being written.
 struct Open {
-    id: String,
+    place: ResponsePlace,
     is_thought: bool,
     text: String,
 }
 
-pub(super) struct Items {
+/// Writes the answer.
+pub(crate) struct Items {
     head: Head,
     n_events: usize,
-    done: Vec<Value>,
+    done: Vec<OutputItem>,
     open: Option<Open>,
     finish: Option<Finish>,
 }
 
 impl Items {
-    pub fn new(head: Head) -> Items {
+    pub(super) fn new(head: Head) -> Items {
         Items {
             head,
             n_events: 0,
@@ -34,136 +131,168 @@ impl Items {
         }
     }
 
-    fn event(&mut self, name: &str, mut data: Value) -> String {
-        data["type"] = name.into();
-        data["sequence_number"] = self.n_events.into();
-        self.n_events += 1;
-        format!("event: {name}\ndata: {data}\n\n")
+    fn number(&mut self, events: Vec<ResponseEventKind>) -> Vec<ResponseEvent> {
+        let number = |event| {
+            self.n_events += 1;
+            ResponseEvent {
+                sequence_number: self.n_events - 1,
+                event,
+            }
+        };
+        events.into_iter().map(number).collect()
     }
 
-    /// An event about the item that is being written.
-    fn about(&mut self, name: &str, id: &str, mut data: Value) -> String {
-        data["item_id"] = id.into();
-        data["output_index"] = self.done.len().into();
-        data["content_index"] = 0.into();
-        self.event(name, data)
-    }
-
-    fn item(&mut self, name: &str, item: &Value) -> String {
-        let data = json!({"output_index": self.done.len(), "item": item});
-        self.event(name, data)
-    }
-
-    fn add(&mut self, text: &str, is_thought: bool) -> String {
-        let mut out = String::new();
-        if self
-            .open
-            .as_ref()
-            .is_none_or(|open| open.is_thought != is_thought)
-        {
-            out += &self.close();
-            out += &self.begin_item(is_thought);
+    /// The place of the item that comes next.
+    fn place(&self, item_id: String) -> ResponsePlace {
+        ResponsePlace {
+            item_id,
+            output_index: self.done.len(),
+            content_index: 0,
         }
-        let Some(open) = &mut self.open else {
-            return out;
-        };
-        open.text.push_str(text);
-        let id = open.id.clone();
-        let name = if is_thought {
-            "response.reasoning_text.delta"
-        } else {
-            "response.output_text.delta"
-        };
-        out + &self.about(name, &id, json!({"delta": text}))
     }
 
-    fn begin_item(&mut self, is_thought: bool) -> String {
+    fn add(&mut self, text: String, is_thought: bool, out: &mut Vec<ResponseEventKind>) {
+        if !matches!(&self.open, Some(open) if open.is_thought == is_thought) {
+            self.close(out);
+        }
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.begin_item(is_thought, out),
+        };
+        open.text.push_str(&text);
+        let (place, delta) = (open.place.clone(), text);
+        out.push(if is_thought {
+            ResponseEventKind::ReasoningDelta { place, delta }
+        } else {
+            ResponseEventKind::TextDelta { place, delta }
+        });
+        self.open = Some(open);
+    }
+
+    fn begin_item(&self, is_thought: bool, out: &mut Vec<ResponseEventKind>) -> Open {
         let id = new_id(if is_thought { "rs_" } else { "msg_" });
-        let mut item = if is_thought {
-            thought(&id, "")
-        } else {
-            message(&id, "", "in_progress")
-        };
-        item["content"] = json!([]);
-        let mut out = self.item("response.output_item.added", &item);
+        let place = self.place(id.clone());
+        out.push(ResponseEventKind::ItemAdded {
+            output_index: place.output_index,
+            item: if is_thought {
+                OutputItem::thought(id, None)
+            } else {
+                OutputItem::said(id, None)
+            },
+        });
         if !is_thought {
-            let part = json!({"part": output_text("")});
-            out += &self.about("response.content_part.added", &id, part);
+            out.push(ResponseEventKind::PartAdded {
+                place: place.clone(),
+                part: OutputPart::said(String::new()),
+            });
         }
-        self.open = Some(Open {
-            id,
+        Open {
+            place,
             is_thought,
             text: String::new(),
-        });
-        out
+        }
     }
 
-    fn close(&mut self) -> String {
+    fn close(&mut self, out: &mut Vec<ResponseEventKind>) {
         let Some(open) = self.open.take() else {
-            return String::new();
+            return;
         };
-        let Open { id, text, .. } = &open;
-        let (mut out, item) = if open.is_thought {
-            let out = self.about("response.reasoning_text.done", id, json!({"text": text}));
-            (out, thought(id, text))
+        let (place, text, id) = (open.place.clone(), open.text.clone(), open.place.item_id);
+        let item = if open.is_thought {
+            out.push(ResponseEventKind::ReasoningDone { place, text });
+            OutputItem::thought(id, Some(open.text))
         } else {
-            let mut out = self.about("response.output_text.done", id, json!({"text": text}));
-            let part = json!({"part": output_text(text)});
-            out += &self.about("response.content_part.done", id, part);
-            (out, message(id, text, "completed"))
+            out.push(ResponseEventKind::TextDone {
+                place: place.clone(),
+                text: text.clone(),
+            });
+            let part = OutputPart::said(text);
+            out.push(ResponseEventKind::PartDone { place, part });
+            OutputItem::said(id, Some(open.text))
         };
-        out += &self.item("response.output_item.done", &item);
+        self.finish_item(item, out);
+    }
+
+    fn finish_item(&mut self, item: OutputItem, out: &mut Vec<ResponseEventKind>) {
+        out.push(ResponseEventKind::ItemDone {
+            output_index: self.done.len(),
+            item: item.clone(),
+        });
         self.done.push(item);
-        out
+    }
+
+    fn call(&mut self, call: &ToolCall, out: &mut Vec<ResponseEventKind>) {
+        self.close(out);
+        let place = self.place(call_item(call));
+        out.push(ResponseEventKind::ItemAdded {
+            output_index: place.output_index,
+            item: OutputItem::begun_call(call),
+        });
+        out.push(ResponseEventKind::ArgumentsDelta {
+            place: place.clone(),
+            delta: call.arguments.clone(),
+        });
+        out.push(ResponseEventKind::ArgumentsDone {
+            place,
+            arguments: call.arguments.clone(),
+            name: call.name.clone(),
+        });
+        self.finish_item(OutputItem::call(call), out);
     }
 }
 
 impl Writer for Items {
-    fn begin(&mut self, _: &Usage) -> String {
-        let response = self.head.response(Vec::new(), None, None);
-        self.event("response.created", json!({"response": response}))
-            + &self.event("response.in_progress", json!({"response": response}))
+    type Whole = ResponseBody;
+    type Event = ResponseEvent;
+    const FRAMING: Framing = Framing::Named;
+
+    fn whole(self, answers: Vec<Whole>, usage: &Usage) -> ResponseBody {
+        let whole = answers.into_iter().next().unwrap_or_default();
+        let finish = whole.finish;
+        self.head.response(items(whole), finish, Some(usage))
     }
 
-    fn write(&mut self, Happening { what, .. }: Happening) -> String {
+    fn begin(&mut self, _: &Usage) -> Vec<ResponseEvent> {
+        let response = || self.head.response(Vec::new(), None, None);
+        let (created, begun) = (response(), response());
+        self.number(vec![
+            ResponseEventKind::Created { response: created },
+            ResponseEventKind::InProgress { response: begun },
+        ])
+    }
+
+    fn write(&mut self, Happening { what, .. }: Happening) -> Vec<ResponseEvent> {
+        let mut out = Vec::new();
         match what {
-            Piece::Text(text) => self.add(&text, false),
-            Piece::Reasoning(text) => self.add(&text, true),
-            Piece::Call(call) => {
-                let item = function_call(&call);
-                let id = item["id"].as_str().unwrap_or_default().to_string();
-                let mut begun = item.clone();
-                begun["arguments"] = "".into();
-                begun["status"] = "in_progress".into();
-                let mut out = self.close() + &self.item("response.output_item.added", &begun);
-                let name = "response.function_call_arguments";
-                let delta = json!({"delta": call.arguments});
-                out += &self.about(&format!("{name}.delta"), &id, delta);
-                let whole = json!({"arguments": call.arguments, "name": call.name});
-                out += &self.about(&format!("{name}.done"), &id, whole);
-                out += &self.item("response.output_item.done", &item);
-                self.done.push(item);
-                out
-            }
+            Piece::Text(text) => self.add(text, false, &mut out),
+            Piece::Reasoning(text) => self.add(text, true, &mut out),
+            Piece::Call(call) => self.call(&call, &mut out),
             Piece::Ended(finish) => {
                 self.finish = Some(finish);
-                self.close()
+                self.close(&mut out);
             }
         }
+        self.number(out)
     }
 
-    fn end(&mut self, usage: &Usage) -> String {
+    fn end(&mut self, usage: &Usage) -> Vec<ResponseEvent> {
         let output = std::mem::take(&mut self.done);
         let response = self.head.response(output, self.finish, Some(usage));
-        let name = match self.finish {
-            Some(Finish::Length) => "response.incomplete",
-            _ => "response.completed",
-        };
-        self.event(name, json!({"response": response}))
+        self.number(vec![match self.finish {
+            Some(Finish::Length) => ResponseEventKind::Incomplete { response },
+            _ => ResponseEventKind::Completed { response },
+        }])
     }
 
-    fn fail(&mut self, error: &ApiError) -> String {
-        let data = json!({"code": error.code, "message": error.message, "param": error.param});
-        self.event("error", data)
+    fn fail(&mut self, error: &ApiError) -> ResponseEvent {
+        self.n_events += 1;
+        ResponseEvent {
+            sequence_number: self.n_events - 1,
+            event: ResponseEventKind::Error {
+                code: error.code,
+                message: error.message.clone(),
+                param: error.param.clone(),
+            },
+        }
     }
 }

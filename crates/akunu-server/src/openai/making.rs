@@ -1,56 +1,71 @@
-//! Fields that several requests have.
+//! Fields that both kinds of completions have.
 
 use std::collections::BTreeMap;
 
 use akunu::{MAX_BIASES, MAX_LOGPROBS};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::error::ApiError;
 use crate::options::Limits;
-use crate::question::{Draw, Tool, Wish, tool_name};
+use crate::question::{Draw, Wish};
 
 /// One text or several.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a text or a list of texts is wanted")]
-pub(crate) enum Texts {
+pub(crate) enum StopTexts {
     One(String),
-    Many(Vec<String>),
+    Many(#[schemars(length(max = 256))] Vec<String>),
 }
 
-impl Texts {
+impl StopTexts {
     pub fn all(self) -> Vec<String> {
         match self {
-            Texts::One(text) => vec![text],
-            Texts::Many(texts) => texts,
+            StopTexts::One(text) => vec![text],
+            StopTexts::Many(texts) => texts,
         }
     }
 }
 
 /// How answers are made, as OpenAI's requests say it, with the further values that local servers have.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 pub(crate) struct Making {
+    #[schemars(range(min = 1, max = 128))]
     pub n: Option<usize>,
+    #[schemars(range(min = 1))]
     pub max_tokens: Option<usize>,
+    #[schemars(range(min = 1))]
     pub max_completion_tokens: Option<usize>,
+    #[schemars(range(min = 0, max = 2))]
     pub temperature: Option<f32>,
+    #[schemars(range(min = 0, max = 1))]
     pub top_p: Option<f32>,
     pub top_k: Option<i64>,
+    #[schemars(range(min = 0, max = 1))]
     pub min_p: Option<f32>,
     pub repetition_penalty: Option<f32>,
     /// llama.cpp's name for it.
     pub repeat_penalty: Option<f32>,
+    #[schemars(range(min = -2, max = 2))]
     pub frequency_penalty: Option<f32>,
+    #[schemars(range(min = -2, max = 2))]
     pub presence_penalty: Option<f32>,
     /// By the ids of tokens, as texts.
     pub logit_bias: Option<BTreeMap<String, f32>>,
-    /// Whether, in a chat; how many of the best, in a completion.
-    pub logprobs: Option<Value>,
+    pub logprobs: Option<LogprobsWish>,
     pub top_logprobs: Option<u32>,
     pub seed: Option<i64>,
-    pub stop: Option<Texts>,
+    pub stop: Option<StopTexts>,
     #[serde(default)]
     pub ignore_eos: bool,
+}
+
+/// Whether log probabilities are told, in a chat; of how many of the best, in a completion.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "true, false or a number of 0 or more is wanted")]
+pub(crate) enum LogprobsWish {
+    Whether(bool),
+    Best(u64),
 }
 
 impl Making {
@@ -70,7 +85,7 @@ impl Making {
                 "max_tokens must be 1 or more",
             ));
         }
-        let stop = self.stop.map(Texts::all).unwrap_or_default();
+        let stop = self.stop.map(StopTexts::all).unwrap_or_default();
         if stop.len() > limits.texts {
             let message = format!("stop has {} texts; at most {}", stop.len(), limits.texts);
             return Err(ApiError::bad_field("stop", message));
@@ -99,16 +114,14 @@ impl Making {
 impl Making {
     /// How many of the best tokens are told, if any are.
     fn logprobs(&self) -> Result<Option<u32>, ApiError> {
-        let n = match (&self.logprobs, self.top_logprobs) {
-            (None | Some(Value::Null | Value::Bool(false)), None | Some(0)) => return Ok(None),
-            (None | Some(Value::Null | Value::Bool(false)), Some(_)) => {
+        let n = match (self.logprobs, self.top_logprobs) {
+            (None | Some(LogprobsWish::Whether(false)), None | Some(0)) => return Ok(None),
+            (None | Some(LogprobsWish::Whether(false)), Some(_)) => {
                 let message = "top_logprobs needs logprobs to be true";
                 return Err(ApiError::bad_field("top_logprobs", message));
             }
-            (Some(Value::Bool(true)), n) => u64::from(n.unwrap_or(0)),
-            (Some(wanted), _) => wanted.as_u64().ok_or_else(|| {
-                ApiError::bad_field("logprobs", "logprobs must be true, false or a number")
-            })?,
+            (Some(LogprobsWish::Whether(true)), n) => u64::from(n.unwrap_or(0)),
+            (Some(LogprobsWish::Best(n)), _) => n,
         };
         match u32::try_from(n) {
             Ok(n) if n <= MAX_LOGPROBS => Ok(Some(n)),
@@ -142,78 +155,8 @@ fn biases(given: BTreeMap<String, f32>) -> Result<Vec<(u32, f32)>, ApiError> {
 }
 
 /// What else goes out at the end of a stream.
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 pub(crate) struct StreamOptions {
     #[serde(default)]
     pub include_usage: bool,
-}
-
-/// `{"type": "function", "function": {…}}`
-#[derive(Deserialize)]
-pub(crate) struct ToolField {
-    pub function: Function,
-}
-
-#[derive(Deserialize)]
-pub(crate) struct Function {
-    #[serde(deserialize_with = "tool_name")]
-    pub name: String,
-    pub description: Option<String>,
-    #[serde(default)]
-    pub parameters: Value,
-    pub strict: Option<bool>,
-}
-
-impl ToolField {
-    /// The functions of some tools.
-    pub fn functions(given: Vec<ToolField>) -> Vec<Function> {
-        given.into_iter().map(|tool| tool.function).collect()
-    }
-}
-
-/// The tools that may be called: all, none, or the one that must be, which `tool_choice` names as `{"function": {"name": …}}` or, in
-/// responses, as `{"name": …}`; and whether one must be.
-pub(crate) fn tools(
-    given: Vec<Function>,
-    choice: Option<&Value>,
-    limits: &Limits,
-) -> Result<(Vec<Tool>, bool), ApiError> {
-    if given.len() > limits.tools {
-        let message = format!("there are {} tools; at most {}", given.len(), limits.tools);
-        return Err(ApiError::bad_field("tools", message));
-    }
-    let tools = given.into_iter().map(|tool| Tool {
-        name: tool.name,
-        description: tool.description,
-        parameters: tool.parameters,
-        strict: tool.strict.unwrap_or_default(),
-    });
-    let mut tools: Vec<Tool> = tools.collect();
-    let named = choice.and_then(|choice| choice.pointer("/function/name").or(choice.get("name")));
-    match (
-        choice.and_then(Value::as_str),
-        named.and_then(Value::as_str),
-    ) {
-        (Some("none"), _) => tools.clear(),
-        (Some("required"), _) if tools.is_empty() => {
-            let message = "tool_choice is `required`, and there are no tools";
-            return Err(ApiError::bad_field("tool_choice", message));
-        }
-        (Some("auto" | "required"), _) => {}
-        (Some(other), _) => {
-            let message =
-                format!("tool_choice is `{other}`; it must be none, auto, required or a function");
-            return Err(ApiError::bad_field("tool_choice", message));
-        }
-        (None, Some(name)) => {
-            tools.retain(|tool| tool.name == name);
-            if tools.is_empty() {
-                let message = format!("tool_choice names `{name}`, which is not among the tools");
-                return Err(ApiError::bad_field("tool_choice", message));
-            }
-        }
-        (None, None) => {}
-    }
-    let must_call = named.is_some() || choice.and_then(Value::as_str) == Some("required");
-    Ok((tools, must_call))
 }

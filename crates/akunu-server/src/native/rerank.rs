@@ -1,19 +1,21 @@
 //! `/v1/rerank`: documents by how well they answer a question, as Jina and Cohere have it.
 
 use axum::extract::State;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+use crate::app::App;
 use crate::blocking::elsewhere;
 use crate::body::Json;
 use crate::error::ApiError;
 use crate::models::Loaded;
-use crate::router::App;
+use crate::openai::PromptUsage;
 
-#[derive(Deserialize)]
-pub(crate) struct Request {
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct RerankRequest {
     model: Option<String>,
     query: String,
+    #[schemars(length(min = 1, max = 256))]
     documents: Vec<Document>,
     /// Only so many of the best.
     top_n: Option<usize>,
@@ -22,7 +24,7 @@ pub(crate) struct Request {
 }
 
 /// A document, as a text or in an object.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a text or an object with text is wanted")]
 enum Document {
     Text(String),
@@ -30,10 +32,32 @@ enum Document {
 }
 
 /// The best documents first.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Ranking {
+    model: String,
+    results: Vec<RankedDocument>,
+    usage: PromptUsage,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RankedDocument {
+    index: usize,
+    relevance_score: f32,
+    /// If documents were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<RankedText>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct RankedText {
+    text: String,
+}
+
+/// Ranks documents.
 pub(crate) async fn rerank(
     State(app): State<App>,
-    Json(request): Json<Request>,
-) -> Result<axum::Json<Value>, ApiError> {
+    Json(request): Json<RerankRequest>,
+) -> Result<axum::Json<Ranking>, ApiError> {
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let Loaded::Reranker(reranker) = app.models.load(request.model.as_deref()).await? else {
         let message = "this model ranks nothing; a reranker (a cross-encoder) does";
@@ -60,20 +84,19 @@ pub(crate) async fn rerank(
     let mut order: Vec<usize> = (0..documents.len()).collect();
     order.sort_by(|&a, &b| rankings[b].score.total_cmp(&rankings[a].score));
     order.truncate(request.top_n.unwrap_or(usize::MAX));
-    let result = |at: usize| {
-        let mut result = json!({"index": at, "relevance_score": relevance(rankings[at].score)});
-        if request.return_documents {
-            result["document"] = json!({"text": documents[at]});
-        }
-        result
-    };
-    let results: Vec<Value> = order.into_iter().map(result).collect();
-    let n_tokens: usize = rankings.iter().map(|ranking| ranking.n_tokens).sum();
-    Ok(axum::Json(json!({
-        "model": name,
-        "results": results,
-        "usage": {"prompt_tokens": n_tokens, "total_tokens": n_tokens},
-    })))
+    let results = order.into_iter().map(|at| RankedDocument {
+        index: at,
+        relevance_score: relevance(rankings[at].score),
+        document: request.return_documents.then(|| RankedText {
+            text: documents[at].clone(),
+        }),
+    });
+    let n_tokens = rankings.iter().map(|ranking| ranking.n_tokens).sum();
+    Ok(axum::Json(Ranking {
+        model: name,
+        results: results.collect(),
+        usage: PromptUsage::new(n_tokens),
+    }))
 }
 
 impl Document {

@@ -1,0 +1,67 @@
+//! What the thread of a model is asked for, and what it tells.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use akunu::{GenerateOptions, StopReason, TokenLogprobs};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
+
+use crate::error::ApiError;
+
+/// A prompt, and the answers that are wanted to it.
+pub(crate) struct Work {
+    pub prompt: Vec<u32>,
+    /// How each answer is made. The first reads the prompt, and the others take its pages over.
+    pub choices: Vec<GenerateOptions>,
+}
+
+/// What happened to one of the answers.
+pub(crate) struct Event {
+    /// Which one.
+    pub choice: usize,
+    pub what: What,
+}
+
+/// What happened.
+pub(crate) enum What {
+    /// It has a place, and this many tokens of its prompt need not be read.
+    Began { n_cached: usize },
+    /// It has another token: the text that is complete with it.
+    Token {
+        id: u32,
+        text: String,
+        /// Its log probabilities, if they were asked for.
+        logprobs: Option<TokenLogprobs>,
+    },
+    /// It ended, with the text that was held back.
+    Ended { reason: StopReason, tail: String },
+    /// It failed; the client gets this error.
+    Failed(ApiError),
+}
+
+/// What the thread is asked for.
+pub(super) enum Message {
+    Answer(Box<Asked>),
+    Embed {
+        ids: Vec<u32>,
+        reply: oneshot::Sender<Result<Vec<f32>, ApiError>>,
+    },
+}
+
+/// An answer that waits for a place in the batch.
+pub(super) struct Waiting {
+    pub prompt: Arc<[u32]>,
+    pub choice: usize,
+    pub options: GenerateOptions,
+    pub events: UnboundedSender<Event>,
+    /// Given back when the answer has ended.
+    pub place: OwnedSemaphorePermit,
+    pub since: Instant,
+}
+
+/// A request: one answer that reads the prompt, and those that take its pages over.
+pub(super) struct Asked {
+    pub first: Waiting,
+    pub siblings: Vec<Waiting>,
+}

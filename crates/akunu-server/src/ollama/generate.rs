@@ -1,0 +1,82 @@
+//! `/api/generate`
+
+use akunu::Message;
+use axum::extract::State;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::answer::{Lines, Said};
+use super::options::{OllamaFormat, OllamaOptions, refuse_images, yes};
+use crate::answers::Whole;
+use crate::app::App;
+use crate::body::Json;
+use crate::error::ApiError;
+use crate::question::{Conversation, Prompt, ask};
+use crate::stream::Reply;
+
+#[derive(Deserialize, JsonSchema)]
+pub(crate) struct GenerateRequest {
+    model: String,
+    /// Nothing loads the model.
+    #[serde(default)]
+    prompt: String,
+    system: Option<String>,
+    images: Option<Value>,
+    /// Take the prompt as it is, without the chat template.
+    #[serde(default)]
+    raw: bool,
+    format: Option<OllamaFormat>,
+    #[serde(default)]
+    options: OllamaOptions,
+    #[serde(default = "yes")]
+    stream: bool,
+}
+
+/// Answers one question, or continues a text.
+pub(crate) async fn generate(
+    State(app): State<App>,
+    Json(request): Json<GenerateRequest>,
+) -> Result<Reply<Lines<Generated>>, ApiError> {
+    refuse_images("images", request.images.as_ref())?;
+    let engine = app.models.engine(Some(&request.model)).await?;
+    let lines = Lines::new(request.model);
+    if request.prompt.is_empty() {
+        return Ok(Reply::Whole(axum::Json(lines.loaded())));
+    }
+    let prompt = if request.raw {
+        Prompt::of_text(&engine, request.prompt).await?
+    } else {
+        let system = request.system.map(|text| Message::new("system", text));
+        let question = Message::new("user", request.prompt);
+        let conversation = Conversation {
+            messages: system.into_iter().chain([question]).collect(),
+            format: OllamaFormat::format(request.format)?,
+            ..Conversation::default()
+        };
+        conversation.prompt(&engine).await?
+    };
+    let answers = ask(&engine, prompt, request.options.wish())?;
+    let limit = app.options.limits.answering;
+    Reply::new(answers, lines, request.stream, limit).await
+}
+
+/// What is said to a question.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Generate")]
+pub(crate) struct Generated {
+    response: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    thinking: String,
+}
+
+impl Said for Generated {}
+
+impl From<Whole> for Generated {
+    fn from(whole: Whole) -> Generated {
+        Generated {
+            response: whole.text,
+            thinking: whole.reasoning,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What Ollama's requests say about how an answer is made.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::error::ApiError;
+use crate::question::{self, Draw, Wish};
+
+/// Ollama's `options`.
+#[derive(Default, Deserialize, JsonSchema)]
+pub(super) struct OllamaOptions {
+    num_predict: Option<i64>,
+    #[schemars(range(min = 0, max = 2))]
+    temperature: Option<f32>,
+    #[schemars(range(min = 0, max = 1))]
+    top_p: Option<f32>,
+    top_k: Option<i64>,
+    #[schemars(range(min = 0, max = 1))]
+    min_p: Option<f32>,
+    repeat_penalty: Option<f32>,
+    #[schemars(range(min = -2, max = 2))]
+    frequency_penalty: Option<f32>,
+    #[schemars(range(min = -2, max = 2))]
+    presence_penalty: Option<f32>,
+    seed: Option<i64>,
+    #[serde(default)]
+    stop: Vec<String>,
+}
+
+impl OllamaOptions {
+    pub fn wish(self) -> Wish {
+        Wish {
+            // -1 and -2 are "without end" and "until the context is full".
+            max_tokens: self.num_predict.and_then(|n| usize::try_from(n).ok()),
+            draw: Draw {
+                temperature: self.temperature,
+                top_p: self.top_p,
+                top_k: self.top_k,
+                min_p: self.min_p,
+                repetition_penalty: self.repeat_penalty,
+                frequency_penalty: self.frequency_penalty,
+                presence_penalty: self.presence_penalty,
+                seed: self.seed,
+            },
+            stop: self.stop,
+            ..Wish::default()
+        }
+    }
+}
+
+/// What an answer must look like: `json`, or a schema.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged, expecting = "json or a schema is wanted")]
+pub(super) enum OllamaFormat {
+    Named(String),
+    Schema(Map<String, Value>),
+}
+
+impl OllamaFormat {
+    /// The form of the answer; an empty text asks for none.
+    pub fn format(given: Option<OllamaFormat>) -> Result<question::Format, ApiError> {
+        match given {
+            None => Ok(question::Format::Free),
+            Some(OllamaFormat::Named(name)) if name.is_empty() => Ok(question::Format::Free),
+            Some(OllamaFormat::Named(name)) if name == "json" => {
+                Ok(question::Format::any_object("format"))
+            }
+            Some(OllamaFormat::Schema(schema)) => {
+                Ok(question::Format::Schema("format", schema.into()))
+            }
+            Some(OllamaFormat::Named(_)) => Err(ApiError::bad_field(
+                "format",
+                "format: json or a schema is wanted",
+            )),
+        }
+    }
+}
+
+/// What is `true` unless a request says otherwise.
+pub(super) fn yes() -> bool {
+    true
+}
+
+/// Refuses what would be left out without a word; some clients always send a list, which may be empty.
+pub(super) fn refuse_images(field: &str, images: Option<&Value>) -> Result<(), ApiError> {
+    match images {
+        None | Some(Value::Null) => Ok(()),
+        Some(Value::Array(list)) if list.is_empty() => Ok(()),
+        Some(_) => {
+            let message = format!("{field}: this model reads text only");
+            Err(ApiError::bad_field(field, message))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Breaks when a format that a client writes is taken for free text.
+    #[test]
+    fn formats_are_understood() {
+        let format = |given: Value| {
+            let given = serde_json::from_value(given).ok()?;
+            OllamaFormat::format(Some(given)).ok()
+        };
+        let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
+        let wanted = question::Format::Schema("format", schema.clone());
+        assert_eq!(format(schema), Some(wanted));
+        assert!(matches!(
+            format(json!("json")),
+            Some(question::Format::Schema(..))
+        ));
+        assert_eq!(format(json!("")), Some(question::Format::Free));
+        assert_eq!(format(json!("yaml")), None);
+        assert_eq!(format(json!(7)), None);
+    }
+}
