@@ -187,7 +187,7 @@ fn schemathesis(address: &str) -> Result<(), Failure> {
     tests.args(["--checks", "not_a_server_error", "--mode", "all"]);
     tests.args([
         "--max-examples",
-        "20",
+        "6",
         "--seed",
         "1",
         "--request-timeout",
