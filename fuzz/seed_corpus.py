@@ -43,6 +43,21 @@ def safetensors():
     return struct.pack("<Q", len(data)) + data + bytes(18)
 
 
-for target, seed in (("gguf", gguf()), ("safetensors_header", safetensors())):
+def tokenizer_json():
+    control = {"id": 3, "content": "<s>", "special": True, "normalized": False}
+    control |= dict.fromkeys(("single_word", "lstrip", "rstrip"), False)
+    model = {"type": "Unigram", "unk_id": 0, "byte_fallback": False}
+    model["vocab"] = [["<unk>", 0.0], ["▁a", -1.0], ["b", -2.0]]
+    spaces = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    parts = {"normalizer": {"type": "NFKC"}, "pre_tokenizer": spaces, "decoder": spaces}
+    return json.dumps({"version": "1.0", "added_tokens": [control], **parts, "model": model}).encode()
+
+
+SEEDS = {
+    "gguf": gguf(),
+    "safetensors_header": safetensors(),
+    "tokenizer_json": tokenizer_json(),
+}
+for target, seed in SEEDS.items():
     (CORPUS / target).mkdir(parents=True, exist_ok=True)
     (CORPUS / target / "seed").write_bytes(seed)

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// The most bytes that all special tokens of a vocabulary may have. Gemma's have some 80,000.
-pub(crate) const MAX_SPECIAL_BYTES: usize = 1 << 24;
+const MAX_SPECIAL_BYTES: usize = 1 << 24;
 
 /// The most bytes that one of them may have: at each byte of a text as many may be compared. The longest in use have
 /// about a hundred.

@@ -56,7 +56,8 @@ impl Decoder {
             });
         }
         if let Some(words) = step("WordPiece") {
-            return Ok(Decoder::words(&text(words, "prefix").unwrap_or_default()));
+            let prefix = text(words, "prefix");
+            return Ok(Decoder::words(prefix.as_deref().unwrap_or("##")));
         }
         if let Some(words) = step("BPEDecoder") {
             return Ok(Decoder {

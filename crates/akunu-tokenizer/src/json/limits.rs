@@ -5,10 +5,10 @@
 
 use super::file::{File, Model};
 use super::parts::Parts;
-use crate::special::{MAX_SPECIAL_BYTES, MAX_SPECIAL_TOKEN_BYTES};
+use crate::special::MAX_SPECIAL_TOKEN_BYTES;
 use akunu_gguf::n_json_values;
 
-/// The most values in a file: numbers, texts and lists. Gemma 3's has 2.1 million, and the largest in use, XLM-V's, 2.7.
+/// The most values in a file: numbers, texts and lists. Gemma 3's has 1.9 million, and XLM-V's 2.7.
 const MAX_VALUES: usize = 4 << 20;
 
 /// The most tokens. XLM-V has 901,629.
@@ -17,10 +17,14 @@ const MAX_TOKENS: usize = 1 << 20;
 /// Ids that no token has are holes. A file of a few tokens with a huge id would take memory out of proportion to it.
 const MAX_HOLES: usize = 1 << 16;
 
-/// The most bytes of a token of Unigram, and of all of them: each may be a hash table of its own. Those of XLM-R have 48 and
-/// 2.2 million.
+/// The most bytes of all added tokens, each of which may be a state of an automaton. Gemma 3's have some 80,000.
+const MAX_ADDED_BYTES: usize = 4 << 20;
+
+/// The most bytes of a token of Unigram: as many calls drop it. The longest of XLM-R has 48.
 const MAX_UNIGRAM_TOKEN_BYTES: usize = 1024;
-const MAX_UNIGRAM_BYTES: usize = 12 << 20;
+
+/// The most nodes of Unigram's trie, each of which is a hash table of 340 bytes. XLM-R's has 782,864.
+const MAX_UNIGRAM_NODES: usize = 4 << 20;
 
 /// The longest word that WordPiece looks up, whose time grows with the cube of it. BERT's is 100.
 const MAX_WORD_CHARS: usize = 256;
@@ -55,9 +59,9 @@ impl File<'_> {
             let times = if token.normalized { growth } else { 1 };
             n_bytes = n_bytes.saturating_add(length.saturating_mul(times));
         }
-        match n_bytes > MAX_SPECIAL_BYTES {
+        match n_bytes > MAX_ADDED_BYTES {
             true => Err(format!(
-                "has more than {MAX_SPECIAL_BYTES} bytes of `added_tokens`, with what its `normalizer` may make of them"
+                "has more than {MAX_ADDED_BYTES} bytes of `added_tokens`, with what its `normalizer` may make of them"
             )),
             false => Ok(texts),
         }
@@ -115,12 +119,28 @@ impl Model<'_> {
     }
 
     fn check_unigram(&self) -> Result<(), String> {
-        let lengths = || self.vocab.entries.iter().map(|(text, _)| text.len());
-        let (longest, all) = (lengths().max().unwrap_or(0), lengths().sum::<usize>());
-        if longest > MAX_UNIGRAM_TOKEN_BYTES || all > MAX_UNIGRAM_BYTES {
+        let texts = self.vocab.entries.iter().map(|(text, _)| text.as_bytes());
+        let mut texts: Vec<&[u8]> = texts.collect();
+        if let Some(text) = texts
+            .iter()
+            .find(|text| text.len() > MAX_UNIGRAM_TOKEN_BYTES)
+        {
             return Err(format!(
-                "has a `model.vocab` of {all} bytes with a token of {longest}; at most {MAX_UNIGRAM_BYTES} and \
-                 {MAX_UNIGRAM_TOKEN_BYTES} are accepted"
+                "has a token of {} bytes in `model.vocab`; at most {MAX_UNIGRAM_TOKEN_BYTES} are accepted for Unigram",
+                text.len()
+            ));
+        }
+        texts.sort_unstable();
+        let mut n_nodes = 0;
+        let mut before: &[u8] = &[];
+        for text in texts {
+            let same = text.iter().zip(before).take_while(|(a, b)| a == b);
+            n_nodes += text.len() - same.count();
+            before = text;
+        }
+        if n_nodes > MAX_UNIGRAM_NODES {
+            return Err(format!(
+                "has a `model.vocab` whose trie has {n_nodes} nodes; at most {MAX_UNIGRAM_NODES} are accepted"
             ));
         }
         match self.unk_id {

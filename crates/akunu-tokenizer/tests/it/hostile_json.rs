@@ -234,8 +234,8 @@ fn added_tokens_must_not_be_endless() {
         );
         long.replace("\"normalizer\": null", &normalizer)
     };
-    load(&grown(100)).expect("no more than 16 MiB");
-    refused_for(&grown(1_000), "more than 16777216 bytes of `added_tokens`");
+    load(&grown(100)).expect("no more than 4 MiB");
+    refused_for(&grown(1_000), "more than 4194304 bytes of `added_tokens`");
 }
 
 #[test]
@@ -268,15 +268,101 @@ fn configurations_are_read_from_the_folder() {
     TokenizerConfig::from_folder(&folder).unwrap_err();
 }
 
+/// A small file of Unigram with the parts that the package takes on trust.
+fn unigram() -> String {
+    // A trie of 256 units, one of which ends the key `a`, and the replacement `b`.
+    let mut charsmap = vec![0u8; 4 + 1024];
+    charsmap[1] = 4;
+    let mut unit = |place: usize, unit: u32| {
+        charsmap[4 + 4 * place..][..4].copy_from_slice(&unit.to_le_bytes())
+    };
+    unit(usize::from(b'a'), u32::from(b'a') | 1 << 8 | 1 << 10);
+    unit(usize::from(b'a') ^ 1, 1 << 31);
+    charsmap.extend(b"b\0");
+    let charsmap = base64::encode(charsmap);
+    format!(
+        r#"{{"version": "1.0", "added_tokens": [{{"id": 0, "content": "<unk>", "single_word": false, "lstrip": false,
+            "rstrip": true, "normalized": true, "special": true}}],
+        "normalizer": {{"type": "Sequence", "normalizers": [{{"type": "Strip", "strip_left": true, "strip_right": true}},
+            {{"type": "Replace", "pattern": {{"Regex": " {{2,}}"}}, "content": " "}},
+            {{"type": "Precompiled", "precompiled_charsmap": "{charsmap}"}}]}},
+        "pre_tokenizer": {{"type": "Sequence", "pretokenizers": [{{"type": "WhitespaceSplit"}},
+            {{"type": "FixedLength", "length": 5}},
+            {{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}}]}},
+        "post_processor": {{"type": "TemplateProcessing", "single": [{{"SpecialToken": {{"id": "s", "type_id": 0}}}},
+            {{"Sequence": {{"id": "A", "type_id": 0}}}}], "pair": [], "special_tokens":
+            {{"s": {{"id": "s", "ids": [1], "tokens": ["s"]}}}}}},
+        "decoder": {{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}},
+        "model": {{"type": "Unigram", "unk_id": 0, "byte_fallback": true,
+            "vocab": [["<unk>", 0.0], ["▁b", -1.5], ["b", -2.0], ["▁", -3.0]]}}}}"#
+    )
+}
+
+#[test]
+fn the_small_file_of_unigram_works() {
+    let tokenizer = load(&unigram()).unwrap();
+    assert_eq!(
+        tokenizer.encode(" ab  x", EncodeOptions::default()),
+        [1, 2, 3, 0]
+    );
+}
+
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
     /// One byte replaced, anywhere.
     #[test]
-    fn mutations_never_panic(at in 0..GOOD.len(), byte in 32u8..127) {
-        let mut bytes = GOOD.as_bytes().to_vec();
+    fn mutations_never_panic(at: prop::sample::Index, byte in 32u8..127, is_unigram: bool) {
+        let mut bytes = if is_unigram { unigram() } else { GOOD.into() }.into_bytes();
+        let at = at.index(bytes.len());
         bytes[at] = byte;
-        if let Ok(tokenizer) = load(&String::from_utf8(bytes).unwrap()) {
-            let ids = tokenizer.encode("ab a<s>", EncodeOptions::default());
+        let Ok(json) = String::from_utf8(bytes) else {
+            return Ok(());
+        };
+        if let Ok(tokenizer) = load(&json) {
+            let ids = tokenizer.encode("ab a<s> <unk>  aé", EncodeOptions::default());
             let _ = tokenizer.decode(&ids);
         }
     }
+}
+
+/// Without limits these take gigabytes, or end the process when the trie of the last one is dropped.
+#[test]
+fn vocabularies_that_take_much_memory_are_refused() {
+    let start = Instant::now();
+    let entries = |vocab: &str| {
+        unigram().replace(r#"["<unk>", 0.0]"#, &format!(r#"["<unk>", 0.0], {vocab}"#))
+    };
+    let long = |at: usize| format!("[\"{at:06}{}\", -1]", "x".repeat(1000));
+    let many: Vec<String> = (0..5_000).map(long).collect();
+    refused_for(&entries(&many.join(",")), "trie has 5");
+    refused_for(
+        &entries(&format!("[\"{}\", -1]", "x".repeat(1025))),
+        "a token of 1025 bytes",
+    );
+    let lists = format!("[{}]", vec!["[]"; 5 << 20].join(","));
+    let nested = GOOD.replace("\"version\"", &format!("\"x\": {lists}, \"version\""));
+    refused_for(&nested, "at most 4194304 are accepted");
+    let depth = 50;
+    let step = format!(
+        "{}{}{}",
+        r#"{"type": "Sequence", "normalizers": ["#.repeat(depth),
+        r#"{"type": "NFC"}"#,
+        "]}".repeat(depth)
+    );
+    refused_for(&with("normalizer", &step), "sequences inside of each other");
+    assert!(start.elapsed() < SOON, "took {:?}", start.elapsed());
+}
+
+/// A file of a gigabyte is not read at all.
+#[test]
+fn huge_files_are_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tokenizer.json");
+    std::fs::File::create(&path)
+        .unwrap()
+        .set_len(1 << 30)
+        .unwrap();
+    let error = Tokenizer::from_file(&path).unwrap_err().to_string();
+    assert!(error.contains("larger than 134217728 bytes"), "{error}");
 }

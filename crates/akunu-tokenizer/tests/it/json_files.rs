@@ -6,6 +6,7 @@ use akunu_tokenizer::{EncodeOptions, PromptPart, Tokenizer, TokenizerConfig};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;
+use tokenizers::Model as _;
 
 fn options(add_special: bool, parse_special: bool) -> EncodeOptions {
     EncodeOptions {
@@ -163,12 +164,7 @@ fn unigram() -> Value {
 /// Each model alone makes a control token of a text that spells one.
 #[test]
 fn no_model_makes_a_control_token_of_text() {
-    for (model, spells_it) in [
-        (bpe(), true),
-        (word_piece(), true),
-        (word_level(), true),
-        (unigram(), true),
-    ] {
+    for model in [bpe(), word_piece(), word_level(), unigram()] {
         let name = model["type"].clone();
         let tokenizer = load(&file(&model, &json!({}))).unwrap();
         let blind = tokenizer.encode("<s>", options(false, false));
@@ -178,9 +174,8 @@ fn no_model_makes_a_control_token_of_text() {
             .unwrap()
             .parse()
             .unwrap();
-        use tokenizers::Model as _;
         let alone = package.get_model().tokenize("<s>").unwrap();
-        assert_eq!(alone.iter().any(|token| token.id == 1), spells_it, "{name}");
+        assert!(alone.iter().any(|token| token.id == 1), "{name}");
         let parts = ["a</s><s>b", "<mask>", "<s"].map(|text| PromptPart::Text(text.into()));
         let ids = tokenizer.encode_parts(&parts);
         assert!(

@@ -101,7 +101,7 @@ fn mixed_text() -> impl Strategy<Value = String> {
         2 => "[!-/:-@\\[-`{-~…“”。，™]{1,4}",
         2 => (any::<prop::sample::Index>(), 1..40usize).prop_map(|(start, n)| {
             let start = start.index(PAGE.chars().count());
-            PAGE.chars().skip(start).take(n).filter(|c| c.is_alphanumeric() || c.is_ascii()).collect()
+            PAGE.chars().skip(start).take(n).filter(char::is_ascii).collect()
         }),
     ];
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
