@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use half::{bf16, f16};
 
-use super::{Lanes, WithLanes};
+use super::lanes::{Lanes, WithLanes};
 
 /// Does something with these instructions.
 #[target_feature(enable = "avx2,fma,f16c")]

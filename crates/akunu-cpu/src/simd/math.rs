@@ -5,7 +5,7 @@
 //! `silu(x) = x / (1 + exp(-x))`, and the tanh form of GELU is `x / (1 + exp(-2u))`, which does not
 //! cancel anywhere.
 
-use super::Lanes;
+use super::lanes::Lanes;
 
 /// ln 2 as a number with few bits, so that its products with whole numbers are exact, and the rest.
 const LN2_HIGH: f32 = 0.693_359_4;

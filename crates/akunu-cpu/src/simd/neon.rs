@@ -5,7 +5,7 @@ use std::arch::asm;
 
 use half::{bf16, f16};
 
-use super::{Lanes, WithLanes};
+use super::lanes::{Lanes, WithLanes};
 
 /// Does something with these instructions.
 #[target_feature(enable = "neon")]
