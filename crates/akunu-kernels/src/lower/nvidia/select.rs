@@ -7,7 +7,7 @@
 //! | from 17 on, on Hopper | `async_gemm_32`, `…_64`, `…_128` | tensor cores that read x themselves while the next weights are decoded; the same formats |
 //! | from 2 | `tensor_gemm_small`, `…_medium`, `tensor_gemm` | tensor cores, by the largest tile that keeps three of four multiprocessors busy; only MLX's formats have the small one, rare ones the medium one alone, and weights in f32 none |
 //!
-//! All others are those of every GPU ([`select`](crate::kernel::matmul::select)). `decode_gemv` was measured on an H200
+//! All others are those of every GPU ([`select`]). `decode_gemv` was measured on an H200
 //! (docs/nvidia-log.md).
 
 use akunu_types::DType;
