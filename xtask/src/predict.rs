@@ -14,8 +14,9 @@ mod decoder;
 use crate::failure::Failure;
 use crate::workspace;
 use akunu_kernels::case::{SIZES, Size};
+use akunu_kernels::lower::{self, GpuRules};
 use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::{ChipConfig, KernelId, Plan, lower};
+use akunu_kernels::{ChipConfig, KernelId, Plan};
 use akunu_program::Buffer;
 use akunu_sim::Simulator;
 use akunu_sim::count::count_case;
@@ -114,14 +115,14 @@ fn counted_excess() -> Result<f64, Failure> {
 }
 
 fn token(model: &Decoder, chip: &ChipConfig, context: u32) -> Result<Token, Failure> {
-    let program = model.program(context);
+    let (program, rules) = (model.program(context), GpuRules::new(chip));
     let scratch = Buffer {
         id: u32::MAX,
         generation: 0,
-        len: lower::scratch_bytes(&program, chip),
+        len: lower::scratch_bytes(&program, &rules),
         writable: true,
     };
-    let calls = lower::gpu(&program, chip, Some(scratch));
+    let calls = lower::by_rules(&program, &rules, Some(scratch));
     let plan = Plan::make(calls, program.plan_room(), &mut HostPipelines::default());
     let plan = plan.map_err(|error| Failure::Found(format!("{}: {error}", model.name)))?;
     let cost = plan.cost();

@@ -1,7 +1,5 @@
 //! A kernel that has no fast form runs its twin, in one thread.
 
-use akunu_kernels::twin::Twin;
-
 use crate::call::Call;
 use crate::part::Part;
 
@@ -16,7 +14,7 @@ pub(crate) fn run(call: &Call, part: &mut Part) {
         .map(|(place, &len)| place.read(len))
         .collect();
     // The twin changes copies of what it writes.
-    for (at, bytes) in Twin::new(&row, call.args, &whole).run(&row) {
+    for (at, bytes) in row.run_twin(call.args, &whole) {
         let bytes = bytes.as_ref();
         // SAFETY: only this part touches the binding, and the twin, which had it to read, has ended.
         unsafe { call.places[at].write::<u8>(0, bytes.len()) }.copy_from_slice(bytes);

@@ -5,7 +5,9 @@ use std::ptr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use akunu_kernels::ChipConfig;
 use akunu_kernels::gpu::{Backend, Limits};
+use akunu_kernels::lower::{NvidiaRules, Rules};
 use akunu_program::{DeviceError, SharedBytes};
 use cudarc::driver::sys;
 
@@ -193,6 +195,10 @@ impl Backend for Cuda {
 
     fn name(&self) -> &'static str {
         "cuda"
+    }
+
+    fn rules(&self, chip: &ChipConfig) -> Box<dyn Rules> {
+        Box::new(NvidiaRules::new(chip))
     }
 
     fn limits(&self) -> Limits {

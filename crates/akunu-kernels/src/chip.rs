@@ -134,21 +134,6 @@ impl ChipConfig {
         })
     }
 
-    /// Whether it is one of NVIDIA's.
-    pub fn is_nvidia(&self) -> bool {
-        matches!(self.family, GpuFamily::Nvidia(_))
-    }
-
-    /// Whether it has NVIDIA's tensor cores, of the generation that multiplies matrices of 16 × 16 × 8 halves.
-    pub fn has_tensors(&self) -> bool {
-        matches!(self.family, GpuFamily::Nvidia(capability) if capability >= 80)
-    }
-
-    /// Whether its tensor cores read threadgroup memory themselves: Hopper's products, which no other generation has.
-    pub fn has_async_products(&self) -> bool {
-        self.family == GpuFamily::Nvidia(90)
-    }
-
     /// The least seconds in which the memory delivers `bytes`.
     pub fn seconds_for(&self, bytes: u64) -> f64 {
         bytes as f64 / self.bytes_per_second as f64

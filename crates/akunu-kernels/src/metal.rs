@@ -6,7 +6,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `backend.rs` | buffers, submissions, waiting |
+//! | `backend.rs` | submissions, waiting |
+//! | `buffer.rs` | memory that host and GPU share |
 //! | `encoder.rs` | the calls of an encoder |
 //! | `compiler.rs` | a key to a pipeline |
 //! | `library.rs` | the embedded library, or the embedded sources, compiled |
@@ -21,14 +22,17 @@
 
 mod archive;
 mod backend;
+mod buffer;
 mod compiler;
 mod encoder;
 mod library;
 mod reflection;
 mod residency;
+mod said;
 mod system;
 
-pub use backend::{Metal, MetalBuffer, MetalSubmission};
+pub use backend::{Metal, MetalSubmission};
+pub use buffer::MetalBuffer;
 pub use compiler::{MetalCompiler, MetalPipeline};
 pub use encoder::MetalEncoder;
 

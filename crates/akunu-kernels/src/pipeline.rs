@@ -6,7 +6,6 @@ use akunu_program::DeviceError;
 
 use crate::chip::ChipConfig;
 use crate::constant::Constants;
-use crate::plan::Pipelines;
 use crate::table::KernelId;
 
 /// The key of a pipeline: the kernel and every constant's value.
@@ -31,6 +30,21 @@ impl PipelineKey {
 /// A pipeline of one device: an index that is looked up once and used for every dispatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PipelineId(pub u32);
+
+/// Makes the pipelines of a plan.
+pub trait Pipelines {
+    /// The chip that launches are laid out for.
+    fn chip(&self) -> &ChipConfig;
+
+    /// The pipeline of this key, made at the first request.
+    fn pipeline(&mut self, key: &PipelineKey) -> Result<PipelineId, DeviceError>;
+
+    /// Most threads of a threadgroup that a pipeline can be launched with.
+    fn thread_limit(&mut self, pipeline: PipelineId) -> Result<u32, DeviceError> {
+        let _ = pipeline;
+        Ok(self.chip().max_threads)
+    }
+}
 
 /// Pipelines in the order in which they were first asked for.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use akunu_types::SharedStruct;
 use bytemuck::{AnyBitPattern, NoUninit, Pod};
 
 use crate::constant::Constants;
-use crate::table::{Access, Args, KernelRow};
+use crate::table::{Access, Args, Binding};
 
 /// A binding as a twin sees it: exactly the bytes that the kernel requires.
 #[derive(Debug)]
@@ -25,15 +25,18 @@ pub struct Twin<'a> {
 }
 
 impl<'a> Twin<'a> {
-    /// Prepares an execution. `whole` gives the bytes bound at each place of `row.bindings`, at least
-    /// as many as required.
-    pub fn new(row: &KernelRow, args: Args<'a>, whole: &[&'a [u8]]) -> Twin<'a> {
-        let required = (row.required)(&args);
-        let bindings = row.bindings.iter().zip(whole.iter().zip(&required));
+    /// Prepares an execution. `whole` gives the bytes bound at each place of `bindings`, at least as many as `required`.
+    pub(crate) fn new(
+        args: Args<'a>,
+        bindings: &[Binding],
+        required: &[usize],
+        whole: &[&'a [u8]],
+    ) -> Twin<'a> {
+        let places = bindings.iter().zip(whole.iter().zip(required));
         Twin {
             args,
-            indices: row.bindings.iter().map(|binding| binding.index).collect(),
-            bindings: bindings
+            indices: bindings.iter().map(|binding| binding.index).collect(),
+            bindings: places
                 .map(|(binding, (bytes, &len))| match binding.access {
                     Access::Read => TwinBinding::Read(&bytes[..len]),
                     _ => TwinBinding::Write(AlignedBytes::copy_of(&bytes[..len])),
@@ -42,12 +45,10 @@ impl<'a> Twin<'a> {
         }
     }
 
-    /// Runs the row's twin and returns what it wrote: the place of each written binding in
-    /// `row.bindings`, and its bytes.
-    pub fn run(mut self, row: &KernelRow) -> Vec<(usize, AlignedBytes)> {
-        (row.twin)(&mut self);
-        let written = self.bindings.into_iter().enumerate();
-        written
+    /// What was written: the place of each written binding, and its bytes.
+    pub(crate) fn written(self) -> Vec<(usize, AlignedBytes)> {
+        let bindings = self.bindings.into_iter().enumerate();
+        bindings
             .filter_map(|(at, binding)| match binding {
                 TwinBinding::Read(_) => None,
                 TwinBinding::Write(bytes) => Some((at, bytes)),

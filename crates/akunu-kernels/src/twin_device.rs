@@ -9,7 +9,6 @@ use crate::kernel_device::KernelDevice;
 use crate::lower;
 use crate::pipeline::HostPipelines;
 use crate::plan::{Dispatch, KernelCall, Plan};
-use crate::twin::Twin;
 
 /// A device that runs the twin of each dispatch.
 #[derive(Default)]
@@ -37,8 +36,7 @@ impl TwinDevice {
             whole.push(&buffers.bytes(slice.buffer)?[slice.offset..]);
         }
         let args = row.args(params.as_bytes(), &dispatch.constants);
-        let written = Twin::new(&row, args, &whole).run(&row);
-        for (at, bytes) in written {
+        for (at, bytes) in row.run_twin(args, &whole) {
             let slice = dispatch.bindings[at];
             buffers.write(slice.buffer, slice.offset, bytes.as_ref())?;
         }

@@ -133,7 +133,7 @@ impl WeightLayout {
 
     /// `scale * q + bias`; q is the next `bits` bits of a little-endian stream.
     fn mlx_row(&self, packed: &[u8], bytes: &[u8], index: usize) -> Vec<f32> {
-        let bits = mlx_bits(self.dtype) as usize;
+        let bits = mlx::bits(self.dtype) as usize;
         let q = |i: usize| {
             let stream = (0..bits).map(|bit| i * bits + bit);
             let bits = stream.map(|at| u32::from(packed[at / 8] >> (at % 8) & 1));
@@ -154,7 +154,7 @@ impl WeightLayout {
     pub fn mlx_run<'b>(&self, bytes: &'b [u8], row: usize, first: usize) -> (&'b [u8], [f16; 2]) {
         let packed = self.packed_row(bytes, row);
         let group = row * self.groups() + first / self.group_len();
-        let bits = mlx_bits(self.dtype) as usize;
+        let bits = mlx::bits(self.dtype) as usize;
         let scales = mlx::scale_and_bias(&self.mlx, bytes, group).map(f16::from_f32);
         (&packed[first * bits / 8..], scales)
     }
@@ -198,11 +198,6 @@ pub fn run_launch(cols: u32, rows: u32) -> Launch {
         [cols.div_ceil(RUN).div_ceil(THREADS), rows, 1],
         [THREADS, 1, 1],
     )
-}
-
-/// Bits of a packed value.
-fn mlx_bits(dtype: DType) -> u32 {
-    (dtype.block_bytes() * 8 / dtype.block_len()) as u32
 }
 
 /// Params of MLX weights for the cases: the parts lie in another order, at other bytes and with scales of another type from

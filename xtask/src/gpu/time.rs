@@ -5,7 +5,7 @@
 
 use crate::failure::Failure;
 use akunu_cuda::CudaDevice;
-use akunu_kernels::kernel::matmul::select::n_parts;
+use akunu_kernels::lower::nvidia::select::n_parts;
 use akunu_kernels::{Constant, Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Buffer, Device, DeviceError, Room, Slice};
 use akunu_types::DType;

@@ -293,7 +293,8 @@ fn step(m: &mut Memory) -> StepMemory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use akunu_kernels::{ChipConfig, lower};
+    use akunu_kernels::ChipConfig;
+    use akunu_kernels::lower::{self, GpuRules};
 
     /// The bytes of the weights are what the files of these models have: 0.14, 0.9 to 1.0 and 4.5 to 5.0 GB. Breaks when a size is
     /// mistyped, or a weight is left out.
@@ -319,9 +320,9 @@ mod tests {
     #[test]
     fn a_layer_is_at_most_8_launches() {
         for model in MODELS.iter().filter(|model| !model.has_bias) {
-            let calls = lower::gpu(
+            let calls = lower::by_rules(
                 &model.program(1024),
-                &ChipConfig::m1(),
+                &GpuRules::new(&ChipConfig::m1()),
                 Some(Memory(0).buffer()),
             );
             assert!(

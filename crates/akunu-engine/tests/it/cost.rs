@@ -8,9 +8,10 @@ use crate::support::watched::{Hooks, Watched};
 use akunu_engine::{GenerateOptions, Model, Sampling, SessionOptions};
 use akunu_gguf::{Data, WeightStore};
 use akunu_kernels::chip::GpuFamily;
+use akunu_kernels::lower::{self, GpuRules, NvidiaRules, Rules};
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::twin_device::TwinDevice;
-use akunu_kernels::{ChipConfig, Plan, lower};
+use akunu_kernels::{ChipConfig, Plan};
 use akunu_program::{Buffer, Checked, DeviceError, Op, PlanId, Program};
 use akunu_types::DType;
 
@@ -58,22 +59,27 @@ fn a_layer_is_at_most_eight_launches() {
     let program = model.decode_program(1, Sampling::greedy());
     let stores = |op: &Op| matches!(op, Op::RopeStore(_));
     let n_layers = program.ops.iter().filter(|op| stores(op)).count();
-    for family in [GpuFamily::Apple(7), GpuFamily::Nvidia(90)] {
-        let chip = ChipConfig {
-            family,
-            ..ChipConfig::m1()
-        };
-        let bytes = lower::scratch_bytes(&program, &chip);
+    let m1 = ChipConfig::m1();
+    let hopper = ChipConfig {
+        family: GpuFamily::Nvidia(90),
+        ..ChipConfig::m1()
+    };
+    let both: [(&str, Box<dyn Rules>); 2] = [
+        ("Apple", Box::new(GpuRules::new(&m1))),
+        ("NVIDIA", Box::new(NvidiaRules::new(&hopper))),
+    ];
+    for (vendor, rules) in both {
+        let bytes = lower::scratch_bytes(&program, &*rules);
         let scratch = (bytes > 0).then_some(Buffer {
             id: u32::MAX,
             generation: 0,
             len: bytes,
             writable: true,
         });
-        let n_calls = lower::gpu(&program, &chip, scratch).len();
+        let n_calls = lower::by_rules(&program, &*rules, scratch).len();
         assert!(
             n_calls <= 8 * n_layers + 10,
-            "{n_calls} for {n_layers} layers of {family:?}"
+            "{n_calls} for {n_layers} layers of {vendor}"
         );
     }
 }
@@ -81,7 +87,7 @@ fn a_layer_is_at_most_eight_launches() {
 /// The plan of a program on a GPU, whose kernels say how often they read a weight.
 fn plan(program: &Program) -> Plan {
     let mut pipelines = HostPipelines::default();
-    let calls = lower::gpu(program, &ChipConfig::m1(), None);
+    let calls = lower::by_rules(program, &GpuRules::new(&ChipConfig::m1()), None);
     Plan::make(calls, program.plan_room(), &mut pipelines).expect("a plan")
 }
 

@@ -8,8 +8,9 @@ use crate::support::tiny_llama;
 use crate::support::watched::{Hooks, Watched};
 use akunu_engine::{GenerateOptions, Model, Session, SessionOptions, Speculation};
 use akunu_kernels::gpu::{Call, replay, unordered_pairs};
+use akunu_kernels::lower::{self, GpuRules};
 use akunu_kernels::pipeline::HostPipelines;
-use akunu_kernels::{ChipConfig, Dispatch, PipelineKey, Plan, lower};
+use akunu_kernels::{ChipConfig, Dispatch, PipelineKey, Plan};
 use akunu_program::{Checked, Counts, Device, DeviceError, Op, PlanId, Program, RowTable, op};
 use akunu_sim::{CallLog, Schedule, SimBackend, SimDevice, Simulator};
 use akunu_types::DType;
@@ -97,7 +98,7 @@ pub fn expected(submitted: &Submitted, log: &CallLog) -> Vec<Call> {
         counts,
         steps,
     } = submitted;
-    let calls = lower::gpu(program, &chip(), None);
+    let calls = lower::by_rules(program, &GpuRules::new(&chip()), None);
     let plan = Plan::make(calls, program.plan_room(), &mut HostPipelines::default());
     let (plan, pipelines) = (plan.expect("it was loaded"), log.pipelines());
     let mut calls = Vec::new();

@@ -8,6 +8,8 @@ use akunu_program::{DeviceError, SharedBytes};
 
 use super::encode::Encoder;
 use super::pipelines::Compiler;
+use crate::chip::ChipConfig;
+use crate::lower::{GpuRules, Rules};
 
 /// What the memory of a GPU can take.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +40,11 @@ pub trait Backend: Send {
 
     /// The name that `--device` takes.
     fn name(&self) -> &'static str;
+
+    /// How it lowers operations to kernels.
+    fn rules(&self, chip: &ChipConfig) -> Box<dyn Rules> {
+        Box::new(GpuRules::new(chip))
+    }
 
     /// What its memory can take.
     fn limits(&self) -> Limits;

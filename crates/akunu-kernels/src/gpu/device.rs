@@ -7,9 +7,9 @@ use akunu_program::{
 
 use crate::chip::ChipConfig;
 use crate::kernel_device::KernelDevice;
-use crate::lower;
-use crate::pipeline::{PipelineId, PipelineKey};
-use crate::plan::{self, Dispatch, KernelCall, Plan};
+use crate::lower::{self, Rules};
+use crate::pipeline::{self, PipelineId, PipelineKey};
+use crate::plan::{Dispatch, KernelCall, Plan};
 
 use super::backend::Backend;
 use super::buffers::Buffers;
@@ -28,6 +28,7 @@ const MAX_IN_FLIGHT: usize = 3;
 pub struct GpuDevice<B: Backend> {
     backend: B,
     chip: ChipConfig,
+    rules: Box<dyn Rules>,
     buffers: Buffers<B>,
     pipelines: Pipelines<B::Compiler>,
     plans: Plans<Loaded<B>>,
@@ -48,6 +49,7 @@ impl<B: Backend> GpuDevice<B> {
     /// A device without buffers. `chip` is what the backend runs on.
     pub fn over(backend: B, chip: ChipConfig) -> GpuDevice<B> {
         GpuDevice {
+            rules: backend.rules(&chip),
             chip,
             buffers: Buffers::new(backend.limits()),
             pipelines: Pipelines::new(backend.compiler()),
@@ -162,7 +164,7 @@ impl<B: Backend> GpuDevice<B> {
 /// The chip and the pipelines, while a plan is made.
 struct Making<'a, C: Compiler>(&'a ChipConfig, &'a mut Pipelines<C>);
 
-impl<C: Compiler> plan::Pipelines for Making<'_, C> {
+impl<C: Compiler> pipeline::Pipelines for Making<'_, C> {
     fn chip(&self) -> &ChipConfig {
         self.0
     }
@@ -266,8 +268,8 @@ impl<B: Backend> Device for GpuDevice<B> {
     }
 
     fn load(&mut self, program: &Program) -> Result<PlanId, DeviceError> {
-        let scratch = self.scratch(lower::scratch_bytes(program, &self.chip))?;
-        let calls = lower::gpu(program, &self.chip, scratch);
+        let scratch = self.scratch(lower::scratch_bytes(program, &*self.rules))?;
+        let calls = lower::by_rules(program, &*self.rules, scratch);
         self.load_kernels(calls, program.plan_room())
     }
 

@@ -21,10 +21,12 @@ pub mod logit_softcap;
 pub mod mask;
 pub mod row_attention;
 pub mod selection;
+mod shape;
 
 use akunu_types::params::{AttentionParams, Row};
 
 use self::mask::Mask;
+pub use self::shape::head_dim;
 use super::pages::Pages;
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work, multiply_adds};
@@ -52,11 +54,6 @@ const CONSTANTS: &[Constant] = &[
     Constant::Softcap,
     Constant::KvQ8,
 ];
-
-/// Elements of a head: the constant, or the params.
-pub fn head_dim(args: &Args, p: &AttentionParams) -> u32 {
-    args.constants.u32(Constant::HeadDim).unwrap_or(p.head_dim)
-}
 
 /// Whether the kernels can read this shape: heads of whole vectors of 8 that fit, query heads that
 /// share KV heads evenly, and pages of whole tiles. Other shapes get an empty grid, which the plan check

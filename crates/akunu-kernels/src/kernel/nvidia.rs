@@ -12,23 +12,47 @@ pub mod staging;
 pub mod tensor_attention;
 pub mod tensor_gemm;
 
-use crate::chip::ChipConfig;
+use crate::chip::{ChipConfig, GpuFamily};
 use crate::table::{Family, KernelRow};
+
+/// A generation of NVIDIA's chips, by ten times the compute capability; 0 is another vendor's chip, which has nothing of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Generation(u32);
+
+impl Generation {
+    /// The generation of a chip.
+    pub fn of(chip: &ChipConfig) -> Generation {
+        match chip.family {
+            GpuFamily::Nvidia(capability) => Generation(capability),
+            GpuFamily::Apple(_) => Generation(0),
+        }
+    }
+
+    /// Whether its tensor cores multiply matrices of 16 × 16 × 8 halves: from Ampere on.
+    pub fn has_tensor_cores(self) -> bool {
+        self.0 >= 80
+    }
+
+    /// Whether its tensor cores read threadgroup memory themselves: Hopper's products, which no other generation has.
+    pub fn has_async_products(self) -> bool {
+        self.0 == 90
+    }
+}
 
 /// Whether a chip has the instructions of a kernel.
 pub fn runs_on(row: &KernelRow, chip: &ChipConfig) -> bool {
+    let generation = Generation::of(chip);
     match row.source {
         _ if row.family != Family::Nvidia => true,
-        "async_gemm_32" | "async_gemm_64" | "async_gemm_128" => chip.has_async_products(),
-        "decode_gemv" | "decode_norm_gemv" => chip.is_nvidia(),
-        _ => chip.has_tensors(),
+        "async_gemm_32" | "async_gemm_64" | "async_gemm_128" => generation.has_async_products(),
+        "decode_gemv" | "decode_norm_gemv" => generation > Generation(0),
+        _ => generation.has_tensor_cores(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::GpuFamily;
     use crate::table::KernelId;
 
     fn chip(capability: u32) -> ChipConfig {

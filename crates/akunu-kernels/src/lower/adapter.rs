@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use akunu_program::{Rows, op};
 use akunu_types::params::ScaleRowsParams;
 
-use super::Lowering;
+use super::lowering::Lowering;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;

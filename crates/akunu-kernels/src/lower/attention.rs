@@ -1,14 +1,15 @@
-//! Attention: one kernel for all rows, or on a GPU one for the singles and one for the run.
+//! Attention over pages: one kernel for the singles and one for the run, as a GPU chooses them.
 
 use std::mem::offset_of;
 
 use akunu_program::{Count, Slice, op};
 use akunu_types::params::AttentionParams;
 
-use super::Lowering;
+use super::lowering::Lowering;
+use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::flash_attention_decode_split::part_bytes;
-use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
+use crate::kernel::attention::selection::{self, AttentionShape};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
@@ -17,16 +18,16 @@ use crate::table::KernelId;
 const N_ROWS: usize = offset_of!(AttentionParams, n_rows);
 const FIRST_ROW: usize = offset_of!(AttentionParams, first_row);
 
-impl Lowering<'_> {
-    pub(super) fn attend(&mut self, attend: &op::Attend) {
-        let &op::Attend {
-            q,
-            to,
-            heads,
-            ref cache,
-            scale,
-            softcap,
-        } = attend;
+/// What the kernels of one attention have in common.
+pub(super) struct Attention<'a> {
+    attend: &'a op::Attend,
+    params: AttentionParams,
+    bindings: Vec<Slice>,
+}
+
+impl Attention<'_> {
+    pub fn of<'a>(lowering: &Lowering, attend: &'a op::Attend) -> Attention<'a> {
+        let op::Attend { heads, cache, .. } = attend;
         let pages = &cache.pages;
         let params = AttentionParams {
             n_heads: heads.n_heads,
@@ -36,67 +37,81 @@ impl Lowering<'_> {
             table_stride: pages.table_stride,
             n_pages: pages.n_pages,
             n_sequences: pages.n_sequences,
-            scale,
+            scale: attend.scale,
             ..Default::default()
         };
         let (k, v) = (cache.k.into(), cache.v.into());
-        let (rows, table) = (self.step().rows.into(), pages.table.into());
-        let bindings = vec![q, k, v, to, rows, table];
-        let call = |key: PipelineKey, fields: &[RowField]| {
-            let key = PipelineKey {
-                constants: with_format(key.constants, cache.format),
-                ..key
-            };
-            KernelCall::new(key, &params, bindings.clone(), "attention").with_rows(fields)
+        let (rows, table) = (lowering.step().rows.into(), pages.table.into());
+        Attention {
+            attend,
+            params,
+            bindings: vec![attend.q, k, v, attend.to, rows, table],
+        }
+    }
+
+    /// The kernel that does it alone.
+    pub fn call(&self, key: PipelineKey, fields: &[RowField]) -> KernelCall {
+        let key = PipelineKey {
+            constants: with_format(key.constants, self.attend.cache.format),
+            ..key
         };
-        let Some(chip) = self.chip else {
-            let key = PipelineKey {
-                kernel: KernelId::FlashAttentionDecode,
-                constants: with_limits(Constants::none(), pages.window, softcap),
-            };
-            return self.push(call(key, &[RowField::new(N_ROWS, Count::Rows)]));
-        };
-        let room = self.program.room;
-        let shape = |n_queries: u32, n_rows: u32| AttentionShape {
+        KernelCall::new(key, &self.params, self.bindings.clone(), "attention").with_rows(fields)
+    }
+
+    fn shape(&self, n_queries: u32, n_rows: u32) -> AttentionShape {
+        let (heads, pages) = (&self.attend.heads, &self.attend.cache.pages);
+        AttentionShape {
             n_queries,
             n_row_heads: n_rows * heads.n_heads,
             n_shared: heads.n_heads / heads.n_kv_heads.max(1),
             n_keys: u32::try_from(pages.capacity()).unwrap_or(u32::MAX),
             head_dim: heads.head_dim,
             window: pages.window,
-            softcap,
-        };
+            softcap: self.attend.softcap,
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// Attention of the singles, in parts where they do not fill the chip, and of the run. `select` chooses the kernel that does it
+    /// alone.
+    pub(super) fn attend_by(
+        &mut self,
+        attend: &op::Attend,
+        chip: &ChipConfig,
+        select: impl Fn(&AttentionShape) -> PipelineKey,
+    ) {
+        let attention = Attention::of(self, attend);
+        let room = self.program.room;
         if room.singles > 0 {
-            let shape = shape(1, room.singles);
-            let single = call(
-                selection::select(&shape, chip),
-                &[RowField::new(N_ROWS, Count::Singles)],
-            );
+            let shape = attention.shape(1, room.singles);
             let n_parts = selection::parts(&shape, chip);
             let split = AttentionParams {
                 n_rows: room.singles,
                 n_parts,
-                ..params
+                ..attention.params
             };
             if n_parts > 1
                 && let Some(places) = self.scratch(part_bytes(&split))
             {
+                let key = selection::split(&shape);
                 let key = PipelineKey {
-                    constants: with_format(selection::split(&shape).constants, cache.format),
-                    ..selection::split(&shape)
+                    constants: with_format(key.constants, attend.cache.format),
+                    ..key
                 };
-                self.push_split((key, split), single.bindings, places);
+                self.push_split((key, split), &attention.bindings, places);
             } else {
-                self.push(single);
+                let rows = RowField::new(N_ROWS, Count::Singles);
+                self.push(attention.call(select(&shape), &[rows]));
             }
         }
         if room.run > 0 {
-            let key = selection::select(&shape(room.run, room.run), chip);
+            let key = select(&attention.shape(room.run, room.run));
             let fields = [
                 RowField::new(N_ROWS, Count::Run),
                 RowField::new(FIRST_ROW, Count::Singles),
             ];
-            self.push(call(key, &fields));
+            self.push(attention.call(key, &fields));
         }
     }
 
@@ -104,10 +119,10 @@ impl Lowering<'_> {
     fn push_split(
         &mut self,
         (key, params): (PipelineKey, AttentionParams),
-        bindings: Vec<Slice>,
+        bindings: &[Slice],
         [parts, weights]: [Slice; 2],
     ) {
-        let [q, k, v, to, rows, table] = bindings[..] else {
+        let &[q, k, v, to, rows, table] = bindings else {
             unreachable!("the bindings of attention")
         };
         let field = RowField::new(N_ROWS, Count::Singles);

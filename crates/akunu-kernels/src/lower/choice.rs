@@ -9,7 +9,7 @@ use akunu_types::params::{
     SpeechRulesParams, TokenScoresParams,
 };
 
-use super::Lowering;
+use super::lowering::Lowering;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;

@@ -8,8 +8,8 @@ use akunu_types::params::{
     RoPEParams, RowAttentionParams,
 };
 
-use super::{Lowering, freq_table};
-use crate::kernel::matmul::select::product_kernel;
+use super::cache::freq_table;
+use super::lowering::{Lowering, ProductShape};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
@@ -66,12 +66,12 @@ impl Lowering<'_> {
             windows,
             to,
         } = convolve;
-        let kernel = match self.chip {
-            None => KernelId::Gemv(weight.dtype),
-            Some(chip) => {
-                product_kernel(weight.dtype, (windows.count, weight.rows), x.offset, chip)
-            }
-        };
+        let kernel = self.rules.product_kernel(&ProductShape {
+            dtype: weight.dtype,
+            rows: windows.count,
+            outputs: weight.rows,
+            x_offset: x.offset,
+        });
         let params = GEMMParams {
             M: windows.count,
             N: weight.rows,

@@ -2,16 +2,20 @@
 //! network, or the gathering of the row.
 
 use akunu_program::{GateFunction, Matrix, Op, Rows, Slice, op};
+use akunu_types::DType;
 use akunu_types::params::NormGemvParams;
 
-use super::Lowering;
-use crate::chip::ChipConfig;
+use super::liveness::{is_overwritten, is_read_later};
+use super::lowering::Lowering;
 use crate::constant::{Constant, Constants};
 use crate::kernel::fused::norm_gemv::{self, X_ALIGNMENT, with_layouts};
 use crate::pipeline::PipelineKey;
 use crate::plan::KernelCall;
 use crate::table::KernelId;
 use crate::weight::mlx_constants;
+
+/// The kernel for weights of a format.
+type NormGemv = fn(DType) -> KernelId;
 
 /// Most weights of one kernel.
 const MAX_PRODUCTS: usize = 3;
@@ -26,7 +30,7 @@ struct Normed<'a> {
 
 impl Lowering<'_> {
     /// Lowers a norm and the two or three products after it, if they are all that reads it; how many operations.
-    pub(super) fn normed_products(&mut self, ops: &[Op]) -> Option<usize> {
+    pub(super) fn normed_products(&mut self, ops: &[Op], kernel: NormGemv) -> Option<usize> {
         let &Op::Norm(op::Norm {
             rows: Rows::All,
             x,
@@ -38,8 +42,7 @@ impl Lowering<'_> {
         else {
             return None;
         };
-        let suits = self.chip.is_some() && self.program.room.rows() == 1;
-        if !suits || !can_be_staged([x, gain], dim) {
+        if self.program.room.rows() != 1 || !can_be_staged([x, gain], dim) {
             return None;
         }
         let mut products: Vec<Normed> = ops[1..]
@@ -63,6 +66,7 @@ impl Lowering<'_> {
         if let Some((gate, to)) = gate_of(&products, ops.get(n_ops)) {
             products[0].to = to;
             self.push_normed(
+                kernel,
                 [x, gain],
                 &products,
                 eps,
@@ -70,7 +74,7 @@ impl Lowering<'_> {
             );
             return Some(n_ops + 1);
         }
-        self.push_normed([x, gain], &products, eps, constants);
+        self.push_normed(kernel, [x, gain], &products, eps, constants);
         for product in products {
             if let Some(bias) = product.bias {
                 self.bias(Rows::All, product.to, bias, product.weight.rows);
@@ -79,9 +83,8 @@ impl Lowering<'_> {
         Some(n_ops)
     }
 
-    /// Lowers the gathering of the only row, its norm and the only product that reads it as one kernel, on an NVIDIA GPU; how many
-    /// operations.
-    pub(super) fn normed_output(&mut self, ops: &[Op]) -> Option<usize> {
+    /// Lowers the gathering of the only row, its norm and the only product that reads it as one kernel; how many operations.
+    pub(super) fn normed_output(&mut self, ops: &[Op], kernel: NormGemv) -> Option<usize> {
         let [gather, norm, product, rest @ ..] = ops else {
             return None;
         };
@@ -103,8 +106,7 @@ impl Lowering<'_> {
             return None;
         };
         let product = product_of(product, Rows::Outputs, normed)?;
-        let suits = self.chip.is_some_and(ChipConfig::is_nvidia)
-            && (self.program.room.rows(), self.program.room.outputs) == (1, 1)
+        let suits = (self.program.room.rows(), self.program.room.outputs) == (1, 1)
             && (x, product.weight.cols) == (gathered, dim)
             && product.bias.is_none();
         let are_read = is_read_later(rest, gathered) || is_read_later(rest, normed);
@@ -112,12 +114,13 @@ impl Lowering<'_> {
             return None;
         }
         let constants = product_constants(product.weight);
-        self.push_normed([from, gain], &[product], eps, constants);
+        self.push_normed(kernel, [from, gain], &[product], eps, constants);
         Some(3)
     }
 
     fn push_normed(
         &mut self,
+        kernel: NormGemv,
         [x, gain]: [Slice; 2],
         products: &[Normed],
         eps: f32,
@@ -139,12 +142,10 @@ impl Lowering<'_> {
         let mut bindings = vec![x, gain];
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
         bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));
-        let kernel = if self.chip.is_some_and(ChipConfig::is_nvidia) {
-            KernelId::DecodeNormGemv(weight.dtype)
-        } else {
-            KernelId::NormGemv(weight.dtype)
+        let key = PipelineKey {
+            kernel: kernel(weight.dtype),
+            constants,
         };
-        let key = PipelineKey { kernel, constants };
         self.push(KernelCall::new(key, &params, bindings, products[0].label));
     }
 }
@@ -193,51 +194,5 @@ fn product_of(op: &Op, of: Rows, normed: Slice) -> Option<Normed<'_>> {
             })
         }
         _ => None,
-    }
-}
-
-/// Whether a later operation overwrites `slice`, which has something of every row, before anything reads it, or the outputs are
-/// gathered first: what is left in the rows then is of no use.
-pub(super) fn is_overwritten(ops: &[Op], slice: Slice) -> bool {
-    let all = (Rows::All, slice);
-    for op in ops {
-        if may_read(op, slice) {
-            return false;
-        }
-        match op {
-            Op::Norm(norm) if (norm.rows, norm.to) == all => return true,
-            Op::Product(product) if (product.rows, product.to) == all && !product.add => {
-                return true;
-            }
-            Op::Gate(gate) if gate.to == slice => return true,
-            Op::Attend(attend) if attend.to == slice => return true,
-            Op::Gather(_) => return true,
-            _ => {}
-        }
-    }
-    false
-}
-
-/// Whether one of these operations reads `slice`, or is not known not to. What outputs have left is of no use after them.
-pub(super) fn is_read_later(ops: &[Op], slice: Slice) -> bool {
-    ops.iter().any(|op| may_read(op, slice))
-}
-
-/// Whether an operation reads `slice`, or is not known not to.
-fn may_read(op: &Op, slice: Slice) -> bool {
-    match op {
-        Op::Norm(norm) => norm.x == slice,
-        Op::AddNorm(norm) => norm.x == slice,
-        Op::Product(product) => product.x == slice,
-        Op::Gate(gate) => [gate.gate, gate.up].contains(&slice),
-        Op::RopeStore(store) => [store.q, store.k, store.v].contains(&slice),
-        Op::Attend(attend) => attend.q == slice,
-        Op::Gather(gather) => gather.from == slice,
-        Op::Softcap(softcap) => softcap.x == slice,
-        Op::Mask(mask) => mask.logits == slice,
-        Op::KeepLogits(keep) => keep.logits == slice,
-        Op::Choose(choose) => choose.logits == slice,
-        Op::Score(_) | Op::Advance => false,
-        _ => true,
     }
 }

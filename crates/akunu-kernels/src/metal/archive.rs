@@ -20,7 +20,7 @@ use objc2_metal::{
     MTLComputePipelineState, MTLDevice, MTLPipelineOption,
 };
 
-use super::compiler::said;
+use super::said::said;
 use super::system::Gpu;
 use crate::flatten::sources_hash;
 use crate::sources;

@@ -17,6 +17,7 @@ use objc2_metal::{
 };
 
 use super::Order;
+use super::buffer::MetalBuffer;
 use super::compiler::MetalCompiler;
 use super::encoder::MetalEncoder;
 use super::residency::Residency;
@@ -34,17 +35,6 @@ pub struct Metal {
     residency: Option<Arc<Residency>>,
     compiler: Arc<MetalCompiler>,
 }
-
-/// A buffer in memory that host and GPU share.
-pub struct MetalBuffer {
-    raw: Retained<ProtocolObject<dyn MTLBuffer>>,
-    residency: Option<Arc<Residency>>,
-    /// The memory below a buffer that was not allocated for it; freed after `raw`.
-    _owner: Option<SharedBytes>,
-}
-
-// SAFETY: Metal's buffers belong to no thread, and their reference count is atomic.
-unsafe impl Send for MetalBuffer {}
 
 /// A command buffer that was committed.
 pub struct MetalSubmission(Retained<ProtocolObject<dyn MTLCommandBuffer>>);
@@ -98,29 +88,6 @@ impl Metal {
             return self.queue.commandBufferWithDescriptor(&descriptor);
         }
         self.queue.commandBufferWithUnretainedReferences()
-    }
-}
-
-impl MetalBuffer {
-    pub(super) fn raw(&self) -> &ProtocolObject<dyn MTLBuffer> {
-        &self.raw
-    }
-
-    /// The address of a range that the device has checked.
-    fn address(&self, offset: usize, len: usize) -> *mut u8 {
-        debug_assert!(offset + len <= self.raw.length());
-        let start: NonNull<u8> = self.raw.contents().cast();
-        // SAFETY: the device has compared the range with the buffer's length.
-        unsafe { start.as_ptr().add(offset) }
-    }
-}
-
-impl Drop for MetalBuffer {
-    fn drop(&mut self) {
-        if let Some(residency) = &self.residency {
-            residency.remove(&self.raw);
-            residency.commit();
-        }
     }
 }
 

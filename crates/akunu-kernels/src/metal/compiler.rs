@@ -4,7 +4,7 @@ use std::ptr::NonNull;
 
 use objc2::rc::{Retained, autoreleasepool};
 use objc2::runtime::ProtocolObject;
-use objc2_foundation::{NSError, NSString};
+use objc2_foundation::NSString;
 use objc2_metal::{
     MTLComputePipelineDescriptor, MTLComputePipelineState, MTLDataType, MTLDevice, MTLFunction,
     MTLFunctionConstantValues, MTLLibrary, MTLPipelineOption,
@@ -13,6 +13,7 @@ use objc2_metal::{
 use super::archive::Archive;
 use super::library::Libraries;
 use super::reflection;
+use super::said::said;
 use super::system::Gpu;
 use crate::constant::{ConstantValue, Constants};
 use crate::gpu::{Compiled, Compiler};
@@ -124,9 +125,4 @@ fn values(constants: &Constants) -> Retained<MTLFunctionConstantValues> {
         unsafe { values.setConstantValue_type_atIndex(pointer, kind, index) };
     }
     values
-}
-
-/// What an error says.
-pub(super) fn said(error: Retained<NSError>) -> String {
-    error.localizedDescription().to_string()
 }

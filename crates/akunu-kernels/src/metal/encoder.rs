@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use objc2::runtime::ProtocolObject;
 use objc2_metal::{MTLBarrierScope, MTLComputeCommandEncoder, MTLSize};
 
-use super::backend::MetalBuffer;
+use super::buffer::MetalBuffer;
 use super::compiler::MetalPipeline;
 use crate::gpu::Encoder;
 

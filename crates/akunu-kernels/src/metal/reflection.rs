@@ -10,7 +10,7 @@ use objc2_metal::{
     MTLPipelineOption,
 };
 
-use super::compiler::said;
+use super::said::said;
 use super::system::Gpu;
 use crate::pipeline::PipelineKey;
 use crate::table::KernelRow;

@@ -1,6 +1,8 @@
 //! The checks of one dispatch.
 
-use super::{Dispatch, KernelCall, PlanError};
+use super::call::KernelCall;
+use super::dispatch::Dispatch;
+use super::error::PlanError;
 use crate::hazard::overlap;
 
 pub(super) fn call(index: usize, call: &KernelCall) -> Result<(), PlanError> {

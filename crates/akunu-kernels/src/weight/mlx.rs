@@ -4,11 +4,15 @@ use akunu_program::{MlxLayout, ScaleType, row_bytes};
 use akunu_types::DType;
 use half::{bf16, f16};
 
-use super::mlx_bits;
 use crate::constant::{Constant, Constants};
 
 /// Kernels read whole words: a binding begins at a multiple of this many bytes, and ends with one.
 pub(super) const WORD: usize = 4;
+
+/// Bits of a packed value.
+pub(super) fn bits(dtype: DType) -> u32 {
+    (dtype.block_bytes() * 8 / dtype.block_len()) as u32
+}
 
 /// A type of scales for the cases, another one for other numbers.
 pub(crate) fn any_scale_type(number: u32) -> ScaleType {
@@ -42,7 +46,7 @@ pub(crate) fn scattered(
     group_size: u32,
     scale_type: ScaleType,
 ) -> MlxLayout {
-    let pick = rows + cols / 32 + mlx_bits(dtype);
+    let pick = rows + cols / 32 + bits(dtype);
     let packed = rows * row_bytes(dtype, cols as usize) as u32;
     let scales = rows * cols / group_size * scale_type.bytes() as u32;
     let orders = [[0, 1, 2], [2, 1, 0], [1, 0, 2], [2, 0, 1]];

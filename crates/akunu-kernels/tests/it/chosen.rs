@@ -16,7 +16,7 @@ use akunu_program::{
 };
 use akunu_types::{DType, KvFormat};
 
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 
 const DIM: u32 = 256;
 const HEADS: Heads = Heads {
@@ -398,7 +398,7 @@ fn the_table_has_the_kernels_that_are_chosen_and_no_other() {
     let scratch = Some(buffer(9));
     let mut chosen = BTreeSet::new();
     for program in programs() {
-        let on_chips = chips().map(|chip| lower::gpu(&program, &chip, scratch));
+        let on_chips = chips().map(|chip| lower::by_rules(&program, &*rules(&chip), scratch));
         let calls = on_chips.into_iter().chain([lower::plain(&program)]);
         chosen.extend(calls.flatten().map(|call| call.key.kernel));
     }

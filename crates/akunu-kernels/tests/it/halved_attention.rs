@@ -11,7 +11,7 @@ use akunu_program::{
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
 
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 
 /// Half a block of 128 values is left for zeros.
 const HEADS: Heads = Heads {
@@ -178,10 +178,10 @@ fn a_product_reads_the_halves_that_attention_has_left() {
     let one_by_one = product_of_attention(|_, program| lower::plain(program));
     let together = product_of_attention(|m, program| {
         // NaNs, but for the counters: what is not written is seen.
-        let mut bytes = vec![0xff; lower::scratch_bytes(program, &chip)];
+        let mut bytes = vec![0xff; lower::scratch_bytes(program, &*rules(&chip))];
         bytes[..8192].fill(0);
         let scratch = m.filled(&bytes);
-        let calls = lower::gpu(program, &chip, Some(scratch));
+        let calls = lower::by_rules(program, &*rules(&chip), Some(scratch));
         let kernels: Vec<KernelId> = calls.iter().map(|call| call.key.kernel).collect();
         use KernelId::{AdvanceRows, DecodeAttentionNeox, DecodeGemm, GatherRows};
         let [DecodeAttentionNeox, DecodeGemm(_), GatherRows, AdvanceRows] = kernels[..] else {

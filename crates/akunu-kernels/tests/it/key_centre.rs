@@ -9,7 +9,7 @@ use akunu_program::{
 };
 use akunu_types::KvFormat;
 
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 
 /// RoPE with attention, and a shift, of one row. No kernel runs, so that all lie in the same memory.
 fn program(centre: Option<Slice>, memory: Slice) -> Program {
@@ -111,8 +111,8 @@ fn the_kernels_of_keys_get_their_centre() {
         let program = program(wanted, memory);
         let ways = [
             lower::plain(&program),
-            lower::gpu(&program, &ChipConfig::m1(), Some(memory.buffer)),
-            lower::gpu(&program, &nvidia(90), Some(memory.buffer)),
+            lower::by_rules(&program, &*rules(&ChipConfig::m1()), Some(memory.buffer)),
+            lower::by_rules(&program, &*rules(&nvidia(90)), Some(memory.buffer)),
         ];
         for calls in ways.map(of_keys) {
             assert_eq!(calls.len(), 2, "{calls:?}");

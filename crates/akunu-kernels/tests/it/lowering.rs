@@ -13,7 +13,7 @@ use akunu_kernels::{ChipConfig, KernelCall, KernelId, lower};
 use akunu_program::{Choose, Count, Op, Slice, op};
 use akunu_types::params::{AttentionParams, GEMMParams};
 
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 use model::{F32, HEADS, Model, kernels, step_of};
 
 /// One kernel an operation, and the same ones for any rows.
@@ -102,7 +102,7 @@ fn the_attention_of_rows_of_their_own_is_one_kernel() {
     };
     let ops = of_heads(64);
     let lowered = |ops: &[Op], room, chip: &ChipConfig, scratch| {
-        lower::gpu(&model.program(ops, room), chip, scratch)
+        lower::by_rules(&model.program(ops, room), &*rules(chip), scratch)
     };
     let calls = lowered(&ops, [1, 0, 1], &chip, scratch);
     assert_eq!(kernels(&calls), [DecodeAttentionNeox]);
@@ -146,7 +146,9 @@ fn nothing_but_the_gathering_reads_what_is_left_in_rows() {
     };
     let first = |ops: &[Op]| {
         let program = model.program(ops, [1, 0, 1]);
-        lower::gpu(&program, &ChipConfig::m1(), None)[0].key.kernel
+        lower::by_rules(&program, &*rules(&ChipConfig::m1()), None)[0]
+            .key
+            .kernel
     };
     assert_eq!(first(&ops), KernelId::NormGemv(F32));
     let mut gathered = ops.clone();

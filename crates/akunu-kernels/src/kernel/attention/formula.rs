@@ -3,8 +3,8 @@
 use akunu_types::params::{AttentionParams, Row};
 use half::f16;
 
-use super::head_dim;
 use super::mask::Mask;
+use super::shape::head_dim;
 use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
 use crate::twin::Twin;

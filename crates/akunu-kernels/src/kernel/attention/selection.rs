@@ -1,4 +1,4 @@
-//! Which attention kernel: a pure function of the shape and the chip.
+//! Which attention kernel: a pure function of the shape, and how many parts it has on a chip.
 //!
 //! One query: a short context is over before more threads help. Where rows and heads fill the chip, each has a SIMD group
 //! of its own, without barriers. Where they do not, the keys of each are split into parts, of which a second kernel makes
@@ -8,7 +8,6 @@ use super::flash_attention_decode_split::{MAX_PARTS, MAX_SHARED};
 use super::flash_attention_prefill_v2::V2_MAX_HEAD_DIM;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::nvidia::tensor_attention;
 use crate::pipeline::PipelineKey;
 use crate::table::KernelId;
 
@@ -20,8 +19,6 @@ const SIMD_GROUPS_A_CORE: u32 = 16;
 const KEY_TILE: u32 = 32;
 /// From as many queries on the register kernel pays: two of its blocks.
 pub const LONG_PREFILL: u32 = 64;
-/// From as many queries on a quarter of a block of the tensor kernel is full, and the matrices pay.
-const SHORT_PREFILL: u32 = 16;
 /// Heads up to this size leave room for 16 query rows in the first prefill kernel.
 pub const SMALL_HEAD: u32 = 64;
 
@@ -52,10 +49,10 @@ impl AttentionShape {
 }
 
 /// The kernel that does it alone, and its constants.
-pub fn select(shape: &AttentionShape, chip: &ChipConfig) -> PipelineKey {
+pub fn select(shape: &AttentionShape) -> PipelineKey {
     let kernel = match shape.n_queries {
         0 | 1 => decode_kernel(shape),
-        _ => prefill_kernel(shape, chip),
+        _ => prefill_kernel(shape),
     };
     with_constants(kernel, shape)
 }
@@ -80,7 +77,8 @@ pub(crate) fn with_limits(
     constants
 }
 
-fn with_constants(kernel: KernelId, shape: &AttentionShape) -> PipelineKey {
+/// A kernel with the constants of a shape.
+pub(crate) fn with_constants(kernel: KernelId, shape: &AttentionShape) -> PipelineKey {
     let constants = Constants::none().with_u32(Constant::HeadDim, shape.head_dim);
     let mut constants = with_limits(constants, shape.window, shape.softcap);
     if kernel == KernelId::FlashAttentionPrefill {
@@ -106,13 +104,9 @@ fn decode_kernel(shape: &AttentionShape) -> KernelId {
     }
 }
 
-fn prefill_kernel(shape: &AttentionShape, chip: &ChipConfig) -> KernelId {
+fn prefill_kernel(shape: &AttentionShape) -> KernelId {
     let registers_suffice = shape.head_dim <= V2_MAX_HEAD_DIM;
-    let has_tensors = chip.has_tensors()
-        && shape.head_dim <= tensor_attention::MAX_HEAD_DIM
-        && shape.head_dim.is_multiple_of(tensor_attention::HEAD_STEP);
     match shape.n_queries {
-        SHORT_PREFILL.. if has_tensors => KernelId::TensorAttention,
         LONG_PREFILL.. if registers_suffice => KernelId::FlashAttentionPrefillV2,
         n if n >= 2 * query_rows(shape.head_dim) => KernelId::FlashAttentionPrefill,
         _ => KernelId::FlashAttentionDecode,
@@ -127,7 +121,6 @@ fn query_rows(head_dim: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chip::GpuFamily;
     use crate::kernel::attention::MAX_HEAD_DIM;
     use akunu_types::params::AttentionParams;
 
@@ -166,34 +159,7 @@ mod tests {
                 head_dim,
                 ..SHAPE
             };
-            assert_eq!(
-                select(&shape, &ChipConfig::m1()).kernel,
-                kernel,
-                "{shape:?}"
-            );
-        }
-    }
-
-    /// Breaks when a chip without tensor cores gets their kernel, or a head that it was not written for.
-    #[test]
-    fn tensor_cores_read_prompts() {
-        let chip = |family| ChipConfig {
-            family,
-            ..ChipConfig::m1()
-        };
-        let kernel = |n_queries, head_dim, capability| {
-            let shape = AttentionShape {
-                n_queries,
-                head_dim,
-                ..SHAPE
-            };
-            select(&shape, &chip(GpuFamily::Nvidia(capability))).kernel
-        };
-        assert_eq!(kernel(16, 128, 80), KernelId::TensorAttention);
-        assert_eq!(kernel(512, 80, 90), KernelId::TensorAttention);
-        assert_eq!(kernel(15, 128, 90), KernelId::FlashAttentionDecode);
-        for (head_dim, capability) in [(256, 90), (40, 90), (128, 75)] {
-            assert_ne!(kernel(512, head_dim, capability), KernelId::TensorAttention);
+            assert_eq!(select(&shape).kernel, kernel, "{shape:?}");
         }
     }
 
@@ -204,14 +170,14 @@ mod tests {
             window: Some(512),
             ..SHAPE
         };
-        let key = select(&shape, &ChipConfig::m1());
+        let key = select(&shape);
         assert_eq!(key.kernel, KernelId::FlashAttentionDecodeFast);
         assert_eq!(key.constants.u32(Constant::Window), Some(512));
         let narrow = AttentionShape {
             window: Some(64),
             ..shape
         };
-        let key = select(&narrow, &ChipConfig::m1());
+        let key = select(&narrow);
         assert_eq!(key.kernel, KernelId::FlashAttentionDecode);
     }
 
@@ -268,7 +234,7 @@ mod tests {
                     head_dim,
                     ..SHAPE
                 };
-                let key = select(&shape, &ChipConfig::m1());
+                let key = select(&shape);
                 let params = AttentionParams {
                     n_rows: n_queries,
                     head_dim,
@@ -297,7 +263,7 @@ mod tests {
                     softcap: Some(50.0),
                     ..SHAPE
                 };
-                let key = select(&shape, &ChipConfig::m1());
+                let key = select(&shape);
                 let known = key.kernel.row().constants;
                 for (constant, _) in key.constants.iter() {
                     assert!(known.contains(&constant), "{constant:?} in {shape:?}");

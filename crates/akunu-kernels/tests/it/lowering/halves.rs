@@ -7,14 +7,14 @@ use akunu_types::DType;
 use akunu_types::params::DecodeAttentionParams;
 
 use super::model::{F32, Model, kernels};
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 
 /// The scratch memory that a program asks for. Nobody reads it.
 fn scratch(program: &Program, chip: &ChipConfig) -> Buffer {
     Buffer {
         id: 1000,
         generation: 0,
-        len: lower::scratch_bytes(program, chip),
+        len: lower::scratch_bytes(program, &*rules(chip)),
         writable: true,
     }
 }
@@ -36,7 +36,7 @@ fn scratch_memory_lets_kernels_share_an_operation() {
     let program = model.program(&ops, [2, 0, 2]);
     let scratch = scratch(&program, &chip);
     let bytes = scratch.len;
-    let calls = lower::gpu(&program, &chip, Some(scratch));
+    let calls = lower::by_rules(&program, &*rules(&chip), Some(scratch));
     let product = DecodeGemm(DType::F16);
     let expected = [
         &[EmbeddingLookup(F32), NormHalfRows, product, RopeNeoxStore][..],
@@ -65,9 +65,13 @@ fn scratch_memory_lets_kernels_share_an_operation() {
         "{end:?} of {bytes}"
     );
     // Without it, and on a chip that has no such cores, nothing of the kind.
-    let without = kernels(&lower::gpu(&program, &chip, None));
+    let without = kernels(&lower::by_rules(&program, &*rules(&chip), None));
     assert!(!without.contains(&HalfRows) && !without.contains(&FlashAttentionJoin));
-    let apple = kernels(&lower::gpu(&program, &ChipConfig::m1(), Some(scratch)));
+    let apple = kernels(&lower::by_rules(
+        &program,
+        &*rules(&ChipConfig::m1()),
+        Some(scratch),
+    ));
     assert!(!apple.contains(&HalfRows) && apple.contains(&FlashAttentionJoin));
 }
 
@@ -91,7 +95,7 @@ fn what_only_products_read_is_left_in_halves() {
     let lowered_rows = |ops: &[Op], n_rows| {
         let program = model.program(ops, [n_rows, 0, 4]);
         let scratch = scratch(&program, &chip);
-        kernels(&lower::gpu(&program, &chip, Some(scratch)))
+        kernels(&lower::by_rules(&program, &*rules(&chip), Some(scratch)))
     };
     let lowered = |ops: &[Op]| lowered_rows(ops, 4);
     let product = DecodeGemm(DType::F16);
@@ -188,7 +192,7 @@ fn attention_of_several_rows_leaves_halves_for_its_product() {
         let ops = [ops, &[Op::Advance]].concat();
         let program = model.program(&ops, [n_rows, 0, n_rows]);
         let scratch = scratch(&program, &chip);
-        lower::gpu(&program, &chip, Some(scratch))
+        lower::by_rules(&program, &*rules(&chip), Some(scratch))
     };
     // What stands between attention and the norm after its product.
     let after_attention = |ops: &[Op], n_rows| {

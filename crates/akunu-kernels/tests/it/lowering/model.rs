@@ -9,6 +9,8 @@ use akunu_program::{
 use akunu_types::params::{Row, SamplingRule};
 use akunu_types::{DType, KvFormat};
 
+use crate::chips::rules;
+
 const DIM: u32 = 64;
 const WIDTH: u32 = 96;
 pub const VOCAB: u32 = 50;
@@ -263,7 +265,11 @@ impl Model {
     }
 
     pub fn gpu(&self, room: [u32; 3]) -> Vec<KernelCall> {
-        lower::gpu(&self.program(&self.ops, room), &ChipConfig::m1(), None)
+        lower::by_rules(
+            &self.program(&self.ops, room),
+            &*rules(&ChipConfig::m1()),
+            None,
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use akunu_program::{Buffer, Counts, Device, Op, Program, Room, RowTable, op};
 use akunu_types::params::Row;
 
 use super::model::{Model, N_SEQUENCES, TABLE_STRIDE, VOCAB};
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 
 /// The kernels of a program, and what they have room for.
 type Lowered = (Vec<KernelCall>, Room);
@@ -111,7 +111,7 @@ fn kernels_of_several_operations_compute_the_same() {
     });
     let fused = run_programs(true, |model, room| {
         let program = model.program(&model.ops, room);
-        let calls = lower::gpu(&program, &chip, None);
+        let calls = lower::by_rules(&program, &*rules(&chip), None);
         vec![(calls, program.plan_room())]
     });
     let floats = |bytes: &[u8]| -> Vec<f32> {

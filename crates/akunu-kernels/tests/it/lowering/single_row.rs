@@ -6,7 +6,7 @@ use akunu_program::{Op, Rows, op};
 use akunu_types::DType;
 
 use super::model::{F32, Model, kernels, step_of};
-use crate::chips::nvidia;
+use crate::chips::{nvidia, rules};
 
 /// A single row has no use for an activation that all can read. On a GPU it is part of the products that it gates, where
 /// those come with a norm.
@@ -50,7 +50,13 @@ fn a_norm_and_its_products_are_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let chip = nvidia(90);
-    let lowered = |ops: &[Op], room| kernels(&lower::gpu(&model.program(ops, room), &chip, None));
+    let lowered = |ops: &[Op], room| {
+        kernels(&lower::by_rules(
+            &model.program(ops, room),
+            &*rules(&chip),
+            None,
+        ))
+    };
     let split = DecodeGemv(F32);
     let apart = step_of(
         split,
@@ -110,7 +116,7 @@ fn a_norm_its_products_and_their_gate_are_one_kernel() {
         }
     }
     let lowered = |ops: &[Op], rows, chip: &ChipConfig| {
-        lower::gpu(&model.program(ops, [rows, 0, 1]), chip, None)
+        lower::by_rules(&model.program(ops, [rows, 0, 1]), &*rules(chip), None)
     };
     let m1 = ChipConfig::m1();
     let calls = lowered(&ops, 1, &m1);
@@ -147,8 +153,9 @@ fn the_logits_of_a_single_row_are_one_kernel() {
     use KernelId::*;
     let model = Model::new(&mut TwinDevice::new());
     let nvidia = nvidia(75);
-    let lowered =
-        |ops: &[Op], room, chip: &ChipConfig| lower::gpu(&model.program(ops, room), chip, None);
+    let lowered = |ops: &[Op], room, chip: &ChipConfig| {
+        lower::by_rules(&model.program(ops, room), &*rules(chip), None)
+    };
     let calls = lowered(&model.ops, [1, 0, 1], &nvidia);
     let choice = [LogitSoftcap, ArgmaxPartial, Argmax, AdvanceRows];
     let end = [&[DecodeNormGemv(F32)][..], &choice].concat();

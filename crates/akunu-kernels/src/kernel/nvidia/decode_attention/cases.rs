@@ -4,7 +4,7 @@ use akunu_program::Pairing;
 use akunu_types::params::{DecodeAttentionParams, Row};
 use half::f16;
 
-use super::{FEW_SIMD_GROUPS, KEY_TILE, N_SIMD_GROUPS, counter_bytes, part_bytes};
+use super::shape::{FEW_SIMD_GROUPS, KEY_TILE, N_SIMD_GROUPS, counter_bytes, part_bytes};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::mask::Mask;

@@ -7,13 +7,15 @@ use std::mem::offset_of;
 use akunu_program::{Count, Op, Pairing, Rows, op};
 use akunu_types::params::DecodeAttentionParams;
 
-use super::product::{half_stride, halved_bytes};
-use super::{Halved, Lowering, centre_or_any};
+use super::NvidiaRules;
+use super::halves::{half_stride, halved_bytes};
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::selection::with_limits;
 use crate::kernel::convert::half_rows::Order;
-use crate::kernel::nvidia::decode_attention;
+use crate::kernel::nvidia::{Generation, decode_attention};
 use crate::kernel::pages::with_format;
+use crate::lower::cache::{centre_or_any, freq_table, with_centre};
+use crate::lower::lowering::{Halved, Lowering};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
@@ -75,14 +77,14 @@ impl Decoded<'_> {
     }
 
     fn constants(&self) -> Constants {
-        let constants = with_format(super::freq_table(), self.store.cache.format)
+        let constants = with_format(freq_table(), self.store.cache.format)
             .with_u32(Constant::HeadDim, self.store.heads.head_dim);
         let constants = with_limits(
             constants,
             self.store.cache.pages.window,
             self.attend.softcap,
         );
-        let constants = super::with_centre(constants, self.store.centre);
+        let constants = with_centre(constants, self.store.centre);
         match self.store.norms {
             Some(_) => constants.with_bool(Constant::HeadNorm, true),
             None => constants,
@@ -90,20 +92,23 @@ impl Decoded<'_> {
     }
 }
 
-impl Lowering<'_> {
+impl NvidiaRules {
     /// Lowers RoPE, the storing of keys and values and the attention after it as one kernel; how many operations. The turned
     /// queries, which only attention reads, stay in it.
-    pub(super) fn decode_attention(&mut self, ops: &[Op]) -> Option<usize> {
-        let chip = self.chip.filter(|chip| chip.has_tensors())?;
-        let room = self.program.room;
-        let is_decoding = room.rows() == 1 || (room.run == 0 && self.program.advances());
+    pub(super) fn decode_attention(&self, l: &mut Lowering, ops: &[Op]) -> Option<usize> {
+        let chip = &self.chip;
+        if !Generation::of(chip).has_tensor_cores() {
+            return None;
+        }
+        let room = l.program.room;
+        let is_decoding = room.rows() == 1 || (room.run == 0 && l.program.advances());
         let decoded = Decoded::of(ops).filter(|decoded| is_decoding && decoded.is_known())?;
         let mut params = decoded.params();
         params.n_rows = room.rows();
         params.n_simd_groups = decode_attention::simd_groups(&params, chip);
         params.n_groups = decode_attention::groups(&params, decoded.max_keys(), chip);
-        let arrived = self.counters(decode_attention::counter_bytes(&params))?;
-        let halved = self.halved_output(&decoded, &ops[2..]);
+        let arrived = l.counters(decode_attention::counter_bytes(&params))?;
+        let halved = self.halved_output(l, &decoded, &ops[2..]);
         let mut bytes_of_halves = [0; 2];
         if let Some(Halved { order, .. }) = halved {
             params.order = order.code();
@@ -114,7 +119,7 @@ impl Lowering<'_> {
         let [factor_bytes, half_bytes] = bytes_of_halves;
         let [part_bytes, weight_bytes] = decode_attention::part_bytes(&params);
         let [factors, halves, parts, weights] =
-            self.scratch([factor_bytes, half_bytes, part_bytes, weight_bytes])?;
+            l.scratch([factor_bytes, half_bytes, part_bytes, weight_bytes])?;
         let &op::RopeStore {
             q,
             k,
@@ -133,7 +138,7 @@ impl Lowering<'_> {
             v,
             cache.k.into(),
             cache.v.into(),
-            self.step().rows.into(),
+            l.step().rows.into(),
             cache.pages.table.into(),
             rope.divisors,
             q_norm,
@@ -153,17 +158,17 @@ impl Lowering<'_> {
             },
             constants: decoded.constants(),
         };
-        self.halved = halved;
+        l.halved = halved;
         let label = "rope, store and attention";
         let field = RowField::new(offset_of!(DecodeAttentionParams, n_rows), Count::Rows);
-        self.push(KernelCall::new(key, &params, bindings, label).with_rows([field]));
+        l.push(KernelCall::new(key, &params, bindings, label).with_rows([field]));
         Some(2)
     }
 
     /// The result as halves in tiles, if all that reads it are the products on tensor cores at the beginning of these operations.
-    fn halved_output(&self, decoded: &Decoded, ops: &[Op]) -> Option<Halved> {
+    fn halved_output(&self, l: &Lowering, decoded: &Decoded, ops: &[Op]) -> Option<Halved> {
         let (rows, x) = (Rows::All, decoded.attend.to);
-        let order = self.order_of_readers((rows, x), decoded.width(), ops)?;
+        let order = self.order_of_readers(l, (rows, x), decoded.width(), ops)?;
         (order != Order::Rows).then_some(Halved { rows, x, order })
     }
 }

@@ -1,0 +1,124 @@
+//! Keys and values: stored, and moved.
+
+use std::mem::offset_of;
+
+use akunu_program::{Count, Pairing, Rope, Slice, op};
+use akunu_types::params::{KVShiftParams, RopeStoreParams};
+
+use super::lowering::Lowering;
+use crate::constant::{Constant, Constants};
+use crate::kernel::pages::with_format;
+use crate::pipeline::PipelineKey;
+use crate::plan::{KernelCall, RowField};
+use crate::table::KernelId;
+
+impl Lowering<'_> {
+    pub(super) fn rope_store(&mut self, store: &op::RopeStore) {
+        let &op::RopeStore {
+            q,
+            k,
+            v,
+            heads,
+            rope,
+            norms,
+            centre,
+            ref cache,
+        } = store;
+        let pages = &cache.pages;
+        let params = RopeStoreParams {
+            n_heads: heads.n_heads,
+            n_kv_heads: heads.n_kv_heads,
+            head_dim: heads.head_dim,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+            eps: norms.map_or(0.0, |norms| norms.eps),
+            ..Default::default()
+        };
+        let rows = self.step().rows.into();
+        let (k_pages, v_pages) = (cache.k.into(), cache.v.into());
+        let mut bindings = vec![
+            q,
+            k,
+            v,
+            k_pages,
+            v_pages,
+            rows,
+            pages.table.into(),
+            rope.divisors,
+        ];
+        match norms {
+            Some(norms) => bindings.extend([norms.q, norms.k]),
+            None => bindings.push(centre_or_any(centre, &rope)),
+        }
+        let kernel = match (norms, rope.pairing) {
+            (Some(_), _) => KernelId::HeadNormRopeNeoxStore,
+            (None, Pairing::Interleaved) => KernelId::RopeStore,
+            (None, Pairing::Halves) => KernelId::RopeNeoxStore,
+        };
+        let field = RowField::new(offset_of!(RopeStoreParams, n_rows), Count::Rows);
+        let key = PipelineKey {
+            kernel,
+            constants: with_centre(with_format(freq_table(), cache.format), centre),
+        };
+        self.push(KernelCall::new(key, &params, bindings, "rope and store").with_rows([field]));
+    }
+
+    pub(super) fn shift(&mut self, shift: &op::Shift) {
+        let op::Shift {
+            cache, rope, heads, ..
+        } = shift;
+        let pages = &cache.pages;
+        let params = KVShiftParams {
+            sequence: shift.sequence,
+            n_kv_heads: heads.n_kv_heads,
+            head_dim: heads.head_dim,
+            keep: shift.keep,
+            shift: shift.shift,
+            new_len: shift.len,
+            page_shift: pages.page_shift,
+            table_stride: pages.table_stride,
+            n_pages: pages.n_pages,
+            n_sequences: pages.n_sequences,
+            theta: rope.theta,
+            freq_scale: rope.freq_scale,
+        };
+        let kernel = match rope.pairing {
+            Pairing::Interleaved => KernelId::KvShift,
+            Pairing::Halves => KernelId::KvShiftNeox,
+        };
+        let (k, v) = (cache.k.into(), cache.v.into());
+        let bindings = vec![
+            k,
+            v,
+            pages.table.into(),
+            rope.divisors,
+            centre_or_any(shift.centre, rope),
+        ];
+        let key = PipelineKey {
+            kernel,
+            constants: with_centre(with_format(freq_table(), cache.format), shift.centre),
+        };
+        self.push(KernelCall::new(key, &params, bindings, "shift"));
+    }
+}
+
+pub(super) fn freq_table() -> Constants {
+    Constants::none().with_bool(Constant::FreqTable, true)
+}
+
+/// The same constants for keys that are stored less a centre, if there is one.
+pub(super) fn with_centre(constants: Constants, centre: Option<Slice>) -> Constants {
+    match centre {
+        Some(_) => constants.with_bool(Constant::KeyCentre, true),
+        None => constants,
+    }
+}
+
+/// What is bound as the centre. Without one it is not touched.
+pub(super) fn centre_or_any(centre: Option<Slice>, rope: &Rope) -> Slice {
+    centre.unwrap_or(rope.divisors)
+}

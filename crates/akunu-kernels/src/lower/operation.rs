@@ -1,0 +1,58 @@
+//! Each operation by itself.
+
+use akunu_program::{Op, Rows, op};
+
+use super::lowering::Lowering;
+use crate::table::KernelId;
+
+impl Lowering<'_> {
+    /// Lowers one operation that is no product.
+    pub(super) fn op(&mut self, op: &Op) {
+        if !matches!(op, Op::Product(_)) {
+            self.halved = None;
+        }
+        match op {
+            Op::Embed(embed) => self.embed(embed),
+            Op::Norm(norm) => self.norm(KernelId::RmsNorm, norm),
+            Op::AddNorm(op::AddNorm {
+                x,
+                weight,
+                to,
+                dim,
+                eps,
+            }) => {
+                let norm = op::Norm {
+                    rows: Rows::All,
+                    x: *x,
+                    weight: *weight,
+                    to: *to,
+                    dim: *dim,
+                    eps: *eps,
+                };
+                self.norm(KernelId::RmsNormResidual, &norm);
+            }
+            Op::LayerNorm(norm) => self.layer_norm(norm),
+            Op::AddLearned(learned) => self.add_learned(learned),
+            Op::Gelu(gelu) => self.gelu(gelu),
+            Op::Halves(halves) => self.halves(halves),
+            Op::Convolve(convolve) => self.convolve(convolve),
+            Op::Rope(rope) => self.rope(rope),
+            Op::AttendRows(attend) => self.attend_rows(attend),
+            Op::Mean(mean) => self.mean(mean),
+            Op::Product(_) => unreachable!("products are lowered with those after them"),
+            Op::ScaleRows(scale) => self.scale_rows(scale),
+            Op::Gate(gate) => self.gate(gate),
+            Op::RopeStore(store) => self.rope_store(store),
+            Op::Attend(attend) => self.rules.attend(self, attend),
+            Op::Gather(gather) => self.gather(gather),
+            Op::Softcap(softcap) => self.softcap(softcap),
+            Op::SpeechRules(rules) => self.speech_rules(rules),
+            Op::Mask(mask) => self.mask(mask),
+            Op::KeepLogits(keep) => self.keep_logits(keep),
+            Op::Choose(choose) => self.choose(choose),
+            Op::Score(score) => self.score(score),
+            Op::Advance => self.advance(),
+            Op::Shift(shift) => self.shift(shift),
+        }
+    }
+}
