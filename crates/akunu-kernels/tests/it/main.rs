@@ -1,5 +1,6 @@
 //! The tests of kernels, plans and lowering, one module a subject.
 
+mod advance;
 mod chips;
 mod chosen;
 mod cost;
@@ -12,7 +13,6 @@ mod metal;
 mod mlx;
 mod on_device;
 mod plan;
-mod rows;
 mod torch;
 mod torch_norm;
 mod watched;

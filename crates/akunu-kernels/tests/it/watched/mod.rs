@@ -11,9 +11,6 @@ pub trait Watch: Send {
     /// Kernels are loaded.
     fn loaded(&mut self, _: &[KernelCall]) {}
 
-    /// Host bytes are written.
-    fn written(&mut self, _: Buffer, _offset: usize, _bytes: &[u8]) {}
-
     /// Runs a program.
     fn submit(
         &mut self,
@@ -62,7 +59,6 @@ impl<W: Watch> Device for Watched<W> {
     }
 
     fn write(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.watch.written(buffer, offset, bytes);
         self.device.write(buffer, offset, bytes)
     }
 

@@ -1,13 +1,12 @@
-//! The row table: what it refuses to submit, what it tells the device, and that it knows where the device's rows are.
+//! The row table: what it refuses to submit, and what it tells the device.
 
-use akunu_kernels::twin_device::TwinDevice;
 use akunu_program::{
-    Buffer, Counts, Device, Op, PageMap, Program, Room, RowError, RowTable, SequenceSlots,
+    AlignedBytes, Buffer, Counts, HostBuffers, PageMap, Room, RowError, RowTable, SequenceSlots,
     StepMemory,
 };
 use akunu_types::params::{Row, SamplingRule};
 
-use crate::watched::{Watch, Watched};
+type Buffers = HostBuffers<AlignedBytes>;
 
 const ROW_CAPACITY: u32 = 8;
 const N_SEQUENCES: u32 = 3;
@@ -18,11 +17,8 @@ const TABLE_STRIDE: u32 = 4;
 const CAPACITY: u64 = 16;
 const N_PAGES: u32 = 8;
 
-fn memory(device: &mut dyn Device) -> StepMemory {
-    let mut allocate = |n: u32, bytes: usize| {
-        let buffer = device.allocate(n as usize * bytes, "test");
-        buffer.expect("host memory")
-    };
+fn memory(buffers: &mut Buffers) -> StepMemory {
+    let mut allocate = |n: u32, bytes: usize| buffers.add(AlignedBytes::zeroed(n as usize * bytes));
     StepMemory {
         rows: allocate(ROW_CAPACITY, size_of::<Row>()),
         tokens: allocate(ROW_CAPACITY, 4),
@@ -37,10 +33,10 @@ fn memory(device: &mut dyn Device) -> StepMemory {
     }
 }
 
-fn page_map(device: &mut dyn Device, window: Option<u32>) -> PageMap {
+fn page_map(buffers: &mut Buffers, window: Option<u32>) -> PageMap {
     let bytes = 4 * (N_SEQUENCES * TABLE_STRIDE) as usize;
     PageMap {
-        table: device.allocate(bytes, "pages").expect("host memory"),
+        table: buffers.add(AlignedBytes::zeroed(bytes)),
         table_stride: TABLE_STRIDE,
         page_shift: PAGE_SHIFT,
         n_pages: N_PAGES,
@@ -51,9 +47,9 @@ fn page_map(device: &mut dyn Device, window: Option<u32>) -> PageMap {
 
 /// A table of layers with this window. Sequence s has page p in place i for each `(s, i, p)`.
 fn table_with(window: Option<u32>, pages: &[(u32, u32, u32)]) -> RowTable {
-    let mut device = TwinDevice::new();
-    let map = page_map(&mut device, window);
-    let mut table = RowTable::new(memory(&mut device), &[map]);
+    let mut buffers = Buffers::default();
+    let map = page_map(&mut buffers, window);
+    let mut table = RowTable::new(memory(&mut buffers), &[map]);
     for &(sequence, index, page) in pages {
         table.set_page(0, sequence, index, Some(page));
     }
@@ -557,8 +553,8 @@ fn rows_that_are_no_whole_texts_are_refused() {
 /// A plan whose rows look at their texts takes no step in which nobody has looked at those.
 #[test]
 fn a_plan_that_reads_texts_admits_only_a_check_of_them() {
-    let mut device = TwinDevice::new();
-    let step = memory(&mut device);
+    let mut buffers = Buffers::default();
+    let step = memory(&mut buffers);
     let plan = Room {
         step: Some(step),
         counts: Counts {
@@ -708,28 +704,25 @@ fn a_plan_admits_no_more_rows_than_it_has_room_for() {
     assert_eq!(refused([2, 2], 3), room("outputs", 3, 2));
 }
 
-/// Writes: the buffer, the offset and how many bytes.
-#[derive(Default)]
-struct Writes(Vec<(Buffer, usize, usize)>);
-
-impl Watch for Writes {
-    fn written(&mut self, buffer: Buffer, offset: usize, bytes: &[u8]) {
-        self.0.push((buffer, offset, bytes.len()));
-    }
-}
-
-/// What a step of a table tells the device.
-fn told(device: &mut Watched<Writes>, table: &mut RowTable) -> Vec<(Buffer, usize, usize)> {
+/// What a step of a table tells the device: the buffer, the offset and how many bytes.
+fn told(buffers: &mut Buffers, table: &mut RowTable) -> Vec<(Buffer, usize, usize)> {
     let step = table.check(1).expect("fits");
-    device.upload(&step).expect("there is room");
-    std::mem::take(&mut device.watch.0)
+    let written = step.uploads().map(|(to, bytes)| {
+        let fits = buffers.write(to.buffer, to.offset, bytes);
+        fits.expect("there is room");
+        (to.buffer, to.offset, bytes.len())
+    });
+    written.collect()
 }
 
 #[test]
 fn only_what_has_changed_is_written() {
-    let mut device = Watched::new(Writes::default());
-    let (all, near) = (page_map(&mut device, None), page_map(&mut device, Some(4)));
-    let memory = memory(&mut device);
+    let mut buffers = Buffers::default();
+    let (all, near) = (
+        page_map(&mut buffers, None),
+        page_map(&mut buffers, Some(4)),
+    );
+    let memory = memory(&mut buffers);
     let mut table = RowTable::new(memory, &[all, near]);
     for index in 0..2 {
         table.set_page(0, 1, index, Some(index));
@@ -751,104 +744,39 @@ fn only_what_has_changed_is_written() {
         (near.table, 4 * 4, 4),
     ];
     let everything = [&pages[..], &rows].concat();
-    assert_eq!(told(&mut device, &mut table), everything);
+    assert_eq!(told(&mut buffers, &mut table), everything);
     assert_eq!(
-        told(&mut device, &mut table),
+        told(&mut buffers, &mut table),
         everything,
         "it was not submitted"
     );
     table.submitted(1, true);
     assert_eq!(
-        told(&mut device, &mut table),
+        told(&mut buffers, &mut table),
         [],
         "the device has moved its row on itself"
     );
     table.submitted(1, true);
     table.set_page(1, 1, 1, Some(4));
     assert_eq!(
-        told(&mut device, &mut table),
+        told(&mut buffers, &mut table),
         [(near.table, 4 * 5, 4)],
         "a new page"
     );
     table.submitted(1, true);
     table.set_page(0, 2, 3, None);
     assert_eq!(
-        told(&mut device, &mut table),
+        told(&mut buffers, &mut table),
         [],
         "nobody looks where no page is"
     );
     table.set_outputs([0]);
-    assert_eq!(told(&mut device, &mut table), rows);
+    assert_eq!(told(&mut buffers, &mut table), rows);
     table.submitted(1, false);
     table.distrust();
     let pages = [(all.table, 4 * 4, 8), (near.table, 4 * 4, 8)];
-    assert_eq!(told(&mut device, &mut table), [&pages[..], &rows].concat());
+    assert_eq!(told(&mut buffers, &mut table), [&pages[..], &rows].concat());
     let mut bytes = [0; 8];
-    device.read(near.table, 4 * 4, &mut bytes).expect("fits");
+    buffers.read(near.table, 4 * 4, &mut bytes).expect("fits");
     assert_eq!(bytemuck::pod_read_unaligned::<[u32; 2]>(&bytes), [3, 4]);
-}
-
-fn read<T: bytemuck::Pod>(device: &dyn Device, buffer: Buffer, n: usize) -> Vec<T> {
-    let mut values = vec![T::zeroed(); n];
-    let bytes = bytemuck::cast_slice_mut(&mut values);
-    device.read(buffer, 0, bytes).expect("fits");
-    values
-}
-
-/// A chain of three moves the singles on, on the device and on the host alike; an idle row and the run stay. The record
-/// begins again after its last step.
-#[test]
-fn the_host_knows_where_the_devices_rows_are() {
-    let mut device = TwinDevice::new();
-    let memory = memory(&mut device);
-    let program = Program {
-        ops: vec![Op::Advance],
-        step: Some(memory),
-        room: Counts {
-            singles: 3,
-            run: 2,
-            outputs: 3,
-        },
-    };
-    let plan = device.load(&program).expect("sizes are right");
-    let mut table = RowTable::new(memory, &[]);
-    let late = Row {
-        step: 3,
-        ..Row::at(0, 40)
-    };
-    let idle = Row {
-        flags: 0,
-        ..Row::at(0, 1)
-    };
-    for (row, token) in [(late, 11), (idle, 12), (Row::at(1, 7), 13)] {
-        table.push_single(row, token);
-    }
-    table.push_run(Row::at(2, 0), 14);
-    table.push_run(Row::at(2, 1), 15);
-    let before = table.rows().to_vec();
-    for n in [3, 1] {
-        let step = table.check(n).expect("no pages are needed");
-        device.run(plan, Some(&step)).expect("runs");
-        table.submitted(n, true);
-        assert_eq!(read::<Row>(&device, memory.rows, 5), table.rows());
-    }
-    let moved = |row: Row| Row {
-        position: row.position + 4,
-        slot: row.slot + 4,
-        length: row.length + 4,
-        step: row.step + 4,
-        ..row
-    };
-    let [late, idle, single, first, second] = before[..] else {
-        panic!("five rows")
-    };
-    assert_eq!(
-        table.rows(),
-        [moved(late), idle, moved(single), first, second]
-    );
-    let chosen: Vec<u32> = read(&device, memory.chosen, memory.chosen.len / 4);
-    for round in chosen.chunks(ROW_CAPACITY as usize) {
-        assert_eq!(round[..3], [11, 0, 13], "four steps in four places");
-        assert_eq!(round[3..], [0; 5]);
-    }
 }

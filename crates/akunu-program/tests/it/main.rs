@@ -1,0 +1,3 @@
+//! The tests of rows and pages.
+
+mod rows;
