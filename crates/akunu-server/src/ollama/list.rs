@@ -61,7 +61,7 @@ pub(crate) async fn show(
         Loaded::Engine(engine) => {
             let config = engine.model.config();
             let info = json!({
-                "general.architecture": config.arch.name,
+                "general.architecture": config.arch,
                 "context_length": config.context_length,
                 "served_context_length": engine.context,
                 "embedding_length": config.dim,
