@@ -5,12 +5,14 @@ mod bert;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod granite;
 mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
 mod qwen2;
 mod qwen3;
+mod smollm3;
 pub(crate) mod whisper;
 
 use std::path::Path;
@@ -33,6 +35,8 @@ pub const ALL: &[Architecture] = &[
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
+    smollm3::ARCH,
+    granite::ARCH,
     bert::ARCH,
     mpnet::ARCH,
     nomic_bert::ARCH,

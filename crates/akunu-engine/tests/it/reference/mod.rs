@@ -104,3 +104,15 @@ fn gemma2() {
 fn gemma3() {
     agrees("gemma3");
 }
+
+/// No RoPE in the fourth of five layers.
+#[test]
+fn smollm3() {
+    agrees_with("numpy", "smollm3");
+}
+
+/// Factors of the embeddings, of what blocks add, of scores and of logits.
+#[test]
+fn granite() {
+    agrees_with("numpy", "granite");
+}
