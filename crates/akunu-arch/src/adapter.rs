@@ -1,42 +1,63 @@
 //! Whether an adapter fits a model, and in which order its rows come.
 
+use std::collections::HashMap;
+use std::convert::Infallible;
+
 use akunu_gguf::{AdapterFile, AdapterPart};
 
 use crate::arch;
-use crate::config::ModelConfig;
-use crate::descriptor::RopePairing;
 use crate::error::ArchError;
-use crate::weights::weight_shapes;
+use crate::model::Model;
+use crate::parts::{OUTPUT, TOKEN_EMBEDDING};
+use crate::rope::Pairing;
+use crate::weights::{Bind, NamedMatrix, NamedVector};
 
-/// The weight that the embedding lookup reads. Its product is that of the logits, where it has one.
-const EMBEDDING: &str = "token_embedding.weight";
-/// The weight of the logits; a model with tied embeddings has the product and no weight of this name.
-const OUTPUT: &str = "output.weight";
+/// The shapes of all products, by the names of their weights.
+#[derive(Default)]
+struct Products(HashMap<String, (u32, u32)>);
+
+impl Bind for Products {
+    type Matrix = ();
+    type Vector = ();
+    type Error = Infallible;
+
+    fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), Infallible> {
+        let shape = (weight.tensor_rows, weight.cols);
+        self.0.insert(weight.name.clone(), shape);
+        Ok(())
+    }
+
+    fn vector(&mut self, _: &NamedVector) -> Result<(), Infallible> {
+        Ok(())
+    }
+}
+
+impl Products {
+    fn of(model: &Model) -> Products {
+        let mut products = Products::default();
+        let Ok(_) = model.bind(&mut products);
+        // The product of tied embeddings is that of the logits.
+        products.0.remove(TOKEN_EMBEDDING);
+        let logits = (model.vocab_size, model.dim);
+        products.0.insert(OUTPUT.to_string(), logits);
+        products
+    }
+}
 
 /// Checks that the model has every product that the adapter changes, in that shape.
-pub fn check_adapter(config: &ModelConfig, adapter: &AdapterFile) -> Result<(), ArchError> {
+pub fn check_adapter(model: &Model, adapter: &AdapterFile) -> Result<(), ArchError> {
     let path = || adapter.path().to_path_buf();
-    if let Some(found) = adapter
-        .architecture()
-        .filter(|name| *name != config.arch.name)
-    {
+    if let Some(found) = adapter.architecture().filter(|name| *name != model.arch) {
         return Err(ArchError::AdapterArchitecture {
             path: path(),
             found: found.to_string(),
-            wanted: config.arch.name,
+            wanted: model.arch,
         });
     }
-    let shapes = weight_shapes(config);
+    let products = Products::of(model);
     for part in adapter.parts() {
         let name = &part.weight;
-        let shape = match name.as_str() {
-            EMBEDDING => None,
-            OUTPUT => Some((config.vocab_size, config.dim)),
-            _ => shapes
-                .iter()
-                .find(|shape| shape.name == *name && !shape.is_elementwise)
-                .map(|shape| (shape.rows, shape.cols)),
-        };
+        let shape = products.0.get(name).copied();
         let Some((rows, cols)) = shape else {
             let name = name.clone();
             return Err(ArchError::AdapterWeight { path: path(), name });
@@ -62,27 +83,30 @@ pub fn check_adapter(config: &ModelConfig, adapter: &AdapterFile) -> Result<(), 
 /// Rows of queries and keys are pairs that turn together. Where pairs are neighbours, element `2 i + j` of a head is what
 /// is element `j head_dim / 2 + i` where they are halves.
 pub fn adapter_rows(
-    config: &ModelConfig,
+    model: &Model,
     adapter: &AdapterFile,
     part: &AdapterPart,
 ) -> Option<Vec<usize>> {
     let turns = ["attention.q.weight", "attention.k.weight"];
     let is_turned = turns.iter().any(|end| part.weight.ends_with(end));
-    let of_model = config.arch.rope?;
+    let of_model = model
+        .attention()
+        .find_map(|attention| attention.rope)?
+        .pairing;
     let of_adapter = match adapter.architecture() {
-        Some(name) => arch::by_gguf_name(name)?.rope?,
-        None => RopePairing::SplitHalves,
+        Some(name) => arch::by_gguf_name(name)?.pairing,
+        None => Pairing::SplitHalves,
     };
     if !is_turned || of_model == of_adapter {
         return None;
     }
-    let head_dim = config.head_dim as usize;
+    let head_dim = model.max_head_dim() as usize;
     let half = head_dim / 2;
     let source = |row: usize| {
         let (head, element) = (row / head_dim, row % head_dim);
         let element = match of_model {
-            RopePairing::Interleaved => element % 2 * half + element / 2,
-            RopePairing::SplitHalves => element % half * 2 + element / half,
+            Pairing::Interleaved => element % 2 * half + element / 2,
+            Pairing::SplitHalves => element % half * 2 + element / half,
         };
         head * head_dim + element
     };

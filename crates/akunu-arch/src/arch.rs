@@ -1,29 +1,42 @@
-//! The architectures, a file each, named as GGUF's `general.architecture`.
+//! The architectures, a file each, named as GGUF's `general.architecture`: a function from a model's description to its
+//! layers.
 
 mod bert;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod granite;
 mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
 mod qwen2;
 mod qwen3;
-mod whisper;
+mod smollm3;
+pub(crate) mod whisper;
 
-use crate::descriptor::{ArchDescriptor, Role};
-use crate::error::ArchError;
 use std::path::Path;
 
+// The files of the architectures import these from here.
+use crate::error::ArchError;
+use crate::file::{Key, ModelFile, WindowPattern};
+use crate::layer::{Activation, Attention, BlockNorms, Ffn, Layer, LayerNorms};
+use crate::model::{Distances, Model, Output};
+use crate::parts::Parts;
+use crate::relative::RelativePositions;
+use crate::rope::Pairing;
+use crate::weights::NamedVector;
+
 /// Every architecture that can be run, one file of this folder each.
-pub const ALL: &[ArchDescriptor] = &[
+pub const ALL: &[Architecture] = &[
     llama::ARCH,
     qwen2::ARCH,
     qwen3::ARCH,
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
+    smollm3::ARCH,
+    granite::ARCH,
     bert::ARCH,
     mpnet::ARCH,
     nomic_bert::ARCH,
@@ -31,18 +44,40 @@ pub const ALL: &[ArchDescriptor] = &[
     whisper::ARCH,
 ];
 
+/// An architecture: its names, and how its models are read.
+#[derive(Clone, Copy, Debug)]
+pub struct Architecture {
+    /// The name in GGUF's `general.architecture`.
+    pub name: &'static str,
+    /// The names in `model_type` of `config.json`.
+    pub model_types: &'static [&'static str],
+    /// Which elements of a head turn together in a GGUF file. Safetensors always have split halves: converters permute the
+    /// weights of those that are interleaved here.
+    pub pairing: Pairing,
+    pub(crate) read: Read,
+}
+
+/// How the models of an architecture are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Read {
+    /// From GGUF metadata or `config.json`.
+    Text(fn(&ModelFile) -> Result<Model, ArchError>),
+    /// From the weights of a folder: [`Speech::from_folder`](crate::Speech::from_folder).
+    Speech,
+}
+
 /// The architecture that a GGUF file names.
-pub fn by_gguf_name(name: &str) -> Option<ArchDescriptor> {
-    ALL.iter().copied().find(|arch| arch.name == name)
+pub fn by_gguf_name(name: &str) -> Option<&'static Architecture> {
+    ALL.iter().find(|arch| arch.name == name)
 }
 
 /// The architecture of a `model_type` in `config.json`.
-pub fn by_model_type(name: &str) -> Option<ArchDescriptor> {
-    let mut all = ALL.iter().copied();
+pub fn by_model_type(name: &str) -> Option<&'static Architecture> {
+    let mut all = ALL.iter();
     all.find(|arch| arch.model_types.contains(&name))
 }
 
-/// The error of a file that names an architecture without a descriptor.
+/// The error of a file that names an architecture that we do not have.
 pub(crate) fn unknown(path: &Path, name: &str) -> ArchError {
     ArchError::UnknownArchitecture {
         path: path.to_path_buf(),
@@ -51,10 +86,9 @@ pub(crate) fn unknown(path: &Path, name: &str) -> ArchError {
     }
 }
 
-/// The names of the architectures that generate text or turn it into vectors. Whisper is described too, but is opened
-/// from its folder, by [`SpeechConfig`](crate::SpeechConfig).
+/// The names of the architectures that generate text or turn it into vectors.
 fn runnable() -> impl Iterator<Item = &'static str> {
-    let runs = |arch: &&ArchDescriptor| arch.role != Role::EncoderDecoder;
+    let runs = |arch: &&Architecture| matches!(arch.read, Read::Text(_));
     ALL.iter().filter(runs).map(|arch| arch.name)
 }
 

@@ -16,9 +16,8 @@ use std::path::{Path, PathBuf};
 use akunu_gguf::{Container, GgufFile, WeightStore};
 use serde_json::Value;
 
-use crate::config::ModelConfig;
-use crate::descriptor::Role;
 use crate::error::ArchError;
+use crate::model::Model;
 
 /// These files have a few hundred bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -59,19 +58,19 @@ pub struct EncoderUse {
 
 impl EncoderUse {
     /// What an open model says; `None` where it is no encoder.
-    pub fn of(store: &WeightStore, config: &ModelConfig) -> Result<Option<EncoderUse>, ArchError> {
-        if config.arch.role != Role::Encoder {
+    pub fn of(store: &WeightStore, model: &Model) -> Result<Option<EncoderUse>, ArchError> {
+        if !model.is_encoder() {
             return Ok(None);
         }
         let (pooling, max_length) = match store.container() {
             Container::Gguf(file) => (of_metadata(file)?, None),
             Container::Folder(folder) => of_folder(folder.path())?,
         };
-        let positions = config.context_length as usize;
+        let positions = model.context_length as usize;
         Ok(Some(EncoderUse {
             pooling,
             max_tokens: max_length.map_or(positions, |max| max.min(positions)),
-            n_labels: config.n_labels,
+            n_labels: model.n_labels(),
         }))
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchError {
-    /// An architecture that has no descriptor.
+    /// An architecture that we do not have.
     #[error("{}: the architecture `{name}` is not supported; those that run are {known}", path.display())]
     UnknownArchitecture {
         /// The file.
@@ -59,12 +59,20 @@ pub enum ArchError {
         why: String,
     },
     /// A weight that the architecture needs is not in the file.
-    #[error("{}: the weight `{name}` is missing: there is no tensor `{}`", path.display(), tensors.join("` or `"))]
+    #[error(
+        "{}: the weight `{name}` is missing: there is no tensor `{}` of {rows} × {cols}",
+        path.display(),
+        tensors.join("` or `")
+    )]
     MissingWeight {
         /// The file.
         path: PathBuf,
         /// Canonical name.
         name: String,
+        /// Its rows.
+        rows: u32,
+        /// Its columns.
+        cols: u32,
         /// The tensors that it could be in this file.
         tensors: Vec<String>,
     },
@@ -80,9 +88,9 @@ pub enum ArchError {
         /// Columns in the file.
         found_cols: usize,
         /// Rows by the config.
-        rows: usize,
+        rows: u32,
         /// Columns by the config.
-        cols: usize,
+        cols: u32,
     },
     /// An adapter for another kind of model.
     #[error("{}: the adapter is for `{found}` models, and this is a `{wanted}` model", path.display())]

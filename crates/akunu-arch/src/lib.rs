@@ -3,23 +3,29 @@
 
 mod adapter;
 pub mod arch;
-mod config;
-mod descriptor;
+mod bind;
+mod check;
 mod encoder_use;
 mod error;
+mod file;
+mod layer;
+mod model;
+mod parts;
 mod relative;
 mod rope;
 mod speech;
 mod weights;
 
 pub use adapter::{adapter_rows, check_adapter};
-pub use config::{LayerConfig, ModelConfig};
-pub use descriptor::{
-    Activation, ArchDescriptor, ClassifierHead, Norm, Role, RopePairing, WindowPattern,
-};
 pub use encoder_use::{EncoderUse, Pooling};
 pub use error::ArchError;
+pub use layer::{
+    Activation, Attention, BlockNorms, Cross, Dense, Ffn, Gated, HeadNorms, Layer, LayerNorms,
+    Linear, Mixer, Norm, NormKind,
+};
+pub use model::{Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table};
+pub use parts::OUTPUT;
 pub use relative::RelativePositions;
-pub use rope::{RopeConfig, RopeFactors};
-pub use speech::SpeechConfig;
-pub use weights::{WeightShape, weight_shapes};
+pub use rope::{Pairing, Rope, RopeFactors};
+pub use speech::{Convolution, SoundEncoder, Speech};
+pub use weights::{Bind, NamedMatrix, NamedVector};

@@ -26,9 +26,20 @@ pub enum RopeFactors {
     },
 }
 
+/// Which elements of a head turn together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pairing {
+    /// Elements 2d and 2d + 1.
+    Interleaved,
+    /// Elements d and d + head_dim / 2.
+    SplitHalves,
+}
+
 /// The rotary positions of one layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct RopeConfig {
+pub struct Rope {
+    /// Which elements of a head turn together.
+    pub pairing: Pairing,
     /// Base of the frequencies.
     pub theta: f32,
     /// Linear scaling of positions, `1 / factor`.
@@ -37,7 +48,7 @@ pub struct RopeConfig {
     pub factors: RopeFactors,
 }
 
-impl RopeConfig {
+impl Rope {
     /// The divisors for a head of `head_dim`. `weight` is the weight `rope_freqs`, which
     /// [`RopeFactors::Weight`] needs; missing entries count as 1.
     pub fn divisors(&self, head_dim: u32, weight: &[f32]) -> Vec<f32> {
@@ -81,7 +92,8 @@ impl RopeConfig {
 mod tests {
     use super::*;
 
-    const PLAIN: RopeConfig = RopeConfig {
+    const PLAIN: Rope = Rope {
+        pairing: Pairing::SplitHalves,
         theta: 10_000.0,
         freq_scale: 1.0,
         factors: RopeFactors::None,
@@ -95,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_weight_multiplies_them() {
-        let config = RopeConfig {
+        let config = Rope {
             factors: RopeFactors::Weight,
             ..PLAIN
         };
@@ -115,12 +127,12 @@ mod tests {
             high_freq_factor: 4.0,
             original_context: 8192,
         };
-        let scaled = RopeConfig {
+        let scaled = Rope {
             theta: 500_000.0,
             factors,
             ..PLAIN
         };
-        let plain = RopeConfig {
+        let plain = Rope {
             factors: RopeFactors::None,
             ..scaled
         };

@@ -1,140 +1,161 @@
-//! The weights that a decoder or an encoder needs, with their shapes.
+//! The weights of a description: their names and shapes, where they come from, and whether a file has them.
 
-mod encoder;
-
+use std::collections::HashSet;
 use std::path::Path;
 
 use akunu_gguf::WeightStore;
 
-use crate::config::ModelConfig;
-use crate::descriptor::Role;
 use crate::error::ArchError;
+use crate::model::Model;
 
-/// A weight by its canonical name.
+/// A matrix of a product, or some of its rows, by its canonical name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WeightShape {
-    /// Canonical name.
+pub struct NamedMatrix {
+    /// The name of the tensor.
     pub name: String,
-    /// Rows: the output width, or 1 for a vector.
+    /// Rows of the tensor.
+    pub tensor_rows: u32,
+    /// The first row that counts.
+    pub first: u32,
+    /// Rows from there on: the outputs.
     pub rows: u32,
-    /// Columns: the input width, or the length of a vector.
+    /// Columns: the inputs.
     pub cols: u32,
-    /// Whether it is added or multiplied number by number, and is no factor of a matrix product: norms, biases, and
-    /// learned positions.
-    pub is_elementwise: bool,
+    /// Taps of a convolution, whose tensor is (rows, channels, taps) and whose matrix is (rows, taps * channels); 1 for a
+    /// product.
+    pub taps: u32,
 }
 
-/// What a weight of a decoder is.
-enum Shape {
-    /// Rows and columns.
-    Matrix(u32, u32),
-    /// Its length.
-    Vector(u32),
-}
-
-impl Shape {
-    fn named(self, name: String) -> WeightShape {
-        let (rows, cols, is_elementwise) = match self {
-            Shape::Matrix(rows, cols) => (rows, cols, false),
-            Shape::Vector(len) => (1, len, true),
-        };
-        WeightShape {
-            name,
+impl NamedMatrix {
+    /// A whole tensor.
+    pub fn new(name: impl Into<String>, rows: u32, cols: u32) -> NamedMatrix {
+        NamedMatrix {
+            name: name.into(),
+            tensor_rows: rows,
+            first: 0,
             rows,
             cols,
-            is_elementwise,
+            taps: 1,
+        }
+    }
+
+    /// Some rows of it.
+    pub fn part(&self, first: u32, rows: u32) -> NamedMatrix {
+        NamedMatrix {
+            first,
+            rows,
+            ..self.clone()
         }
     }
 }
 
-/// Every weight that the layers of this model read, in the order of use.
-pub fn weight_shapes(config: &ModelConfig) -> Vec<WeightShape> {
-    match config.arch.role {
-        Role::Encoder => encoder::weight_shapes(config),
-        Role::Decoder | Role::EncoderDecoder => decoder_shapes(config),
+/// Numbers that are added or multiplied one by one: a norm, a bias, learned positions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedVector {
+    /// The name of the tensor.
+    pub name: String,
+    /// 1, or the entries of a table.
+    pub rows: u32,
+    /// Elements of an entry.
+    pub cols: u32,
+    /// Added to all numbers: 1 where the file has `w` and the model multiplies by `1 + w`.
+    pub plus: f32,
+}
+
+impl NamedVector {
+    /// A table of vectors; a vector has one row.
+    pub fn new(name: impl Into<String>, rows: u32, cols: u32) -> NamedVector {
+        NamedVector {
+            name: name.into(),
+            rows,
+            cols,
+            plus: 0.0,
+        }
     }
 }
 
-fn decoder_shapes(config: &ModelConfig) -> Vec<WeightShape> {
-    use Shape::{Matrix, Vector};
-    let mut all = Vec::new();
-    let mut add = |name: String, shape: Shape| all.push(shape.named(name));
-    let (dim, ffn, q, kv) = (config.dim, config.ffn_dim, config.q_dim(), config.kv_dim());
-    let arch = &config.arch;
-    let vocabulary = || Matrix(config.vocab_size, dim);
-    add("token_embedding.weight".into(), vocabulary());
-    for layer in 0..config.layers.len() {
-        let mut add = |name: &str, shape| add(format!("layers.{layer}.{name}"), shape);
-        add("attention_norm.weight", Vector(dim));
-        for (name, rows) in [("q", q), ("k", kv), ("v", kv)] {
-            add(&format!("attention.{name}.weight"), Matrix(rows, dim));
-            if arch.has_qkv_bias {
-                add(&format!("attention.{name}.bias"), Vector(rows));
-            }
-        }
-        if arch.has_qk_norm {
-            add("attention.q_norm.weight", Vector(config.head_dim));
-            add("attention.k_norm.weight", Vector(config.head_dim));
-        }
-        add("attention.output.weight", Matrix(dim, q));
-        if arch.has_post_attention_norm {
-            add("post_attention_norm.weight", Vector(dim));
-        }
-        add("ffn_norm.weight", Vector(dim));
-        if arch.activation.is_gated() {
-            add("ffn.gate.weight", Matrix(ffn, dim));
-        }
-        add("ffn.up.weight", Matrix(ffn, dim));
-        add("ffn.down.weight", Matrix(dim, ffn));
-        if arch.has_post_ffn_norm {
-            add("post_ffn_norm.weight", Vector(dim));
-        }
-    }
-    add("output_norm.weight".into(), Vector(dim));
-    if !config.tied_embeddings {
-        add("output.weight".into(), vocabulary());
-    }
-    all
+/// Turns named weights into something else, such as places on a device.
+pub trait Bind {
+    /// What becomes of a matrix.
+    type Matrix;
+    /// What becomes of a vector.
+    type Vector;
+    /// Why it cannot.
+    type Error;
+    /// Called once for each matrix, in the order of use.
+    fn matrix(&mut self, weight: &NamedMatrix) -> Result<Self::Matrix, Self::Error>;
+    /// Called once for each vector, in the order of use.
+    fn vector(&mut self, weight: &NamedVector) -> Result<Self::Vector, Self::Error>;
 }
 
-impl ModelConfig {
-    /// Checks that the file has every weight that a model of this shape reads, in that shape, and that no layer has a bias
-    /// that it would leave out.
+impl Model {
+    /// Checks that the file has every weight of the model in its shape, and no bias that the model would leave out.
     pub fn check_weights(&self, store: &WeightStore, path: &Path) -> Result<(), ArchError> {
-        let shapes = weight_shapes(self);
-        for shape in &shapes {
-            let missing = || ArchError::MissingWeight {
-                path: path.to_path_buf(),
-                name: shape.name.clone(),
-                tensors: store.tensor_names(&shape.name),
-            };
-            let weight = store.tensor(&shape.name).ok_or_else(missing)?;
-            let (rows, cols) = (shape.rows as usize, shape.cols as usize);
-            if (weight.rows(), weight.cols()) != (rows, cols) {
-                return Err(ArchError::WeightShape {
-                    path: path.to_path_buf(),
-                    name: shape.name.clone(),
-                    found_rows: weight.rows(),
-                    found_cols: weight.cols(),
-                    rows,
-                    cols,
-                });
-            }
-        }
-        let known = |name: &str| shapes.iter().any(|shape| shape.name == name);
+        let mut check = Check {
+            store,
+            path,
+            names: HashSet::new(),
+        };
+        self.bind(&mut check)?;
         // An encoder's file may have heads for tasks that nobody asks for.
-        let is_used = |name: &str| self.arch.role == Role::Decoder || name.starts_with("layers.");
-        match store.iter().find(|weight| {
-            weight.name.ends_with(".bias") && is_used(weight.name) && !known(weight.name)
-        }) {
+        let is_used = |name: &str| !self.is_encoder() || name.starts_with("layers.");
+        let is_left_out =
+            |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);
+        match store.iter().find(|weight| is_left_out(weight.name)) {
             None => Ok(()),
             Some(bias) => Err(ArchError::Unsupported {
                 path: path.to_path_buf(),
                 what: format!(
                     "the bias `{}` in the architecture `{}`",
-                    bias.name, self.arch.name
+                    bias.name, self.arch
                 ),
             }),
         }
+    }
+}
+
+/// Looks for weights in a file.
+struct Check<'a> {
+    store: &'a WeightStore,
+    path: &'a Path,
+    names: HashSet<String>,
+}
+
+impl Check<'_> {
+    fn weight(&mut self, name: &str, [rows, cols]: [u32; 2]) -> Result<(), ArchError> {
+        self.names.insert(name.to_string());
+        let missing = || ArchError::MissingWeight {
+            path: self.path.to_path_buf(),
+            name: name.to_string(),
+            rows,
+            cols,
+            tensors: self.store.tensor_names(name),
+        };
+        let weight = self.store.tensor(name).ok_or_else(missing)?;
+        if (weight.rows(), weight.cols()) == (rows as usize, cols as usize) {
+            return Ok(());
+        }
+        Err(ArchError::WeightShape {
+            path: self.path.to_path_buf(),
+            name: name.to_string(),
+            found_rows: weight.rows(),
+            found_cols: weight.cols(),
+            rows,
+            cols,
+        })
+    }
+}
+
+impl Bind for Check<'_> {
+    type Matrix = ();
+    type Vector = ();
+    type Error = ArchError;
+
+    fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
+        self.weight(&weight.name, [weight.tensor_rows, weight.cols])
+    }
+
+    fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {
+        self.weight(&weight.name, [weight.rows, weight.cols])
     }
 }

@@ -3,7 +3,7 @@
 use crate::cache;
 use crate::failure::Failure;
 use crate::progress;
-use akunu_arch::{ModelConfig, Role};
+use akunu_arch::Model;
 use akunu_fetch::{DEFAULT_ENDPOINT, FetchError, Hub, ModelName, Stored};
 use akunu_gguf::{SpeechFolder, WeightStore};
 use std::env;
@@ -58,14 +58,14 @@ pub fn refuse_text(path: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let store = WeightStore::open(path).ok();
-    let config = store.and_then(|store| ModelConfig::from_store(&store).ok());
+    let config = store.and_then(|store| Model::from_store(&store).ok());
     match config {
         Some(config) => Err(Failure::NotSpeech {
             path: path.to_path_buf(),
-            architecture: config.arch.name,
-            does: match config.arch.role {
-                Role::Decoder => "writes text",
-                _ => "makes embeddings or scores of texts",
+            architecture: config.arch,
+            does: match config.is_encoder() {
+                false => "writes text",
+                true => "makes embeddings or scores of texts",
             },
         }),
         None => Ok(()),

@@ -58,6 +58,13 @@ impl Buffers<'_> {
         self.bytes(4 * n_words, label)
     }
 
+    /// A buffer with these numbers.
+    pub fn floats(&mut self, values: &[f32], label: &str) -> Result<Buffer, EngineError> {
+        let buffer = self.bytes(size_of_val(values), label)?;
+        self.device.write(buffer, 0, bytemuck::cast_slice(values))?;
+        Ok(buffer)
+    }
+
     /// A buffer of (rows, width) halves.
     pub fn halves(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
         self.bytes(size_of::<f16>() * rows as usize * width as usize, label)

@@ -18,7 +18,6 @@
 
 mod cut;
 mod file;
-mod graph;
 mod memory;
 mod relative;
 mod runtime;
@@ -27,7 +26,7 @@ mod text;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use akunu_arch::{EncoderUse, ModelConfig, Pooling, Role};
+use akunu_arch::{EncoderUse, Model, Pooling};
 use akunu_gguf::WeightStore;
 use akunu_program::{Device, Program};
 use akunu_tokenizer::Tokenizer;
@@ -37,7 +36,7 @@ use self::runtime::Runtime;
 use crate::error::EngineError;
 use crate::loaded::read_text;
 use crate::loading::Loading;
-use crate::weights::Weights;
+use crate::weights;
 
 pub use self::text::{CutText, EncoderText};
 
@@ -51,7 +50,7 @@ pub struct Encoder {
 /// Whether a model is an encoder, from its description alone.
 pub fn is_encoder(path: impl AsRef<Path>) -> Result<bool, EngineError> {
     let store = WeightStore::open(path.as_ref())?;
-    Ok(ModelConfig::from_store(&store)?.arch.role == Role::Encoder)
+    Ok(Model::from_store(&store)?.is_encoder())
 }
 
 impl Encoder {
@@ -62,26 +61,22 @@ impl Encoder {
     ) -> Result<Encoder, EngineError> {
         let path = path.as_ref();
         let store = WeightStore::open(path)?;
-        let config = ModelConfig::from_store(&store)?;
+        let config = Model::from_store(&store)?;
         let Some(EncoderUse {
             pooling,
             max_tokens,
             ..
         }) = EncoderUse::of(&store, &config)?
         else {
-            let arch = config.arch.name;
+            let arch = config.arch;
             let path = path.to_path_buf();
             return Err(EngineError::NotAnEncoder { path, arch });
         };
         config.check_weights(&store, path)?;
         let (tokenizer, _) = read_text(&store)?;
         tokenizer.check_embedding_rows(config.vocab_size as usize)?;
-        let weights = Weights::bind(
-            &store,
-            &config,
-            (path, &Loading::default()),
-            device.as_mut(),
-        )?;
+        let loading = (path, &Loading::default());
+        let weights = weights::bind(&store, &config, loading, device.as_mut())?;
         let distance_bias = relative::bind(&store, &config, path, device.as_mut())?;
         let file = Arc::new(EncoderFile {
             path: path.to_path_buf(),
@@ -106,7 +101,7 @@ impl Encoder {
     }
 
     /// The shape of the model: layers, heads, dimensions and positions.
-    pub fn config(&self) -> &ModelConfig {
+    pub fn config(&self) -> &Model {
         &self.file.config
     }
 
@@ -137,16 +132,16 @@ impl Encoder {
 
     /// The pooled vector of each text, not scaled to length 1.
     pub fn encode(&self, texts: &[EncoderText]) -> Result<Vec<Vec<f32>>, EngineError> {
-        self.with_runtime(|runtime| runtime.run(texts, graph::Wanted::Vector))
+        self.with_runtime(|runtime| runtime.run(texts, runtime::Wanted::Vector))
     }
 
     /// The scores of each pair of texts, as the model's classifier gives them.
     pub fn score(&self, pairs: &[EncoderText]) -> Result<Vec<Vec<f32>>, EngineError> {
-        if self.file.config.n_labels == 0 {
+        if self.file.config.n_labels() == 0 {
             let path = self.file.path.clone();
             return Err(EngineError::NoClassifier { path });
         }
-        self.with_runtime(|runtime| runtime.run(pairs, graph::Wanted::Scores))
+        self.with_runtime(|runtime| runtime.run(pairs, runtime::Wanted::Scores))
     }
 
     /// The program of a step with this many rows and texts.

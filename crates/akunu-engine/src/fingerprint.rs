@@ -4,16 +4,16 @@
 //! take seconds, so of each only the beginning counts, besides its name, type and size: two different
 //! quantisations or training runs differ in the first bytes of some weight.
 
-use akunu_arch::ModelConfig;
+use akunu_arch::Model;
 use akunu_gguf::{Data, WeightStore};
 use sha2::{Digest, Sha256};
 
 /// Bytes of each weight that count.
 const SAMPLE: usize = 64;
 
-pub(crate) fn of(store: &WeightStore, config: &ModelConfig) -> [u8; 32] {
+pub(crate) fn of(store: &WeightStore, model: &Model) -> [u8; 32] {
     let mut hash = Sha256::new();
-    hash.update(format!("{config:?}"));
+    hash.update(format!("{model:?}"));
     for weight in store.iter() {
         let bytes = match &weight.data {
             Data::Plain(span) => span.bytes,

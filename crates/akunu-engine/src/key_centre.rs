@@ -16,11 +16,12 @@
 
 use std::path::Path;
 
-use akunu_arch::{ModelConfig, RopePairing};
+use akunu_arch::{Attention, Model};
 use akunu_gguf::WeightStore;
 use akunu_program::Pairing;
 use akunu_types::KvFormat;
 
+use crate::builder::{divisors, pairing};
 use crate::error::EngineError;
 use crate::weights::read_vector;
 
@@ -30,35 +31,40 @@ const POSITIONS: f64 = 8192.0;
 /// The centres of each layer's keys, (n_kv_heads, head_dim); none where keys are stored as they are.
 pub(crate) fn of_layers(
     store: &WeightStore,
-    config: &ModelConfig,
+    config: &Model,
     (kv, rope_freqs): (KvFormat, &[f32]),
     path: &Path,
-) -> Result<Vec<Vec<f32>>, EngineError> {
-    let has_centre = kv.subtracts_centre()
-        && config.arch.has_qkv_bias
-        && !config.arch.has_qk_norm
-        && config.attention_softcap.is_none();
-    if !has_centre {
-        return Ok(Vec::new());
-    }
-    let pairing = match config.arch.rope {
-        Some(RopePairing::Interleaved) => Pairing::Interleaved,
-        _ => Pairing::Halves,
+) -> Result<Vec<Option<Vec<f32>>>, EngineError> {
+    let of_layer = |attention: &Attention| match has_centre(attention, kv) {
+        true => of_layer(store, attention, rope_freqs, path),
+        false => Ok(None),
     };
-    let mut centres = Vec::with_capacity(config.layers.len());
-    for (layer, of_layer) in config.layers.iter().enumerate() {
-        let name = format!("layers.{layer}.attention.k.bias");
-        let Some(view) = store.tensor(&name) else {
-            unreachable!("{name} was checked with the others")
-        };
-        let divisors = of_layer.rope.divisors(config.head_dim, rope_freqs);
-        let bias = read_vector(&view, path)?;
-        let turned =
-            |divisor: &f32| POSITIONS * f64::from(of_layer.rope.freq_scale) / f64::from(*divisor);
-        let angles: Vec<f64> = divisors.iter().map(turned).collect();
-        centres.push(mean_of_turned(&bias, &angles, pairing));
-    }
-    Ok(centres)
+    config.attention().map(of_layer).collect()
+}
+
+fn has_centre(attention: &Attention, kv: KvFormat) -> bool {
+    kv.subtracts_centre() && attention.qk_norm.is_none() && attention.softcap.is_none()
+}
+
+fn of_layer(
+    store: &WeightStore,
+    attention: &Attention,
+    rope_freqs: &[f32],
+    path: &Path,
+) -> Result<Option<Vec<f32>>, EngineError> {
+    let Some(bias) = &attention.k.bias else {
+        return Ok(None);
+    };
+    let Some(view) = store.tensor(&bias.name) else {
+        unreachable!("{} was checked with the others", bias.name)
+    };
+    let scale = attention
+        .rope
+        .map_or(1.0, |rope| f64::from(rope.freq_scale));
+    let turned = |divisor: &f32| POSITIONS * scale / f64::from(*divisor);
+    let angles: Vec<f64> = divisors(attention, rope_freqs).iter().map(turned).collect();
+    let bias = read_vector(&view, path)?;
+    Ok(Some(mean_of_turned(&bias, &angles, pairing(attention))))
 }
 
 /// The mean of heads while each pair turns from 0 to its angle.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use akunu_arch::{ModelConfig, Role};
+use akunu_arch::Model;
 use akunu_gguf::{Container, WeightStore};
 use akunu_program::Device;
 use akunu_tokenizer::{ChatTemplate, Tokenizer, TokenizerConfig};
@@ -16,7 +16,7 @@ use crate::key_centre;
 use crate::loading::Loading;
 use crate::sampling::SamplingOptions;
 use crate::suggested::suggested;
-use crate::weights::{Weights, read_vector};
+use crate::weights::{self, Bound, read_vector};
 
 /// How a model is loaded.
 ///
@@ -36,7 +36,7 @@ pub struct ModelOptions {
 /// A model file whose weights are bound to a device.
 pub(crate) struct Loaded {
     pub path: PathBuf,
-    pub config: ModelConfig,
+    pub config: Model,
     /// How keys and values are stored.
     pub kv: KvFormat,
     pub tokenizer: Arc<Tokenizer>,
@@ -44,10 +44,10 @@ pub(crate) struct Loaded {
     pub token_table: OnceLock<Arc<TokenTable>>,
     pub template: Option<ChatTemplate>,
     pub suggested: SamplingOptions,
-    pub weights: Weights,
+    pub weights: Bound,
     pub rope_freqs: Vec<f32>,
-    /// What the keys of each layer are stored less of; none where they are stored as they are.
-    pub key_centres: Vec<Vec<f32>>,
+    /// Mean subtracted from each layer's keys; none where they are stored as they are.
+    pub key_centres: Vec<Option<Vec<f32>>>,
     /// Bytes of all weights.
     pub weight_bytes: u64,
     /// A hash that identifies this model.
@@ -66,16 +66,17 @@ impl Loaded {
             let path = path.to_path_buf();
             return Err(EngineError::OnlyVocabulary { path });
         }
-        let config = ModelConfig::from_store(&store)?;
-        if config.arch.role != Role::Decoder {
-            let arch = config.arch.name;
+        let config = Model::from_store(&store)?;
+        if config.is_encoder() {
+            let arch = config.arch;
             return Err(EngineError::NotADecoder {
                 path: path.to_path_buf(),
                 arch,
             });
         }
-        let (kv, head_dim) = (options.kv, config.head_dim);
-        if !kv.takes(head_dim) {
+        let kv = options.kv;
+        let head_dims: Vec<u32> = config.attention().map(|a| a.head_dim).collect();
+        if let Some(&head_dim) = head_dims.iter().find(|&&head_dim| !kv.takes(head_dim)) {
             return Err(EngineError::KvFormat {
                 path: path.to_path_buf(),
                 kv,
@@ -91,7 +92,7 @@ impl Loaded {
         };
         config.check_rope(&rope_freqs, path)?;
         let key_centres = key_centre::of_layers(&store, &config, (kv, &rope_freqs), path)?;
-        let weights = Weights::bind(&store, &config, (path, loading), device)?;
+        let weights = weights::bind(&store, &config, (path, loading), device)?;
         let loaded = Loaded {
             path: path.to_path_buf(),
             kv,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use akunu_arch::ModelConfig;
+use akunu_arch as arch;
 use akunu_program::{Device, Program};
 use akunu_tokenizer::{ChatTemplate, Tokenizer};
 use akunu_types::KvFormat;
@@ -66,7 +66,7 @@ impl Model {
     }
 
     /// The shape of the model: layers, heads, dimensions and the context that it was trained for.
-    pub fn config(&self) -> &ModelConfig {
+    pub fn config(&self) -> &arch::Model {
         &self.loaded.config
     }
 

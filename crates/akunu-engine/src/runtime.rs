@@ -24,7 +24,6 @@ mod told;
 pub(crate) use self::chain::ChainId;
 pub(crate) use self::host::StepMasks;
 pub(crate) use self::kind::Kind;
-pub(crate) use self::memory::scratch_bytes;
 pub use self::observe::Observed;
 pub(crate) use self::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, sequence_bytes};
 pub(crate) use self::state::Runtime;

@@ -7,7 +7,6 @@
 mod align;
 mod chain;
 mod decode;
-mod graph;
 mod memory;
 mod rules;
 mod runtime;
@@ -19,14 +18,13 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use akunu_arch::SpeechConfig;
+use akunu_arch::Speech;
 use akunu_gguf::SpeechFolder;
 use akunu_program::{Choose, Device, Program};
 use akunu_tokenizer::Tokenizer;
 
 use self::rules::SpeechRules;
 use self::runtime::{Kind, Runtime};
-use self::weights::SpeechWeights;
 use crate::error::EngineError;
 
 pub use self::decode::{Decoded, Opened, SpeechPrompt, SpeechTask};
@@ -42,7 +40,7 @@ pub fn is_speech(path: impl AsRef<Path>) -> bool {
 /// A speech model whose weights are bound to a device.
 pub struct SpeechModel {
     path: PathBuf,
-    config: SpeechConfig,
+    config: Speech,
     tokens: SpeechTokens,
     tokenizer: Arc<Tokenizer>,
     runtime: Runtime,
@@ -56,15 +54,16 @@ impl SpeechModel {
     ) -> Result<SpeechModel, EngineError> {
         let path = path.as_ref();
         let folder = SpeechFolder::open(path).map_err(akunu_arch::ArchError::from)?;
-        let config = SpeechConfig::from_folder(&folder)?;
+        let config = Speech::from_folder(&folder)?;
+        let vocab_size = config.decoder.vocab_size;
         let tokenizer = Tokenizer::from_file(path.join("tokenizer.json"))?;
-        let tokens = SpeechTokens::find(&tokenizer, config.vocab_size, path)?;
-        let weights = SpeechWeights::bind(&folder, &config, device.as_mut())?;
+        let tokens = SpeechTokens::find(&tokenizer, vocab_size, path)?;
+        let bound = weights::bind(&folder, &config, device.as_mut())?;
         Ok(SpeechModel {
             path: path.to_path_buf(),
             runtime: {
                 let rules = SpeechRules::new(&config, &tokens);
-                Runtime::new(config.clone(), weights, rules, device)?
+                Runtime::new(bound, rules, device)?
             },
             config,
             tokens,
@@ -73,7 +72,7 @@ impl SpeechModel {
     }
 
     /// The shape of the model: layers, dimensions, mel filters and positions.
-    pub fn config(&self) -> &SpeechConfig {
+    pub fn config(&self) -> &Speech {
         &self.config
     }
 
@@ -89,7 +88,7 @@ impl SpeechModel {
 
     /// Frames of a window: 30 s.
     pub fn n_frames(&self) -> usize {
-        2 * self.config.n_audio_positions as usize
+        2 * self.config.encoder.n_positions as usize
     }
 
     /// Makes room for as many windows, so that they can be decoded together ([`SpeechModel::say_all`]). What was heard before
@@ -108,7 +107,7 @@ impl SpeechModel {
     pub fn listen_to(&mut self, window: u32, spectrogram: &[f32]) -> Result<(), EngineError> {
         let (found, wanted) = (
             spectrogram.len(),
-            self.n_frames() * self.config.n_mels as usize,
+            self.n_frames() * self.config.encoder.n_mels as usize,
         );
         if found != wanted {
             return Err(EngineError::NotSpeech {

@@ -13,17 +13,21 @@ use std::sync::Arc;
 
 use crate::error::EngineError;
 use crate::loading::Loading;
-use akunu_arch::{ModelConfig, weight_shapes};
+use akunu_arch::{Bind, Model, NamedMatrix, NamedVector, OUTPUT, Output};
 use akunu_gguf::{Data, FileBytes, WeightStore, WeightView, quant};
 use akunu_program::{Buffer, Device, Matrix, SharedBytes, SharedMemory, Slice, Storage, VECTOR};
 use copy::{BINDING_ALIGNMENT, copy};
 use mlx::InPlace;
 
-/// Every weight of a model, by canonical name.
-#[derive(Debug)]
-pub(crate) struct Weights {
-    matrices: HashMap<String, Matrix>,
-    vectors: HashMap<String, Slice>,
+/// A model whose weights are on a device.
+pub(crate) type Bound = Model<Weight, Slice>;
+
+/// The matrix of a product.
+#[derive(Clone, Debug)]
+pub(crate) struct Weight {
+    /// The name by which adapters know the product.
+    pub name: String,
+    pub matrix: Matrix,
 }
 
 /// A mapped file as a device wants it.
@@ -64,118 +68,90 @@ fn longest(store: &WeightStore, part: usize, device: &dyn Device) -> usize {
     bound.max().unwrap_or(0)
 }
 
-impl Weights {
-    /// Binds every weight that the model reads. [`ModelConfig::check_weights`] has passed.
-    pub fn bind(
-        store: &WeightStore,
-        config: &ModelConfig,
-        (path, loading): (&Path, &Loading),
-        device: &mut dyn Device,
-    ) -> Result<Weights, EngineError> {
-        for part in store.parts() {
-            loading.expect(part.len());
-        }
-        let mut parts = Vec::new();
-        for (at, part) in store.parts().iter().enumerate() {
-            let bytes: SharedBytes = Arc::new(Part {
-                bytes: Arc::clone(part),
-                longest: longest(store, at, device),
-                loading: loading.clone(),
-            });
-            parts.push(device.share(bytes, &format!("weights {at}"))?);
-        }
-        let mut weights = Weights {
-            matrices: HashMap::new(),
-            vectors: HashMap::new(),
+/// Binds every weight that the model reads. [`Model::check_weights`] has passed.
+pub(crate) fn bind(
+    store: &WeightStore,
+    model: &Model,
+    (path, loading): (&Path, &Loading),
+    device: &mut dyn Device,
+) -> Result<Bound, EngineError> {
+    for part in store.parts() {
+        loading.expect(part.len());
+    }
+    let mut parts = Vec::new();
+    for (at, part) in store.parts().iter().enumerate() {
+        let bytes: SharedBytes = Arc::new(Part {
+            bytes: Arc::clone(part),
+            longest: longest(store, at, device),
+            loading: loading.clone(),
+        });
+        parts.push(device.share(bytes, &format!("weights {at}"))?);
+    }
+    let mut bound = model.bind(&mut Binder {
+        store,
+        path,
+        parts,
+        device,
+        whole: HashMap::new(),
+    })?;
+    // The product of tied embeddings is that of the logits, too.
+    if let Output::Logits(logits) = &mut bound.output {
+        logits.weight.name = OUTPUT.to_string();
+    }
+    Ok(bound)
+}
+
+/// The name of the matrix at a place; empty if there is none.
+pub(crate) fn name_at(model: &Bound, place: Slice) -> &str {
+    let linears = model.layers.iter().flat_map(|layer| layer.linears());
+    let mut weights = linears.map(|linear| &linear.weight);
+    let found = weights.find(|weight| weight.matrix.place == place);
+    found.map_or("", |weight| &weight.name)
+}
+
+/// Binds weights where they lie in a mapped file.
+struct Binder<'a> {
+    store: &'a WeightStore,
+    path: &'a Path,
+    parts: Vec<Buffer>,
+    device: &'a mut dyn Device,
+    /// Whole tensors that were bound, of which several weights may be parts.
+    whole: HashMap<String, Matrix>,
+}
+
+impl Bind for Binder<'_> {
+    type Matrix = Weight;
+    type Vector = Slice;
+    type Error = EngineError;
+
+    fn matrix(&mut self, weight: &NamedMatrix) -> Result<Weight, EngineError> {
+        let name = weight.name.clone();
+        let whole = match self.whole.get(&name) {
+            Some(whole) => *whole,
+            None => {
+                let view = view(self.store, &name);
+                bind_matrix(&view, self.store, self.path, &self.parts, self.device)?
+            }
         };
-        for shape in weight_shapes(config) {
-            let Some(view) = store.tensor(&shape.name) else {
-                continue;
-            };
-            if shape.is_elementwise {
-                let offset = norm_offset(config, &shape.name);
-                let vector = bind_vector(&view, offset, path, &parts, device)?;
-                weights.vectors.insert(shape.name, vector);
-            } else {
-                let matrix = bind_matrix(&view, store, path, &parts, device)?;
-                weights.matrices.insert(shape.name, matrix);
-            }
-        }
-        weights.split_qkv(config);
-        weights.split_gate(config);
-        Ok(weights)
+        self.whole.insert(name.clone(), whole);
+        let matrix = match weight.rows == weight.tensor_rows {
+            true => whole,
+            false => some_rows(whole, weight.first, weight.rows),
+        };
+        Ok(Weight { name, matrix })
     }
 
-    /// Where q, k and v are one matrix, each is some rows of it.
-    fn split_qkv(&mut self, config: &ModelConfig) {
-        for layer in 0..config.layers.len() {
-            let name = |part: &str| format!("layers.{layer}.attention.{part}.weight");
-            let Some(&whole) = self.matrices.get(&name("qkv")) else {
-                continue;
-            };
-            let mut first = 0;
-            for (part, rows) in [
-                ("q", config.q_dim()),
-                ("k", config.kv_dim()),
-                ("v", config.kv_dim()),
-            ] {
-                self.matrices
-                    .insert(name(part), some_rows(whole, first, rows));
-                first += rows;
-            }
-        }
-    }
-
-    /// Where the gate and the up projection are one matrix, the gate is the first half of its rows.
-    fn split_gate(&mut self, config: &ModelConfig) {
-        if !config.arch.has_fused_gate {
-            return;
-        }
-        for layer in 0..config.layers.len() {
-            let name = |part: &str| format!("layers.{layer}.ffn.{part}.weight");
-            let (whole, rows) = (self.matrix(&name("up")), config.ffn_dim);
-            for (part, first) in [("gate", 0), ("up", rows)] {
-                let matrix = some_rows(whole, first, rows);
-                self.matrices.insert(name(part), matrix);
-            }
-        }
-    }
-
-    /// A matrix that the model has.
-    pub fn matrix(&self, name: &str) -> Matrix {
-        match self.matrices.get(name) {
-            Some(matrix) => *matrix,
-            None => unreachable!("{name} was bound with the others"),
-        }
-    }
-
-    /// The name of the matrix at a place.
-    pub fn name_at(&self, place: Slice) -> &str {
-        let mut matrices = self.matrices.iter();
-        let found = matrices.find(|(_, matrix)| matrix.place == place);
-        found.map_or("", |(name, _)| name)
-    }
-
-    /// A vector that the model has.
-    pub fn vector(&self, name: &str) -> Slice {
-        match self.find_vector(name) {
-            Some(place) => place,
-            None => unreachable!("{name} was bound with the others"),
-        }
-    }
-
-    /// A vector that the model may have.
-    pub fn find_vector(&self, name: &str) -> Option<Slice> {
-        self.vectors.get(name).copied()
+    fn vector(&mut self, weight: &NamedVector) -> Result<Slice, EngineError> {
+        let view = view(self.store, &weight.name);
+        bind_vector(&view, weight.plus, self.path, &self.parts, self.device)
     }
 }
 
-/// What is added to a norm's weights: 1 where the file holds `w` of `1 + w`.
-fn norm_offset(config: &ModelConfig, name: &str) -> f32 {
-    if config.arch.norm_adds_one && name.contains("norm") {
-        1.0
-    } else {
-        0.0
+/// A weight that the file has.
+fn view<'a>(store: &'a WeightStore, name: &str) -> WeightView<'a> {
+    match store.tensor(name) {
+        Some(view) => view,
+        None => unreachable!("{name} was checked with the others"),
     }
 }
 

@@ -63,7 +63,7 @@ impl Served {
             return Ok(Model::open_with(path, device, options)?.into());
         }
         let encoder = Encoder::load(path, device.open()?)?;
-        Ok(match encoder.config().n_labels {
+        Ok(match encoder.config().n_labels() {
             0 => Served::Embedder(encoder.into()),
             _ => Served::Reranker(encoder.try_into()?),
         })

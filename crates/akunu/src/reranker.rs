@@ -89,7 +89,7 @@ impl TryFrom<Encoder> for Reranker {
 
     fn try_from(encoder: Encoder) -> Result<Reranker, Error> {
         let path = encoder.path().to_path_buf();
-        match encoder.config().n_labels {
+        match encoder.config().n_labels() {
             0 => Err(EngineError::NoClassifier { path }.into()),
             1 => Ok(Reranker { encoder }),
             n_labels => Err(Error::ManyLabels { path, n_labels }),

@@ -200,7 +200,7 @@ impl Transcriber {
         };
         self.model.make_room(options.batch as u32)?;
         let tokens = self.model.tokens();
-        let (n_mels, n_frames) = (self.model.config().n_mels, self.model.n_frames());
+        let (n_mels, n_frames) = (self.model.config().encoder.n_mels, self.model.n_frames());
         Ok(Transcription {
             sound: Sound::new(reader, n_mels as usize, n_frames),
             prompt: SpeechPrompt {
@@ -369,7 +369,7 @@ impl Transcription<'_> {
         }
         self.written
             .extend(segments.iter().flat_map(|segment| &segment.said));
-        let n_kept = self.model.config().n_text_positions as usize;
+        let n_kept = self.model.config().decoder.context_length as usize;
         let n_dropped = self.written.len().saturating_sub(n_kept);
         self.written.drain(..n_dropped);
     }

@@ -1,16 +1,37 @@
 //! Gemma: GELU gate, norms of `1 + w`, embeddings scaled by `sqrt(dim)`.
 
-use super::llama;
-use crate::descriptor::{Activation, ArchDescriptor, RopePairing, WindowPattern};
+use super::*;
 
-/// Gemma 1: Llama with a GELU gate, norms of `1 + w` and scaled embeddings.
-pub const ARCH: ArchDescriptor = ArchDescriptor {
+/// Gemma 1.
+pub const ARCH: Architecture = Architecture {
     name: "gemma",
     model_types: &["gemma"],
-    activation: Activation::GeluGate,
-    norm_adds_one: true,
-    rope: Some(RopePairing::SplitHalves),
-    scales_embedding: true,
-    window: WindowPattern::None,
-    ..llama::ARCH
+    pairing: Pairing::SplitHalves,
+    read: Read::Text(model),
 };
+
+fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    let parts = parts(file, WindowPattern::None, None)?;
+    Ok(decoder(&parts, |at| {
+        let ffn = parts.gated(at, Activation::Gelu);
+        Layer::gated(parts.attention(at), ffn, parts.input_norms(at))
+    }))
+}
+
+/// The parts of all Gemmas. GGUF holds `1 + w` where safetensors hold `w`.
+pub(super) fn parts<'a>(
+    file: &'a ModelFile<'a>,
+    pattern: WindowPattern,
+    local_base: Option<f32>,
+) -> Result<Parts<'a>, ArchError> {
+    let mut parts = Parts::read(file, pattern, local_base)?;
+    parts.norm_plus = if file.config().is_some() { 1.0 } else { 0.0 };
+    Ok(parts)
+}
+
+/// A decoder with scaled embeddings.
+pub(super) fn decoder(parts: &Parts, layer: impl FnMut(usize) -> Layer) -> Model {
+    let mut model = parts.decoder(layer);
+    model.embedding.scale = Some((parts.dim as f32).sqrt());
+    model
+}

@@ -1,32 +1,19 @@
 //! Llama 2 and 3, Mistral, SmolLM2, TinyLlama and many others.
 
-use crate::descriptor::{
-    Activation, ArchDescriptor, ClassifierHead, Norm, Role, RopePairing, WindowPattern,
-};
+use super::*;
 
-/// The plain decoder; the others are described by how they differ from it.
-pub const ARCH: ArchDescriptor = ArchDescriptor {
+/// The plain decoder.
+pub const ARCH: Architecture = Architecture {
     name: "llama",
     model_types: &["llama", "mistral"],
-    role: Role::Decoder,
-    activation: Activation::SiluGate,
-    norm: Norm::Rms,
-    has_norm_bias: false,
-    norms_inputs: true,
-    norm_adds_one: false,
-    rope: Some(RopePairing::Interleaved),
-    first_position: 0,
-    relative: None,
-    has_fused_gate: false,
-    has_qk_norm: false,
-    has_qkv_bias: false,
-    has_linear_bias: false,
-    has_post_attention_norm: false,
-    has_post_ffn_norm: false,
-    scales_embedding: false,
-    width_scaled_layers: None,
-    has_softcap: false,
-    classifier_head: ClassifierHead::Tanh,
-    window: WindowPattern::All,
-    window_rope_base: None,
+    pairing: Pairing::Interleaved,
+    read: Read::Text(model),
 };
+
+fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    let parts = Parts::read(file, WindowPattern::All, None)?;
+    Ok(parts.decoder(|at| {
+        let ffn = parts.gated(at, Activation::Silu);
+        Layer::gated(parts.attention(at), ffn, parts.input_norms(at))
+    }))
+}

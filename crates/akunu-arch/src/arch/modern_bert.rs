@@ -1,21 +1,46 @@
 //! ModernBERT: norms before each block, rotary positions, a gate, windows, and no biases.
 
-use super::bert;
-use crate::descriptor::{Activation, ArchDescriptor, ClassifierHead, RopePairing, WindowPattern};
+use super::*;
 
 /// ModernBERT and what was trained from it: gte-modernbert and its reranker, nomic's modernbert-embed, granite-embedding r2.
-pub const ARCH: ArchDescriptor = ArchDescriptor {
+pub const ARCH: Architecture = Architecture {
     name: "modern-bert",
     model_types: &["modernbert"],
-    activation: Activation::GeluErfGate,
-    has_fused_gate: true,
-    has_norm_bias: false,
-    norms_inputs: true,
-    rope: Some(RopePairing::SplitHalves),
-    has_qkv_bias: false,
-    has_linear_bias: false,
-    window: WindowPattern::AllButFirst { period: 3 },
-    window_rope_base: Some(10_000.0),
-    classifier_head: ClassifierHead::GeluNorm,
-    ..bert::ARCH
+    pairing: Pairing::SplitHalves,
+    read: Read::Text(model),
 };
+
+const LOCAL_BASE: f32 = 10_000.0;
+
+fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    file.only("hidden_activation", "gelu")?;
+    nomic_bert::refuse_variants(file)?;
+    if let Some(config) = file.config() {
+        config.required_u32("local_attention")?;
+    }
+    let pattern = WindowPattern::AllButFirst { period: 3 };
+    let parts = Parts::read(file, pattern, Some(LOCAL_BASE))?;
+    let embedding = parts.text_embedding(0, parts.layer_norm("token_embedding_norm"));
+    let layer = |at| {
+        let ffn = parts.fused_gate(at, Activation::GeluErf);
+        Layer::gated(parts.fused_attention(at), ffn, norms(&parts, at))
+    };
+    let mut model = parts.encoder(embedding, layer, parts.gelu_classifier()?);
+    model.norm = Some(parts.layer_norm("output_norm"));
+    Ok(model)
+}
+
+/// Norms of what the blocks read. The first block reads what is normalised already.
+fn norms(parts: &Parts, at: usize) -> LayerNorms {
+    let of = |name| BlockNorms {
+        input: Some(parts.layer_norm_in(at, name)),
+        ..BlockNorms::NONE
+    };
+    LayerNorms {
+        mixer: match at {
+            0 => BlockNorms::NONE,
+            _ => of("attention_norm"),
+        },
+        ffn: of("ffn_norm"),
+    }
+}

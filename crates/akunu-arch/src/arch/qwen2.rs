@@ -1,14 +1,20 @@
 //! Qwen 2 and 2.5: Llama with a bias on q, k and v.
 
-use super::llama;
-use crate::descriptor::{ArchDescriptor, RopePairing, WindowPattern};
+use super::*;
 
-/// Bias on q, k, v; no QK norm. The window of its config is off in every released model.
-pub const ARCH: ArchDescriptor = ArchDescriptor {
+/// The window of its config is off in every released model.
+pub const ARCH: Architecture = Architecture {
     name: "qwen2",
     model_types: &["qwen2"],
-    rope: Some(RopePairing::SplitHalves),
-    has_qkv_bias: true,
-    window: WindowPattern::None,
-    ..llama::ARCH
+    pairing: Pairing::SplitHalves,
+    read: Read::Text(model),
 };
+
+fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    let parts = Parts::read(file, WindowPattern::None, None)?;
+    Ok(parts.decoder(|at| {
+        let attention = parts.attention(at).with_qkv_bias();
+        let ffn = parts.gated(at, Activation::Silu);
+        Layer::gated(attention, ffn, parts.input_norms(at))
+    }))
+}

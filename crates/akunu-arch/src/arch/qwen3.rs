@@ -1,13 +1,23 @@
 //! Qwen 3: Llama with a norm on each head of q and k.
 
-use super::qwen2;
-use crate::descriptor::ArchDescriptor;
+use super::*;
 
-/// QK norm; no bias.
-pub const ARCH: ArchDescriptor = ArchDescriptor {
+/// No bias, unlike Qwen 2.
+pub const ARCH: Architecture = Architecture {
     name: "qwen3",
     model_types: &["qwen3"],
-    has_qkv_bias: false,
-    has_qk_norm: true,
-    ..qwen2::ARCH
+    pairing: Pairing::SplitHalves,
+    read: Read::Text(model),
 };
+
+fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    let parts = Parts::read(file, WindowPattern::None, None)?;
+    Ok(parts.decoder(|at| {
+        let attention = Attention {
+            qk_norm: Some(parts.head_norms(at)),
+            ..parts.attention(at)
+        };
+        let ffn = parts.gated(at, Activation::Silu);
+        Layer::gated(attention, ffn, parts.input_norms(at))
+    }))
+}

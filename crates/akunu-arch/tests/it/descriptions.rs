@@ -2,13 +2,13 @@
 
 use std::fs;
 
-use akunu_arch::{ModelConfig, RopeConfig, RopeFactors, RopePairing, weight_shapes};
+use akunu_arch::{Attention, Ffn, Model, Output, Pairing, RopeFactors};
 use akunu_gguf::{GgufHeader, WeightStore};
 use akunu_types::DType;
 use serde_json::{Value, json};
 
 /// A folder with this config and a token embedding of 10 rows, opened and described.
-fn describe(config: &Value) -> Result<ModelConfig, String> {
+fn describe(config: &Value) -> Result<Model, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let header = json!({"model.embed_tokens.weight": {
         "dtype": "F32", "shape": [10, 1], "data_offsets": [0, 40]
@@ -20,7 +20,7 @@ fn describe(config: &Value) -> Result<ModelConfig, String> {
     fs::write(folder.path().join("model.safetensors"), file).expect("written");
     fs::write(folder.path().join("config.json"), config.to_string()).expect("written");
     let store = WeightStore::open(folder.path()).map_err(|error| error.to_string())?;
-    ModelConfig::from_store(&store).map_err(|error| error.to_string())
+    Model::from_store(&store).map_err(|error| error.to_string())
 }
 
 fn llama() -> Value {
@@ -37,20 +37,26 @@ fn with(mut config: Value, fields: Value) -> Value {
     config
 }
 
+fn first_attention(model: &Model) -> &Attention {
+    model.attention().next().expect("a layer")
+}
+
+fn is_tied(model: &Model) -> bool {
+    matches!(&model.output, Output::Logits(logits) if logits.is_tied)
+}
+
 #[test]
 fn safetensors_llama_has_split_halves() {
     let config = describe(&llama()).expect("complete");
+    let attention = first_attention(&config);
+    let rope = attention.rope.expect("it turns");
+    assert_eq!(rope.pairing, Pairing::SplitHalves, "only GGUF permutes");
     assert_eq!(
-        config.arch.rope,
-        Some(RopePairing::SplitHalves),
-        "only GGUF permutes"
-    );
-    assert_eq!(
-        (config.head_dim, config.n_kv_heads, config.vocab_size),
+        (attention.head_dim, attention.kv_heads, config.vocab_size),
         (16, 2, 10)
     );
-    assert_eq!(config.layers[0].rope.theta, 500_000.0);
-    assert!(config.tied_embeddings, "there is no output weight");
+    assert_eq!(rope.theta, 500_000.0);
+    assert!(is_tied(&config), "there is no output weight");
 }
 
 #[test]
@@ -63,8 +69,9 @@ fn llama3_scaling_in_the_old_and_the_new_place() {
     let parameters = with(scaling, json!({ "rope_theta": 500000.0 }));
     let new = describe(&with(llama(), json!({ "rope_parameters": parameters }))).expect("complete");
     assert_eq!(old, new);
+    let last = old.attention().last().and_then(|attention| attention.rope);
     assert!(matches!(
-        old.layers[3].rope.factors,
+        last.expect("it turns").factors,
         RopeFactors::Llama3 { factor: 32.0, .. }
     ));
 }
@@ -73,8 +80,11 @@ fn llama3_scaling_in_the_old_and_the_new_place() {
 fn qwen_models_differ_in_bias_and_norm() {
     let qwen = |name| describe(&with(llama(), json!({ "model_type": name }))).expect("complete");
     let (two, three) = (qwen("qwen2"), qwen("qwen3"));
-    assert!(two.arch.has_qkv_bias && !two.arch.has_qk_norm);
-    assert!(!three.arch.has_qkv_bias && three.arch.has_qk_norm);
+    let parts = |model| {
+        let attention: &Attention = first_attention(model);
+        (attention.k.bias.is_some(), attention.qk_norm.is_some())
+    };
+    assert_eq!([parts(&two), parts(&three)], [(true, false), (false, true)]);
 }
 
 #[test]
@@ -87,14 +97,16 @@ fn gemma2_alternates_and_caps() {
         }),
     ));
     let config = config.expect("complete");
-    let windows: Vec<_> = config.layers.iter().map(|layer| layer.window).collect();
+    let windows: Vec<_> = config.windows().collect();
     assert_eq!(windows, [Some(8), None, Some(8), None]);
+    let attention = first_attention(&config);
     assert_eq!(
-        (config.attention_softcap, config.final_softcap),
-        (Some(50.0), Some(30.0))
+        (attention.softcap, attention.scale),
+        (Some(50.0), 1.0 / 12.0)
     );
-    assert_eq!(config.attention_scale, 1.0 / 12.0);
-    assert!(config.arch.norm_adds_one, "safetensors hold w");
+    assert!(matches!(&config.output, Output::Logits(logits) if logits.softcap == Some(30.0)));
+    let norm = config.norm.expect("of the result");
+    assert_eq!(norm.weight.plus, 1.0, "safetensors hold w");
 }
 
 #[test]
@@ -107,24 +119,15 @@ fn gemma3_takes_its_layers_from_the_list() {
         }))}),
     );
     let config = config.expect("complete");
-    let global = RopeConfig {
-        theta: 1e6,
-        freq_scale: 0.125,
-        factors: RopeFactors::None,
-    };
-    assert_eq!(
-        (config.layers[0].window, config.layers[0].rope),
-        (None, global)
-    );
-    let local = RopeConfig {
-        theta: 2e4,
-        freq_scale: 1.0,
-        factors: RopeFactors::None,
-    };
-    assert_eq!(
-        (config.layers[1].window, config.layers[1].rope),
-        (Some(8), local)
-    );
+    let seen: Vec<_> = config
+        .attention()
+        .map(|attention| {
+            let rope = attention.rope.expect("it turns");
+            assert_eq!(rope.factors, RopeFactors::None);
+            (attention.window, rope.theta, rope.freq_scale)
+        })
+        .collect();
+    assert_eq!(seen[..2], [(None, 1e6, 0.125), (Some(8), 2e4, 1.0)]);
 }
 
 #[test]
@@ -183,7 +186,7 @@ fn what_is_missing_or_wrong_is_named() {
 }
 
 /// A GGUF file with these extra keys, described.
-fn describe_gguf(extra: impl FnOnce(&mut GgufHeader)) -> Result<ModelConfig, String> {
+fn describe_gguf(extra: impl FnOnce(&mut GgufHeader)) -> Result<Model, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("tiny.gguf");
     let mut header = GgufHeader::new();
@@ -205,26 +208,35 @@ fn describe_gguf(extra: impl FnOnce(&mut GgufHeader)) -> Result<ModelConfig, Str
         .expect("written");
     writer.finish().expect("written");
     let store = WeightStore::open(&path).map_err(|error| error.to_string())?;
-    ModelConfig::from_store(&store).map_err(|error| error.to_string())
+    Model::from_store(&store).map_err(|error| error.to_string())
 }
 
 #[test]
 fn gguf_defaults_and_refusals() {
     let config = describe_gguf(|_| ()).expect("complete");
-    assert_eq!((config.n_kv_heads, config.head_dim), (4, 16));
-    assert_eq!(config.layers[0].rope.theta, 10_000.0);
+    let attention = first_attention(&config);
+    assert_eq!((attention.kv_heads, attention.head_dim), (4, 16));
+    assert_eq!(attention.rope.expect("it turns").theta, 10_000.0);
 
     let config = describe_gguf(|header| {
         header.set("llama.attention.sliding_window", &16u32);
         header.set("llama.attention.sliding_window_pattern", &[false, true][..]);
     });
-    let windows: Vec<_> = config
-        .expect("complete")
+    let config = config.expect("complete");
+    let windows: Vec<_> = config.windows().collect();
+    assert_eq!(windows, [None, Some(16)], "a flag for each layer");
+
+    let key = "llama.feed_forward_length";
+    let config = describe_gguf(|header| header.set(key, &[128u32, 256][..])).expect("complete");
+    let widths: Vec<_> = config
         .layers
         .iter()
-        .map(|l| l.window)
+        .map(|layer| layer.ffn.width())
         .collect();
-    assert_eq!(windows, [None, Some(16)], "a flag for each layer");
+    assert_eq!(widths, [128, 256], "a width for each layer");
+    assert!(matches!(&config.layers[1].ffn, Ffn::Gated(ffn) if ffn.down.weight.cols == 256));
+    let error = describe_gguf(|header| header.set(key, &[128u32][..])).expect_err("too short");
+    assert!(error.contains("a list of 1 for 2 layers"), "{error}");
 
     let pattern = "llama.attention.sliding_window_pattern";
     let error = describe_gguf(|header| header.set(pattern, "all"));
@@ -244,19 +256,4 @@ fn gguf_defaults_and_refusals() {
             .expect_err("another type")
             .contains("llama.block_count")
     );
-}
-
-/// Fails when a matrix with a single row is taken for a vector, or a norm for a matrix: the engine binds them apart.
-#[test]
-fn a_matrix_of_one_row_is_a_matrix() {
-    let config = describe_gguf(|_| ()).expect("complete");
-    let config = ModelConfig {
-        vocab_size: 1,
-        ffn_dim: 1,
-        ..config
-    };
-    for shape in weight_shapes(&config) {
-        let is_vector = shape.name.ends_with("norm.weight");
-        assert_eq!(shape.is_elementwise, is_vector, "{}", shape.name);
-    }
 }

@@ -13,7 +13,7 @@ use crate::models;
 use crate::open_files;
 use crate::terminal::{note, warn};
 use akunu::{EngineError, MAX_SEQUENCES, TranscribeOptions};
-use akunu_arch::{ArchError, SpeechConfig};
+use akunu_arch::{ArchError, Speech};
 use akunu_gguf::SpeechFolder;
 use akunu_server::{Handle, Limits, Security, Served, Server, ServerOptions, Source};
 use clap::Parser;
@@ -235,7 +235,7 @@ fn check(path: &Path) -> Result<(), Failure> {
     if SpeechFolder::is_at(path) {
         let folder = SpeechFolder::open(path);
         let folder = folder.map_err(|error| EngineError::from(ArchError::from(error)))?;
-        SpeechConfig::from_folder(&folder).map_err(EngineError::from)?;
+        Speech::from_folder(&folder).map_err(EngineError::from)?;
     } else {
         akunu::is_encoder(path)?;
     }

@@ -99,7 +99,7 @@ fn inspect_counts_windows_as_the_engine_does() {
     assert_eq!(done.code, 0, "{}", done.stderr);
     let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     let store = akunu_gguf::WeightStore::open(&file).expect("a model");
-    let config = akunu_arch::ModelConfig::from_store(&store).expect("a Gemma 3");
+    let config = akunu_arch::Model::from_store(&store).expect("a Gemma 3");
     let session = akunu::SessionOptions {
         context: Some(4096),
         ..Default::default()
@@ -109,6 +109,12 @@ fn inspect_counts_windows_as_the_engine_does() {
         assert_eq!(told, session.kv_bytes(&config, format));
     }
     assert_eq!(report["description"]["attention"]["windowed_layers"], 15);
+    let kinds = &report["layer_kinds"];
+    assert_eq!([&kinds[0]["layers"], &kinds[1]["layers"]], [15, 3]);
+    assert_eq!(
+        kinds[0]["layer"],
+        "4 heads of 256, 1 for keys and values, RoPE 10000, window 512; gated feed-forward of 2048"
+    );
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The buffers of an encoder: for the rows of a step, and for its texts.
 
-use akunu_arch::ModelConfig;
-use akunu_program::{Buffer, Device, StepMemory};
+use akunu_arch::Model;
+use akunu_program::{Buffer, Device, Slice, StepMemory};
 
+use super::file::EncoderFile;
 use crate::buffers::{Buffers, Made};
+use crate::builder::{self, Builder, LayerMemory, Scratch, SeenKeys, TextPlaces};
 use crate::error::EngineError;
 
 /// Everything that the programs of an encoder read and write, besides the weights.
@@ -11,35 +13,21 @@ pub(super) struct Memory {
     /// All buffers, to be given back.
     made: Made,
     pub step: StepMemory,
-    /// What a feed-forward block reads, (rows, dim).
-    pub h: Buffer,
-    /// What an attention block adds to, (rows, dim).
-    pub x: Buffer,
-    /// Queries, (rows, q_dim), keys and values, (rows, kv_dim).
-    pub q: Buffer,
-    pub k: Buffer,
-    pub v: Buffer,
-    /// What attention gives, (rows, q_dim).
-    pub attention: Buffer,
-    /// The feed-forward block, (rows, ffn_dim); the first and the last only where there is a gate.
-    pub gate: Buffer,
-    pub up: Buffer,
-    pub activated: Buffer,
+    /// Scratch memory for the rows of a step.
+    scratch: Buffer,
     /// One vector for each text, (texts, dim), and what the classifier makes of it.
     pub pooled: Buffer,
-    pub hidden: Buffer,
+    hidden: Buffer,
     /// (texts, labels).
     pub scores: Buffer,
-    /// RoPE divisors of each layer, (layers, [`divisor_stride`]).
-    pub divisors: Buffer,
+    /// RoPE divisors of each layer, (layers, [`DIVISORS`]).
+    divisors: Buffer,
     /// The bias of norms that have none, (dim).
-    pub zeros: Buffer,
+    zeros: Buffer,
 }
 
-/// Numbers from the divisors of a layer to those of the next, which begin at a multiple of 256 bytes.
-pub(super) fn divisor_stride(config: &ModelConfig) -> u32 {
-    (config.head_dim / 2).next_multiple_of(64)
-}
+/// Numbers from the divisors of a layer to those of the next: half of the largest head.
+const DIVISORS: u32 = 128;
 
 /// Rows and texts that there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,12 +38,11 @@ pub(super) struct Room {
 
 impl Memory {
     pub fn allocate(
-        config: &ModelConfig,
+        file: &EncoderFile,
         room: Room,
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let (mut memory, made) =
-            Buffers::make(device, |buffers| Memory::of(config, room, buffers))?;
+        let (mut memory, made) = Buffers::make(device, |buffers| Memory::of(file, room, buffers))?;
         memory.made = made;
         Ok(memory)
     }
@@ -65,45 +52,70 @@ impl Memory {
         self.made.release(device);
     }
 
+    /// A builder of programs that use this memory.
+    pub fn builder(&self, config: &Model) -> Builder<'_> {
+        let scratch = Scratch::new(self.scratch, self.step.row_capacity);
+        Builder::new(scratch, config.dim).with_zeros(self.zeros.into())
+    }
+
+    /// The memory of each layer.
+    pub fn layers(&self, file: &EncoderFile) -> Vec<LayerMemory> {
+        layers(file, self.divisors)
+    }
+
+    /// Places for the vectors of texts.
+    pub fn places(&self) -> TextPlaces {
+        TextPlaces {
+            pooled: self.pooled.into(),
+            hidden: self.hidden.into(),
+            scores: self.scores.into(),
+        }
+    }
+
     /// The memory, of these buffers.
-    fn of(config: &ModelConfig, room: Room, buffers: &mut Buffers) -> Result<Memory, EngineError> {
+    fn of(file: &EncoderFile, room: Room, buffers: &mut Buffers) -> Result<Memory, EngineError> {
         let Room { rows, texts } = room;
-        let (dim, ffn_dim) = (config.dim, config.ffn_dim);
-        let n_layers = config.layers.len() as u32;
-        let gate_dim = if config.arch.activation.is_gated() {
-            ffn_dim
-        } else {
-            0
-        };
+        let config = &file.config;
+        let (dim, n_layers) = (config.dim, config.layers.len() as u32);
+        let divisors = buffers.words(n_layers, DIVISORS, "RoPE divisors")?;
+        let zeros = buffers.floats(&vec![0.0; dim as usize], "zeros")?;
+        let scratch = Scratch::measure();
+        Builder::new(scratch.clone(), dim)
+            .with_zeros(zeros.into())
+            .layers(&file.weights, &layers(file, divisors));
         let memory = Memory {
             made: Made::default(),
             step: buffers.step(rows, texts)?,
-            h: buffers.words(rows, dim, "h")?,
-            x: buffers.words(rows, dim, "x")?,
-            q: buffers.words(rows, config.q_dim(), "q")?,
-            k: buffers.words(rows, config.kv_dim(), "k")?,
-            v: buffers.words(rows, config.kv_dim(), "v")?,
-            attention: buffers.words(rows, config.q_dim(), "attention")?,
-            gate: buffers.words(rows, gate_dim, "gate")?,
-            up: buffers.words(rows, ffn_dim, "up")?,
-            activated: buffers.words(rows, gate_dim, "activated")?,
+            scratch: buffers.bytes(scratch.row_bytes() * rows as usize, "scratch")?,
             pooled: buffers.words(texts, dim, "pooled")?,
             hidden: buffers.words(texts, dim, "pooled and projected")?,
-            scores: buffers.words(texts, config.n_labels, "scores")?,
-            divisors: buffers.words(n_layers, divisor_stride(config), "RoPE divisors")?,
-            zeros: buffers.words(1, dim, "zeros")?,
+            scores: buffers.words(texts, config.n_labels(), "scores")?,
+            divisors,
+            zeros,
         };
-        for (layer, at) in config.layers.iter().zip(0..) {
-            let divisors = layer.rope.divisors(config.head_dim, &[]);
-            let offset = 4 * at * divisor_stride(config) as usize;
-            buffers
-                .device
-                .write(memory.divisors, offset, bytemuck::cast_slice(&divisors))?;
+        for (attention, memory) in config.attention().zip(layers(file, divisors)) {
+            let place = memory.divisors;
+            let divisors = builder::divisors(attention, &[]);
+            let bytes = bytemuck::cast_slice(&divisors);
+            buffers.device.write(place.buffer, place.offset, bytes)?;
         }
-        let zeros = vec![0f32; dim as usize];
-        buffers
-            .device
-            .write(memory.zeros, 0, bytemuck::cast_slice(&zeros))?;
         Ok(memory)
     }
+}
+
+/// The memory of each layer, with the divisors of all of them.
+fn layers(file: &EncoderFile, divisors: Buffer) -> Vec<LayerMemory> {
+    let stride = size_of::<f32>() * DIVISORS as usize;
+    let layers = 0..file.config.layers.len();
+    let memory = layers.map(|at| LayerMemory {
+        divisors: Slice {
+            buffer: divisors,
+            offset: at * stride,
+        },
+        keys: SeenKeys::Text {
+            distances: file.distance_bias,
+        },
+        cross: None,
+    });
+    memory.collect()
 }

@@ -2,28 +2,33 @@
 
 use std::path::Path;
 
-use akunu_arch::ModelConfig;
+use akunu_arch::Model;
 use akunu_gguf::WeightStore;
 use akunu_program::{Device, DistanceBias};
 
 use crate::error::EngineError;
 use crate::weights::read_vector;
 
-/// The biases of a model that has them. [`ModelConfig::check_weights`] has passed.
+/// The biases of a model that has them. [`Model::check_weights`] has passed.
 pub(super) fn bind(
     store: &WeightStore,
-    config: &ModelConfig,
+    model: &Model,
     path: &Path,
     device: &mut dyn Device,
 ) -> Result<Option<DistanceBias>, EngineError> {
-    let (Some(relative), Some(view)) = (config.arch.relative, store.tensor("relative_bias.weight"))
-    else {
+    let distances = model.embedding.distances.as_ref();
+    let heads = model.attention().map(|attention| attention.heads).max();
+    let (Some(distances), Some(heads)) = (distances, heads) else {
         return Ok(None);
     };
-    let table = relative.by_distance(&read_vector(&view, path)?, config.n_heads);
+    let Some(view) = store.tensor(&distances.weight.name) else {
+        return Ok(None);
+    };
+    let buckets = distances.buckets;
+    let table = buckets.by_distance(&read_vector(&view, path)?, heads);
     let table = device.keep(bytemuck::cast_slice(&table), "biases by distance")?;
     Ok(Some(DistanceBias {
         table: table.into(),
-        reach: relative.max_distance,
+        reach: buckets.max_distance,
     }))
 }

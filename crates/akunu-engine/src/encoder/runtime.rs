@@ -8,7 +8,6 @@ use akunu_program::{Counts, Device, PlanId, Program, RowTable};
 use akunu_types::params::Row;
 
 use super::file::EncoderFile;
-use super::graph::{Graph, Wanted};
 use super::memory::{Memory, Room};
 use super::text::EncoderText;
 use crate::error::EngineError;
@@ -20,6 +19,15 @@ const STEP_ROWS: usize = 512;
 const STEP_TEXTS: usize = 256;
 /// The smallest room that a program is made for.
 const MIN_ROWS: usize = 32;
+
+/// The result for a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wanted {
+    /// Its vector.
+    Vector,
+    /// The scores of the classifier.
+    Scores,
+}
 
 /// What an encoder's lock holds.
 pub(super) struct Runtime {
@@ -101,7 +109,7 @@ impl Runtime {
         let mut table = RowTable::new(memory.step, &[]);
         let pooling = match wanted {
             Wanted::Vector => self.file.pooling,
-            Wanted::Scores => self.file.config.classifier_pooling,
+            Wanted::Scores => self.file.scored_vector(),
         };
         for (text, sequence) in texts.iter().zip(0..) {
             push(&mut table, text, sequence, pooling);
@@ -109,7 +117,7 @@ impl Runtime {
         let config = &self.file.config;
         let (buffer, width) = match wanted {
             Wanted::Vector => (memory.pooled, config.dim),
-            Wanted::Scores => (memory.scores, config.n_labels),
+            Wanted::Scores => (memory.scores, config.n_labels()),
         };
         let checked = table
             .check_texts()
@@ -141,7 +149,7 @@ impl Runtime {
             rows: wanted.rows.max(has.rows),
             texts: wanted.texts.max(has.texts),
         };
-        let memory = Memory::allocate(&self.file.config, room, self.device.as_mut())?;
+        let memory = Memory::allocate(&self.file, room, self.device.as_mut())?;
         self.memory = Some((room, memory));
         Ok(())
     }
@@ -165,15 +173,15 @@ impl Runtime {
 
     fn write_program(&self, rows: u32, wanted: Wanted) -> Result<Program, EngineError> {
         let memory = self.memory();
-        let graph = Graph {
-            config: &self.file.config,
-            weights: &self.file.weights,
-            memory,
-            pooling: self.file.pooling,
-            distance_bias: self.file.distance_bias,
-        };
+        let (file, places) = (&self.file, memory.places());
+        let mut builder = memory.builder(&file.config);
+        builder.layers(&file.weights, &memory.layers(file));
+        match wanted {
+            Wanted::Vector => builder.pool(&file.weights, file.pooling, places.pooled),
+            Wanted::Scores => builder.scores(&file.weights, places),
+        }
         Ok(Program {
-            ops: graph.ops(wanted),
+            ops: builder.ops(),
             step: Some(memory.step),
             room: Counts {
                 singles: rows,

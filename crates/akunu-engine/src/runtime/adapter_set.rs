@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use akunu_program::{Buffer, Device, Matrix, Slice, Storage, VECTOR};
 
 use crate::adapter::AdapterMatrices;
+use crate::builder::{Adapted, MAX_TOGETHER};
 use crate::error::EngineError;
-use crate::graph::{Adapted, MAX_TOGETHER};
 
 /// Maximum number of adapters of one model: each is a bit of a word.
 pub(super) const MAX_ADAPTERS: usize = 64;

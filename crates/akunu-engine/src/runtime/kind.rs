@@ -68,12 +68,30 @@ impl Kind {
         matches!(self, Kind::Chain(_))
     }
 
-    /// Whether tokens are chosen.
-    pub fn chooses(self) -> bool {
-        matches!(
-            self,
-            Kind::OnlyChoice(_) | Kind::MaskedChoice(_) | Kind::Step(_) | Kind::Chain(_)
-        )
+    /// How tokens are chosen, if they are.
+    pub fn choice(self) -> Option<Choose> {
+        match self {
+            Kind::Layers | Kind::Logits | Kind::OnlyLogits | Kind::Hidden => None,
+            Kind::OnlyChoice(how)
+            | Kind::MaskedChoice(how)
+            | Kind::Step(how)
+            | Kind::Chain(how) => Some(how),
+        }
+    }
+
+    /// Whether rows go through the layers.
+    pub fn runs_layers(self) -> bool {
+        self.has_products() && self != Kind::OnlyLogits
+    }
+
+    /// Whether it normalises the residual streams of the outputs.
+    pub fn normalises(self) -> bool {
+        self.has_products() && self != Kind::Layers
+    }
+
+    /// Whether it computes the logits of the outputs.
+    pub fn gives_logits(self) -> bool {
+        self.normalises() && self != Kind::Hidden
     }
 
     /// Whether it multiplies by weights of the model.
@@ -83,9 +101,6 @@ impl Kind {
 
     /// Whether it reads keys and values.
     pub fn uses_pages(self) -> bool {
-        !matches!(
-            self,
-            Kind::OnlyLogits | Kind::OnlyChoice(_) | Kind::MaskedChoice(_)
-        )
+        self.runs_layers()
     }
 }

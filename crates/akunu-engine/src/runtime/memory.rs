@@ -1,14 +1,14 @@
 //! The buffers of a runtime.
 
-use akunu_arch::{LayerConfig, ModelConfig, RopeConfig};
+use akunu_arch::{Attention, Model, Output, Rope};
 use akunu_program::{
     Buffer, Device, LayerCache, Masks, Op, PageMap, ScoreMemory, Slice, StepMemory,
 };
-use akunu_types::params::{Row, SamplingRule};
 
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
+use crate::buffers::Buffers;
+use crate::builder::{Builder, LayerMemory, Lists, Outputs, Scratch, SeenKeys, divisors};
 use crate::error::EngineError;
-use crate::graph::{Activations, Lists, Outputs};
 use crate::loaded::Loaded;
 use crate::rule::{MAX_BIASES, MAX_LOGPROBS};
 
@@ -25,7 +25,10 @@ pub(super) struct Memory {
     pub step: StepMemory,
     /// What rules of choice refer to.
     pub lists: Lists,
-    pub activations: Activations,
+    /// Scratch memory for the rows of a step.
+    scratch: Buffer,
+    /// Bytes of scratch memory for each row.
+    scratch_row: usize,
     pub outputs: Outputs,
     /// For each kind of layers, where their pages are found.
     pub maps: Vec<PageMap>,
@@ -34,33 +37,19 @@ pub(super) struct Memory {
     /// RoPE divisors of each layer, (head_dim / 2); layers of one kind share them.
     pub divisors: Vec<Slice>,
     divisor_buffers: Vec<Buffer>,
-    /// What the keys of each layer are stored less of, (n_kv_heads, head_dim); none where they are stored as they are.
-    pub centres: Vec<Buffer>,
+    /// Mean subtracted from each layer's keys, (n_kv_heads, head_dim); none where they are stored as they are.
+    pub centres: Vec<Option<Buffer>>,
 }
 
 /// The kinds of layers: their windows, each once.
-fn page_kinds(config: &ModelConfig) -> Vec<Option<u32>> {
+fn page_kinds(config: &Model) -> Vec<Option<u32>> {
     let mut kinds = Vec::new();
-    for layer in &config.layers {
-        if !kinds.contains(&layer.window) {
-            kinds.push(layer.window);
+    for window in config.windows() {
+        if !kinds.contains(&window) {
+            kinds.push(window);
         }
     }
     kinds
-}
-
-/// Bytes of the scratch memory for as many rows.
-pub(crate) fn scratch_bytes(config: &ModelConfig, rows: u32) -> u64 {
-    let widths = [
-        3 * u64::from(config.dim),
-        2 * u64::from(config.q_dim()),
-        2 * u64::from(config.kv_dim()),
-        3 * u64::from(config.ffn_dim),
-    ];
-    let candidates = u64::from(Op::candidates(config.vocab_size));
-    let masks = u64::from(config.vocab_size.div_ceil(32)) + 1;
-    let outputs = masks + u64::from(config.vocab_size) + 2 * u64::from(config.dim) + 2 * candidates;
-    4 * (u64::from(rows) * widths.iter().sum::<u64>() + outputs)
 }
 
 impl Memory {
@@ -86,23 +75,44 @@ impl Memory {
                 });
             }
             let mut caches = Vec::with_capacity(config.layers.len());
-            for layer in &config.layers {
-                let pages = map_of(&maps, layer);
-                caches.push(make.cache(model, pages)?);
+            for attention in config.attention() {
+                let pages = map_of(&maps, attention.window);
+                caches.push(make.cache(model, attention, pages)?);
             }
             let (divisors, divisor_buffers) = make.divisors(config, &model.rope_freqs)?;
+            let centres = make.centres(&model.key_centres)?;
+            let scratch_row = row_bytes(model, &layer_memory(&caches, &divisors, &centres));
             Ok(Memory {
-                step: make.step(seats, rows)?,
+                step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
-                activations: make.activations(config, rows)?,
+                scratch: make.scratch(scratch_row, rows)?,
+                scratch_row,
                 outputs: make.outputs(config, 1, false)?,
                 maps,
                 caches,
                 divisors,
                 divisor_buffers,
-                centres: make.centres(&model.key_centres)?,
+                centres,
             })
         })
+    }
+
+    /// A builder of programs that use this memory.
+    pub fn builder(&self, model: &Loaded) -> Builder<'_> {
+        let scratch = Scratch::new(self.scratch, self.step.row_capacity);
+        Builder::new(scratch, model.config.dim)
+    }
+
+    /// The memory of each layer.
+    pub fn layers(&self) -> Vec<LayerMemory> {
+        layer_memory(&self.caches, &self.divisors, &self.centres)
+    }
+
+    /// Bytes of the scratch memory and of the outputs for as many rows.
+    pub fn scratch_bytes(&self, rows: u32) -> u64 {
+        let outputs = self.outputs.buffers();
+        let outputs: u64 = outputs.map(|buffer| buffer.len as u64).sum();
+        u64::from(rows) * self.scratch_row as u64 + outputs
     }
 
     /// Changes the numbers of seats and rows. Page tables and rows are empty afterwards; pages keep what they hold.
@@ -114,7 +124,7 @@ impl Memory {
         device: &mut dyn Device,
     ) -> Result<(), EngineError> {
         let (config, old) = (&model.config, &self.maps);
-        let (step, lists, activations, maps) = make(device, |make| {
+        let (step, lists, scratch, maps) = make(device, |make| {
             let mut maps = Vec::with_capacity(old.len());
             for map in old {
                 maps.push(make.map(PageMap {
@@ -122,15 +132,15 @@ impl Memory {
                     ..*map
                 })?);
             }
-            let activations = make.activations(config, rows)?;
+            let scratch = make.scratch(self.scratch_row, rows)?;
             let lists = make.lists(config, seats)?;
-            Ok((make.step(seats, rows)?, lists, activations, maps))
+            Ok((make.seated_step(seats, rows)?, lists, scratch, maps))
         })?;
         self.release_step(device);
-        release(self.activations.buffers(), device);
+        device.release(self.scratch);
         self.step = step;
         self.lists = lists;
-        self.activations = activations;
+        self.scratch = scratch;
         self.set_maps(config, maps, device);
         Ok(())
     }
@@ -172,15 +182,16 @@ impl Memory {
         let config = &model.config;
         let old = self.maps[kind];
         let map = PageMap { n_pages, ..old };
-        let layers: Vec<usize> = (0..config.layers.len())
-            .filter(|&layer| config.layers[layer].window == old.window)
-            .collect();
+        let layers = || {
+            let layers = config.attention().enumerate();
+            layers.filter(|(_, attention)| attention.window == old.window)
+        };
         let caches = make(device, |make| {
-            let caches = layers.iter().map(|_| make.cache(model, map));
+            let caches = layers().map(|(_, attention)| make.cache(model, attention, map));
             caches.collect::<Result<Vec<_>, EngineError>>()
         })?;
-        let bytes = cache_bytes(&model.config, model.kv, old.n_pages);
-        for (&layer, cache) in layers.iter().zip(caches) {
+        for ((layer, attention), cache) in layers().zip(caches) {
+            let bytes = cache_bytes(attention, model.kv, old.n_pages);
             let before = std::mem::replace(&mut self.caches[layer], cache);
             for (from, to) in [(before.k, cache.k), (before.v, cache.v)] {
                 if bytes > 0 {
@@ -241,13 +252,15 @@ impl Memory {
     /// Bytes of the buffers that every session uses.
     pub fn shared_bytes(&self) -> u64 {
         let caches = self.caches.iter().flat_map(|cache| [cache.k, cache.v]);
-        let scratch = self.activations.buffers();
-        caches.chain(scratch).map(|buffer| buffer.len as u64).sum()
+        caches
+            .chain([self.scratch])
+            .map(|buffer| buffer.len as u64)
+            .sum()
     }
 
     pub fn release(&mut self, device: &mut dyn Device) {
         self.release_step(device);
-        release(self.activations.buffers(), device);
+        device.release(self.scratch);
         self.release_outputs(device);
         release(self.maps.iter().map(|map| map.table), device);
         release(
@@ -255,15 +268,15 @@ impl Memory {
             device,
         );
         release(self.divisor_buffers.iter().copied(), device);
-        release(self.centres.iter().copied(), device);
+        release(self.centres.iter().flatten().copied(), device);
     }
 
-    fn set_maps(&mut self, config: &ModelConfig, maps: Vec<PageMap>, device: &mut dyn Device) {
+    fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
         for old in std::mem::replace(&mut self.maps, maps) {
             device.release(old.table);
         }
-        for (cache, layer) in self.caches.iter_mut().zip(&config.layers) {
-            cache.pages = map_of(&self.maps, layer);
+        for (cache, window) in self.caches.iter_mut().zip(config.windows()) {
+            cache.pages = map_of(&self.maps, window);
         }
     }
 
@@ -276,13 +289,36 @@ impl Memory {
     }
 
     fn release_outputs(&self, device: &mut dyn Device) {
-        let o = &self.outputs;
-        let rows = [o.h, o.x, o.logits, o.masks.bits, o.masks.rows];
-        release(rows.into_iter().chain(o.parts), device);
-        if let Some(scores) = o.scores {
+        release(self.outputs.buffers(), device);
+        if let Some(scores) = self.outputs.scores {
             release([scores.logits, scores.scores, scores.best_tokens], device);
         }
     }
+}
+
+/// The memory of each layer, of these buffers.
+fn layer_memory(
+    caches: &[LayerCache],
+    divisors: &[Slice],
+    centres: &[Option<Buffer>],
+) -> Vec<LayerMemory> {
+    let layers = caches.iter().zip(divisors).zip(centres);
+    let memory = layers.map(|((&cache, &divisors), centre)| LayerMemory {
+        divisors,
+        keys: SeenKeys::Pages {
+            cache,
+            centre: centre.map(Slice::from),
+        },
+        cross: None,
+    });
+    memory.collect()
+}
+
+/// Bytes of scratch memory that a row takes.
+fn row_bytes(model: &Loaded, layers: &[LayerMemory]) -> usize {
+    let scratch = Scratch::measure();
+    Builder::new(scratch.clone(), model.config.dim).layers(&model.weights, layers);
+    scratch.row_bytes()
 }
 
 fn release(buffers: impl IntoIterator<Item = Buffer>, device: &mut dyn Device) {
@@ -291,8 +327,8 @@ fn release(buffers: impl IntoIterator<Item = Buffer>, device: &mut dyn Device) {
     }
 }
 
-fn map_of(maps: &[PageMap], layer: &LayerConfig) -> PageMap {
-    match maps.iter().find(|map| map.window == layer.window) {
+fn map_of(maps: &[PageMap], window: Option<u32>) -> PageMap {
+    match maps.iter().find(|map| map.window == window) {
         Some(map) => *map,
         None => unreachable!("every layer's window has a map"),
     }
@@ -301,85 +337,37 @@ fn map_of(maps: &[PageMap], layer: &LayerConfig) -> PageMap {
 /// Makes buffers, all or none.
 fn make<T>(
     device: &mut dyn Device,
-    what: impl FnOnce(&mut Make) -> Result<T, EngineError>,
+    make: impl FnOnce(&mut Buffers) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
-    let mut make = Make {
-        device,
-        made: Vec::new(),
-    };
-    let made = what(&mut make);
-    if made.is_err() {
-        make.made
-            .iter()
-            .for_each(|&buffer| make.device.release(buffer));
-    }
-    made
+    Ok(Buffers::make(device, make)?.0)
 }
 
-/// Makes buffers, and remembers them.
-struct Make<'a> {
-    device: &'a mut dyn Device,
-    made: Vec<Buffer>,
-}
-
-impl Make<'_> {
-    fn buffer(&mut self, bytes: u64, label: &str) -> Result<Buffer, EngineError> {
-        let buffer = self.device.allocate(bytes as usize, label)?;
-        self.made.push(buffer);
-        Ok(buffer)
+impl Buffers<'_> {
+    fn seated_step(&mut self, seats: u32, rows: u32) -> Result<StepMemory, EngineError> {
+        self.chain_step(rows, seats, (HISTORY, 2 * MAX_CHAIN))
     }
 
-    /// A buffer of (rows, width) elements of 4 bytes.
-    fn words(&mut self, rows: u32, width: u32, label: &str) -> Result<Buffer, EngineError> {
-        self.buffer(4 * u64::from(rows) * u64::from(width), label)
+    fn scratch(&mut self, row_bytes: usize, rows: u32) -> Result<Buffer, EngineError> {
+        self.bytes(row_bytes * rows as usize, "scratch")
     }
 
-    fn step(&mut self, seats: u32, rows: u32) -> Result<StepMemory, EngineError> {
-        let max_steps = 2 * MAX_CHAIN;
-        let of = |n: u32, bytes: usize| u64::from(n) * bytes as u64;
-        Ok(StepMemory {
-            rows: self.buffer(of(rows, size_of::<Row>()), "rows")?,
-            tokens: self.words(rows, 1, "tokens")?,
-            outputs: self.words(rows, 1, "outputs")?,
-            rules: self.buffer(of(seats, size_of::<SamplingRule>()), "rules")?,
-            history: self.words(seats, HISTORY, "history")?,
-            chosen: self.words(max_steps, rows, "chosen")?,
-            row_capacity: rows,
-            n_sequences: seats,
-            history_stride: HISTORY,
-            max_steps,
-        })
-    }
-
-    fn activations(&mut self, config: &ModelConfig, rows: u32) -> Result<Activations, EngineError> {
-        let (dim, ffn_dim) = (config.dim, config.ffn_dim);
-        let (q_dim, kv_dim) = (config.q_dim(), config.kv_dim());
-        Ok(Activations {
-            h: self.words(rows, dim, "residual stream")?,
-            x: self.words(rows, dim, "normalised")?,
-            q: self.words(rows, q_dim, "q")?,
-            k: self.words(rows, kv_dim, "k")?,
-            v: self.words(rows, kv_dim, "v")?,
-            attention: self.words(rows, q_dim, "attention")?,
-            y: self.words(rows, dim, "block output")?,
-            gate: self.words(rows, ffn_dim, "gate")?,
-            up: self.words(rows, ffn_dim, "up")?,
-            activated: self.words(rows, ffn_dim, "activated")?,
-        })
-    }
-
-    fn lists(&mut self, config: &ModelConfig, seats: u32) -> Result<Lists, EngineError> {
+    fn lists(&mut self, config: &Model, seats: u32) -> Result<Lists, EngineError> {
         let n_biases = MAX_BIASES as u32;
+        let scale = match &config.output {
+            Output::Logits(logits) => logits.scale.unwrap_or(1.0),
+            Output::Texts(_) => 1.0,
+        };
         Ok(Lists {
             bias_tokens: self.words(seats, n_biases, "biased tokens")?,
             bias_values: self.words(seats, n_biases, "biases")?,
             breakers: self.words(seats, config.vocab_size.div_ceil(32), "breakers")?,
             mu: self.words(seats, 1, "mirostat")?,
+            logit_scale: self.floats(&vec![scale; seats as usize], "logit scales")?,
         })
     }
 
     /// A record for as many rounds as the record of choices has.
-    fn scores(&mut self, config: &ModelConfig, capacity: u32) -> Result<ScoreMemory, EngineError> {
+    fn scores(&mut self, config: &Model, capacity: u32) -> Result<ScoreMemory, EngineError> {
         let places = 2 * MAX_CHAIN * capacity;
         Ok(ScoreMemory {
             logits: self.words(capacity, config.vocab_size, "kept logits")?,
@@ -392,7 +380,7 @@ impl Make<'_> {
 
     fn outputs(
         &mut self,
-        config: &ModelConfig,
+        config: &Model,
         capacity: u32,
         is_scored: bool,
     ) -> Result<Outputs, EngineError> {
@@ -427,54 +415,55 @@ impl Make<'_> {
         })
     }
 
-    fn cache(&mut self, model: &Loaded, pages: PageMap) -> Result<LayerCache, EngineError> {
-        let bytes = cache_bytes(&model.config, model.kv, pages.n_pages) as u64;
+    fn cache(
+        &mut self,
+        model: &Loaded,
+        attention: &Attention,
+        pages: PageMap,
+    ) -> Result<LayerCache, EngineError> {
+        let bytes = cache_bytes(attention, model.kv, pages.n_pages);
         Ok(LayerCache {
             format: model.kv,
-            k: self.buffer(bytes, "keys")?,
-            v: self.buffer(bytes, "values")?,
+            k: self.bytes(bytes, "keys")?,
+            v: self.bytes(bytes, "values")?,
             pages,
         })
     }
 
-    /// A buffer with these numbers.
-    fn floats(&mut self, values: &[f32], label: &str) -> Result<Buffer, EngineError> {
-        let buffer = self.buffer(4 * values.len() as u64, label)?;
-        self.device.write(buffer, 0, bytemuck::cast_slice(values))?;
-        Ok(buffer)
-    }
-
-    fn centres(&mut self, of_layers: &[Vec<f32>]) -> Result<Vec<Buffer>, EngineError> {
-        let centres = of_layers.iter();
-        centres
-            .map(|centre| self.floats(centre, "key centres"))
-            .collect()
+    fn centres(
+        &mut self,
+        of_layers: &[Option<Vec<f32>>],
+    ) -> Result<Vec<Option<Buffer>>, EngineError> {
+        let centres = of_layers.iter().map(|centre| match centre {
+            Some(centre) => self.floats(centre, "key centres").map(Some),
+            None => Ok(None),
+        });
+        centres.collect()
     }
 
     /// One table of divisors for each kind of RoPE: those of each layer, and the buffers.
     fn divisors(
         &mut self,
-        config: &ModelConfig,
+        config: &Model,
         rope_freqs: &[f32],
     ) -> Result<(Vec<Slice>, Vec<Buffer>), EngineError> {
-        let mut made: Vec<(RopeConfig, Buffer)> = Vec::new();
+        let mut made: Vec<(Option<Rope>, u32, Buffer)> = Vec::new();
         let mut of_layers = Vec::with_capacity(config.layers.len());
-        for layer in &config.layers {
-            let known = made.iter().find(|(rope, _)| *rope == layer.rope);
-            let buffer = match known {
-                Some((_, buffer)) => *buffer,
+        for attention in config.attention() {
+            let is_alike = |(rope, head_dim, _): &&(Option<Rope>, u32, Buffer)| {
+                (*rope, *head_dim) == (attention.rope, attention.head_dim)
+            };
+            let buffer = match made.iter().find(is_alike) {
+                Some((.., buffer)) => *buffer,
                 None => {
-                    let values = layer.rope.divisors(config.head_dim, rope_freqs);
-                    let buffer = self.floats(&values, "RoPE divisors")?;
-                    made.push((layer.rope, buffer));
+                    let buffer = self.floats(&divisors(attention, rope_freqs), "RoPE divisors")?;
+                    made.push((attention.rope, attention.head_dim, buffer));
                     buffer
                 }
             };
             of_layers.push(buffer.into());
         }
-        Ok((
-            of_layers,
-            made.into_iter().map(|(_, buffer)| buffer).collect(),
-        ))
+        let buffers = made.into_iter().map(|(.., buffer)| buffer);
+        Ok((of_layers, buffers.collect()))
     }
 }

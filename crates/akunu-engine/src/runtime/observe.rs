@@ -7,6 +7,7 @@ use akunu_program::{Counts, DeviceError, Matrix, Op, Program, Slice, op};
 use super::state::Runtime;
 use crate::error::EngineError;
 use crate::sequence::Sequence;
+use crate::weights::name_at;
 
 /// The inputs of one product.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,9 @@ impl Runtime {
         self.reserve(sequence, sequence.cached + tokens.len())?;
         self.begin(1)?;
         self.push_run(sequence, tokens)?;
-        let ops = self.graph(self.active_adapters).layers();
+        let mut builder = self.builder(self.active_adapters);
+        builder.layers(&self.model.weights, &self.memory.layers());
+        let ops = builder.ops();
         let mut rows = Vec::new();
         for part in parts(&ops) {
             if let Some((weight, x)) = product(&ops[part.start]) {
@@ -38,7 +41,7 @@ impl Runtime {
                 let bytes = bytemuck::cast_slice_mut(&mut rows);
                 self.device.read(x.buffer, x.offset, bytes)?;
                 see(Observed {
-                    weight: self.model.weights.name_at(weight.place),
+                    weight: name_at(&self.model.weights, weight.place),
                     cols: weight.cols as usize,
                     rows: &rows,
                 });

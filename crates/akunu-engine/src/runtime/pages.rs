@@ -2,6 +2,7 @@
 //! passed.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use akunu_program::Slice;
 
@@ -113,16 +114,14 @@ impl Runtime {
     ) -> Result<(), EngineError> {
         let to = self.take_page(kind)?;
         let window = self.memory.maps[kind].window;
-        let bytes = cache_bytes(&self.model.config, self.model.kv, 1);
-        let place = |buffer, page: u32| Slice {
-            buffer,
-            offset: page as usize * bytes,
-        };
-        for layer in 0..self.memory.caches.len() {
-            if self.model.config.layers[layer].window != window {
-                continue;
-            }
-            let cache = self.memory.caches[layer];
+        let model = Arc::clone(&self.model);
+        let layers = model.config.attention().zip(self.memory.caches.clone());
+        for (attention, cache) in layers.filter(|(attention, _)| attention.window == window) {
+            let bytes = cache_bytes(attention, model.kv, 1);
+            let place = |buffer, page: u32| Slice {
+                buffer,
+                offset: page as usize * bytes,
+            };
             for buffer in [cache.k, cache.v] {
                 let copied = self
                     .device

@@ -1,11 +1,11 @@
 //! The programs of a model, for a few numbers of rows. Each is made when it is first needed.
 
-use akunu_program::{Choose, Counts, Op, PlanId, Program};
+use akunu_program::{Choose, Counts, PlanId, Program, Slice};
 
 use super::kind::{Kind, ProgramKey};
 use super::state::Runtime;
+use crate::builder::Builder;
 use crate::error::EngineError;
-use crate::graph::Graph;
 
 /// Programs have room for 0, 1, 2, 4, 8, … rows.
 fn class(n: u32, most: u32) -> u32 {
@@ -30,7 +30,7 @@ impl Runtime {
         let key = ProgramKey {
             kind,
             room,
-            is_scored: self.is_scored && kind.chooses(),
+            is_scored: self.is_scored && kind.choice().is_some(),
             adapters: if kind.has_products() {
                 self.active_adapters
             } else {
@@ -54,21 +54,29 @@ impl Runtime {
             is_scored,
             adapters,
         } = key;
-        let graph = self.graph(adapters);
-        let choice = |how| graph.choice(how, false, is_scored);
-        let ops = match kind {
-            Kind::Layers => graph.layers(),
-            Kind::Logits => [graph.layers(), graph.logits()].concat(),
-            Kind::OnlyLogits => graph.logits(),
-            Kind::Hidden => [graph.layers(), graph.hidden()].concat(),
-            Kind::OnlyChoice(how) => choice(how),
-            Kind::MaskedChoice(how) => graph.choice(how, true, is_scored),
-            Kind::Step(how) => [graph.layers(), graph.logits(), choice(how)].concat(),
-            Kind::Chain(how) => {
-                let advance = vec![Op::Advance];
-                [graph.layers(), graph.logits(), choice(how), advance].concat()
-            }
-        };
+        let mut builder = self.builder(adapters);
+        let model = &self.model.weights;
+        let (outputs, lists) = (&self.memory.outputs, &self.memory.lists);
+        if kind.runs_layers() {
+            builder.layers(model, &self.memory.layers());
+        }
+        let [h, x] = [outputs.h, outputs.x].map(Slice::from);
+        if kind.normalises() {
+            builder.hidden(model, [h, x]);
+        }
+        if kind.gives_logits() {
+            let scales = Some(lists.logit_scale.into());
+            builder.logits(model, x, outputs.logits.into(), scales);
+        }
+        if let Some(how) = kind.choice() {
+            let is_masked = matches!(kind, Kind::MaskedChoice(_));
+            let memory = (outputs, lists);
+            builder.choice(how, memory, model.vocab_size, [is_masked, is_scored]);
+        }
+        if kind.advances() {
+            builder.advance();
+        }
+        let ops = builder.ops();
         Program {
             ops,
             step: Some(self.memory.step),
@@ -91,19 +99,10 @@ impl Runtime {
         })
     }
 
-    /// The buffers and weights that operations refer to, with the adapters of these bits.
-    pub(super) fn graph(&self, adapters: u64) -> Graph<'_> {
-        Graph {
-            config: &self.model.config,
-            weights: &self.model.weights,
-            activations: &self.memory.activations,
-            outputs: &self.memory.outputs,
-            caches: &self.memory.caches,
-            divisors: &self.memory.divisors,
-            centres: &self.memory.centres,
-            lists: &self.memory.lists,
-            adapters: self.adapters.adapted(adapters),
-        }
+    /// A builder of programs with the adapters of these bits.
+    pub(super) fn builder(&self, adapters: u64) -> Builder<'_> {
+        let adapters = self.adapters.adapted(adapters);
+        self.memory.builder(&self.model).with_adapters(adapters)
     }
 }
 

@@ -10,7 +10,7 @@
 //! bytes = Σ over layers  pages * 2 * bytes of a page of keys
 //! ```
 
-use akunu_arch::ModelConfig;
+use akunu_arch::{Attention, Model};
 use akunu_types::KvFormat;
 
 /// Slots of a page, as a power of two.
@@ -32,21 +32,15 @@ pub(super) fn sequence_pages(window: Option<u32>, context: usize, chunk: usize) 
 }
 
 /// Bytes of the keys, or of the values, of one layer in as many pages.
-pub(super) fn cache_bytes(config: &ModelConfig, format: KvFormat, n_pages: u32) -> usize {
-    let of_a_slot = config.n_kv_heads as usize * format.bytes_per_slot(config.head_dim);
-    of_a_slot * PAGE * n_pages as usize
+pub(super) fn cache_bytes(attention: &Attention, format: KvFormat, n_pages: u32) -> usize {
+    attention.slot_bytes(format) * PAGE * n_pages as usize
 }
 
 /// Bytes of all keys and values of one sequence of `context` tokens that is read in pieces of `chunk`.
-pub(crate) fn sequence_bytes(
-    config: &ModelConfig,
-    format: KvFormat,
-    context: u32,
-    chunk: u32,
-) -> u64 {
-    let layers = config.layers.iter().map(|layer| {
-        let pages = sequence_pages(layer.window, context as usize, chunk as usize);
-        2 * cache_bytes(config, format, pages) as u64
+pub(crate) fn sequence_bytes(config: &Model, format: KvFormat, context: u32, chunk: u32) -> u64 {
+    let layers = config.attention().map(|attention| {
+        let pages = sequence_pages(attention.window, context as usize, chunk as usize);
+        2 * cache_bytes(attention, format, pages) as u64
     });
     layers.sum()
 }

@@ -134,6 +134,11 @@ impl Runtime {
         self.memory.shared_bytes()
     }
 
+    /// Bytes of scratch memory for steps of this many rows.
+    pub fn scratch_bytes(&self, rows: u32) -> u64 {
+        self.memory.scratch_bytes(rows)
+    }
+
     /// What steps cost by their rows.
     pub fn costs(&mut self) -> &mut Costs {
         &mut self.costs

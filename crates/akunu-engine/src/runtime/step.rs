@@ -1,5 +1,6 @@
 //! Steps: rows are put together, checked and submitted.
 
+use akunu_arch::Mixer;
 use akunu_program::{Choose, DeviceError, Program, Ticket};
 use akunu_types::params::Row;
 
@@ -8,8 +9,8 @@ use super::kind::Kind;
 use super::sizes::cache_bytes;
 use super::state::{Runtime, Seat};
 use crate::adapter::Adapters;
+use crate::builder::{Keys, shift};
 use crate::error::EngineError;
-use crate::graph::Keys;
 use crate::guesses::Tree;
 use crate::rule::Rule;
 use crate::sequence::Sequence;
@@ -258,7 +259,7 @@ impl Runtime {
     /// Checks the rows and starts a program with them, `steps` times.
     pub fn submit(&mut self, kind: Kind, steps: u32) -> Result<Ticket, EngineError> {
         let counts = self.table.counts();
-        let is_scored = self.is_scored && kind.chooses();
+        let is_scored = self.is_scored && kind.choice().is_some();
         let device = self.device.as_mut();
         let has_grown = self
             .memory
@@ -399,22 +400,23 @@ impl Runtime {
         Ok(())
     }
 
-    /// Moves `len` slots of a seat's sequence from `keep + shift` on down to `keep`, in every layer.
+    /// Moves `len` slots of a seat's sequence from `keep + dropped` on down to `keep`, in every layer.
     fn move_down(
         &mut self,
         seat: u32,
-        [keep, shift, len]: [u32; 3],
+        [keep, dropped, len]: [u32; 3],
         keys: Keys,
     ) -> Result<(), EngineError> {
+        let slots = [seat, keep, dropped, len];
         let program = Program {
-            ops: self.graph(0).shift([seat, keep, shift, len], keys),
+            ops: shift(&self.model.weights, &self.memory.layers(), slots, keys),
             step: Some(self.memory.step),
             ..Program::default()
         };
         let plan = self.device.load(&program)?;
         let step = self
             .table
-            .check_sequence(seat, keep..keep + shift + len)
+            .check_sequence(seat, keep..keep + dropped + len)
             .map_err(DeviceError::from);
         let ran = step.and_then(|step| self.device.run(plan, Some(&step)));
         self.device.unload(plan);
@@ -459,13 +461,13 @@ impl Runtime {
         which: usize,
         index: usize,
     ) -> (akunu_program::Slice, usize) {
-        let config = &self.model.config;
+        let Mixer::Attention(attention) = &self.model.config.layers[layer].mixer;
         let mut kinds = self.memory.maps.iter();
-        let kind = kinds.position(|map| map.window == config.layers[layer].window);
+        let kind = kinds.position(|map| map.window == attention.window);
         let pages = &sequence.pages[kind.unwrap_or(0)];
         let page = pages[index].unwrap_or(0) as usize;
         let cache = self.memory.caches[layer];
-        let bytes = cache_bytes(&self.model.config, self.model.kv, 1);
+        let bytes = cache_bytes(attention, self.model.kv, 1);
         let slice = akunu_program::Slice {
             buffer: [cache.k, cache.v][which],
             offset: page * bytes,

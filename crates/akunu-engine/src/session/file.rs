@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use akunu_arch::{LayerConfig, ModelConfig};
+use akunu_arch as arch;
 use akunu_types::KvFormat;
 
 use crate::adapter::Adapters;
@@ -106,7 +106,7 @@ impl Header {
         Ok(header)
     }
 
-    fn check(&self, len: u64, model: &ModelConfig) -> Result<(), SavedSessionError> {
+    fn check(&self, len: u64, model: &arch::Model) -> Result<(), SavedSessionError> {
         let damaged = |why: String| Err(SavedSessionError::Damaged { why });
         let (n_tokens, n_cached) = (self.n_tokens, self.n_cached);
         if n_cached > n_tokens {
@@ -120,17 +120,18 @@ impl Header {
     }
 
     /// Bytes of the whole file.
-    pub fn file_bytes(&self, model: &ModelConfig) -> u64 {
-        let head = self.kv.bytes_per_slot(model.head_dim) as u64;
-        let slot = 2 * u64::from(model.n_kv_heads) * head;
-        let layers = model.layers.iter();
-        let slots: u64 = layers.map(|layer| self.slots(layer).len() as u64).sum();
-        Header::BYTES as u64 + 4 * u64::from(self.n_tokens) + slot * slots + CHECKSUM as u64
+    pub fn file_bytes(&self, model: &arch::Model) -> u64 {
+        let of_layer = |attention: &arch::Attention| {
+            let slot = 2 * attention.slot_bytes(self.kv) as u64;
+            slot * self.slots(attention.window).len() as u64
+        };
+        let layers: u64 = model.attention().map(of_layer).sum();
+        Header::BYTES as u64 + 4 * u64::from(self.n_tokens) + layers + CHECKSUM as u64
     }
 
-    /// The slots of a layer that are stored.
-    pub fn slots(&self, layer: &LayerConfig) -> Range<usize> {
-        let window = layer.window.unwrap_or(u32::MAX);
+    /// The slots of a layer with this window that are stored.
+    pub fn slots(&self, window: Option<u32>) -> Range<usize> {
+        let window = window.unwrap_or(u32::MAX);
         self.n_cached.saturating_sub(window) as usize..self.n_cached as usize
     }
 }

@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use akunu_arch::Attention;
 use akunu_types::KvFormat;
 use sha2::{Digest, Sha256};
 
@@ -56,9 +57,9 @@ impl Session {
         let mut bytes = Vec::with_capacity(header.file_bytes(config) as usize);
         bytes.extend(header.to_bytes());
         bytes.extend(sequence.tokens.iter().flat_map(|token| token.to_le_bytes()));
-        let heads = Heads::of(config, header.kv);
-        for (layer, shape) in config.layers.iter().enumerate() {
-            let slots = header.slots(shape);
+        for (layer, attention) in config.attention().enumerate() {
+            let heads = Heads::of(attention, header.kv);
+            let slots = header.slots(attention.window);
             for which in [0, 1] {
                 for index in pages(&slots) {
                     let page = runtime.read_page(sequence, layer, which, index)?;
@@ -128,8 +129,8 @@ impl Session {
         };
         let tokens = if written.is_ok() { tokens } else { Vec::new() };
         self.sequence.replace(tokens, cached, 0);
-        let mut layers = self.model.config().layers.iter();
-        let is_partial = layers.any(|layer| header.slots(layer).start > 0);
+        let mut windows = self.model.config().windows();
+        let is_partial = windows.any(|window| header.slots(window).start > 0);
         self.sequence.floor = if is_partial { cached } else { 0 };
         if written.is_err() {
             self.model.runtime().free(&mut self.sequence);
@@ -142,9 +143,10 @@ impl Session {
         let sequence = &mut self.sequence;
         runtime.reserve(sequence, header.n_cached as usize)?;
         let config = self.model.config();
-        let (heads, mut rest) = (Heads::of(config, header.kv), values);
-        for (layer, shape) in config.layers.iter().enumerate() {
-            let slots = header.slots(shape);
+        let mut rest = values;
+        for (layer, attention) in config.attention().enumerate() {
+            let heads = Heads::of(attention, header.kv);
+            let slots = header.slots(attention.window);
             for which in [0, 1] {
                 for index in pages(&slots) {
                     let mut page = vec![0; heads.page_bytes()];
@@ -183,12 +185,12 @@ struct Heads {
 }
 
 impl Heads {
-    fn of(config: &akunu_arch::ModelConfig, kv: KvFormat) -> Heads {
-        let numbers = kv.number_bytes(config.head_dim);
+    fn of(attention: &Attention, kv: KvFormat) -> Heads {
+        let numbers = kv.number_bytes(attention.head_dim);
         Heads {
-            n_heads: config.n_kv_heads as usize,
+            n_heads: attention.kv_heads as usize,
             numbers,
-            scales: kv.bytes_per_slot(config.head_dim) - numbers,
+            scales: kv.bytes_per_slot(attention.head_dim) - numbers,
         }
     }
 

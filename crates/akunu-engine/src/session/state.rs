@@ -1,12 +1,12 @@
 //! A session: its tokens, and the pages that hold their keys and values.
 
-use akunu_arch::ModelConfig;
+use akunu_arch as arch;
 use akunu_types::KvFormat;
 
 use crate::adapter::Adapters;
 use crate::error::{Bytes, EngineError};
 use crate::model::Model;
-use crate::runtime::{Kind, scratch_bytes, sequence_bytes};
+use crate::runtime::{Kind, sequence_bytes};
 use crate::sequence::Sequence;
 
 /// How large a session is.
@@ -36,17 +36,19 @@ impl Default for SessionOptions {
 impl SessionOptions {
     /// Bytes of memory that one such session needs for its keys and values. `None` for a context that is not possible, and
     /// for heads that the format does not take.
-    pub fn kv_bytes(&self, config: &ModelConfig, format: KvFormat) -> Option<u64> {
+    pub fn kv_bytes(&self, config: &arch::Model, format: KvFormat) -> Option<u64> {
         let (context, chunk) = self.sizes(config).ok()?;
-        let takes = format.takes(config.head_dim);
+        let takes = config
+            .attention()
+            .all(|attention| format.takes(attention.head_dim));
         takes.then(|| sequence_bytes(config, format, context, chunk))
     }
 
     /// The context and the chunk for a model of this shape.
-    fn sizes(&self, config: &ModelConfig) -> Result<(u32, u32), EngineError> {
+    fn sizes(&self, config: &arch::Model) -> Result<(u32, u32), EngineError> {
         let default = config.context_length.min(DEFAULT_CONTEXT);
         let context = self.context.unwrap_or(default);
-        let row = u64::from(config.head_dim.max(1));
+        let row = u64::from(config.max_head_dim().max(1));
         let max = (u64::from(u32::MAX) / row).min(1 << 24) as u32;
         if !(1..=max).contains(&context) {
             return Err(EngineError::ContextSize {
@@ -209,7 +211,7 @@ fn check_memory(model: &Model, context: u32, chunk: u32) -> Result<(), EngineErr
     let config = model.config();
     let mut runtime = model.runtime();
     let cache = sequence_bytes(config, model.kv_format(), context, chunk);
-    let scratch = scratch_bytes(config, chunk);
+    let scratch = runtime.scratch_bytes(chunk);
     let Some(free) = runtime.device().memory_limit() else {
         return Ok(());
     };

@@ -241,8 +241,8 @@ fn can_branch(sampling: &Sampling, session: &Session) -> bool {
         || sampling.frequency_penalty != 0.0
         || sampling.presence_penalty != 0.0
         || sampling.dry_multiplier != 0.0;
-    let mut layers = session.model().config().layers.iter();
-    !looks_back && layers.all(|layer| layer.window.is_none_or(|window| window >= MIN_WINDOW))
+    let mut windows = session.model().config().windows();
+    !looks_back && windows.all(|window| window.is_none_or(|window| window >= MIN_WINDOW))
 }
 
 /// As many guesses of a continuation, and of another one.

@@ -127,7 +127,7 @@ impl SpeechModel {
         window: u32,
         prompt: &SpeechPrompt,
     ) -> Result<Opened, EngineError> {
-        let n_positions = self.config.n_text_positions as usize;
+        let n_positions = self.config.decoder.context_length as usize;
         let (tokens, start) = prompt.tokens(&self.tokens, n_positions);
         let prompt_len = tokens.len();
         // The last token is read with the first one that is chosen.

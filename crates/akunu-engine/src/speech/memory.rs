@@ -1,6 +1,6 @@
 //! The buffers of a speech model.
 
-use akunu_arch::SpeechConfig;
+use akunu_arch::Mixer;
 use akunu_program::{
     Buffer, ChoiceMemory, Device, LayerCache, Op, PageMap, ScoreMemory, Slice, StepMemory,
 };
@@ -8,7 +8,9 @@ use akunu_types::KvFormat;
 use half::f16;
 
 use super::rules::SpeechRules;
+use super::weights::BoundSpeech;
 use crate::buffers::{Buffers, Made};
+use crate::builder::{Builder, CrossMemory, LayerMemory, Scratch, SeenKeys, Signal, Spoken};
 use crate::error::EngineError;
 use crate::runtime::{PAGE, PAGE_SHIFT};
 
@@ -25,19 +27,14 @@ pub(super) struct Memory {
     pub audio_step: StepMemory,
     /// The rows of the decoder.
     pub text_step: StepMemory,
-    pub audio: Activations,
-    pub text: Activations,
-    /// A frame of zeros, the frames of a window, (2 * n_audio_positions, n_mels), and zeros.
-    pub spectrogram: Buffer,
-    /// The same after the first convolution, (2 * n_audio_positions, dim).
-    pub signal: Buffer,
-    /// What each layer of the decoder looks at.
-    pub cross: Vec<Cross>,
-    /// Keys and values of what was said.
-    pub caches: Vec<LayerCache>,
+    /// Scratch memory for the rows of the encoder.
+    audio: Scratched,
+    /// Scratch memory for the rows of the decoder.
+    text: Scratched,
+    pub signal: Signal,
+    /// The memory of each layer of the decoder.
+    pub layers: Vec<LayerMemory>,
     pub pages: PageMap,
-    /// RoPE's divisors, (head_dim / 2), all of them infinite.
-    pub divisors: Buffer,
     /// Residual streams of the outputs, (outputs, dim).
     pub output: Buffer,
     pub normalised_output: Buffer,
@@ -50,37 +47,21 @@ pub(super) struct Memory {
     pub scores: ScoreMemory,
 }
 
-/// Scratch memory for the rows of a stack; every layer uses it again.
-pub(super) struct Activations {
-    /// The residual stream, (rows, dim).
-    pub h: Slice,
-    /// The same, normalised.
-    pub x: Slice,
-    pub q: Slice,
-    pub k: Slice,
-    pub v: Slice,
-    pub attention: Slice,
-    /// (rows, ffn_dim).
-    pub up: Slice,
-}
-
-/// Cross-attention of one layer. Every layer has queries of its own, which tell when a token was spoken.
-pub(super) struct Cross {
-    /// (rows, dim).
-    pub q: Buffer,
-    /// (windows, n_audio_positions, dim), of f16.
-    pub k: Buffer,
-    pub v: Buffer,
+/// Scratch memory for so many rows.
+#[derive(Clone, Copy)]
+struct Scratched {
+    memory: Buffer,
+    rows: u32,
 }
 
 impl Memory {
     pub fn allocate(
-        config: &SpeechConfig,
+        model: &BoundSpeech,
         n_windows: u32,
         rules: &SpeechRules,
         device: &mut dyn Device,
     ) -> Result<Memory, EngineError> {
-        let make = |buffers: &mut Buffers| Memory::of(config, n_windows, rules, buffers);
+        let make = |buffers: &mut Buffers| Memory::of(model, n_windows, rules, buffers);
         let (mut memory, made) = Buffers::make(device, make)?;
         memory.made = made;
         Ok(memory)
@@ -91,24 +72,52 @@ impl Memory {
         self.made.release(device);
     }
 
-    /// Where the keys or values across of a window lie.
-    pub fn of_window(&self, config: &SpeechConfig, across: Buffer, window: u32) -> Slice {
-        let numbers = (config.n_audio_positions * config.dim) as usize;
-        Slice {
-            buffer: across,
-            offset: size_of::<f16>() * numbers * window as usize,
+    /// A builder of the encoder's program.
+    pub fn audio_builder(&self, model: &BoundSpeech) -> Builder<'_> {
+        Builder::new(self.audio.scratch(), model.decoder.dim)
+    }
+
+    /// A builder of the decoder's programs.
+    pub fn text_builder(&self, model: &BoundSpeech) -> Builder<'_> {
+        Builder::new(self.text.scratch(), model.decoder.dim)
+    }
+
+    /// The memory of the choice of a token.
+    pub fn spoken(&self) -> Spoken {
+        Spoken {
+            logits: self.logits.into(),
+            masks: self.masks.into(),
+            choice: self.choice,
+            scores: self.scores,
         }
+    }
+
+    /// The attention across of each layer.
+    pub fn cross(&self) -> impl Iterator<Item = &CrossMemory> {
+        self.layers.iter().filter_map(|layer| layer.cross.as_ref())
+    }
+
+    /// Where the keys and values across of a window lie, for each layer.
+    pub fn of_window(&self, model: &BoundSpeech, window: u32) -> Vec<[Slice; 2]> {
+        let dim = model.decoder.dim;
+        let place = |buffer: Buffer, n_keys: u32| Slice {
+            buffer,
+            offset: size_of::<f16>() * (n_keys * dim) as usize * window as usize,
+        };
+        let of_layer = |cross: &CrossMemory| [cross.k, cross.v].map(|b| place(b, cross.n_keys));
+        self.cross().map(of_layer).collect()
     }
 
     /// The memory, of these buffers.
     fn of(
-        config: &SpeechConfig,
+        model: &BoundSpeech,
         n_windows: u32,
         rules: &SpeechRules,
         buffers: &mut Buffers,
     ) -> Result<Memory, EngineError> {
-        let (dim, n_audio) = (config.dim, config.n_audio_positions);
-        let n_text = config.n_text_positions;
+        let (decoder, encoder) = (&model.decoder, &model.encoder);
+        let (dim, n_audio) = (decoder.dim, encoder.n_positions);
+        let (n_text, vocab_size) = (decoder.context_length, decoder.vocab_size);
         let table_stride = n_text.div_ceil(PAGE as u32);
         let pages = PageMap {
             table: buffers.words(n_windows, table_stride, "page table")?,
@@ -118,39 +127,55 @@ impl Memory {
             n_sequences: n_windows,
             window: None,
         };
-        let slot = config.n_heads as usize * KvFormat::default().bytes_per_slot(config.head_dim());
-        let mut caches = Vec::new();
-        let mut cross = Vec::new();
-        for _ in 0..config.n_decoder_layers {
-            let bytes = slot * PAGE * pages.n_pages as usize;
-            caches.push(LayerCache {
-                format: KvFormat::default(),
+        let infinite = vec![f32::INFINITY; decoder.max_head_dim() as usize / 2];
+        let divisors = buffers.floats(&infinite, "RoPE divisors")?;
+        let mut layers = Vec::with_capacity(decoder.layers.len());
+        for layer in &decoder.layers {
+            let Mixer::Attention(attention) = &layer.mixer;
+            let format = KvFormat::default();
+            let bytes = attention.slot_bytes(format) * PAGE * pages.n_pages as usize;
+            let cache = LayerCache {
+                format,
                 k: buffers.bytes(bytes, "keys")?,
                 v: buffers.bytes(bytes, "values")?,
                 pages,
-            });
-            cross.push(Cross {
+            };
+            let cross = CrossMemory {
                 q: buffers.words(n_text, dim, "queries across")?,
                 k: buffers.halves(n_windows * n_audio, dim, "keys across")?,
                 v: buffers.halves(n_windows * n_audio, dim, "values across")?,
+                n_keys: n_audio,
+            };
+            layers.push(LayerMemory {
+                divisors: divisors.into(),
+                keys: SeenKeys::Pages {
+                    cache,
+                    centre: None,
+                },
+                cross: Some(cross),
             });
         }
-        let n_divisors = config.head_dim() / 2;
-        let vocab_size = config.vocab_size;
+        let signal = Signal {
+            spectrogram: buffers.words(2 * n_audio + 2, encoder.n_mels, "spectrogram")?,
+            signal: buffers.words(2 * n_audio + 2, dim, "signal")?,
+        };
         let logits = buffers.words(n_windows, vocab_size, "logits")?;
-        let memory = Memory {
+        let mut memory = Memory {
             n_windows,
             made: Made::default(),
             audio_step: buffers.step(n_audio, 1)?,
             text_step: buffers.chain_step(n_text, n_windows, (n_text, MAX_CHAIN))?,
-            audio: Activations::of(config, n_audio, buffers)?,
-            text: Activations::of(config, n_text, buffers)?,
-            spectrogram: buffers.words(2 * n_audio + 2, config.n_mels, "spectrogram")?,
-            signal: buffers.words(2 * n_audio + 2, dim, "signal")?,
-            cross,
-            caches,
+            audio: Scratched {
+                memory: logits,
+                rows: n_audio,
+            },
+            text: Scratched {
+                memory: logits,
+                rows: n_text,
+            },
+            signal,
+            layers,
             pages,
-            divisors: buffers.words(n_divisors, 1, "RoPE divisors")?,
             output: buffers.words(n_windows, dim, "outputs")?,
             normalised_output: buffers.words(n_windows, dim, "normalised outputs")?,
             logits,
@@ -164,12 +189,34 @@ impl Memory {
                 max_best: 0,
             },
         };
+        let across = memory.of_window(model, 0);
+        memory.audio.memory = made(n_audio, buffers, |scratch| {
+            Builder::new(scratch, dim).listen(model, signal, &across);
+        })?;
+        memory.text.memory = made(n_text, buffers, |scratch| {
+            Builder::new(scratch, dim).layers(decoder, &memory.layers);
+        })?;
         let device = &mut *buffers.device;
         device.write(memory.masks, 0, bytemuck::cast_slice(&rules.masks))?;
-        let divisors = vec![f32::INFINITY; n_divisors as usize];
-        device.write(memory.divisors, 0, bytemuck::cast_slice(&divisors))?;
         Ok(memory)
     }
+}
+
+impl Scratched {
+    fn scratch(&self) -> Scratch {
+        Scratch::new(self.memory, self.rows)
+    }
+}
+
+/// The scratch memory of a program of so many rows, which `write` writes.
+fn made(
+    rows: u32,
+    buffers: &mut Buffers,
+    write: impl FnOnce(Scratch),
+) -> Result<Buffer, EngineError> {
+    let scratch = Scratch::measure();
+    write(scratch.clone());
+    buffers.bytes(scratch.row_bytes() * rows as usize, "scratch")
 }
 
 /// The memory of the choice of a token for each window, none of whose logits has a bias.
@@ -188,23 +235,4 @@ fn choice_memory(
         breakers: buffers.words(n_windows, vocab_size.div_ceil(32), "breakers")?,
         mu: buffers.words(n_windows, 1, "mirostat")?,
     })
-}
-
-impl Activations {
-    fn of(
-        config: &SpeechConfig,
-        rows: u32,
-        buffers: &mut Buffers,
-    ) -> Result<Activations, EngineError> {
-        let dim = config.dim;
-        Ok(Activations {
-            h: buffers.words(rows, dim, "residual stream")?.into(),
-            x: buffers.words(rows, dim, "normalised")?.into(),
-            q: buffers.words(rows, dim, "q")?.into(),
-            k: buffers.words(rows, dim, "k")?.into(),
-            v: buffers.words(rows, dim, "v")?.into(),
-            attention: buffers.words(rows, dim, "attention")?.into(),
-            up: buffers.words(rows, config.ffn_dim, "feed-forward")?.into(),
-        })
-    }
 }

@@ -2,7 +2,7 @@
 //!
 //! The rules themselves, which depend on what was said before, are those of [`Op::SpeechRules`](akunu_program::Op::SpeechRules).
 
-use akunu_arch::SpeechConfig;
+use akunu_arch::Speech;
 use akunu_program::TranscriptTokens;
 
 use super::tokens::SpeechTokens;
@@ -20,7 +20,7 @@ pub(super) struct SpeechRules {
 }
 
 impl SpeechRules {
-    pub fn new(config: &SpeechConfig, tokens: &SpeechTokens) -> SpeechRules {
+    pub fn new(config: &Speech, tokens: &SpeechTokens) -> SpeechRules {
         let never = never_said(tokens, &config.suppressed);
         let not_first = never.iter().chain(&config.suppressed_first);
         let masks = [

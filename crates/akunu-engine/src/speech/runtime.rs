@@ -5,22 +5,19 @@
 
 use std::collections::HashMap;
 
-use akunu_arch::SpeechConfig;
-use akunu_program::{Choose, Counts, Device, DeviceError, PlanId, Program, RowTable};
+use akunu_program::{Choose, Counts, Device, DeviceError, PlanId, Program, RowTable, Slice};
 use akunu_types::params::Row;
 use half::f16;
 
 use super::align::AlignmentHead;
-use super::graph::Graph;
 use super::memory::Memory;
 use super::rules::SpeechRules;
-use super::weights::SpeechWeights;
+use super::weights::BoundSpeech;
 use crate::error::EngineError;
 
 /// The device, and all that lies on it.
 pub(super) struct Runtime {
-    config: SpeechConfig,
-    weights: SpeechWeights,
+    model: BoundSpeech,
     rules: SpeechRules,
     pub(super) memory: Memory,
     pub(super) device: Box<dyn Device>,
@@ -57,17 +54,15 @@ fn text_rows(memory: &Memory) -> RowTable {
 
 impl Runtime {
     pub fn new(
-        config: SpeechConfig,
-        weights: SpeechWeights,
+        model: BoundSpeech,
         rules: SpeechRules,
         mut device: Box<dyn Device>,
     ) -> Result<Runtime, EngineError> {
-        let memory = Memory::allocate(&config, 1, &rules, device.as_mut())?;
+        let memory = Memory::allocate(&model, 1, &rules, device.as_mut())?;
         Ok(Runtime {
             audio_rows: RowTable::new(memory.audio_step, &[]),
             text_rows: text_rows(&memory),
-            config,
-            weights,
+            model,
             rules,
             memory,
             device,
@@ -83,7 +78,7 @@ impl Runtime {
             return Ok(());
         }
         let device = self.device.as_mut();
-        let memory = Memory::allocate(&self.config, n_windows, &self.rules, device)?;
+        let memory = Memory::allocate(&self.model, n_windows, &self.rules, device)?;
         let plans = self.encoders.drain().map(|(_, plan)| plan);
         let plans = plans.chain(self.decoders.drain().map(|(_, plan)| plan));
         plans.for_each(|plan| device.unload(plan));
@@ -96,11 +91,12 @@ impl Runtime {
 
     /// Hears a window: `spectrogram` is (2 * n_audio_positions, n_mels).
     pub fn listen(&mut self, window: u32, spectrogram: &[f32]) -> Result<(), EngineError> {
-        let n = self.config.n_audio_positions;
-        let frame = 4 * self.config.n_mels as usize;
+        let encoder = &self.model.encoder;
+        let (n, frame) = (encoder.n_positions, 4 * encoder.n_mels as usize);
         debug_assert_eq!(4 * spectrogram.len(), 2 * n as usize * frame);
         let bytes = bytemuck::cast_slice(spectrogram);
-        self.device.write(self.memory.spectrogram, frame, bytes)?;
+        let to = self.memory.signal.spectrogram;
+        self.device.write(to, frame, bytes)?;
         let plan = self.encoder(window)?;
         self.audio_rows.clear_rows();
         for position in 0..n {
@@ -149,7 +145,7 @@ impl Runtime {
     }
 
     fn check_room(&self, needed: u32) -> Result<(), EngineError> {
-        let context = self.config.n_text_positions;
+        let context = self.model.decoder.context_length;
         if needed <= context {
             return Ok(());
         }
@@ -175,7 +171,7 @@ impl Runtime {
     }
 
     fn logits(&self) -> Result<Vec<f32>, EngineError> {
-        let mut logits = vec![0f32; self.config.vocab_size as usize];
+        let mut logits = vec![0f32; self.model.decoder.vocab_size as usize];
         let bytes = bytemuck::cast_slice_mut(&mut logits);
         self.device.read(self.memory.logits, 0, bytes)?;
         Ok(logits)
@@ -189,17 +185,17 @@ impl Runtime {
         heads: &[(u32, u32)],
         n_tokens: usize,
     ) -> Result<Vec<AlignmentHead>, EngineError> {
-        let n_keys = self.config.n_audio_positions as usize;
         let mut found = Vec::new();
         for &(layer, head) in heads {
-            let Some(cross) = self.memory.cross.get(layer as usize) else {
+            let Some(cross) = self.memory.cross().nth(layer as usize) else {
                 continue;
             };
-            if head < self.config.n_heads {
+            let n_keys = cross.n_keys as usize;
+            if head < self.model.n_heads() {
                 found.push(AlignmentHead {
                     queries: self.head_rows::<f32>(cross.q, head, 0, n_tokens)?,
                     keys: self.head_rows::<f16>(cross.k, head, window as usize * n_keys, n_keys)?,
-                    head_dim: self.config.head_dim() as usize,
+                    head_dim: self.model.decoder.max_head_dim() as usize,
                 });
             }
         }
@@ -214,7 +210,8 @@ impl Runtime {
         first: usize,
         n: usize,
     ) -> Result<Vec<f32>, EngineError> {
-        let (dim, head_dim) = (self.config.dim as usize, self.config.head_dim() as usize);
+        let decoder = &self.model.decoder;
+        let (dim, head_dim) = (decoder.dim as usize, decoder.max_head_dim() as usize);
         let mut rows = vec![T::zeroed(); n * dim];
         let bytes = bytemuck::cast_slice_mut(&mut rows);
         self.device
@@ -236,7 +233,7 @@ impl Runtime {
     /// The program for as many rows.
     pub(super) fn decoder(&mut self, rows: u32, kind: Kind) -> Result<PlanId, EngineError> {
         let most = match kind {
-            Kind::Prompt => self.config.n_text_positions,
+            Kind::Prompt => self.model.decoder.context_length,
             Kind::Chain(_) => self.memory.n_windows,
         };
         let rows = rows.next_power_of_two().min(most);
@@ -248,22 +245,17 @@ impl Runtime {
         Ok(plan)
     }
 
-    fn graph(&self) -> Graph<'_> {
-        Graph {
-            config: &self.config,
-            weights: &self.weights,
-            memory: &self.memory,
-        }
-    }
-
     /// What hearing a window does.
     pub fn encoder_program(&self, window: u32) -> Program {
+        let (model, memory) = (&self.model, &self.memory);
+        let mut builder = memory.audio_builder(model);
+        builder.listen(model, memory.signal, &memory.of_window(model, window));
         Program {
-            ops: self.graph().encoder(window),
+            ops: builder.ops(),
             step: Some(self.memory.audio_step),
             room: Counts {
                 singles: 0,
-                run: self.config.n_audio_positions,
+                run: self.model.encoder.n_positions,
                 outputs: 0,
             },
         }
@@ -271,18 +263,24 @@ impl Runtime {
 
     /// What reading up to `rows` tokens does.
     pub fn decoder_program(&self, rows: u32, kind: Kind) -> Program {
-        let graph = self.graph();
-        let (ops, outputs) = match kind {
-            Kind::Prompt => (graph.decoder(), 1),
+        let (model, memory) = (&self.model.decoder, &self.memory);
+        let mut builder = memory.text_builder(&self.model);
+        builder.layers(model, &memory.layers);
+        let [h, x] = [memory.output, memory.normalised_output].map(Slice::from);
+        builder.hidden(model, [h, x]);
+        builder.logits(model, x, memory.logits.into(), None);
+        let outputs = match kind {
+            Kind::Prompt => 1,
             Kind::Chain(how) => {
-                let choice = graph.choice(how, self.rules.tokens);
-                ([graph.decoder(), choice].concat(), rows)
+                let tokens = self.rules.tokens;
+                builder.say(how, memory.spoken(), tokens, model.vocab_size);
+                rows
             }
         };
         let is_run = kind == Kind::Prompt && rows > 1;
         let (singles, run) = if is_run { (0, rows) } else { (rows, 0) };
         Program {
-            ops,
+            ops: builder.ops(),
             step: Some(self.memory.text_step),
             room: Counts {
                 singles,

@@ -63,7 +63,7 @@ impl SpeechModel {
         // The last token of the prompt is the one that predicts the first of the text.
         let skipped = tokens.len() - 1;
         tokens.extend(&text);
-        let room = self.config.n_text_positions as usize;
+        let room = self.config.decoder.context_length as usize;
         if text.is_empty() || tokens.len() > room || self.config.alignment_heads.is_empty() {
             return Ok(vec![Vec::new(); segments.len()]);
         }
@@ -72,7 +72,7 @@ impl SpeechModel {
         let heads = &self.config.alignment_heads;
         let heads = self.runtime.alignment_heads(window, heads, tokens.len())?;
         let n_positions = (seconds / TIME_STEP) as usize;
-        let n_positions = n_positions.min(self.config.n_audio_positions as usize);
+        let n_positions = n_positions.min(self.config.encoder.n_positions as usize);
         let begins = align(&heads, skipped, n_positions);
         let mut words = Vec::new();
         let mut first = 0;

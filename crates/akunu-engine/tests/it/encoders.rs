@@ -61,7 +61,7 @@ fn agrees_from(name: &str, model: &Fixture, path: &Path) {
     for (device, bound) in devices() {
         let what = format!("{name}, {}, {}", path.display(), device.name());
         let encoder = Encoder::load(path, device).unwrap_or_else(|error| panic!("{error}"));
-        if encoder.config().n_labels > 0 {
+        if encoder.config().n_labels() > 0 {
             // A score may be near zero, so all of them are compared together.
             let wanted: Vec<f32> = model.texts.iter().flat_map(|t| t.scores.clone()).collect();
             let found = encoder.score(&texts(model)).expect("runs").concat();
@@ -246,7 +246,8 @@ fn a_modern_reranker_of_the_first_token_agrees_with_transformers() {
     );
     model.metadata.remove(key);
     let encoder = load(&model).expect("a whole model");
-    assert_eq!(encoder.config().classifier_pooling, Pooling::Mean);
+    let classifier = encoder.config().classifier();
+    assert_eq!(classifier.map(|c| c.pooling), Some(Pooling::Mean));
 }
 
 /// A head that another program would compute otherwise, or that is not whole, is refused by name.

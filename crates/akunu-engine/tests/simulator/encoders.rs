@@ -39,7 +39,7 @@ fn encoders_run_on_metals_kernels_with_exact_barriers() {
                 n_first: text.n_first,
             })
             .collect();
-        let is_reranker = encoder.config().n_labels > 0;
+        let is_reranker = encoder.config().n_labels() > 0;
         let found = if is_reranker {
             // A score may be near zero, so all of them are compared together.
             vec![encoder.score(&texts).expect("runs").concat()]

@@ -156,7 +156,7 @@ fn describe(model: &Loaded) -> (&'static [Capability], ModelInfo) {
         Loaded::Engine(engine) => {
             let config = engine.model.config();
             let info = ModelInfo {
-                architecture: Some(config.arch.name),
+                architecture: Some(config.arch),
                 context_length: Some(config.context_length as usize),
                 served_context_length: Some(engine.context),
                 embedding_length: Some(config.dim as usize),

@@ -5,7 +5,7 @@ use super::{folder, gguf};
 use crate::failure::Failure;
 use crate::floor;
 use akunu::SessionOptions;
-use akunu_arch::{EncoderUse, ModelConfig, Role};
+use akunu_arch::{EncoderUse, Model};
 use akunu_gguf::{Container, WeightStore};
 use akunu_kernels::ChipConfig;
 use akunu_types::{DType, KvFormat};
@@ -25,6 +25,8 @@ pub struct Report {
     /// What an encoder gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub encoder: Option<Encoder>,
+    /// The layers that are alike, in the order of the first of each; empty for a model that cannot be run.
+    pub layer_kinds: Vec<LayerKind>,
     pub weights: Weights,
     /// Absent for a model that keeps no keys and values, and for one that cannot be run.
     pub kv_cache: Option<KvCache>,
@@ -55,6 +57,28 @@ pub struct Tokenizer {
     pub pre: Option<String>,
     pub vocab_size: Option<u64>,
     pub chat_template: bool,
+}
+
+/// Layers that are alike.
+#[derive(Serialize)]
+pub struct LayerKind {
+    /// How many.
+    pub layers: usize,
+    /// What one of them does.
+    pub layer: String,
+}
+
+impl LayerKind {
+    fn all(model: &Model) -> Vec<LayerKind> {
+        let mut kinds: Vec<LayerKind> = Vec::new();
+        for layer in model.layers.iter().map(ToString::to_string) {
+            match kinds.iter_mut().find(|kind| kind.layer == layer) {
+                Some(kind) => kind.layers += 1,
+                None => kinds.push(LayerKind { layers: 1, layer }),
+            }
+        }
+        kinds
+    }
 }
 
 /// The weights by type, most bytes first.
@@ -130,7 +154,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    fn of(store: &WeightStore, config: &ModelConfig) -> Option<Encoder> {
+    fn of(store: &WeightStore, config: &Model) -> Option<Encoder> {
         let usage = EncoderUse::of(store, config).ok().flatten()?;
         Some(Encoder {
             pooling: usage.pooling.name(),
@@ -157,12 +181,13 @@ impl Report {
             }
         };
         // What cannot be run can still be looked at.
-        let config = ModelConfig::from_store(store).ok();
+        let config = Model::from_store(store).ok();
         if let (Some(attention), Some(config)) = (&mut description.attention, &config) {
-            let windows = || config.layers.iter().filter_map(|layer| layer.window);
+            let windows = || config.windows().flatten();
             attention.window = attention.window.or(windows().min().map(u64::from));
             attention.windowed_layers = attention.window.map(|_| windows().count());
-            attention.bias_distance = config.arch.relative.map(|relative| relative.max_distance);
+            let distances = config.embedding.distances.as_ref();
+            attention.bias_distance = distances.map(|distances| distances.buckets.max_distance);
         }
         let config = config.as_ref();
         Ok(Report {
@@ -172,6 +197,7 @@ impl Report {
             files: store.parts().len(),
             parameters: store.iter().map(|w| w.dims.n_elements() as u64).sum(),
             tied_embeddings: store.has_tied_embeddings(),
+            layer_kinds: config.map(LayerKind::all).unwrap_or_default(),
             weights: Weights::of(store),
             kv_cache: config.and_then(|config| KvCache::of(config, context)),
             encoder: config.and_then(|config| Encoder::of(store, config)),
@@ -224,8 +250,8 @@ fn is_whole(dtype: DType) -> bool {
 
 impl KvCache {
     /// What a session of this context needs, or one of the whole context that the model was trained for.
-    fn of(config: &ModelConfig, context: Option<u32>) -> Option<KvCache> {
-        if config.arch.role != Role::Decoder {
+    fn of(config: &Model, context: Option<u32>) -> Option<KvCache> {
+        if config.is_encoder() {
             return None;
         }
         let context = context.unwrap_or(config.context_length);

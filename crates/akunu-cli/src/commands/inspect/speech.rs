@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::units::bytes;
-use akunu_arch::{ArchError, SpeechConfig};
+use akunu_arch::{ArchError, Speech};
 use akunu_gguf::SpeechFolder;
 use serde_json::json;
 use std::io::Write;
@@ -12,8 +12,9 @@ use std::path::Path;
 pub fn write(path: &Path, as_json: bool, out: &mut dyn Write) -> Result<(), Failure> {
     let folder =
         SpeechFolder::open(path).map_err(|e| akunu::EngineError::from(ArchError::from(e)))?;
-    let config = SpeechConfig::from_folder(&folder).map_err(akunu::EngineError::from)?;
-    let is_multilingual = config.vocab_size >= 51_865;
+    let config = Speech::from_folder(&folder).map_err(akunu::EngineError::from)?;
+    let (encoder, decoder) = (&config.encoder, &config.decoder);
+    let is_multilingual = decoder.vocab_size >= 51_865;
     let weights = weight_bytes(path);
     if as_json {
         let report = json!({
@@ -22,12 +23,12 @@ pub fn write(path: &Path, as_json: bool, out: &mut dyn Write) -> Result<(), Fail
             "description": {
                 "architecture": "whisper",
                 "multilingual": is_multilingual,
-                "encoder_layers": config.n_encoder_layers,
-                "decoder_layers": config.n_decoder_layers,
-                "embedding_length": config.dim,
-                "heads": config.n_heads,
-                "mel_filters": config.n_mels,
-                "vocab_size": config.vocab_size,
+                "encoder_layers": encoder.layers.len(),
+                "decoder_layers": decoder.layers.len(),
+                "embedding_length": decoder.dim,
+                "heads": config.n_heads(),
+                "mel_filters": encoder.n_mels,
+                "vocab_size": decoder.vocab_size,
             },
             "file_bytes": weights,
         });
@@ -47,13 +48,14 @@ pub fn write(path: &Path, as_json: bool, out: &mut dyn Write) -> Result<(), Fail
         "layers",
         format!(
             "{} of the encoder, {} of the decoder",
-            config.n_encoder_layers, config.n_decoder_layers
+            encoder.layers.len(),
+            decoder.layers.len()
         ),
     )?;
-    fact("dimension", config.dim.to_string())?;
-    fact("attention", format!("{} heads", config.n_heads))?;
-    fact("window", format!("30 s, {} mel filters", config.n_mels))?;
-    fact("vocabulary", format!("{} tokens", config.vocab_size))?;
+    fact("dimension", decoder.dim.to_string())?;
+    fact("attention", format!("{} heads", config.n_heads()))?;
+    fact("window", format!("30 s, {} mel filters", encoder.n_mels))?;
+    fact("vocabulary", format!("{} tokens", decoder.vocab_size))?;
     fact("weights", bytes(weights))?;
     let words = if config.alignment_heads.is_empty() {
         "not told: no heads are named for it".to_string()

@@ -23,6 +23,9 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
     if let Some(attention) = &about.attention {
         fact("attention", &attention_line(attention))?;
     }
+    for kind in &report.layer_kinds {
+        fact("", &format!("{} × {}", kind.layers, kind.layer))?;
+    }
     match &report.encoder {
         Some(encoder) => fact("gives", &encoder_line(encoder))?,
         None if report.tied_embeddings => fact("output layer", "the token embedding")?,

@@ -1,4 +1,5 @@
-//! Small models of each architecture against `transformers`, from both containers, on two devices.
+//! Small models of each architecture against `transformers`, or against their formulas in numpy, from both containers, on
+//! two devices.
 
 use std::path::Path;
 
@@ -42,7 +43,12 @@ fn worst_error(model: &Fixture, path: &Path, device: Box<dyn Device>) -> f64 {
 const BOUND: f64 = 5e-7;
 
 fn agrees(name: &str) {
-    let model = Fixture::read("transformers", name);
+    agrees_with("transformers", name);
+}
+
+/// With the logits that a folder of the fixtures has.
+fn agrees_with(reference: &str, name: &str) {
+    let model = Fixture::read(reference, name);
     let folder = tempfile::tempdir().expect("a temporary folder");
     let paths = [
         write_gguf(&model, folder.path()),
@@ -97,4 +103,16 @@ fn gemma2() {
 #[test]
 fn gemma3() {
     agrees("gemma3");
+}
+
+/// No RoPE in the fourth of five layers.
+#[test]
+fn smollm3() {
+    agrees_with("numpy", "smollm3");
+}
+
+/// Factors of the embeddings, of what blocks add, of scores and of logits.
+#[test]
+fn granite() {
+    agrees_with("numpy", "granite");
 }

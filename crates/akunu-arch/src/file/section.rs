@@ -8,7 +8,7 @@ use crate::error::ArchError;
 
 /// A JSON object of a file, with errors that name both.
 #[derive(Clone, Copy)]
-pub(super) struct Section<'a> {
+pub(crate) struct Section<'a> {
     pub path: &'a Path,
     pub object: &'a Value,
 }
@@ -45,10 +45,18 @@ impl<'a> Section<'a> {
         self.u32(key)?.ok_or_else(|| self.missing(key))
     }
 
-    /// A number that configs have under one of two names.
-    pub fn first_u32(&self, [usual, other]: [&str; 2]) -> Result<u32, ArchError> {
-        let found = self.u32(usual)?.or(self.u32(other)?);
-        found.ok_or_else(|| self.missing(usual))
+    /// The first of these keys that has a value.
+    pub fn first<T>(
+        &self,
+        keys: &[&str],
+        read: impl Fn(&str) -> Result<Option<T>, ArchError>,
+    ) -> Result<Option<T>, ArchError> {
+        for key in keys {
+            if let Some(value) = read(key)? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
     }
 
     pub fn missing(&self, key: &str) -> ArchError {

@@ -1,0 +1,53 @@
+//! Granite: Llama with four factors.
+//!
+//! ```text
+//! h = e * embedding;  h += r * block(norm(h));  scores = a * q . k;  logits = Woutput norm(h) / l
+//! ```
+//!
+//! The stream `h / r` needs no factor in front of the blocks: it begins with `e / r`, and a norm of it is that of h when
+//! `eps / r^2` is added under its root instead of eps.
+
+use super::*;
+
+/// Granite 3 and the dense models of Granite 4.
+pub const ARCH: Architecture = Architecture {
+    name: "granite",
+    model_types: &["granite"],
+    pairing: Pairing::Interleaved,
+    read: Read::Text(model),
+};
+
+const EMBEDDING: Key = Key::new(&["embedding_scale"], &["embedding_multiplier"]);
+const RESIDUAL: Key = Key::new(&["residual_scale"], &["residual_multiplier"]);
+const ATTENTION: Key = Key::new(&["attention.scale"], &["attention_multiplier"]);
+const LOGITS: Key = Key::new(&["logit_scale"], &["logits_scaling"]);
+
+fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    let mut parts = Parts::read(file, WindowPattern::None, None)?;
+    let embedding = factor(file, EMBEDDING, "embedding scale")?.unwrap_or(1.0);
+    let residual = factor(file, RESIDUAL, "residual scale")?.unwrap_or(1.0);
+    let attention_scale = factor(file, ATTENTION, "attention scale")?;
+    let logits_divisor = factor(file, LOGITS, "logit scale")?;
+    parts.eps /= residual * residual;
+    let mut model = parts.decoder(|at| {
+        let plain = parts.attention(at);
+        let attention = Attention {
+            scale: attention_scale.unwrap_or(plain.scale),
+            ..plain
+        };
+        let ffn = parts.gated(at, Activation::Silu);
+        Layer::gated(attention, ffn, parts.input_norms(at))
+    });
+    model.embedding.scale = Some(embedding / residual);
+    if let Output::Logits(logits) = &mut model.output {
+        logits.scale = logits_divisor.map(|divisor| 1.0 / divisor);
+    }
+    Ok(model)
+}
+
+/// A factor that the file may have; 0 is none.
+fn factor(file: &ModelFile, key: Key, name: &str) -> Result<Option<f32>, ArchError> {
+    let factor = file.f32(key)?.filter(|&factor| factor != 0.0);
+    factor.map_or(Ok(()), |factor| file.check_positive(name, factor))?;
+    Ok(factor)
+}

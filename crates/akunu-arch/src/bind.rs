@@ -1,0 +1,204 @@
+//! The same model with other weights.
+
+use crate::layer::{
+    Attention, BlockNorms, Cross, Dense, Ffn, Gated, HeadNorms, Layer, LayerNorms, Linear, Mixer,
+    Norm,
+};
+use crate::model::{
+    Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
+};
+use crate::weights::Bind;
+
+/// Binds what need not be there.
+fn optional<T, U, E>(
+    part: Option<&T>,
+    bind: impl FnOnce(&T) -> Result<U, E>,
+) -> Result<Option<U>, E> {
+    part.map(bind).transpose()
+}
+
+impl Model {
+    /// The same model with other weights.
+    pub fn bind<B: Bind>(&self, to: &mut B) -> Result<Model<B::Matrix, B::Vector>, B::Error> {
+        Ok(Model {
+            arch: self.arch,
+            dim: self.dim,
+            vocab_size: self.vocab_size,
+            context_length: self.context_length,
+            embedding: self.embedding.bind(to)?,
+            layers: self
+                .layers
+                .iter()
+                .map(|layer| layer.bind(to))
+                .collect::<Result<_, _>>()?,
+            norm: optional(self.norm.as_ref(), |norm| norm.bind(to))?,
+            output: self.output.bind(to)?,
+        })
+    }
+}
+
+impl Embedding {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Embedding<B::Matrix, B::Vector>, B::Error> {
+        Ok(Embedding {
+            tokens: to.matrix(&self.tokens)?,
+            scale: self.scale,
+            kinds: optional(self.kinds.as_ref(), |table| table.bind(to))?,
+            positions: optional(self.positions.as_ref(), |table| table.bind(to))?,
+            distances: optional(self.distances.as_ref(), |distances| {
+                Ok(Distances {
+                    buckets: distances.buckets,
+                    weight: to.vector(&distances.weight)?,
+                })
+            })?,
+            norm: optional(self.norm.as_ref(), |norm| norm.bind(to))?,
+        })
+    }
+}
+
+impl Table {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Table<B::Vector>, B::Error> {
+        Ok(Table {
+            weight: to.vector(&self.weight)?,
+            first: self.first,
+            entries: self.entries,
+        })
+    }
+}
+
+impl Output {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Output<B::Matrix, B::Vector>, B::Error> {
+        Ok(match self {
+            Output::Logits(logits) => Output::Logits(Logits {
+                weight: to.matrix(&logits.weight)?,
+                is_tied: logits.is_tied,
+                scale: logits.scale,
+                softcap: logits.softcap,
+            }),
+            Output::Texts(classifier) => {
+                Output::Texts(optional(classifier.as_ref(), |classifier| {
+                    classifier.bind(to)
+                })?)
+            }
+        })
+    }
+}
+
+impl Classifier {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Classifier<B::Matrix, B::Vector>, B::Error> {
+        Ok(Classifier {
+            labels: self.labels,
+            pooling: self.pooling,
+            head: optional(self.head.as_ref(), |head| {
+                Ok(match head {
+                    ClassifierHead::Tanh(linear) => ClassifierHead::Tanh(linear.bind(to)?),
+                    ClassifierHead::GeluNorm(linear, norm) => {
+                        ClassifierHead::GeluNorm(linear.bind(to)?, norm.bind(to)?)
+                    }
+                })
+            })?,
+            scores: self.scores.bind(to)?,
+        })
+    }
+}
+
+impl Layer {
+    /// The same layer with other weights.
+    pub fn bind<B: Bind>(&self, to: &mut B) -> Result<Layer<B::Matrix, B::Vector>, B::Error> {
+        let Mixer::Attention(attention) = &self.mixer;
+        let mixer_norms = self.norms.mixer.bind(to)?;
+        let mixer = Mixer::Attention(attention.bind(to)?);
+        let cross = optional(self.cross.as_ref(), |cross| {
+            Ok(Cross {
+                norm: cross.norm.bind(to)?,
+                attention: cross.attention.bind(to)?,
+            })
+        })?;
+        let norms = LayerNorms {
+            mixer: mixer_norms,
+            ffn: self.norms.ffn.bind(to)?,
+        };
+        let ffn = self.ffn.bind(to)?;
+        Ok(Layer {
+            mixer,
+            cross,
+            ffn,
+            norms,
+        })
+    }
+}
+
+impl Attention {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Attention<B::Matrix, B::Vector>, B::Error> {
+        Ok(Attention {
+            heads: self.heads,
+            kv_heads: self.kv_heads,
+            head_dim: self.head_dim,
+            q: self.q.bind(to)?,
+            k: self.k.bind(to)?,
+            v: self.v.bind(to)?,
+            qk_norm: optional(self.qk_norm.as_ref(), |norms| {
+                Ok(HeadNorms {
+                    q: to.vector(&norms.q)?,
+                    k: to.vector(&norms.k)?,
+                    eps: norms.eps,
+                })
+            })?,
+            output: self.output.bind(to)?,
+            rope: self.rope,
+            window: self.window,
+            scale: self.scale,
+            softcap: self.softcap,
+        })
+    }
+}
+
+impl Ffn {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Ffn<B::Matrix, B::Vector>, B::Error> {
+        Ok(match self {
+            Ffn::Dense(dense) => Ffn::Dense(Dense {
+                width: dense.width,
+                up: dense.up.bind(to)?,
+                down: dense.down.bind(to)?,
+            }),
+            Ffn::Gated(gated) => Ffn::Gated(Gated {
+                width: gated.width,
+                activation: gated.activation,
+                gate: gated.gate.bind(to)?,
+                up: gated.up.bind(to)?,
+                down: gated.down.bind(to)?,
+            }),
+        })
+    }
+}
+
+impl Linear {
+    /// The same product with another weight.
+    pub fn bind<B: Bind>(&self, to: &mut B) -> Result<Linear<B::Matrix, B::Vector>, B::Error> {
+        Ok(Linear {
+            weight: to.matrix(&self.weight)?,
+            bias: optional(self.bias.as_ref(), |bias| to.vector(bias))?,
+        })
+    }
+}
+
+impl BlockNorms {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<BlockNorms<B::Vector>, B::Error> {
+        Ok(BlockNorms {
+            input: optional(self.input.as_ref(), |norm| norm.bind(to))?,
+            output: optional(self.output.as_ref(), |norm| norm.bind(to))?,
+            sum: optional(self.sum.as_ref(), |norm| norm.bind(to))?,
+        })
+    }
+}
+
+impl Norm {
+    /// The same norm with other weights.
+    pub fn bind<B: Bind>(&self, to: &mut B) -> Result<Norm<B::Vector>, B::Error> {
+        Ok(Norm {
+            kind: self.kind,
+            weight: to.vector(&self.weight)?,
+            bias: optional(self.bias.as_ref(), |bias| to.vector(bias))?,
+            eps: self.eps,
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! From an open file to a model whose numbers make sense.
+
+use std::path::Path;
+
+use akunu_gguf::{Container, WeightStore};
+
+use crate::arch::{self, Architecture, Read};
+use crate::error::ArchError;
+use crate::file::{ModelFile, Said, Section};
+use crate::model::Model;
+
+/// Numbers of a head, at most: the kernels of attention take no more.
+pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
+/// What a position is divided by, at least, before a pair of a head turns by it; real models have some 1.
+const MIN_DIVISOR: f32 = 1e-6;
+
+impl Model {
+    /// Reads the description of an open model and checks that its numbers make sense.
+    pub fn from_store(store: &WeightStore) -> Result<Model, ArchError> {
+        match store.container() {
+            Container::Gguf(file) => {
+                let metadata = file.metadata();
+                let key = "general.architecture";
+                let name = metadata.string(key)?;
+                let name = name.ok_or_else(|| metadata.missing(key))?;
+                let arch =
+                    arch::by_gguf_name(name).ok_or_else(|| arch::unknown(file.path(), name))?;
+                Model::read(store, arch, Said::Metadata(file))
+            }
+            Container::Folder(folder) => {
+                let path = folder.path().join("config.json");
+                let whole = Section {
+                    path: &path,
+                    object: folder.config(),
+                };
+                let name = whole.string("model_type")?;
+                let name = name.ok_or_else(|| whole.missing("model_type"))?;
+                let arch = arch::by_model_type(name).ok_or_else(|| arch::unknown(&path, name))?;
+                let text = whole.section("text_config").unwrap_or(whole);
+                Model::read(store, arch, Said::Config(text))
+            }
+        }
+    }
+
+    fn read(
+        store: &WeightStore,
+        arch: &'static Architecture,
+        said: Said,
+    ) -> Result<Model, ArchError> {
+        let file = ModelFile { store, arch, said };
+        let Read::Text(read) = arch.read else {
+            return Err(arch::unknown(file.path(), arch.name));
+        };
+        let model = read(&file)?;
+        model.check(&file)?;
+        Ok(model)
+    }
+
+    /// Checks that no pair of a head turns so fast that its angle is no number any more. `weight` is the weight
+    /// `rope_freqs`, if the model has one.
+    pub fn check_rope(&self, weight: &[f32], path: &Path) -> Result<(), ArchError> {
+        let divisors = self.attention().filter_map(|attention| {
+            let rope = attention.rope?;
+            Some(rope.divisors(attention.head_dim, weight))
+        });
+        let mut divisors = divisors.flatten();
+        match divisors.find(|divisor| !(MIN_DIVISOR..f32::INFINITY).contains(divisor)) {
+            None => Ok(()),
+            Some(found) => Err(ArchError::Invalid {
+                path: path.to_path_buf(),
+                key: "RoPE".to_string(),
+                found: format!("scaled so that a position is divided by {found:e}"),
+                wanted: "of a base and factors that a model can have",
+            }),
+        }
+    }
+
+    /// Numbers that no kernel takes, or that are beyond any real model.
+    fn check(&self, file: &ModelFile) -> Result<(), ArchError> {
+        let has_rope = self.attention().any(|attention| attention.rope.is_some());
+        if self.is_encoder() && !has_rope {
+            // Positions beyond the table would all look alike.
+            let positions = self.embedding.positions.as_ref();
+            let (found, needed) = (
+                positions.map_or(0, |table| table.entries),
+                self.context_length,
+            );
+            if found < needed {
+                let found = format!("{needed}, and there are {found} learned positions");
+                return Err(file.invalid("context length", found, "at most as many"));
+            }
+        }
+        // What the kernels of attention take. Half of an encoder's window is how far its rows see.
+        let (unit, wanted) = match self.is_encoder() {
+            true => (4, "a multiple of 4, at most 256"),
+            false => (8, "a multiple of 8, at most 256"),
+        };
+        let (narrowest, wide_enough) = match self.is_encoder() {
+            true => (2, "at least 2"),
+            false => (1, "at least 1"),
+        };
+        for attention in self.attention() {
+            let head_dim = attention.head_dim;
+            if !head_dim.is_multiple_of(unit) || head_dim > MAX_HEAD_LENGTH {
+                return Err(file.invalid("head length", head_dim.to_string(), wanted));
+            }
+            file.check_positive("attention scale", attention.scale)?;
+            file.check_positive("attention soft cap", attention.softcap.unwrap_or(1.0))?;
+            if let Some(rope) = attention.rope {
+                file.check_positive("RoPE base", rope.theta)?;
+                file.check_positive("RoPE scale", rope.freq_scale)?;
+            }
+            if let Some(window) = attention.window.filter(|&window| window < narrowest) {
+                return Err(file.invalid("sliding window", window.to_string(), wide_enough));
+            }
+        }
+        self.check_rope(&[], file.path())
+    }
+}
+
+impl ModelFile<'_> {
+    pub fn invalid(&self, key: &str, found: String, wanted: &'static str) -> ArchError {
+        ArchError::Invalid {
+            path: self.path().to_path_buf(),
+            key: key.to_string(),
+            found,
+            wanted,
+        }
+    }
+
+    /// Refuses a size that is zero or beyond any real model.
+    pub fn check_size(&self, key: &str, found: u32, most: u32) -> Result<(), ArchError> {
+        match (1..=most).contains(&found) {
+            true => Ok(()),
+            false => Err(self.invalid(key, found.to_string(), "a size that a model can have")),
+        }
+    }
+
+    pub fn check_heads(&self, heads: u32, kv_heads: u32) -> Result<(), ArchError> {
+        self.check_size("heads", heads, 1 << 12)?;
+        self.check_size("key/value heads", kv_heads, heads)?;
+        match heads.is_multiple_of(kv_heads) {
+            true => Ok(()),
+            false => {
+                let found = format!("{heads} for {kv_heads} key/value heads");
+                Err(self.invalid("heads", found, "a multiple of the key/value heads"))
+            }
+        }
+    }
+
+    /// Refuses a factor that is not a positive number.
+    pub fn check_positive(&self, key: &str, found: f32) -> Result<(), ArchError> {
+        match found.is_finite() && found > 0.0 {
+            true => Ok(()),
+            false => Err(self.invalid(key, found.to_string(), "a positive number")),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A model's own description, in either container: GGUF metadata or `config.json`.
+
+pub(crate) mod keys;
+mod rope;
+mod section;
+mod windows;
+
+use std::path::Path;
+
+use akunu_gguf::{GgufFile, Value, WeightStore};
+
+use crate::arch::Architecture;
+use crate::error::ArchError;
+pub(crate) use keys::Key;
+pub(crate) use section::Section;
+pub(crate) use windows::WindowPattern;
+
+/// An open model whose architecture is known.
+pub(crate) struct ModelFile<'a> {
+    pub store: &'a WeightStore,
+    pub arch: &'static Architecture,
+    pub said: Said<'a>,
+}
+
+/// Where the description is.
+#[derive(Clone, Copy)]
+pub(crate) enum Said<'a> {
+    /// In the metadata of a GGUF file, under keys that begin with the architecture's name.
+    Metadata(&'a GgufFile),
+    /// In `config.json`.
+    Config(Section<'a>),
+}
+
+impl<'a> ModelFile<'a> {
+    /// The file that has the description.
+    pub fn path(&self) -> &'a Path {
+        match self.said {
+            Said::Metadata(file) => file.path(),
+            Said::Config(section) => section.path,
+        }
+    }
+
+    /// `config.json`; `None` in a GGUF file.
+    pub fn config(&self) -> Option<Section<'a>> {
+        match self.said {
+            Said::Metadata(_) => None,
+            Said::Config(section) => Some(section),
+        }
+    }
+
+    pub fn u32(&self, key: Key) -> Result<Option<u32>, ArchError> {
+        match self.said {
+            Said::Metadata(file) => self.first(key, |name| Ok(file.metadata().u32(name)?)),
+            Said::Config(section) => section.first(key.config, |name| section.u32(name)),
+        }
+    }
+
+    pub fn f32(&self, key: Key) -> Result<Option<f32>, ArchError> {
+        match self.said {
+            Said::Metadata(file) => self.first(key, |name| Ok(file.metadata().f32(name)?)),
+            Said::Config(section) => section.first(key.config, |name| section.f32(name)),
+        }
+    }
+
+    pub fn required(&self, key: Key) -> Result<u32, ArchError> {
+        self.u32(key)?.ok_or_else(|| self.missing(key))
+    }
+
+    /// A number for each layer: a list, or one number for all of them.
+    pub fn of_layers(&self, key: Key, n_layers: usize) -> Result<Option<Vec<u32>>, ArchError> {
+        let list: Option<Vec<Option<u32>>> = match self.said {
+            Said::Metadata(file) => {
+                let mut names = key.gguf.iter();
+                let list = names.find_map(|name| match file.metadata().get(&self.name(name))? {
+                    Value::Array(array) => Some(array),
+                    _ => None,
+                });
+                list.map(|list| {
+                    let number = |value: Value| u32::try_from(value.as_integer()?).ok();
+                    list.iter().take(n_layers).map(number).collect()
+                })
+            }
+            Said::Config(section) => {
+                let mut names = key.config.iter();
+                let list = names.find_map(|name| section.get(name)?.as_array());
+                list.map(|list| {
+                    let number = |value: &serde_json::Value| u32::try_from(value.as_u64()?).ok();
+                    list.iter().take(n_layers).map(number).collect()
+                })
+            }
+        };
+        let Some(list) = list else {
+            return Ok(self.u32(key)?.map(|number| vec![number; n_layers]));
+        };
+        let found = list.len();
+        let numbers: Option<Vec<u32>> = list.into_iter().collect();
+        match numbers.filter(|_| found == n_layers) {
+            Some(numbers) => Ok(Some(numbers)),
+            None => Err(ArchError::Invalid {
+                path: self.path().to_path_buf(),
+                key: self.key_name(key),
+                found: format!("a list of {found} for {n_layers} layers"),
+                wanted: "a number for each layer",
+            }),
+        }
+    }
+
+    /// Rows of a tensor that a model may do without.
+    pub fn rows(&self, name: &str) -> u32 {
+        let rows = self.store.tensor(name).map_or(0, |table| table.rows());
+        u32::try_from(rows).unwrap_or(u32::MAX)
+    }
+
+    pub fn missing(&self, key: Key) -> ArchError {
+        match self.said {
+            Said::Metadata(file) => file.metadata().missing(&self.key_name(key)).into(),
+            Said::Config(section) => section.missing(&self.key_name(key)),
+        }
+    }
+
+    pub fn unsupported(&self, what: String) -> ArchError {
+        let path = self.path().to_path_buf();
+        ArchError::Unsupported { path, what }
+    }
+
+    /// Refuses a `config.json` that says anything else of this key.
+    pub fn only(&self, key: &str, usual: &str) -> Result<(), ArchError> {
+        let Some(section) = self.config() else {
+            return Ok(());
+        };
+        match section.string(key)?.filter(|found| *found != usual) {
+            None => Ok(()),
+            Some(found) => Err(self.unsupported(format!(
+                "`{key}` = `{found}` in the architecture `{}`",
+                self.arch.name
+            ))),
+        }
+    }
+
+    /// Refuses a `config.json` in which one of these is true.
+    pub fn never(&self, keys: &[&str]) -> Result<(), ArchError> {
+        let Some(section) = self.config() else {
+            return Ok(());
+        };
+        let is_true =
+            |key: &&&str| section.get(key).and_then(|value| value.as_bool()) == Some(true);
+        match keys.iter().find(is_true) {
+            None => Ok(()),
+            Some(key) => {
+                let arch = self.arch.name;
+                Err(self.unsupported(format!("`{key}` in the architecture `{arch}`")))
+            }
+        }
+    }
+
+    /// The whole name of a key of the metadata.
+    fn name(&self, key: &str) -> String {
+        format!("{}.{key}", self.arch.name)
+    }
+
+    /// How this container calls a key.
+    fn key_name(&self, key: Key) -> String {
+        let first = |names: &[&str]| names.first().copied().unwrap_or_default().to_string();
+        match self.said {
+            Said::Metadata(_) => self.name(&first(key.gguf)),
+            Said::Config(_) => first(key.config),
+        }
+    }
+
+    /// The first of a key's names in the metadata that has a value.
+    fn first<T>(
+        &self,
+        key: Key,
+        read: impl Fn(&str) -> Result<Option<T>, ArchError>,
+    ) -> Result<Option<T>, ArchError> {
+        for name in key.gguf {
+            if let Some(value) = read(&self.name(name))? {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+}

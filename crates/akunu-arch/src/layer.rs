@@ -1,0 +1,259 @@
+//! One layer as data: what it computes, and its weights.
+//!
+//! ```text
+//! h += output norm( mixer( input norm(h) ) );  h = sum norm(h)
+//! h += output norm( ffn  ( input norm(h) ) );  h = sum norm(h)
+//! ```
+//!
+//! Every norm may be missing. The parameters `M` and `V` say what a matrix and a vector of weights is: a name and a shape
+//! ([`NamedMatrix`], [`NamedVector`]) in a description, a place on a device once the weights are bound.
+
+use crate::rope::Rope;
+use crate::weights::{NamedMatrix, NamedVector};
+use std::fmt;
+
+/// A layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Layer<M = NamedMatrix, V = NamedVector> {
+    /// The block that lets a token see others.
+    pub mixer: Mixer<M, V>,
+    /// Attention to the result of an encoder, between the two blocks.
+    pub cross: Option<Cross<M, V>>,
+    /// The feed-forward block.
+    pub ffn: Ffn<M, V>,
+    /// The norms around both blocks.
+    pub norms: LayerNorms<V>,
+}
+
+/// The block that lets a token see others.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Mixer<M = NamedMatrix, V = NamedVector> {
+    /// Softmax attention.
+    Attention(Attention<M, V>),
+}
+
+/// Softmax attention.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attention<M = NamedMatrix, V = NamedVector> {
+    /// Query heads, a multiple of the others.
+    pub heads: u32,
+    /// Key and value heads.
+    pub kv_heads: u32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// Queries, keys, values.
+    pub q: Linear<M, V>,
+    /// See `q`.
+    pub k: Linear<M, V>,
+    /// See `q`.
+    pub v: Linear<M, V>,
+    /// The product of the result.
+    pub output: Linear<M, V>,
+    /// Norms of single heads, before they turn.
+    pub qk_norm: Option<HeadNorms<V>>,
+    /// Rotary positions.
+    pub rope: Option<Rope>,
+    /// Number of keys that a query sees, itself included; `None` for all. Half of those of an encoder lie on either side,
+    /// besides the query's own.
+    pub window: Option<u32>,
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Cap of the scores.
+    pub softcap: Option<f32>,
+}
+
+impl<M, V> Attention<M, V> {
+    /// Elements of the queries of a token.
+    pub fn q_dim(&self) -> u32 {
+        self.heads * self.head_dim
+    }
+
+    /// Elements of the keys, or of the values, of a token.
+    pub fn kv_dim(&self) -> u32 {
+        self.kv_heads * self.head_dim
+    }
+}
+
+/// Norms of single heads of queries and keys, of their root mean square.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadNorms<V = NamedVector> {
+    /// Weights for queries, (head_dim).
+    pub q: V,
+    /// Weights for keys, (head_dim).
+    pub k: V,
+    /// Added under the root.
+    pub eps: f32,
+}
+
+/// Attention of a decoder to the result of its encoder.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cross<M = NamedMatrix, V = NamedVector> {
+    /// The norm of what it reads.
+    pub norm: Norm<V>,
+    /// Its keys and values are products of the encoder's result.
+    pub attention: Attention<M, V>,
+}
+
+/// The feed-forward block.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ffn<M = NamedMatrix, V = NamedVector> {
+    /// `down gelu(up x)`.
+    Dense(Dense<M, V>),
+    /// `down (activation(gate x) * up x)`.
+    Gated(Gated<M, V>),
+}
+
+impl<M, V> Ffn<M, V> {
+    /// Elements between its products.
+    pub fn width(&self) -> u32 {
+        match self {
+            Ffn::Dense(dense) => dense.width,
+            Ffn::Gated(gated) => gated.width,
+        }
+    }
+}
+
+/// `down gelu(up x)`, by the error function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dense<M = NamedMatrix, V = NamedVector> {
+    /// Elements between the products.
+    pub width: u32,
+    /// The first product.
+    pub up: Linear<M, V>,
+    /// The second product.
+    pub down: Linear<M, V>,
+}
+
+/// `down (activation(gate x) * up x)`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gated<M = NamedMatrix, V = NamedVector> {
+    /// Elements between the products.
+    pub width: u32,
+    /// The activation of the gate.
+    pub activation: Activation,
+    /// The product that is activated.
+    pub gate: Linear<M, V>,
+    /// The product that it is multiplied by.
+    pub up: Linear<M, V>,
+    /// The last product.
+    pub down: Linear<M, V>,
+}
+
+/// The activation of a gate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Activation {
+    /// `x * sigmoid(x)`.
+    Silu,
+    /// GELU by the tanh formula.
+    Gelu,
+    /// GELU by the error function.
+    GeluErf,
+}
+
+/// A product with a matrix of weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear<M = NamedMatrix, V = NamedVector> {
+    /// (outputs, inputs).
+    pub weight: M,
+    /// (outputs).
+    pub bias: Option<V>,
+}
+
+/// The norms around the blocks of a layer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LayerNorms<V = NamedVector> {
+    /// Around the mixer.
+    pub mixer: BlockNorms<V>,
+    /// Around the feed-forward block.
+    pub ffn: BlockNorms<V>,
+}
+
+/// The norms around one block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlockNorms<V = NamedVector> {
+    /// Of what the block reads.
+    pub input: Option<Norm<V>>,
+    /// Of what it adds to the residual stream.
+    pub output: Option<Norm<V>>,
+    /// Of the residual stream after that.
+    pub sum: Option<Norm<V>>,
+}
+
+impl<V> BlockNorms<V> {
+    /// No norms.
+    pub const NONE: BlockNorms<V> = BlockNorms {
+        input: None,
+        output: None,
+        sum: None,
+    };
+}
+
+/// A norm of a vector.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Norm<V = NamedVector> {
+    /// How it is computed.
+    pub kind: NormKind,
+    /// (dim).
+    pub weight: V,
+    /// (dim), of a layer norm.
+    pub bias: Option<V>,
+    /// Added under the root.
+    pub eps: f32,
+}
+
+/// How a vector is normalised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NormKind {
+    /// By its root mean square.
+    Rms,
+    /// By its mean and variance.
+    Layer,
+}
+
+impl<M, V> Layer<M, V> {
+    /// All products, in the order of use.
+    pub fn linears(&self) -> Vec<&Linear<M, V>> {
+        let Mixer::Attention(attention) = &self.mixer;
+        let mut all = attention.linears().to_vec();
+        all.extend(
+            self.cross
+                .iter()
+                .flat_map(|cross| cross.attention.linears()),
+        );
+        match &self.ffn {
+            Ffn::Dense(Dense { up, down, .. }) => all.extend([up, down]),
+            Ffn::Gated(Gated { gate, up, down, .. }) => all.extend([gate, up, down]),
+        }
+        all
+    }
+}
+
+impl<M, V> Attention<M, V> {
+    fn linears(&self) -> [&Linear<M, V>; 4] {
+        [&self.q, &self.k, &self.v, &self.output]
+    }
+}
+
+/// In a line, without the norms and weights.
+impl<M, V> fmt::Display for Layer<M, V> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let Mixer::Attention(attention) = &self.mixer;
+        let (heads, kv_heads) = (attention.heads, attention.kv_heads);
+        write!(
+            f,
+            "{heads} heads of {}, {kv_heads} for keys and values",
+            attention.head_dim
+        )?;
+        match attention.rope {
+            Some(rope) => write!(f, ", RoPE {}", rope.theta)?,
+            None => write!(f, ", no RoPE")?,
+        }
+        if let Some(window) = attention.window {
+            write!(f, ", window {window}")?;
+        }
+        match &self.ffn {
+            Ffn::Dense(ffn) => write!(f, "; feed-forward of {}", ffn.width),
+            Ffn::Gated(ffn) => write!(f, "; gated feed-forward of {}", ffn.width),
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The parts that architectures are made of, with the names of their weights. Llama, Qwen, Gemma and their like share
+//! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
+
+mod encoder;
+
+use crate::error::ArchError;
+use crate::file::{ModelFile, WindowPattern, keys};
+use crate::layer::{
+    Activation, Attention, BlockNorms, Ffn, Gated, HeadNorms, Layer, LayerNorms, Linear, Mixer,
+    Norm, NormKind,
+};
+use crate::model::{Embedding, Logits, Model, Output};
+use crate::rope::Rope;
+use crate::weights::{NamedMatrix, NamedVector};
+
+/// The weight that the embedding lookup reads.
+pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";
+/// The weight of the logits. A model with tied embeddings has their product and no weight of this name.
+pub const OUTPUT: &str = "output.weight";
+
+/// The sizes of a model, and the parts of these sizes.
+pub(crate) struct Parts<'a> {
+    pub file: &'a ModelFile<'a>,
+    pub dim: u32,
+    pub n_layers: usize,
+    pub context_length: u32,
+    /// Added under the root of all norms.
+    pub eps: f32,
+    /// What norms multiply by more than the file's weights.
+    pub norm_plus: f32,
+    /// Elements of a head.
+    pub head_dim: u32,
+    /// Query heads of each layer.
+    pub heads: Vec<u32>,
+    /// Key and value heads of each layer.
+    kv_heads: Vec<u32>,
+    /// Width of the feed-forward block of each layer.
+    ffn: Vec<u32>,
+    vocab_size: u32,
+    windows: Vec<Option<u32>>,
+    rope: Rope,
+    local_rope: Rope,
+}
+
+impl<'a> Parts<'a> {
+    /// The sizes that a file says. Which layers have its window is said by `pattern`, unless the file does; `local_base` is
+    /// the RoPE base of those layers, if they have one of their own.
+    pub fn read(
+        file: &'a ModelFile<'a>,
+        pattern: WindowPattern,
+        local_base: Option<f32>,
+    ) -> Result<Parts<'a>, ArchError> {
+        let n_layers = file.required(keys::LAYERS)?;
+        file.check_size("layers", n_layers, 1 << 12)?;
+        let n_layers = n_layers as usize;
+        let of_layers = |key| {
+            let found = file.of_layers(key, n_layers)?;
+            found.ok_or_else(|| file.missing(key))
+        };
+        let dim = file.required(keys::DIM)?;
+        let ffn = of_layers(keys::FFN)?;
+        let heads = of_layers(keys::HEADS)?;
+        let kv_heads = file.of_layers(keys::KV_HEADS, n_layers)?;
+        let kv_heads = kv_heads.unwrap_or_else(|| heads.clone());
+        let even_share = heads.first().and_then(|&heads| dim.checked_div(heads));
+        let head_dim = file.u32(keys::HEAD_DIM)?.or(even_share).unwrap_or(0);
+        let vocab_size = file.rows(TOKEN_EMBEDDING);
+        let context_length = file.required(keys::CONTEXT)?;
+        file.check_size("embedding length", dim, 1 << 20)?;
+        for &width in &ffn {
+            file.check_size("feed-forward length", width, 1 << 22)?;
+        }
+        for (&heads, &kv_heads) in heads.iter().zip(&kv_heads) {
+            file.check_heads(heads, kv_heads)?;
+        }
+        file.check_size("head length", head_dim, 1 << 10)?;
+        file.check_size("vocabulary", vocab_size, 1 << 24)?;
+        file.check_size("context length", context_length, 1 << 30)?;
+        let default_eps = if file.config().is_some() { 1e-6 } else { 1e-5 };
+        let eps = file.f32(keys::EPS)?.unwrap_or(default_eps);
+        file.check_positive("norm epsilon", eps)?;
+        Ok(Parts {
+            file,
+            dim,
+            n_layers,
+            context_length,
+            eps,
+            norm_plus: 0.0,
+            head_dim,
+            heads,
+            kv_heads,
+            ffn,
+            vocab_size,
+            windows: file.windows(pattern, n_layers)?,
+            rope: file.rope()?,
+            local_rope: file.local_rope(local_base)?,
+        })
+    }
+
+    /// A decoder of these layers.
+    pub fn decoder(&self, layer: impl FnMut(usize) -> Layer) -> Model {
+        let is_tied = self.file.store.has_tied_embeddings();
+        let vocabulary = |name| NamedMatrix::new(name, self.vocab_size, self.dim);
+        Model {
+            arch: self.file.arch.name,
+            dim: self.dim,
+            vocab_size: self.vocab_size,
+            context_length: self.context_length,
+            embedding: Embedding {
+                tokens: vocabulary(TOKEN_EMBEDDING),
+                scale: None,
+                kinds: None,
+                positions: None,
+                distances: None,
+                norm: None,
+            },
+            layers: (0..self.n_layers).map(layer).collect(),
+            norm: Some(self.norm("output_norm")),
+            output: Output::Logits(Logits {
+                weight: vocabulary(if is_tied { TOKEN_EMBEDDING } else { OUTPUT }),
+                is_tied,
+                scale: None,
+                softcap: None,
+            }),
+        }
+    }
+
+    /// Attention with RoPE and without biases.
+    pub fn attention(&self, at: usize) -> Attention {
+        let (heads, kv_heads, head_dim) = (self.heads[at], self.kv_heads[at], self.head_dim);
+        let linear =
+            |part: &str, rows, cols| linear(in_layer(at, &format!("attention.{part}")), rows, cols);
+        let window = self.windows[at];
+        Attention {
+            heads,
+            kv_heads,
+            head_dim,
+            q: linear("q", heads * head_dim, self.dim),
+            k: linear("k", kv_heads * head_dim, self.dim),
+            v: linear("v", kv_heads * head_dim, self.dim),
+            output: linear("output", self.dim, heads * head_dim),
+            qk_norm: None,
+            rope: Some(if window.is_some() {
+                self.local_rope
+            } else {
+                self.rope
+            }),
+            window,
+            scale: 1.0 / (head_dim as f32).sqrt(),
+            softcap: None,
+        }
+    }
+
+    /// Norms of the heads of queries and keys.
+    pub fn head_norms(&self, at: usize) -> HeadNorms {
+        let norm = |part: &str| NamedVector {
+            plus: self.norm_plus,
+            ..NamedVector::new(
+                in_layer(at, &format!("attention.{part}_norm.weight")),
+                1,
+                self.head_dim,
+            )
+        };
+        HeadNorms {
+            q: norm("q"),
+            k: norm("k"),
+            eps: self.eps,
+        }
+    }
+
+    /// A feed-forward block with a gate.
+    pub fn gated(&self, at: usize, activation: Activation) -> Gated {
+        let (width, dim) = (self.ffn[at], self.dim);
+        let linear =
+            |part: &str, rows, cols| linear(in_layer(at, &format!("ffn.{part}")), rows, cols);
+        Gated {
+            width,
+            activation,
+            gate: linear("gate", width, dim),
+            up: linear("up", width, dim),
+            down: linear("down", dim, width),
+        }
+    }
+
+    /// Norms of what the blocks read.
+    pub fn input_norms(&self, at: usize) -> LayerNorms {
+        let of = |name: &str| BlockNorms {
+            input: Some(self.norm(in_layer(at, name))),
+            ..BlockNorms::NONE
+        };
+        LayerNorms {
+            mixer: of("attention_norm"),
+            ffn: of("ffn_norm"),
+        }
+    }
+
+    /// Norms of what the blocks read, and of what they give.
+    pub fn sandwich_norms(&self, at: usize) -> LayerNorms {
+        let LayerNorms { mut mixer, mut ffn } = self.input_norms(at);
+        mixer.output = Some(self.norm(in_layer(at, "post_attention_norm")));
+        ffn.output = Some(self.norm(in_layer(at, "post_ffn_norm")));
+        LayerNorms { mixer, ffn }
+    }
+
+    /// A norm by the root mean square.
+    fn norm(&self, name: impl AsRef<str>) -> Norm {
+        Norm {
+            kind: NormKind::Rms,
+            weight: NamedVector {
+                plus: self.norm_plus,
+                ..NamedVector::new(format!("{}.weight", name.as_ref()), 1, self.dim)
+            },
+            bias: None,
+            eps: self.eps,
+        }
+    }
+}
+
+/// The name of a part of a layer.
+fn in_layer(at: usize, part: &str) -> String {
+    format!("layers.{at}.{part}")
+}
+
+/// A product without a bias.
+pub(crate) fn linear(module: String, rows: u32, cols: u32) -> Linear {
+    Linear {
+        weight: NamedMatrix::new(format!("{module}.weight"), rows, cols),
+        bias: None,
+    }
+}
+
+impl Linear {
+    /// The same product with a bias.
+    pub(crate) fn with_bias(self) -> Linear {
+        let module = self.weight.name.trim_end_matches(".weight");
+        let bias = NamedVector::new(format!("{module}.bias"), 1, self.weight.rows);
+        Linear {
+            bias: Some(bias),
+            ..self
+        }
+    }
+}
+
+impl Attention {
+    /// The same attention with biases of q, k and v.
+    pub(crate) fn with_qkv_bias(self) -> Attention {
+        Attention {
+            q: self.q.with_bias(),
+            k: self.k.with_bias(),
+            v: self.v.with_bias(),
+            ..self
+        }
+    }
+}
+
+impl Layer {
+    /// A layer of attention and a feed-forward block with a gate.
+    pub(crate) fn gated(attention: Attention, ffn: Gated, norms: LayerNorms) -> Layer {
+        Layer::new(attention, Ffn::Gated(ffn), norms)
+    }
+
+    /// A layer of attention and a feed-forward block.
+    pub(crate) fn new(attention: Attention, ffn: Ffn, norms: LayerNorms) -> Layer {
+        Layer {
+            mixer: Mixer::Attention(attention),
+            cross: None,
+            ffn,
+            norms,
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! A model as a program: one builder for decoders, encoders and both halves of a speech model.
+//!
+//! It writes a layer as [`akunu_arch`] describes it:
+//!
+//! ```text
+//! x = norm(h);  q, k, v = Wq x, Wk x, Wv x;  turn q and k, store k and v;  h += Wo attention(q)
+//! x = norm(h);  h += Wdown (act(Wgate x) * Wup x)
+//! ```
+//!
+//! The residual stream h and its norm x have places of their own. A block that ends with a norm of the sum leaves it in x,
+//! which is the residual stream from there on. Other vectors live for a block ([`scratch`]). What differs between models
+//! comes from fields of the layers; nothing here asks for a name.
+
+mod choice;
+mod scratch;
+mod shift;
+mod speech;
+mod texts;
+
+use std::collections::HashMap;
+
+use akunu_arch::{
+    self as arch, Activation, Attention, BlockNorms, Cross, Ffn, Linear, Mixer, NormKind,
+};
+use akunu_program::{
+    Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Matrix, Op,
+    Pairing, Rope, RowKeys, Rows, Slice, op,
+};
+
+pub(crate) use choice::{Lists, Outputs};
+pub(crate) use scratch::{Scratch, Vector};
+pub(crate) use shift::{Keys, shift};
+pub(crate) use speech::{Signal, Spoken};
+pub(crate) use texts::TextPlaces;
+
+use crate::weights::{Bound, Weight};
+
+/// A layer whose weights are on a device.
+pub(crate) type Layer = arch::Layer<Weight, Slice>;
+type Norm = arch::Norm<Slice>;
+
+/// Products of one vector that are adapted together: q, k and v.
+pub(crate) const MAX_TOGETHER: usize = 3;
+
+/// An adapter that some rows of a step have.
+pub(crate) struct Adapted<'a> {
+    /// A, of (rank, inputs), and B, of (outputs, rank), by the name of the weight whose product they change.
+    pub products: &'a HashMap<String, [Matrix; 2]>,
+    /// Where `A x` goes, (rows, rank), for products that are adapted together.
+    pub down: [Slice; MAX_TOGETHER],
+    /// The scale that each sequence has it with, (seats).
+    pub factors: Slice,
+}
+
+/// The memory that a layer reads besides its rows and weights.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LayerMemory {
+    /// RoPE divisors, (head_dim / 2); infinite where keys do not turn.
+    pub divisors: Slice,
+    /// The keys that its rows see.
+    pub keys: SeenKeys,
+    /// Those across, if it has such attention.
+    pub cross: Option<CrossMemory>,
+}
+
+/// The keys that the rows of a layer see.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum SeenKeys {
+    /// Those of their sequence until then, which lie in pages.
+    Pages {
+        cache: LayerCache,
+        /// Mean subtracted from the keys, (n_kv_heads, head_dim).
+        centre: Option<Slice>,
+    },
+    /// Those of their text.
+    Text { distances: Option<DistanceBias> },
+}
+
+/// The memory of attention across.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CrossMemory {
+    /// Queries, (rows, dim). Every layer has its own: they tell when a token was spoken.
+    pub q: Buffer,
+    /// (windows, n_keys, dim), of f16.
+    pub k: Buffer,
+    pub v: Buffer,
+    pub n_keys: u32,
+}
+
+/// Writes the operations of a program.
+pub(crate) struct Builder<'a> {
+    ops: Vec<Op>,
+    scratch: Scratch,
+    dim: u32,
+    /// The residual stream, (rows, dim).
+    stream: Vector,
+    /// Its norm, (rows, dim).
+    aside: Vector,
+    /// The bias of layer norms that have none, (dim).
+    zeros: Option<Slice>,
+    adapters: Vec<Adapted<'a>>,
+}
+
+/// What products of one vector have in common.
+#[derive(Clone, Copy)]
+struct Of {
+    rows: Rows,
+    x: Slice,
+    /// Whether they are added to what is there.
+    add: bool,
+    label: &'static str,
+}
+
+impl<'a> Builder<'a> {
+    /// A builder for a residual stream of this width.
+    pub fn new(scratch: Scratch, dim: u32) -> Builder<'a> {
+        let (stream, aside) = (scratch.take(dim), scratch.take(dim));
+        Builder {
+            ops: Vec::new(),
+            scratch,
+            dim,
+            stream,
+            aside,
+            zeros: None,
+            adapters: Vec::new(),
+        }
+    }
+
+    /// The same with adapters.
+    pub fn with_adapters(self, adapters: Vec<Adapted<'a>>) -> Builder<'a> {
+        Builder { adapters, ..self }
+    }
+
+    /// The same with a bias for layer norms that have none.
+    pub fn with_zeros(self, zeros: Slice) -> Builder<'a> {
+        let zeros = Some(zeros);
+        Builder { zeros, ..self }
+    }
+
+    /// The operations.
+    pub fn ops(self) -> Vec<Op> {
+        self.ops
+    }
+
+    /// Looks up the tokens and runs every layer; the result is in the residual stream.
+    pub fn layers(&mut self, model: &Bound, memory: &[LayerMemory]) {
+        self.embedding(&model.embedding);
+        for (layer, memory) in model.layers.iter().zip(memory) {
+            self.layer(layer, memory);
+        }
+    }
+
+    /// The normalised residual streams of the rows whose logits are wanted: `h`, and `x` after the norm.
+    pub fn hidden(&mut self, model: &Bound, [h, x]: [Slice; 2]) {
+        self.ops.push(Op::Gather(op::Gather {
+            from: self.stream.slice(),
+            to: h,
+            dim: self.dim,
+        }));
+        if let Some(norm) = &model.norm {
+            self.norm(Rows::Outputs, norm, h, x);
+        }
+    }
+
+    fn embedding(&mut self, embedding: &arch::Embedding<Weight, Slice>) {
+        let h = self.stream.slice();
+        self.ops.push(Op::Embed(op::Embed {
+            table: embedding.tokens.matrix,
+            scale: embedding.scale,
+            to: h,
+        }));
+        let tables = [
+            (LearnedBy::Kind, &embedding.kinds),
+            (LearnedBy::Position, &embedding.positions),
+        ];
+        for (by, table) in tables {
+            let Some(table) = table else { continue };
+            let before = size_of::<f32>() * (table.first * self.dim) as usize;
+            self.ops.push(Op::AddLearned(op::AddLearned {
+                by,
+                table: Slice {
+                    offset: table.weight.offset + before,
+                    ..table.weight
+                },
+                n_entries: table.entries,
+                x: h,
+                dim: self.dim,
+            }));
+        }
+        if let Some(norm) = &embedding.norm {
+            self.norm_stream(norm);
+        }
+    }
+
+    fn layer(&mut self, layer: &Layer, memory: &LayerMemory) {
+        let Mixer::Attention(attention) = &layer.mixer;
+        self.attention(attention, &layer.norms.mixer, memory);
+        if let (Some(cross), Some(memory)) = (&layer.cross, &memory.cross) {
+            self.cross_attention(cross, memory);
+        }
+        self.feed_forward(&layer.ffn, &layer.norms.ffn);
+    }
+
+    fn attention(
+        &mut self,
+        attention: &Attention<Weight, Slice>,
+        norms: &BlockNorms<Slice>,
+        memory: &LayerMemory,
+    ) {
+        let x = self.input(norms);
+        let [q_dim, kv_dim] = [attention.q_dim(), attention.kv_dim()];
+        let vectors = [q_dim, kv_dim, kv_dim, q_dim].map(|width| self.scratch.take(width));
+        let [q, k, v, to] = vectors.each_ref().map(Vector::slice);
+        let products = [(&attention.q, q), (&attention.k, k), (&attention.v, v)];
+        self.products(Of::all(x, "q, k, v"), &products);
+        match memory.keys {
+            SeenKeys::Pages { cache, centre } => {
+                self.ops.push(Op::RopeStore(op::RopeStore {
+                    q,
+                    k,
+                    v,
+                    heads: heads(attention),
+                    rope: rope(attention, memory.divisors),
+                    norms: attention.qk_norm.as_ref().map(|norms| HeadNorms {
+                        q: norms.q,
+                        k: norms.k,
+                        eps: norms.eps,
+                    }),
+                    centre,
+                    cache,
+                }));
+                self.ops.push(Op::Attend(op::Attend {
+                    q,
+                    to,
+                    heads: heads(attention),
+                    cache,
+                    scale: attention.scale,
+                    softcap: attention.softcap,
+                }));
+            }
+            SeenKeys::Text { distances } => {
+                let turned = [(q, attention.heads), (k, attention.kv_heads)];
+                for (x, n_heads) in turned.into_iter().filter(|_| attention.rope.is_some()) {
+                    self.ops.push(Op::Rope(op::Rope {
+                        x,
+                        n_heads,
+                        head_dim: attention.head_dim,
+                        rope: rope(attention, memory.divisors),
+                    }));
+                }
+                self.ops.push(Op::AttendRows(op::AttendRows {
+                    q,
+                    k,
+                    v,
+                    to,
+                    heads: heads(attention),
+                    keys: match attention.window {
+                        Some(window) => RowKeys::Nearby { reach: window / 2 },
+                        None => RowKeys::OwnText,
+                    },
+                    scale: attention.scale,
+                    bias: distances,
+                }));
+            }
+        }
+        self.add_to_stream(&attention.output, to, norms, "attention output");
+    }
+
+    fn cross_attention(&mut self, cross: &Cross<Weight, Slice>, memory: &CrossMemory) {
+        let (attention, q) = (&cross.attention, memory.q.into());
+        let x = self.norm_aside(&cross.norm);
+        self.products(Of::all(x, "q across"), &[(&attention.q, q)]);
+        let to = self.scratch.take(attention.q_dim());
+        self.ops.push(Op::AttendRows(op::AttendRows {
+            q,
+            k: memory.k.into(),
+            v: memory.v.into(),
+            to: to.slice(),
+            heads: heads(attention),
+            keys: RowKeys::Across {
+                n_keys: memory.n_keys,
+            },
+            scale: attention.scale,
+            bias: None,
+        }));
+        self.add_to_stream(
+            &attention.output,
+            to.slice(),
+            &BlockNorms::NONE,
+            "attention across",
+        );
+    }
+
+    fn feed_forward(&mut self, ffn: &Ffn<Weight, Slice>, norms: &BlockNorms<Slice>) {
+        let x = self.input(norms);
+        match ffn {
+            Ffn::Dense(dense) => {
+                let (up, width) = (self.scratch.take(dense.width), dense.width);
+                self.products(Of::all(x, "up"), &[(&dense.up, up.slice())]);
+                self.ops.push(Op::Gelu(op::Gelu {
+                    rows: Rows::All,
+                    x: up.slice(),
+                    width,
+                }));
+                self.add_to_stream(&dense.down, up.slice(), norms, "down");
+            }
+            Ffn::Gated(gated) => {
+                let vectors = [(); 3].map(|()| self.scratch.take(gated.width));
+                let [gate, up, activated] = vectors.each_ref().map(Vector::slice);
+                let products = [(&gated.gate, gate), (&gated.up, up)];
+                self.products(Of::all(x, "gate and up"), &products);
+                self.ops.push(Op::Gate(op::Gate {
+                    activation: match gated.activation {
+                        Activation::Silu => GateFunction::Silu,
+                        Activation::Gelu => GateFunction::Gelu,
+                        Activation::GeluErf => GateFunction::GeluErf,
+                    },
+                    gate,
+                    up,
+                    to: activated,
+                    width: gated.width,
+                }));
+                self.add_to_stream(&gated.down, activated, norms, "down");
+            }
+        }
+    }
+
+    /// What a block reads: the normalised residual stream, or the stream as it is.
+    fn input(&mut self, norms: &BlockNorms<Slice>) -> Slice {
+        match &norms.input {
+            Some(norm) => self.norm_aside(norm),
+            None => self.stream.slice(),
+        }
+    }
+
+    /// A block's last product goes into the residual stream, or beside it when a norm comes between.
+    fn add_to_stream(
+        &mut self,
+        linear: &Linear<Weight, Slice>,
+        x: Slice,
+        norms: &BlockNorms<Slice>,
+        label: &'static str,
+    ) {
+        let (of, h) = (Of::all(x, label), self.stream.slice());
+        if let Some(norm) = &norms.output {
+            let y = self.scratch.take(self.dim);
+            self.products(of, &[(linear, y.slice())]);
+            self.ops.push(Op::AddNorm(op::AddNorm {
+                x: y.slice(),
+                weight: norm.weight,
+                to: h,
+                dim: self.dim,
+                eps: norm.eps,
+            }));
+        } else {
+            self.products(Of { add: true, ..of }, &[(linear, h)]);
+        }
+        if let Some(norm) = &norms.sum {
+            self.norm_stream(norm);
+        }
+    }
+
+    /// The norm of the residual stream becomes the residual stream.
+    fn norm_stream(&mut self, norm: &Norm) {
+        self.norm_aside(norm);
+        std::mem::swap(&mut self.stream, &mut self.aside);
+    }
+
+    /// The norm of the residual stream, and its place.
+    fn norm_aside(&mut self, norm: &Norm) -> Slice {
+        let (x, to) = (self.stream.slice(), self.aside.slice());
+        self.norm(Rows::All, norm, x, to);
+        to
+    }
+
+    fn norm(&mut self, rows: Rows, norm: &Norm, x: Slice, to: Slice) {
+        let (weight, dim, eps) = (norm.weight, self.dim, norm.eps);
+        self.ops.push(match norm.kind {
+            NormKind::Rms => Op::Norm(op::Norm {
+                rows,
+                x,
+                weight,
+                to,
+                dim,
+                eps,
+            }),
+            NormKind::Layer => Op::LayerNorm(op::LayerNorm {
+                rows,
+                x,
+                weight,
+                bias: match norm.bias.or(self.zeros) {
+                    Some(bias) => bias,
+                    None => unreachable!("models with such norms have zeros"),
+                },
+                to,
+                dim,
+                eps,
+            }),
+        });
+    }
+
+    /// Products of one vector, and what adapters add to them: `to += factor * B (A x)`.
+    fn products(&mut self, of: Of, products: &[(&Linear<Weight, Slice>, Slice)]) {
+        let Of {
+            rows,
+            x,
+            add,
+            label,
+        } = of;
+        let part = |weight, x, to, add| {
+            Op::Product(op::Product {
+                rows,
+                weight,
+                x,
+                to,
+                add,
+                bias: None,
+                label: "adapter",
+            })
+        };
+        self.ops.extend(products.iter().map(|&(linear, to)| {
+            Op::Product(op::Product {
+                rows,
+                weight: linear.weight.matrix,
+                x,
+                to,
+                add,
+                bias: linear.bias,
+                label,
+            })
+        }));
+        for adapter in &self.adapters {
+            let pairs = products.iter().zip(adapter.down);
+            let adapted: Vec<(Slice, [Matrix; 2], Slice)> = pairs
+                .filter_map(|((linear, to), down)| {
+                    let matrices = adapter.products.get(&linear.weight.name)?;
+                    Some((down, *matrices, *to))
+                })
+                .collect();
+            let adapted = adapted.iter();
+            let scale = |&(x, [a, _], _): &(Slice, [Matrix; 2], Slice)| {
+                Op::ScaleRows(op::ScaleRows {
+                    rows,
+                    x,
+                    width: a.rows,
+                    factors: adapter.factors,
+                })
+            };
+            self.ops.extend(
+                adapted
+                    .clone()
+                    .map(|&(down, [a, _], _)| part(a, x, down, false)),
+            );
+            self.ops.extend(adapted.clone().map(scale));
+            self.ops
+                .extend(adapted.map(|&(down, [_, b], to)| part(b, down, to, true)));
+        }
+    }
+}
+
+impl Of {
+    /// Products for all rows that overwrite what is there.
+    fn all(x: Slice, label: &'static str) -> Of {
+        Of {
+            rows: Rows::All,
+            x,
+            add: false,
+            label,
+        }
+    }
+
+    /// Products for the outputs alone.
+    fn outputs(x: Slice, label: &'static str) -> Of {
+        Of {
+            rows: Rows::Outputs,
+            ..Of::all(x, label)
+        }
+    }
+}
+
+fn heads(attention: &Attention<Weight, Slice>) -> Heads {
+    Heads {
+        n_heads: attention.heads,
+        n_kv_heads: attention.kv_heads,
+        head_dim: attention.head_dim,
+    }
+}
+
+/// The turn of keys with these divisors. Those of keys that do not turn are infinite.
+fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
+    Rope {
+        pairing: pairing(attention),
+        theta: attention.rope.map_or(1.0, |rope| rope.theta),
+        freq_scale: attention.rope.map_or(1.0, |rope| rope.freq_scale),
+        divisors,
+    }
+}
+
+/// Which elements of its heads turn together.
+pub(crate) fn pairing<M, V>(attention: &Attention<M, V>) -> Pairing {
+    match attention.rope.map(|rope| rope.pairing) {
+        Some(arch::Pairing::Interleaved) => Pairing::Interleaved,
+        Some(arch::Pairing::SplitHalves) | None => Pairing::Halves,
+    }
+}
+
+/// The divisors of a layer's attention: infinite where its keys do not turn, so that a turn leaves them as they are.
+pub(crate) fn divisors<M, V>(attention: &Attention<M, V>, rope_freqs: &[f32]) -> Vec<f32> {
+    match attention.rope {
+        Some(rope) => rope.divisors(attention.head_dim, rope_freqs),
+        None => vec![f32::INFINITY; attention.head_dim as usize / 2],
+    }
+}
