@@ -127,7 +127,7 @@ impl Bind for Places<'_> {
             dtype: self.layout.placed[&name].tensor.dtype,
             rows: weight.rows,
             cols: weight.cols,
-            mlx: MlxLayout::default(),
+            storage: Storage::Rows,
         };
         Ok(Weight { name, matrix })
     }
