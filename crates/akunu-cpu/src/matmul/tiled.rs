@@ -107,27 +107,51 @@ mod tests {
     use akunu_kernels::weight::WeightLayout;
     use akunu_types::DType;
 
+    fn product(dtype: DType, m: usize) -> Product {
+        Product {
+            m: m as u32,
+            n: 32,
+            k: 256,
+            lda: 256,
+            ldc: 32,
+            alpha: 1.0,
+            beta: 0.0,
+            weight: WeightLayout::contiguous(dtype, 32, 256),
+        }
+    }
+
     /// A level whose prompts went through the loop for a few vectors would only be slow.
     #[test]
     fn a_prompt_with_quantised_weights_is_laid_out_and_a_few_vectors_are_not() {
         let levels = Isa::available().into_iter();
         for isa in levels.filter(|&isa| isa != Isa::Scalar) {
             for dtype in DType::all().filter(|&dtype| Quant::of(dtype).is_some()) {
-                let of = |m: usize| Product {
-                    m: m as u32,
-                    n: 32,
-                    k: 256,
-                    lda: 256,
-                    ldc: 32,
-                    alpha: 1.0,
-                    beta: 0.0,
-                    weight: WeightLayout::contiguous(dtype, 32, 256),
-                };
                 for exact in [false, true] {
-                    assert_eq!(bytes(isa, exact, &of(FEW)), 0, "{isa}, {dtype}");
-                    assert!(bytes(isa, exact, &of(FEW + 1)) > 0, "{isa}, {dtype}");
+                    let bytes = |m: usize| bytes(isa, exact, &product(dtype, m));
+                    assert_eq!(bytes(FEW), 0, "{isa}, {dtype}");
+                    assert!(bytes(FEW + 1) > 0, "{isa}, {dtype}");
                 }
             }
         }
+    }
+
+    /// The parity tests of `akunu-engine` run only once what this shows to be the same. Fails if another level or format gets
+    /// a way that rounds activations further.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn only_amx_and_k_formats_round_activations_further() {
+        for isa in [Isa::Avx2, Isa::AvxVnni, Isa::Avx512] {
+            for dtype in DType::all().filter(|dtype| !dtype.name().ends_with("_k")) {
+                for m in [1, FEW, FEW + 1, 48, 49, 100, 1000] {
+                    let layout = |exact| Layout::of((isa, exact), &product(dtype, m));
+                    assert_eq!(layout(true), layout(false), "{isa}, {dtype}, {m} rows");
+                }
+            }
+        }
+        let layout = |isa, dtype, exact| Layout::of((isa, exact), &product(dtype, 100));
+        assert_ne!(
+            layout(Isa::Avx2, DType::Q4_K, true),
+            layout(Isa::Avx2, DType::Q4_K, false)
+        );
     }
 }
