@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::support::exact_cpu::cpu;
 use crate::support::random_adapter::RandomAdapter;
 use crate::support::{DIM, TINY, TinyLlama, TinyModel};
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{
     Adapter, Adapters, EngineError, GenerateOptions, Model, Progress, Sampling, SavedSessionError,
     Session, SessionOptions,
@@ -23,10 +23,6 @@ const HEAD_DIM: usize = DIM as usize / TINY.n_heads as usize;
 
 fn twin() -> Box<dyn Device> {
     Box::new(TwinDevice::new())
-}
-
-fn cpu() -> Box<dyn Device> {
-    Box::new(CpuDevice::new(CpuOptions::default()).expect("a CPU"))
 }
 
 fn load(path: &Path, device: Box<dyn Device>) -> Model {

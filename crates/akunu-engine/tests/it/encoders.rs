@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::exact_cpu::exact_cpu;
+use crate::support::exact_cpu::{cpu, exact_cpu};
 use crate::support::files::{write_folder, write_gguf};
 use crate::support::fixture::Fixture;
-use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_cpu::Isa;
 use akunu_engine::{Encoder, EncoderText, EngineError, Model, Pooling, is_encoder};
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
@@ -13,13 +13,10 @@ use akunu_program::Device;
 
 /// The devices, and how far their vectors may be from the wanted ones.
 fn devices() -> Vec<(Box<dyn Device>, f64)> {
-    let mut devices: Vec<(Box<dyn Device>, f64)> = vec![
-        (Box::new(TwinDevice::new()), BOUND),
-        (exact_cpu(None), BOUND),
-    ];
+    let mut devices: Vec<(Box<dyn Device>, f64)> =
+        vec![(Box::new(TwinDevice::new()), BOUND), (exact_cpu(), BOUND)];
     if Isa::Amx.is_available() {
-        let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-        devices.push((Box::new(cpu), TILE_BOUND));
+        devices.push((cpu(), TILE_BOUND));
     }
     devices
 }
@@ -312,7 +309,7 @@ fn a_text_gives_the_same_vector_alone_and_in_a_batch() {
     let model = Fixture::read("encoders", "bert");
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = write_gguf(&model, folder.path());
-    let cpu = exact_cpu(None);
+    let cpu = exact_cpu();
     let encoder = Encoder::load(&path, cpu).expect("a whole model");
     let text = |n: usize| EncoderText {
         tokens: (0..1 + n * 13 % 64)

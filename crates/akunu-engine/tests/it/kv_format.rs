@@ -15,7 +15,7 @@ use akunu_types::DType;
 const NMSE: f64 = 3e-4;
 
 fn cpu() -> Box<dyn Device> {
-    exact_cpu(Some(2))
+    exact_cpu()
 }
 
 fn load(model: TinyLlama, device: Box<dyn Device>, kv: KvFormat) -> Model {

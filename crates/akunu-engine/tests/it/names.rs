@@ -1,7 +1,9 @@
 //! The engine asks for properties, never for a name: no architecture and no weight format stands in
 //! its sources.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use akunu_arch::arch;
 use akunu_types::DType;
@@ -9,13 +11,13 @@ use akunu_types::DType;
 /// What Rust calls its own numbers, which are names of formats as well.
 const RUST_NUMBERS: [&str; 7] = ["f16", "f32", "f64", "i8", "i16", "i32", "i64"];
 
-/// Whether a word names a format, as a constant (`Q4_0`) or as text (`q4_0`).
-fn names_format(word: &str) -> bool {
-    DType::all().any(|dtype| {
-        let is_text = word == dtype.name() && !RUST_NUMBERS.contains(&word);
-        is_text || word == format!("{dtype:?}")
-    })
-}
+/// The names of formats, as constants (`Q4_0`) and as text (`q4_0`).
+static FORMATS: LazyLock<HashSet<String>> = LazyLock::new(|| {
+    let names = DType::all().flat_map(|dtype| [dtype.name().to_string(), format!("{dtype:?}")]);
+    names
+        .filter(|name| !RUST_NUMBERS.contains(&name.as_str()))
+        .collect()
+});
 
 /// Whether a word names an architecture, be it in part: `Llama`, `is_llama`.
 fn names_arch(word: &str) -> bool {
@@ -28,7 +30,7 @@ fn names_arch(word: &str) -> bool {
 
 fn names_in(text: &str) -> Vec<&str> {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-    let named = words.filter(|word| names_format(word) || names_arch(word));
+    let named = words.filter(|word| FORMATS.contains(*word) || names_arch(word));
     named.collect()
 }
 

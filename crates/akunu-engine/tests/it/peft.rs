@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Adapters, Model, SessionOptions};
 use akunu_gguf::GgufHeader;
 use akunu_kernels::case::nmse;
@@ -13,6 +12,7 @@ use akunu_types::DType;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::support::exact_cpu::cpu;
 use crate::support::files::{safetensors, write_folder, write_gguf};
 use crate::support::fixture::{Fixture, uniform};
 
@@ -135,8 +135,7 @@ impl Recorded {
 const BOUND: f64 = 5e-7;
 
 fn devices() -> [Box<dyn Device>; 2] {
-    let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-    [Box::new(TwinDevice::new()), Box::new(cpu)]
+    [Box::new(TwinDevice::new()), cpu()]
 }
 
 fn agrees(name: &str) {

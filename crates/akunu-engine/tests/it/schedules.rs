@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use crate::support::exact_cpu::exact_cpu;
+use crate::support::exact_cpu::{exact_cpu, exact_cpu_of_two_threads};
 use crate::support::watched::{Ahead, Watched};
 use crate::support::{TINY, TinyLlama, TinyModel};
 use akunu_engine::{
@@ -15,10 +15,6 @@ use akunu_kernels::twin_device::TwinDevice;
 use akunu_program::Device;
 
 const CONTEXT: u32 = 200;
-
-fn cpu() -> Box<dyn Device> {
-    exact_cpu(Some(2))
-}
 
 fn load(file: &TinyModel, device: Box<dyn Device>) -> Model {
     Model::load(&file.path, device).expect("a whole model")
@@ -266,9 +262,9 @@ fn schedules_on_the_cpu_give_the_tokens_of_each_sequence_alone() {
     for kind in [TINY, WINDOWED] {
         let file = kind.write();
         for seed in 0..4 {
-            run_schedule(&file, cpu, 100 * seed, 4096);
+            run_schedule(&file, exact_cpu, 100 * seed, 4096);
             // Three or four of the longer sequences fill it.
-            run_schedule(&file, cpu, 100 * seed + 50, 640);
+            run_schedule(&file, exact_cpu_of_two_threads, 100 * seed + 50, 640);
         }
     }
 }
@@ -294,7 +290,7 @@ fn schedules_on_a_device_that_runs_ahead_give_the_tokens_of_each_sequence_alone(
 #[test]
 fn more_sequences_than_contiguous_caches_would_allow() {
     let file = TINY.write();
-    let (reference, model) = (load(&file, cpu()), load(&file, cpu()));
+    let (reference, model) = (load(&file, exact_cpu()), load(&file, exact_cpu()));
     model.limit_pool(64 * CONTEXT / 5);
     let mut batch = model.batch(64).expect("memory");
     let wishes: Vec<Wish> = (0..64u32)

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::devices::{cpu, simulator, twin};
+use crate::devices::{simulator, twin};
+use crate::support::exact_cpu::cpu;
 use crate::support::random_adapter::RandomAdapter;
 use crate::support::{DIM, TINY, TinyLlama};
 use akunu_engine::{Adapters, GenerateOptions, Model, Progress, SessionOptions};

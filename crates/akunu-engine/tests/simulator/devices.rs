@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::support::drafts::without_layers;
+use crate::support::exact_cpu::cpu;
 use crate::support::tiny_llama;
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_engine::{
@@ -19,10 +20,6 @@ use akunu_types::DType;
 
 pub fn twin() -> Box<dyn Device> {
     Box::new(TwinDevice::new())
-}
-
-pub fn cpu() -> Box<dyn Device> {
-    Box::new(CpuDevice::new(CpuOptions::default()).expect("a CPU"))
 }
 
 pub fn simulator(schedule: Schedule) -> Box<dyn Device> {

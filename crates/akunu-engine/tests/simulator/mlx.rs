@@ -52,7 +52,7 @@ fn every_device_reads_mlx_weights_where_they_lie() {
     let (wanted, wanted_logits) = run(&plain, twin());
     for first_byte in [0, 3] {
         let path = write(folder.path(), MlxFile { first_byte, ..ODD });
-        for device in [twin(), exact_cpu(None), simulator(Schedule::Random(9))] {
+        for device in [twin(), exact_cpu(), simulator(Schedule::Random(9))] {
             let name = device.name();
             let (found, logits) = run(&path, device);
             assert_eq!(found, wanted, "{name}, byte {first_byte}");
@@ -105,7 +105,7 @@ fn nothing_is_copied_but_what_cannot_be_bound() {
     let path = write(folder.path(), cut);
     assert_eq!(copied(&path).len(), 1, "the last one");
     let wanted = run(&path, twin()).0;
-    for device in [exact_cpu(None), simulator(Schedule::Ascending)] {
+    for device in [exact_cpu(), simulator(Schedule::Ascending)] {
         assert_eq!(run(&path, device).0, wanted);
     }
 }

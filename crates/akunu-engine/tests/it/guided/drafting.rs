@@ -8,7 +8,7 @@ use crate::support::exact_cpu::exact_cpu;
 use crate::support::{TINY, TinyLlama, TinyModel, tiny_llama};
 
 fn load(file: &TinyModel) -> Model {
-    Model::load(&file.path, exact_cpu(Some(1))).expect("a whole model")
+    Model::load(&file.path, exact_cpu()).expect("a whole model")
 }
 
 /// As many guesses of a draft model in every step.

@@ -15,7 +15,7 @@ use crate::support::{TINY, TinyLlama};
 
 /// A model on the CPU. Answers alone, together and with guesses are steps of different numbers of rows.
 pub fn real(path: &Path) -> Model {
-    Model::load(path, exact_cpu(None)).expect("a whole model")
+    Model::load(path, exact_cpu()).expect("a whole model")
 }
 
 /// One for all tests.

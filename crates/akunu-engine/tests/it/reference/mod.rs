@@ -3,18 +3,17 @@
 
 use std::path::Path;
 
-use akunu_cpu::{CpuDevice, CpuOptions};
 use akunu_engine::{Model, SessionOptions};
 use akunu_kernels::case::nmse;
 use akunu_kernels::twin_device::TwinDevice;
 use akunu_program::Device;
 
+use crate::support::exact_cpu::cpu;
 use crate::support::files::{write_folder, write_gguf};
 use crate::support::fixture::Fixture;
 
 fn devices() -> [Box<dyn Device>; 2] {
-    let cpu = CpuDevice::new(CpuOptions::default()).expect("a CPU");
-    [Box::new(TwinDevice::new()), Box::new(cpu)]
+    [Box::new(TwinDevice::new()), cpu()]
 }
 
 /// The largest error after any of the recorded beginnings, as a share of the logits' power.

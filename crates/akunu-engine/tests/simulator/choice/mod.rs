@@ -12,11 +12,8 @@ use akunu_program::Device;
 use akunu_tokenizer::EncodeOptions;
 use akunu_types::params::SamplingRule;
 
+use crate::support::exact_cpu::cpu;
 use bench::{Bench, Wanted, chi_squared, simulator, softmax};
-
-fn cpu() -> Box<dyn Device> {
-    Box::new(CpuDevice::new(CpuOptions::default()).expect("a CPU"))
-}
 
 fn smollm2() -> Model {
     let path = akunu_assets::path("smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf");
