@@ -67,17 +67,26 @@ fn code(x: f32) -> u8 {
     BETWEEN.iter().map(|&middle| u8::from(x >= middle)).sum()
 }
 
-/// The number nearest to `x`: the first, and the gaps to all that follow.
+/// The numbers nearest to all multiples of a half from the first number to the last. What lies half-way between two numbers is
+/// such a multiple.
+const NEAREST: [f32; 481] = {
+    let mut nearest = [0.0; 481];
+    let (mut at, mut code) = (0, 0);
+    while at < nearest.len() {
+        if code < BETWEEN.len() && NUMBERS[0] as f32 + at as f32 / 2.0 >= BETWEEN[code] {
+            code += 1;
+        }
+        nearest[at] = NUMBERS[code] as f32;
+        at += 1;
+    }
+    nearest
+};
+
+/// The number nearest to `x`.
 #[inline(always)]
 fn number(x: f32) -> f32 {
-    let gaps = NUMBERS
-        .windows(2)
-        .map(|two| f32::from(two[1]) - f32::from(two[0]));
-    let passed = BETWEEN
-        .iter()
-        .zip(gaps)
-        .map(|(&middle, gap)| if x >= middle { gap } else { 0.0 });
-    f32::from(NUMBERS[0]) + passed.sum::<f32>()
+    let halves = 2.0 * (x - f32::from(NUMBERS[0]));
+    NEAREST[(halves.clamp(0.0, 480.0) as usize).min(480)]
 }
 
 #[cfg(test)]
