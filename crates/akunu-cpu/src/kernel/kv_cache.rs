@@ -31,9 +31,7 @@ impl Body for Shift {
         let heads = part.range(p.n_kv_heads as usize);
         let back = [-i64::from(p.shift)].into_iter();
         let rotations: &mut Rotations = part.kept.get();
-        let turn = rotations
-            .of(&frequencies, back, pairing(call.kernel))
-            .at(0);
+        let turn = rotations.of(&frequencies, back, pairing(call.kernel)).at(0);
         let key = part.scratch.take::<f32>(head_dim);
         for head in heads {
             let first = p.keep as usize;
