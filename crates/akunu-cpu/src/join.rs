@@ -33,12 +33,18 @@ fn n_rows(norm: &Dispatch, counts: &Counts) -> u32 {
 /// Whether a dispatch is a product of what the norm gives, and writes neither that nor what the norm reads.
 fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
     let is_product = matches!(dispatch.kernel, KernelId::Gemv(_));
-    let (x, y) = (norm.bindings[0], norm.bindings[2]);
-    let is_elsewhere = |at: usize| {
-        let buffer = dispatch.bindings[at].buffer;
-        buffer != x.buffer && buffer != y.buffer
+    let y = norm.bindings[2];
+    let place = |dispatch: &Dispatch, at: usize| {
+        (dispatch.bindings[at].buffer, dispatch.extents()[at].clone())
     };
-    is_product && dispatch.bindings[0] == y && is_elsewhere(2)
+    let is_elsewhere = || {
+        let (buffer, written) = place(dispatch, 2);
+        [0, 2].into_iter().all(|at| {
+            let (other, bytes) = place(norm, at);
+            buffer != other || written.end <= bytes.start || bytes.end <= written.start
+        })
+    };
+    is_product && dispatch.bindings[0] == y && is_elsewhere()
 }
 
 #[cfg(test)]
