@@ -60,7 +60,7 @@ pub enum ArchError {
     },
     /// A weight that the architecture needs is not in the file.
     #[error(
-        "{}: the weight `{name}` of {rows} × {cols} is missing: there is no tensor `{}`",
+        "{}: the weight `{name}` is missing: there is no tensor `{}` of {rows} × {cols}",
         path.display(),
         tensors.join("` or `")
     )]
