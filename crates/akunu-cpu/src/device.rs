@@ -73,6 +73,8 @@ struct Loaded {
     plan: Plan,
     /// What runs each dispatch.
     kernels: Vec<Kernel>,
+    /// Whether the barrier after each dispatch can go in a step of one row.
+    joins: Vec<bool>,
 }
 
 /// Runs programs on the cores of this machine.
@@ -180,8 +182,9 @@ impl Walk<'_> {
                 if part.index == 0 {
                     self.begun.store(index, Ordering::Relaxed);
                 }
-                is_joined =
-                    part.count > 1 && join::joins_next(plan, index, self.level.isa(), &self.counts);
+                is_joined = part.count > 1
+                    && self.loaded.joins[index]
+                    && join::has_one_row(dispatch, &self.counts);
                 let kernel = match is_joined {
                     true => kernel::<PrivateRmsNorm>,
                     false => self.loaded.kernels[index],
@@ -305,6 +308,7 @@ impl KernelDevice for CpuDevice {
         let kernels = kernels.map(|dispatch| select(dispatch.kernel, self.level.isa()));
         Ok(self.plans.add(Loaded {
             kernels: kernels.collect(),
+            joins: join::joins(&plan, self.level.isa()),
             plan,
         }))
     }

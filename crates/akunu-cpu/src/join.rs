@@ -9,36 +9,50 @@ use akunu_types::params::RMSNormParams;
 
 use crate::isa::Isa;
 
-/// Whether dispatch `index` is a norm of one row that only products read before the next barrier but one: they need no
+/// Whether each dispatch is a norm that only products read before the next barrier but one: in a step with one row they need no
 /// barrier between, if every part computes the norm for itself.
-pub(crate) fn joins_next(plan: &Plan, index: usize, isa: Isa, counts: &Counts) -> bool {
+pub(crate) fn joins(plan: &Plan, isa: Isa) -> Vec<bool> {
+    let indices = 0..plan.dispatches().len();
+    indices
+        .map(|index| isa != Isa::Scalar && can_join(plan, index))
+        .collect()
+}
+
+fn can_join(plan: &Plan, index: usize) -> bool {
     let dispatches = plan.dispatches();
     let norm = &dispatches[index];
-    if isa == Isa::Scalar || norm.kernel != KernelId::RmsNorm || n_rows(norm, counts) != 1 {
-        return false;
-    }
     let first = index + 1;
     let is_start = first < dispatches.len() && plan.barrier_before(first);
+    if norm.kernel != KernelId::RmsNorm || !is_start {
+        return false;
+    }
     let mut group = (first..dispatches.len())
         .take_while(|&at| at == first || !plan.barrier_before(at))
         .map(|at| &dispatches[at]);
-    is_start && group.all(|dispatch| reads_only(dispatch, norm))
+    group.all(|dispatch| reads_only(dispatch, norm))
 }
 
-fn n_rows(norm: &Dispatch, counts: &Counts) -> u32 {
+/// Whether a norm has one row in such a step.
+pub(crate) fn has_one_row(norm: &Dispatch, counts: &Counts) -> bool {
     let params: RMSNormParams = bytemuck::pod_read_unaligned(norm.params_for(counts).as_bytes());
-    params.n_rows
+    params.n_rows == 1
 }
 
 /// Whether a dispatch is a product of what the norm gives, and writes neither that nor what the norm reads.
 fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
     let is_product = matches!(dispatch.kernel, KernelId::Gemv(_));
-    let (x, y) = (norm.bindings[0], norm.bindings[2]);
-    let is_elsewhere = |at: usize| {
-        let buffer = dispatch.bindings[at].buffer;
-        buffer != x.buffer && buffer != y.buffer
+    let y = norm.bindings[2];
+    let place = |dispatch: &Dispatch, at: usize| {
+        (dispatch.bindings[at].buffer, dispatch.extents()[at].clone())
     };
-    is_product && dispatch.bindings[0] == y && is_elsewhere(2)
+    let is_elsewhere = || {
+        let (buffer, written) = place(dispatch, 2);
+        [0, 2].into_iter().all(|at| {
+            let (other, bytes) = place(norm, at);
+            buffer != other || written.end <= bytes.start || bytes.end <= written.start
+        })
+    };
+    is_product && dispatch.bindings[0] == y && is_elsewhere()
 }
 
 #[cfg(test)]
@@ -101,7 +115,7 @@ mod tests {
         };
         let calls = calls.iter().copied().cloned().collect();
         let plan = Plan::make(calls, room, &mut HostPipelines::default()).unwrap();
-        joins_next(&plan, 0, Isa::detect(), &counts)
+        super::joins(&plan, Isa::detect())[0] && has_one_row(&plan.dispatches()[0], &counts)
     }
 
     fn joins(calls: &[&KernelCall]) -> bool {

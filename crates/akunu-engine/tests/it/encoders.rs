@@ -272,7 +272,7 @@ fn heads_that_are_not_as_trained_are_refused() {
     ] {
         let error = refusal(name, |model| model.weights.retain(|w| w.name != part));
         let wanted = format!("is missing: there is no tensor {looked_for}");
-        assert!(error.ends_with(&wanted), "{error}");
+        assert!(error.contains(&wanted), "{error}");
     }
 }
 

@@ -98,7 +98,7 @@ impl Dispatch {
     }
 
     /// The bytes of each binding that the kernel may touch in a full step.
-    pub(crate) fn extents(&self) -> Vec<Range<usize>> {
+    pub fn extents(&self) -> Vec<Range<usize>> {
         let row = self.kernel.row();
         let required = (row.required)(&row.args(self.params.as_bytes(), &self.constants));
         let ranges = self.bindings.iter().zip(required);
