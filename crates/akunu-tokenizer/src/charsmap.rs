@@ -103,7 +103,8 @@ impl Charsmap {
         let mut longest = 0;
         self.base(0)?;
         for (place, unit) in self.units.iter().enumerate() {
-            if unit & IS_VALUE != 0 {
+            // A text leads to the first unit whatever its label.
+            if place > 0 && unit & IS_VALUE != 0 {
                 continue;
             }
             let base = self.base(place)?;
@@ -177,6 +178,9 @@ mod tests {
             bad[4 + 4 * place..][..4].copy_from_slice(&0x7FFF_FDFF_u32.to_le_bytes());
             Charsmap::parse(&bad).expect_err("a unit that leads outside");
         }
+        let mut bad = good.clone();
+        bad[4..8].copy_from_slice(&IS_VALUE.to_le_bytes());
+        Charsmap::parse(&bad).expect_err("a first unit that leads outside, although it is a value");
         for n_bytes in [0, 3, 4, 1_000, trie_bytes] {
             Charsmap::parse(&good[..n_bytes]).expect_err("too short");
         }

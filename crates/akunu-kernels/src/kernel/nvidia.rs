@@ -69,7 +69,7 @@ mod tests {
             let rows = KernelId::all().into_iter().map(KernelId::row);
             rows.filter(|row| !runs_on(row, &chip(capability))).count()
         };
-        let n_async = 3 * shared_gemm::formats().count();
+        let n_async = 3 * staging::formats().count();
         assert_eq!(n_left_out(90), 0);
         assert_eq!(n_left_out(80), n_async);
         assert_eq!(n_left_out(120), n_async);

@@ -98,11 +98,11 @@ kernel_table! {
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;
         DecodeGemmDouble => nvidia::decode_gemm::double_row, for nvidia::decode_gemm::formats;
-        DecodeGemmWide => nvidia::shared_gemm::wide_row, for nvidia::shared_gemm::formats;
-        DecodeGemmWidest => nvidia::shared_gemm::widest_row, for nvidia::shared_gemm::formats;
-        AsyncGemm32 => nvidia::async_gemm::row_32, for nvidia::shared_gemm::formats;
-        AsyncGemm64 => nvidia::async_gemm::row_64, for nvidia::shared_gemm::formats;
-        AsyncGemm128 => nvidia::async_gemm::row_128, for nvidia::shared_gemm::formats;
+        DecodeGemmWide => nvidia::shared_gemm::wide_row, for nvidia::staging::formats;
+        DecodeGemmWidest => nvidia::shared_gemm::widest_row, for nvidia::staging::formats;
+        AsyncGemm32 => nvidia::async_gemm::row_32, for nvidia::staging::formats;
+        AsyncGemm64 => nvidia::async_gemm::row_64, for nvidia::staging::formats;
+        AsyncGemm128 => nvidia::async_gemm::row_128, for nvidia::staging::formats;
         DecodeNormGemv => nvidia::decode_gemv::norm_row, for weight_formats;
         TensorGemm => nvidia::tensor_gemm::row, for nvidia::tensor_gemm::common_formats;
         TensorGemmMedium => nvidia::tensor_gemm::medium_row, for nvidia::tensor_gemm::formats;

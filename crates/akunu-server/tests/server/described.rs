@@ -163,11 +163,15 @@ fn answers_are_as_described() {
 #[test]
 fn answers_that_fail_are_as_described() {
     let server = serve(|options| {
-        options.limits.answering = std::time::Duration::from_millis(300);
+        options.limits.answering = std::time::Duration::from_millis(100);
     });
     let document = document(&server);
     for path in ["/v1/chat/completions", "/v1/messages"] {
-        let mut response = post(server.address, path, &endless("Hi"));
+        let mut response = post(
+            server.address,
+            path,
+            &endless("Write a long story about the sea."),
+        );
         let (events, _) = response.events();
         let last = events.last().unwrap();
         assert!(last["error"].is_object(), "{last}");

@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn all_formats_fit_into_threadgroup_memory() {
         const GIVEN: u32 = 227 << 10;
-        for dtype in shared_gemm::formats() {
+        for dtype in crate::kernel::nvidia::staging::formats() {
             for rows in [32, 64, 128] {
                 for team in [Team::WIDE, Team::SPLIT] {
                     let bytes = threadgroup_bytes(dtype, rows, team);

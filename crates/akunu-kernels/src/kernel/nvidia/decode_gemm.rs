@@ -16,8 +16,8 @@ use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
-use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
-use crate::kernel::nvidia::{shared_gemm, tensor_gemm};
+use crate::kernel::nvidia::staging::{self, QUAD, Staging, at_once};
+use crate::kernel::nvidia::tensor_gemm;
 use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 use crate::weight::WeightLayout;
@@ -43,9 +43,9 @@ const SHARE: u32 = 256;
 /// Shares that could be multiplied while a threadgroup waits for its first weights.
 const SHARES_OF_A_WAIT: u32 = 4;
 
-/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`] alone.
+/// The formats that have such a kernel: those of super-blocks have [`shared_gemm`](super::shared_gemm) alone.
 pub fn formats() -> impl Iterator<Item = DType> {
-    shared_gemm::formats().filter(|dtype| dtype.block_len() < QK_K)
+    staging::formats().filter(|dtype| dtype.block_len() < QK_K)
 }
 
 /// Bindings of a product that threadgroups do not share.

@@ -14,10 +14,8 @@ use crate::extent::bytes;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
 use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, outputs, weight, work};
-use crate::kernel::nvidia::staging::{QUAD, Staging, at_once};
-use crate::table::{
-    Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
-};
+use crate::kernel::nvidia::staging::{self, QUAD, Staging, at_once};
+use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
 use crate::twin::Twin;
 
 /// Rows of x of a threadgroup of `decode_gemm_wide`.
@@ -49,14 +47,9 @@ struct Sharing {
     n_parts: u32,
 }
 
-/// The formats that have such a kernel.
-pub fn formats() -> impl Iterator<Item = DType> {
-    weight_formats().filter(|dtype| Staging::find(*dtype).is_some())
-}
-
 /// Whether there is one for weights of a format whose rows have `k` values: whole spans.
 pub fn takes(dtype: DType, k: u32) -> bool {
-    k.is_multiple_of(SPAN) && formats().any(|known| known == dtype)
+    k.is_multiple_of(SPAN) && staging::formats().any(|known| known == dtype)
 }
 
 const BINDINGS: &[Binding] = &[
@@ -357,7 +350,7 @@ mod tests {
     #[test]
     fn all_formats_fit_into_threadgroup_memory() {
         const GIVEN: u32 = 99 << 10;
-        for dtype in formats() {
+        for dtype in staging::formats() {
             for rows in [WIDE_ROWS, WIDEST_ROWS] {
                 let bytes = threadgroup_bytes(&Staging::of(dtype), rows, WIDEST_ROWS / rows);
                 assert!(bytes <= GIVEN, "{dtype:?}, {rows} rows: {bytes}");

@@ -3,6 +3,7 @@
 use akunu_types::DType;
 
 use crate::chip::ChipConfig;
+use crate::table::weight_formats;
 
 /// Values of K that rows of x are whole multiples of.
 pub const QUAD: u32 = 128;
@@ -60,4 +61,9 @@ pub(super) fn at_once(threadgroup_bytes: u32, chip: &ChipConfig) -> u32 {
     /// Bytes of a threadgroup that it does not see.
     const HIDDEN_BYTES: u32 = 1 << 10;
     chip.core_bytes / (threadgroup_bytes + HIDDEN_BYTES)
+}
+
+/// The formats whose weights are staged.
+pub fn formats() -> impl Iterator<Item = DType> {
+    weight_formats().filter(|dtype| Staging::find(*dtype).is_some())
 }
