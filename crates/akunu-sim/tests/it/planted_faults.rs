@@ -45,8 +45,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a wrong nibble order",
         file: "include/format/q4_0.h",
-        right: ">> (4 * (r / 2))",
-        wrong: ">> (4 - 4 * (r / 2))",
+        right: "block->qs + 8 * (r % 2)) >> (4 * (r / 2))",
+        wrong: "block->qs + 8 * (r % 2)) >> (4 - 4 * (r / 2))",
         kernel: "gemv_q4_0",
     },
     Fault {
@@ -164,8 +164,8 @@ const FAULTS: &[Fault] = &[
     Fault {
         what: "a forgotten offset",
         file: "include/format/q4_0.h",
-        right: "-24.0f * d",
-        wrong: "-23.0f * d",
+        right: "-24.0f * d };\n    }\n};\n\ntypedef",
+        wrong: "-23.0f * d };\n    }\n};\n\ntypedef",
         kernel: "embedding_lookup_q4_0",
     },
     Fault {
