@@ -10,6 +10,7 @@ mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
+mod prelude;
 mod qwen2;
 mod qwen3;
 mod smollm3;
@@ -17,15 +18,10 @@ pub(crate) mod whisper;
 
 use std::path::Path;
 
-// The files of the architectures import these from here.
+use crate::architecture::Read;
 use crate::error::ArchError;
-use crate::file::{Key, ModelFile, WindowPattern};
-use crate::layer::{Activation, Attention, BlockNorms, Ffn, Layer, LayerNorms};
-use crate::model::{Distances, Model, Output};
-use crate::parts::Parts;
-use crate::relative::RelativePositions;
-use crate::rope::Pairing;
-use crate::weights::NamedVector;
+
+pub use crate::architecture::Architecture;
 
 /// Every architecture that can be run, one file of this folder each.
 pub const ALL: &[Architecture] = &[
@@ -43,28 +39,6 @@ pub const ALL: &[Architecture] = &[
     modern_bert::ARCH,
     whisper::ARCH,
 ];
-
-/// An architecture: its names, and how its models are read.
-#[derive(Clone, Copy, Debug)]
-pub struct Architecture {
-    /// The name in GGUF's `general.architecture`.
-    pub name: &'static str,
-    /// The names in `model_type` of `config.json`.
-    pub model_types: &'static [&'static str],
-    /// Which elements of a head turn together in a GGUF file. Safetensors always have split halves: converters permute the
-    /// weights of those that are interleaved here.
-    pub pairing: Pairing,
-    pub(crate) read: Read,
-}
-
-/// How the models of an architecture are read.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Read {
-    /// From GGUF metadata or `config.json`.
-    Text(fn(&ModelFile) -> Result<Model, ArchError>),
-    /// From the weights of a folder: [`Speech::from_folder`](crate::Speech::from_folder).
-    Speech,
-}
 
 /// The architecture that a GGUF file names.
 pub fn by_gguf_name(name: &str) -> Option<&'static Architecture> {

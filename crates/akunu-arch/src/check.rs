@@ -4,13 +4,13 @@ use std::path::Path;
 
 use akunu_gguf::{Container, WeightStore};
 
-use crate::arch::{self, Architecture, Read};
+use crate::arch;
+use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
 use crate::file::{ModelFile, Said, Section};
+use crate::layer::MAX_HEAD_LENGTH;
 use crate::model::Model;
 
-/// Numbers of a head, at most: the kernels of attention take no more.
-pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
 /// What a position is divided by, at least, before a pair of a head turns by it; real models have some 1.
 const MIN_DIVISOR: f32 = 1e-6;
 
@@ -47,7 +47,12 @@ impl Model {
         arch: &'static Architecture,
         said: Said,
     ) -> Result<Model, ArchError> {
-        let file = ModelFile { store, arch, said };
+        let file = ModelFile {
+            store,
+            arch: arch.name,
+            pairing: arch.pairing,
+            said,
+        };
         let Read::Text(read) = arch.read else {
             return Err(arch::unknown(file.path(), arch.name));
         };

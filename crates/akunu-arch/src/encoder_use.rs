@@ -17,33 +17,10 @@ use akunu_gguf::{Container, GgufFile, WeightStore};
 use serde_json::Value;
 
 use crate::error::ArchError;
-use crate::model::Model;
+use crate::model::{Model, Pooling};
 
 /// These files have a few hundred bytes.
 const MAX_BYTES: u64 = 1 << 20;
-
-/// How the vectors of a text's tokens become one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pooling {
-    /// The mean of all of them.
-    #[default]
-    Mean,
-    /// That of the first token.
-    First,
-    /// That of the last token.
-    Last,
-}
-
-impl Pooling {
-    /// What people call it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Pooling::Mean => "mean",
-            Pooling::First => "cls",
-            Pooling::Last => "last",
-        }
-    }
-}
 
 /// How an encoder is used, as its files say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use akunu_gguf::{GgufFile, Value, WeightStore};
 
-use crate::arch::Architecture;
 use crate::error::ArchError;
+use crate::rope::Pairing;
 pub(crate) use keys::Key;
 pub(crate) use section::Section;
 pub(crate) use windows::WindowPattern;
@@ -18,7 +18,10 @@ pub(crate) use windows::WindowPattern;
 /// An open model whose architecture is known.
 pub(crate) struct ModelFile<'a> {
     pub store: &'a WeightStore,
-    pub arch: &'static Architecture,
+    /// The architecture's name in GGUF files.
+    pub arch: &'static str,
+    /// Which elements of a head turn together in its GGUF files.
+    pub pairing: Pairing,
     pub said: Said<'a>,
 }
 
@@ -132,7 +135,7 @@ impl<'a> ModelFile<'a> {
             None => Ok(()),
             Some(found) => Err(self.unsupported(format!(
                 "`{key}` = `{found}` in the architecture `{}`",
-                self.arch.name
+                self.arch
             ))),
         }
     }
@@ -147,7 +150,7 @@ impl<'a> ModelFile<'a> {
         match keys.iter().find(is_true) {
             None => Ok(()),
             Some(key) => {
-                let arch = self.arch.name;
+                let arch = self.arch;
                 Err(self.unsupported(format!("`{key}` in the architecture `{arch}`")))
             }
         }
@@ -155,7 +158,7 @@ impl<'a> ModelFile<'a> {
 
     /// The whole name of a key of the metadata.
     fn name(&self, key: &str) -> String {
-        format!("{}.{key}", self.arch.name)
+        format!("{}.{key}", self.arch)
     }
 
     /// How this container calls a key.

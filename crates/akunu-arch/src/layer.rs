@@ -12,6 +12,9 @@ use crate::rope::Rope;
 use crate::weights::{NamedMatrix, NamedVector};
 use std::fmt;
 
+/// Numbers of a head, at most: the kernels of attention take no more.
+pub(crate) const MAX_HEAD_LENGTH: u32 = 256;
+
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer<M = NamedMatrix, V = NamedVector> {

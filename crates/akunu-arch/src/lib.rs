@@ -3,8 +3,10 @@
 
 mod adapter;
 pub mod arch;
+mod architecture;
 mod bind;
 mod check;
+mod check_weights;
 mod encoder_use;
 mod error;
 mod file;
@@ -17,13 +19,15 @@ mod speech;
 mod weights;
 
 pub use adapter::{adapter_rows, check_adapter};
-pub use encoder_use::{EncoderUse, Pooling};
+pub use encoder_use::EncoderUse;
 pub use error::ArchError;
 pub use layer::{
     Activation, Attention, BlockNorms, Cross, Dense, Ffn, Gated, HeadNorms, Layer, LayerNorms,
     Linear, Mixer, Norm, NormKind,
 };
-pub use model::{Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table};
+pub use model::{
+    Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
+};
 pub use parts::OUTPUT;
 pub use relative::RelativePositions;
 pub use rope::{Pairing, Rope, RopeFactors};

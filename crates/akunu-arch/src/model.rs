@@ -2,7 +2,6 @@
 
 use akunu_types::KvFormat;
 
-use crate::encoder_use::Pooling;
 use crate::layer::{Attention, Layer, Linear, Mixer, Norm};
 use crate::relative::RelativePositions;
 use crate::weights::{NamedMatrix, NamedVector};
@@ -163,5 +162,28 @@ impl<M, V> Attention<M, V> {
     /// Bytes of the keys, or of the values, of a token.
     pub fn slot_bytes(&self, format: KvFormat) -> usize {
         self.kv_heads as usize * format.bytes_per_slot(self.head_dim)
+    }
+}
+
+/// How the vectors of a text's tokens become one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pooling {
+    /// The mean of all of them.
+    #[default]
+    Mean,
+    /// That of the first token.
+    First,
+    /// That of the last token.
+    Last,
+}
+
+impl Pooling {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Pooling::Mean => "mean",
+            Pooling::First => "cls",
+            Pooling::Last => "last",
+        }
     }
 }

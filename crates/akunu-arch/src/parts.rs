@@ -102,7 +102,7 @@ impl<'a> Parts<'a> {
         let is_tied = self.file.store.has_tied_embeddings();
         let vocabulary = |name| NamedMatrix::new(name, self.vocab_size, self.dim);
         Model {
-            arch: self.file.arch.name,
+            arch: self.file.arch,
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,

@@ -9,7 +9,7 @@
 //! ```
 
 use crate::SAMPLE_RATE;
-use crate::mel::{N_BINS, WINDOW};
+use crate::spectrum::{N_BINS, WINDOW};
 
 /// Filters that a bank may have: with more of them the lowest would fall between two frequencies.
 pub const MAX_MELS: usize = 128;

@@ -11,16 +11,12 @@
 
 use crate::SAMPLE_RATE;
 use crate::filters::mel_filters;
-use crate::spectrum::Spectrum;
+use crate::spectrum::{N_BINS, Spectrum, WINDOW};
 
 /// Samples from one frame to the next: 10 ms.
 pub const HOP: usize = 160;
 /// Frames of a second.
 pub const FRAMES_A_SECOND: usize = SAMPLE_RATE as usize / HOP;
-/// Samples that a frame sees: 25 ms.
-pub(crate) const WINDOW: usize = 400;
-/// Frequencies of a frame.
-pub(crate) const N_BINS: usize = WINDOW / 2 + 1;
 
 /// The logarithm of what counts as no sound.
 const SILENCE: f32 = -10.0;

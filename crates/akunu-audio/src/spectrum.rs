@@ -19,8 +19,10 @@
 
 use std::ops::{Add, Mul, Sub};
 
-use crate::mel::{N_BINS, WINDOW};
-
+/// Samples that a frame sees: 25 ms.
+pub(crate) const WINDOW: usize = 400;
+/// Frequencies of a frame.
+pub(crate) const N_BINS: usize = WINDOW / 2 + 1;
 /// Complex numbers of a frame.
 const HALF: usize = WINDOW / 2;
 /// The factors of their number.

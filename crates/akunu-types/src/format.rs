@@ -5,6 +5,7 @@
 //! is a file in this folder and a line of the table below. Names follow ggml.
 
 mod bits;
+mod block;
 mod cell;
 mod decode;
 mod iq4_nl;
@@ -22,6 +23,7 @@ mod q6_k;
 mod q8_0;
 
 pub use bits::scale_and_min;
+pub use block::{Block, QK, QK_K};
 pub use cell::{CELL, Cell, CellFormat, Codes, Scales};
 pub use decode::Decoder;
 pub use iq4_nl::{BlockIQ4NL, IQ4_NL_NUMBERS};
@@ -39,30 +41,6 @@ pub use q8_0::BlockQ8_0;
 
 use crate::layout::{SharedStruct, StructLayout};
 use half::{bf16, f16};
-
-/// Values in a plain block.
-pub const QK: usize = CELL;
-/// Values in a super-block of the K family.
-pub const QK_K: usize = 256;
-
-/// A quantised block as files have it.
-pub trait Block: SharedStruct {
-    /// The name in lower case, as it stands in kernel names.
-    const NAME: &'static str;
-    /// GGUF's id.
-    const ID: u32;
-    /// GGUF's `general.file_type` for a file of such blocks; `None` where only mixtures of formats have one.
-    const FILE_TYPE: Option<u32>;
-    /// Cells of a block.
-    const CELLS: usize;
-    /// What its cells have in common.
-    const FORMAT: CellFormat;
-    /// Values of a block.
-    const LEN: usize = Self::CELLS * CELL;
-
-    /// Cell `at` of the block.
-    fn cell(&self, at: usize) -> Cell;
-}
 
 /// Calls a macro with the table of all tensor types, in the order of their ids.
 ///

@@ -1,6 +1,6 @@
 //! BERT: an encoder with learned positions and a norm after each block.
 
-use super::*;
+use super::prelude::*;
 
 /// BERT itself, MiniLM, BGE, E5, GTE.
 pub const ARCH: Architecture = Architecture {

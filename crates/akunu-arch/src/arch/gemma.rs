@@ -1,6 +1,6 @@
 //! Gemma: GELU gate, norms of `1 + w`, embeddings scaled by `sqrt(dim)`.
 
-use super::*;
+use super::prelude::*;
 
 /// Gemma 1.
 pub const ARCH: Architecture = Architecture {

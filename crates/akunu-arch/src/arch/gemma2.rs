@@ -1,6 +1,7 @@
 //! Gemma 2: norms after attention and feed-forward, soft caps, every other layer windowed.
 
-use super::*;
+use super::gemma;
+use super::prelude::*;
 
 /// Gemma 1 with sandwich norms, windows and soft caps of scores and logits.
 pub const ARCH: Architecture = Architecture {

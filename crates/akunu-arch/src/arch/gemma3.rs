@@ -1,6 +1,7 @@
 //! Gemma 3: QK norm instead of soft caps, five windowed layers to a global one.
 
-use super::*;
+use super::prelude::*;
+use super::{gemma, gemma2};
 
 /// Windowed layers have a RoPE base of their own and no position scaling.
 pub const ARCH: Architecture = Architecture {

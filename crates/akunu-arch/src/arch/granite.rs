@@ -7,7 +7,7 @@
 //! The stream `h / r` needs no factor in front of the blocks: it begins with `e / r`, and a norm of it is that of h when
 //! `eps / r^2` is added under its root instead of eps.
 
-use super::*;
+use super::prelude::*;
 
 /// Granite 3 and the dense models of Granite 4.
 pub const ARCH: Architecture = Architecture {

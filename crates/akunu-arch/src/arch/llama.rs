@@ -1,6 +1,6 @@
 //! Llama 2 and 3, Mistral, SmolLM2, TinyLlama and many others.
 
-use super::*;
+use super::prelude::*;
 
 /// The plain decoder.
 pub const ARCH: Architecture = Architecture {

@@ -1,6 +1,7 @@
 //! ModernBERT: norms before each block, rotary positions, a gate, windows, and no biases.
 
-use super::*;
+use super::nomic_bert;
+use super::prelude::*;
 
 /// ModernBERT and what was trained from it: gte-modernbert and its reranker, nomic's modernbert-embed, granite-embedding r2.
 pub const ARCH: Architecture = Architecture {

@@ -1,6 +1,7 @@
 //! MPNet: BERT with relative positions besides the learned ones, and without token types.
 
-use super::*;
+use super::bert;
+use super::prelude::*;
 
 /// all-mpnet-base-v2 and its like. GGUF has no such architecture.
 pub const ARCH: Architecture = Architecture {

@@ -1,6 +1,7 @@
 //! nomic-bert: BERT with rotary positions, a gated feed-forward block and no biases.
 
-use super::*;
+use super::bert;
+use super::prelude::*;
 
 /// nomic-embed-text: a BERT with rotary positions and SwiGLU.
 pub const ARCH: Architecture = Architecture {

@@ -1,6 +1,6 @@
 //! Qwen 2 and 2.5: Llama with a bias on q, k and v.
 
-use super::*;
+use super::prelude::*;
 
 /// The window of its config is off in every released model.
 pub const ARCH: Architecture = Architecture {

@@ -1,6 +1,6 @@
 //! Qwen 3: Llama with a norm on each head of q and k.
 
-use super::*;
+use super::prelude::*;
 
 /// No bias, unlike Qwen 2.
 pub const ARCH: Architecture = Architecture {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::*;
+use super::prelude::*;
 
 /// SmolLM3-3B.
 pub const ARCH: Architecture = Architecture {

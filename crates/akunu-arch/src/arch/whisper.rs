@@ -3,11 +3,11 @@
 use akunu_gguf::{SpeechError, SpeechFolder};
 use serde_json::Value;
 
-use super::{Architecture, Read};
-use crate::check::MAX_HEAD_LENGTH;
+use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
 use crate::layer::{
-    Attention, BlockNorms, Cross, Dense, Ffn, Layer, LayerNorms, Linear, Mixer, Norm, NormKind,
+    Attention, BlockNorms, Cross, Dense, Ffn, Layer, LayerNorms, Linear, MAX_HEAD_LENGTH, Mixer,
+    Norm, NormKind,
 };
 use crate::model::{Embedding, Logits, Model, Output, Table};
 use crate::parts::linear;

@@ -20,7 +20,7 @@ impl ModelFile<'_> {
         let plain = Rope {
             // Safetensors hold the weights as they were trained: split halves.
             pairing: match self.said {
-                Said::Metadata(_) => self.arch.pairing,
+                Said::Metadata(_) => self.pairing,
                 Said::Config(_) => Pairing::SplitHalves,
             },
             theta: DEFAULT_THETA,

@@ -1,13 +1,12 @@
 //! The parts of encoders of BERT's kind.
 
 use super::{Parts, TOKEN_EMBEDDING, in_layer, linear};
-use crate::encoder_use::Pooling;
 use crate::error::ArchError;
 use crate::file::Key;
 use crate::layer::{
     Activation, Attention, BlockNorms, Dense, Gated, Layer, LayerNorms, Linear, Norm, NormKind,
 };
-use crate::model::{Classifier, ClassifierHead, Embedding, Model, Output, Table};
+use crate::model::{Classifier, ClassifierHead, Embedding, Model, Output, Pooling, Table};
 use crate::weights::{NamedMatrix, NamedVector};
 
 impl Parts<'_> {
@@ -19,7 +18,7 @@ impl Parts<'_> {
         classifier: Option<Classifier>,
     ) -> Model {
         Model {
-            arch: self.file.arch.name,
+            arch: self.file.arch,
             dim: self.dim,
             vocab_size: self.vocab_size,
             context_length: self.context_length,
@@ -169,7 +168,7 @@ impl Parts<'_> {
                 None | Some(1) => Ok(Pooling::Mean),
                 Some(2) => Ok(Pooling::First),
                 Some(other) => {
-                    let arch = self.file.arch.name;
+                    let arch = self.file.arch;
                     Err(self.file.unsupported(format!("`{arch}.{KEY}` = {other}")))
                 }
             };

@@ -1,0 +1,11 @@
+//! The names that an architecture's file needs.
+
+pub(super) use crate::architecture::{Architecture, Read};
+pub(super) use crate::error::ArchError;
+pub(super) use crate::file::{Key, ModelFile, WindowPattern};
+pub(super) use crate::layer::{Activation, Attention, BlockNorms, Ffn, Layer, LayerNorms};
+pub(super) use crate::model::{Distances, Model, Output};
+pub(super) use crate::parts::Parts;
+pub(super) use crate::relative::RelativePositions;
+pub(super) use crate::rope::Pairing;
+pub(super) use crate::weights::NamedVector;

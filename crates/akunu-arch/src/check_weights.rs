@@ -1,0 +1,82 @@
+//! Whether a file has the weights of a model.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use akunu_gguf::WeightStore;
+
+use crate::error::ArchError;
+use crate::model::Model;
+use crate::weights::{Bind, NamedMatrix, NamedVector};
+
+impl Model {
+    /// Checks that the file has every weight of the model in its shape, and no bias that the model would leave out.
+    pub fn check_weights(&self, store: &WeightStore, path: &Path) -> Result<(), ArchError> {
+        let mut check = Check {
+            store,
+            path,
+            names: HashSet::new(),
+        };
+        self.bind(&mut check)?;
+        // An encoder's file may have heads for tasks that nobody asks for.
+        let is_used = |name: &str| !self.is_encoder() || name.starts_with("layers.");
+        let is_left_out =
+            |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);
+        match store.iter().find(|weight| is_left_out(weight.name)) {
+            None => Ok(()),
+            Some(bias) => Err(ArchError::Unsupported {
+                path: path.to_path_buf(),
+                what: format!(
+                    "the bias `{}` in the architecture `{}`",
+                    bias.name, self.arch
+                ),
+            }),
+        }
+    }
+}
+
+/// Looks for weights in a file.
+struct Check<'a> {
+    store: &'a WeightStore,
+    path: &'a Path,
+    names: HashSet<String>,
+}
+
+impl Check<'_> {
+    fn weight(&mut self, name: &str, [rows, cols]: [u32; 2]) -> Result<(), ArchError> {
+        self.names.insert(name.to_string());
+        let missing = || ArchError::MissingWeight {
+            path: self.path.to_path_buf(),
+            name: name.to_string(),
+            rows,
+            cols,
+            tensors: self.store.tensor_names(name),
+        };
+        let weight = self.store.tensor(name).ok_or_else(missing)?;
+        if (weight.rows(), weight.cols()) == (rows as usize, cols as usize) {
+            return Ok(());
+        }
+        Err(ArchError::WeightShape {
+            path: self.path.to_path_buf(),
+            name: name.to_string(),
+            found_rows: weight.rows(),
+            found_cols: weight.cols(),
+            rows,
+            cols,
+        })
+    }
+}
+
+impl Bind for Check<'_> {
+    type Matrix = ();
+    type Vector = ();
+    type Error = ArchError;
+
+    fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
+        self.weight(&weight.name, [weight.tensor_rows, weight.cols])
+    }
+
+    fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {
+        self.weight(&weight.name, [weight.rows, weight.cols])
+    }
+}
