@@ -18,7 +18,7 @@ impl Model {
             names: HashSet::new(),
         };
         self.bind(&mut check)?;
-        // An encoder's file may have heads for tasks that nobody asks for.
+        // An encoder's file may have heads for tasks that we do not run.
         let is_used = |name: &str| !self.is_encoder() || name.starts_with("layers.");
         let is_left_out =
             |name: &str| name.ends_with(".bias") && is_used(name) && !check.names.contains(name);

@@ -178,7 +178,7 @@ pub enum Pooling {
 }
 
 impl Pooling {
-    /// What people call it.
+    /// The common name.
     pub fn name(self) -> &'static str {
         match self {
             Pooling::Mean => "mean",

@@ -74,7 +74,7 @@ impl ModelFile<'_> {
                     Ok(period) => (Vec::new(), period),
                     Err(_) => {
                         let flags = metadata.bools(&name)?.into_iter().flatten();
-                        // What a list does not say of a layer is no.
+                        // A layer beyond the end of the list has no window.
                         (
                             flags
                                 .chain(std::iter::repeat(false))
