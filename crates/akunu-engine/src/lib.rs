@@ -27,6 +27,7 @@ mod runtime;
 mod sampling;
 mod sequence;
 mod session;
+mod shared;
 mod speculation;
 pub mod speech;
 mod suggested;

@@ -2,6 +2,7 @@
 
 use super::state::Session;
 use crate::error::EngineError;
+use crate::options::CancelFlag;
 use crate::runtime::Kind;
 
 impl Session {
@@ -17,7 +18,7 @@ impl Session {
             } else {
                 Kind::Layers
             };
-            self.read(chunk, kind)?;
+            self.read(chunk, kind, &CancelFlag::default())?;
         }
         self.model.runtime().read_hidden()
     }

@@ -5,6 +5,7 @@
 
 use super::state::Session;
 use crate::error::EngineError;
+use crate::options::CancelFlag;
 use crate::runtime::{Kind, Observed};
 
 impl Session {
@@ -23,7 +24,12 @@ impl Session {
         for chunk in tokens.chunks(self.chunk()) {
             let mut runtime = self.model.runtime();
             if chunk.len() == 1 {
-                runtime.read_prompt(&mut self.sequence, chunk, Kind::Layers)?;
+                runtime.read_prompt(
+                    &mut self.sequence,
+                    chunk,
+                    Kind::Layers,
+                    &CancelFlag::default(),
+                )?;
             } else {
                 runtime.observe(&mut self.sequence, chunk, see)?;
             }

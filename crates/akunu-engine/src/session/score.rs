@@ -17,6 +17,7 @@ use super::feed::{Watch, ask};
 use super::state::Session;
 use crate::error::EngineError;
 use crate::logprobs::TokenLogprobs;
+use crate::options::CancelFlag;
 use crate::runtime::Kind;
 
 /// Bytes of the logits that are computed at once.
@@ -104,7 +105,12 @@ impl Session {
         let mut logits = vec![0f32; n_rows * vocab_size];
         let mut runtime = self.model.runtime();
         // Nobody else may step between the chunk and its logits.
-        runtime.read_prompt(&mut self.sequence, chunk, Kind::Layers)?;
+        runtime.read_prompt(
+            &mut self.sequence,
+            chunk,
+            Kind::Layers,
+            &CancelFlag::default(),
+        )?;
         let mut row = begin;
         while row < predicted.len() {
             let end = predicted.len().min(row + n_rows);
