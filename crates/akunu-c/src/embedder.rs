@@ -55,7 +55,7 @@ pub extern "C" fn akunu_embedder_open(
         let device = values.device();
         let opened = device.and_then(|device| akunu::Embedder::open_on(&path, device));
         let embedder = Embedder {
-            own: opened.map_err(|e| Failure::new(AkunuStatus::Open, e.to_string()))?,
+            own: opened?,
             options: EmbedOptions {
                 dimensions: values.dimensions,
                 ..EmbedOptions::default()

@@ -113,6 +113,12 @@ impl CpuDevice {
             });
         }
         tracing::info!(%isa, n_threads, "CPU device");
+        if env!("AKUNU_OPT_LEVEL") == "0" {
+            tracing::warn!(
+                "akunu was built without optimisation and computes a hundred times slower than it can: build with \
+                 --release, or add `[profile.dev.package.\"*\"]` with `opt-level = 3` to Cargo.toml"
+            );
+        }
         Ok(CpuDevice {
             level,
             exact: options.exact,
