@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union
 
 from . import _akunu
 from ._akunu import __version__
@@ -119,10 +119,7 @@ class _Opened:
         return f"{type(self).__name__}({self._path!r})"
 
 
-_O = TypeVar("_O", bound=_Opened)
-
-
-def _open(kind: type[_O], path: str, options: dict[str, Any]) -> _O:
+def _open(kind: Callable[..., _Opened], path: str, options: dict[str, Any]) -> _Opened:
     """What a pickle calls."""
     return kind(path, **options)
 

