@@ -107,7 +107,7 @@ def fetch(name: str, folder: Union[str, os.PathLike[str], None] = None) -> Path:
 
 
 class _Opened:
-    """Something opened from a file. Pickled, it is its path and options: whoever unpickles it opens the file again."""
+    """Something opened from a file. A pickle holds its path and options; unpickling opens the file again."""
 
     _path: str
     _options: dict[str, Any]
@@ -226,8 +226,7 @@ class Chat:
         return Reply(self._native.regenerate())
 
     def save(self, path: Union[str, os.PathLike[str]]) -> None:
-        """Saves the conversation: its messages as JSON, and beside them, in ``path`` with ``.session`` added, what the model
-        has computed of them."""
+        """Saves the messages as JSON, and in a second file, ``path`` with ``.session`` added, their keys and values."""
         self._native.save(os.fspath(path))
 
     def restore(self, path: Union[str, os.PathLike[str]]) -> None:

@@ -57,7 +57,7 @@ impl Chat {
         cancel.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A reply, which computes in a thread of its own. Waits for one before that was cancelled or left.
+    /// A reply, which a separate thread computes. Waits for the previous reply if it was cancelled or left.
     fn reply(
         &self,
         py: Python<'_>,

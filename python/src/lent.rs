@@ -12,7 +12,7 @@ struct Place<T> {
 
 struct Held<T> {
     thing: Option<T>,
-    /// The process that last took it: threads of another one bring nothing back here.
+    /// The process that last took it: a thread of a different process cannot return it here.
     process: u32,
 }
 
@@ -27,7 +27,7 @@ impl<T> Place<T> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place with the thing in it. If somebody has it who `is_ending`, waits until it is back.
+    /// Waits until the thing is back, if the thread that has it `is_ending`.
     fn wait(&self, is_ending: impl Fn() -> bool) -> MutexGuard<'_, Held<T>> {
         let comes = |held: &mut Held<T>| {
             held.thing.is_none() && held.process == std::process::id() && is_ending()
@@ -49,7 +49,7 @@ impl<T> Home<T> {
         }))
     }
 
-    /// Takes it, unless somebody has it who is not about to end.
+    /// Takes the thing; `None` if a thread has it that is not about to end.
     pub fn lend(&self, is_ending: impl Fn() -> bool) -> Option<Lent<T>> {
         let mut held = self.0.wait(is_ending);
         let thing = held.thing.take()?;
@@ -60,7 +60,7 @@ impl<T> Home<T> {
         })
     }
 
-    /// Does something with it at once, unless somebody has it who is not about to end.
+    /// Calls `act` with the thing; `None` if a thread has it that is not about to end.
     pub fn with<R>(
         &self,
         is_ending: impl Fn() -> bool,

@@ -66,7 +66,7 @@ impl Options {
         }))
     }
 
-    /// The adapters, loaded beside this model.
+    /// The adapters, loaded for this model.
     pub fn adapters(&self, model: &akunu::Model) -> Result<Adapters, akunu::Error> {
         let mut adapters = Adapters::none();
         for (path, scale) in &self.lora {
@@ -88,7 +88,7 @@ impl Options {
         match name {
             "system" => self.system = Some(value.extract()?),
             "stop" => {
-                // A text is a list of characters, too, which nobody means.
+                // A str would also be extracted as a list of characters.
                 self.stop = match value.extract::<String>() {
                     Ok(text) => vec![text],
                     Err(_) => value.extract()?,

@@ -5,12 +5,12 @@ use pyo3::prelude::*;
 
 use crate::stream::{Stream, Tell};
 
-/// What is known at the end of an answer.
+/// The result of an answer that has ended.
 #[derive(Clone, Default)]
 pub struct End {
     /// Why it ended; `None` if it was left.
     pub stop: Option<StopReason>,
-    /// Its tokens, if somebody asked how likely they were.
+    /// Its tokens, if `logprobs` was set.
     pub tokens: Vec<Likely>,
 }
 
@@ -38,7 +38,7 @@ impl Reply {
         Some(end.stop.unwrap_or(StopReason::Cancelled).name())
     }
 
-    /// Its tokens after the end, if somebody asked how likely they were.
+    /// Its tokens after the end, if `logprobs` was set.
     #[getter]
     fn tokens(&self) -> Vec<Likely> {
         self.0.end().unwrap_or_default().tokens

@@ -1,7 +1,7 @@
 //! What comes piece by piece.
 //!
-//! A thread computes it, and hands a piece over only while somebody waits for one. When it is cancelled, or nobody listens any
-//! more, the thread ends, wherever it waits.
+//! A thread computes it, and hands a piece over only while a reader waits for one. When it is cancelled, or its last reader
+//! is gone, the thread ends, wherever it waits.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use crate::failure::{Error, raise};
 /// How often a reader that waits looks for Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the thread and its readers share.
+/// State shared by the thread and its readers.
 struct Exchange<T, E> {
     state: Mutex<State<T, E>>,
     changed: Condvar,
@@ -28,14 +28,14 @@ struct State<T, E> {
     n_waiting: usize,
     /// A piece that was handed over and not taken yet.
     piece: Option<T>,
-    /// What the thread said at its end.
+    /// The result of a thread that has ended.
     end: Option<E>,
     failure: Option<PyErr>,
     /// Whether the thread is still there.
     is_running: bool,
 }
 
-/// What a reader gets.
+/// One answer to a reader.
 enum Got<T> {
     Piece(T),
     Failed(PyErr),
@@ -87,7 +87,7 @@ fn words(panic: &(dyn Any + Send)) -> String {
 pub struct Tell<T, E>(Arc<Exchange<T, E>>);
 
 impl<T, E> Tell<T, E> {
-    /// Waits until somebody waits for a piece; returns whether anybody still listens.
+    /// Waits until a reader waits for a piece; returns false once the stream is cancelled.
     pub fn is_wanted(&self) -> bool {
         let is_idle = |state: &mut State<T, E>| {
             let has_reader = state.n_waiting > 0 && state.piece.is_none();

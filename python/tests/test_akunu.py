@@ -127,7 +127,7 @@ def test_one_reply_at_a_time(model):
 
 
 def test_a_loop_can_be_left_and_the_next_question_asked(model):
-    """Breaks when a reply that nobody reads any more keeps the conversation, even for a moment."""
+    """Breaks when a reply whose loop was left keeps the conversation, even for a moment."""
     chat = model.chat(temperature=0, max_tokens=200)
     for _ in range(10):
         for piece in chat.ask("Count from one to a thousand."):

@@ -64,7 +64,10 @@ impl Chat {
         while goes_on && let Some(piece) = reply.next() {
             goes_on = listener.hear(&piece?);
         }
-        let logprobs = reply.tokens().iter().filter_map(|token| token.logprobs.as_ref());
+        let logprobs = reply
+            .tokens()
+            .iter()
+            .filter_map(|token| token.logprobs.as_ref());
         *self.logprobs.lock().unwrap_or_else(PoisonError::into_inner) =
             logprobs.map(|of| of.chosen).collect();
         Ok(match goes_on {

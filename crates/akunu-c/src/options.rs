@@ -113,20 +113,24 @@ impl Values {
             Some(Form::Grammar(text)) => Grammar::context_free(model, text),
             Some(Form::Regex(text)) => Grammar::regex(model, text),
         };
-        grammar.map(Some).map_err(|error| Failure::from(Error::from(error)))
+        grammar
+            .map(Some)
+            .map_err(|error| Failure::from(Error::from(error)))
     }
 
     /// How tokens are guessed for this model.
     pub fn speculation(&self, model: &Model) -> Result<Speculation, Failure> {
         let draft = self.draft.as_ref();
-        let draft = draft.map(|draft| DraftModel::new(model, draft)).transpose()?;
+        let draft = draft
+            .map(|draft| DraftModel::new(model, draft))
+            .transpose()?;
         Ok(Speculation {
             draft,
             ..Speculation::default()
         })
     }
 
-    /// The adapters, loaded beside this model.
+    /// The adapters, loaded for this model.
     pub fn adapters(&self, model: &Model) -> Result<Adapters, Failure> {
         let mut adapters = Adapters::none();
         for (path, scale) in &self.lora {

@@ -162,7 +162,7 @@ impl Batch {
     }
 
     /// Whether a step would do anything: some sequence has not ended. Sequences that wait get a place as soon as another one
-    /// ends, so `while batch.is_running()` comes to an end even if nobody calls [`Batch::leave`].
+    /// ends, so `while batch.is_running()` comes to an end even without a call of [`Batch::leave`].
     pub fn is_running(&self) -> bool {
         let mut all = self.members.iter().chain(&self.waiting);
         all.any(|member| member.answer.is_running())

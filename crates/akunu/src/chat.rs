@@ -91,7 +91,7 @@ pub struct Chat {
     session: Session,
     history: History,
     options: ChatOptions,
-    /// The system prompt that the messages begin with: another one in the options was set since.
+    /// The system prompt of the messages; a different one in the options has been set since.
     system: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What kind of error it is, for programs that do something about it. Python's exceptions and C's codes are these kinds.
+//! Kinds of errors, for programs that react to them. Python's exceptions and C's codes follow from these kinds.
 
 use std::error::Error as StdError;
 use std::io;
@@ -34,7 +34,7 @@ pub enum ErrorKind {
 }
 
 impl Error {
-    /// What kind of error it is.
+    /// The kind of the error, for programs that react to it.
     pub fn kind(&self) -> ErrorKind {
         if is_missing_file(self) {
             return ErrorKind::NotFound;
@@ -64,7 +64,7 @@ impl Error {
     }
 }
 
-/// Whether the system said that there is no such file.
+/// Whether the error comes from a missing file.
 fn is_missing_file(error: &Error) -> bool {
     let mut cause: Option<&dyn StdError> = Some(error);
     while let Some(error) = cause {

@@ -12,7 +12,7 @@ use crate::model::Model;
 /// Prompts that are answered at once; the others follow as places become free.
 const AT_ONCE: usize = 16;
 
-/// What followed a prompt.
+/// The continuation of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answered {
@@ -40,8 +40,7 @@ impl Model {
             while batch.has_room()
                 && let Some((at, prompt)) = next.next()
             {
-                let joined =
-                    batch.join_prompt(self.session(session)?, prompt, options.clone());
+                let joined = batch.join_prompt(self.session(session)?, prompt, options.clone());
                 running.insert(joined.map_err(EngineError::from)?, (at, String::new()));
             }
             if !batch.is_running() {
@@ -54,7 +53,9 @@ impl Model {
             stop: StopReason::Failed,
         };
         let answers = answers.into_iter();
-        Ok(answers.map(|answer| answer.unwrap_or_else(missing)).collect())
+        Ok(answers
+            .map(|answer| answer.unwrap_or_else(missing))
+            .collect())
     }
 }
 

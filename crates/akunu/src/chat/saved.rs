@@ -102,7 +102,8 @@ mod tests {
             let found = parse(text.as_bytes()).expect_err(text);
             assert!(found.contains(why), "{found}");
         }
-        let text = r#"{"version": 1, "messages": [{"role": "user", "content": "a"}], "forgotten": 9}"#;
+        let text =
+            r#"{"version": 1, "messages": [{"role": "user", "content": "a"}], "forgotten": 9}"#;
         let (messages, n_forgotten) = parse(text.as_bytes()).expect("fine");
         assert_eq!((messages.len(), n_forgotten), (1, 1));
     }

@@ -1,8 +1,8 @@
 //! Conversations with a real, small model.
 
 use akunu::{
-    CancelFlag, Chat, ChatOptions, CpuOptions, Device, EncodeOptions, EngineError, Error, ErrorKind, GenerateOptions,
-    Message, SessionOptions, Model, Sampling, StopReason,
+    CancelFlag, Chat, ChatOptions, CpuOptions, Device, EncodeOptions, EngineError, Error,
+    ErrorKind, GenerateOptions, Message, Model, Sampling, SessionOptions, StopReason,
 };
 
 fn smollm2() -> Model {
@@ -149,7 +149,11 @@ fn a_saved_conversation_goes_on_in_another_process() {
     assert_eq!(other.messages(), &chat.messages()[..3]);
     assert_eq!(other.options().system.as_deref(), Some("Be brief."));
     assert_eq!(ask(&mut other, "And of Italy?"), rome);
-    assert_eq!(other.last().unwrap().prompt, wanted.prompt, "nothing is read again");
+    assert_eq!(
+        other.last().unwrap().prompt,
+        wanted.prompt,
+        "nothing is read again"
+    );
 
     // Without the second file it is read again, and nothing else changes.
     std::fs::remove_file(folder.path().join("talk.json.session")).unwrap();
@@ -158,7 +162,10 @@ fn a_saved_conversation_goes_on_in_another_process() {
     std::fs::write(&path, "{}").unwrap();
     let before = other.messages().to_vec();
     let error = other.restore(&path).unwrap_err().to_string();
-    assert!(error.contains("talk.json") && error.contains("`version`"), "{error}");
+    assert!(
+        error.contains("talk.json") && error.contains("`version`"),
+        "{error}"
+    );
     assert_eq!(other.messages(), before);
     let error = other.restore(folder.path().join("nowhere")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -241,7 +248,12 @@ fn many_prompts_are_answered_together() {
         assert_eq!(answers[at].text, text, "{}", texts[at]);
         assert_eq!(answers[at].stop, StopReason::MaxTokens);
     }
-    assert!(model.generate_all(&[], session, &options).unwrap().is_empty());
+    assert!(
+        model
+            .generate_all(&[], session, &options)
+            .unwrap()
+            .is_empty()
+    );
 }
 
 #[test]
