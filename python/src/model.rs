@@ -75,14 +75,19 @@ impl Model {
 
     /// A conversation.
     #[pyo3(signature = (**options))]
-    fn chat(&self, options: Option<&Bound<'_, PyDict>>) -> PyResult<Chat> {
-        chat::begin(&self.0, Options::read(options)?)
+    fn chat(&self, py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Chat> {
+        chat::begin(&self.0, read(py, options)?)
     }
 
     /// Continues a text.
     #[pyo3(signature = (prompt, **options))]
-    fn generate(&self, prompt: &str, options: Option<&Bound<'_, PyDict>>) -> PyResult<Reply> {
-        let options = Options::read(options)?;
+    fn generate(
+        &self,
+        py: Python<'_>,
+        prompt: &str,
+        options: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Reply> {
+        let options = read(py, options)?;
         let cancel = CancelFlag::default();
         let wanted = GenerateOptions {
             cancel: cancel.clone(),
@@ -132,7 +137,7 @@ impl Model {
         prompts: Vec<String>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<(String, &'static str)>> {
-        let options = Options::read(options)?;
+        let options = read(py, options)?;
         let wanted = self.wanted(&options).map_err(raise)?;
         let session = SessionOptions {
             context: options.context,
@@ -154,12 +159,16 @@ const AROUND: EncodeOptions = EncodeOptions {
     parse_special: false,
 };
 
-impl Model {
-    /// The model itself.
-    pub fn own(&self) -> akunu::Model {
-        self.0.clone()
+/// Options with the model that guesses.
+fn read(py: Python<'_>, options: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
+    let mut options = Options::read(options)?;
+    if let Some(draft) = &options.draft_object {
+        options.draft = Some(draft.bind(py).cast::<Model>()?.get().0.clone());
     }
+    Ok(options)
+}
 
+impl Model {
     /// How a text is continued with these options.
     fn wanted(&self, options: &Options) -> Result<GenerateOptions, akunu::Error> {
         let default = GenerateOptions::default();

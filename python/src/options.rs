@@ -7,8 +7,6 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::model::Model;
-
 /// What may be said of a conversation or an answer.
 #[derive(Default)]
 pub struct Options {
@@ -23,7 +21,9 @@ pub struct Options {
     form: Option<Form>,
     /// Files of adapters and their scales.
     lora: Vec<(PathBuf, f32)>,
-    draft: Option<akunu::Model>,
+    /// The model that guesses, as Python has it, and as it is.
+    pub draft_object: Option<Py<PyAny>>,
+    pub draft: Option<akunu::Model>,
 }
 
 /// The form that an answer must have.
@@ -99,7 +99,7 @@ impl Options {
             "regex" => self.form = Some(Form::Regex(value.extract()?)),
             "logprobs" => self.logprobs = Some(value.extract()?),
             "lora" => self.lora = value.extract()?,
-            "draft" => self.draft = Some(value.cast::<Model>()?.get().own()),
+            "draft" => self.draft_object = Some(value.clone().unbind()),
             "context" => self.context = Some(value.extract()?),
             "max_tokens" => self.max_tokens = Some(value.extract()?),
             "loop_window" => self.loop_window = Some(value.extract()?),

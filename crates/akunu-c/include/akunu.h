@@ -77,6 +77,9 @@ typedef struct akunu_model akunu_model;
 // Options of a model, a session, a chat, an embedder or a transcription.
 typedef struct akunu_options akunu_options;
 
+// A model that scores how well documents answer a question. It can be used from several threads at once.
+typedef struct akunu_reranker akunu_reranker;
+
 // A text that a model continues. It takes one call at a time; only akunu_session_cancel may be called meanwhile.
 typedef struct akunu_session akunu_session;
 
@@ -217,6 +220,11 @@ akunu_status akunu_model_open(const char *path,
                               const akunu_options *options,
                               akunu_model **out);
 
+// Sets a smaller model with the same vocabulary whose guesses make answers faster and do not change them. It may be freed
+// afterwards. Null means none.
+akunu_status akunu_options_set_draft(akunu_options *options,
+                                     const akunu_model *draft);
+
 // Frees a model. Its sessions and chats stay usable, and keep its memory as long as they live. Null is ignored.
 akunu_status akunu_model_free(akunu_model *model);
 
@@ -270,13 +278,27 @@ akunu_status akunu_options_set_text(akunu_options *options,
                                     const char *name,
                                     const char *value);
 
-// Sets a smaller model with the same vocabulary whose guesses make answers faster and do not change them. It may be freed
-// afterwards. Null stands for none.
-akunu_status akunu_options_set_draft(akunu_options *options,
-                                     const akunu_model *draft);
-
 // Frees options; it does not affect what was made with them. Null is ignored.
 akunu_status akunu_options_free(akunu_options *options);
+
+// Opens a reranker (a cross-encoder, such as ms-marco-MiniLM-L6-v2): a folder with config.json and safetensors, or a GGUF file.
+// akunu_reranker_free frees it. The options may be null; it uses device and threads.
+akunu_status akunu_reranker_open(const char *path,
+                                 const akunu_options *options,
+                                 akunu_reranker **out);
+
+// Frees a reranker, after the running calls have ended. Null is ignored.
+akunu_status akunu_reranker_free(akunu_reranker *reranker);
+
+// Stores how well each document answers the question: any number, larger is better. A document that is too long is cut.
+// `length` always gets the number of documents; with `to` null and `capacity` 0 only that is stored, and nothing is computed.
+akunu_status akunu_rank(const akunu_reranker *reranker,
+                        const char *question,
+                        const char *const *documents,
+                        size_t n_documents,
+                        float *to,
+                        size_t capacity,
+                        size_t *length);
 
 // Makes a session; akunu_session_free frees it. The options may be null; it uses context and lora.
 akunu_status akunu_session_new(const akunu_model *model, const akunu_options *options, akunu_session **out);
@@ -313,6 +335,16 @@ akunu_status akunu_session_cancel(akunu_session *session);
 // The message of the last failed call of this thread, as one sentence of UTF-8; empty if none has failed. It stays valid
 // until the next call of this thread fails.
 const char *akunu_last_error(void);
+
+// Continues many texts, several of them in every step, which is faster than one after the other. `on_text` is called once for
+// each, in their order, with the whole continuation and `context`. The options may be null; it uses context, stop, max_tokens,
+// json_schema, grammar, regex and those of sampling. Without them it always takes the best token.
+akunu_status akunu_generate_all(const akunu_model *model,
+                                const char *const *texts,
+                                size_t n_texts,
+                                const akunu_options *options,
+                                akunu_on_text on_text,
+                                void *context);
 
 // Opens a folder with a Whisper model of CTranslate2 or Hugging Face; akunu_transcriber_free frees it. The options may be
 // null; it uses device and threads.

@@ -35,6 +35,22 @@ pub extern "C" fn akunu_model_open(
     })
 }
 
+/// Sets a smaller model with the same vocabulary whose guesses make answers faster and do not change them. It may be freed
+/// afterwards. Null means none.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_options_set_draft(
+    options: *mut AkunuOptions,
+    draft: *const AkunuModel,
+) -> AkunuStatus {
+    call(|| {
+        let draft = match draft.is_null() {
+            true => None,
+            false => Some(handles::get::<Model>(draft)?),
+        };
+        options::set_draft(options, draft)
+    })
+}
+
 /// Frees a model. Its sessions and chats stay usable, and keep its memory as long as they live. Null is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_model_free(model: *mut AkunuModel) -> AkunuStatus {

@@ -19,7 +19,6 @@ use akunu::{
 
 use crate::border;
 use crate::handles::{self, Thing};
-use crate::model::AkunuModel;
 use crate::status::{AkunuStatus, Failure, call};
 
 /// Options of a model, a session, a chat, an embedder or a transcription.
@@ -79,6 +78,12 @@ pub fn read(options: *const AkunuOptions) -> Result<Values, Failure> {
         return Ok(Values::default());
     }
     Ok(handles::get::<Options>(options)?.values().clone())
+}
+
+/// Sets the model that guesses, or none.
+pub fn set_draft(options: *mut AkunuOptions, draft: Option<Arc<Model>>) -> Result<(), Failure> {
+    handles::get::<Options>(options)?.values().draft = draft;
+    Ok(())
 }
 
 impl Values {
@@ -282,23 +287,6 @@ pub extern "C" fn akunu_options_set_text(
         handles::get::<Options>(options)?
             .values()
             .set_text(&name, value)
-    })
-}
-
-/// Sets a smaller model with the same vocabulary whose guesses make answers faster and do not change them. It may be freed
-/// afterwards. Null stands for none.
-#[unsafe(no_mangle)]
-pub extern "C" fn akunu_options_set_draft(
-    options: *mut AkunuOptions,
-    draft: *const AkunuModel,
-) -> AkunuStatus {
-    call(|| {
-        let draft = match draft.is_null() {
-            true => None,
-            false => Some(handles::get::<Model>(draft)?),
-        };
-        handles::get::<Options>(options)?.values().draft = draft;
-        Ok(())
     })
 }
 

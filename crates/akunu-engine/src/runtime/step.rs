@@ -10,9 +10,9 @@ use super::sizes::cache_bytes;
 use super::state::{Runtime, Seat};
 use crate::adapter::Adapters;
 use crate::builder::{Keys, shift};
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::guesses::Tree;
-use crate::options::CancelFlag;
 use crate::rule::Rule;
 use crate::sequence::Sequence;
 

@@ -1,8 +1,8 @@
 //! The meaning of a text as a vector: the normalised last hidden state of its last token.
 
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
-use crate::options::CancelFlag;
 use crate::runtime::Kind;
 
 impl Session {

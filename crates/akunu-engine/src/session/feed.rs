@@ -14,8 +14,8 @@ use std::ops::ControlFlow;
 use akunu_program::DeviceError;
 
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
-use crate::options::CancelFlag;
 use crate::runtime::Kind;
 
 /// What [`Session::feed`] did.

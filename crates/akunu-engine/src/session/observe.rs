@@ -4,8 +4,8 @@
 //! runs its `x` is read from the device. So any device can be observed, and the program stays as it is.
 
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
-use crate::options::CancelFlag;
 use crate::runtime::{Kind, Observed};
 
 impl Session {

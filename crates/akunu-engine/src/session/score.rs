@@ -15,9 +15,9 @@ use akunu_program::LogScale;
 
 use super::feed::{Watch, ask};
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::logprobs::TokenLogprobs;
-use crate::options::CancelFlag;
 use crate::runtime::Kind;
 
 /// Bytes of the logits that are computed at once.

@@ -4,9 +4,9 @@ use akunu_arch as arch;
 use akunu_types::KvFormat;
 
 use crate::adapter::Adapters;
+use crate::cancel::CancelFlag;
 use crate::error::{Bytes, EngineError};
 use crate::model::Model;
-use crate::options::CancelFlag;
 use crate::runtime::{Kind, sequence_bytes};
 use crate::sequence::Sequence;
 
