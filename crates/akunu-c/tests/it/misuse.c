@@ -263,7 +263,7 @@ static void answers_have_a_form(akunu_model *model) {
     CHECK(akunu_chat_ask(chat, "Is Paris in France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
     CHECK(strcmp(heard.text, "true") == 0 || strcmp(heard.text, "false") == 0);
     CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
-    CHECK(akunu_options_set_text(options, "grammar", "root ::= ") == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_text(options, "grammar", "root ::= (") == AKUNU_STATUS_OK);
     CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_ARGUMENT);
     CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
 }
