@@ -43,10 +43,16 @@ impl Model {
             "q8" => KvFormat::Q8,
             _ => return Err(PyValueError::new_err("kv is 'f16' or 'q8'")),
         };
-        let cpu = CpuOptions { threads, ..CpuOptions::default() };
+        let cpu = CpuOptions {
+            threads,
+            ..CpuOptions::default()
+        };
         let open = || {
             let device = Device::named(device, cpu)?;
-            let options = ModelOptions { kv, ..ModelOptions::default() };
+            let options = ModelOptions {
+                kv,
+                ..ModelOptions::default()
+            };
             akunu::Model::open_with(&path, device, options)
         };
         py.detach(open).map(Model).map_err(raise)
@@ -149,7 +155,9 @@ impl Model {
             self.0.generate_all(&prompts, session, &wanted)
         });
         let answers = answers.map_err(raise)?.into_iter();
-        Ok(answers.map(|answer| (answer.text, answer.stop.name())).collect())
+        Ok(answers
+            .map(|answer| (answer.text, answer.stop.name()))
+            .collect())
     }
 }
 

@@ -79,7 +79,9 @@ impl Options {
     pub fn speculation(&self, model: &akunu::Model) -> Result<Speculation, akunu::Error> {
         let draft = self.draft.as_ref();
         Ok(Speculation {
-            draft: draft.map(|draft| DraftModel::new(model, draft)).transpose()?,
+            draft: draft
+                .map(|draft| DraftModel::new(model, draft))
+                .transpose()?,
             ..Speculation::default()
         })
     }

@@ -53,5 +53,10 @@ impl Reply {
 /// A token, if it says how likely it was.
 pub fn likely(token: &Token) -> Option<Likely> {
     let logprobs = token.logprobs.as_ref()?;
-    Some((token.id, token.text.clone(), logprobs.chosen, logprobs.top.clone()))
+    Some((
+        token.id,
+        token.text.clone(),
+        logprobs.chosen,
+        logprobs.top.clone(),
+    ))
 }

@@ -21,7 +21,10 @@ impl Reranker {
         device: &str,
         threads: Option<usize>,
     ) -> PyResult<Reranker> {
-        let cpu = CpuOptions { threads, ..CpuOptions::default() };
+        let cpu = CpuOptions {
+            threads,
+            ..CpuOptions::default()
+        };
         let open = || akunu::Reranker::open_on(&path, Device::named(device, cpu)?);
         py.detach(open).map(Reranker).map_err(raise)
     }

@@ -40,7 +40,10 @@ impl Transcriber {
         device: &str,
         threads: Option<usize>,
     ) -> PyResult<Transcriber> {
-        let cpu = CpuOptions { threads, ..CpuOptions::default() };
+        let cpu = CpuOptions {
+            threads,
+            ..CpuOptions::default()
+        };
         let open = || akunu::Transcriber::open_on(&path, Device::named(device, cpu)?);
         let own = py.detach(open).map_err(raise)?;
         Ok(Transcriber {
