@@ -22,7 +22,10 @@ impl Embedder {
         device: &str,
         threads: Option<usize>,
     ) -> PyResult<Embedder> {
-        let cpu = CpuOptions { threads, ..CpuOptions::default() };
+        let cpu = CpuOptions {
+            threads,
+            ..CpuOptions::default()
+        };
         let open = || akunu::Embedder::open_on(&path, Device::named(device, cpu)?);
         py.detach(open).map(Embedder).map_err(raise)
     }
@@ -47,7 +50,11 @@ impl Embedder {
         dimensions: Option<usize>,
         strict: bool,
     ) -> PyResult<(Bound<'py, PyByteArray>, usize)> {
-        let options = EmbedOptions { dimensions, strict, ..EmbedOptions::default() };
+        let options = EmbedOptions {
+            dimensions,
+            strict,
+            ..EmbedOptions::default()
+        };
         let embed = || -> Result<Vec<u8>, akunu::Error> {
             let embeddings = self.0.embed_with(&texts, options)?;
             let numbers = embeddings.iter().flat_map(|made| &made.vector);

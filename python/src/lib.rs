@@ -8,6 +8,7 @@ mod lent;
 mod model;
 mod options;
 mod reply;
+mod reranker;
 mod stream;
 mod transcriber;
 
@@ -17,12 +18,12 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _akunu(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("Error", module.py().get_type::<failure::Error>())?;
     module.add_function(wrap_pyfunction!(model::fetch, module)?)?;
     module.add_class::<model::Model>()?;
     module.add_class::<chat::Chat>()?;
     module.add_class::<reply::Reply>()?;
     module.add_class::<embedder::Embedder>()?;
+    module.add_class::<reranker::Reranker>()?;
     module.add_class::<transcriber::Transcriber>()?;
     module.add_class::<transcriber::Transcription>()
 }

@@ -1,11 +1,12 @@
 //! What is said in audio files.
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use akunu::{AudioReader, CancelFlag, CpuOptions, Device, TranscribeOptions};
 use pyo3::prelude::*;
 
-use crate::failure::{Error, raise};
+use crate::failure::{Busy, raise};
 use crate::lent::Home;
 use crate::stream::Stream;
 
@@ -16,7 +17,11 @@ type Segment = (f64, f64, String, Vec<Word>, Option<String>);
 
 /// A Whisper. The thread of a transcription has it while that is under way.
 #[pyclass(module = "akunu._akunu", frozen)]
-pub struct Transcriber(Home<akunu::Transcriber>);
+pub struct Transcriber {
+    own: Home<akunu::Transcriber>,
+    /// Ends the last transcription.
+    cancel: Mutex<CancelFlag>,
+}
 
 /// The language, the prompt, whether to translate, whether words have times, and how many windows are decoded together.
 type Wanted = (Option<String>, Option<String>, bool, bool, usize);
@@ -35,10 +40,16 @@ impl Transcriber {
         device: &str,
         threads: Option<usize>,
     ) -> PyResult<Transcriber> {
-        let cpu = CpuOptions { threads, ..CpuOptions::default() };
+        let cpu = CpuOptions {
+            threads,
+            ..CpuOptions::default()
+        };
         let open = || akunu::Transcriber::open_on(&path, Device::named(device, cpu)?);
         let own = py.detach(open).map_err(raise)?;
-        Ok(Transcriber(Home::new(own)))
+        Ok(Transcriber {
+            own: Home::new(own),
+            cancel: Mutex::default(),
+        })
     }
 
     /// Listens to a file in a thread of its own, once it is clear that it is a recording.
@@ -54,12 +65,13 @@ impl Transcriber {
         };
         let opened = py.detach(|| AudioReader::open(&path));
         opened.map_err(raise)?;
-        let lent = self.0.lend();
-        let mut lent = lent.ok_or_else(|| {
-            Error::new_err("a transcription is still under way: read it to its end, or cancel it")
-        })?;
         let cancel = CancelFlag::default();
-        let flag = cancel.clone();
+        let last = self.last();
+        let lent = py.detach(|| self.own.lend(|| last.is_set()));
+        let mut lent = lent.ok_or_else(|| {
+            Busy::new_err("a transcription is still under way: read it to its end, or cancel it")
+        })?;
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = cancel.clone();
         let stream = Stream::start(cancel, move |tell| {
             let Some(transcriber) = lent.get() else {
                 return Ok(());
@@ -67,15 +79,24 @@ impl Transcriber {
             let mut transcription = transcriber.transcribe(&path, &options)?;
             while let Some(segment) = transcription.next() {
                 let segment = told(segment?, transcription.language());
-                if flag.is_set() || !tell.piece(segment) {
+                // The segment after the one that is read is found meanwhile.
+                if !tell.is_wanted() {
                     break;
                 }
+                tell.piece(segment);
             }
             // Whoever hears the end can begin again at once.
             drop(lent);
             Ok(())
         })?;
         Ok(Transcription(stream))
+    }
+}
+
+impl Transcriber {
+    fn last(&self) -> CancelFlag {
+        let cancel = self.cancel.lock();
+        cancel.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

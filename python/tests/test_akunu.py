@@ -2,6 +2,10 @@
 
 import asyncio
 import gc
+import multiprocessing
+import pickle
+import subprocess
+import sys
 import threading
 import time
 
@@ -32,10 +36,10 @@ def test_a_conversation_remembers(model):
 def test_a_text_goes_on_until_a_stop(model):
     reply = model.generate("The capital of France is", max_tokens=5)
     assert "Paris" in reply.read()
-    assert reply.stop == "max_tokens"
+    assert reply.stop == "length"
     stopped = model.generate("The capital of France is", max_tokens=5, stop=["Paris"])
     assert "Paris" not in stopped.read()
-    assert stopped.stop == "text"
+    assert stopped.stop == "stop"
 
 
 def test_the_same_seed_gives_the_same_text(model):
@@ -119,13 +123,108 @@ def test_one_reply_at_a_time(model):
         chat.ask("And now?")
     del reply
     gc.collect()
-    # The thread gives the conversation back as soon as it sees that nobody listens.
-    for _ in range(600):
+    assert chat.ask("Hello").read(), "the conversation is back"
+
+
+def test_a_loop_can_be_left_and_the_next_question_asked(model):
+    """Breaks when a reply whose loop was left keeps the conversation, even for a moment."""
+    chat = model.chat(temperature=0, max_tokens=200)
+    for _ in range(10):
+        for piece in chat.ask("Count from one to a thousand."):
+            assert piece
+            break
+        assert chat.messages[-1]["role"] == "assistant"
+        reply = chat.ask("Count from one to a thousand.")
+        next(reply)
+        reply.cancel()
+        assert reply.read() == reply.text and reply.stop == "cancelled"
+        chat.reset()
+
+
+def test_a_reply_is_cancelled_while_nobody_reads_it(model):
+    chat = model.chat(temperature=0, max_tokens=1000)
+    for _ in range(10):
+        reply = chat.ask("Count from one to a thousand.")
+        first = next(reply)
+        reply.cancel()
+        begin = time.monotonic()
+        assert chat.messages == [
+            {"role": "user", "content": "Count from one to a thousand."},
+            {"role": "assistant", "content": first.strip()},
+        ]
+        assert time.monotonic() - begin < 5
+        chat.reset()
+
+
+def test_a_reply_that_has_ended_cancels_no_later_one(model):
+    chat = model.chat(temperature=0, max_tokens=24)
+    reply = chat.ask("What is the capital of France?")
+    reply.read()
+    reply, _ = chat.ask("And of Italy?"), gc.collect()
+    assert "Rome" in reply.read()
+    assert reply.stop == "end"
+
+
+def test_conversations_survive_timeouts(model):
+    """Breaks when one of them is stuck, or has lost its conversation."""
+    chats = [model.chat(temperature=0, max_tokens=12, context=256) for _ in range(25)]
+
+    async def impatient(chat, seconds):
+        reply = chat.ask("Count from one to a hundred.")
+
+        async def listen():
+            return [piece async for piece in reply]
+
         try:
-            return chat.ask("Hello").cancel()
-        except akunu.Error:
-            time.sleep(0.1)
-    pytest.fail("a reply that nobody holds goes on")
+            await asyncio.wait_for(listen(), seconds)
+        except asyncio.TimeoutError:
+            return False
+        return True
+
+    async def all_of_them():
+        return await asyncio.gather(*(impatient(chat, 0.01 + 0.03 * n) for n, chat in enumerate(chats)))
+
+    done = asyncio.run(asyncio.wait_for(all_of_them(), 120))
+    assert not all(done)
+    for chat in chats:
+        assert chat.ask("Hello").read()
+
+
+def answer_in_child(model, text, queue):
+    queue.put(model.generate(text, max_tokens=6).read())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux forks safely")
+@pytest.mark.parametrize("threads", [2, 4])
+def test_a_forked_child_can_use_the_model(threads):
+    """Breaks when the child waits for threads that only the parent has."""
+    model = akunu.Model(SMOLLM2, device="cpu", threads=threads)
+    text = "The capital of France is"
+    wanted = model.generate(text, max_tokens=6).read()
+    reply = model.chat(temperature=0, max_tokens=1000).ask("Count from one to a thousand.")
+    next(reply)
+    fork = multiprocessing.get_context("fork")
+    queue = fork.Queue()
+    children = [fork.Process(target=answer_in_child, args=(model, text, queue)) for _ in range(2)]
+    for child in children:
+        child.start()
+    try:
+        assert [queue.get(timeout=60) for _ in children] == [wanted, wanted]
+    finally:
+        for child in children:
+            child.join(10)
+            child.kill()
+    assert reply.read() and reply.stop != "cancelled"
+
+
+def test_a_text_can_be_the_only_stop(model):
+    text = model.generate("The capital of France is", max_tokens=5, stop="Paris")
+    assert "Paris" not in text.read() and text.stop == "stop"
+    reply = model.chat(temperature=0, stop="Paris").ask("What is the capital of France?")
+    assert "Paris" not in reply.read() and reply.stop == "stop"
+    assert len(reply.text) > 3, "no single letter ends it"
+    with pytest.raises(TypeError):
+        model.chat(stop=5)
 
 
 def test_models_have_names(model):
@@ -134,6 +233,50 @@ def test_models_have_names(model):
     assert path.samefile(SMOLLM2)
     with pytest.raises(akunu.Error, match="smollm2"):
         akunu.fetch("smollm3")
+
+
+WORKER = """
+import pickle, sys
+model = pickle.load(sys.stdin.buffer)
+print(model.chat(temperature=0, max_tokens=24).ask("What is the capital of France?").read())
+"""
+
+
+def test_a_pickled_model_is_opened_by_the_worker(model):
+    """As Ray, Daft and multiprocessing send it: the worker starts afresh and gets the pickle."""
+    again = pickle.loads(pickle.dumps(model))
+    assert again is not model and again.device == model.device
+    worker = [sys.executable, "-c", WORKER]
+    said = subprocess.run(worker, input=pickle.dumps(model), capture_output=True, timeout=120, check=True)
+    assert b"Paris" in said.stdout
+    with pytest.raises(TypeError, match="pickle"):
+        pickle.dumps(model.chat())
+
+
+def test_errors_have_classes(model, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        akunu.Model("nowhere.gguf")
+    notes = tmp_path / "notes.gguf"
+    notes.write_text("These are notes, not weights." * 100)
+    with pytest.raises(akunu.UnsupportedModel, match="notes.gguf"):
+        akunu.Model(notes)
+    with pytest.raises(akunu.ContextFull, match="context of 16"):
+        model.generate("one two three " * 100, context=16).read()
+    with pytest.raises(ValueError, match="context of 0"):
+        model.chat(context=0)
+    with pytest.raises(MemoryError, match="memory"):
+        model.chat(context=1 << 23)
+    with pytest.raises(akunu.InvalidArgument, match="toaster"):
+        akunu.Model("nowhere.gguf", device="toaster")
+    with pytest.raises(akunu.DownloadError):
+        akunu.fetch("smollm3")
+    chat = model.chat(max_tokens=1000)
+    reply = chat.ask("Count from one to a thousand.")
+    next(reply)
+    with pytest.raises(akunu.Busy):
+        chat.ask("And now?")
+    for kind in (akunu.Busy, akunu.ModelNotFound, akunu.OutOfMemory, akunu.InvalidArgument):
+        assert issubclass(kind, akunu.Error)
 
 
 def test_mistakes_are_errors(model):

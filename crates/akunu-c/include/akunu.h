@@ -21,9 +21,9 @@ typedef enum {
   AKUNU_STATUS_HANDLE = 2,
   // Another call with this session, chat or transcriber has not ended yet.
   AKUNU_STATUS_BUSY = 3,
-  // The model, the device or a recording cannot be opened.
+  // A recording or another file cannot be used, for a reason that has no code of its own.
   AKUNU_STATUS_OPEN = 4,
-  // The engine cannot continue: the context is full, or the device failed.
+  // The engine cannot continue, for a reason that has no code of its own.
   AKUNU_STATUS_ENGINE = 5,
   // The call was cancelled while a text was read, before the answer began, or while a recording was transcribed.
   AKUNU_STATUS_CANCELLED = 6,
@@ -31,24 +31,38 @@ typedef enum {
   AKUNU_STATUS_MEMORY = 7,
   // A bug in this library.
   AKUNU_STATUS_INTERNAL = 8,
+  // A file or folder does not exist.
+  AKUNU_STATUS_NOT_FOUND = 9,
+  // A file is not a model that can be run: it is damaged, or of a kind that is not supported.
+  AKUNU_STATUS_UNSUPPORTED_MODEL = 10,
+  // A text is longer than the context or the model allows.
+  AKUNU_STATUS_CONTEXT_FULL = 11,
+  // There is not enough memory for the model or the context.
+  AKUNU_STATUS_OUT_OF_MEMORY = 12,
+  // The device is not there, or failed.
+  AKUNU_STATUS_DEVICE = 13,
+  // A model cannot be downloaded.
+  AKUNU_STATUS_DOWNLOAD = 14,
 } akunu_status;
 
-// Why an answer ended.
+// Why an answer ended. The words are those of Rust and Python.
 typedef enum {
   // The model ended the answer.
   AKUNU_STOP_END = 0,
   // A stop text appeared.
-  AKUNU_STOP_TEXT = 1,
+  AKUNU_STOP_STOP = 1,
   // The maximum number of tokens was reached.
-  AKUNU_STOP_MAX_TOKENS = 2,
+  AKUNU_STOP_LENGTH = 2,
   // The context is full.
-  AKUNU_STOP_CONTEXT_FULL = 3,
+  AKUNU_STOP_CONTEXT = 3,
   // The callback or another thread ended it.
   AKUNU_STOP_CANCELLED = 4,
   // A reason that this interface has no name for yet.
   AKUNU_STOP_OTHER = 5,
   // The answer repeated itself.
   AKUNU_STOP_LOOP = 6,
+  // The answer has the wanted form, and nothing may follow.
+  AKUNU_STOP_GRAMMAR = 7,
 } akunu_stop;
 
 // A conversation with a model. It takes one call at a time; only akunu_chat_cancel may be called meanwhile.
@@ -62,6 +76,9 @@ typedef struct akunu_model akunu_model;
 
 // Options of a model, a session, a chat, an embedder or a transcription.
 typedef struct akunu_options akunu_options;
+
+// A model that scores how well documents answer a question. It can be used from several threads at once.
+typedef struct akunu_reranker akunu_reranker;
 
 // A text that a model continues. It takes one call at a time; only akunu_session_cancel may be called meanwhile.
 typedef struct akunu_session akunu_session;
@@ -108,8 +125,8 @@ typedef int (*akunu_on_segment)(const akunu_segment *segment, void *context);
 extern "C" {
 #endif // __cplusplus
 
-// Starts a conversation; akunu_chat_free frees it. The options may be null; it uses system, context, max_tokens and those of
-// sampling. Values that are not set are those that the model's file suggests, with a new seed.
+// Starts a conversation; akunu_chat_free frees it. The options may be null; it uses system, context, stop, max_tokens, json_schema,
+// grammar, regex, logprobs, lora, a draft and those of sampling. Values that are not set are those that the model's file suggests, with a new seed.
 akunu_status akunu_chat_new(const akunu_model *model,
                             const akunu_options *options,
                             akunu_chat **out);
@@ -133,6 +150,29 @@ akunu_status akunu_chat_ask(akunu_chat *chat,
 
 // Answers the messages so far, added by akunu_chat_say for example; otherwise like akunu_chat_ask.
 akunu_status akunu_chat_answer(akunu_chat *chat, akunu_on_text on_text, void *context, akunu_stop *stop);
+
+// Removes the last answer and answers again, with another seed; otherwise like akunu_chat_ask. If that fails, the answer stays.
+akunu_status akunu_chat_regenerate(akunu_chat *chat,
+                                   akunu_on_text on_text,
+                                   void *context,
+                                   akunu_stop *stop);
+
+// Stores how likely each token of the last reply was, as natural logarithms, if the number logprobs was set. `length` always
+// gets their number; with `to` null and `capacity` 0 only that is stored.
+akunu_status akunu_chat_logprobs(const akunu_chat *chat,
+                                 float *to,
+                                 size_t capacity,
+                                 size_t *length);
+
+// Saves the conversation in two files: its messages as JSON at `path`, and what the model has computed of them at `path` with
+// ".session" added.
+akunu_status akunu_chat_save(akunu_chat *chat,
+                             const char *path);
+
+// Replaces the conversation by a saved one, which goes on without being read again. The options stay, but the system prompt is
+// that of the file. A file that cannot be read leaves the conversation as it was.
+akunu_status akunu_chat_restore(akunu_chat *chat,
+                                const char *path);
 
 // Forgets the conversation, except for the system prompt.
 akunu_status akunu_chat_reset(akunu_chat *chat);
@@ -180,10 +220,15 @@ akunu_status akunu_model_open(const char *path,
                               const akunu_options *options,
                               akunu_model **out);
 
+// Sets a smaller model with the same vocabulary whose guesses make answers faster and do not change them. It may be freed
+// afterwards. Null means none.
+akunu_status akunu_options_set_draft(akunu_options *options,
+                                     const akunu_model *draft);
+
 // Frees a model. Its sessions and chats stay usable, and keep its memory as long as they live. Null is ignored.
 akunu_status akunu_model_free(akunu_model *model);
 
-// Stores what the model runs on, and a NUL: "cpu: 8 threads, avx512". `length` always gets the length without the NUL; with
+// Stores what the model runs on, and a NUL: "cpu: CPU, avx512". `length` always gets the length without the NUL; with
 // `to` null and `capacity` 0 only that is stored.
 akunu_status akunu_model_device(const akunu_model *model,
                                 char *to,
@@ -216,7 +261,8 @@ akunu_status akunu_options_new(akunu_options **out);
 // without it, what is left of the context), loop_stop (whether an answer that only repeats itself ends: 1 in a chat, 0
 // otherwise, unless set), loop_window (after how many repeated tokens, 64 unless set), or a sampling option: temperature (0
 // always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the rarer ones, which the error for a wrong
-// name lists. For embeddings there is dimensions (numbers of a vector that are kept),
+// name lists. logprobs (0 or more) asks how likely the tokens of a chat's replies were (akunu_chat_logprobs); lora_scale is the
+// scale of the adapter that was set last. For embeddings there is dimensions (numbers of a vector that are kept),
 // for recordings translate (1 writes English, whatever is spoken), words (1 adds the times of words) and batch (windows that
 // are decoded together, 1 to 16: more are faster for long recordings, and each is decoded without the text before).
 akunu_status akunu_options_set_number(akunu_options *options,
@@ -224,8 +270,9 @@ akunu_status akunu_options_set_number(akunu_options *options,
                                       double value);
 
 // Sets a text: device (auto, cpu, metal, cuda, cuda:1 for the second GPU, or twin), kv (f16 or q8: how keys and values are
-// stored), system (the system prompt of a chat), stop (a text that ends what a session generates; it can be set several
-// times), language (the language of a recording, such as "en"), prompt (what a recording is about, or how names in it are
+// stored), system (the system prompt of a chat), stop (a text that ends an answer; it can be set several
+// times), json_schema, grammar (GBNF or Lark) or regex (the form that answers must have), lora (the file of an adapter; it can be
+// set several times), language (the language of a recording, such as "en"), prompt (what a recording is about, or how names in it are
 // spelled).
 akunu_status akunu_options_set_text(akunu_options *options,
                                     const char *name,
@@ -234,7 +281,26 @@ akunu_status akunu_options_set_text(akunu_options *options,
 // Frees options; it does not affect what was made with them. Null is ignored.
 akunu_status akunu_options_free(akunu_options *options);
 
-// Makes a session; akunu_session_free frees it. The options may be null; it uses context.
+// Opens a reranker (a cross-encoder, such as ms-marco-MiniLM-L6-v2): a folder with config.json and safetensors, or a GGUF file.
+// akunu_reranker_free frees it. The options may be null; it uses device and threads.
+akunu_status akunu_reranker_open(const char *path,
+                                 const akunu_options *options,
+                                 akunu_reranker **out);
+
+// Frees a reranker, after the running calls have ended. Null is ignored.
+akunu_status akunu_reranker_free(akunu_reranker *reranker);
+
+// Stores how well each document answers the question: any number, larger is better. A document that is too long is cut.
+// `length` always gets the number of documents; with `to` null and `capacity` 0 only that is stored, and nothing is computed.
+akunu_status akunu_rank(const akunu_reranker *reranker,
+                        const char *question,
+                        const char *const *documents,
+                        size_t n_documents,
+                        float *to,
+                        size_t capacity,
+                        size_t *length);
+
+// Makes a session; akunu_session_free frees it. The options may be null; it uses context and lora.
 akunu_status akunu_session_new(const akunu_model *model, const akunu_options *options, akunu_session **out);
 
 // Frees a session, after the running call has ended. Null is ignored.
@@ -269,6 +335,16 @@ akunu_status akunu_session_cancel(akunu_session *session);
 // The message of the last failed call of this thread, as one sentence of UTF-8; empty if none has failed. It stays valid
 // until the next call of this thread fails.
 const char *akunu_last_error(void);
+
+// Continues many texts, several of them in every step, which is faster than one after the other. `on_text` is called once for
+// each, in their order, with the whole continuation and `context`. The options may be null; it uses context, stop, max_tokens,
+// json_schema, grammar, regex and those of sampling. Without them it always takes the best token.
+akunu_status akunu_generate_all(const akunu_model *model,
+                                const char *const *texts,
+                                size_t n_texts,
+                                const akunu_options *options,
+                                akunu_on_text on_text,
+                                void *context);
 
 // Opens a folder with a Whisper model of CTranslate2 or Hugging Face; akunu_transcriber_free frees it. The options may be
 // null; it uses device and threads.

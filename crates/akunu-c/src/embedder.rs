@@ -7,7 +7,7 @@ use akunu::EmbedOptions;
 use crate::border::{self, Room};
 use crate::handles::{self, Thing};
 use crate::options::{self, AkunuOptions};
-use crate::status::{AkunuStatus, Failure, call};
+use crate::status::{AkunuStatus, call};
 
 /// A model that turns texts into vectors. It can be used from several threads at once.
 pub struct AkunuEmbedder(());
@@ -55,7 +55,7 @@ pub extern "C" fn akunu_embedder_open(
         let device = values.device();
         let opened = device.and_then(|device| akunu::Embedder::open_on(&path, device));
         let embedder = Embedder {
-            own: opened.map_err(|e| Failure::new(AkunuStatus::Open, e.to_string()))?,
+            own: opened?,
             options: EmbedOptions {
                 dimensions: values.dimensions,
                 ..EmbedOptions::default()

@@ -27,7 +27,7 @@ pub extern "C" fn akunu_fetch(
         let name = border::text(name, "name")?;
         let folder = border::text(folder, "folder")?;
         let fetched = akunu::fetch(&name, &folder);
-        let path = fetched.map_err(|e| Failure::new(AkunuStatus::Open, e.to_string()))?;
+        let path = fetched?;
         let text = path.to_str().ok_or_else(|| {
             let text = format!("{} is not UTF-8", path.display());
             Failure::new(AkunuStatus::Open, text)

@@ -7,7 +7,7 @@ use akunu::{EncodeOptions, Model};
 use crate::border::{self, Room};
 use crate::handles::{self, Thing};
 use crate::options::{self, AkunuOptions};
-use crate::status::{AkunuStatus, Failure, call};
+use crate::status::{AkunuStatus, call};
 
 /// A model on a device. It can be used from several threads at once.
 pub struct AkunuModel(());
@@ -31,8 +31,23 @@ pub extern "C" fn akunu_model_open(
         let values = options::read(options)?;
         let device = values.device();
         let opened = device.and_then(|device| Model::open_with(&path, device, values.model()));
-        let model = opened.map_err(|e| Failure::new(AkunuStatus::Open, e.to_string()))?;
-        border::write(out, handles::give(model), "out")
+        border::write(out, handles::give(opened?), "out")
+    })
+}
+
+/// Sets a smaller model with the same vocabulary whose guesses make answers faster and do not change them. It may be freed
+/// afterwards. Null means none.
+#[unsafe(no_mangle)]
+pub extern "C" fn akunu_options_set_draft(
+    options: *mut AkunuOptions,
+    draft: *const AkunuModel,
+) -> AkunuStatus {
+    call(|| {
+        let draft = match draft.is_null() {
+            true => None,
+            false => Some(handles::get::<Model>(draft)?),
+        };
+        options::set_draft(options, draft)
     })
 }
 
@@ -42,7 +57,7 @@ pub extern "C" fn akunu_model_free(model: *mut AkunuModel) -> AkunuStatus {
     call(|| handles::take::<Model>(model))
 }
 
-/// Stores what the model runs on, and a NUL: "cpu: 8 threads, avx512". `length` always gets the length without the NUL; with
+/// Stores what the model runs on, and a NUL: "cpu: CPU, avx512". `length` always gets the length without the NUL; with
 /// `to` null and `capacity` 0 only that is stored.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_model_device(

@@ -5,12 +5,17 @@
 //! | `threads` | `device` |
 //! | `context`, `max_tokens`, `loop_window`, `loop_stop` | `kv` |
 //! | how tokens are chosen: the names of [`SamplingOptions`] | `system`, `stop` |
+//! | `logprobs` | `json_schema`, `grammar`, `regex` |
+//! | `lora_scale` | `lora` |
 //! | `dimensions`, `translate`, `words` | `language`, `prompt` |
 
 use std::ffi::c_char;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use akunu::{CpuOptions, Device, EngineError, KvFormat, SamplingOptions, TranscribeOptions};
+use akunu::{
+    Adapters, CpuOptions, Device, DraftModel, EngineError, Error, Grammar, KvFormat, Model,
+    SamplingOptions, Speculation, TranscribeOptions,
+};
 
 use crate::border;
 use crate::handles::{self, Thing};
@@ -38,6 +43,19 @@ pub struct Values {
     translate: bool,
     words: bool,
     batch: Option<usize>,
+    logprobs: Option<u32>,
+    form: Option<Form>,
+    /// Files of adapters and their scales.
+    lora: Vec<(String, f32)>,
+    draft: Option<Arc<Model>>,
+}
+
+/// The form that an answer must have.
+#[derive(Clone)]
+enum Form {
+    JsonSchema(String),
+    Grammar(String),
+    Regex(String),
 }
 
 #[derive(Default)]
@@ -62,6 +80,12 @@ pub fn read(options: *const AkunuOptions) -> Result<Values, Failure> {
     Ok(handles::get::<Options>(options)?.values().clone())
 }
 
+/// Sets the model that guesses, or none.
+pub fn set_draft(options: *mut AkunuOptions, draft: Option<Arc<Model>>) -> Result<(), Failure> {
+    handles::get::<Options>(options)?.values().draft = draft;
+    Ok(())
+}
+
 impl Values {
     /// The device that the options name.
     pub fn device(&self) -> Result<Device, akunu::Error> {
@@ -79,6 +103,45 @@ impl Values {
             kv: self.kv,
             ..akunu::ModelOptions::default()
         }
+    }
+
+    /// How likely each token was, if that is wanted.
+    pub fn logprobs(&self) -> Option<u32> {
+        self.logprobs
+    }
+
+    /// The form that answers of this model must have.
+    pub fn grammar(&self, model: &Model) -> Result<Option<Grammar>, Failure> {
+        let grammar = match &self.form {
+            None => return Ok(None),
+            Some(Form::JsonSchema(text)) => Grammar::json_schema(model, text),
+            Some(Form::Grammar(text)) => Grammar::context_free(model, text),
+            Some(Form::Regex(text)) => Grammar::regex(model, text),
+        };
+        grammar
+            .map(Some)
+            .map_err(|error| Failure::from(Error::from(error)))
+    }
+
+    /// How tokens are guessed for this model.
+    pub fn speculation(&self, model: &Model) -> Result<Speculation, Failure> {
+        let draft = self.draft.as_ref();
+        let draft = draft
+            .map(|draft| DraftModel::new(model, draft))
+            .transpose()?;
+        Ok(Speculation {
+            draft,
+            ..Speculation::default()
+        })
+    }
+
+    /// The adapters, loaded for this model.
+    pub fn adapters(&self, model: &Model) -> Result<Adapters, Failure> {
+        let mut adapters = Adapters::none();
+        for (path, scale) in &self.lora {
+            adapters = adapters.with(&model.load_adapter(path)?, *scale);
+        }
+        Ok(adapters)
     }
 
     /// After how many repeated tokens an answer ends, over what holds by default.
@@ -114,10 +177,17 @@ impl Values {
             "translate" => self.translate = value != 0.0,
             "words" => self.words = value != 0.0,
             "batch" => self.batch = Some(count(name, value)? as usize),
+            "logprobs" => self.logprobs = Some(small_count(name, value)?),
+            "lora_scale" => match self.lora.last_mut() {
+                Some((_, scale)) => *scale = value as f32,
+                None => {
+                    return Err(Failure::argument("`lora_scale` comes after the text `lora`"));
+                }
+            },
             _ => self.sampling.set(name, value).map_err(|error| {
                 let others = match error {
                     EngineError::UnknownSampling { .. } => {
-                        "; other numbers are threads, context, max_tokens, loop_window, loop_stop, dimensions, translate, words and batch"
+                        "; other numbers are threads, context, max_tokens, loop_window, loop_stop, dimensions, translate, words, batch, logprobs and lora_scale"
                     }
                     _ => "",
                 };
@@ -132,6 +202,10 @@ impl Values {
             "device" => self.device = Some(value),
             "system" => self.system = Some(value),
             "stop" => self.stop.push(value),
+            "json_schema" => self.form = Some(Form::JsonSchema(value)),
+            "grammar" => self.form = Some(Form::Grammar(value)),
+            "regex" => self.form = Some(Form::Regex(value)),
+            "lora" => self.lora.push((value, 1.0)),
             "language" => self.language = Some(value),
             "prompt" => self.prompt = Some(value),
             "kv" => {
@@ -143,7 +217,7 @@ impl Values {
             }
             _ => {
                 return Err(Failure::argument(format!(
-                    "there is no text `{name}` to set; there are device, kv, system, stop, language and prompt"
+                    "there is no text `{name}` to set; there are device, kv, system, stop, json_schema, grammar, regex, lora, language and prompt"
                 )));
             }
         }
@@ -178,7 +252,8 @@ pub extern "C" fn akunu_options_new(out: *mut *mut AkunuOptions) -> AkunuStatus 
 /// without it, what is left of the context), loop_stop (whether an answer that only repeats itself ends: 1 in a chat, 0
 /// otherwise, unless set), loop_window (after how many repeated tokens, 64 unless set), or a sampling option: temperature (0
 /// always takes the best token), top_k, top_p, min_p, repetition_penalty, seed, and the rarer ones, which the error for a wrong
-/// name lists. For embeddings there is dimensions (numbers of a vector that are kept),
+/// name lists. logprobs (0 or more) asks how likely the tokens of a chat's replies were (akunu_chat_logprobs); lora_scale is the
+/// scale of the adapter that was set last. For embeddings there is dimensions (numbers of a vector that are kept),
 /// for recordings translate (1 writes English, whatever is spoken), words (1 adds the times of words) and batch (windows that
 /// are decoded together, 1 to 16: more are faster for long recordings, and each is decoded without the text before).
 #[unsafe(no_mangle)]
@@ -196,8 +271,9 @@ pub extern "C" fn akunu_options_set_number(
 }
 
 /// Sets a text: device (auto, cpu, metal, cuda, cuda:1 for the second GPU, or twin), kv (f16 or q8: how keys and values are
-/// stored), system (the system prompt of a chat), stop (a text that ends what a session generates; it can be set several
-/// times), language (the language of a recording, such as "en"), prompt (what a recording is about, or how names in it are
+/// stored), system (the system prompt of a chat), stop (a text that ends an answer; it can be set several
+/// times), json_schema, grammar (GBNF or Lark) or regex (the form that answers must have), lora (the file of an adapter; it can be
+/// set several times), language (the language of a recording, such as "en"), prompt (what a recording is about, or how names in it are
 /// spelled).
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_options_set_text(

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-use akunu::{CancelFlag, Error, GenerateOptions, Model, SessionOptions};
+use akunu::{CancelFlag, GenerateOptions, Model, SessionOptions};
 
 use crate::border::{self, AkunuOnText, Listener, Room};
 use crate::handles::{self, Thing};
@@ -30,13 +30,8 @@ impl Session {
     fn feed(&self, ids: &[u32]) -> Result<(), Failure> {
         let mut session = only(&self.own, Session::NAME)?;
         self.cancel.reset();
-        let fed = session.feed_watched(ids, &mut |_| {
-            if self.cancel.is_set() {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        });
+        let watch = &mut |_| ControlFlow::Continue(());
+        let fed = session.feed_until(ids, &self.cancel, watch);
         fed.map(drop).map_err(Failure::from)
     }
 
@@ -44,10 +39,13 @@ impl Session {
         let mut session = only(&self.own, Session::NAME)?;
         self.cancel.reset();
         let default = GenerateOptions::default();
+        let model = Model::from(session.model().clone());
         let mut generation = session.generate(GenerateOptions {
             max_tokens: values.max_tokens.unwrap_or(default.max_tokens),
             sampling: values.sampling.over(default.sampling),
             loop_window: values.loop_window(default.loop_window),
+            grammar: values.grammar(&model)?,
+            speculation: values.speculation(&model)?,
             stop: values.stop,
             cancel: self.cancel.clone(),
             ..default
@@ -66,7 +64,7 @@ impl Session {
     }
 }
 
-/// Makes a session; akunu_session_free frees it. The options may be null; it uses context.
+/// Makes a session; akunu_session_free frees it. The options may be null; it uses context and lora.
 #[unsafe(no_mangle)]
 pub extern "C" fn akunu_session_new(
     model: *const AkunuModel,
@@ -76,12 +74,14 @@ pub extern "C" fn akunu_session_new(
     call(|| {
         border::check(out, "out")?;
         let model = handles::get::<Model>(model)?;
-        let session = model.session(SessionOptions {
-            context: options::read(options)?.context,
+        let values = options::read(options)?;
+        let mut session = model.session(SessionOptions {
+            context: values.context,
             ..SessionOptions::default()
-        });
+        })?;
+        session.set_adapters(&values.adapters(&model)?)?;
         let session = Session {
-            own: Mutex::new(session.map_err(Error::from)?),
+            own: Mutex::new(session),
             cancel: CancelFlag::default(),
         };
         border::write(out, handles::give(session), "out")

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use akunu::{EngineError, Error};
+use akunu::{EngineError, Error, ErrorKind};
 
 /// The result of a call. For every other status than AKUNU_STATUS_OK, akunu_last_error has a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub enum AkunuStatus {
     Handle = 2,
     /// Another call with this session, chat or transcriber has not ended yet.
     Busy = 3,
-    /// The model, the device or a recording cannot be opened.
+    /// A recording or another file cannot be used, for a reason that has no code of its own.
     Open = 4,
-    /// The engine cannot continue: the context is full, or the device failed.
+    /// The engine cannot continue, for a reason that has no code of its own.
     Engine = 5,
     /// The call was cancelled while a text was read, before the answer began, or while a recording was transcribed.
     Cancelled = 6,
@@ -29,6 +29,18 @@ pub enum AkunuStatus {
     Memory = 7,
     /// A bug in this library.
     Internal = 8,
+    /// A file or folder does not exist.
+    NotFound = 9,
+    /// A file is not a model that can be run: it is damaged, or of a kind that is not supported.
+    UnsupportedModel = 10,
+    /// A text is longer than the context or the model allows.
+    ContextFull = 11,
+    /// There is not enough memory for the model or the context.
+    OutOfMemory = 12,
+    /// The device is not there, or failed.
+    Device = 13,
+    /// A model cannot be downloaded.
+    Download = 14,
 }
 
 /// Why a call failed.
@@ -55,13 +67,16 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let status = match &error {
-            Error::Engine(EngineError::Cancelled { .. }) => AkunuStatus::Cancelled,
-            Error::Audio(_) => AkunuStatus::Open,
-            Error::Dimensions { .. }
-            | Error::Language { .. }
-            | Error::OnlyEnglish { .. }
-            | Error::WindowBatch { .. } => AkunuStatus::Argument,
+        let status = match error.kind() {
+            ErrorKind::NotFound => AkunuStatus::NotFound,
+            ErrorKind::UnsupportedModel => AkunuStatus::UnsupportedModel,
+            ErrorKind::ContextFull => AkunuStatus::ContextFull,
+            ErrorKind::OutOfMemory => AkunuStatus::OutOfMemory,
+            ErrorKind::Device => AkunuStatus::Device,
+            ErrorKind::InvalidArgument => AkunuStatus::Argument,
+            ErrorKind::Download => AkunuStatus::Download,
+            ErrorKind::Cancelled => AkunuStatus::Cancelled,
+            _ if matches!(error, Error::Audio(_)) => AkunuStatus::Open,
             _ => AkunuStatus::Engine,
         };
         Failure::new(status, error.to_string())

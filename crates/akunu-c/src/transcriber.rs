@@ -57,7 +57,7 @@ pub extern "C" fn akunu_transcriber_open(
         let path = border::text(path, "path")?;
         let device = options::read(options)?.device();
         let opened = device.and_then(|device| akunu::Transcriber::open_on(&path, device));
-        let own = opened.map_err(|e| Failure::new(AkunuStatus::Open, e.to_string()))?;
+        let own = opened?;
         let transcriber = Transcriber {
             own: Mutex::new(own),
             cancel: CancelFlag::default(),

@@ -82,7 +82,7 @@ impl ModelArgs {
     }
 }
 
-/// Reads a prompt. Ctrl-C ends it between two chunks, and a terminal shows how far it is when it takes long.
+/// Reads a prompt. Ctrl-C ends it, and a terminal shows how far it is when it takes long.
 pub fn watched<T>(interrupt: &Interrupt, read: impl FnOnce(&mut Watch<'_>) -> T) -> T {
     let bar = ReadingBar::new();
     read(&mut |reading| {
@@ -97,7 +97,9 @@ pub fn read_prompt(
     ids: &[u32],
     interrupt: &Interrupt,
 ) -> Result<Fed, Failure> {
-    let fed = watched(interrupt, |watch| session.feed_watched(ids, watch));
+    let fed = watched(interrupt, |watch| {
+        session.feed_until(ids, interrupt.flag(), watch)
+    });
     fed.map_err(|error| match error {
         EngineError::Cancelled { .. } => Failure::Interrupted,
         other => other.into(),

@@ -1,7 +1,8 @@
 //! The device: buffers, programs, and steps as jobs of the threads.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::{Dispatch, KernelCall, KernelDevice, Plan, lower};
@@ -86,6 +87,8 @@ pub struct CpuDevice {
     plans: Plans<Loaded>,
     panels: Panels,
     pool: ThreadPool,
+    /// Ends a submission early.
+    stop: Option<Arc<AtomicBool>>,
 }
 
 impl CpuDevice {
@@ -110,6 +113,12 @@ impl CpuDevice {
             });
         }
         tracing::info!(%isa, n_threads, "CPU device");
+        if env!("AKUNU_OPT_LEVEL") == "0" {
+            tracing::warn!(
+                "akunu was built without optimisation and computes a hundred times slower than it can: build with \
+                 --release, or add `[profile.dev.package.\"*\"]` with `opt-level = 3` to Cargo.toml"
+            );
+        }
         Ok(CpuDevice {
             level,
             exact: options.exact,
@@ -121,6 +130,7 @@ impl CpuDevice {
                 Some(_) => ThreadPool::new(n_threads)?,
                 None => ThreadPool::yielding(n_threads)?,
             },
+            stop: None,
         })
     }
 
@@ -166,18 +176,44 @@ struct Walk<'a> {
     panels: &'a Panels,
     /// The dispatch that the furthest thread has begun, for the message of a failure.
     begun: AtomicUsize,
+    /// Ends the walk at the next barrier.
+    stop: Option<&'a AtomicBool>,
+    /// The barrier at which all threads leave, counted over all rounds: part 0 names it before it gets there.
+    last_barrier: AtomicUsize,
 }
 
+/// A barrier that no walk comes to.
+const NO_BARRIER: usize = usize::MAX;
+
 impl Walk<'_> {
+    /// Waits for the other threads. Returns whether all of them leave the walk here.
+    fn wait(&self, part: &mut Part, barrier: usize) -> bool {
+        let is_stopped = || self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        if part.index == 0 && is_stopped() {
+            self.last_barrier.store(barrier, Ordering::Relaxed);
+        }
+        part.wait_between_dispatches();
+        // A thread that is late may see that of a later barrier, and goes on to it.
+        self.last_barrier.load(Ordering::Relaxed) == barrier
+    }
+
+    fn was_stopped(&self) -> bool {
+        self.last_barrier.load(Ordering::Relaxed) != NO_BARRIER
+    }
+
     /// One thread's way: every round, every dispatch, its part of each.
     fn walk(&self, part: &mut Part) {
         let plan = &self.loaded.plan;
+        let mut n_barriers = 0;
         for _ in 0..self.steps {
             // Whether the next dispatch needs no barrier, whatever the plan says.
             let mut is_joined = false;
             for (index, dispatch) in plan.dispatches().iter().enumerate() {
                 if plan.barrier_before(index) && !is_joined {
-                    part.wait_between_dispatches();
+                    n_barriers += 1;
+                    if self.wait(part, n_barriers) {
+                        return;
+                    }
                 }
                 if part.index == 0 {
                     self.begun.store(index, Ordering::Relaxed);
@@ -280,6 +316,8 @@ impl Device for CpuDevice {
             buffers: &self.buffers,
             panels: &self.panels,
             begun: AtomicUsize::new(0),
+            stop: self.stop.as_deref(),
+            last_barrier: AtomicUsize::new(NO_BARRIER),
         };
         let result = self.pool.run(&|part| walk.walk(part));
         result.map_err(|why| {
@@ -290,7 +328,14 @@ impl Device for CpuDevice {
                 why,
             }
         })?;
-        Ok(Ticket::default())
+        match walk.was_stopped() {
+            true => Err(DeviceError::Stopped),
+            false => Ok(Ticket::default()),
+        }
+    }
+
+    fn stop_when(&mut self, stop: Option<Arc<AtomicBool>>) {
+        self.stop = stop;
     }
 }
 

@@ -3,6 +3,9 @@
 //! The caller is part 0 of every job; each worker is one of the others, as long as the job has so many. A job is
 //! published by counting up `epoch`, which idle workers wait for, and is over when the last worker counts up `ended`. A
 //! part that panics breaks the barrier, so that the others leave the job too, and the caller gets the panic's message.
+//!
+//! `fork` copies the memory of a process but only the thread that calls it. The child finds out by its process id that the
+//! workers are not there, and starts its own.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -130,6 +133,8 @@ pub(crate) struct ThreadPool {
     own: Own,
     /// Decides how many threads a job has; `None` for always all.
     crowd: Option<Crowd>,
+    /// The process that the workers belong to.
+    process: u32,
 }
 
 impl ThreadPool {
@@ -151,6 +156,7 @@ impl ThreadPool {
             workers: Vec::with_capacity(n_threads - 1),
             own: Own::default(),
             crowd: None,
+            process: std::process::id(),
         };
         for index in 1..n_threads {
             let shared = Arc::clone(&pool.shared);
@@ -173,8 +179,20 @@ impl ThreadPool {
         self.shared.team.len()
     }
 
+    /// Starts workers of this process's own, after a fork.
+    fn restart(&mut self) -> io::Result<()> {
+        let mut own = ThreadPool::new(self.n_threads())?;
+        own.crowd = self.crowd.take();
+        *self = own;
+        Ok(())
+    }
+
     /// Runs a job in all threads and waits for it; the error is the message of a panic.
     pub fn run(&mut self, job: Job) -> Result<(), String> {
+        if self.process != std::process::id() {
+            self.restart()
+                .map_err(|error| format!("cannot start threads after a fork: {error}"))?;
+        }
         let shared = &*self.shared;
         let begin = Instant::now();
         let n_parts = (self.crowd.as_ref()).map_or(self.n_threads(), Crowd::active);
@@ -210,6 +228,11 @@ impl ThreadPool {
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            // Threads of the parent can be neither woken nor joined from here, nor may their handles be given back.
+            self.workers.drain(..).for_each(std::mem::forget);
+            return;
+        }
         self.shared.shutdown.store(true, Ordering::Release);
         let epoch = Epoch(self.shared.epoch.value());
         self.shared.epoch.advance_to(epoch.next(0).0);
@@ -330,6 +353,52 @@ mod tests {
             let runs: Vec<usize> = runs.iter().map(|n| n.load(Ordering::Relaxed)).collect();
             let expected: Vec<usize> = (0..4).map(|n| usize::from(n <= round % 4)).collect();
             assert_eq!(runs, expected);
+        }
+    }
+
+    /// Without threads of its own the child would wait for ever, for its first job and for the end of its pool.
+    #[cfg(unix)]
+    #[test]
+    fn a_forked_child_has_threads_of_its_own() {
+        for n_threads in [2, 4] {
+            let mut pool = ThreadPool::new(n_threads).unwrap();
+            pool.run(&|part| part.wait()).unwrap();
+            // SAFETY: the child runs a job, which allocates (the C library's allocator survives a fork), and exits at once.
+            let child = unsafe { libc::fork() };
+            if child == 0 {
+                let runs = AtomicUsize::new(0);
+                let ran = pool.run(&|part| {
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    part.wait();
+                });
+                let all = ran.is_ok() && runs.into_inner() == n_threads;
+                drop(pool);
+                // SAFETY: nothing of the child is needed any more.
+                unsafe { libc::_exit(if all { 0 } else { 1 }) };
+            }
+            assert_eq!(status_of(child), Some(0), "{n_threads} threads");
+            pool.run(&|part| part.wait()).unwrap();
+        }
+    }
+
+    /// How a child exits; `None` if it is still there after ten seconds, and then it is ended.
+    #[cfg(unix)]
+    fn status_of(child: libc::pid_t) -> Option<i32> {
+        let begin = Instant::now();
+        let mut status = 0;
+        loop {
+            // SAFETY: the call writes to one number.
+            if unsafe { libc::waitpid(child, &mut status, libc::WNOHANG) } == child {
+                return Some(status);
+            }
+            if begin.elapsed() > Duration::from_secs(10) {
+                // SAFETY: a child of ours that has not been waited for.
+                unsafe { libc::kill(child, libc::SIGKILL) };
+                // SAFETY: as above.
+                unsafe { libc::waitpid(child, &mut status, 0) };
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 

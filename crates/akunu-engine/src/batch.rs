@@ -45,7 +45,8 @@ pub enum Progress {
     Read(Reading),
     /// It has another token.
     Token(Token),
-    /// It has ended and takes no part in further steps, but keeps its place until it leaves.
+    /// It has ended and takes no part in further steps. Its place is free for another sequence; its session stays in the batch
+    /// until [`Batch::leave`] returns it.
     Ended {
         /// Why.
         reason: StopReason,
@@ -149,9 +150,10 @@ impl Batch {
         Ok(self)
     }
 
-    /// Whether another sequence can step at once.
+    /// Whether another sequence can step at once. Sequences that have ended take no room.
     pub fn has_room(&self) -> bool {
-        self.members.len() < self.capacity
+        let running = self.members.iter().filter(|member| !member.is_told);
+        running.count() < self.capacity
     }
 
     /// Sequences that wait for a place.
@@ -159,7 +161,8 @@ impl Batch {
         self.waiting.len()
     }
 
-    /// Whether a step would do anything: some sequence has not ended.
+    /// Whether a step would do anything: some sequence has not ended. Sequences that wait get a place as soon as another one
+    /// ends, so `while batch.is_running()` comes to an end even without a call of [`Batch::leave`].
     pub fn is_running(&self) -> bool {
         let mut all = self.members.iter().chain(&self.waiting);
         all.any(|member| member.answer.is_running())
@@ -324,28 +327,25 @@ impl Batch {
         let mut outcomes = outcomes.into_iter();
         for member in self.members.iter_mut().chain(&mut self.waiting) {
             member.logits = None;
-            // Those that had ended before the step took no part; whoever joined is waiting.
+            // Those that had ended before the step, and those that wait, took no part.
             let took_part = !member.is_told;
-            let outcome = took_part
-                .then(|| outcomes.next())
-                .flatten()
-                .unwrap_or_default();
+            let outcome = took_part.then(|| outcomes.next()).flatten();
             let error = match (outcome, &failure) {
-                (Outcome::Failed(error), _) => Some(error),
-                (Outcome::None | Outcome::Read, Some(why)) if member.answer.is_running() => {
+                (Some(Outcome::Failed(error)), _) => Some(error),
+                (Some(Outcome::None | Outcome::Read), Some(why)) if member.answer.is_running() => {
                     Some(EngineError::Step {
                         why: Arc::clone(why),
                     })
                 }
-                (Outcome::Read, _) => {
+                (Some(Outcome::Read), _) => {
                     events.push(member.event(Progress::Read(member.reading())));
                     None
                 }
-                (Outcome::Chosen(at), _) => {
+                (Some(Outcome::Chosen(at)), _) => {
                     member.logits = Some(at);
                     None
                 }
-                (Outcome::None | Outcome::Began, _) => None,
+                (Some(Outcome::None | Outcome::Began) | None, _) => None,
             };
             if let Some(error) = error {
                 member.answer.end(StopReason::Failed);
@@ -357,8 +357,12 @@ impl Batch {
         events
     }
 
-    /// Waiting sequences take the places that have become free.
+    /// Waiting sequences take the places that have become free. Those that were cancelled while they waited need none.
     fn seat_waiting(&mut self) {
+        let waiting = std::mem::take(&mut self.waiting).into_iter();
+        let (ended, waiting): (VecDeque<Member>, _) = waiting.partition(|member| member.is_told);
+        self.waiting = waiting;
+        self.members.extend(ended);
         while self.has_room()
             && let Some(member) = self.waiting.pop_front()
         {

@@ -24,7 +24,7 @@ mod runtime;
 mod text;
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use akunu_arch::{EncoderUse, Model, Pooling};
 use akunu_gguf::WeightStore;
@@ -36,6 +36,7 @@ use self::runtime::Runtime;
 use crate::error::EngineError;
 use crate::loaded::read_text;
 use crate::loading::Loading;
+use crate::shared::Shared;
 use crate::weights;
 
 pub use self::text::{CutText, EncoderText};
@@ -44,7 +45,7 @@ pub use self::text::{CutText, EncoderText};
 #[derive(Clone)]
 pub struct Encoder {
     file: Arc<EncoderFile>,
-    runtime: Arc<Mutex<Runtime>>,
+    runtime: Arc<Shared<Runtime>>,
 }
 
 /// Whether a model is an encoder, from its description alone.
@@ -91,7 +92,7 @@ impl Encoder {
         let runtime = Runtime::new(Arc::clone(&file), device)?;
         Ok(Encoder {
             file,
-            runtime: Arc::new(Mutex::new(runtime)),
+            runtime: Arc::new(Shared::new(runtime)),
         })
     }
 
@@ -150,7 +151,7 @@ impl Encoder {
     }
 
     fn with_runtime<T>(&self, work: impl FnOnce(&mut Runtime) -> T) -> T {
-        let mut runtime = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut runtime = self.runtime.lock();
         work(&mut runtime)
     }
 }

@@ -220,6 +220,7 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
         /// What is wrong.
+        #[source]
         error: SavedSessionError,
     },
     /// A grammar that cannot be compiled.

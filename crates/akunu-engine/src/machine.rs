@@ -33,6 +33,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use akunu_program::DeviceError;
+
 use self::drafts::{Took, learn, may_propose, propose};
 pub(crate) use self::part::{Outcome, Part};
 use self::rows::{Role, how, mixed_step, push_singles};
@@ -400,7 +402,11 @@ fn timed_step(
     roles: &[Role],
 ) -> Result<(), EngineError> {
     let (begin, n_programs) = (Instant::now(), runtime.n_programs());
-    mixed_step(runtime, parts, roles)?;
+    match mixed_step(runtime, parts, roles) {
+        // The one part that took part was cancelled, and ends when it is asked for its next token.
+        Err(EngineError::Device(DeviceError::Stopped)) => return Ok(()),
+        ran => ran?,
+    }
     let took = Took {
         seconds: begin.elapsed().as_secs_f64(),
         has_loaded: runtime.n_programs() != n_programs,

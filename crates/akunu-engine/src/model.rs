@@ -1,7 +1,7 @@
 //! A model on a device.
 
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use akunu_arch as arch;
 use akunu_program::{Device, Program};
@@ -14,13 +14,14 @@ use crate::loaded::{Loaded, ModelOptions};
 use crate::loading::Loading;
 use crate::runtime::Runtime;
 use crate::sampling::{Sampling, SamplingOptions};
+use crate::shared::Shared;
 
 /// A model whose weights are bound to a device. Clones are cheap and share everything: the weights, the device, the
 /// pages of keys and values.
 #[derive(Clone)]
 pub struct Model {
     loaded: Arc<Loaded>,
-    runtime: Arc<Mutex<Runtime>>,
+    runtime: Arc<Shared<Runtime>>,
 }
 
 impl Model {
@@ -50,7 +51,7 @@ impl Model {
         let runtime = Runtime::new(Arc::clone(&loaded), device)?;
         Ok(Model {
             loaded,
-            runtime: Arc::new(Mutex::new(runtime)),
+            runtime: Arc::new(Shared::new(runtime)),
         })
     }
 
@@ -139,6 +140,6 @@ impl Model {
 
     /// The device and all that lies on it, for one submission or one change of buffers.
     pub(crate) fn runtime(&self) -> MutexGuard<'_, Runtime> {
-        self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+        self.runtime.lock()
     }
 }

@@ -16,6 +16,18 @@ pub enum TwinBinding<'a> {
     Write(AlignedBytes),
 }
 
+/// A binding that is not there, or has fewer bytes than the launch touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("binding {index} has {found} bytes, and the launch needs {required}")]
+pub struct ShortBinding {
+    /// The binding's index.
+    pub index: u8,
+    /// Its bytes.
+    pub found: usize,
+    /// Bytes that the launch reads or writes.
+    pub required: usize,
+}
+
 /// One execution of a kernel's specification.
 #[derive(Debug)]
 pub struct Twin<'a> {
@@ -25,24 +37,33 @@ pub struct Twin<'a> {
 }
 
 impl<'a> Twin<'a> {
-    /// Prepares an execution. `whole` gives the bytes bound at each place of `bindings`, at least as many as `required`.
+    /// Prepares an execution. `whole` gives the bytes bound at each place of `bindings`, which must be at least `required`.
     pub(crate) fn new(
         args: Args<'a>,
         bindings: &[Binding],
         required: &[usize],
         whole: &[&'a [u8]],
-    ) -> Twin<'a> {
-        let places = bindings.iter().zip(whole.iter().zip(required));
-        Twin {
+    ) -> Result<Twin<'a>, ShortBinding> {
+        let places = bindings.iter().zip(required).enumerate();
+        let bound = places.map(|(place, (binding, &required))| {
+            let bytes = whole.get(place).copied().unwrap_or_default();
+            let bytes = bytes.get(..required).ok_or(ShortBinding {
+                index: binding.index,
+                found: bytes.len(),
+                required,
+            })?;
+            Ok(match binding.access {
+                Access::Read => TwinBinding::Read(bytes),
+                Access::Write | Access::ReadWrite => {
+                    TwinBinding::Write(AlignedBytes::copy_of(bytes))
+                }
+            })
+        });
+        Ok(Twin {
             args,
             indices: bindings.iter().map(|binding| binding.index).collect(),
-            bindings: places
-                .map(|(binding, (bytes, &len))| match binding.access {
-                    Access::Read => TwinBinding::Read(&bytes[..len]),
-                    _ => TwinBinding::Write(AlignedBytes::copy_of(&bytes[..len])),
-                })
-                .collect(),
-        }
+            bindings: bound.collect::<Result<_, _>>()?,
+        })
     }
 
     /// What was written: the place of each written binding, and its bytes.

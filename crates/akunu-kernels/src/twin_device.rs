@@ -26,7 +26,7 @@ impl TwinDevice {
 
     fn dispatch(
         buffers: &mut HostBuffers<AlignedBytes>,
-        dispatch: &Dispatch,
+        (index, dispatch): (usize, &Dispatch),
         counts: &Counts,
     ) -> Result<(), DeviceError> {
         let row = dispatch.kernel.row();
@@ -36,7 +36,13 @@ impl TwinDevice {
             whole.push(&buffers.bytes(slice.buffer)?[slice.offset..]);
         }
         let args = row.args(params.as_bytes(), &dispatch.constants);
-        for (at, bytes) in row.run_twin(args, &whole) {
+        let written = row.run_twin(args, &whole);
+        let written = written.map_err(|short| DeviceError::Dispatch {
+            index,
+            kernel: row.name(),
+            why: short.to_string(),
+        })?;
+        for (at, bytes) in written {
             let slice = dispatch.bindings[at];
             buffers.write(slice.buffer, slice.offset, bytes.as_ref())?;
         }
@@ -92,7 +98,7 @@ impl Device for TwinDevice {
         }
         let plan = self.plans.get(plan)?;
         for _ in 0..steps {
-            for dispatch in plan.dispatches() {
+            for dispatch in plan.dispatches().iter().enumerate() {
                 TwinDevice::dispatch(&mut self.buffers, dispatch, &counts)?;
             }
         }

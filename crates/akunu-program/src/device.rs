@@ -1,6 +1,7 @@
 //! The interface of a device.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use crate::buffer::{Buffer, SharedBytes, Slice};
 use crate::bytes::AlignedBytes;
@@ -98,6 +99,12 @@ pub trait Device: Send {
     /// Submissions run one after another. Until [`Device::wait`] has returned for it, the bytes that it writes may hold
     /// anything. Programs without rows take no step.
     fn submit(&mut self, plan: PlanId, step: Option<&Checked>) -> Result<Ticket, DeviceError>;
+
+    /// Submissions from now on end early, with [`DeviceError::Stopped`], once `stop` is true; `None`: they run to their end. What
+    /// a stopped submission was to write may hold anything. A device that computes a long prompt within a moment may ignore this.
+    fn stop_when(&mut self, stop: Option<Arc<AtomicBool>>) {
+        let _ = stop;
+    }
 
     /// Waits until a submission, and all before it, have ended.
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {

@@ -56,6 +56,9 @@ pub enum DeviceError {
         /// What went wrong.
         why: String,
     },
+    /// A submission that was [told to stop](crate::Device::stop_when) before its end.
+    #[error("the computation was stopped before its end")]
+    Stopped,
     /// More memory than the device should use.
     #[error(
         "{label} needs {} MiB, {} MiB are in use and the device should use at most {} MiB: take a \

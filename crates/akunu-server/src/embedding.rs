@@ -106,14 +106,13 @@ async fn encoded(
 
 /// Problems with the texts are reported to the client.
 fn of_embedder(error: akunu::Error) -> ApiError {
-    use akunu::EngineError::EmptyText;
     match error {
         akunu::Error::Dimensions { .. } => ApiError::bad_field("dimensions", error.to_string()),
         akunu::Error::TextTooLong { .. } => ApiError {
             code: Some("context_length_exceeded"),
             ..ApiError::bad_field("input", error.to_string())
         },
-        akunu::Error::Engine(EmptyText) => ApiError::bad_field("input", EmptyText.to_string()),
+        akunu::Error::EmptyText { .. } => ApiError::bad_field("input", error.to_string()),
         other => other.into(),
     }
 }

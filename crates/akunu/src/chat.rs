@@ -1,11 +1,14 @@
 //! Conversations.
 
+mod saved;
+
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use akunu_engine::{
     Adapters, CancelFlag, DRY_BREAKERS, Fed, GenerateOptions, Generation, Grammar, LOOP_WINDOW,
-    LogitRules, Overflow, Sampling, SamplingOptions, Session, Speculated, Speculation, Watch,
+    LogitRules, Overflow, Sampling, SamplingOptions, Session, SessionOptions, Speculated,
+    Speculation, Watch,
 };
 use akunu_tokenizer::{Message, TokenizerError};
 
@@ -20,10 +23,12 @@ use crate::turns;
 /// Later versions may have further fields: end a value with `..ChatOptions::default()`.
 #[derive(Clone, Debug)]
 pub struct ChatOptions {
-    /// The system prompt.
+    /// The system prompt. A [new conversation](Chat::begin) sets it too.
     pub system: Option<String>,
     /// Length of the context in tokens; `None` for what the model was trained for, at most 4096.
     pub context: Option<u32>,
+    /// Texts that end a reply; they are not part of it.
+    pub stop: Vec<String>,
     /// Maximum number of tokens of a reply; `None`: what is left of the context.
     pub max_tokens: Option<usize>,
     /// How tokens are chosen. [`SamplingOptions::over`] changes some values and leaves the others as they suit the
@@ -60,6 +65,7 @@ impl Default for ChatOptions {
         ChatOptions {
             system: None,
             context: None,
+            stop: Vec::new(),
             max_tokens: None,
             sampling: chat_sampling(&SamplingOptions::default()),
             logit_bias: Vec::new(),
@@ -85,15 +91,18 @@ pub struct Chat {
     session: Session,
     history: History,
     options: ChatOptions,
+    /// The system prompt of the messages; a different one in the options has been set since.
+    system: Option<String>,
 }
 
 impl Chat {
-    pub(crate) fn new(session: Session, mut options: ChatOptions) -> Chat {
-        let system = options.system.take();
+    pub(crate) fn new(session: Session, options: ChatOptions) -> Chat {
+        let system = options.system.clone();
         let mut chat = Chat {
             session,
             history: History::default(),
             options,
+            system: None,
         };
         chat.begin(system);
         chat
@@ -111,6 +120,7 @@ impl Chat {
         question: impl Into<String>,
         watch: &mut Watch<'_>,
     ) -> Result<Reply<'_>, Error> {
+        self.apply_options()?;
         let before = self.history.before();
         self.say(Message::new("user", question));
         self.reply(before, watch)
@@ -125,6 +135,7 @@ impl Chat {
 
     /// Replies to the messages so far. [`Chat::ask`] adds a message of the user and calls this.
     pub fn answer(&mut self) -> Result<Reply<'_>, Error> {
+        self.apply_options()?;
         let before = self.history.before();
         self.reply(before, &mut |_| ControlFlow::Continue(()))
     }
@@ -136,6 +147,7 @@ impl Chat {
 
     /// Like [`Chat::regenerate`], with `watch` as in [`Chat::ask_watched`].
     pub fn regenerate_watched(&mut self, watch: &mut Watch<'_>) -> Result<Reply<'_>, Error> {
+        self.apply_options()?;
         let before = self.history.take_answer().ok_or(Error::NothingAsked)?;
         let sampling = &mut self.options.sampling;
         sampling.seed = sampling.seed.wrapping_add(1);
@@ -185,10 +197,30 @@ impl Chat {
     /// Replaces the conversation by these messages.
     pub fn go_on_with(&mut self, messages: Vec<Message>) {
         self.session.clear();
+        self.system = messages.first().and_then(system_prompt);
+        self.options.system = self.system.clone();
         self.history = History {
             messages,
             ..History::default()
         };
+    }
+
+    /// Makes the conversation what [`Chat::options_mut`] may have made of its options.
+    fn apply_options(&mut self) -> Result<(), Error> {
+        if let Some(context) = self.options.context
+            && context != self.session.context()
+        {
+            self.session = self.session.model().session(SessionOptions {
+                context: Some(context),
+                ..SessionOptions::default()
+            })?;
+            self.history.open = None;
+        }
+        if self.options.system != self.system {
+            self.system = self.options.system.clone();
+            self.history.set_system(self.system.as_deref());
+        }
+        Ok(())
     }
 
     /// All messages, including the system prompt.
@@ -206,7 +238,8 @@ impl Chat {
         &self.options
     }
 
-    /// The same, to be changed: `max_tokens`, `sampling`, `slides` and `cancel` apply from the next reply on.
+    /// The same, to be changed: everything applies from the next reply on. Another `system` or `context` does not apply to
+    /// [`Chat::resume`], and the conversation is then read again.
     pub fn options_mut(&mut self) -> &mut ChatOptions {
         &mut self.options
     }
@@ -233,6 +266,13 @@ impl Chat {
             }
         }
     }
+}
+
+/// The text of a message that is the system prompt.
+fn system_prompt(message: &Message) -> Option<String> {
+    let is_system = message.role == "system";
+    let text = is_system.then(|| message.content.as_str()).flatten();
+    text.map(str::to_string)
 }
 
 /// A reply that has begun.
@@ -327,10 +367,7 @@ impl ChatOptions {
                 reused: ids.len(),
                 processed: 0,
             },
-            false => session.feed_watched(ids, &mut |reading| match self.cancel.is_set() {
-                true => ControlFlow::Break(()),
-                false => watch(reading),
-            })?,
+            false => session.feed_until(ids, &self.cancel, watch)?,
         };
         let stats = ReplyStats {
             prompt,
@@ -353,7 +390,7 @@ impl ChatOptions {
             logit_bias: self.logit_bias.clone(),
             dry_breakers: self.dry_breakers.clone(),
             logprobs: self.logprobs,
-            stop: turns::stops(session.model()),
+            stop: [turns::stops(session.model()), self.stop.clone()].concat(),
             loop_window: self.loop_window,
             n_prompt: Some(open.n_prompt),
             overflow,

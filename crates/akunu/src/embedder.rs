@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use akunu_engine::{CutText, Encoder, EncoderText, ModelOptions, SessionOptions, is_encoder};
+use akunu_engine::{
+    CutText, Encoder, EncoderText, EngineError, ModelOptions, SessionOptions, is_encoder,
+};
 use akunu_tokenizer::{EncodeOptions, Tokenizer};
 
 use crate::device::Device;
@@ -184,6 +186,14 @@ fn to_unit_length(vector: &mut [f32]) {
     }
 }
 
+/// Says which text is empty.
+pub(crate) fn name_empty(index: usize, error: EngineError) -> Error {
+    match error {
+        EngineError::EmptyText => Error::EmptyText { index },
+        other => other.into(),
+    }
+}
+
 /// Refuses a text that was cut.
 pub(crate) fn refuse_cut(index: usize, cut: &CutText) -> Result<(), Error> {
     let max = cut.text.tokens.len();
@@ -204,7 +214,8 @@ fn encode<T: AsRef<str>>(
 ) -> Result<Vec<Embedding>, Error> {
     let mut cuts = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
-        let cut = encoder.text(text.as_ref())?;
+        let cut = encoder.text(text.as_ref());
+        let cut = cut.map_err(|error| name_empty(index, error))?;
         if options.strict {
             refuse_cut(index, &cut)?;
         }
@@ -237,6 +248,9 @@ fn hidden_states<T: AsRef<str>>(
     let mut embeddings = Vec::with_capacity(texts.len());
     for (index, text) in texts.iter().enumerate() {
         let mut ids = model.tokenizer().encode(text.as_ref(), add_special);
+        if ids.is_empty() {
+            return Err(Error::EmptyText { index });
+        }
         let n_cut = ids.len().saturating_sub(max);
         if options.strict && n_cut > 0 {
             let found = ids.len();

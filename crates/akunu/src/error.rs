@@ -26,6 +26,14 @@ pub enum Error {
     /// A name that no device has.
     #[error("there is no device `{0}`; there are auto, cpu, metal, cuda, cuda:1 and twin")]
     UnknownDevice(String),
+    /// A saved conversation cannot be written or read.
+    #[error("{}: the conversation cannot be saved or restored: {source}", path.display())]
+    ChatFile {
+        /// The file.
+        path: std::path::PathBuf,
+        /// What is wrong.
+        source: std::io::Error,
+    },
     /// A model cannot be fetched.
     #[cfg(feature = "fetch")]
     #[error(transparent)]
@@ -39,6 +47,12 @@ pub enum Error {
         found: usize,
         /// Tokens that are possible.
         max: usize,
+    },
+    /// A text without a single token among several.
+    #[error("text {} is empty, and an empty text has no meaning to compute: leave it out", index + 1)]
+    EmptyText {
+        /// Which of the texts, from 0.
+        index: usize,
     },
     /// A number of dimensions that is 0 or more than the model has.
     #[error("vectors of {found} dimensions are not possible: this model has {max}")]
@@ -83,6 +97,15 @@ pub enum Error {
     /// A reply was requested, but there is no question.
     #[error("there is no question to answer")]
     NothingAsked,
+}
+
+impl Error {
+    pub(crate) fn chat_file(path: &std::path::Path, source: std::io::Error) -> Error {
+        Error::ChatFile {
+            path: path.to_path_buf(),
+            source,
+        }
+    }
 }
 
 impl From<TokenizerError> for Error {

@@ -79,6 +79,19 @@ impl History {
         self.messages.drain(at..).next()
     }
 
+    /// Replaces the system prompt, with which the messages begin.
+    pub fn set_system(&mut self, text: Option<&str>) {
+        let is_system = |message: &Message| message.role == "system";
+        if self.messages.first().is_some_and(is_system) {
+            self.messages.remove(0);
+        }
+        if let Some(text) = text {
+            self.messages.insert(0, Message::new("system", text));
+        }
+        self.window.look_again();
+        self.open = None;
+    }
+
     /// Goes back: what could not be answered was not said.
     pub fn restore(&mut self, before: Before) {
         self.messages.truncate(before.n_kept);
@@ -114,6 +127,21 @@ mod tests {
         talk.restore(before);
         assert_eq!(talk.messages, all);
         assert!(history(&["system", "assistant"]).take_answer().is_none());
+    }
+
+    #[test]
+    fn a_system_prompt_is_added_replaced_and_removed() {
+        let mut talk = history(&["user", "assistant"]);
+        for (text, wanted) in [(Some("a"), 3), (Some("b"), 3), (None, 2), (None, 2)] {
+            talk.set_system(text);
+            assert_eq!(talk.messages.len(), wanted);
+            let first = &talk.messages[0];
+            assert_eq!(
+                (first.role == "system").then_some("system"),
+                text.map(|_| "system")
+            );
+            assert!(text.is_none_or(|text| first.content == text));
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod chat;
 mod device;
 mod embedder;
 mod error;
+mod error_kind;
 #[cfg(feature = "fetch")]
 mod fetch;
 mod history;
@@ -13,6 +14,7 @@ mod model;
 mod reply;
 mod reranker;
 mod sampling;
+mod together;
 #[cfg(feature = "speech")]
 mod transcriber;
 mod turns;
@@ -38,11 +40,13 @@ pub use chat::{Chat, ChatOptions};
 pub use device::Device;
 pub use embedder::{EmbedOptions, Embedder, Embedding};
 pub use error::Error;
+pub use error_kind::ErrorKind;
 #[cfg(feature = "fetch")]
 pub use fetch::fetch;
 pub use model::Model;
 pub use reply::{Reply, ReplyStats};
 pub use reranker::{Ranking, Reranker};
 pub use sampling::{careful_sampling, chat_sampling, random_seed};
+pub use together::Answered;
 #[cfg(feature = "speech")]
 pub use transcriber::{Cue, Segment, TranscribeOptions, Transcriber, Transcription};

@@ -11,8 +11,8 @@ use crate::history::{Before, History, Open};
 
 /// A reply: an iterator of pieces of text.
 ///
-/// When it is dropped, the conversation keeps the pieces that were taken as the answer. After an error the
-/// conversation is as it was before the question.
+/// When it is dropped, the conversation keeps the pieces that were taken as the answer. After an error, or if nothing was
+/// taken, the conversation is as it was before the question.
 pub struct Reply<'c> {
     generation: Generation<&'c mut Session>,
     history: &'c mut History,
@@ -51,6 +51,15 @@ pub struct ReplyStats {
     pub speculated: Speculated,
     /// Why it ended; `None` if it was dropped before its end.
     pub stop: Option<StopReason>,
+}
+
+impl ReplyStats {
+    /// Tokens a second after the first one; `None` for a reply of fewer than two. Time in which nobody asked for the next piece
+    /// counts.
+    pub fn tokens_per_second(&self) -> Option<f64> {
+        let seconds = self.rest.as_secs_f64();
+        (self.tokens > 1 && seconds > 0.0).then(|| (self.tokens - 1) as f64 / seconds)
+    }
 }
 
 impl<'c> Reply<'c> {
@@ -122,7 +131,9 @@ impl<'c> Reply<'c> {
         let Some(before) = self.before.take() else {
             return;
         };
-        if self.has_failed {
+        let is_cut = matches!(self.generation.stop(), None | Some(StopReason::Cancelled));
+        let is_unheard = is_cut && self.stats.tokens == 0 && self.begun.is_empty();
+        if self.has_failed || is_unheard {
             self.history.restore(before);
             return;
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use akunu_engine::{Encoder, EngineError};
 
 use crate::device::Device;
-use crate::embedder::refuse_cut;
+use crate::embedder::{name_empty, refuse_cut};
 use crate::error::Error;
 
 /// A cross-encoder: a model that reads a question and a document together and scores how well the document answers.
@@ -57,10 +57,13 @@ impl Reranker {
         documents: &[T],
         strict: bool,
     ) -> Result<Vec<Ranking>, Error> {
+        // An empty question is an error without a number: it is none of the documents.
+        self.encoder.text(query)?;
         let mut pairs = Vec::with_capacity(documents.len());
         let mut rankings = Vec::with_capacity(documents.len());
         for (index, document) in documents.iter().enumerate() {
-            let cut = self.encoder.pair(query, document.as_ref())?;
+            let cut = self.encoder.pair(query, document.as_ref());
+            let cut = cut.map_err(|error| name_empty(index, error))?;
             if strict {
                 refuse_cut(index, &cut)?;
             }

@@ -24,6 +24,11 @@ impl Window {
         self.n_forgotten
     }
 
+    /// The window of a conversation that was saved.
+    pub fn begin_after(&mut self, n_forgotten: usize) {
+        self.n_forgotten = n_forgotten;
+    }
+
     /// The conversation became shorter: the window is looked for again.
     pub fn look_again(&mut self) {
         self.n_forgotten = 0;

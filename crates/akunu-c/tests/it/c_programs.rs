@@ -132,6 +132,7 @@ fn misuse_is_answered_by_a_status() {
     let output = misuse
         .arg(model())
         .arg(akunu_assets::folder())
+        .arg(folder.path())
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", said(&output));

@@ -20,9 +20,11 @@ pub fn header() -> Result<Vec<u8>, cbindgen::Error> {
         "fetch",
         "model",
         "options",
+        "reranker",
         "session",
         "status",
         "stream",
+        "together",
         "transcriber",
         "version",
     ];

@@ -114,7 +114,7 @@ static void speech_becomes_text(const char *path, const char *recording) {
     CHECK(strstr(akunu_last_error(), "17 windows") != NULL);
     CHECK(akunu_options_set_number(options, "batch", 1) == AKUNU_STATUS_OK);
 
-    CHECK(akunu_transcribe(heard.transcriber, "nowhere.wav", NULL, hear, &heard) == AKUNU_STATUS_OPEN);
+    CHECK(akunu_transcribe(heard.transcriber, "nowhere.wav", NULL, hear, &heard) == AKUNU_STATUS_NOT_FOUND);
     CHECK(strstr(akunu_last_error(), "nowhere.wav") != NULL);
     CHECK(akunu_transcribe(heard.transcriber, NULL, NULL, hear, &heard) == AKUNU_STATUS_ARGUMENT);
     CHECK(akunu_options_set_text(options, "language", "de") == AKUNU_STATUS_OK);
@@ -129,8 +129,8 @@ int main(int n_arguments, char **arguments) {
     akunu_embedder *embedder = NULL;
     akunu_transcriber *transcriber = NULL;
     CHECK(n_arguments == 4);
-    CHECK(akunu_embedder_open("nowhere", NULL, &embedder) == AKUNU_STATUS_OPEN);
-    CHECK(akunu_transcriber_open("nowhere", NULL, &transcriber) == AKUNU_STATUS_OPEN);
+    CHECK(akunu_embedder_open("nowhere", NULL, &embedder) == AKUNU_STATUS_NOT_FOUND);
+    CHECK(akunu_transcriber_open("nowhere", NULL, &transcriber) == AKUNU_STATUS_NOT_FOUND);
     CHECK(akunu_transcriber_open(arguments[1], NULL, NULL) == AKUNU_STATUS_ARGUMENT);
     texts_become_vectors(arguments[1]);
     vectors_can_be_shortened(arguments[1]);

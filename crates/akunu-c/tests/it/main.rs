@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that meets an error fails")]
 
 mod c_programs;
+mod features;
 mod generate;
 
 /// Breaks when a function, a type or its documentation changes and the header does not.

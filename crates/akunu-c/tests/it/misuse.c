@@ -1,10 +1,13 @@
-/* Mistakes of a caller, and what each of them is answered: misuse MODEL FOLDER_OF_MODELS */
+/* Mistakes of a caller, and what each of them is answered: misuse MODEL FOLDER_OF_MODELS EMPTY_FOLDER */
+#define _POSIX_C_SOURCE 200809L
 #include <akunu.h>
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define CHECK(condition)                                                                       \
     do {                                                                                       \
@@ -21,7 +24,7 @@ static void null_is_an_argument(const char *path) {
     CHECK(strcmp(akunu_last_error(), "`path` is null") == 0);
     CHECK(akunu_model_open(path, NULL, NULL) == AKUNU_STATUS_ARGUMENT);
     CHECK(akunu_model_open("\xff.gguf", NULL, &model) == AKUNU_STATUS_ARGUMENT);
-    CHECK(akunu_model_open("nowhere.gguf", NULL, &model) == AKUNU_STATUS_OPEN);
+    CHECK(akunu_model_open("nowhere.gguf", NULL, &model) == AKUNU_STATUS_NOT_FOUND);
     CHECK(strstr(akunu_last_error(), "nowhere.gguf") != NULL);
     CHECK(akunu_chat_new(NULL, NULL, &chat) == AKUNU_STATUS_ARGUMENT);
     CHECK(model == NULL && chat == NULL);
@@ -34,7 +37,7 @@ static void options_are_checked(const char *path) {
     CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
     CHECK(akunu_options_set_number(options, "top_kk", 1) == AKUNU_STATUS_ARGUMENT);
     CHECK(akunu_options_set_text(options, "device", "toaster") == AKUNU_STATUS_OK);
-    CHECK(akunu_model_open(path, options, &model) == AKUNU_STATUS_OPEN);
+    CHECK(akunu_model_open(path, options, &model) == AKUNU_STATUS_ARGUMENT);
     CHECK(strstr(akunu_last_error(), "toaster") != NULL);
     CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
     CHECK(akunu_model_open(path, options, &model) == AKUNU_STATUS_HANDLE);
@@ -44,7 +47,7 @@ static void options_are_checked(const char *path) {
 static void names_are_looked_up(const char *folder) {
     char path[4096];
     size_t length = 0;
-    CHECK(akunu_fetch("smollm3", folder, path, sizeof path, &length) == AKUNU_STATUS_OPEN);
+    CHECK(akunu_fetch("smollm3", folder, path, sizeof path, &length) == AKUNU_STATUS_DOWNLOAD);
     CHECK(strstr(akunu_last_error(), "smollm2") != NULL);
     CHECK(akunu_fetch(NULL, folder, path, sizeof path, &length) == AKUNU_STATUS_ARGUMENT);
     CHECK(akunu_fetch("smollm2", folder, path, sizeof path, NULL) == AKUNU_STATUS_ARGUMENT);
@@ -116,14 +119,14 @@ static void a_session_goes_on(akunu_model *model) {
     CHECK(akunu_session_tokens(heard.session, NULL, 0, &before) == AKUNU_STATUS_OK);
     CHECK(akunu_session_generate(heard.session, options, remember, &heard, &stop) == AKUNU_STATUS_OK);
     CHECK(akunu_session_tokens(heard.session, NULL, 0, &after) == AKUNU_STATUS_OK);
-    CHECK(stop == AKUNU_STOP_MAX_TOKENS && after == before + 5);
+    CHECK(stop == AKUNU_STOP_LENGTH && after == before + 5);
     CHECK(strstr(heard.text, "Paris") != NULL);
 
     /* The same again, up to a text that ends it; nobody listens. */
     CHECK(akunu_session_truncate(heard.session, before) == AKUNU_STATUS_OK);
     CHECK(akunu_options_set_text(options, "stop", "Paris") == AKUNU_STATUS_OK);
     CHECK(akunu_session_generate(heard.session, options, NULL, NULL, &stop) == AKUNU_STATUS_OK);
-    CHECK(stop == AKUNU_STOP_TEXT);
+    CHECK(stop == AKUNU_STOP_STOP);
     CHECK(akunu_session_free(heard.session) == AKUNU_STATUS_OK);
     CHECK(akunu_session_free(heard.session) == AKUNU_STATUS_HANDLE);
     CHECK(akunu_session_cancel(heard.session) == AKUNU_STATUS_HANDLE);
@@ -135,6 +138,134 @@ static void a_callback_may_meddle(akunu_model *model) {
     akunu_stop stop = AKUNU_STOP_END;
     CHECK(akunu_session_generate(heard.session, NULL, meddle, &heard, &stop) == AKUNU_STATUS_OK);
     CHECK(stop == AKUNU_STOP_CANCELLED && heard.n_pieces == 1 && heard.session == NULL);
+}
+
+/* Breaks when a forked child waits for threads that only its parent has. */
+static void a_child_has_the_model_too(const char *path) {
+    akunu_options *options = NULL;
+    akunu_model *model = NULL;
+    int status = -1;
+    pid_t child;
+    CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_text(options, "device", "cpu") == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "threads", 2) == AKUNU_STATUS_OK);
+    CHECK(akunu_model_open(path, options, &model) == AKUNU_STATUS_OK);
+    a_session_goes_on(model);
+    child = fork();
+    if (child == 0) {
+        alarm(60); /* ends the child if it waits for ever */
+        a_session_goes_on(model);
+        CHECK(akunu_model_free(model) == AKUNU_STATUS_OK);
+        _exit(0);
+    }
+    CHECK(child > 0 && waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    a_session_goes_on(model);
+    CHECK(akunu_model_free(model) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
+}
+
+static void errors_have_codes(akunu_model *model) {
+    akunu_options *options = NULL;
+    akunu_session *session = NULL;
+    akunu_chat *chat = NULL;
+    uint32_t ids[64] = {0};
+    CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "context", 16) == AKUNU_STATUS_OK);
+    CHECK(akunu_session_new(model, options, &session) == AKUNU_STATUS_OK);
+    CHECK(akunu_session_feed(session, ids, 64) == AKUNU_STATUS_CONTEXT_FULL);
+    CHECK(akunu_session_free(session) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "context", 1 << 23) == AKUNU_STATUS_OK);
+    CHECK(akunu_session_new(model, options, &session) == AKUNU_STATUS_OUT_OF_MEMORY);
+    CHECK(akunu_options_set_number(options, "context", 256) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "temperature", 0) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_text(options, "stop", "Paris") == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
+    akunu_stop stop = AKUNU_STOP_END;
+    CHECK(akunu_chat_ask(chat, "What is the capital of France?", NULL, NULL, &stop) == AKUNU_STATUS_OK);
+    CHECK(stop == AKUNU_STOP_STOP);
+    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
+}
+
+static void copy_into(char *to, size_t room, akunu_chat *chat, struct heard *heard) {
+    akunu_stop stop = AKUNU_STOP_END;
+    heard->text[0] = 0;
+    CHECK(akunu_chat_ask(chat, "And of Italy?", remember, heard, &stop) == AKUNU_STATUS_OK);
+    CHECK(strlen(heard->text) < room);
+    strcpy(to, heard->text);
+}
+
+/* The rows of the table in docs/library.md: log probabilities, regenerate, save and restore, forms, a draft, batches. */
+static void a_chat_has_what_others_have(akunu_model *model, const char *folder) {
+    akunu_options *options = NULL;
+    akunu_chat *chat = NULL, *other = NULL;
+    akunu_stop stop = AKUNU_STOP_END;
+    struct heard heard = {NULL, 0, ""};
+    float logprobs[64];
+    size_t length = 0;
+    char path[4096], first[256], again[256];
+    CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "lora_scale", 1) == AKUNU_STATUS_ARGUMENT);
+    CHECK(akunu_options_set_number(options, "temperature", 0) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "context", 256) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "max_tokens", 24) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "logprobs", 0) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_draft(options, model) == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_regenerate(chat, NULL, NULL, NULL) == AKUNU_STATUS_ARGUMENT);
+    CHECK(akunu_chat_ask(chat, "What is the capital of France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
+    CHECK(strstr(heard.text, "Paris") != NULL);
+    CHECK(akunu_chat_logprobs(chat, logprobs, 64, &length) == AKUNU_STATUS_OK);
+    CHECK(length > 3 && logprobs[0] <= 0 && logprobs[0] > -10);
+    strcpy(first, heard.text);
+    heard.text[0] = 0;
+    CHECK(akunu_chat_regenerate(chat, remember, &heard, &stop) == AKUNU_STATUS_OK);
+    CHECK(strcmp(first, heard.text) == 0);
+
+    snprintf(path, sizeof path, "%s/talk.json", folder);
+    CHECK(akunu_chat_save(chat, path) == AKUNU_STATUS_OK);
+    copy_into(first, sizeof first, chat, &heard);
+    CHECK(akunu_chat_new(model, options, &other) == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_restore(other, "nowhere.json") == AKUNU_STATUS_NOT_FOUND);
+    CHECK(akunu_chat_restore(other, path) == AKUNU_STATUS_OK);
+    copy_into(again, sizeof again, other, &heard);
+    CHECK(strcmp(first, again) == 0);
+    CHECK(akunu_chat_free(other) == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
+
+    CHECK(akunu_options_set_text(options, "lora", "nowhere.gguf") == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_NOT_FOUND);
+    CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
+}
+
+static void answers_have_a_form(akunu_model *model) {
+    const char *texts[3] = {"The capital of France is", "The capital of Italy is", "1, 2, 3,"};
+    akunu_options *options = NULL;
+    akunu_chat *chat = NULL;
+    akunu_stop stop = AKUNU_STOP_END;
+    struct heard heard = {NULL, 0, ""};
+    CHECK(akunu_options_new(&options) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "temperature", 0) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "context", 128) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_number(options, "max_tokens", 6) == AKUNU_STATUS_OK);
+    CHECK(akunu_generate_all(model, texts, 3, options, remember, &heard) == AKUNU_STATUS_OK);
+    CHECK(heard.n_pieces == 3 && strstr(heard.text, "Paris") != NULL && strstr(heard.text, "Rome") != NULL);
+    heard.text[0] = 0;
+    CHECK(akunu_options_set_text(options, "regex", "(yes|no)") == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_ask(chat, "Is Paris in France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
+    CHECK(strcmp(heard.text, "yes") == 0 || strcmp(heard.text, "no") == 0);
+    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_text(options, "json_schema", "{\"type\": \"boolean\"}") == AKUNU_STATUS_OK);
+    heard.text[0] = 0;
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_ask(chat, "Is Paris in France?", remember, &heard, &stop) == AKUNU_STATUS_OK);
+    CHECK(strcmp(heard.text, "true") == 0 || strcmp(heard.text, "false") == 0);
+    CHECK(akunu_chat_free(chat) == AKUNU_STATUS_OK);
+    CHECK(akunu_options_set_text(options, "grammar", "root ::= (") == AKUNU_STATUS_OK);
+    CHECK(akunu_chat_new(model, options, &chat) == AKUNU_STATUS_ARGUMENT);
+    CHECK(akunu_options_free(options) == AKUNU_STATUS_OK);
 }
 
 static void *cancel(void *context) {
@@ -166,7 +297,7 @@ static void another_thread_cancels(akunu_chat *chat) {
 int main(int n_arguments, char **arguments) {
     akunu_model *model = NULL;
     akunu_chat *chat = NULL;
-    CHECK(n_arguments == 3);
+    CHECK(n_arguments == 4);
     CHECK(strlen(akunu_version()) > 0 && strcmp(akunu_last_error(), "") == 0);
     null_is_an_argument(arguments[1]);
     options_are_checked(arguments[1]);
@@ -175,6 +306,10 @@ int main(int n_arguments, char **arguments) {
     tokens_go_there_and_back(model);
     a_session_goes_on(model);
     a_callback_may_meddle(model);
+    errors_have_codes(model);
+    a_chat_has_what_others_have(model, arguments[3]);
+    answers_have_a_form(model);
+    a_child_has_the_model_too(arguments[1]);
     CHECK(akunu_chat_new(model, NULL, &chat) == AKUNU_STATUS_OK);
     CHECK(akunu_model_free(model) == AKUNU_STATUS_OK);
     CHECK(akunu_model_device(model, NULL, 0, NULL) == AKUNU_STATUS_HANDLE);

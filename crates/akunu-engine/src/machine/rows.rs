@@ -110,7 +110,10 @@ pub(super) fn mixed_step(
     if let Some(reader) = reader {
         push_reader(runtime, parts, reader, &mut outputs)?;
     }
-    let chosen = run(runtime, parts, roles, &outputs)?;
+    let chosen = match reader {
+        Some((at, _)) => run_beside_reader(runtime, parts, roles, &outputs, at)?,
+        None => run(runtime, parts, roles, &outputs)?,
+    };
     if let Some((at, n)) = reader {
         let part = &mut parts[at];
         let sequence = &mut part.session.sequence;
@@ -145,6 +148,29 @@ pub(super) fn mixed_step(
         }
     }
     Ok(())
+}
+
+/// Runs the rows that are there, among them a piece of the prompt of the part `reader`. If no other part would lose
+/// by it, its cancel flag ends the step early, with [`DeviceError::Stopped`](akunu_program::DeviceError::Stopped).
+fn run_beside_reader(
+    runtime: &mut Runtime,
+    parts: &mut [Part],
+    roles: &[Role],
+    outputs: &[Outputs],
+    reader: usize,
+) -> Result<Vec<u32>, EngineError> {
+    let is_alone = roles.iter().filter(|role| **role != Role::Idle).count() == 1;
+    if !is_alone {
+        return run(runtime, parts, roles, outputs);
+    }
+    runtime.stop_when(Some(&parts[reader].answer.options.cancel));
+    let ran = run(runtime, parts, roles, outputs);
+    runtime.stop_when(None);
+    if ran.is_err() {
+        // The history of its seat has tokens that were not read.
+        runtime.leave_seat(&mut parts[reader].session.sequence);
+    }
+    ran
 }
 
 /// Runs the rows that are there; returns what was chosen for each output.

@@ -10,6 +10,7 @@ use super::sizes::cache_bytes;
 use super::state::{Runtime, Seat};
 use crate::adapter::Adapters;
 use crate::builder::{Keys, shift};
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::guesses::Tree;
 use crate::rule::Rule;
@@ -81,7 +82,7 @@ impl Runtime {
     }
 
     /// Leaves the seat, so that another sequence finds it at once.
-    pub(super) fn leave_seat(&mut self, sequence: &mut Sequence) {
+    pub fn leave_seat(&mut self, sequence: &mut Sequence) {
         if self.is_seated(sequence) {
             self.clear_seat(sequence.seat as usize);
         }
@@ -303,12 +304,19 @@ impl Runtime {
         self.wait(ticket)
     }
 
-    /// Runs a piece of a prompt through the layers, and keeps its logits if they are wanted.
+    /// What runs from now on ends with [`DeviceError::Stopped`] as soon as this flag is set, on a device that can stop.
+    pub fn stop_when(&mut self, cancel: Option<&CancelFlag>) {
+        self.device.stop_when(cancel.map(CancelFlag::shared));
+    }
+
+    /// Runs a piece of a prompt through the layers, and keeps its logits if they are wanted. With `cancel` it ends early; the
+    /// sequence is then as before, as after every other error.
     pub fn read_prompt(
         &mut self,
         sequence: &mut Sequence,
         tokens: &[u32],
         kind: Kind,
+        cancel: &CancelFlag,
     ) -> Result<(), EngineError> {
         self.reserve(sequence, sequence.cached + tokens.len())?;
         self.begin(1)?;
@@ -316,7 +324,14 @@ impl Runtime {
         if matches!(kind, Kind::Logits | Kind::Hidden) {
             self.want_last();
         }
-        self.run(kind)?;
+        self.stop_when(Some(cancel));
+        let ran = self.run(kind);
+        self.stop_when(None);
+        if ran.is_err() {
+            // The history of its seat has tokens that were not read.
+            self.leave_seat(sequence);
+        }
+        ran?;
         self.stored(sequence, tokens);
         if kind == Kind::Logits {
             self.logits_of = Some((sequence.id, sequence.tokens.len()));

@@ -1,6 +1,7 @@
 //! The meaning of a text as a vector: the normalised last hidden state of its last token.
 
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::runtime::Kind;
 
@@ -17,7 +18,7 @@ impl Session {
             } else {
                 Kind::Layers
             };
-            self.read(chunk, kind)?;
+            self.read(chunk, kind, &CancelFlag::default())?;
         }
         self.model.runtime().read_hidden()
     }

@@ -6,12 +6,15 @@
 //! ```
 //!
 //! A long prompt takes seconds or minutes. Before each chunk the caller's `watch` is called with the progress
-//! and may end the reading; what was read by then stays in the session, so that feeding the same prompt again
-//! continues from there.
+//! and may end the reading; a [`CancelFlag`] ends it within a chunk, on a device that can stop in the middle of one. What was
+//! read by then stays in the session, in whole chunks, so that feeding the same prompt again continues from there.
 
 use std::ops::ControlFlow;
 
+use akunu_program::DeviceError;
+
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::runtime::Kind;
 
@@ -51,6 +54,17 @@ impl Session {
         tokens: &[u32],
         watch: &mut Watch<'_>,
     ) -> Result<Fed, EngineError> {
+        self.feed_until(tokens, &CancelFlag::default(), watch)
+    }
+
+    /// Like [`Session::feed_watched`]; it ends with [`EngineError::Cancelled`] soon after another thread has set `cancel`. The
+    /// CPU device stops between two kernels, others between two chunks.
+    pub fn feed_until(
+        &mut self,
+        tokens: &[u32],
+        cancel: &CancelFlag,
+        watch: &mut Watch<'_>,
+    ) -> Result<Fed, EngineError> {
         self.check(tokens)?;
         let has_all =
             self.sequence.tokens == tokens && self.model.runtime().has_logits(&self.sequence);
@@ -59,7 +73,7 @@ impl Session {
         } else {
             self.reuse(tokens)
         };
-        self.run(&tokens[reused..], watch)?;
+        self.run(&tokens[reused..], cancel, watch)?;
         Ok(Fed {
             reused,
             processed: tokens.len() - reused,
@@ -96,13 +110,29 @@ impl Session {
     }
 
     /// Runs tokens after the present content, chunk by chunk.
-    fn run(&mut self, tokens: &[u32], watch: &mut Watch<'_>) -> Result<(), EngineError> {
-        let size = self.chunk();
-        let n_chunks = tokens.len().div_ceil(size);
+    fn run(
+        &mut self,
+        tokens: &[u32],
+        cancel: &CancelFlag,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), EngineError> {
+        let (size, total) = (self.chunk(), tokens.len());
+        let n_chunks = total.div_ceil(size);
         for (at, chunk) in tokens.chunks(size).enumerate() {
-            ask(watch, at * size, tokens.len())?;
+            let done = at * size;
+            if cancel.is_set() {
+                return Err(EngineError::Cancelled { done, total });
+            }
+            ask(watch, done, total)?;
             let is_last = at + 1 == n_chunks;
-            self.read(chunk, if is_last { Kind::Logits } else { Kind::Layers })?;
+            let kind = if is_last { Kind::Logits } else { Kind::Layers };
+            self.read(chunk, kind, cancel)
+                .map_err(|error| match error {
+                    EngineError::Device(DeviceError::Stopped) => {
+                        EngineError::Cancelled { done, total }
+                    }
+                    other => other,
+                })?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 //! runs its `x` is read from the device. So any device can be observed, and the program stays as it is.
 
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::runtime::{Kind, Observed};
 
@@ -23,7 +24,12 @@ impl Session {
         for chunk in tokens.chunks(self.chunk()) {
             let mut runtime = self.model.runtime();
             if chunk.len() == 1 {
-                runtime.read_prompt(&mut self.sequence, chunk, Kind::Layers)?;
+                runtime.read_prompt(
+                    &mut self.sequence,
+                    chunk,
+                    Kind::Layers,
+                    &CancelFlag::default(),
+                )?;
             } else {
                 runtime.observe(&mut self.sequence, chunk, see)?;
             }

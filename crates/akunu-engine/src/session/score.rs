@@ -15,6 +15,7 @@ use akunu_program::LogScale;
 
 use super::feed::{Watch, ask};
 use super::state::Session;
+use crate::cancel::CancelFlag;
 use crate::error::EngineError;
 use crate::logprobs::TokenLogprobs;
 use crate::runtime::Kind;
@@ -104,7 +105,12 @@ impl Session {
         let mut logits = vec![0f32; n_rows * vocab_size];
         let mut runtime = self.model.runtime();
         // Nobody else may step between the chunk and its logits.
-        runtime.read_prompt(&mut self.sequence, chunk, Kind::Layers)?;
+        runtime.read_prompt(
+            &mut self.sequence,
+            chunk,
+            Kind::Layers,
+            &CancelFlag::default(),
+        )?;
         let mut row = begin;
         while row < predicted.len() {
             let end = predicted.len().min(row + n_rows);

@@ -4,6 +4,7 @@ use akunu_arch as arch;
 use akunu_types::KvFormat;
 
 use crate::adapter::Adapters;
+use crate::cancel::CancelFlag;
 use crate::error::{Bytes, EngineError};
 use crate::model::Model;
 use crate::runtime::{Kind, sequence_bytes};
@@ -194,9 +195,14 @@ impl Session {
     }
 
     /// Runs a piece of a prompt after the present content.
-    pub(super) fn read(&mut self, tokens: &[u32], kind: Kind) -> Result<(), EngineError> {
+    pub(super) fn read(
+        &mut self,
+        tokens: &[u32],
+        kind: Kind,
+        cancel: &CancelFlag,
+    ) -> Result<(), EngineError> {
         let mut runtime = self.model.runtime();
-        runtime.read_prompt(&mut self.sequence, tokens, kind)
+        runtime.read_prompt(&mut self.sequence, tokens, kind, cancel)
     }
 }
 

@@ -230,6 +230,49 @@ fn sequences_come_and_go() {
     assert_eq!([begin, rest].concat(), wanted(6));
 }
 
+/// Breaks when a sequence that has ended keeps its place: the other would wait, and `is_running` would be true, for ever.
+#[test]
+fn an_ended_sequence_makes_room_for_one_that_waits() {
+    let model = load(TINY);
+    let mut batch = model.batch(1).expect("memory");
+    let options = options(3, Sampling::greedy());
+    let [first, second] = [6, 13].map(|n| {
+        let joined = batch.join(fed(&model, 40, n), options.clone());
+        joined.expect("one has a place, one waits")
+    });
+    assert!(!batch.has_room());
+    let mut seen = Seen::default();
+    for _ in 0..20 {
+        seen.step(&mut batch);
+    }
+    assert!(!batch.is_running() && batch.has_room());
+    assert_eq!(seen.tokens(second), alone(fed(&model, 40, 13), options));
+    for sequence in [first, second] {
+        assert_eq!(seen.end(sequence), Some(StopReason::MaxTokens));
+        let session = batch.leave(sequence).expect("it is kept until it leaves");
+        assert!(session.tokens().len() > 6);
+    }
+}
+
+/// Breaks when a sequence that was cancelled while it waited still takes room in the queue.
+#[test]
+fn a_cancelled_sequence_does_not_fill_the_queue() {
+    let model = load(TINY);
+    let mut batch = model.batch(1).expect("memory");
+    let options = || options(30, Sampling::greedy());
+    let (running, waiting) = (options(), options());
+    let cancel = waiting.cancel.clone();
+    batch.join(fed(&model, 40, 6), running).expect("a place");
+    let waiting = batch.join(fed(&model, 40, 7), waiting).expect("it waits");
+    cancel.cancel();
+    let mut seen = Seen::default();
+    seen.step(&mut batch);
+    seen.step(&mut batch);
+    assert_eq!(seen.end(waiting), Some(StopReason::Cancelled));
+    assert_eq!(batch.n_waiting(), 0);
+    batch.join(fed(&model, 40, 8), options()).expect("it waits");
+}
+
 /// What a device was asked for.
 #[derive(Default)]
 struct Asked {

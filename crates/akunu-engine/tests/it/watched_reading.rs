@@ -3,8 +3,14 @@
 use std::ops::ControlFlow;
 
 use crate::support::tiny_llama;
-use akunu_engine::{EngineError, Fed, Model, Reading, Session, SessionOptions};
+use crate::support::watched::{Hooks, Watched};
+use akunu_cpu::{CpuDevice, CpuOptions};
+use akunu_engine::{
+    CancelFlag, EngineError, Fed, GenerateOptions, Model, Progress, Reading, Session,
+    SessionOptions, StopReason,
+};
 use akunu_kernels::twin_device::TwinDevice;
+use akunu_program::{PlanId, Program};
 use akunu_types::DType;
 
 const PROMPT: [u32; 10] = [72, 101, 108, 108, 111, 44, 32, 119, 111, 114];
@@ -84,4 +90,78 @@ fn scoring_is_ended_between_chunks() {
         "{stopped}"
     );
     assert!(session.tokens().is_empty());
+}
+
+fn cores(threads: usize) -> CpuDevice {
+    let options = CpuOptions {
+        threads: Some(threads),
+        ..CpuOptions::default()
+    };
+    CpuDevice::new(options).expect("threads")
+}
+
+/// Breaks when a chunk is computed to its end after somebody has cancelled it, which takes seconds with a large model; or when
+/// what was computed of it stays in the session.
+#[test]
+fn a_chunk_under_way_is_given_up_and_can_be_read_again() {
+    for threads in [1, 2, 4] {
+        let file = tiny_llama(DType::Q8_0);
+        let model = Model::load(&file.path, Box::new(cores(threads))).expect("a whole model");
+        let open = || model.session(SessionOptions::default()).expect("memory");
+        let mut session = open();
+        session.feed(&PROMPT[..3]).expect("fits");
+        let cancel = CancelFlag::default();
+        let stopped = session.feed_until(&PROMPT, &cancel, &mut |_| {
+            // The flag was looked at before this, and is looked at next within the chunk.
+            cancel.cancel();
+            ControlFlow::Continue(())
+        });
+        let stopped = stopped.expect_err("it was cancelled");
+        assert!(
+            matches!(stopped, EngineError::Cancelled { done: 0, total: 7 }),
+            "{stopped}"
+        );
+        assert_eq!(session.tokens(), &PROMPT[..3]);
+        session.feed(&PROMPT).expect("fits");
+        let mut fresh = open();
+        fresh.feed(&PROMPT[..3]).expect("fits");
+        fresh.feed(&PROMPT).expect("fits");
+        let [logits, wanted] = [session, fresh].map(|mut of| of.logits().expect("some"));
+        assert_eq!(logits, wanted, "{threads} threads");
+    }
+}
+
+/// Cancels when a program is loaded: after the step has begun, and before anything is computed.
+struct CancelAtLoad(CancelFlag);
+
+impl Hooks for CancelAtLoad {
+    fn loaded(&mut self, _: PlanId, _: &Program) {
+        self.0.cancel();
+    }
+}
+
+/// Breaks when a batch computes a piece of a prompt to its end that nobody waits for any more.
+#[test]
+fn a_batch_gives_up_a_prompt_that_only_its_own_sequence_waits_for() {
+    let file = tiny_llama(DType::Q8_0);
+    let cancel = CancelFlag::default();
+    let device = Watched::new(cores(2), CancelAtLoad(cancel.clone()));
+    let model = Model::load(&file.path, Box::new(device)).expect("a whole model");
+    cancel.reset();
+    let mut batch = model.batch(2).expect("memory");
+    let session = model.session(SessionOptions::default()).expect("memory");
+    let options = GenerateOptions {
+        cancel: cancel.clone(),
+        ..GenerateOptions::default()
+    };
+    let id = batch.join_prompt(session, &PROMPT, options).expect("room");
+    let [event] = &batch.step()[..] else {
+        panic!("one event");
+    };
+    let Progress::Ended { reason, .. } = event.progress else {
+        panic!("{event:?}");
+    };
+    assert_eq!(reason, StopReason::Cancelled);
+    let left = batch.leave(id).expect("it is kept");
+    assert_eq!(left.tokens(), PROMPT, "to be read when it is continued");
 }

@@ -1,5 +1,6 @@
 //! A device that a test looks at, and that fails when the test says so.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use akunu_program::{Buffer, Checked, Device, DeviceError, PlanId, Program, SharedBytes, Ticket};
@@ -126,6 +127,9 @@ impl<D: Device, H: Hooks> Device for Watched<D, H> {
         let ticket = self.get().submit(plan, step)?;
         self.hooks.ran(plan, step)?;
         Ok(ticket)
+    }
+    fn stop_when(&mut self, stop: Option<Arc<AtomicBool>>) {
+        self.get().stop_when(stop);
     }
     fn wait(&mut self, ticket: Ticket) -> Result<(), DeviceError> {
         self.get().wait(ticket)?;

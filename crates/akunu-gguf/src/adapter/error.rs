@@ -16,6 +16,7 @@ enum Reason {
     #[error("{}: {problem}", path.display())]
     File {
         path: PathBuf,
+        #[source]
         problem: AdapterProblem,
     },
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 #[error("{}: {problem}", path.display())]
 pub struct GgufError {
     path: PathBuf,
+    #[source]
     problem: Problem,
 }
 
@@ -23,7 +24,7 @@ impl GgufError {
 pub(crate) enum Problem {
     /// The operating system would not let the file be read.
     #[error("cannot be opened: {0}")]
-    Open(std::io::Error),
+    Open(#[source] std::io::Error),
     /// The operating system would not let the file be written.
     #[error("cannot be written: {0}")]
     Io(#[from] std::io::Error),

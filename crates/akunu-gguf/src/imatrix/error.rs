@@ -18,6 +18,7 @@ enum Reason {
     #[error("{}: {problem}", path.display())]
     File {
         path: PathBuf,
+        #[source]
         problem: ImatrixProblem,
     },
 }

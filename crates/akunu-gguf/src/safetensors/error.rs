@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 #[error("{}: {problem}", path.display())]
 pub struct FolderError {
     path: PathBuf,
+    #[source]
     problem: FolderProblem,
 }
 
@@ -40,7 +41,7 @@ pub(crate) enum FolderProblem {
     },
     /// A JSON file that cannot be parsed.
     #[error("is not valid JSON: {0}")]
-    Json(serde_json::Error),
+    Json(#[source] serde_json::Error),
     /// The folder holds no weights.
     #[error("holds neither `model.safetensors` nor `model.safetensors.index.json`")]
     NoWeights,

@@ -17,6 +17,7 @@ enum Reason {
     #[error("{}: {problem}", path.display())]
     File {
         path: PathBuf,
+        #[source]
         problem: SpeechProblem,
     },
 }

@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
-use crate::twin::Twin;
+use crate::twin::{ShortBinding, Twin};
 
 /// One kernel: all that devices, plans, tests and documentation need to know about it.
 #[derive(Clone, Copy)]
@@ -92,10 +92,14 @@ impl KernelRow {
     }
 
     /// Runs the twin. `whole` gives the bytes bound at each place of `bindings`, at least as many as required; the result is the
-    /// place of each written binding, and its bytes.
-    pub fn run_twin(&self, args: Args, whole: &[&[u8]]) -> Vec<(usize, AlignedBytes)> {
-        let mut twin = Twin::new(args, self.bindings, &(self.required)(&args), whole);
+    /// place of each written binding, and its bytes. Nothing runs if a binding is too short.
+    pub fn run_twin(
+        &self,
+        args: Args,
+        whole: &[&[u8]],
+    ) -> Result<Vec<(usize, AlignedBytes)>, ShortBinding> {
+        let mut twin = Twin::new(args, self.bindings, &(self.required)(&args), whole)?;
         (self.twin)(&mut twin);
-        twin.written()
+        Ok(twin.written())
     }
 }

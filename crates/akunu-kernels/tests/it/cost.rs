@@ -3,6 +3,7 @@
 use akunu_kernels::cost::{Cost, Traffic, Work};
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::table::{Access, Element};
+use akunu_kernels::twin::ShortBinding;
 use akunu_kernels::{Constant, Constants, KernelCall, KernelId, PipelineKey, Plan};
 use akunu_program::{Buffer, Room};
 use akunu_types::params::{AttentionParams, EmbeddingParams, GEMMParams, RopeStoreParams, Row};
@@ -212,4 +213,30 @@ fn a_plan_sums_its_dispatches() {
         dispatches: 2,
     };
     assert_eq!(plan.expect("a good plan").cost(), cost);
+}
+
+/// Breaks when a twin panics for a buffer that is too short, or for one that is missing, instead of saying which.
+#[test]
+fn a_short_binding_is_an_error() {
+    for row in KernelId::all().into_iter().map(KernelId::row) {
+        let case = (row.cases)(row.dtype).remove(0);
+        let args = row.args(case.params.as_bytes(), &case.constants);
+        let required = (row.required)(&args);
+        let bytes: Vec<Vec<u8>> = required.iter().map(|&len| vec![0; len]).collect();
+        let whole: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
+        let Some(place) = required.iter().position(|&len| len > 0) else {
+            continue;
+        };
+        let mut short = whole.clone();
+        short[place] = &whole[place][1..];
+        let wanted = |found| ShortBinding {
+            index: row.bindings[place].index,
+            found,
+            required: required[place],
+        };
+        let error = row.run_twin(args, &short).err();
+        assert_eq!(error, Some(wanted(required[place] - 1)), "{}", row.name());
+        let error = row.run_twin(args, &whole[..place]).err();
+        assert_eq!(error, Some(wanted(0)), "{}", row.name());
+    }
 }

@@ -74,8 +74,9 @@ pub(crate) async fn rerank(
         let rankings = reranker.rank(&query, &documents, false);
         let rankings = rankings.map_err(|error| match error {
             akunu::Error::Engine(akunu::EngineError::EmptyText) => {
-                ApiError::bad_field("documents", "the query or a document is empty")
+                ApiError::bad_field("query", "the query is empty")
             }
+            akunu::Error::EmptyText { .. } => ApiError::bad_field("documents", error.to_string()),
             other => other.into(),
         });
         Ok((rankings?, documents))

@@ -53,6 +53,14 @@ fn vectors_are_those_of_sentence_transformers() {
     assert_eq!(embedder.pooling(), "mean");
 }
 
+/// Breaks when somebody has to find the empty text among thousands.
+#[test]
+fn an_empty_text_is_named() {
+    let error = on_cpu().embed_all(&["a", "", "b"]).unwrap_err();
+    assert!(matches!(error, Error::EmptyText { index: 1 }), "{error}");
+    assert!(error.to_string().starts_with("text 2 is empty"), "{error}");
+}
+
 /// The specification and the fast device agree on a real model, in a batch of texts of different lengths.
 #[test]
 fn the_twin_gives_the_same_vectors() {
