@@ -13,6 +13,7 @@ mod nomic_bert;
 mod prelude;
 mod qwen2;
 mod qwen3;
+mod qwen3moe;
 mod smollm3;
 pub(crate) mod whisper;
 
@@ -28,6 +29,7 @@ pub const ALL: &[Architecture] = &[
     llama::ARCH,
     qwen2::ARCH,
     qwen3::ARCH,
+    qwen3moe::ARCH,
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,

@@ -25,6 +25,15 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
     set_vocabulary(&mut header);
     let mut tensors: Vec<(&str, Vec<u64>, Vec<f32>)> = Vec::new();
     for weight in &model.weights {
+        let alike = tensors.iter_mut().find(|(name, ..)| *name == weight.gguf);
+        if let Some((_, dims, values)) = alike {
+            // The next expert's matrix behind those before it.
+            let one = weight.shape.len();
+            dims.resize(one + 1, 1);
+            dims[one] += 1;
+            values.extend(weight.gguf_values());
+            continue;
+        }
         // GGUF counts from the innermost dimension.
         let dims = weight.shape.iter().rev().copied().collect();
         tensors.push((&weight.gguf, dims, weight.gguf_values()));

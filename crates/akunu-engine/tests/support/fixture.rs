@@ -1,5 +1,5 @@
-//! What `fixtures/make_model_fixtures.py` and `make_encoder_fixtures.py` recorded of a model, and the formula of its
-//! weights.
+//! What `fixtures/make_model_fixtures.py`, `make_expert_fixtures.py` and `make_encoder_fixtures.py` recorded of a model, and
+//! the formula of its weights.
 
 use std::collections::BTreeMap;
 

@@ -86,6 +86,12 @@ fn qwen3() {
     agrees("qwen3");
 }
 
+/// Experts, one tensor of each in a folder and one of all in GGUF.
+#[test]
+fn qwen3moe() {
+    agrees("qwen3moe");
+}
+
 /// GELU gate, scaled embeddings, norms of 1 + w.
 #[test]
 fn gemma() {
