@@ -8,5 +8,5 @@ pub(super) use crate::layer::{Attention, BlockNorms, Layer, LayerNorms};
 pub(super) use crate::model::{Distances, Model, Output};
 pub(super) use crate::parts::{ExpertParts, Parts, Routing};
 pub(super) use crate::relative::RelativePositions;
-pub(super) use crate::rope::Pairing;
+pub(super) use crate::rope::{Pairing, Rope};
 pub(super) use crate::weights::NamedVector;

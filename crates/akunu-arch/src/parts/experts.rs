@@ -5,8 +5,9 @@ use crate::error::ArchError;
 use crate::ffn::{
     Activation, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
 };
-use crate::file::Key;
-use crate::weights::NamedMatrix;
+use crate::file::{Key, ModelFile};
+use crate::linear::Linear;
+use crate::weights::{NamedMatrix, NamedVector};
 
 const COUNT: Key = Key::new(
     &["expert_count"],
@@ -199,15 +200,31 @@ impl<'a> ExpertParts<'a> {
     /// The expert of all tokens.
     fn shared(&self, at: usize) -> Gated {
         let (width, dim) = (self.shared_width, self.parts.dim);
+        let both = in_layer(at, "ffn.shared.gate_up");
+        let both = NamedMatrix::new(format!("{both}.weight"), 2 * width, dim);
         let linear =
             |part, rows, cols| linear(in_layer(at, &format!("ffn.shared.{part}")), rows, cols);
+        let [gate, up] = match self.parts.file.store.tensor(&both.name) {
+            None => [linear("gate", width, dim), linear("up", width, dim)],
+            Some(_) => [0, width].map(|first| Linear {
+                weight: both.part(first, width),
+                bias: None,
+            }),
+        };
         Gated {
             width,
             activation: Activation::Silu,
-            gate: linear("gate", width, dim),
-            up: linear("up", width, dim),
+            gate,
+            up,
             down: linear("down", dim, width),
         }
+    }
+}
+
+impl ModelFile<'_> {
+    /// Whether the file says that there are experts.
+    pub fn has_experts(&self) -> Result<bool, ArchError> {
+        Ok(self.u32(COUNT)?.is_some_and(|count| count > 0))
     }
 }
 
@@ -242,5 +259,22 @@ impl Parts<'_> {
             return Err(file.invalid(&file.key_name(GROUPS), found, wanted));
         }
         Ok(Some(Groups { count, used }))
+    }
+}
+
+impl Experts {
+    /// The same with a bias for the choice.
+    pub(crate) fn with_selection_bias(mut self, at: usize) -> Experts {
+        let name = in_layer(at, "ffn.selection_bias");
+        self.router.bias = Some(NamedVector::new(name, 1, self.count));
+        self
+    }
+
+    /// The same with a gate of the expert of all tokens.
+    pub(crate) fn with_shared_gate(mut self, at: usize, dim: u32) -> Experts {
+        if let Some(shared) = &mut self.shared {
+            shared.gate = Some(linear(in_layer(at, "ffn.shared_gate"), 1, dim));
+        }
+        self
     }
 }

@@ -304,7 +304,13 @@ const MODULES: &[Module] = &[
             Always("layers.{}.mlp.shared_expert.down_proj"),
             Always("layers.{}.mlp.shared_experts.down_proj"),
             Always("layers.{}.mlp.shared_mlp.down_proj"),
+            Always("layers.{}.shared_mlp.output_linear"),
         ],
+    ),
+    module(
+        "layers.{}.ffn.shared.gate_up",
+        "blk.{}.ffn_gate_up_shexp",
+        &[Always("layers.{}.shared_mlp.input_linear")],
     ),
     module(
         "layers.{}.ffn.shared_gate",
