@@ -33,7 +33,7 @@ impl Rules for PlainRules {
         let kernel = match gate.activation {
             GateFunction::Silu => KernelId::GemvSilu(dtype),
             GateFunction::Gelu => KernelId::GemvGelu(dtype),
-            GateFunction::GeluErf => return None,
+            GateFunction::GeluErf | GateFunction::SwigluOai => return None,
         };
         let bindings = vec![gate.gate, gate.up, product.weight.place, product.to];
         lowering.push_product((kernel, product.weight.cols), product, bindings);

@@ -71,7 +71,7 @@ impl Halving {
                     kernel: match activation {
                         GateFunction::Silu => KernelId::SiluHalfRows,
                         GateFunction::Gelu => KernelId::GeluHalfRows,
-                        GateFunction::GeluErf => return None,
+                        GateFunction::GeluErf | GateFunction::SwigluOai => return None,
                     },
                     inputs: vec![gate, up],
                     eps: 0.0,
