@@ -57,6 +57,7 @@ impl Lowering<'_> {
             GateFunction::Silu => KernelId::SiluGate,
             GateFunction::Gelu => KernelId::GeluGate,
             GateFunction::GeluErf => KernelId::GeluErfGate,
+            GateFunction::SwigluOai => KernelId::SwigluOaiGate,
         };
         let count = offset_of!(ElementwiseParams, count);
         let field = RowField::times(count, Count::Rows, gate.width);

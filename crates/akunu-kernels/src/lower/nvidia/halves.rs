@@ -109,7 +109,7 @@ impl Halving {
                     kernel: match activation {
                         GateFunction::Silu => KernelId::SiluHalfRows,
                         GateFunction::Gelu => KernelId::GeluHalfRows,
-                        GateFunction::GeluErf => return None,
+                        GateFunction::GeluErf | GateFunction::SwigluOai => return None,
                     },
                     inputs: Inputs::Gate { gate, up },
                     eps: 0.0,
