@@ -724,6 +724,93 @@ struct ScaleRowsParams {
 };
 static_assert(sizeof(ScaleRowsParams) == 32, "ScaleRowsParams is 32 bytes");
 
+// The choice of experts from the logits of a router.
+struct RouteParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Experts, at most 512.
+    uint32_t n_experts;
+    // Experts of a row, at most 16.
+    uint32_t n_used;
+    // What becomes of the logits: 0 is a softmax, 1 sigmoids, 2 a softmax of the chosen ones alone, 3 roots of softplus.
+    uint32_t gating;
+    // Groups of experts that lie one behind the other, at most 32; 1 where all are one.
+    uint32_t n_groups;
+    // Groups from which experts are chosen.
+    uint32_t n_groups_used;
+    // Whether the weights of a row are divided by their sum.
+    uint32_t normalise;
+    // Whether a bias is added for the choice.
+    uint32_t has_bias;
+    // Factor of the weights.
+    float scale;
+    // The layer, for the report of logits that are NaN.
+    uint32_t layer;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+};
+static_assert(sizeof(RouteParams) == 48, "RouteParams is 48 bytes");
+
+// Products with the matrices of chosen experts, (n_experts, N, K) with `stride` rows from one expert to the next.
+struct ExpertParams {
+    // Number of rows.
+    uint32_t n_rows;
+    // Experts of a row.
+    uint32_t n_used;
+    // Experts that there are.
+    uint32_t n_experts;
+    // Outputs of an expert.
+    uint32_t N;
+    // Inputs of an expert.
+    uint32_t K;
+    // Rows of the stored weight from one expert to the next; more than N where others lie between.
+    uint32_t stride;
+    // 1: products have biases. 2: each expert has a scale.
+    uint32_t flags;
+    // The gate: 0 is SiLU, 1 the tanh form of GELU, 2 the exact one, 3 the clamped one of gpt-oss.
+    uint32_t activation;
+    // MLX weights: values that share a scale and a bias.
+    uint32_t group_size;
+    // MLX weights: type of scales and biases, as in `MLXParams`.
+    uint32_t scale_type;
+    // MLX weights: byte offsets in the binding of the first weight.
+    uint32_t packed_0;
+    // Its scales.
+    uint32_t scales_0;
+    // Its biases.
+    uint32_t biases_0;
+    // MLX weights: byte offsets in the binding of the second weight.
+    uint32_t packed_1;
+    // Its scales.
+    uint32_t scales_1;
+    // Its biases.
+    uint32_t biases_1;
+};
+static_assert(sizeof(ExpertParams) == 64, "ExpertParams is 64 bytes");
+
+// Weighted sums of the rows that belong together.
+struct WeighParams {
+    // Sums.
+    uint32_t n_rows;
+    // Elements of a row.
+    uint32_t cols;
+    // Rows of a sum.
+    uint32_t n_used;
+    // Whether a sum is added to what is there.
+    uint32_t add;
+    // Whether a row is weighed by the sigmoid of its number.
+    uint32_t sigmoid;
+    // Unused, zero.
+    uint32_t _pad0;
+    // Unused, zero.
+    uint32_t _pad1;
+    // Unused, zero.
+    uint32_t _pad2;
+};
+static_assert(sizeof(WeighParams) == 32, "WeighParams is 32 bytes");
+
 // ---- Quantised blocks ----
 
 // 4 bits: `d * (nibble - 8)`. Value j is the low nibble of `qs[j]`, value j + 16 the high one.
@@ -855,6 +942,28 @@ struct block_iq4_nl {
     uint8_t qs[16];
 };
 static_assert(sizeof(block_iq4_nl) == 18, "block_iq4_nl is 18 bytes");
+
+// 4 bits, 8 groups of 32: `d * (scale - 32) * numbers[nibble]`, with the table of iq4_nl. Nibbles of a group as in q4_0.
+struct block_iq4_xs {
+    // Scale of the scales.
+    half d;
+    // High two bits of the scales: bits `2 * k` of the 16 belong to group k.
+    uint8_t scales_h[2];
+    // Low four bits of the scales: those of groups `2 * i` and `2 * i + 1` in byte i.
+    uint8_t scales_l[4];
+    // Nibbles, 16 bytes a group.
+    uint8_t qs[128];
+};
+static_assert(sizeof(block_iq4_xs) == 136, "block_iq4_xs is 136 bytes");
+
+// 4 bits: `scale / 2 * numbers[nibble]`, with a table of 16 numbers. Nibbles as in q4_0.
+struct block_mxfp4 {
+    // Exponent of the scale, `2^(e - 127)`.
+    uint8_t e;
+    // Nibbles.
+    uint8_t qs[16];
+};
+static_assert(sizeof(block_mxfp4) == 17, "block_mxfp4 is 17 bytes");
 
 #ifndef __METAL_VERSION__
 // Offsets. MSL has no offsetof; there, the sizes above are the check.
@@ -1118,6 +1227,42 @@ static_assert(offsetof(ScaleRowsParams, by_output) == 16, "ScaleRowsParams.by_ou
 static_assert(offsetof(ScaleRowsParams, _pad0) == 20, "ScaleRowsParams._pad0 is at 20");
 static_assert(offsetof(ScaleRowsParams, _pad1) == 24, "ScaleRowsParams._pad1 is at 24");
 static_assert(offsetof(ScaleRowsParams, _pad2) == 28, "ScaleRowsParams._pad2 is at 28");
+static_assert(offsetof(RouteParams, n_rows) == 0, "RouteParams.n_rows is at 0");
+static_assert(offsetof(RouteParams, n_experts) == 4, "RouteParams.n_experts is at 4");
+static_assert(offsetof(RouteParams, n_used) == 8, "RouteParams.n_used is at 8");
+static_assert(offsetof(RouteParams, gating) == 12, "RouteParams.gating is at 12");
+static_assert(offsetof(RouteParams, n_groups) == 16, "RouteParams.n_groups is at 16");
+static_assert(offsetof(RouteParams, n_groups_used) == 20, "RouteParams.n_groups_used is at 20");
+static_assert(offsetof(RouteParams, normalise) == 24, "RouteParams.normalise is at 24");
+static_assert(offsetof(RouteParams, has_bias) == 28, "RouteParams.has_bias is at 28");
+static_assert(offsetof(RouteParams, scale) == 32, "RouteParams.scale is at 32");
+static_assert(offsetof(RouteParams, layer) == 36, "RouteParams.layer is at 36");
+static_assert(offsetof(RouteParams, _pad0) == 40, "RouteParams._pad0 is at 40");
+static_assert(offsetof(RouteParams, _pad1) == 44, "RouteParams._pad1 is at 44");
+static_assert(offsetof(ExpertParams, n_rows) == 0, "ExpertParams.n_rows is at 0");
+static_assert(offsetof(ExpertParams, n_used) == 4, "ExpertParams.n_used is at 4");
+static_assert(offsetof(ExpertParams, n_experts) == 8, "ExpertParams.n_experts is at 8");
+static_assert(offsetof(ExpertParams, N) == 12, "ExpertParams.N is at 12");
+static_assert(offsetof(ExpertParams, K) == 16, "ExpertParams.K is at 16");
+static_assert(offsetof(ExpertParams, stride) == 20, "ExpertParams.stride is at 20");
+static_assert(offsetof(ExpertParams, flags) == 24, "ExpertParams.flags is at 24");
+static_assert(offsetof(ExpertParams, activation) == 28, "ExpertParams.activation is at 28");
+static_assert(offsetof(ExpertParams, group_size) == 32, "ExpertParams.group_size is at 32");
+static_assert(offsetof(ExpertParams, scale_type) == 36, "ExpertParams.scale_type is at 36");
+static_assert(offsetof(ExpertParams, packed_0) == 40, "ExpertParams.packed_0 is at 40");
+static_assert(offsetof(ExpertParams, scales_0) == 44, "ExpertParams.scales_0 is at 44");
+static_assert(offsetof(ExpertParams, biases_0) == 48, "ExpertParams.biases_0 is at 48");
+static_assert(offsetof(ExpertParams, packed_1) == 52, "ExpertParams.packed_1 is at 52");
+static_assert(offsetof(ExpertParams, scales_1) == 56, "ExpertParams.scales_1 is at 56");
+static_assert(offsetof(ExpertParams, biases_1) == 60, "ExpertParams.biases_1 is at 60");
+static_assert(offsetof(WeighParams, n_rows) == 0, "WeighParams.n_rows is at 0");
+static_assert(offsetof(WeighParams, cols) == 4, "WeighParams.cols is at 4");
+static_assert(offsetof(WeighParams, n_used) == 8, "WeighParams.n_used is at 8");
+static_assert(offsetof(WeighParams, add) == 12, "WeighParams.add is at 12");
+static_assert(offsetof(WeighParams, sigmoid) == 16, "WeighParams.sigmoid is at 16");
+static_assert(offsetof(WeighParams, _pad0) == 20, "WeighParams._pad0 is at 20");
+static_assert(offsetof(WeighParams, _pad1) == 24, "WeighParams._pad1 is at 24");
+static_assert(offsetof(WeighParams, _pad2) == 28, "WeighParams._pad2 is at 28");
 static_assert(offsetof(block_q4_0, d) == 0, "block_q4_0.d is at 0");
 static_assert(offsetof(block_q4_0, qs) == 2, "block_q4_0.qs is at 2");
 static_assert(offsetof(block_q4_1, d) == 0, "block_q4_1.d is at 0");
@@ -1155,9 +1300,19 @@ static_assert(offsetof(block_q6_k, scales) == 192, "block_q6_k.scales is at 192"
 static_assert(offsetof(block_q6_k, d) == 208, "block_q6_k.d is at 208");
 static_assert(offsetof(block_iq4_nl, d) == 0, "block_iq4_nl.d is at 0");
 static_assert(offsetof(block_iq4_nl, qs) == 2, "block_iq4_nl.qs is at 2");
+static_assert(offsetof(block_iq4_xs, d) == 0, "block_iq4_xs.d is at 0");
+static_assert(offsetof(block_iq4_xs, scales_h) == 2, "block_iq4_xs.scales_h is at 2");
+static_assert(offsetof(block_iq4_xs, scales_l) == 4, "block_iq4_xs.scales_l is at 4");
+static_assert(offsetof(block_iq4_xs, qs) == 8, "block_iq4_xs.qs is at 8");
+static_assert(offsetof(block_mxfp4, e) == 0, "block_mxfp4.e is at 0");
+static_assert(offsetof(block_mxfp4, qs) == 1, "block_mxfp4.qs is at 1");
 #else
 // The numbers of the codes of iq4_nl.
 constant constexpr int8_t IQ4_NL_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+// The numbers of the codes of iq4_xs.
+constant constexpr int8_t IQ4_XS_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+// The numbers of the codes of mxfp4.
+constant constexpr int8_t MXFP4_NUMBERS[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 #endif
 
 #endif // AKUNU_SHADER_TYPES_H

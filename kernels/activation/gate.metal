@@ -1,8 +1,9 @@
 // silu_gate_f32: y[i] = silu(gate[i]) * up[i]
 // gelu_gate_f32: y[i] = gelu(gate[i]) * up[i], the tanh form
 // gelu_erf_gate_f32: the same with the exact GELU
+// swiglu_oai_gate_f32: y[i] = g * sigmoid(1.702 * g) * (u + 1), g = min(gate[i], 7), u = up[i] clamped to 7
 //
-// The gated feed-forward of Llama and Qwen (SiLU), of Gemma (GELU) and of ModernBERT (exact GELU), between its matrices.
+// The gated feed-forward of Llama and Qwen (SiLU), of Gemma (GELU), of ModernBERT (exact GELU) and of gpt-oss, between its matrices.
 //
 // Launch:  one thread for four elements, threadgroups of 256.
 // Memory:  gate and up are read once, y is written once.
@@ -36,6 +37,13 @@ struct GeluErfGate {
     }
 };
 
+struct SwigluOaiGate {
+    template <typename T>
+    static T apply(T gate, T up) {
+        return act_swiglu_oai(gate, up);
+    }
+};
+
 template <typename Gate>
 kernel void gated(
     device const float *gate            [[buffer(0)]],
@@ -52,3 +60,4 @@ typedef decltype(gated<SiluGate>) gated_t;
 template [[host_name("silu_gate_f32")]] kernel gated_t gated<SiluGate>;
 template [[host_name("gelu_gate_f32")]] kernel gated_t gated<GeluGate>;
 template [[host_name("gelu_erf_gate_f32")]] kernel gated_t gated<GeluErfGate>;
+template [[host_name("swiglu_oai_gate_f32")]] kernel gated_t gated<SwigluOaiGate>;

@@ -36,3 +36,10 @@ template <typename T>
 inline T act_gelu_erf(T x) {
     return 0.5f * x * (1.0f + erf_approx(0.7071067812f * x));
 }
+
+// The gate of gpt-oss: a SiLU of slope 1.702, and 1 added to what it lets through, both limited to 7.
+template <typename T>
+inline T act_swiglu_oai(T gate, T up) {
+    const T limited = min(gate, T(7.0f));
+    return limited / (1.0f + precise::exp(-1.702f * limited)) * (clamp(up, T(-7.0f), T(7.0f)) + 1.0f);
+}

@@ -22,8 +22,11 @@ impl Bind for Products {
     type Error = Infallible;
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), Infallible> {
-        let shape = (weight.tensor_rows, weight.cols);
-        self.0.insert(weight.name.clone(), shape);
+        // The matrices of experts are no single product.
+        if weight.stack == 1 {
+            let shape = (weight.tensor_rows, weight.cols);
+            self.0.insert(weight.name.clone(), shape);
+        }
         Ok(())
     }
 

@@ -2,17 +2,22 @@
 //! layers.
 
 mod bert;
+mod dots1;
+mod ernie4_5_moe;
 mod gemma;
 mod gemma2;
 mod gemma3;
 mod granite;
+mod granitemoe;
 mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
 mod prelude;
 mod qwen2;
+mod qwen2moe;
 mod qwen3;
+mod qwen3moe;
 mod smollm3;
 pub(crate) mod whisper;
 
@@ -27,12 +32,17 @@ pub use crate::architecture::Architecture;
 pub const ALL: &[Architecture] = &[
     llama::ARCH,
     qwen2::ARCH,
+    qwen2moe::ARCH,
     qwen3::ARCH,
+    qwen3moe::ARCH,
     gemma::ARCH,
     gemma2::ARCH,
     gemma3::ARCH,
     smollm3::ARCH,
     granite::ARCH,
+    granitemoe::ARCH,
+    ernie4_5_moe::ARCH,
+    dots1::ARCH,
     bert::ARCH,
     mpnet::ARCH,
     nomic_bert::ARCH,
@@ -74,10 +84,10 @@ mod tests {
     fn names_are_exact_and_an_unknown_one_lists_the_known() {
         assert_eq!(by_gguf_name("qwen2").expect("known").name, "qwen2");
         assert_eq!(by_model_type("mistral").expect("known").name, "llama");
-        assert!(by_gguf_name("qwen2moe").is_none(), "only exact names count");
-        let error = unknown(Path::new("x.gguf"), "qwen2moe").to_string();
+        assert!(by_gguf_name("qwen2vl").is_none(), "only exact names count");
+        let error = unknown(Path::new("x.gguf"), "qwen2vl").to_string();
         assert!(
-            error.contains("qwen2moe") && error.contains("llama, qwen2, qwen3"),
+            error.contains("qwen2vl") && error.contains("llama, qwen2, qwen2moe"),
             "{error}"
         );
         let promised = ["bert", "whisper"].map(|name| error.contains(name));

@@ -1,9 +1,8 @@
 //! The same model with other weights.
 
-use crate::layer::{
-    Attention, BlockNorms, Cross, Dense, Ffn, Gated, HeadNorms, Layer, LayerNorms, Linear, Mixer,
-    Norm,
-};
+use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert};
+use crate::layer::{Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm};
+use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
 };
@@ -160,13 +159,61 @@ impl Ffn {
                 up: dense.up.bind(to)?,
                 down: dense.down.bind(to)?,
             }),
-            Ffn::Gated(gated) => Ffn::Gated(Gated {
-                width: gated.width,
-                activation: gated.activation,
-                gate: gated.gate.bind(to)?,
-                up: gated.up.bind(to)?,
-                down: gated.down.bind(to)?,
-            }),
+            Ffn::Gated(gated) => Ffn::Gated(gated.bind(to)?),
+            Ffn::Experts(experts) => Ffn::Experts(experts.bind(to)?),
+        })
+    }
+}
+
+impl Gated {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Gated<B::Matrix, B::Vector>, B::Error> {
+        Ok(Gated {
+            width: self.width,
+            activation: self.activation,
+            gate: self.gate.bind(to)?,
+            up: self.up.bind(to)?,
+            down: self.down.bind(to)?,
+        })
+    }
+}
+
+impl Experts {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<Experts<B::Matrix, B::Vector>, B::Error> {
+        let router = &self.router;
+        Ok(Experts {
+            count: self.count,
+            used: self.used,
+            width: self.width,
+            activation: self.activation,
+            router: Router {
+                linear: router.linear.bind(to)?,
+                gating: router.gating,
+                bias: optional(router.bias.as_ref(), |bias| to.vector(bias))?,
+                groups: router.groups,
+                normalise: router.normalise,
+                scale: router.scale,
+            },
+            gate: self.gate.bind(to)?,
+            up: self.up.bind(to)?,
+            down: self.down.bind(to)?,
+            shared: optional(self.shared.as_ref(), |shared| {
+                Ok(SharedExpert {
+                    ffn: shared.ffn.bind(to)?,
+                    gate: optional(shared.gate.as_ref(), |gate| gate.bind(to))?,
+                })
+            })?,
+        })
+    }
+}
+
+impl ExpertLinear {
+    fn bind<B: Bind>(&self, to: &mut B) -> Result<ExpertLinear<B::Matrix, B::Vector>, B::Error> {
+        Ok(ExpertLinear {
+            weight: to.matrix(&self.weight)?,
+            rows: self.rows,
+            stride: self.stride,
+            bias: optional(self.bias.as_ref(), |bias| to.vector(bias))?,
+            scale: optional(self.scale.as_ref(), |scale| to.vector(scale))?,
         })
     }
 }

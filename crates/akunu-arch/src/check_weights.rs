@@ -73,7 +73,29 @@ impl Bind for Check<'_> {
     type Error = ArchError;
 
     fn matrix(&mut self, weight: &NamedMatrix) -> Result<(), ArchError> {
-        self.weight(&weight.name, [weight.tensor_rows, weight.cols])
+        let shape = [weight.tensor_rows, weight.cols];
+        if weight.stack == 1 {
+            return self.weight(&weight.name, shape);
+        }
+        let first = weight.name_of_expert(0);
+        let Some(tensor) = self.store.tensor(&weight.name) else {
+            if self.store.tensor(&first).is_none() {
+                return self.weight(&weight.name, shape);
+            }
+            let shape = [weight.tensor_rows / weight.stack, weight.cols];
+            let mut experts = 0..weight.stack;
+            return experts.try_for_each(|at| self.weight(&weight.name_of_expert(at), shape));
+        };
+        let found = tensor.dims.as_slice().get(2).copied().unwrap_or(1);
+        if found != weight.stack as usize {
+            return Err(ArchError::Stack {
+                path: self.path.to_path_buf(),
+                name: tensor.tensor.to_string(),
+                found,
+                wanted: weight.stack,
+            });
+        }
+        self.weight(&weight.name, shape)
     }
 
     fn vector(&mut self, weight: &NamedVector) -> Result<(), ArchError> {

@@ -92,6 +92,18 @@ pub enum ArchError {
         /// Columns by the config.
         cols: u32,
     },
+    /// The matrices of experts, and there are more or fewer of them than the config says.
+    #[error("{}: the tensor `{name}` has the matrices of {found} experts, the config says {wanted}", path.display())]
+    Stack {
+        /// The file.
+        path: PathBuf,
+        /// The tensor.
+        name: String,
+        /// Its third dimension.
+        found: usize,
+        /// Experts by the config.
+        wanted: u32,
+    },
     /// An adapter for another kind of model.
     #[error("{}: the adapter is for `{found}` models, and this is a `{wanted}` model", path.display())]
     AdapterArchitecture {

@@ -65,6 +65,13 @@ impl<'a> ModelFile<'a> {
         }
     }
 
+    pub fn bool(&self, key: Key) -> Result<Option<bool>, ArchError> {
+        match self.said {
+            Said::Metadata(file) => self.first(key, |name| Ok(file.metadata().bool(name)?)),
+            Said::Config(section) => section.first(key.config, |name| section.bool(name)),
+        }
+    }
+
     pub fn required(&self, key: Key) -> Result<u32, ArchError> {
         self.u32(key)?.ok_or_else(|| self.missing(key))
     }
@@ -162,7 +169,7 @@ impl<'a> ModelFile<'a> {
     }
 
     /// How this container calls a key.
-    fn key_name(&self, key: Key) -> String {
+    pub fn key_name(&self, key: Key) -> String {
         let first = |names: &[&str]| names.first().copied().unwrap_or_default().to_string();
         match self.said {
             Said::Metadata(_) => self.name(&first(key.gguf)),

@@ -8,6 +8,8 @@
 //! Every norm may be missing. The parameters `M` and `V` say what a matrix and a vector of weights is: a name and a shape
 //! ([`NamedMatrix`], [`NamedVector`]) in a description, a place on a device once the weights are bound.
 
+use crate::ffn::{Dense, Ffn};
+use crate::linear::Linear;
 use crate::rope::Rope;
 use crate::weights::{NamedMatrix, NamedVector};
 use std::fmt;
@@ -97,71 +99,6 @@ pub struct Cross<M = NamedMatrix, V = NamedVector> {
     pub attention: Attention<M, V>,
 }
 
-/// The feed-forward block.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ffn<M = NamedMatrix, V = NamedVector> {
-    /// `down gelu(up x)`.
-    Dense(Dense<M, V>),
-    /// `down (activation(gate x) * up x)`.
-    Gated(Gated<M, V>),
-}
-
-impl<M, V> Ffn<M, V> {
-    /// Elements between its products.
-    pub fn width(&self) -> u32 {
-        match self {
-            Ffn::Dense(dense) => dense.width,
-            Ffn::Gated(gated) => gated.width,
-        }
-    }
-}
-
-/// `down gelu(up x)`, by the error function.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Dense<M = NamedMatrix, V = NamedVector> {
-    /// Elements between the products.
-    pub width: u32,
-    /// The first product.
-    pub up: Linear<M, V>,
-    /// The second product.
-    pub down: Linear<M, V>,
-}
-
-/// `down (activation(gate x) * up x)`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Gated<M = NamedMatrix, V = NamedVector> {
-    /// Elements between the products.
-    pub width: u32,
-    /// The activation of the gate.
-    pub activation: Activation,
-    /// The product that is activated.
-    pub gate: Linear<M, V>,
-    /// The product that it is multiplied by.
-    pub up: Linear<M, V>,
-    /// The last product.
-    pub down: Linear<M, V>,
-}
-
-/// The activation of a gate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Activation {
-    /// `x * sigmoid(x)`.
-    Silu,
-    /// GELU by the tanh formula.
-    Gelu,
-    /// GELU by the error function.
-    GeluErf,
-}
-
-/// A product with a matrix of weights.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Linear<M = NamedMatrix, V = NamedVector> {
-    /// (outputs, inputs).
-    pub weight: M,
-    /// (outputs).
-    pub bias: Option<V>,
-}
-
 /// The norms around the blocks of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerNorms<V = NamedVector> {
@@ -225,7 +162,8 @@ impl<M, V> Layer<M, V> {
         );
         match &self.ffn {
             Ffn::Dense(Dense { up, down, .. }) => all.extend([up, down]),
-            Ffn::Gated(Gated { gate, up, down, .. }) => all.extend([gate, up, down]),
+            Ffn::Gated(gated) => all.extend(gated.linears()),
+            Ffn::Experts(experts) => all.extend(experts.linears()),
         }
         all
     }
@@ -257,6 +195,11 @@ impl<M, V> fmt::Display for Layer<M, V> {
         match &self.ffn {
             Ffn::Dense(ffn) => write!(f, "; feed-forward of {}", ffn.width),
             Ffn::Gated(ffn) => write!(f, "; gated feed-forward of {}", ffn.width),
+            Ffn::Experts(ffn) => write!(
+                f,
+                "; {} of {} experts of {}",
+                ffn.used, ffn.count, ffn.width
+            ),
         }
     }
 }

@@ -9,8 +9,10 @@ mod check;
 mod check_weights;
 mod encoder_use;
 mod error;
+mod ffn;
 mod file;
 mod layer;
+mod linear;
 mod model;
 mod parts;
 mod relative;
@@ -21,10 +23,13 @@ mod weights;
 pub use adapter::{adapter_rows, check_adapter};
 pub use encoder_use::EncoderUse;
 pub use error::ArchError;
-pub use layer::{
-    Activation, Attention, BlockNorms, Cross, Dense, Ffn, Gated, HeadNorms, Layer, LayerNorms,
-    Linear, Mixer, Norm, NormKind,
+pub use ffn::{
+    Activation, Dense, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
 };
+pub use layer::{
+    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind,
+};
+pub use linear::Linear;
 pub use model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Pooling, Table,
 };

@@ -2,7 +2,9 @@
 
 use akunu_types::KvFormat;
 
-use crate::layer::{Attention, Layer, Linear, Mixer, Norm};
+use crate::ffn::Ffn;
+use crate::layer::{Attention, Layer, Mixer, Norm};
+use crate::linear::Linear;
 use crate::relative::RelativePositions;
 use crate::weights::{NamedMatrix, NamedVector};
 
@@ -121,6 +123,12 @@ impl<M, V> Model<M, V> {
             let Mixer::Attention(attention) = &layer.mixer;
             attention
         })
+    }
+
+    /// Whether some layer has a router.
+    pub fn has_experts(&self) -> bool {
+        let mut layers = self.layers.iter();
+        layers.any(|layer| matches!(layer.ffn, Ffn::Experts(_)))
     }
 
     /// The window of each layer.

@@ -2,16 +2,18 @@
 //! these names; `akunu-gguf` maps those of GGUF files and of Hugging Face to them.
 
 mod encoder;
+mod experts;
 
 use crate::error::ArchError;
+use crate::ffn::{Activation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{
-    Activation, Attention, BlockNorms, Ffn, Gated, HeadNorms, Layer, LayerNorms, Linear, Mixer,
-    Norm, NormKind,
-};
+use crate::layer::{Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
+use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
 use crate::weights::{NamedMatrix, NamedVector};
+
+pub(crate) use experts::{ExpertParts, Routing};
 
 /// The weight that the embedding lookup reads.
 pub(crate) const TOKEN_EMBEDDING: &str = "token_embedding.weight";

@@ -16,6 +16,8 @@ pub struct NamedMatrix {
     /// Taps of a convolution, whose tensor is (rows, channels, taps) and whose matrix is (rows, taps * channels); 1 for a
     /// product.
     pub taps: u32,
+    /// Matrices that lie one behind the other in the tensor: those of experts; 1 for others.
+    pub stack: u32,
 }
 
 impl NamedMatrix {
@@ -28,7 +30,22 @@ impl NamedMatrix {
             rows,
             cols,
             taps: 1,
+            stack: 1,
         }
+    }
+
+    /// A tensor of as many matrices, (stack, rows, cols).
+    pub fn stacked(name: impl Into<String>, stack: u32, [rows, cols]: [u32; 2]) -> NamedMatrix {
+        NamedMatrix {
+            stack,
+            ..NamedMatrix::new(name, stack * rows, cols)
+        }
+    }
+
+    /// The name of one matrix of a stack, in files that have a tensor for each.
+    pub fn name_of_expert(&self, expert: u32) -> String {
+        let within = format!(".experts.{expert}.");
+        self.name.replacen(".experts.", &within, 1)
     }
 
     /// Some rows of it.

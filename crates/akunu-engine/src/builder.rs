@@ -12,6 +12,7 @@
 //! comes from fields of the layers; nothing here asks for a name.
 
 mod choice;
+mod experts;
 mod scratch;
 mod shift;
 mod speech;
@@ -20,7 +21,7 @@ mod texts;
 use std::collections::HashMap;
 
 use akunu_arch::{
-    self as arch, Activation, Attention, BlockNorms, Cross, Ffn, Linear, Mixer, NormKind,
+    self as arch, Activation, Attention, BlockNorms, Cross, Ffn, Gated, Linear, Mixer, NormKind,
 };
 use akunu_program::{
     Buffer, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache, LearnedBy, Matrix, Op,
@@ -28,6 +29,7 @@ use akunu_program::{
 };
 
 pub(crate) use choice::{Lists, Outputs};
+use experts::Sum;
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
@@ -61,6 +63,17 @@ pub(crate) struct LayerMemory {
     pub keys: SeenKeys,
     /// Those across, if it has such attention.
     pub cross: Option<CrossMemory>,
+    /// Where its router reports a fault; `None` for layers of encoders, which have no experts.
+    pub router: Option<RouterFault>,
+}
+
+/// Where a router reports logits that are not finite.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RouterFault {
+    /// The number of its layer.
+    pub layer: u32,
+    /// A u32, 0 as long as there was none.
+    pub place: Slice,
 }
 
 /// The keys that the rows of a layer see.
@@ -198,7 +211,7 @@ impl<'a> Builder<'a> {
         if let (Some(cross), Some(memory)) = (&layer.cross, &memory.cross) {
             self.cross_attention(cross, memory);
         }
-        self.feed_forward(&layer.ffn, &layer.norms.ffn);
+        self.feed_forward(&layer.ffn, &layer.norms.ffn, memory.router);
     }
 
     fn attention(
@@ -291,7 +304,12 @@ impl<'a> Builder<'a> {
         );
     }
 
-    fn feed_forward(&mut self, ffn: &Ffn<Weight, Slice>, norms: &BlockNorms<Slice>) {
+    fn feed_forward(
+        &mut self,
+        ffn: &Ffn<Weight, Slice>,
+        norms: &BlockNorms<Slice>,
+        router: Option<RouterFault>,
+    ) {
         let x = self.input(norms);
         match ffn {
             Ffn::Dense(dense) => {
@@ -305,24 +323,34 @@ impl<'a> Builder<'a> {
                 self.add_to_stream(&dense.down, up.slice(), norms, "down");
             }
             Ffn::Gated(gated) => {
-                let vectors = [(); 3].map(|()| self.scratch.take(gated.width));
-                let [gate, up, activated] = vectors.each_ref().map(Vector::slice);
-                let products = [(&gated.gate, gate), (&gated.up, up)];
-                self.products(Of::all(x, "gate and up"), &products);
-                self.ops.push(Op::Gate(op::Gate {
-                    activation: match gated.activation {
-                        Activation::Silu => GateFunction::Silu,
-                        Activation::Gelu => GateFunction::Gelu,
-                        Activation::GeluErf => GateFunction::GeluErf,
-                    },
-                    gate,
-                    up,
-                    to: activated,
-                    width: gated.width,
-                }));
-                self.add_to_stream(&gated.down, activated, norms, "down");
+                let [activated, _gate, _up] = self.gate(gated, x);
+                self.add_to_stream(&gated.down, activated.slice(), norms, "down");
+            }
+            Ffn::Experts(experts) => {
+                let Some(fault) = router else {
+                    unreachable!("layers with experts have a place for faults");
+                };
+                self.block_result(norms, |builder, sum| {
+                    builder.experts(experts, x, sum, fault);
+                });
             }
         }
+    }
+
+    /// `act(Wgate x) * Wup x`, and both products, which live as long as the block.
+    fn gate(&mut self, gated: &Gated<Weight, Slice>, x: Slice) -> [Vector; 3] {
+        let vectors = [(); 3].map(|()| self.scratch.take(gated.width));
+        let [to, gate, up] = vectors.each_ref().map(Vector::slice);
+        let products = [(&gated.gate, gate), (&gated.up, up)];
+        self.products(Of::all(x, "gate and up"), &products);
+        self.ops.push(Op::Gate(op::Gate {
+            activation: gate_function(gated.activation),
+            gate,
+            up,
+            to,
+            width: gated.width,
+        }));
+        vectors
     }
 
     /// What a block reads: the normalised residual stream, or the stream as it is.
@@ -341,19 +369,28 @@ impl<'a> Builder<'a> {
         norms: &BlockNorms<Slice>,
         label: &'static str,
     ) {
-        let (of, h) = (Of::all(x, label), self.stream.slice());
+        self.block_result(norms, |builder, Sum { to, add }| {
+            let of = Of::all(x, label);
+            builder.products(Of { add, ..of }, &[(linear, to)]);
+        });
+    }
+
+    /// The result of a block goes into the residual stream, or beside it when a norm comes between.
+    fn block_result(&mut self, norms: &BlockNorms<Slice>, write: impl FnOnce(&mut Self, Sum)) {
+        let h = self.stream.slice();
         if let Some(norm) = &norms.output {
             let y = self.scratch.take(self.dim);
-            self.products(of, &[(linear, y.slice())]);
+            let (to, add) = (y.slice(), false);
+            write(self, Sum { to, add });
             self.ops.push(Op::AddNorm(op::AddNorm {
-                x: y.slice(),
+                x: to,
                 weight: norm.weight,
                 to: h,
                 dim: self.dim,
                 eps: norm.eps,
             }));
         } else {
-            self.products(Of { add: true, ..of }, &[(linear, h)]);
+            write(self, Sum { to: h, add: true });
         }
         if let Some(norm) = &norms.sum {
             self.norm_stream(norm);
@@ -475,6 +512,15 @@ impl Of {
             rows: Rows::Outputs,
             ..Of::all(x, label)
         }
+    }
+}
+
+fn gate_function(activation: Activation) -> GateFunction {
+    match activation {
+        Activation::Silu => GateFunction::Silu,
+        Activation::Gelu => GateFunction::Gelu,
+        Activation::GeluErf => GateFunction::GeluErf,
+        Activation::SwigluOai => GateFunction::SwigluOai,
     }
 }
 

@@ -47,6 +47,14 @@ pub enum EngineError {
         /// The file.
         path: PathBuf,
     },
+    /// A router whose logits are not finite.
+    #[error("{}: the router of layer {layer} computes NaN or an infinity, so the model's weights are damaged; fetch the file again", path.display())]
+    Router {
+        /// The file.
+        path: PathBuf,
+        /// The layer, counted from 0.
+        layer: u32,
+    },
     /// A kind of model that does not generate text.
     #[error("{}: `{arch}` models do not generate text", path.display())]
     NotADecoder {

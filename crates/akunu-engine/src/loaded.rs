@@ -48,6 +48,8 @@ pub(crate) struct Loaded {
     pub rope_freqs: Vec<f32>,
     /// Mean subtracted from each layer's keys; none where they are stored as they are.
     pub key_centres: Vec<Option<Vec<f32>>>,
+    /// Whether some layer has a router.
+    pub has_experts: bool,
     /// Bytes of all weights.
     pub weight_bytes: u64,
     /// A hash that identifies this model.
@@ -105,6 +107,7 @@ impl Loaded {
             key_centres,
             weight_bytes: store.iter().map(|weight| weight.size() as u64).sum(),
             fingerprint: fingerprint::of(&store, &config),
+            has_experts: config.has_experts(),
             config,
         };
         // Nothing of the vocabulary is read from the file again.

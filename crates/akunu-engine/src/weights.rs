@@ -128,10 +128,7 @@ impl Bind for Binder<'_> {
         let name = weight.name.clone();
         let whole = match self.whole.get(&name) {
             Some(whole) => *whole,
-            None => {
-                let view = view(self.store, &name);
-                bind_matrix(&view, self.store, self.path, &self.parts, self.device)?
-            }
+            None => self.whole(weight)?,
         };
         self.whole.insert(name.clone(), whole);
         let matrix = match weight.rows == weight.tensor_rows {
@@ -145,6 +142,50 @@ impl Bind for Binder<'_> {
         let view = view(self.store, &weight.name);
         bind_vector(&view, weight.plus, self.path, &self.parts, self.device)
     }
+}
+
+impl Binder<'_> {
+    /// A whole tensor, or a copy of those that are one by one the matrices of a stack.
+    fn whole(&mut self, weight: &NamedMatrix) -> Result<Matrix, EngineError> {
+        if self.store.tensor(&weight.name).is_none() && weight.stack > 1 {
+            let views = (0..weight.stack).map(|at| view(self.store, &weight.name_of_expert(at)));
+            return stacked(&views.collect::<Vec<_>>(), weight, self.path, self.device);
+        }
+        let view = view(self.store, &weight.name);
+        bind_matrix(&view, self.store, self.path, &self.parts, self.device)
+    }
+}
+
+/// A copy of some matrices, one behind the other.
+fn stacked(
+    views: &[WeightView],
+    weight: &NamedMatrix,
+    path: &Path,
+    device: &mut dyn Device,
+) -> Result<Matrix, EngineError> {
+    let dtype = views[0].dtype;
+    let mut bytes = Vec::new();
+    for view in views {
+        match &view.data {
+            Data::Plain(span) if view.dtype == dtype => bytes.extend_from_slice(span.bytes),
+            _ => {
+                let first = views[0].tensor;
+                return Err(EngineError::Weight {
+                    path: path.to_path_buf(),
+                    name: view.tensor.to_string(),
+                    why: format!("it is {}, and `{first}` is {dtype}", view.dtype),
+                });
+            }
+        }
+    }
+    check_type(&views[0], path)?;
+    Ok(Matrix {
+        place: copy(&bytes, &weight.name, device)?,
+        dtype,
+        rows: weight.tensor_rows,
+        cols: weight.cols,
+        storage: Storage::Rows,
+    })
 }
 
 /// A weight that the file has.
@@ -179,13 +220,7 @@ fn bind_matrix(
     parts: &[Buffer],
     device: &mut dyn Device,
 ) -> Result<Matrix, EngineError> {
-    if !view.dtype.is_usable() {
-        return Err(EngineError::WeightType {
-            path: path.to_path_buf(),
-            name: view.name.to_string(),
-            dtype: view.dtype,
-        });
-    }
+    check_type(view, path)?;
     let (place, storage) = match &view.data {
         Data::Plain(span) if span.offset.is_multiple_of(BINDING_ALIGNMENT) => (
             Slice {
@@ -208,6 +243,18 @@ fn bind_matrix(
         cols,
         storage,
     })
+}
+
+/// Refuses a weight in a format without kernels.
+fn check_type(view: &WeightView, path: &Path) -> Result<(), EngineError> {
+    match view.dtype.is_usable() {
+        true => Ok(()),
+        false => Err(EngineError::WeightType {
+            path: path.to_path_buf(),
+            name: view.name.to_string(),
+            dtype: view.dtype,
+        }),
+    }
 }
 
 fn bind_vector(

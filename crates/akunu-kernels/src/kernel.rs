@@ -7,6 +7,7 @@ pub mod attention;
 pub mod common;
 pub mod convert;
 pub mod embedding;
+pub mod experts;
 pub mod fused;
 pub mod kv_cache;
 pub mod matmul;

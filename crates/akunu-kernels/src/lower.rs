@@ -12,6 +12,7 @@ mod attention;
 mod cache;
 mod choice;
 mod encoder;
+mod experts;
 mod gpu;
 mod input;
 mod liveness;

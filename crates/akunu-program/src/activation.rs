@@ -9,4 +9,6 @@ pub enum GateFunction {
     Gelu,
     /// GELU by the error function, exactly.
     GeluErf,
+    /// `g * sigmoid(1.702 g) * (u + 1)`, with `g = min(gate, 7)` and `u = up` clamped to 7: that of gpt-oss.
+    SwigluOai,
 }

@@ -15,6 +15,7 @@
 //! | | norm | positions | attention | feed-forward | at the end |
 //! |---|---|---|---|---|---|
 //! | Llama and its like | `Norm`, `AddNorm` | `RopeStore` | `Attend` | `Product`, `Gate` | `Gather`, logits |
+//! | Qwen 3 MoE and its like | `Norm` | `RopeStore` | `Attend` | `Route`, `ExpertGate`, `ExpertDown`, `Weigh` | `Gather`, logits |
 //! | BERT | `LayerNorm` | `AddLearned`, by position and by kind | `AttendRows` | `Product`, `Gelu` | `Mean` or `Gather` |
 //! | MPNet | `LayerNorm` | `AddLearned` | `AttendRows` with a `DistanceBias` | `Product`, `Gelu` | `Mean` |
 //! | nomic-bert | `LayerNorm` | `Rope` | `AttendRows` | `Product`, `Gate` | `Mean` |
@@ -27,6 +28,7 @@
 
 mod cache;
 mod elementwise;
+mod experts;
 mod input;
 mod logits;
 mod norm;
@@ -35,6 +37,7 @@ mod texts;
 
 pub use self::cache::{Attend, RopeStore, Shift};
 pub use self::elementwise::{Gate, Gelu, Halves};
+pub use self::experts::{ExpertDown, ExpertGate, ExpertMatrix, Gating, Route, Routing, Weigh};
 pub use self::input::{AddLearned, Embed};
 pub use self::logits::{Choose, Gather, KeepLogits, Mask, Score, Softcap, SpeechRules};
 pub use self::norm::{AddNorm, LayerNorm, Norm};
@@ -59,6 +62,10 @@ pub enum Op {
     Gelu(Gelu),
     Halves(Halves),
     Convolve(Convolve),
+    Route(Route),
+    ExpertGate(ExpertGate),
+    ExpertDown(ExpertDown),
+    Weigh(Weigh),
     Rope(Rope),
     RopeStore(RopeStore),
     Attend(Attend),

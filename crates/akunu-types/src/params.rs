@@ -9,6 +9,7 @@
 mod attention;
 mod elementwise;
 mod embedding;
+mod experts;
 mod kv_cache;
 mod matmul;
 mod norm;
@@ -21,6 +22,7 @@ pub use attention::{
 };
 pub use elementwise::{ElementwiseParams, HalfRowsParams, MatrixParams};
 pub use embedding::{EmbeddingParams, EmbeddingScaleParams, PosEmbedParams};
+pub use experts::{ExpertParams, RouteParams, WeighParams};
 pub use kv_cache::KVShiftParams;
 pub use matmul::{DecodeGemmParams, GEMMParams, MLXParams, NormGemvParams};
 pub use norm::{LayerNormParams, RMSNormParams};
@@ -66,6 +68,9 @@ pub const ALL: &[StructLayout] = &[
     AdvanceRowsParams::LAYOUT,
     GatherRowsParams::LAYOUT,
     ScaleRowsParams::LAYOUT,
+    RouteParams::LAYOUT,
+    ExpertParams::LAYOUT,
+    WeighParams::LAYOUT,
 ];
 
 #[cfg(test)]

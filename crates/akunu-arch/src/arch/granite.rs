@@ -23,26 +23,49 @@ const ATTENTION: Key = Key::new(&["attention.scale"], &["attention_multiplier"])
 const LOGITS: Key = Key::new(&["logit_scale"], &["logits_scaling"]);
 
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
+    let (parts, factors) = parts(file)?;
+    let ffn = |at| Ffn::Gated(parts.gated(at, Activation::Silu));
+    Ok(factors.decoder(&parts, ffn))
+}
+
+/// The factors of a model.
+pub(super) struct Factors {
+    embedding: f32,
+    residual: f32,
+    attention: Option<f32>,
+    logits_divisor: Option<f32>,
+}
+
+/// Its parts and its factors.
+pub(super) fn parts<'a>(file: &'a ModelFile) -> Result<(Parts<'a>, Factors), ArchError> {
     let mut parts = Parts::read(file, WindowPattern::None, None)?;
-    let embedding = factor(file, EMBEDDING, "embedding scale")?.unwrap_or(1.0);
-    let residual = factor(file, RESIDUAL, "residual scale")?.unwrap_or(1.0);
-    let attention_scale = factor(file, ATTENTION, "attention scale")?;
-    let logits_divisor = factor(file, LOGITS, "logit scale")?;
-    parts.eps /= residual * residual;
-    let mut model = parts.decoder(|at| {
-        let plain = parts.attention(at);
-        let attention = Attention {
-            scale: attention_scale.unwrap_or(plain.scale),
-            ..plain
-        };
-        let ffn = parts.gated(at, Activation::Silu);
-        Layer::gated(attention, ffn, parts.input_norms(at))
-    });
-    model.embedding.scale = Some(embedding / residual);
-    if let Output::Logits(logits) = &mut model.output {
-        logits.scale = logits_divisor.map(|divisor| 1.0 / divisor);
+    let factors = Factors {
+        embedding: factor(file, EMBEDDING, "embedding scale")?.unwrap_or(1.0),
+        residual: factor(file, RESIDUAL, "residual scale")?.unwrap_or(1.0),
+        attention: factor(file, ATTENTION, "attention scale")?,
+        logits_divisor: factor(file, LOGITS, "logit scale")?,
+    };
+    parts.eps /= factors.residual * factors.residual;
+    Ok((parts, factors))
+}
+
+impl Factors {
+    /// A decoder with these feed-forward blocks.
+    pub fn decoder(&self, parts: &Parts, ffn: impl Fn(usize) -> Ffn) -> Model {
+        let mut model = parts.decoder(|at| {
+            let plain = parts.attention(at);
+            let attention = Attention {
+                scale: self.attention.unwrap_or(plain.scale),
+                ..plain
+            };
+            Layer::new(attention, ffn(at), parts.input_norms(at))
+        });
+        model.embedding.scale = Some(self.embedding / self.residual);
+        if let Output::Logits(logits) = &mut model.output {
+            logits.scale = self.logits_divisor.map(|divisor| 1.0 / divisor);
+        }
+        model
     }
-    Ok(model)
 }
 
 /// A factor that the file may have; 0 is none.

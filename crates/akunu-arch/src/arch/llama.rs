@@ -1,19 +1,32 @@
-//! Llama 2 and 3, Mistral, SmolLM2, TinyLlama and many others.
+//! Llama 2 and 3, Mistral, Mixtral, SmolLM2, TinyLlama and many others.
 
 use super::prelude::*;
 
 /// The plain decoder.
 pub const ARCH: Architecture = Architecture {
     name: "llama",
-    model_types: &["llama", "mistral"],
+    model_types: &["llama", "mistral", "mixtral"],
     pairing: Pairing::Interleaved,
     read: Read::Text(model),
 };
 
+/// Mixtral says it as a softmax of the chosen logits, which is the same.
+const ROUTING: Routing = Routing {
+    gating: Gating::Softmax,
+    normalise: true,
+};
+
 fn model(file: &ModelFile) -> Result<Model, ArchError> {
     let parts = Parts::read(file, WindowPattern::All, None)?;
+    let experts = match file.has_experts()? {
+        true => Some(ExpertParts::read(&parts, ROUTING)?),
+        false => None,
+    };
     Ok(parts.decoder(|at| {
-        let ffn = parts.gated(at, Activation::Silu);
-        Layer::gated(parts.attention(at), ffn, parts.input_norms(at))
+        let ffn = match &experts {
+            Some(experts) => experts.ffn(at, |experts| experts),
+            None => Ffn::Gated(parts.gated(at, Activation::Silu)),
+        };
+        Layer::new(parts.attention(at), ffn, parts.input_norms(at))
     }))
 }

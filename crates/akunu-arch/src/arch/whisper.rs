@@ -5,10 +5,11 @@ use serde_json::Value;
 
 use crate::architecture::{Architecture, Read};
 use crate::error::ArchError;
+use crate::ffn::{Dense, Ffn};
 use crate::layer::{
-    Attention, BlockNorms, Cross, Dense, Ffn, Layer, LayerNorms, Linear, MAX_HEAD_LENGTH, Mixer,
-    Norm, NormKind,
+    Attention, BlockNorms, Cross, Layer, LayerNorms, MAX_HEAD_LENGTH, Mixer, Norm, NormKind,
 };
+use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output, Table};
 use crate::parts::linear;
 use crate::rope::Pairing;
@@ -100,6 +101,7 @@ impl Parts {
         let convolution = |name: &str, channels: u32| Convolution {
             weight: NamedMatrix {
                 taps: 3,
+                stack: 1,
                 ..NamedMatrix::new(format!("encoder.{name}.weight"), self.dim, 3 * channels)
             },
             bias: NamedVector::new(format!("encoder.{name}.bias"), 1, self.dim),

@@ -20,7 +20,11 @@ impl Key {
 
 pub const LAYERS: Key = Key::new(&["block_count"], &["num_hidden_layers", "n_layer"]);
 pub const DIM: Key = Key::new(&["embedding_length"], &["hidden_size", "n_embd"]);
-pub const FFN: Key = Key::new(&["feed_forward_length"], &["intermediate_size", "n_inner"]);
+/// A model of nothing but experts may say only theirs.
+pub const FFN: Key = Key::new(
+    &["feed_forward_length", "expert_feed_forward_length"],
+    &["intermediate_size", "n_inner", "moe_intermediate_size"],
+);
 pub const HEADS: Key = Key::new(
     &["attention.head_count"],
     &["num_attention_heads", "n_head"],

@@ -37,6 +37,10 @@ impl<'a> Section<'a> {
         self.typed(key, "a number", |value| Some(value.as_f64()? as f32))
     }
 
+    pub fn bool(&self, key: &str) -> Result<Option<bool>, ArchError> {
+        self.typed(key, "true or false", Value::as_bool)
+    }
+
     pub fn string(&self, key: &str) -> Result<Option<&'a str>, ArchError> {
         self.typed(key, "a string", Value::as_str)
     }

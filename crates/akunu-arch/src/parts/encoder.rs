@@ -2,10 +2,10 @@
 
 use super::{Parts, TOKEN_EMBEDDING, in_layer, linear};
 use crate::error::ArchError;
+use crate::ffn::{Activation, Dense, Gated};
 use crate::file::Key;
-use crate::layer::{
-    Activation, Attention, BlockNorms, Dense, Gated, Layer, LayerNorms, Linear, Norm, NormKind,
-};
+use crate::layer::{Attention, BlockNorms, Layer, LayerNorms, Norm, NormKind};
+use crate::linear::Linear;
 use crate::model::{Classifier, ClassifierHead, Embedding, Model, Output, Pooling, Table};
 use crate::weights::{NamedMatrix, NamedVector};
 

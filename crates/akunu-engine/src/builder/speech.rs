@@ -78,6 +78,7 @@ impl Builder<'_> {
                 divisors: signal.signal.into(),
                 keys: SeenKeys::Text { distances: None },
                 cross: None,
+                router: None,
             };
             self.layer(layer, &memory);
         }

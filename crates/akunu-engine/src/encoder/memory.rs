@@ -116,6 +116,7 @@ fn layers(file: &EncoderFile, divisors: Buffer) -> Vec<LayerMemory> {
             distances: file.distance_bias,
         },
         cross: None,
+        router: None,
     });
     memory.collect()
 }

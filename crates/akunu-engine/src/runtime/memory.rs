@@ -7,7 +7,9 @@ use akunu_program::{
 
 use super::sizes::{MAX_CHAIN, PAGE, PAGE_SHIFT, cache_bytes};
 use crate::buffers::Buffers;
-use crate::builder::{Builder, LayerMemory, Lists, Outputs, Scratch, SeenKeys, divisors};
+use crate::builder::{
+    Builder, LayerMemory, Lists, Outputs, RouterFault, Scratch, SeenKeys, divisors,
+};
 use crate::error::EngineError;
 use crate::loaded::Loaded;
 use crate::rule::{MAX_BIASES, MAX_LOGPROBS};
@@ -39,6 +41,8 @@ pub(super) struct Memory {
     divisor_buffers: Vec<Buffer>,
     /// Mean subtracted from each layer's keys, (n_kv_heads, head_dim); none where they are stored as they are.
     pub centres: Vec<Option<Buffer>>,
+    /// Where routers report that their logits are not finite: a layer, counted from 1, or 0.
+    pub fault: Buffer,
 }
 
 /// The kinds of layers: their windows, each once.
@@ -81,7 +85,9 @@ impl Memory {
             }
             let (divisors, divisor_buffers) = make.divisors(config, &model.rope_freqs)?;
             let centres = make.centres(&model.key_centres)?;
-            let scratch_row = row_bytes(model, &layer_memory(&caches, &divisors, &centres));
+            let fault = make.words(1, 1, "fault of a router")?;
+            let layers = layer_memory(&caches, &divisors, &centres, fault);
+            let scratch_row = row_bytes(model, &layers);
             Ok(Memory {
                 step: make.seated_step(seats, rows)?,
                 lists: make.lists(config, seats)?,
@@ -93,6 +99,7 @@ impl Memory {
                 divisors,
                 divisor_buffers,
                 centres,
+                fault,
             })
         })
     }
@@ -105,7 +112,7 @@ impl Memory {
 
     /// The memory of each layer.
     pub fn layers(&self) -> Vec<LayerMemory> {
-        layer_memory(&self.caches, &self.divisors, &self.centres)
+        layer_memory(&self.caches, &self.divisors, &self.centres, self.fault)
     }
 
     /// Bytes of the scratch memory and of the outputs for as many rows.
@@ -269,6 +276,7 @@ impl Memory {
         );
         release(self.divisor_buffers.iter().copied(), device);
         release(self.centres.iter().flatten().copied(), device);
+        device.release(self.fault);
     }
 
     fn set_maps(&mut self, config: &Model, maps: Vec<PageMap>, device: &mut dyn Device) {
@@ -301,15 +309,20 @@ fn layer_memory(
     caches: &[LayerCache],
     divisors: &[Slice],
     centres: &[Option<Buffer>],
+    fault: Buffer,
 ) -> Vec<LayerMemory> {
-    let layers = caches.iter().zip(divisors).zip(centres);
-    let memory = layers.map(|((&cache, &divisors), centre)| LayerMemory {
+    let layers = caches.iter().zip(divisors).zip(centres).zip(0..);
+    let memory = layers.map(|(((&cache, &divisors), centre), layer)| LayerMemory {
         divisors,
         keys: SeenKeys::Pages {
             cache,
             centre: centre.map(Slice::from),
         },
         cross: None,
+        router: Some(RouterFault {
+            layer,
+            place: fault.into(),
+        }),
     });
     memory.collect()
 }

@@ -295,7 +295,26 @@ impl Runtime {
         self.device
             .wait(ticket)
             .inspect_err(|_| self.table.distrust())?;
-        Ok(())
+        self.check_routers()
+    }
+
+    /// Refuses a step in which a router had logits that are not finite.
+    fn check_routers(&mut self) -> Result<(), EngineError> {
+        if !self.model.has_experts {
+            return Ok(());
+        }
+        let (fault, mut layer) = (self.memory.fault, [0u32]);
+        self.device
+            .read(fault, 0, bytemuck::cast_slice_mut(&mut layer))?;
+        let Some(layer) = layer[0].checked_sub(1) else {
+            return Ok(());
+        };
+        self.device.write(fault, 0, &[0; 4])?;
+        self.table.distrust();
+        Err(EngineError::Router {
+            path: self.model.path.clone(),
+            layer,
+        })
     }
 
     /// Starts a program and waits for it.

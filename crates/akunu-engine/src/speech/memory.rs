@@ -153,6 +153,7 @@ impl Memory {
                     centre: None,
                 },
                 cross: Some(cross),
+                router: None,
             });
         }
         let signal = Signal {

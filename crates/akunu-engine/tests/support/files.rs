@@ -16,6 +16,7 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
     for (key, value) in &model.metadata {
         match value {
             Value::String(text) => header.set(key, text.as_str()),
+            Value::Bool(flag) => header.set(key, flag),
             Value::Number(number) if number.is_u64() => {
                 header.set(key, &(number.as_u64().expect("checked") as u32))
             }
@@ -25,8 +26,24 @@ pub fn write_gguf(model: &Fixture, folder: &Path) -> PathBuf {
     set_vocabulary(&mut header);
     let mut tensors: Vec<(&str, Vec<u64>, Vec<f32>)> = Vec::new();
     for weight in &model.weights {
+        let alike = tensors.iter_mut().find(|(name, ..)| *name == weight.gguf);
+        if let Some((_, dims, values)) = alike {
+            // The next expert's matrix behind those before it.
+            let one = weight.shape.len();
+            dims.resize(one + 1, 1);
+            dims[one] += 1;
+            values.extend(weight.gguf_values());
+            continue;
+        }
         // GGUF counts from the innermost dimension.
-        let dims = weight.shape.iter().rev().copied().collect();
+        let mut dims: Vec<u64> = weight.shape.iter().rev().copied().collect();
+        if let Some(second) = &weight.gguf_half {
+            dims[1] /= 2;
+            for (name, values) in [&weight.gguf, second].into_iter().zip(weight.gguf_halves()) {
+                tensors.push((name, dims.clone(), values));
+            }
+            continue;
+        }
         tensors.push((&weight.gguf, dims, weight.gguf_values()));
     }
     if let Some(freqs) = &model.rope_freqs {

@@ -1,5 +1,5 @@
-//! What `fixtures/make_model_fixtures.py` and `make_encoder_fixtures.py` recorded of a model, and the formula of its
-//! weights.
+//! What `fixtures/make_model_fixtures.py`, `make_expert_fixtures.py` and `make_encoder_fixtures.py` recorded of a model, and
+//! the formula of its weights.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,10 @@ pub struct Weight {
     pub name: String,
     /// Name in GGUF.
     pub gguf: String,
-    /// Rows and columns, or the length of a vector.
+    /// Where GGUF has the second half of the rows of each matrix, if it has halves.
+    #[serde(default)]
+    pub gguf_half: Option<String>,
+    /// Rows and columns, or the length of a vector; first the number of matrices that lie one behind the other.
     pub shape: Vec<u64>,
     scale: f32,
     offset: f32,
@@ -86,6 +89,19 @@ impl Weight {
         let values: Vec<f32> = self.values().iter().map(|v| v + self.gguf_adds).collect();
         let cols = self.shape.get(1).copied().unwrap_or(1);
         self.gguf_rows(values, cols as usize)
+    }
+
+    /// The values of the halves of each matrix in GGUF.
+    pub fn gguf_halves(&self) -> [Vec<f32>; 2] {
+        let n: u64 = self.shape.iter().rev().take(2).product();
+        let (values, half) = (self.gguf_values(), n as usize / 2);
+        [0, half].map(|first| {
+            let matrices = values.chunks_exact(2 * half);
+            matrices
+                .flat_map(|matrix| &matrix[first..first + half])
+                .copied()
+                .collect()
+        })
     }
 
     /// Rows of as many numbers, one for each row of the weight, in the order that they have in GGUF.

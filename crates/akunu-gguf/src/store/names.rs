@@ -1,7 +1,7 @@
 //! One name for each weight, whatever the container calls it.
 //!
 //! A name is a module and a suffix, `.weight` or `.bias`; the table maps modules, `{}` standing for
-//! the number of the layer. Hugging Face names are compared without the prefixes that say in which
+//! the number of the layer, or of an expert. Hugging Face names are compared without the prefixes that say in which
 //! wrapper the model sits (`model.`, `language_model.`, `bert.`, `mpnet.`).
 
 /// A module of a model under its three names.
@@ -212,6 +212,112 @@ const MODULES: &[Module] = &[
         ],
     ),
     module(
+        "layers.{}.ffn.router",
+        "blk.{}.ffn_gate_inp",
+        &[
+            Always("layers.{}.mlp.gate"),
+            Always("layers.{}.mlp.router"),
+            Always("layers.{}.mlp.gate.wg"),
+            Always("layers.{}.block_sparse_moe.gate"),
+            Always("layers.{}.block_sparse_moe.router.layer"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.gate",
+        "blk.{}.ffn_gate_exps",
+        &[
+            Always("layers.{}.mlp.switch_mlp.gate_proj"),
+            Always("layers.{}.mlp.experts.gate_proj"),
+            Always("layers.{}.block_sparse_moe.switch_mlp.gate_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.up",
+        "blk.{}.ffn_up_exps",
+        &[
+            Always("layers.{}.mlp.switch_mlp.up_proj"),
+            Always("layers.{}.mlp.experts.up_proj"),
+            Always("layers.{}.block_sparse_moe.switch_mlp.up_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.gate_up",
+        "blk.{}.ffn_gate_up_exps",
+        &[Always("layers.{}.block_sparse_moe.input_linear")],
+    ),
+    module(
+        "layers.{}.ffn.experts.down",
+        "blk.{}.ffn_down_exps",
+        &[
+            Always("layers.{}.mlp.switch_mlp.down_proj"),
+            Always("layers.{}.mlp.experts.down_proj"),
+            Always("layers.{}.block_sparse_moe.switch_mlp.down_proj"),
+            Always("layers.{}.block_sparse_moe.output_linear"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.{}.gate",
+        "blk.{}.ffn_gate.{}",
+        &[
+            Always("layers.{}.mlp.experts.{}.gate_proj"),
+            Always("layers.{}.block_sparse_moe.experts.{}.w1"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.{}.up",
+        "blk.{}.ffn_up.{}",
+        &[
+            Always("layers.{}.mlp.experts.{}.up_proj"),
+            Always("layers.{}.block_sparse_moe.experts.{}.w3"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.experts.{}.down",
+        "blk.{}.ffn_down.{}",
+        &[
+            Always("layers.{}.mlp.experts.{}.down_proj"),
+            Always("layers.{}.block_sparse_moe.experts.{}.w2"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.shared.gate",
+        "blk.{}.ffn_gate_shexp",
+        &[
+            Always("layers.{}.mlp.shared_expert.gate_proj"),
+            Always("layers.{}.mlp.shared_experts.gate_proj"),
+            Always("layers.{}.mlp.shared_mlp.gate_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.shared.up",
+        "blk.{}.ffn_up_shexp",
+        &[
+            Always("layers.{}.mlp.shared_expert.up_proj"),
+            Always("layers.{}.mlp.shared_experts.up_proj"),
+            Always("layers.{}.mlp.shared_mlp.up_proj"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.shared.down",
+        "blk.{}.ffn_down_shexp",
+        &[
+            Always("layers.{}.mlp.shared_expert.down_proj"),
+            Always("layers.{}.mlp.shared_experts.down_proj"),
+            Always("layers.{}.mlp.shared_mlp.down_proj"),
+            Always("layers.{}.shared_mlp.output_linear"),
+        ],
+    ),
+    module(
+        "layers.{}.ffn.shared.gate_up",
+        "blk.{}.ffn_gate_up_shexp",
+        &[Always("layers.{}.shared_mlp.input_linear")],
+    ),
+    module(
+        "layers.{}.ffn.shared_gate",
+        "blk.{}.ffn_gate_inp_shexp",
+        &[Always("layers.{}.mlp.shared_expert_gate")],
+    ),
+    module(
         "layers.{}.post_ffn_norm",
         "blk.{}.post_ffw_norm",
         &[Always("layers.{}.post_feedforward_layernorm")],
@@ -226,17 +332,31 @@ const MODULES: &[Module] = &[
     ),
 ];
 
-/// The frequency factors of Llama 3's rope scaling: not a module, so its suffix goes too.
-const ROPE_FREQS: (&str, &str) = ("rope_freqs.weight", "rope_freqs");
+/// Weights that are no modules, so that their suffixes go too: the frequency factors of Llama 3's RoPE scaling, the bias that
+/// experts are chosen with, the sinks of attention.
+const WHOLE_NAMES: &[Module] = &[
+    module("rope_freqs", "rope_freqs.weight", &[]),
+    module(
+        "layers.{}.ffn.selection_bias",
+        "blk.{}.exp_probs_b.bias",
+        &[
+            Always("layers.{}.mlp.gate.e_score_correction_bias"),
+            Always("layers.{}.mlp.moe_statics.e_score_correction_bias"),
+            Always("layers.{}.mlp.gate.expert_bias"),
+        ],
+    ),
+    module(
+        "layers.{}.attention.sinks",
+        "blk.{}.attn_sinks.weight",
+        &[Always("layers.{}.self_attn.sinks")],
+    ),
+];
 
 /// What wrappers put before a Hugging Face name.
 const HF_PREFIXES: [&str; 4] = ["model.", "language_model.", "bert.", "mpnet."];
 
 /// The canonical name of a GGUF tensor; `None` when the table does not have it.
 pub fn canonical_from_gguf(name: &str) -> Option<String> {
-    if name == ROPE_FREQS.0 {
-        return Some(ROPE_FREQS.1.to_string());
-    }
     translate(name, |module, pattern| pattern == module.gguf)
 }
 
@@ -251,9 +371,6 @@ pub fn canonical_from_hugging_face(name: &str, sandwich: bool) -> Option<String>
 
 /// The name that a GGUF file has for a canonical name; none when the table does not have it.
 pub fn gguf_names(canonical: &str) -> Vec<String> {
-    if canonical == ROPE_FREQS.1 {
-        return vec![ROPE_FREQS.0.to_string()];
-    }
     names(canonical, |module| vec![module.gguf])
 }
 
@@ -298,28 +415,39 @@ fn in_module(
     is_named: impl Fn(&Module, &str) -> bool,
     others: impl Fn(&Module) -> Vec<&'static str>,
 ) -> Vec<String> {
-    let Some((module, suffix @ ("weight" | "bias"))) = name.rsplit_once('.') else {
+    let (pattern, numbers) = pattern(name);
+    if let Some(module) = WHOLE_NAMES.iter().find(|module| is_named(module, &pattern)) {
+        return (others(module).into_iter())
+            .map(|name| numbered(name, &numbers))
+            .collect();
+    }
+    let Some((pattern, suffix @ ("weight" | "bias"))) = pattern.rsplit_once('.') else {
         return Vec::new();
     };
-    let (pattern, layer) = layer_pattern(module);
-    let Some(module) = MODULES.iter().find(|module| is_named(module, &pattern)) else {
+    let Some(module) = MODULES.iter().find(|module| is_named(module, pattern)) else {
         return Vec::new();
     };
-    let whole = |name: &str| name.replacen("{}", layer.unwrap_or_default(), 1) + "." + suffix;
+    let whole = |name: &str| numbered(name, &numbers) + "." + suffix;
     others(module).into_iter().map(whole).collect()
 }
 
-/// Replaces the first component that is a number by `{}`: `blk.3.attn_q` gives `blk.{}.attn_q` and 3.
-fn layer_pattern(name: &str) -> (String, Option<&str>) {
-    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let Some(layer) = name.split('.').find(is_number) else {
-        return (name.to_string(), None);
-    };
-    let mut parts: Vec<&str> = name.split('.').collect();
-    if let Some(part) = parts.iter_mut().find(|part| **part == layer) {
-        *part = "{}";
+/// Replaces the components that are numbers by `{}`: `blk.3.attn_q` gives `blk.{}.attn_q` and 3.
+fn pattern(name: &str) -> (String, Vec<&str>) {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let (mut parts, mut numbers) = (Vec::new(), Vec::new());
+    for part in name.split('.') {
+        if is_number(part) {
+            numbers.push(part);
+        }
+        parts.push(if is_number(part) { "{}" } else { part });
     }
-    (parts.join("."), Some(layer))
+    (parts.join("."), numbers)
+}
+
+/// The name with numbers in the place of each `{}`.
+fn numbered(name: &str, numbers: &[&str]) -> String {
+    let fill = |name: String, number: &&str| name.replacen("{}", number, 1);
+    numbers.iter().fold(name.to_string(), fill)
 }
 
 #[cfg(test)]
@@ -362,6 +490,11 @@ mod tests {
             }
         }
         assert_eq!(gguf_names("rope_freqs"), ["rope_freqs.weight"]);
+        let expert = "layers.7.ffn.experts.12.up.weight";
+        assert_eq!(gguf_names(expert), ["blk.7.ffn_up.12.weight"]);
+        let mixtral = "model.layers.7.block_sparse_moe.experts.12.w3.weight";
+        let found = canonical_from_hugging_face(mixtral, false);
+        assert_eq!(found.as_deref(), Some(expert));
         assert_eq!(gguf_names("unknown.weight"), [""; 0]);
     }
 

@@ -21,6 +21,12 @@ pub fn gelu_erf(x: f32) -> f32 {
     (0.5 * x * (1.0 + erf(x * std::f64::consts::FRAC_1_SQRT_2))) as f32
 }
 
+/// The gate of gpt-oss: a SiLU of slope 1.702, and 1 added to what it lets through, both limited to 7.
+pub fn swiglu_oai(gate: f32, up: f32) -> f32 {
+    let limited = gate.min(7.0);
+    limited / (1.0 + (-1.702 * limited).exp()) * (up.clamp(-7.0, 7.0) + 1.0)
+}
+
 /// The error function by its series `2 / √π * exp(-x²) * Σ 2ⁿ x²ⁿ⁺¹ / (2n + 1)!!`, whose terms all
 /// have the same sign; beyond 6 it is 1 in `f64`.
 fn erf(x: f64) -> f64 {

@@ -9,7 +9,7 @@ pub mod scale_rows;
 use crate::table::Launch;
 
 /// One thread for four columns of each row, in threadgroups of 256 along the row.
-pub(super) const fn launch_matrix(rows: u32, cols: u32) -> Launch {
+pub(in crate::kernel) const fn launch_matrix(rows: u32, cols: u32) -> Launch {
     let Launch { grid, threads, .. } = Launch::elementwise4(cols);
     Launch::new([grid[0], rows, 1], threads)
 }

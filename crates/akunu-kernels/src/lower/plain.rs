@@ -1,5 +1,6 @@
 //! The specification: one kernel an operation.
 
+use crate::kernel::matmul::gemv_gated;
 use std::mem::offset_of;
 
 use akunu_program::{Count, GateFunction, Op, Rows, Slice, op};
@@ -33,10 +34,15 @@ impl Rules for PlainRules {
         let kernel = match gate.activation {
             GateFunction::Silu => KernelId::GemvSilu(dtype),
             GateFunction::Gelu => KernelId::GemvGelu(dtype),
-            GateFunction::GeluErf => return None,
+            GateFunction::GeluErf | GateFunction::SwigluOai => return None,
         };
-        let bindings = vec![gate.gate, gate.up, product.weight.place, product.to];
-        lowering.push_product((kernel, product.weight.cols), product, bindings);
+        let buffers = gemv_gated::Buffers {
+            gate: gate.gate,
+            up: gate.up,
+            weight: product.weight.place,
+            y: product.to,
+        };
+        lowering.push_product((kernel, product.weight.cols), product, buffers);
         Some(2)
     }
 

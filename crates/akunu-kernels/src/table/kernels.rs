@@ -4,8 +4,8 @@ use akunu_types::DType;
 
 use super::row::KernelRow;
 use crate::kernel::{
-    activation, attention, common, convert, embedding, fused, kv_cache, matmul, norm, nvidia, rope,
-    sampling,
+    activation, attention, common, convert, embedding, experts, fused, kv_cache, matmul, norm,
+    nvidia, rope, sampling,
 };
 
 /// Defines [`KernelId`] from the table below: a variant for each single kernel, and for each grid a
@@ -77,13 +77,16 @@ kernel_table! {
         RopeNeox => rope::rope::NEOX,
         RopeNeoxStore => rope::rope_store::NEOX,
         RopeStore => rope::rope_store::INTERLEAVED,
+        RouteExperts => experts::route_experts::ROW,
         RowAttention => attention::row_attention::ROW,
         RowAttentionBias => attention::row_attention::BIASED,
         ScaleRows => common::scale_rows::ROW,
         SiluGate => activation::gate::SILU,
+        SwigluOaiGate => activation::gate::SWIGLU_OAI,
         SpeechRules => sampling::speech_rules::ROW,
         TensorAttention => nvidia::tensor_attention::ROW,
         TokenScores => sampling::token_scores::ROW,
+        WeighRows => experts::weigh_rows::ROW,
     }
     grid {
         Gemv => matmul::gemv::row, for weight_formats;
@@ -94,6 +97,8 @@ kernel_table! {
         SimdGemm => matmul::simd_gemm::row, for weight_formats;
         SimdGemmSmall => matmul::simd_gemm_small::row, for weight_formats;
         EmbeddingLookup => embedding::embedding_lookup::row, for weight_formats;
+        ExpertGate => experts::expert_gate::row, for weight_formats;
+        ExpertDown => experts::expert_down::row, for weight_formats;
         NormGemv => fused::norm_gemv::row, for weight_formats;
         DecodeGemv => nvidia::decode_gemv::row, for weight_formats;
         DecodeGemm => nvidia::decode_gemm::row, for nvidia::decode_gemm::formats;

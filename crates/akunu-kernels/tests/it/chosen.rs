@@ -10,9 +10,10 @@ use akunu_kernels::lower;
 use akunu_kernels::table::weight_formats;
 use akunu_kernels::{ChipConfig, KernelId};
 use akunu_program::{
-    Buffer, ChoiceMemory, Choose, Counts, DistanceBias, GateFunction, HeadNorms, Heads, LayerCache,
-    LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing, Program, Rope, RowKeys, Rows,
-    ScoreMemory, Slice, StepMemory, Storage, TranscriptTokens, Windows, op,
+    Buffer, ChoiceMemory, Choose, Counts, DistanceBias, ExpertMatrix, GateFunction, Gating,
+    HeadNorms, Heads, LayerCache, LearnedBy, Masks, Matrix, MlxLayout, Op, PageMap, Pairing,
+    Program, Rope, Routing, RowKeys, Rows, ScoreMemory, Slice, StepMemory, Storage,
+    TranscriptTokens, Windows, op,
 };
 use akunu_types::{DType, KvFormat};
 
@@ -104,6 +105,13 @@ fn of_format(dtype: DType) -> Vec<Op> {
         scale: Some(2.0),
         to: x,
     });
+    let experts = ExpertMatrix {
+        matrix: matrix(dtype, 4 * DIM),
+        rows: DIM,
+        stride: DIM,
+        bias: None,
+        scale: None,
+    };
     vec![
         embed,
         norm,
@@ -120,6 +128,23 @@ fn of_format(dtype: DType) -> Vec<Op> {
         // Of the next layer: nothing has read the last one but its product.
         gate(GateFunction::Gelu),
         gate(GateFunction::GeluErf),
+        gate(GateFunction::SwigluOai),
+        Op::ExpertGate(op::ExpertGate {
+            activation: GateFunction::Silu,
+            gate: experts,
+            up: experts,
+            experts: [4, 2],
+            x,
+            ids: at(26),
+            to: at(24),
+        }),
+        Op::ExpertDown(op::ExpertDown {
+            weight: experts,
+            experts: [4, 2],
+            x: at(24),
+            ids: at(26),
+            to: at(25),
+        }),
     ]
 }
 
@@ -294,6 +319,37 @@ fn of_encoders() -> Vec<Op> {
     ]
 }
 
+/// How experts are chosen, and their results added up.
+fn of_experts() -> Vec<Op> {
+    vec![
+        Op::Route(op::Route {
+            logits: at(20),
+            bias: None,
+            routing: Routing {
+                n_experts: 4,
+                n_used: 2,
+                gating: Gating::Softmax,
+                groups: None,
+                normalise: true,
+                scale: 1.0,
+            },
+            ids: at(21),
+            weights: at(22),
+            layer: 0,
+            fault: at(23),
+        }),
+        Op::Weigh(op::Weigh {
+            x: at(20),
+            weights: at(22),
+            sigmoid: false,
+            n_used: 2,
+            width: DIM,
+            to: at(24),
+            add: true,
+        }),
+    ]
+}
+
 /// From the rows to the tokens.
 fn of_choice() -> Vec<Op> {
     let (logits, vocab_size) = (at(30), 50_000);
@@ -368,7 +424,7 @@ fn of_choice() -> Vec<Op> {
 
 fn programs() -> Vec<Program> {
     let ops = weight_formats().flat_map(of_format);
-    let others = [of_attention(), of_encoders(), of_choice()].concat();
+    let others = [of_attention(), of_encoders(), of_experts(), of_choice()].concat();
     let ops: Vec<Op> = ops.chain(others).collect();
     // Few and many rows that each have a sequence, then runs of one sequence.
     let rooms = [1, 2, 8, 16, 64, 256]

@@ -98,6 +98,7 @@ families! {
     common => Common,
     convert => Convert,
     embedding => Embedding,
+    experts => Experts,
     fused => Fused,
     kv_cache => KvCache,
     matmul => Matmul,

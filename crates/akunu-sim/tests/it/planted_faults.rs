@@ -127,6 +127,20 @@ const FAULTS: &[Fault] = &[
         kernel: "flash_attention_decode_fast_f16",
     },
     Fault {
+        what: "a group of experts that counts by its best alone",
+        file: "experts/route_experts.metal",
+        right: "sum = best + second;",
+        wrong: "sum = best;",
+        kernel: "route_experts_f32",
+    },
+    Fault {
+        what: "a row of another expert's matrix",
+        file: "include/experts.h",
+        right: "return { expert * params.stride,",
+        wrong: "return { expert * params.N,",
+        kernel: "expert_down_q4_0",
+    },
+    Fault {
         what: "a history that does not begin again",
         file: "include/choice.h",
         right: "row.length % history_stride",

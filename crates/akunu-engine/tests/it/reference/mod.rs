@@ -86,6 +86,42 @@ fn qwen3() {
     agrees("qwen3");
 }
 
+/// Experts, one tensor of each in a folder and one of all in GGUF.
+#[test]
+fn qwen3moe() {
+    agrees("qwen3moe");
+}
+
+/// Experts that nobody normalises, beside one of all tokens with a gate.
+#[test]
+fn qwen2moe() {
+    agrees("qwen2moe");
+}
+
+/// Experts in Llama.
+#[test]
+fn mixtral() {
+    agrees("mixtral");
+}
+
+/// Both first products of an expert in one tensor, an expert of all tokens without a gate, Granite's factors.
+#[test]
+fn granitemoe() {
+    agrees("granitemoe");
+}
+
+/// A bias that only chooses, layers without experts before and between, interleaved rows in both containers.
+#[test]
+fn ernie4_5_moe() {
+    agrees("ernie4_5-moe");
+}
+
+/// Sigmoids, groups of experts, a factor of their weights.
+#[test]
+fn dots1() {
+    agrees("dots1");
+}
+
 /// GELU gate, scaled embeddings, norms of 1 + w.
 #[test]
 fn gemma() {

@@ -1,51 +1,51 @@
 //! `silu_gate_f32`, `gelu_gate_f32`, `gelu_erf_gate_f32`: `y[i] = act(gate[i]) * up[i]`.
 //!
+//! `swiglu_oai_gate_f32`: `y[i] = g * sigmoid(1.702 g) * (u + 1)`, with `g = min(gate[i], 7)` and `u = up[i]` clamped to 7.
+//!
 //! One thread for four elements.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::ElementwiseParams;
 
-use super::{awkward_inputs, gelu, gelu_erf, silu};
+use super::{awkward_inputs, gelu, gelu_erf, silu, swiglu_oai};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
 
 /// The row of `silu_gate_f32`, the gate of Llama and Qwen.
-pub const SILU: KernelRow = row("silu_gate_f32", |t| twin(t, silu));
+pub const SILU: KernelRow = row("silu_gate_f32", |t| twin(t, |gate, up| silu(gate) * up));
 
 /// The row of `gelu_gate_f32`, the gate of Gemma.
-pub const GELU: KernelRow = row("gelu_gate_f32", |t| twin(t, gelu));
+pub const GELU: KernelRow = row("gelu_gate_f32", |t| twin(t, |gate, up| gelu(gate) * up));
 
 /// The row of `gelu_erf_gate_f32`, the gate of ModernBERT.
 pub const GELU_ERF: KernelRow = KernelRow {
     cases: |_| erf_cases(),
-    ..row("gelu_erf_gate_f32", |t| twin(t, gelu_erf))
+    ..row("gelu_erf_gate_f32", |t| {
+        twin(t, |gate, up| gelu_erf(gate) * up)
+    })
 };
 
-const BINDINGS: &[Binding] = &[
-    read(0, "gate", Element::F32),
-    read(1, "up", Element::F32),
-    write(2, "y", Element::F32),
-];
+/// The row of `swiglu_oai_gate_f32`, the gate of gpt-oss.
+pub const SWIGLU_OAI: KernelRow = row("swiglu_oai_gate_f32", |t| twin(t, swiglu_oai));
+
+buffers! {
+    pub struct Buffers, Slices(p: ElementwiseParams at 3) {
+        gate: read f32 = [p.count],
+        up: read f32 = [p.count],
+        y: write f32 = [p.count],
+    }
+}
 
 const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
     KernelRow {
         name: (name, ""),
-        dtype: None,
         family: Family::Activation,
         source: "gate",
-        bindings: BINDINGS,
-        params_index: 3,
-        params: ElementwiseParams::LAYOUT,
-        constants: &[],
         launch,
-        required,
-        work: once,
         twin,
         cases: |_| cases(),
+        ..KernelRow::of::<Buffers<()>>()
     }
 }
 
@@ -53,14 +53,10 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise4(args.params::<ElementwiseParams>().count)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    vec![bytes::<f32>(&[args.params::<ElementwiseParams>().count]); 3]
-}
-
-fn twin(t: &mut Twin, act: fn(f32) -> f32) {
-    let (gate, up) = (t.read::<f32>(0), t.read::<f32>(1));
-    for (y, (&gate, &up)) in t.write::<f32>(2).iter_mut().zip(gate.iter().zip(up)) {
-        *y = act(gate) * up;
+fn twin(t: &mut Twin, gated: fn(f32, f32) -> f32) {
+    let Slices { gate, up, y } = Slices::of(t);
+    for (y, (&gate, &up)) in y.iter_mut().zip(gate.iter().zip(up)) {
+        *y = gated(gate, up);
     }
 }
 

@@ -1,0 +1,12 @@
+//! A product with a matrix of weights.
+
+use crate::weights::{NamedMatrix, NamedVector};
+
+/// A product with a matrix of weights.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Linear<M = NamedMatrix, V = NamedVector> {
+    /// (outputs, inputs).
+    pub weight: M,
+    /// (outputs).
+    pub bias: Option<V>,
+}

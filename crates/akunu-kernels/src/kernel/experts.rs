@@ -1,0 +1,15 @@
+//! The mixture of experts: each row goes through a few of many feed-forward networks, which a router chooses.
+//!
+//! ```text
+//! ids, w = route(Wrouter x);   y = Σ_i w[i] * Wdown[ids[i]] gate(Wgate[ids[i]] x, Wup[ids[i]] x)
+//! ```
+//!
+//! The matrices of all experts lie in one binding, one behind the other; a row reads those of its own experts alone.
+
+pub mod expert_down;
+pub mod expert_gate;
+mod products;
+pub mod route_experts;
+pub mod weigh_rows;
+
+pub use products::{Experts, HAS_BIASES, HAS_SCALES, gate, gate_code};
