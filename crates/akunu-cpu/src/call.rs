@@ -40,6 +40,14 @@ impl<'a> Call<'a> {
         self.args.params()
     }
 
+    /// The places of the first bindings, in the order of the row's.
+    pub fn first_bindings<const N: usize>(&self) -> [Place<'a>; N] {
+        match self.places.first_chunk() {
+            Some(places) => *places,
+            None => unreachable!("the plan check compares the number of bindings"),
+        }
+    }
+
     /// The places of all bindings, in the order of the row's.
     pub fn bindings<const N: usize>(&self) -> [Place<'a>; N] {
         match self.places.try_into() {

@@ -47,6 +47,17 @@ const BINDINGS: &[Binding] = &[
     read(6, "table", Element::U32),
 ];
 
+/// The same with the score of each head that has no value.
+const SINK_BINDINGS: &[Binding] = &[
+    read(0, "Q", Element::F32),
+    read(1, "K", Element::F16),
+    read(2, "V", Element::F16),
+    read_write(3, "O", Element::F32),
+    read(5, "rows", Element::Row),
+    read(6, "table", Element::U32),
+    read(7, "sinks", Element::F32),
+];
+
 /// The function constants of all four but the number of query rows.
 const CONSTANTS: &[Constant] = &[
     Constant::HeadDim,

@@ -9,7 +9,7 @@ use super::lowering::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::flash_attention_decode_split::part_bytes;
-use crate::kernel::attention::selection::{self, AttentionShape};
+use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
@@ -45,7 +45,10 @@ impl Attention<'_> {
         Attention {
             attend,
             params,
-            bindings: vec![attend.q, k, v, attend.to, rows, table],
+            bindings: [attend.q, k, v, attend.to, rows, table]
+                .into_iter()
+                .chain(attend.sinks)
+                .collect(),
         }
     }
 
@@ -56,6 +59,19 @@ impl Attention<'_> {
             ..key
         };
         KernelCall::new(key, &self.params, self.bindings.clone(), "attention").with_rows(fields)
+    }
+
+    /// One kernel for all rows, whatever their sequences.
+    pub fn by_rows(&self) -> KernelCall {
+        let attend = self.attend;
+        let key = PipelineKey {
+            kernel: match attend.sinks {
+                None => KernelId::FlashAttentionDecode,
+                Some(_) => KernelId::FlashAttentionSinks,
+            },
+            constants: with_limits(Constants::none(), attend.cache.pages.window, attend.softcap),
+        };
+        self.call(key, &[RowField::new(N_ROWS, Count::Rows)])
     }
 
     fn shape(&self, n_queries: u32, n_rows: u32) -> AttentionShape {
@@ -82,6 +98,9 @@ impl Lowering<'_> {
         select: impl Fn(&AttentionShape) -> PipelineKey,
     ) {
         let attention = Attention::of(self, attend);
+        if attend.sinks.is_some() {
+            return self.push(attention.by_rows());
+        }
         let room = self.program.room;
         if room.singles > 0 {
             let shape = attention.shape(1, room.singles);
