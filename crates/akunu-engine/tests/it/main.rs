@@ -10,6 +10,7 @@ mod cost;
 mod encoders;
 mod failures;
 mod flaky;
+mod four_bits;
 mod guided;
 #[cfg(unix)]
 mod killed_saves;
