@@ -124,8 +124,8 @@ impl Panels {
 impl<'a> Wanted<'a> {
     /// The weight of a product; `None` when it cannot be laid out in panels.
     fn of(product: &Product, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
-        let [_, bytes, _] = product.bytes();
-        let bytes = buffers.place(weight.buffer, weight.offset).read(bytes);
+        let place = buffers.place(weight.buffer, weight.offset);
+        let bytes = place.read(product.weight.bytes());
         let source = Source::of(product.weight, bytes)?;
         let shape = PackedShape::of(&source)?;
         Some(Wanted {

@@ -1,5 +1,6 @@
 //! Attention over pages: one kernel for the singles and one for the run, as a GPU chooses them.
 
+use crate::kernel::attention::{self, flash_attention_decode_split, flash_attention_join};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Slice, op};
@@ -8,7 +9,6 @@ use akunu_types::params::AttentionParams;
 use super::lowering::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::attention::flash_attention_decode_split::part_bytes;
 use crate::kernel::attention::selection::{self, AttentionShape};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
@@ -22,7 +22,7 @@ const FIRST_ROW: usize = offset_of!(AttentionParams, first_row);
 pub(super) struct Attention<'a> {
     attend: &'a op::Attend,
     params: AttentionParams,
-    bindings: Vec<Slice>,
+    buffers: attention::Buffers<Slice>,
 }
 
 impl Attention<'_> {
@@ -40,12 +40,18 @@ impl Attention<'_> {
             scale: attend.scale,
             ..Default::default()
         };
-        let (k, v) = (cache.k.into(), cache.v.into());
-        let (rows, table) = (lowering.step().rows.into(), pages.table.into());
+        let buffers = attention::Buffers {
+            Q: attend.q,
+            K: cache.k.into(),
+            V: cache.v.into(),
+            O: attend.to,
+            rows: lowering.step().rows.into(),
+            table: pages.table.into(),
+        };
         Attention {
             attend,
             params,
-            bindings: vec![attend.q, k, v, attend.to, rows, table],
+            buffers,
         }
     }
 
@@ -55,7 +61,7 @@ impl Attention<'_> {
             constants: with_format(key.constants, self.attend.cache.format),
             ..key
         };
-        KernelCall::new(key, &self.params, self.bindings.clone(), "attention").with_rows(fields)
+        KernelCall::new(key, &self.params, self.buffers, "attention").with_rows(fields)
     }
 
     fn shape(&self, n_queries: u32, n_rows: u32) -> AttentionShape {
@@ -91,15 +97,18 @@ impl Lowering<'_> {
                 n_parts,
                 ..attention.params
             };
+            let key = selection::split(&shape);
+            let key = PipelineKey {
+                constants: with_format(key.constants, attend.cache.format),
+                ..key
+            };
+            let row = key.kernel.row();
+            let args = row.args(bytemuck::bytes_of(&split), &key.constants);
+            let bytes = flash_attention_decode_split::Buffers::bytes(&args);
             if n_parts > 1
-                && let Some(places) = self.scratch(part_bytes(&split))
+                && let Some(places) = self.scratch([bytes.parts, bytes.weights])
             {
-                let key = selection::split(&shape);
-                let key = PipelineKey {
-                    constants: with_format(key.constants, attend.cache.format),
-                    ..key
-                };
-                self.push_split((key, split), &attention.bindings, places);
+                self.push_split((key, split), &attention.buffers, places);
             } else {
                 let rows = RowField::new(N_ROWS, Count::Singles);
                 self.push(attention.call(select(&shape), &[rows]));
@@ -115,24 +124,37 @@ impl Lowering<'_> {
         }
     }
 
-    /// The parts of the keys, then the kernel that joins them. `bindings` are those of a kernel that does it alone.
+    /// The parts of the keys, then the kernel that joins them. `buffers` are those of a kernel that does it alone.
     fn push_split(
         &mut self,
         (key, params): (PipelineKey, AttentionParams),
-        bindings: &[Slice],
+        buffers: &attention::Buffers<Slice>,
         [parts, weights]: [Slice; 2],
     ) {
-        let &[q, k, v, to, rows, table] = bindings else {
-            unreachable!("the bindings of attention")
-        };
+        let &attention::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows,
+            table,
+        } = buffers;
         let field = RowField::new(N_ROWS, Count::Singles);
-        let bindings = vec![q, k, v, parts, rows, table, weights];
-        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+        let buffers = flash_attention_decode_split::Buffers {
+            Q,
+            K,
+            V,
+            parts,
+            rows,
+            table,
+            weights,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "attention").with_rows([field]));
         let key = PipelineKey {
             kernel: KernelId::FlashAttentionJoin,
             constants: Constants::none().with_u32(Constant::HeadDim, params.head_dim),
         };
-        let bindings = vec![parts, weights, to];
-        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+        let buffers = flash_attention_join::Buffers { parts, weights, O };
+        self.push(KernelCall::new(key, &params, buffers, "attention").with_rows([field]));
     }
 }

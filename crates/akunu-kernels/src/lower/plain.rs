@@ -1,5 +1,6 @@
 //! The specification: one kernel an operation.
 
+use crate::kernel::matmul::gemv_gated;
 use std::mem::offset_of;
 
 use akunu_program::{Count, GateFunction, Op, Rows, Slice, op};
@@ -35,8 +36,13 @@ impl Rules for PlainRules {
             GateFunction::Gelu => KernelId::GemvGelu(dtype),
             GateFunction::GeluErf | GateFunction::SwigluOai => return None,
         };
-        let bindings = vec![gate.gate, gate.up, product.weight.place, product.to];
-        lowering.push_product((kernel, product.weight.cols), product, bindings);
+        let buffers = gemv_gated::Buffers {
+            gate: gate.gate,
+            up: gate.up,
+            weight: product.weight.place,
+            y: product.to,
+        };
+        lowering.push_product((kernel, product.weight.cols), product, buffers);
         Some(2)
     }
 

@@ -1,8 +1,8 @@
 //! One attention over pages, as all of its forms see it.
 
 use akunu_kernels::Constant;
-use akunu_kernels::kernel::attention::head_dim;
 use akunu_kernels::kernel::attention::mask::{Mask, Seen};
+use akunu_kernels::kernel::attention::{self, head_dim};
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_types::params::{AttentionParams, Row};
 
@@ -35,7 +35,14 @@ pub(super) struct Problem<'a> {
 impl<'a> Problem<'a> {
     pub fn of(call: &Call<'a>) -> Problem<'a> {
         let p: AttentionParams = call.params();
-        let [q, k, v, o, rows, table] = call.bindings();
+        let attention::Buffers {
+            Q: q,
+            K: k,
+            V: v,
+            O: o,
+            rows,
+            table,
+        } = call.buffers();
         let head_dim = head_dim(&call.args, &p) as usize;
         let (first, end) = (
             p.first_row as usize,
@@ -57,7 +64,7 @@ impl<'a> Problem<'a> {
             mask: Mask::new(call.args.constants),
             rows: &rows.read(end)[first..],
             pages,
-            table: table.read(pages.table_bytes() / size_of::<u32>()),
+            table: table.read(pages.table_len()),
             q: q.read((end - 1) * q_stride + width),
             k: k.read(pool),
             v: v.read(pool),

@@ -2,28 +2,23 @@
 //!
 //! The general kernel: short contexts; prefills too short for tiles.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::AttentionParams;
 
-use super::{BINDINGS, CONSTANTS, MAX_HEAD_DIM, cases, formula, grid, head_dim, required, work};
+use super::{Buffers, CONSTANTS, MAX_HEAD_DIM, cases, formula, grid, head_dim, work};
 use crate::chip::SIMD_WIDTH;
 use crate::table::{Args, Family, KernelRow, Launch};
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("flash_attention_decode_f16", ""),
-    dtype: None,
     family: Family::Attention,
     source: "flash_attention_decode",
-    bindings: BINDINGS,
-    params_index: 4,
-    params: AttentionParams::LAYOUT,
     constants: CONSTANTS,
     launch: |args, _| launch(args),
-    required,
     work,
     twin: formula::attention,
     cases: |_| cases::decode(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args) -> Launch {
