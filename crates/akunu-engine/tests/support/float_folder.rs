@@ -76,8 +76,8 @@ fn scale_of(group: &[f32], format: FloatFormat) -> (u8, f32) {
         FloatFormat::Nvfp4 => {
             let three_quarters = 0.75 * 2f32.powi(exponent);
             let (bits, scale) = match largest <= 6.0 * three_quarters {
-                true => (exponent + 6 << 3 | 4, three_quarters),
-                false => (exponent + 7 << 3, 2f32.powi(exponent)),
+                true => ((exponent + 6) << 3 | 4, three_quarters),
+                false => ((exponent + 7) << 3, 2f32.powi(exponent)),
             };
             (bits as u8, scale / 2.0)
         }
