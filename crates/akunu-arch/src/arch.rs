@@ -7,6 +7,7 @@ mod ernie4_5_moe;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod gpt_oss;
 mod granite;
 mod granitemoe;
 mod llama;
@@ -43,6 +44,7 @@ pub const ALL: &[Architecture] = &[
     granitemoe::ARCH,
     ernie4_5_moe::ARCH,
     dots1::ARCH,
+    gpt_oss::ARCH,
     bert::ARCH,
     mpnet::ARCH,
     nomic_bert::ARCH,

@@ -147,6 +147,7 @@ impl Attention {
             window: self.window,
             scale: self.scale,
             softcap: self.softcap,
+            sinks: optional(self.sinks.as_ref(), |sinks| to.vector(sinks))?,
         })
     }
 }

@@ -65,6 +65,8 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub scale: f32,
     /// Cap of the scores.
     pub softcap: Option<f32>,
+    /// Sinks: a score of each head that has no value and takes its share of the weights, (heads).
+    pub sinks: Option<V>,
 }
 
 impl<M, V> Attention<M, V> {

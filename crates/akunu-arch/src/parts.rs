@@ -150,7 +150,13 @@ impl<'a> Parts<'a> {
             window,
             scale: 1.0 / (head_dim as f32).sqrt(),
             softcap: None,
+            sinks: None,
         }
+    }
+
+    /// Scores of each head that have no value.
+    pub fn sinks(&self, at: usize) -> NamedVector {
+        NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])
     }
 
     /// Norms of the heads of queries and keys.
@@ -186,13 +192,18 @@ impl<'a> Parts<'a> {
 
     /// Norms of what the blocks read.
     pub fn input_norms(&self, at: usize) -> LayerNorms {
+        self.input_norms_by(at, "ffn_norm")
+    }
+
+    /// The same, where the one of the feed-forward block has this name.
+    pub fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
         let of = |name: &str| BlockNorms {
             input: Some(self.norm(in_layer(at, name))),
             ..BlockNorms::NONE
         };
         LayerNorms {
             mixer: of("attention_norm"),
-            ffn: of("ffn_norm"),
+            ffn: of(ffn_norm),
         }
     }
 

@@ -247,8 +247,9 @@ impl<'a> Builder<'a> {
                     to,
                     heads: heads(attention),
                     cache,
-                    scale: attention.scale,
+                    scale: attention.scale * magnitude(attention),
                     softcap: attention.softcap,
+                    sinks: attention.sinks,
                 }));
             }
             SeenKeys::Text { distances } => {
@@ -540,6 +541,12 @@ fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
         freq_scale: attention.rope.map_or(1.0, |rope| rope.freq_scale),
         divisors,
     }
+}
+
+/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn.
+fn magnitude(attention: &Attention<Weight, Slice>) -> f32 {
+    let magnitude = attention.rope.map_or(1.0, |rope| rope.magnitude);
+    magnitude * magnitude
 }
 
 /// Which elements of its heads turn together.

@@ -197,6 +197,7 @@ impl Parts {
             window: None,
             scale: 1.0 / (head_dim as f32).sqrt(),
             softcap: None,
+            sinks: None,
         }
     }
 

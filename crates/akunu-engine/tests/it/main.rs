@@ -8,6 +8,7 @@ mod adapters;
 mod batch;
 mod cost;
 mod encoders;
+mod experts;
 mod failures;
 mod flaky;
 mod four_bits;

@@ -9,7 +9,7 @@ use akunu_types::params::AttentionParams;
 use super::lowering::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::attention::selection::{self, AttentionShape};
+use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
@@ -64,6 +64,39 @@ impl Attention<'_> {
         KernelCall::new(key, &self.params, self.buffers, "attention").with_rows(fields)
     }
 
+    /// One kernel for all rows, whatever their sequences.
+    pub fn by_rows(&self) -> KernelCall {
+        let (attend, cache) = (self.attend, &self.attend.cache);
+        let constants = with_limits(Constants::none(), cache.pages.window, attend.softcap);
+        let rows = RowField::new(N_ROWS, Count::Rows);
+        let Some(sinks) = attend.sinks else {
+            let kernel = KernelId::FlashAttentionDecode;
+            return self.call(PipelineKey { kernel, constants }, &[rows]);
+        };
+        let key = PipelineKey {
+            kernel: KernelId::FlashAttentionSinks,
+            constants: with_format(constants, cache.format),
+        };
+        let attention::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows: table_of_rows,
+            table,
+        } = self.buffers;
+        let buffers = attention::SinkBuffers {
+            Q,
+            K,
+            V,
+            O,
+            rows: table_of_rows,
+            table,
+            sinks,
+        };
+        KernelCall::new(key, &self.params, buffers, "attention").with_rows([rows])
+    }
+
     fn shape(&self, n_queries: u32, n_rows: u32) -> AttentionShape {
         let (heads, pages) = (&self.attend.heads, &self.attend.cache.pages);
         AttentionShape {
@@ -88,6 +121,9 @@ impl Lowering<'_> {
         select: impl Fn(&AttentionShape) -> PipelineKey,
     ) {
         let attention = Attention::of(self, attend);
+        if attend.sinks.is_some() {
+            return self.push(attention.by_rows());
+        }
         let room = self.program.room;
         if room.singles > 0 {
             let shape = attention.shape(1, room.singles);

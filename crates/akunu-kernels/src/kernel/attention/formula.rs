@@ -5,7 +5,7 @@ use half::f16;
 
 use super::mask::Mask;
 use super::shape::head_dim;
-use super::{Slices, flash_attention_decode_split};
+use super::{SinkSlices, Slices, flash_attention_decode_split};
 use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
 use crate::table::Args;
@@ -13,38 +13,48 @@ use crate::twin::Twin;
 
 /// Attention as it is defined.
 pub fn attention(t: &mut Twin) {
-    each_head_whole(t, |query, _| query);
+    each_head_whole(t.args(), Slices::of(t), |query, _| query, |_| None);
+}
+
+/// The same with a sink of each head.
+pub fn with_sinks(t: &mut Twin) {
+    let args = t.args();
+    let b = SinkSlices::of(t);
+    let own = Slices {
+        Q: b.Q,
+        K: b.K,
+        V: b.V,
+        O: b.O,
+        rows: b.rows,
+        table: b.table,
+    };
+    each_head_whole(args, own, |query, _| query, |head| Some(b.sinks[head]));
 }
 
 /// The same, where queries times their factor are rounded to halves.
 pub fn of_halved_queries(t: &mut Twin) {
-    each_head_whole(t, |query, factor| {
-        f16::from_f32(query * factor).to_f32() / factor
-    });
+    let rounded = |query, factor| f16::from_f32(query * factor).to_f32() / factor;
+    each_head_whole(t.args(), Slices::of(t), rounded, |_| None);
 }
 
-fn each_head_whole(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
-    let args = t.args();
-    let p: AttentionParams = t.params();
-    let Slices {
-        Q,
-        K,
-        V,
-        O,
-        rows,
-        table,
-    } = Slices::of(t);
+fn each_head_whole(
+    args: Args,
+    b: Slices,
+    rounded: fn(f32, f32) -> f32,
+    sink: impl Fn(usize) -> Option<f32>,
+) {
+    let p: AttentionParams = args.params();
     let given = Given {
         args,
-        q: Q,
-        k: K,
-        v: V,
-        rows,
-        table,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
     };
-    given.each_head(1, rounded, |at, part| {
+    given.each_head(1, rounded, sink, |at, part| {
         let offset = query_offset(&p, at.row, at.head);
-        O[offset..][..part.output.len()].copy_from_slice(&part.output);
+        b.O[offset..][..part.output.len()].copy_from_slice(&part.output);
     });
 }
 
@@ -64,6 +74,7 @@ pub fn split(t: &mut Twin) {
     given.each_head(
         p.n_parts as usize,
         |query, _| query,
+        |_| None,
         |at, part| {
             let row = at.row - p.first_row as usize;
             let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
@@ -106,6 +117,16 @@ pub struct Memory<'a> {
 impl Memory<'_> {
     /// The attention of a query over some keys.
     pub fn attend(&self, query: &[f32], keys: impl Iterator<Item = SlotAt>) -> PartOf {
+        self.attend_with(query, keys, None)
+    }
+
+    /// The attention of a query over some keys and a sink, a score without a value.
+    fn attend_with(
+        &self,
+        query: &[f32],
+        keys: impl Iterator<Item = SlotAt>,
+        sink: Option<f32>,
+    ) -> PartOf {
         let scores: Vec<(SlotAt, f32)> = keys
             .map(|key| {
                 let product = dot(query, &self.pages.load(self.k, key));
@@ -113,7 +134,7 @@ impl Memory<'_> {
             })
             .collect();
         let mut output = vec![0.0; query.len()];
-        for (key, weight) in softmax(&scores) {
+        for (key, weight) in softmax(&scores, sink) {
             for (out, value) in output.iter_mut().zip(self.pages.load(self.v, key)) {
                 *out += weight * value;
             }
@@ -140,11 +161,12 @@ struct Given<'a> {
 
 impl Given<'_> {
     /// Of every `n_parts` tiles of 32 keys a part has one. `rounded` gives what a kernel makes of an element of a query; its second
-    /// argument is the factor that the element has in scores of base 2.
+    /// argument is the factor that the element has in scores of base 2. `sink` gives the sink of a head, if it has one.
     fn each_head(
         &self,
         n_parts: usize,
         rounded: fn(f32, f32) -> f32,
+        sink: impl Fn(usize) -> Option<f32>,
         mut store: impl FnMut(PartAt, PartOf),
     ) {
         let Given {
@@ -180,7 +202,7 @@ impl Given<'_> {
                 let query: Vec<f32> = query.iter().map(|&q| rounded(q, factor)).collect();
                 let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
                 let slots = seen.slots().filter(|&slot| is_mine(slot));
-                let found = memory.attend(&query, slots.map(key_at));
+                let found = memory.attend_with(&query, slots.map(key_at), sink(head));
                 let at = PartAt {
                     row: index,
                     head,
@@ -226,10 +248,11 @@ fn score(scaled: f32, cap: Option<f32>) -> f32 {
     cap.map_or(scaled, |cap| cap * (scaled / cap).tanh())
 }
 
-/// The weight of each key.
-fn softmax(scores: &[(SlotAt, f32)]) -> Vec<(SlotAt, f32)> {
-    let peak = scores.iter().map(|(_, s)| *s).fold(f32::MIN, f32::max);
-    let sum: f32 = scores.iter().map(|(_, s)| (s - peak).exp()).sum();
+/// The weight of each key, beside a sink.
+fn softmax(scores: &[(SlotAt, f32)], sink: Option<f32>) -> Vec<(SlotAt, f32)> {
+    let all = scores.iter().map(|(_, s)| *s).chain(sink);
+    let peak = all.clone().fold(f32::MIN, f32::max);
+    let sum: f32 = all.map(|s| (s - peak).exp()).sum();
     scores
         .iter()
         .map(|&(key, s)| (key, (s - peak).exp() / sum))
