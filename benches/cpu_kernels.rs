@@ -8,6 +8,7 @@
 use std::hint::black_box;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
+use akunu_kernels::plan::Params;
 use akunu_kernels::{Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Device, PlanId, Room, Slice};
 use akunu_types::SharedStruct;
@@ -44,7 +45,13 @@ fn plan<P: SharedStruct>(
             buffer.into()
         })
         .collect();
-    let call = KernelCall::new(PipelineKey::plain(kernel), params, slices, "bench");
+    let call = KernelCall {
+        key: PipelineKey::plain(kernel),
+        params: Params::of(params),
+        bindings: slices,
+        row_fields: Vec::new(),
+        label: "bench",
+    };
     let plan = device.load_kernels(vec![call; n], Room::default());
     plan.expect("sizes are right")
 }

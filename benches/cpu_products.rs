@@ -11,6 +11,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa, bandwidth};
+use akunu_kernels::kernel::matmul::product;
 use akunu_kernels::{KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{AlignedBytes, Device, PlanId, Room, Slice};
 use akunu_types::DType;
@@ -62,8 +63,12 @@ fn plan(device: &mut CpuDevice, dtype: DType, m: u32, n: usize) -> (PlanId, usiz
             buffer: weights,
             offset: at * bytes,
         };
-        let slices = vec![x.into(), weight, y.into()];
-        KernelCall::new(PipelineKey::plain(kernel), &params, slices, "bench")
+        let buffers = product::Buffers {
+            x: x.into(),
+            weight,
+            y: y.into(),
+        };
+        KernelCall::new(PipelineKey::plain(kernel), &params, buffers, "bench")
     });
     let plan = device.load_kernels(calls.collect(), Room::default());
     (plan.expect("sizes are right"), n * bytes)

@@ -943,6 +943,28 @@ struct block_iq4_nl {
 };
 static_assert(sizeof(block_iq4_nl) == 18, "block_iq4_nl is 18 bytes");
 
+// 4 bits, 8 groups of 32: `d * (scale - 32) * numbers[nibble]`, with the table of iq4_nl. Nibbles of a group as in q4_0.
+struct block_iq4_xs {
+    // Scale of the scales.
+    half d;
+    // High two bits of the scales: bits `2 * k` of the 16 belong to group k.
+    uint8_t scales_h[2];
+    // Low four bits of the scales: those of groups `2 * i` and `2 * i + 1` in byte i.
+    uint8_t scales_l[4];
+    // Nibbles, 16 bytes a group.
+    uint8_t qs[128];
+};
+static_assert(sizeof(block_iq4_xs) == 136, "block_iq4_xs is 136 bytes");
+
+// 4 bits: `scale / 2 * numbers[nibble]`, with a table of 16 numbers. Nibbles as in q4_0.
+struct block_mxfp4 {
+    // Exponent of the scale, `2^(e - 127)`.
+    uint8_t e;
+    // Nibbles.
+    uint8_t qs[16];
+};
+static_assert(sizeof(block_mxfp4) == 17, "block_mxfp4 is 17 bytes");
+
 #ifndef __METAL_VERSION__
 // Offsets. MSL has no offsetof; there, the sizes above are the check.
 static_assert(offsetof(GEMMParams, M) == 0, "GEMMParams.M is at 0");
@@ -1278,9 +1300,19 @@ static_assert(offsetof(block_q6_k, scales) == 192, "block_q6_k.scales is at 192"
 static_assert(offsetof(block_q6_k, d) == 208, "block_q6_k.d is at 208");
 static_assert(offsetof(block_iq4_nl, d) == 0, "block_iq4_nl.d is at 0");
 static_assert(offsetof(block_iq4_nl, qs) == 2, "block_iq4_nl.qs is at 2");
+static_assert(offsetof(block_iq4_xs, d) == 0, "block_iq4_xs.d is at 0");
+static_assert(offsetof(block_iq4_xs, scales_h) == 2, "block_iq4_xs.scales_h is at 2");
+static_assert(offsetof(block_iq4_xs, scales_l) == 4, "block_iq4_xs.scales_l is at 4");
+static_assert(offsetof(block_iq4_xs, qs) == 8, "block_iq4_xs.qs is at 8");
+static_assert(offsetof(block_mxfp4, e) == 0, "block_mxfp4.e is at 0");
+static_assert(offsetof(block_mxfp4, qs) == 1, "block_mxfp4.qs is at 1");
 #else
 // The numbers of the codes of iq4_nl.
 constant constexpr int8_t IQ4_NL_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+// The numbers of the codes of iq4_xs.
+constant constexpr int8_t IQ4_XS_NUMBERS[16] = { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 };
+// The numbers of the codes of mxfp4.
+constant constexpr int8_t MXFP4_NUMBERS[16] = { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 };
 #endif
 
 #endif // AKUNU_SHADER_TYPES_H

@@ -48,7 +48,9 @@ template [[host_name("embedding_lookup_q4_k")]] kernel decltype(embedding_lookup
 template [[host_name("embedding_lookup_q5_k")]] kernel decltype(embedding_lookup<FormatQ5K, EmbeddingParams>) embedding_lookup<FormatQ5K, EmbeddingParams>;
 template [[host_name("embedding_lookup_q6_k")]] kernel decltype(embedding_lookup<FormatQ6K, EmbeddingParams>) embedding_lookup<FormatQ6K, EmbeddingParams>;
 template [[host_name("embedding_lookup_iq4_nl")]] kernel decltype(embedding_lookup<FormatIQ4NL, EmbeddingParams>) embedding_lookup<FormatIQ4NL, EmbeddingParams>;
+template [[host_name("embedding_lookup_iq4_xs")]] kernel decltype(embedding_lookup<FormatIQ4XS, EmbeddingParams>) embedding_lookup<FormatIQ4XS, EmbeddingParams>;
 template [[host_name("embedding_lookup_bf16")]] kernel decltype(embedding_lookup<FormatBF16, EmbeddingParams>) embedding_lookup<FormatBF16, EmbeddingParams>;
+template [[host_name("embedding_lookup_mxfp4")]] kernel decltype(embedding_lookup<FormatMXFP4, EmbeddingParams>) embedding_lookup<FormatMXFP4, EmbeddingParams>;
 template [[host_name("embedding_lookup_mlx_q2")]] kernel decltype(embedding_lookup<FormatMlxQ2, MLXParams>) embedding_lookup<FormatMlxQ2, MLXParams>;
 template [[host_name("embedding_lookup_mlx_q3")]] kernel decltype(embedding_lookup<FormatMlxQ3, MLXParams>) embedding_lookup<FormatMlxQ3, MLXParams>;
 template [[host_name("embedding_lookup_mlx_q4")]] kernel decltype(embedding_lookup<FormatMlxQ4, MLXParams>) embedding_lookup<FormatMlxQ4, MLXParams>;

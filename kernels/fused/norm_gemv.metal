@@ -16,7 +16,9 @@ template [[host_name("norm_gemv_q4_k")]] kernel decltype(norm_gemv<FormatQ4K, 4>
 template [[host_name("norm_gemv_q5_k")]] kernel decltype(norm_gemv<FormatQ5K, 4>) norm_gemv<FormatQ5K, 4>;
 template [[host_name("norm_gemv_q6_k")]] kernel decltype(norm_gemv<FormatQ6K, 4>) norm_gemv<FormatQ6K, 4>;
 template [[host_name("norm_gemv_iq4_nl")]] kernel decltype(norm_gemv<FormatIQ4NL, 4>) norm_gemv<FormatIQ4NL, 4>;
+template [[host_name("norm_gemv_iq4_xs")]] kernel decltype(norm_gemv<FormatIQ4XS, 4>) norm_gemv<FormatIQ4XS, 4>;
 template [[host_name("norm_gemv_bf16")]] kernel decltype(norm_gemv<FormatBF16, 4>) norm_gemv<FormatBF16, 4>;
+template [[host_name("norm_gemv_mxfp4")]] kernel decltype(norm_gemv<FormatMXFP4, 4>) norm_gemv<FormatMXFP4, 4>;
 template [[host_name("norm_gemv_mlx_q2")]] kernel decltype(norm_gemv<FormatMlxQ2, 4>) norm_gemv<FormatMlxQ2, 4>;
 template [[host_name("norm_gemv_mlx_q3")]] kernel decltype(norm_gemv<FormatMlxQ3, 4>) norm_gemv<FormatMlxQ3, 4>;
 template [[host_name("norm_gemv_mlx_q4")]] kernel decltype(norm_gemv<FormatMlxQ4, 4>) norm_gemv<FormatMlxQ4, 4>;

@@ -16,7 +16,9 @@ template [[host_name("gemv_batched_q4_k")]] kernel decltype(gemv_batched<FormatQ
 template [[host_name("gemv_batched_q5_k")]] kernel decltype(gemv_batched<FormatQ5K, GEMMParams>) gemv_batched<FormatQ5K, GEMMParams>;
 template [[host_name("gemv_batched_q6_k")]] kernel decltype(gemv_batched<FormatQ6K, GEMMParams>) gemv_batched<FormatQ6K, GEMMParams>;
 template [[host_name("gemv_batched_iq4_nl")]] kernel decltype(gemv_batched<FormatIQ4NL, GEMMParams>) gemv_batched<FormatIQ4NL, GEMMParams>;
+template [[host_name("gemv_batched_iq4_xs")]] kernel decltype(gemv_batched<FormatIQ4XS, GEMMParams>) gemv_batched<FormatIQ4XS, GEMMParams>;
 template [[host_name("gemv_batched_bf16")]] kernel decltype(gemv_batched<FormatBF16, GEMMParams>) gemv_batched<FormatBF16, GEMMParams>;
+template [[host_name("gemv_batched_mxfp4")]] kernel decltype(gemv_batched<FormatMXFP4, GEMMParams>) gemv_batched<FormatMXFP4, GEMMParams>;
 template [[host_name("gemv_batched_mlx_q2")]] kernel decltype(gemv_batched<FormatMlxQ2, MLXParams>) gemv_batched<FormatMlxQ2, MLXParams>;
 template [[host_name("gemv_batched_mlx_q3")]] kernel decltype(gemv_batched<FormatMlxQ3, MLXParams>) gemv_batched<FormatMlxQ3, MLXParams>;
 template [[host_name("gemv_batched_mlx_q4")]] kernel decltype(gemv_batched<FormatMlxQ4, MLXParams>) gemv_batched<FormatMlxQ4, MLXParams>;

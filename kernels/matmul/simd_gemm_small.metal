@@ -16,7 +16,9 @@ template [[host_name("simd_gemm_small_q4_k")]] kernel decltype(simd_gemm<FormatQ
 template [[host_name("simd_gemm_small_q5_k")]] kernel decltype(simd_gemm<FormatQ5K, GEMMParams, 8>) simd_gemm<FormatQ5K, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_q6_k")]] kernel decltype(simd_gemm<FormatQ6K, GEMMParams, 8>) simd_gemm<FormatQ6K, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_iq4_nl")]] kernel decltype(simd_gemm<FormatIQ4NL, GEMMParams, 8>) simd_gemm<FormatIQ4NL, GEMMParams, 8>;
+template [[host_name("simd_gemm_small_iq4_xs")]] kernel decltype(simd_gemm<FormatIQ4XS, GEMMParams, 8>) simd_gemm<FormatIQ4XS, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_bf16")]] kernel decltype(simd_gemm<FormatBF16, GEMMParams, 8>) simd_gemm<FormatBF16, GEMMParams, 8>;
+template [[host_name("simd_gemm_small_mxfp4")]] kernel decltype(simd_gemm<FormatMXFP4, GEMMParams, 8>) simd_gemm<FormatMXFP4, GEMMParams, 8>;
 template [[host_name("simd_gemm_small_mlx_q2")]] kernel decltype(simd_gemm<FormatMlxQ2, MLXParams, 8>) simd_gemm<FormatMlxQ2, MLXParams, 8>;
 template [[host_name("simd_gemm_small_mlx_q3")]] kernel decltype(simd_gemm<FormatMlxQ3, MLXParams, 8>) simd_gemm<FormatMlxQ3, MLXParams, 8>;
 template [[host_name("simd_gemm_small_mlx_q4")]] kernel decltype(simd_gemm<FormatMlxQ4, MLXParams, 8>) simd_gemm<FormatMlxQ4, MLXParams, 8>;

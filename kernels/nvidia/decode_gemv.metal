@@ -16,7 +16,9 @@ template [[host_name("decode_gemv_q4_k")]] kernel decltype(decode_gemv<FormatQ4K
 template [[host_name("decode_gemv_q5_k")]] kernel decltype(decode_gemv<FormatQ5K, GEMMParams, 4>) decode_gemv<FormatQ5K, GEMMParams, 4>;
 template [[host_name("decode_gemv_q6_k")]] kernel decltype(decode_gemv<FormatQ6K, GEMMParams, 4>) decode_gemv<FormatQ6K, GEMMParams, 4>;
 template [[host_name("decode_gemv_iq4_nl")]] kernel decltype(decode_gemv<FormatIQ4NL, GEMMParams, 4>) decode_gemv<FormatIQ4NL, GEMMParams, 4>;
+template [[host_name("decode_gemv_iq4_xs")]] kernel decltype(decode_gemv<FormatIQ4XS, GEMMParams, 4>) decode_gemv<FormatIQ4XS, GEMMParams, 4>;
 template [[host_name("decode_gemv_bf16")]] kernel decltype(decode_gemv<FormatBF16, GEMMParams, 4>) decode_gemv<FormatBF16, GEMMParams, 4>;
+template [[host_name("decode_gemv_mxfp4")]] kernel decltype(decode_gemv<FormatMXFP4, GEMMParams, 4>) decode_gemv<FormatMXFP4, GEMMParams, 4>;
 template [[host_name("decode_gemv_mlx_q2")]] kernel decltype(decode_gemv<FormatMlxQ2, MLXParams, 4>) decode_gemv<FormatMlxQ2, MLXParams, 4>;
 template [[host_name("decode_gemv_mlx_q3")]] kernel decltype(decode_gemv<FormatMlxQ3, MLXParams, 4>) decode_gemv<FormatMlxQ3, MLXParams, 4>;
 template [[host_name("decode_gemv_mlx_q4")]] kernel decltype(decode_gemv<FormatMlxQ4, MLXParams, 4>) decode_gemv<FormatMlxQ4, MLXParams, 4>;

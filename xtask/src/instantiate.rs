@@ -92,7 +92,7 @@ pub fn format_header(dtype: DType) -> Option<&'static str> {
 fn struct_name(dtype: DType) -> String {
     let name = dtype.name().to_uppercase();
     let name = name.replace("MLX_", "Mlx").replace("_K", "K");
-    format!("Format{}", name.replace("_NL", "NL"))
+    format!("Format{}", name.replace("_NL", "NL").replace("_XS", "XS"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What a kernel is given: its params and constants, and the place of each binding.
 
 use akunu_kernels::KernelId;
-use akunu_kernels::table::Args;
+use akunu_kernels::table::{Args, BufferSet};
 use akunu_program::Slice;
 use akunu_types::SharedStruct;
 
@@ -40,20 +40,14 @@ impl<'a> Call<'a> {
         self.args.params()
     }
 
-    /// The places of the first bindings, in the order of the row's.
-    pub fn first_bindings<const N: usize>(&self) -> [Place<'a>; N] {
-        match self.places.first_chunk() {
-            Some(places) => *places,
-            None => unreachable!("the plan check compares the number of bindings"),
-        }
-    }
-
-    /// The places of all bindings, in the order of the row's.
-    pub fn bindings<const N: usize>(&self) -> [Place<'a>; N] {
-        match self.places.try_into() {
-            Ok(places) => places,
-            Err(_) => unreachable!("the plan check compares the number of bindings"),
-        }
+    /// The places of all buffers, which the kernel declares.
+    pub fn buffers<B: BufferSet<Item = Place<'a>>>(&self) -> B {
+        debug_assert_eq!(
+            self.kernel.row().bindings,
+            B::BINDINGS,
+            "the buffers of another kernel"
+        );
+        B::of(self.places)
     }
 }
 

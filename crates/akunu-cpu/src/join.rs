@@ -58,6 +58,9 @@ fn reads_only(dispatch: &Dispatch, norm: &Dispatch) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use akunu_kernels::kernel::common::bias_add;
+    use akunu_kernels::kernel::matmul::product;
+    use akunu_kernels::kernel::norm::rmsnorm;
     use akunu_kernels::pipeline::HostPipelines;
     use akunu_kernels::plan::RowField;
     use akunu_kernels::{KernelCall, PipelineKey};
@@ -81,7 +84,7 @@ mod tests {
         })
     }
 
-    fn norm(n_rows: u32, bindings: [Slice; 3]) -> KernelCall {
+    fn norm(n_rows: u32, [x, weight, y]: [Slice; 3]) -> KernelCall {
         let params = RMSNormParams {
             dim: DIM,
             n_rows,
@@ -89,10 +92,10 @@ mod tests {
             ..Default::default()
         };
         let key = PipelineKey::plain(KernelId::RmsNorm);
-        KernelCall::new(key, &params, bindings.to_vec(), "norm")
+        KernelCall::new(key, &params, rmsnorm::Buffers { x, weight, y }, "norm")
     }
 
-    fn product(bindings: [Slice; 3]) -> KernelCall {
+    fn product([x, weight, y]: [Slice; 3]) -> KernelCall {
         let params = GEMMParams {
             M: 1,
             N: DIM,
@@ -104,7 +107,7 @@ mod tests {
             beta: 0.0,
         };
         let key = PipelineKey::plain(KernelId::Gemv(DType::F32));
-        KernelCall::new(key, &params, bindings.to_vec(), "product")
+        KernelCall::new(key, &params, product::Buffers { x, weight, y }, "product")
     }
 
     /// Whether the first call joins the next in a step of these rows.
@@ -143,7 +146,7 @@ mod tests {
             ..Default::default()
         };
         let key = PipelineKey::plain(KernelId::BiasAdd);
-        let bias = KernelCall::new(key, &params, vec![x, w], "bias");
+        let bias = KernelCall::new(key, &params, bias_add::Buffers { x, bias: w }, "bias");
         assert!(!joins(&[&one, &bias]), "no product");
     }
 

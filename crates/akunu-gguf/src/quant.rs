@@ -26,7 +26,9 @@ mod convert;
 mod float;
 mod importance;
 mod iq4_nl;
+mod iq4_xs;
 mod line;
+mod mxfp4;
 mod packing;
 mod q2_k;
 mod q3_k;
@@ -226,8 +228,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_converted_is_refused_in_words() {
-        let error = dequantise(DType::IQ4_XS, &[0; 136], &mut [0.0; 256]).unwrap_err();
-        assert!(error.to_string().contains("iq4_xs"), "{error}");
+        let error = dequantise(DType::IQ3_S, &[0; 110], &mut [0.0; 256]).unwrap_err();
+        assert!(error.to_string().contains("iq3_s"), "{error}");
         assert!(error.to_string().contains("q4_k"), "{error}");
 
         let error = quantise(DType::Q4_0, &[0.0; 33], &mut [0; 36]).unwrap_err();

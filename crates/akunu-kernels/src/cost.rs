@@ -12,4 +12,4 @@
 mod planned;
 mod work;
 
-pub use self::work::{Cost, Traffic, Work, multiply_adds, once};
+pub use self::work::{Cost, Traffic, Work, multiply_adds};

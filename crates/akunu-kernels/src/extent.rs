@@ -14,11 +14,11 @@ pub fn bytes<T>(dims: &[u32]) -> usize {
     product(dims).saturating_mul(size_of::<T>())
 }
 
-/// Bytes from the first to the last element of `n_rows` rows of `cols` elements that are `stride` apart.
-pub fn strided<T>(n_rows: u32, stride: u32, cols: u32) -> usize {
+/// Elements from the first to the last of `n_rows` rows of `cols` elements that are `stride` apart.
+pub fn strided(n_rows: u32, stride: u32, cols: u32) -> usize {
     match n_rows.checked_sub(1) {
         None => 0,
-        Some(before_last) => bytes::<T>(&[before_last, stride]).saturating_add(bytes::<T>(&[cols])),
+        Some(before_last) => product(&[before_last, stride]).saturating_add(cols as usize),
     }
 }
 
@@ -37,8 +37,8 @@ mod tests {
     fn products_saturate() {
         assert_eq!(bytes::<f32>(&[3, 5]), 60);
         assert_eq!(bytes::<f32>(&[u32::MAX, u32::MAX]), usize::MAX);
-        assert_eq!(strided::<f32>(3, 10, 4), 96);
-        assert_eq!(strided::<f32>(0, 10, 4), 0);
+        assert_eq!(strided(3, 10, 4), 24);
+        assert_eq!(strided(0, 10, 4), 0);
         assert_eq!(count(&[1 << 16, 1 << 16]), 0);
         assert_eq!(count(&[7, 0]), 0);
         assert_eq!(count(&[7, 6]), 42);

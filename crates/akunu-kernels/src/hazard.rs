@@ -86,6 +86,8 @@ impl Touched {
 
 #[cfg(test)]
 mod tests {
+    use crate::kernel::activation::gate;
+    use crate::kernel::matmul::product;
     use akunu_types::DType;
     use akunu_types::params::{ElementwiseParams, GEMMParams};
 
@@ -112,13 +114,14 @@ mod tests {
     }
 
     /// `vector[y] = vector[a] + vector[b]`.
-    fn add(vectors: [usize; 3]) -> KernelCall {
+    fn add([a, b, y]: [usize; 3]) -> KernelCall {
         let params = ElementwiseParams {
             count: COUNT,
             ..Default::default()
         };
         let key = PipelineKey::plain(KernelId::SiluGate);
-        KernelCall::new(key, &params, vectors.map(vector).to_vec(), "add")
+        let [gate, up, y] = [a, b, y].map(vector);
+        KernelCall::new(key, &params, gate::Buffers { gate, up, y }, "add")
     }
 
     /// `vector[y] = matrix · vector[x]`.
@@ -134,7 +137,8 @@ mod tests {
             beta: 0.0,
         };
         let key = PipelineKey::plain(KernelId::Gemv(DType::F32));
-        KernelCall::new(key, &params, [x, matrix, y].map(vector).to_vec(), "product")
+        let [x, weight, y] = [x, matrix, y].map(vector);
+        KernelCall::new(key, &params, product::Buffers { x, weight, y }, "product")
     }
 
     fn barriers(calls: Vec<KernelCall>) -> Vec<bool> {

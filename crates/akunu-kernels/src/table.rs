@@ -5,13 +5,18 @@
 
 mod args;
 mod binding;
+mod buffers;
 mod family;
 mod kernels;
 mod launch;
 mod row;
 
 pub use self::args::Args;
-pub use self::binding::{Access, Binding, Element, read, read_write, write};
+pub use self::binding::{Access, Binding, Element};
+pub use self::buffers::{
+    BufferElement, BufferSet, Extent, Pool, Weight, binding, bytes_of, layout_of, numbered,
+};
+pub(crate) use self::buffers::{access, buffers, slice};
 pub use self::family::Family;
 pub use self::kernels::{KernelId, weight_formats};
 pub use self::launch::Launch;

@@ -2,7 +2,7 @@
 
 use akunu_program::AlignedBytes;
 use akunu_types::SharedStruct;
-use bytemuck::{AnyBitPattern, NoUninit, Pod};
+use bytemuck::{AnyBitPattern, Pod};
 
 use crate::constant::Constants;
 use crate::table::{Access, Args, Binding};
@@ -32,7 +32,6 @@ pub struct ShortBinding {
 #[derive(Debug)]
 pub struct Twin<'a> {
     args: Args<'a>,
-    indices: Vec<u8>,
     bindings: Vec<TwinBinding<'a>>,
 }
 
@@ -61,7 +60,6 @@ impl<'a> Twin<'a> {
         });
         Ok(Twin {
             args,
-            indices: bindings.iter().map(|binding| binding.index).collect(),
             bindings: bound.collect::<Result<_, _>>()?,
         })
     }
@@ -92,37 +90,34 @@ impl<'a> Twin<'a> {
         self.args.constants
     }
 
-    /// The elements of a binding that the kernel only reads.
-    pub fn read<T: AnyBitPattern>(&self, index: u8) -> &'a [T] {
-        match self.bindings[self.at(index)] {
-            TwinBinding::Read(bytes) => bytemuck::cast_slice(bytes),
-            TwinBinding::Write(_) => unreachable!("binding {index} is written: use `write`"),
+    /// The slices of all bindings, one after the other, for the struct that names them.
+    pub(crate) fn slices(&mut self) -> Slices<'_, 'a> {
+        Slices(self.bindings.iter_mut())
+    }
+}
+
+/// The bindings of an execution that have not been taken yet.
+pub(crate) struct Slices<'t, 'a>(std::slice::IterMut<'t, TwinBinding<'a>>);
+
+impl<'t> Slices<'t, '_> {
+    /// The next one, which the kernel reads.
+    pub(crate) fn read<T: AnyBitPattern>(&mut self) -> &'t [T] {
+        match self.0.next() {
+            Some(TwinBinding::Read(bytes)) => bytemuck::cast_slice(bytes),
+            _ => unreachable!("the row has the bindings of its declaration"),
         }
     }
 
-    /// The elements of a binding that the kernel writes.
-    pub fn write<T: Pod>(&mut self, index: u8) -> &mut [T] {
-        let at = self.at(index);
-        match &mut self.bindings[at] {
-            TwinBinding::Write(bytes) => bytemuck::cast_slice_mut(bytes.as_mut()),
-            TwinBinding::Read(_) => unreachable!("binding {index} is only read: use `read`"),
+    /// The next one, which the kernel writes.
+    pub(crate) fn write<T: Pod>(&mut self) -> &'t mut [T] {
+        match self.0.next() {
+            Some(TwinBinding::Write(bytes)) => bytemuck::cast_slice_mut(bytes.as_mut()),
+            _ => unreachable!("the row has the bindings of its declaration"),
         }
     }
 
-    /// A copy of what a written binding holds now, for twins that fill several bindings at once.
-    pub fn copy<T: Pod>(&mut self, index: u8) -> Vec<T> {
-        self.write::<T>(index).to_vec()
-    }
-
-    /// Stores all elements of a written binding.
-    pub fn store<T: Pod + NoUninit>(&mut self, index: u8, values: &[T]) {
-        self.write::<T>(index).copy_from_slice(values);
-    }
-
-    fn at(&self, index: u8) -> usize {
-        match self.indices.iter().position(|&has| has == index) {
-            Some(at) => at,
-            None => unreachable!("the kernel has no binding {index}"),
-        }
+    /// The next one, which the kernel reads and writes.
+    pub(crate) fn change<T: Pod>(&mut self) -> &'t mut [T] {
+        self.write()
     }
 }

@@ -8,9 +8,10 @@ use std::time::Instant;
 use akunu::{StopReason, TokenLogprobs};
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::calls::{ToolCall, marks};
 use crate::engine::{self, Engine, Event, What};
 use crate::error::ApiError;
-use crate::reader::{MARKS, Part, Reader, ToolCall};
+use crate::reader::{Part, Reader};
 use crate::transcript::Transcript;
 
 /// Something that happened to one of the answers.
@@ -42,6 +43,11 @@ pub(crate) struct Likely {
 pub(crate) enum Piece {
     Text(String),
     Reasoning(String),
+    /// A call begins, whose arguments follow.
+    Begun(ToolCall),
+    /// More of the arguments of the call that has begun.
+    Arguments(String),
+    /// The whole call that has begun, or what there is of it where it was cut.
     Call(ToolCall),
     Ended(Finish),
 }
@@ -81,6 +87,15 @@ pub(crate) struct Whole {
     pub scored: Vec<Scored>,
 }
 
+/// Whether an answer has called tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Called {
+    Nothing,
+    Tools,
+    /// The last call was cut.
+    Cut,
+}
+
 /// Answers on their way. When this is dropped, the engine stops to work on them.
 pub(crate) struct Answers {
     /// Keeps the model loaded.
@@ -88,8 +103,8 @@ pub(crate) struct Answers {
     events: UnboundedReceiver<Event>,
     /// One for each answer; `None` where all text is text.
     readers: Vec<Option<Reader>>,
-    /// Whether an answer has called a tool.
-    has_called: Vec<bool>,
+    /// What an answer has called.
+    called: Vec<Called>,
     n_open: usize,
     /// Tokens of each answer that have not been sent yet.
     scored: Vec<Vec<Scored>>,
@@ -109,7 +124,7 @@ impl Answers {
         Answers {
             engine,
             events,
-            has_called: vec![false; readers.len()],
+            called: vec![Called::Nothing; readers.len()],
             n_open: readers.len(),
             scored: readers.iter().map(|_| Vec::new()).collect(),
             readers,
@@ -159,6 +174,7 @@ impl Answers {
             match what {
                 Piece::Text(text) => one.text.push_str(&text),
                 Piece::Reasoning(text) => one.reasoning.push_str(&text),
+                Piece::Begun(_) | Piece::Arguments(_) => {}
                 Piece::Call(call) => one.calls.push(call),
                 Piece::Ended(finish) => one.finish = Some(finish),
             }
@@ -206,8 +222,12 @@ impl Answers {
     }
 
     fn finish(&self, choice: usize, reason: StopReason) -> Finish {
+        let is_cut = self.called[choice] == Called::Cut;
         match reason {
-            _ if self.has_called[choice] => Finish::Calls,
+            StopReason::MaxTokens | StopReason::ContextFull | StopReason::Loop if is_cut => {
+                Finish::Length
+            }
+            _ if self.called[choice] != Called::Nothing => Finish::Calls,
             StopReason::StopText => Finish::StopText,
             StopReason::MaxTokens | StopReason::ContextFull | StopReason::Loop => Finish::Length,
             _ => Finish::End,
@@ -219,7 +239,7 @@ impl Answers {
         let tokenizer = self.engine.model.tokenizer();
         let text = tokenizer.is_control(id).then(|| tokenizer.token_bytes(id));
         let text = String::from_utf8(text??).ok()?;
-        MARKS.contains(&text.as_str()).then_some(text)
+        marks().contains(text.as_str()).then_some(text)
     }
 
     fn read(&mut self, choice: usize, text: &str) {
@@ -239,8 +259,14 @@ impl Answers {
             let what = match part {
                 Part::Text(text) => Piece::Text(text),
                 Part::Reasoning(text) => Piece::Reasoning(text),
+                Part::Begun(call) => Piece::Begun(call),
+                Part::Arguments(more) => Piece::Arguments(more),
                 Part::Call(call) => {
-                    self.has_called[choice] = true;
+                    self.called[choice] = if call.is_whole {
+                        Called::Tools
+                    } else {
+                        Called::Cut
+                    };
                     Piece::Call(call)
                 }
             };

@@ -6,6 +6,7 @@ mod anthropic;
 mod app;
 mod blocking;
 mod body;
+mod calls;
 mod clock;
 mod connection;
 mod content;

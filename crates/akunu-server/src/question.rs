@@ -1,6 +1,5 @@
 //! What all dialects ask for: a prompt, and how its answers are made.
 
-mod calls;
 mod format;
 mod messages;
 mod sampling;
@@ -8,20 +7,20 @@ mod sampling;
 use std::sync::Arc;
 
 use akunu::{EncodeOptions, GenerateOptions, Grammar, Model, RenderOptions, Speculation};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::answers::Answers;
 use crate::blocking::elsewhere;
+use crate::calls::{self, Answering, PROBE, Style, THOUGHTS, TOLD, Tool, grammar};
 use crate::clock::now;
 use crate::engine::{Engine, Work};
 use crate::error::ApiError;
 use crate::reader::Reader;
 use crate::transcript::Transcript;
 
-use self::calls::Style;
 pub(crate) use self::format::Format;
 use self::messages::tell_tools;
-pub(crate) use self::messages::{Tool, calling, check_role, template_call, tool_name, tool_result};
+pub(crate) use self::messages::{calling, check_role, template_call, tool_name, tool_result};
 pub(crate) use self::sampling::Draw;
 
 /// A conversation, and how it is answered.
@@ -29,6 +28,8 @@ pub(crate) use self::sampling::Draw;
 pub(crate) struct Conversation {
     pub messages: Vec<akunu::Message>,
     pub tools: Vec<Tool>,
+    /// Whether it may be answered with one call at most.
+    pub one_call: bool,
     /// What the template gets to know besides: `enable_thinking`.
     pub variables: Map<String, Value>,
     /// What the answer must look like.
@@ -82,10 +83,12 @@ impl Default for Wish {
 /// A prompt as tokens, and how its answer is read.
 pub(crate) struct Prompt {
     pub ids: Vec<u32>,
-    /// Names of the tools that may be called.
-    pub tools: Vec<String>,
-    /// Whether the prompt ends within a thought.
-    pub thinks: bool,
+    /// The tools that may be called.
+    pub tools: Arc<[Tool]>,
+    /// How many calls an answer may have.
+    pub max_calls: usize,
+    /// The end of the thought within which the prompt ends.
+    pub thought: Option<&'static str>,
     /// Texts that end an answer, besides those that are wished for.
     pub stop: Vec<String>,
     /// Whether thoughts and calls are told from text.
@@ -110,8 +113,9 @@ impl Prompt {
     pub fn plain(ids: Vec<u32>) -> Prompt {
         Prompt {
             ids,
-            tools: Vec::new(),
-            thinks: false,
+            tools: Arc::from([]),
+            max_calls: 0,
+            thought: None,
             stop: Vec::new(),
             is_read: false,
             grammar: None,
@@ -159,47 +163,69 @@ impl Conversation {
             };
             ids.extend(model.tokenizer().encode(begun, plain));
         }
-        let names = self.tools.iter().map(|tool| tool.name.clone());
-        let thinks = ends_in_thought(engine, &ids);
-        let grammar = if self.has_strict_tools() {
-            let template = knows_tools.then_some(&options);
-            self.call_grammar(model, template, thinks)?
-        } else {
-            self.format.grammar(model, &self.tools, thinks)?
+        let thought = open_thought(engine, &ids);
+        let template = knows_tools.then_some(&options);
+        let grammar = match self.format {
+            _ if self.tools.is_empty() => self.format.grammar(model, thought)?,
+            Format::Schema(..) => self.format.grammar(model, thought)?,
+            Format::Free | Format::Call => self.call_grammar(model, template, thought)?,
         };
         Ok(Prompt {
-            tools: names.collect(),
+            tools: self.tools.clone().into(),
+            max_calls: if self.one_call { 1 } else { usize::MAX },
             grammar,
-            thinks,
+            thought,
             stop: model.prompt_stops(),
             is_read: true,
             ids,
         })
     }
 
-    /// Whether a tool is strict that the model may call or not.
-    fn has_strict_tools(&self) -> bool {
-        self.format == Format::Free && self.tools.iter().any(|tool| tool.strict)
-    }
-
-    /// The grammar of calls that the model begins by itself, as its template writes them, or as it was told where it has none
-    /// that knows of tools. `None` where the template writes them in a way that is not known here.
+    /// The grammar of calls, as the model's template writes them, or as it was told where it has none that knows of tools. Where
+    /// the template writes them in a way that is not known here, only a call that has to be made is enforced, as it would be told.
     fn call_grammar(
         &self,
         model: &Model,
         template: Option<&RenderOptions>,
-        thinks: bool,
+        thought: Option<&'static str>,
     ) -> Result<Option<Grammar>, ApiError> {
+        let must_call = self.format == Format::Call;
         let style = match template {
-            Some(options) => Style::of_model(model, options),
-            None => Some(Style::TOLD),
+            Some(options) => style_of(model, options).or(must_call.then_some(TOLD)),
+            None => Some(TOLD),
         };
         // What was begun as text does not begin as a call any more.
-        let style = style
-            .filter(|style| self.ending == Ending::Answer || !matches!(style, Style::Json { .. }));
-        let grammar = style.map(|style| style.grammar(model, &self.tools, thinks));
-        grammar.transpose()
+        let is_possible = |style: &&Style| self.ending == Ending::Answer || style.has_mark();
+        let Some(style) = style.filter(is_possible) else {
+            return Ok(None);
+        };
+        let answering = Answering {
+            model,
+            tools: &self.tools,
+            must_call,
+            many: !self.one_call,
+            thought,
+        };
+        grammar(style, &answering)
     }
+}
+
+/// How a model writes calls, by what its template makes of one. `None` for a way that is not known here.
+fn style_of(model: &Model, options: &RenderOptions) -> Option<&'static Style> {
+    let call = template_call(Some("call00001"), PROBE, json!({"a": 1}));
+    let options = RenderOptions {
+        add_generation_prompt: false,
+        ..options.clone()
+    };
+    let asked = akunu::Message::new("user", "Hi");
+    let ids = model.prompt_with(&[asked, calling(vec![call])], &options);
+    let bytes: Vec<u8> = ids
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|id| model.tokenizer().token_bytes(*id))
+        .flatten()
+        .collect();
+    calls::of_text(&String::from_utf8_lossy(&bytes), model.tokenizer())
 }
 
 impl Conversation {
@@ -222,10 +248,12 @@ impl Conversation {
     }
 }
 
-/// Whether the last tokens of a prompt open a thought.
-fn ends_in_thought(engine: &Engine, ids: &[u32]) -> bool {
-    let last = &ids[ids.len().saturating_sub(8)..];
-    engine.text_of(last).trim_end().ends_with("<think>")
+/// The end of the thought that the last tokens of a prompt open.
+fn open_thought(engine: &Engine, ids: &[u32]) -> Option<&'static str> {
+    let last = engine.text_of(&ids[ids.len().saturating_sub(8)..]);
+    let last = last.trim_end();
+    let open = THOUGHTS.iter().find(|(begin, _)| last.ends_with(begin));
+    open.map(|(_, end)| *end)
 }
 
 /// Asks an engine.
@@ -251,11 +279,8 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
             ..GenerateOptions::default()
         }
     };
-    let readers = (0..wish.n).map(|_| {
-        prompt
-            .is_read
-            .then(|| Reader::new(prompt.tools.clone(), prompt.thinks))
-    });
+    let reader = || Reader::new(Arc::clone(&prompt.tools), prompt.max_calls, prompt.thought);
+    let readers = (0..wish.n).map(|_| prompt.is_read.then(reader));
     let readers = readers.collect();
     let n_prompt = prompt.ids.len();
     let transcript = engine

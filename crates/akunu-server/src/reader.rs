@@ -1,78 +1,88 @@
 //! Reads the text of an answer as it comes: what is said, what is only thought, and which tools are called.
 //!
-//! ```text
-//! <think>…</think>                                       DeepSeek, Qwen 3, SmolLM 3
-//! <tool_call>{"name": …, "arguments": {…}}</tool_call>    Hermes, Qwen
-//! {"name": …, "parameters": {…}}                          Llama 3, or any model that was told to
-//! [TOOL_CALLS][{"name": …, "arguments": {…}}, …]          Mistral; newer ones [TOOL_CALLS]name[ARGS]{…}
-//! ```
-//!
-//! Calls are looked for only if the request has tools, and count only if they name one of them: anything else is text.
-//! Text that may begin a mark is held back until the mark is whole or impossible.
+//! Calls are looked for only if the request has tools, in every style of [`STYLES`], and count only if they name one of the tools:
+//! anything else is text. Text that may begin a mark is held back until the mark is whole or impossible. A call is told when its
+//! name is known, and its arguments as they come.
 
-mod calls;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-pub(crate) use self::calls::ToolCall;
+use crate::calls::{
+    Place, SILENT, STYLES, Scanned, Style, THOUGHTS, Tool, ToolCall, overlap, scan,
+};
 
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Text(String),
     Reasoning(String),
+    /// A call begins. Its arguments follow.
+    Begun(ToolCall),
+    /// More of the arguments of the call that has begun.
+    Arguments(String),
+    /// The call that has begun, to its end or to where it was cut.
     Call(ToolCall),
 }
 
-const THINK: &str = "<think>";
-const END_THINK: &str = "</think>";
-pub(crate) const CALL: &str = "<tool_call>";
-pub(crate) const END_CALL: &str = "</tool_call>";
-pub(crate) const MISTRAL: &str = "[TOOL_CALLS]";
-pub(crate) const PYTHON: &str = "<|python_tag|>";
-pub(crate) const ARGS: &str = "[ARGS]";
-
-/// Texts of control tokens that mean something here. The engine leaves control tokens out of the text.
-pub(crate) const MARKS: [&str; 7] = [THINK, END_THINK, CALL, END_CALL, MISTRAL, PYTHON, ARGS];
-
-/// A call is not longer than this; what is, is text.
-const MAX_CALL_BYTES: usize = 64 << 10;
+/// A call is not longer than this; what is, is cut.
+const MAX_CALL_BYTES: usize = 256 << 10;
 
 /// What is being read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 enum State {
     /// The beginning of an answer or of what follows a thought or a call: only whitespace so far.
     Start,
     Text,
-    Reasoning,
-    /// Between the marks of a call.
-    Call,
-    /// JSON that may be a call, with the mark before it.
-    Json(&'static str),
+    /// A thought, up to this mark.
+    Reasoning(&'static str),
+    /// What may be calls, in one of these styles, after so many bytes of whitespace.
+    Calls(Vec<&'static Style>, usize),
+}
+
+/// What was told of the calls that are held.
+#[derive(Default)]
+struct Told {
+    /// Calls that were told to their end.
+    n_whole: usize,
+    /// The call that has begun.
+    open: Option<ToolCall>,
 }
 
 /// Reads one answer.
 pub(crate) struct Reader {
     state: State,
     held: String,
-    /// Names of the tools that may be called.
-    tools: Vec<String>,
+    tools: Arc<[Tool]>,
+    /// How many more calls it may make.
+    n_left: usize,
+    told: Told,
     parts: Vec<Part>,
     /// Whether the next text follows a mark: whitespace between them is none of the text.
     is_fresh: bool,
 }
 
+/// What a place in the text may be.
+enum Found {
+    Thought(&'static str, usize),
+    /// This many bytes that are none of the text.
+    Silent(usize),
+    Calls(Vec<&'static Style>),
+    /// The text ends before it can be said.
+    Perhaps,
+    Nothing,
+}
+
 impl Reader {
-    /// Reads an answer that may call these tools; `thinks` if the prompt ends within a thought.
-    pub fn new(tools: Vec<String>, thinks: bool) -> Reader {
+    /// Reads an answer that may make so many calls of these tools. `thought` is the end of the thought within which the prompt ends.
+    pub fn new(tools: Arc<[Tool]>, max_calls: usize, thought: Option<&'static str>) -> Reader {
         Reader {
-            state: if thinks {
-                State::Reasoning
-            } else {
-                State::Start
-            },
+            state: thought.map_or(State::Start, State::Reasoning),
             held: String::new(),
             tools,
+            n_left: max_calls,
+            told: Told::default(),
             parts: Vec::new(),
-            is_fresh: thinks,
+            is_fresh: thought.is_some(),
         }
     }
 
@@ -86,196 +96,296 @@ impl Reader {
     /// What was held back, when nothing follows.
     pub fn finish(&mut self) -> Vec<Part> {
         let held = std::mem::take(&mut self.held);
-        match self.state {
-            State::Start | State::Text => self.say(held),
-            State::Reasoning => self.think(held),
+        match &self.state {
+            State::Start | State::Text => self.say(&held),
+            State::Reasoning(_) => self.think(&held),
             // The end mark is often a control token that ends the answer.
-            State::Call => match calls::parse(&held, &self.tools) {
-                Some(calls) => self.called(calls),
-                None => self.say(format!("{CALL}{held}")),
-            },
-            State::Json(mark) => self.say(format!("{mark}{held}")),
+            State::Calls(styles, space) => {
+                let begun = styles.iter().find_map(|style| {
+                    match scan(style, &held[*space..], &self.tools) {
+                        Scanned::More(calls) if calls.iter().any(has_begun) => Some(calls),
+                        _ => None,
+                    }
+                });
+                match begun {
+                    Some(calls) => {
+                        self.tell(&calls);
+                        self.cut();
+                    }
+                    None => self.say(&held),
+                }
+            }
         }
         std::mem::take(&mut self.parts)
     }
 
     /// Reads on as far as possible; whether something changed.
     fn advance(&mut self) -> bool {
-        match self.state {
-            State::Start => self.start(),
-            State::Text => self.text(),
-            State::Reasoning => self.reasoning(),
-            State::Call => self.call(),
-            State::Json(mark) => self.json(mark),
+        match &mut self.state {
+            State::Start | State::Text => self.text(),
+            State::Reasoning(end) => {
+                let end = *end;
+                self.reasoning(end)
+            }
+            State::Calls(styles, space) => {
+                let (styles, space) = (std::mem::take(styles), *space);
+                self.calls(styles, space)
+            }
         }
     }
 
-    fn start(&mut self) -> bool {
-        // Llama writes a semicolon between two calls.
-        let said = if self.is_fresh {
-            self.held.trim_start_matches([' ', '\n', ';', ','])
-        } else {
-            self.held.trim_start()
-        };
-        let marks = self.marks();
-        if said.is_empty() || marks.iter().any(|mark| may_become(said, mark)) {
+    /// Says text up to the next place that is, or may be, something else.
+    fn text(&mut self) -> bool {
+        let mut is_start = matches!(self.state, State::Start);
+        if is_start && self.is_fresh {
+            // Llama writes a semicolon between two calls.
+            let said = self.held.trim_start_matches([' ', '\n', ';', ',']);
+            self.held.drain(..self.held.len() - said.len());
+        }
+        let places: Vec<(usize, char)> = self.held.char_indices().collect();
+        // Whitespace before a call is held, and with it the end of the line before.
+        let mut is_line = is_start;
+        for (at, c) in places {
+            match self.find(at, is_start, is_line) {
+                Found::Nothing => {}
+                Found::Perhaps => {
+                    let keep = self.held.len() - self.certain(at);
+                    return self.say_all_but(keep, is_start);
+                }
+                found => return self.enter(found, at),
+            }
+            is_start &= c.is_whitespace();
+            is_line = c == '\n' || (is_line && c.is_whitespace());
+        }
+        let keep = self.held.len() - self.certain(self.held.len());
+        self.say_all_but(keep, is_start)
+    }
+
+    /// How much of the text before a place can be said: whitespace may go before a call.
+    fn certain(&self, at: usize) -> usize {
+        if self.tools.is_empty() {
+            return at;
+        }
+        self.held[..at].trim_end().len()
+    }
+
+    /// Says what is held but for the last bytes. There is nothing more to do.
+    fn say_all_but(&mut self, keep: usize, is_start: bool) -> bool {
+        if is_start {
             return false;
         }
-        if let Some(thought) = said.strip_prefix(THINK) {
-            self.held = thought.to_string();
-            self.is_fresh = true;
-            self.state = State::Reasoning;
-            return true;
-        }
-        let is_json = said.starts_with(['{', '[']) && !said.starts_with(MISTRAL);
-        if is_json && !self.tools.is_empty() {
-            self.held = said.to_string();
-            self.state = State::Json("");
-        } else {
+        let rest = self.held.split_off(self.held.len() - keep);
+        let said = std::mem::replace(&mut self.held, rest);
+        if !said.is_empty() {
             self.state = State::Text;
         }
-        true
+        self.say(&said);
+        false
     }
 
-    fn text(&mut self) -> bool {
-        // Thoughts come first, so that this mark means nothing here.
-        let marks = &self.marks()[1..];
-        let found = marks
-            .iter()
-            .filter_map(|mark| Some((self.held.find(mark)?, *mark)))
-            .min();
-        let Some((at, mark)) = found else {
-            let text = self.take_certain(marks);
-            self.say(text);
-            return false;
-        };
-        let text = self.held[..at].trim_end().to_string();
-        self.held.drain(..at + mark.len());
-        self.say(text);
-        self.state = if mark == CALL {
-            State::Call
+    /// What begins at a place of the text that is held.
+    fn find(&self, at: usize, is_start: bool, is_line: bool) -> Found {
+        let rest = &self.held[at..];
+        let may_be = |mark: &str| rest.len() < mark.len() && mark.starts_with(rest);
+        let mut is_open = false;
+        for mark in SILENT {
+            if rest.starts_with(mark) && !is_open {
+                return Found::Silent(mark.len());
+            }
+            is_open |= may_be(mark);
+        }
+        if is_start {
+            for (begin, end) in THOUGHTS {
+                if rest.starts_with(begin) {
+                    return Found::Thought(end, begin.len());
+                }
+                is_open |= may_be(begin);
+            }
+        }
+        if !self.tools.is_empty() {
+            let is_possible = |style: &&Style| match style.place {
+                Place::Anywhere => true,
+                Place::Line => is_line,
+                Place::Start => is_start,
+            };
+            let styles = STYLES.iter().filter(is_possible);
+            let triggered = styles
+                .clone()
+                .filter(|style| rest.starts_with(style.trigger()));
+            let triggered: Vec<&'static Style> = triggered.collect();
+            is_open |= styles.clone().any(|style| may_be(style.trigger()));
+            if !is_open && !triggered.is_empty() {
+                return Found::Calls(triggered);
+            }
+        }
+        if is_open {
+            Found::Perhaps
         } else {
-            State::Json(mark)
-        };
+            Found::Nothing
+        }
+    }
+
+    /// Says the text before a place and goes on with what begins there.
+    fn enter(&mut self, found: Found, at: usize) -> bool {
+        let before = self.held[..at].trim_end().len();
+        let rest = self.held.split_off(before);
+        let said = std::mem::replace(&mut self.held, rest);
+        self.say(&said);
+        let space = at - before;
+        match found {
+            Found::Thought(end, length) => {
+                self.held.drain(..space + length);
+                self.is_fresh = true;
+                self.state = State::Reasoning(end);
+            }
+            Found::Silent(length) => {
+                self.held.drain(..space + length);
+                self.is_fresh = true;
+                self.state = State::Start;
+            }
+            Found::Calls(styles) => self.state = State::Calls(styles, space),
+            Found::Perhaps | Found::Nothing => {}
+        }
         true
     }
 
-    fn reasoning(&mut self) -> bool {
-        let Some(at) = self.held.find(END_THINK) else {
-            let thought = self.take_certain(&[END_THINK]);
-            self.think(thought);
+    fn reasoning(&mut self, end: &'static str) -> bool {
+        let Some(at) = self.held.find(end) else {
+            let keep = overlap(&self.held, end);
+            let certain = self.held[..self.held.len() - keep].trim_end().len();
+            let rest = self.held.split_off(certain);
+            let thought = std::mem::replace(&mut self.held, rest);
+            self.think(&thought);
             return false;
         };
         let thought = self.held[..at].trim_end().to_string();
-        self.held.drain(..at + END_THINK.len());
-        self.think(thought);
+        self.held.drain(..at + end.len());
+        self.think(&thought);
         self.is_fresh = true;
         self.state = State::Start;
         true
     }
 
-    /// Takes what is not the beginning of a mark, nor whitespace that may go before one.
-    fn take_certain(&mut self, marks: &[&str]) -> String {
-        let overlaps = marks.iter().map(|mark| overlap(&self.held, mark));
-        let Some(keep) = overlaps.max() else {
-            return std::mem::take(&mut self.held);
-        };
-        let certain = self.held[..self.held.len() - keep].trim_end().len();
-        let rest = self.held.split_off(certain);
-        std::mem::replace(&mut self.held, rest)
+    fn calls(&mut self, styles: Vec<&'static Style>, space: usize) -> bool {
+        let mut open = Vec::new();
+        let mut begun = Vec::new();
+        for style in styles {
+            match scan(style, &self.held[space..], &self.tools) {
+                Scanned::Whole(calls, end) => {
+                    self.tell(&calls);
+                    return self.leave(space + end);
+                }
+                Scanned::More(calls) => {
+                    open.push(style);
+                    if !begun.iter().any(has_begun) {
+                        begun = calls;
+                    }
+                }
+                // It is told already that it is a call.
+                Scanned::Other(end) if self.told.open.is_some() => {
+                    self.cut();
+                    return self.leave(space + end);
+                }
+                Scanned::Other(_) => {}
+            }
+        }
+        self.tell(&begun);
+        if self.held.len() > MAX_CALL_BYTES && self.told.open.is_some() {
+            self.cut();
+            return self.leave(self.held.len());
+        }
+        if open.is_empty() || self.held.len() > MAX_CALL_BYTES {
+            let first = self.held[space..].chars().next().map_or(0, char::len_utf8);
+            let rest = self.held.split_off(space + first);
+            let said = std::mem::replace(&mut self.held, rest);
+            self.say(&said);
+            self.state = State::Text;
+            return true;
+        }
+        self.state = State::Calls(open, space);
+        false
     }
 
-    fn call(&mut self) -> bool {
-        let Some(at) = self.held.find(END_CALL) else {
-            return self.give_up(CALL);
-        };
-        let rest = self.held.split_off(at + END_CALL.len());
-        let whole = std::mem::replace(&mut self.held, rest);
-        match calls::parse(&whole[..at], &self.tools) {
-            Some(calls) => self.called(calls),
-            None => self.say(format!("{CALL}{whole}")),
-        }
+    /// Goes on after a section of calls.
+    fn leave(&mut self, end: usize) -> bool {
+        self.held.drain(..end);
+        self.told = Told::default();
+        self.is_fresh = true;
         self.state = State::Start;
         true
     }
 
-    fn json(&mut self, mark: &'static str) -> bool {
-        if !self.held.trim_end().ends_with(['}', ']']) {
-            return self.give_up(mark);
-        }
-        match calls::first(&self.held, &self.tools) {
-            calls::First::Calls(calls, end) => {
-                self.called(calls);
-                self.held.drain(..end);
-                self.state = State::Start;
-                true
+    /// Tells of calls what was not told yet.
+    fn tell(&mut self, calls: &[ToolCall]) {
+        for call in calls.iter().skip(self.told.n_whole) {
+            if self.n_left == 0 || !has_begun(call) {
+                return;
             }
-            calls::First::Incomplete => self.give_up(mark),
-            calls::First::Other => {
-                let held = std::mem::take(&mut self.held);
-                self.say(format!("{mark}{held}"));
-                self.state = State::Text;
-                true
+            let mut open = self.told.open.take().unwrap_or_else(|| {
+                let begun = ToolCall {
+                    id: new_id(),
+                    name: call.name.clone(),
+                    ..ToolCall::default()
+                };
+                self.parts.push(Part::Begun(begun.clone()));
+                begun
+            });
+            let more = call
+                .arguments
+                .get(open.arguments.len()..)
+                .unwrap_or_default();
+            if !more.is_empty() {
+                self.parts.push(Part::Arguments(more.to_string()));
+            }
+            open.arguments.push_str(more);
+            (open.complete, open.is_whole) = (call.complete, call.is_whole);
+            if open.is_whole {
+                self.parts.push(Part::Call(open));
+                self.told.n_whole += 1;
+                self.n_left -= 1;
+            } else {
+                self.told.open = Some(open);
             }
         }
     }
 
-    /// Takes what is too long to be a call as text.
-    fn give_up(&mut self, mark: &str) -> bool {
-        if self.held.len() <= MAX_CALL_BYTES {
-            return false;
-        }
-        let held = std::mem::take(&mut self.held);
-        self.say(format!("{mark}{held}"));
-        self.state = State::Text;
-        true
+    /// Ends the call that has begun.
+    fn cut(&mut self) {
+        self.parts.extend(self.told.open.take().map(Part::Call));
     }
 
-    fn marks(&self) -> &'static [&'static str] {
-        if self.tools.is_empty() {
-            &[THINK]
-        } else {
-            &[THINK, CALL, MISTRAL, PYTHON]
-        }
-    }
-
-    fn say(&mut self, text: String) {
+    fn say(&mut self, text: &str) {
         let text = self.after_mark(text);
         self.parts.extend(text.map(Part::Text));
     }
 
-    fn think(&mut self, text: String) {
+    fn think(&mut self, text: &str) {
         let text = self.after_mark(text);
         self.parts.extend(text.map(Part::Reasoning));
     }
 
     /// The text without the whitespace after a mark, if anything is left.
-    fn after_mark(&mut self, text: String) -> Option<String> {
+    fn after_mark(&mut self, text: &str) -> Option<String> {
         let text = if self.is_fresh {
-            text.trim_start().to_string()
+            text.trim_start()
         } else {
             text
         };
         self.is_fresh &= text.is_empty();
-        (!text.is_empty()).then_some(text)
-    }
-
-    fn called(&mut self, calls: Vec<ToolCall>) {
-        self.parts.extend(calls.into_iter().map(Part::Call));
-        self.is_fresh = true;
+        (!text.is_empty()).then(|| text.to_string())
     }
 }
 
-/// Whether more text could make `said` begin with the mark.
-fn may_become(said: &str, mark: &str) -> bool {
-    said.len() < mark.len() && mark.starts_with(said)
+/// Whether it is certain that this is a call: something of its arguments has come.
+fn has_begun(call: &ToolCall) -> bool {
+    !call.arguments.is_empty()
 }
 
-/// Bytes at the end of a text that begin a mark.
-fn overlap(text: &str, mark: &str) -> usize {
-    let longest = text.len().min(mark.len() - 1);
-    let begins = |&n: &usize| text.ends_with(&mark[..n]);
-    (1..=longest).rev().find(begins).unwrap_or(0)
+/// Nine letters and digits: what Mistral's templates insist on.
+fn new_id() -> String {
+    static N_CALLS: AtomicU64 = AtomicU64::new(0);
+    let n = N_CALLS.fetch_add(1, Relaxed) ^ akunu::random_seed();
+    format!("c{:08x}", n as u32)
 }
 
 #[cfg(test)]

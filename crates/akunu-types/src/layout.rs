@@ -2,6 +2,8 @@
 
 use half::f16;
 
+use crate::e8m0::E8M0;
+
 /// The element types that may stand in a shared struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scalar {
@@ -15,13 +17,15 @@ pub enum Scalar {
     F16,
     /// IEEE single, `float`.
     F32,
+    /// A power of two in a byte, [`E8M0`].
+    E8M0,
 }
 
 impl Scalar {
     /// The type's spelling in the generated header.
     pub const fn msl_name(self) -> &'static str {
         match self {
-            Scalar::U8 => "uint8_t",
+            Scalar::U8 | Scalar::E8M0 => "uint8_t",
             Scalar::I8 => "int8_t",
             Scalar::U32 => "uint32_t",
             Scalar::F16 => "half",
@@ -32,7 +36,7 @@ impl Scalar {
     /// Size in bytes.
     pub const fn size(self) -> usize {
         match self {
-            Scalar::U8 | Scalar::I8 => 1,
+            Scalar::U8 | Scalar::I8 | Scalar::E8M0 => 1,
             Scalar::F16 => 2,
             Scalar::U32 | Scalar::F32 => 4,
         }
@@ -61,6 +65,9 @@ impl SharedField for f16 {
 }
 impl SharedField for f32 {
     const SCALAR: Scalar = Scalar::F32;
+}
+impl SharedField for E8M0 {
+    const SCALAR: Scalar = Scalar::E8M0;
 }
 impl<T: SharedField, const N: usize> SharedField for [T; N] {
     const SCALAR: Scalar = T::SCALAR;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "include/format/iq4_nl.h"
+#include "include/format/iq4_xs.h"
 #include "include/format/mlx.h"
+#include "include/format/mxfp4.h"
 #include "include/format/plain.h"
 #include "include/format/q2_k.h"
 #include "include/format/q3_k.h"

@@ -4,13 +4,8 @@
 #pragma once
 
 #include "include/format/blocks.h"
+#include "include/format/numbers.h"
 #include "include/format/span.h"
-
-// The numbers of the low nibbles of four bytes.
-inline float4 iq4_nl_numbers(uint bytes) {
-    const uint4 q = byte_fields(bytes, 0, 15);
-    return float4(float(IQ4_NL_NUMBERS[q.x]), float(IQ4_NL_NUMBERS[q.y]), float(IQ4_NL_NUMBERS[q.z]), float(IQ4_NL_NUMBERS[q.w]));
-}
 
 struct BlockIQ4NL {
     typedef block_iq4_nl Block;
@@ -21,7 +16,7 @@ struct BlockIQ4NL {
     // d * numbers[q]
     static Run run(device const Block *block, uint r) {
         const uint2 bytes = load_8_bytes(block->qs + 8 * (r % 2)) >> (4 * (r / 2));
-        return Run{ iq4_nl_numbers(bytes.x), iq4_nl_numbers(bytes.y), block->d, 0.0f };
+        return Run{ numbers(IQ4_NL_NUMBERS, bytes.x), numbers(IQ4_NL_NUMBERS, bytes.y), block->d, 0.0f };
     }
 };
 
@@ -50,6 +45,6 @@ struct Spans<FormatIQ4NL> {
     }
     static Run run(thread const Span &span, uint r) {
         const uint2 bytes = two_words(span.qs, r % 2) >> (4 * (r / 2));
-        return Run{ iq4_nl_numbers(bytes.x), iq4_nl_numbers(bytes.y), half_value(span.d), 0.0f };
+        return Run{ numbers(IQ4_NL_NUMBERS, bytes.x), numbers(IQ4_NL_NUMBERS, bytes.y), half_value(span.d), 0.0f };
     }
 };

@@ -4,7 +4,11 @@
 //! graph. Bytes and operations are those of the kernel's row (docs/kernels.md); the time is the shortest of a few runs.
 
 use akunu_cuda::CudaDevice;
+use akunu_kernels::kernel::attention::{self, flash_attention_decode_split, flash_attention_join};
+use akunu_kernels::kernel::matmul::product;
+use akunu_kernels::kernel::nvidia::{decode_attention, decode_gemm, shared_gemm, tensor_gemm};
 use akunu_kernels::lower::nvidia::select::n_parts;
+use akunu_kernels::table::BufferSet;
 use akunu_kernels::{Constant, Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Buffer, Device, DeviceError, Room, Slice};
 use akunu_repo::Failure;
@@ -148,11 +152,22 @@ impl Bench<'_> {
                 offset: y.offset + required[4].next_multiple_of(256),
                 ..y
             };
-            let weights = [weight; 3];
-            let rest = [y, y, y, factors, parts, counters];
-            let mut bindings = [&[x][..], &weights, &rest].concat();
-            bindings.truncate(row.bindings.len());
-            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "product")
+            let own = decode_gemm::Buffers {
+                x,
+                weight_0: weight,
+                weight_1: weight,
+                weight_2: weight,
+                y_0: y,
+                y_1: y,
+                y_2: y,
+                scale: factors,
+            };
+            let key = PipelineKey::plain(kernel);
+            if row.bindings == decode_gemm::Buffers::<()>::BINDINGS {
+                return KernelCall::new(key, &params, own, "product");
+            }
+            let buffers = shared_gemm::Buffers::with_parts(own, parts, counters);
+            KernelCall::new(key, &params, buffers, "product")
         });
         let calls: Vec<KernelCall> = calls.collect();
         self.report(&format!("{m:>4} × {n} × {k}"), calls, required[1])
@@ -190,12 +205,18 @@ impl Bench<'_> {
                 buffer: self.memory,
                 offset: (at % room) * required[1] / 256 * 256,
             };
-            let y = self.part(1);
-            let mut bindings = vec![self.part(0), weight, y];
-            if row.bindings.len() > 3 {
-                bindings.push(self.part(2));
+            let [x, y, scale] = [0, 1, 2].map(|at| self.part(at));
+            let key = PipelineKey::plain(kernel);
+            if row.bindings == product::Buffers::<()>::BINDINGS {
+                return KernelCall::new(key, &params, product::Buffers { x, weight, y }, "product");
             }
-            KernelCall::new(PipelineKey::plain(kernel), &params, bindings, "product")
+            let buffers = tensor_gemm::Buffers {
+                x,
+                weight,
+                y,
+                scale,
+            };
+            KernelCall::new(key, &params, buffers, "product")
         });
         let calls: Vec<KernelCall> = calls.collect();
         self.report(&format!("{m:>4} × {n} × {k}"), calls, required[1])
@@ -266,15 +287,30 @@ impl Bench<'_> {
                 offset: parts.offset + (1 << 20),
                 ..parts
             };
-            let bindings = [
-                &[q, q, q, keys(0), keys(1), rows_at, table_at, q, q, q][..],
-                &[out, parts, weights, counters, out, out],
-            ];
+            let buffers = decode_attention::Buffers {
+                q,
+                k: q,
+                v: q,
+                K: keys(0),
+                V: keys(1),
+                rows: rows_at,
+                table: table_at,
+                freqs: q,
+                q_norm: q,
+                k_norm: q,
+                O: out,
+                parts,
+                weights,
+                arrived: counters,
+                halves: out,
+                factors: out,
+                centre: q,
+            };
             let key = PipelineKey {
                 kernel: KernelId::DecodeAttentionNeox,
                 constants: Constants::none().with_u32(Constant::HeadDim, 128),
             };
-            KernelCall::new(key, &params, bindings.concat(), "attention")
+            KernelCall::new(key, &params, buffers, "attention")
         });
         let calls: Vec<KernelCall> = calls.collect();
         let moved = (2 * length * 8 * 128 * 2) as usize;
@@ -329,18 +365,44 @@ impl Bench<'_> {
                 offset: (2 * at + which) * pool % (MEMORY / 2),
             };
             let (q, out) = (self.part(0), self.part(1));
-            let bindings = match kernel {
-                KernelId::FlashAttentionJoin => vec![out, self.part(2), q],
-                KernelId::FlashAttentionDecodeSplit => {
-                    vec![q, keys(0), keys(1), out, rows_at, table_at, self.part(2)]
-                }
-                _ => vec![q, keys(0), keys(1), out, rows_at, table_at],
-            };
+            let (rows, table, weights) = (rows_at, table_at, self.part(2));
             let key = PipelineKey {
                 kernel,
                 constants: constants.clone(),
             };
-            KernelCall::new(key, &params, bindings, "attention")
+            match kernel {
+                KernelId::FlashAttentionJoin => {
+                    let buffers = flash_attention_join::Buffers {
+                        parts: out,
+                        weights,
+                        O: q,
+                    };
+                    KernelCall::new(key, &params, buffers, "attention")
+                }
+                KernelId::FlashAttentionDecodeSplit => {
+                    let buffers = flash_attention_decode_split::Buffers {
+                        Q: q,
+                        K: keys(0),
+                        V: keys(1),
+                        parts: out,
+                        rows,
+                        table,
+                        weights,
+                    };
+                    KernelCall::new(key, &params, buffers, "attention")
+                }
+                _ => {
+                    let buffers = attention::Buffers {
+                        Q: q,
+                        K: keys(0),
+                        V: keys(1),
+                        O: out,
+                        rows,
+                        table,
+                    };
+                    KernelCall::new(key, &params, buffers, "attention")
+                }
+            }
         });
         let calls: Vec<KernelCall> = calls.collect();
         let label = format!("{n_rows:>4} rows, {length} keys");

@@ -1,5 +1,10 @@
 //! Kernels that treat each element by itself. Parts share the elements in whole cache lines.
 
+use akunu_kernels::kernel::activation::{gate, gelu_erf};
+use akunu_kernels::kernel::attention::logit_softcap;
+use akunu_kernels::kernel::common::{bias_add, copy, gather_rows};
+use akunu_kernels::kernel::convert::halves;
+use akunu_kernels::kernel::embedding::embedding_scale;
 use std::marker::PhantomData;
 
 use akunu_types::params::{
@@ -11,7 +16,7 @@ use super::stored::round_halves;
 use crate::body::Body;
 use crate::call::Call;
 use crate::part::Part;
-use crate::simd::{Lanes, gelu, gelu_erf, silu, tanh};
+use crate::simd::{self, Lanes, gelu, silu, tanh};
 
 /// Elements that are not worth sharing: a kilobyte or four.
 const SHARE: usize = 1024;
@@ -45,7 +50,7 @@ impl Activation for Gelu {
 impl Activation for GeluErf {
     #[inline(always)]
     fn of<L: Lanes>(x: L) -> L {
-        gelu_erf(x)
+        simd::gelu_erf(x)
     }
 }
 
@@ -56,7 +61,7 @@ impl<A: Activation> Body for Gate<A> {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
-        let [gate, up, y] = call.bindings();
+        let gate::Buffers { gate, up, y } = call.buffers();
         let (gate, up) = (gate.read::<f32>(n), up.read::<f32>(n));
         let range = part.range_in_blocks(n, SHARE);
         let (gate, up) = (&gate[range.clone()], &up[range.clone()]);
@@ -88,7 +93,7 @@ impl Body for GeluErf {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
-        let [x] = call.bindings();
+        let gelu_erf::Buffers { x } = call.buffers();
         let range = part.range_in_blocks(n, SHARE);
         // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
@@ -96,10 +101,10 @@ impl Body for GeluErf {
             let (whole, rest) = (x.len() / L::N * L::N, x.len() % L::N);
             for at in (0..whole).step_by(L::N) {
                 let x = x.as_mut_ptr().add(at);
-                gelu_erf(L::load(x)).store(x);
+                simd::gelu_erf(L::load(x)).store(x);
             }
             let x = x.as_mut_ptr().add(whole);
-            gelu_erf(L::load_part(x, rest)).store_part(x, rest);
+            simd::gelu_erf(L::load_part(x, rest)).store_part(x, rest);
         }
     }
 }
@@ -111,7 +116,7 @@ impl Body for Halves {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let n = call.params::<ElementwiseParams>().count as usize;
-        let [x, y] = call.bindings();
+        let halves::Buffers { x, y } = call.buffers();
         let range = part.range_in_blocks(n, SHARE);
         let x = &x.read::<f32>(n)[range.clone()];
         // SAFETY: `own`: parts have different ranges.
@@ -126,7 +131,7 @@ impl Body for BiasAdd {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: MatrixParams = call.params();
-        let [x, bias] = call.bindings();
+        let bias_add::Buffers { x, bias } = call.buffers();
         let cols = p.cols as usize;
         let bias = bias.read::<f32>(cols);
         for row in part.range(p.rows as usize) {
@@ -143,7 +148,7 @@ impl Body for Scale {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: EmbeddingScaleParams = call.params();
-        let [x] = call.bindings();
+        let embedding_scale::Buffers { x } = call.buffers();
         let range = part.range_in_blocks(p.count as usize, SHARE);
         // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
@@ -167,7 +172,7 @@ impl Body for Softcap {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: LogitSoftcapParams = call.params();
-        let [x] = call.bindings();
+        let logit_softcap::Buffers { logits: x } = call.buffers();
         let range = part.range_in_blocks(p.count as usize, SHARE);
         // SAFETY: `own`: parts have different ranges; all accesses are within.
         unsafe {
@@ -188,7 +193,7 @@ impl Body for Softcap {
 /// `to[i] = from[outputs[i]]`, a row each. Parts share the rows.
 pub(crate) fn gather_rows(call: &Call, part: &mut Part) {
     let p: GatherRowsParams = call.params();
-    let [from, outputs, to] = call.bindings();
+    let gather_rows::Buffers { from, outputs, to } = call.buffers();
     let dim = p.dim as usize;
     let from = from.read::<f32>(p.row_capacity as usize * dim);
     let outputs = outputs.read::<u32>(p.n_rows as usize);
@@ -202,7 +207,7 @@ pub(crate) fn gather_rows(call: &Call, part: &mut Part) {
 /// `y[i] = x[i]`.
 pub(crate) fn copy(call: &Call, part: &mut Part) {
     let p: ElementwiseParams = call.params();
-    let [x, y] = call.bindings();
+    let copy::Buffers { x, y } = call.buffers();
     let range = part.range(p.count as usize);
     let x = &x.read::<f32>(p.count as usize)[range.clone()];
     // SAFETY: `own`: parts have different elements.

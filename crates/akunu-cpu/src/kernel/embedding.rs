@@ -9,7 +9,11 @@ use crate::part::Part;
 /// `y[t] = table[token[t]]`; an id beyond the table reads its last row.
 pub(crate) fn lookup(call: &Call, part: &mut Part) {
     let (n_tokens, table) = embedding_lookup::lookup(&call.args);
-    let [tokens, weights, y] = call.bindings();
+    let embedding_lookup::Buffers {
+        token: tokens,
+        table: weights,
+        y,
+    } = call.buffers();
     let tokens = tokens.read::<u32>(n_tokens as usize);
     let weights = weights.read::<u8>(table.bytes());
     let panels = call.panels.find(call.slices[1]);

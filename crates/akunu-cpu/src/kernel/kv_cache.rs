@@ -1,6 +1,7 @@
 //! The shift of a sequence's keys and values: the slots from `keep + shift` on move down to `keep`, and the keys are
 //! turned back by as many positions. Parts share the heads. What is stored of keys with a centre is `k - centre`.
 
+use akunu_kernels::kernel::kv_cache::kv_shift;
 use akunu_kernels::kernel::pages::Pages;
 use akunu_types::params::KVShiftParams;
 
@@ -22,7 +23,13 @@ impl Body for Shift {
         if p.shift == 0 {
             return;
         }
-        let [k, v, table, freqs, centre] = call.bindings();
+        let kv_shift::Buffers {
+            k,
+            v,
+            table,
+            freqs,
+            centre,
+        } = call.buffers();
         let (head_dim, shift) = (p.head_dim as usize, p.shift as usize);
         let pages = Pages::from((&p, call.args.constants));
         let table = table.read::<u32>(p.n_sequences as usize * p.table_stride as usize);

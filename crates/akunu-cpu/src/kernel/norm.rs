@@ -3,6 +3,7 @@
 //!
 //! Parts share the rows. A single row is too short to be worth sharing.
 
+use akunu_kernels::kernel::norm::{layernorm, rmsnorm, rmsnorm_residual};
 use akunu_program::Slice;
 use akunu_types::params::{LayerNormParams, RMSNormParams};
 
@@ -19,7 +20,7 @@ impl Body for RmsNorm {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RMSNormParams = call.params();
-        let [x, weight, y] = call.bindings();
+        let rmsnorm::Buffers { x, weight, y } = call.buffers();
         let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
         let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
         for row in part.range(n_rows) {
@@ -61,7 +62,7 @@ impl Body for PrivateRmsNorm {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RMSNormParams = call.params();
-        let [x, weight, y] = call.bindings();
+        let rmsnorm::Buffers { x, weight, y } = call.buffers();
         let dim = p.dim as usize;
         let (x, weight) = (x.read::<f32>(dim), weight.read::<f32>(dim));
         let (index, section) = (part.index, part.section());
@@ -84,7 +85,7 @@ impl Body for RmsNormResidual {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RMSNormParams = call.params();
-        let [x, weight, h] = call.bindings();
+        let rmsnorm_residual::Buffers { x, weight, h } = call.buffers();
         let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
         let (x, weight) = (x.read::<f32>(n_rows * dim), weight.read::<f32>(dim));
         for row in part.range(n_rows) {
@@ -106,7 +107,7 @@ impl Body for LayerNorm {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: LayerNormParams = call.params();
-        let [x, weight, bias, y] = call.bindings();
+        let layernorm::Buffers { x, weight, bias, y } = call.buffers();
         let (dim, n_rows) = (p.dim as usize, p.n_rows as usize);
         let x = x.read::<f32>(n_rows * dim);
         let (weight, bias) = (weight.read::<f32>(dim), bias.read::<f32>(dim));

@@ -10,10 +10,10 @@
 //!
 //! Rows may be of any sequence; idle ones are left alone. Parts share the heads of one row, and the rows of many.
 
+use akunu_kernels::kernel::rope::{Frequencies, head_norm_rope_neox_store, rope_store};
 use std::ops::Range;
 
 use akunu_kernels::kernel::pages::Pages;
-use akunu_kernels::kernel::rope::Frequencies;
 use akunu_kernels::{Constant, KernelId};
 use akunu_program::Pairing;
 use akunu_types::params::{RopeStoreParams, Row};
@@ -36,7 +36,8 @@ impl Body for RopeStore {
         let p: RopeStoreParams = call.params();
         let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
         let (n_heads, n_kv_heads) = (p.n_heads as usize, p.n_kv_heads as usize);
-        let &[
+        let mut norms = None;
+        let rope_store::Buffers {
             q,
             k,
             v,
@@ -45,10 +46,13 @@ impl Body for RopeStore {
             rows,
             table,
             freqs,
-            ref others @ ..,
-        ] = call.places
-        else {
-            unreachable!("the plan check compares the number of bindings")
+            centre,
+        } = if call.kernel == KernelId::HeadNormRopeNeoxStore {
+            let own: head_norm_rope_neox_store::Buffers<_> = call.buffers();
+            norms = Some([own.q_norm, own.k_norm].map(|norm: Place| norm.read(head_dim)));
+            own.without_norms()
+        } else {
+            call.buffers()
         };
         let of = |place, stride: u32, n_heads: usize| Projection {
             place,
@@ -57,7 +61,6 @@ impl Body for RopeStore {
                 stride => stride as usize,
             },
         };
-        let has_norms = call.kernel == KernelId::HeadNormRopeNeoxStore;
         let store = Store {
             head_dim,
             rows: rows.read(n_rows),
@@ -69,8 +72,8 @@ impl Body for RopeStore {
             pages: Pages::from((&p, call.args.constants)),
             table: table.read(p.n_sequences as usize * p.table_stride as usize),
             caches: [k_pages, v_pages],
-            norms: has_norms.then(|| [others[0], others[1]].map(|norm| norm.read(head_dim))),
-            centres: centres(call, others[0], n_kv_heads * head_dim),
+            norms,
+            centres: centres(call, centre, n_kv_heads * head_dim),
             eps: p.eps,
             frequencies: frequencies(call, freqs, head_dim, (p.theta, p.freq_scale)),
             pairing: pairing(call.kernel),

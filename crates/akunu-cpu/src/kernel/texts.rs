@@ -1,6 +1,8 @@
 //! What the rows of texts have to themselves: learned positions, turns in place, and the mean of a text.
 
+use akunu_kernels::kernel::common::mean_rows;
 use akunu_kernels::kernel::embedding::pos_embed_add;
+use akunu_kernels::kernel::rope::rope;
 use akunu_types::params::{GatherRowsParams, PosEmbedParams, RoPEParams, Row};
 
 use super::norm::add;
@@ -18,7 +20,7 @@ impl Body for AddLearned {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: PosEmbedParams = call.params();
-        let [x, table, rows] = call.bindings();
+        let pos_embed_add::Buffers { x, table, rows } = call.buffers();
         let dim = p.dim as usize;
         let table = table.read::<f32>(p.n_positions as usize * dim);
         let rows = rows.read::<Row>(p.n_rows as usize);
@@ -37,7 +39,7 @@ impl Body for Rope {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: RoPEParams = call.params();
-        let [x, rows, freqs] = call.bindings();
+        let rope::Buffers { x, rows, freqs } = call.buffers();
         let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
         let stride = match p.row_stride {
             0 => n_heads * head_dim,
@@ -66,7 +68,12 @@ impl Body for MeanRows {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
         let p: GatherRowsParams = call.params();
-        let [from, outputs, to, rows] = call.bindings();
+        let mean_rows::Buffers {
+            from,
+            outputs,
+            to,
+            rows,
+        } = call.buffers();
         let (dim, capacity) = (p.dim as usize, p.row_capacity as usize);
         let (from, rows) = (from.read::<f32>(capacity * dim), rows.read::<Row>(capacity));
         let outputs = outputs.read::<u32>(p.n_rows as usize);

@@ -56,8 +56,7 @@ pub(crate) fn run(
     };
     pack(part, (gemm, cols), &shape, x, packed);
     // The whole of y, as far as the last of its rows goes.
-    let [_, _, y_bytes] = product.bytes();
-    let y = y.pointer::<f32>(y_bytes / size_of::<f32>());
+    let y = y.pointer::<f32>(product.y_len());
     let outputs = Outputs::divide(part, gemm.groups(&shape));
     // SAFETY: `reach`: x is laid out, since all parts have passed the barrier, and `Place::pointer` compared the size of y;
     // `own`: each part takes rows of the weight, and so columns of y, of its own.

@@ -1,5 +1,6 @@
 //! The products of the kernel table.
 
+use akunu_kernels::kernel::matmul::{self, gemv_gated};
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -70,18 +71,17 @@ struct Inputs {
 
 /// `y = alpha x wᵀ + beta y`.
 pub(crate) fn product(call: &Call, part: &mut Part) {
-    let [x, _, y] = call.bindings();
+    let matmul::product::Buffers { x, y, .. } = call.buffers();
     let product = Product::of(&call.args);
     let (Some(weight), Some(gemv)) = (Weight::of(call, 1, &product), Gemv::of(call.level)) else {
         return twin::run(call, part);
     };
-    let [x_bytes, ..] = product.bytes();
     let section = part.section();
     let private = part.kept.get::<PrivateVector>();
     let private = private.take(call.slices[0], section);
     let x: &[f32] = match &private {
         Some(numbers) => numbers,
-        None => x.read(x_bytes / size_of::<f32>()),
+        None => x.read(product.x_len()),
     };
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     if super::gemm::run(call, part, (&weight, &product), x, y) {
@@ -111,14 +111,13 @@ pub(crate) struct Gated<A>(PhantomData<A>);
 impl<A: Activation> Body for Gated<A> {
     #[inline(always)]
     fn run<L: Lanes>(call: &Call, part: &mut Part) {
-        let [gate, up, _, y] = call.bindings();
+        let gemv_gated::Buffers { gate, up, y, .. } = call.buffers();
         let product = Product::of(&call.args);
         let (Some(weight), Some(gemv)) = (Weight::of(call, 2, &product), Gemv::of(call.level))
         else {
             return twin::run(call, part);
         };
-        let [x_bytes, ..] = product.bytes();
-        let [gate, up] = [gate, up].map(|place| place.read::<f32>(x_bytes / size_of::<f32>()));
+        let [gate, up] = [gate, up].map(|place| place.read::<f32>(product.x_len()));
         let (m, k, stride) = (product.m as usize, product.k as usize, product.lda as usize);
         let mut numbers = std::mem::take(&mut part.kept.get::<Inputs>().gated);
         numbers.resize(m * k, 0.0);

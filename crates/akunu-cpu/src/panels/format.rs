@@ -83,6 +83,7 @@ impl Quant {
     fn can_be_multiplied(self) -> bool {
         match self.scales {
             Scales::Plain => matches!(self.bits, 4 | 5 | 8),
+            Scales::Power | Scales::Signed => self.table.is_some(),
             _ if self.table.is_some() => false,
             Scales::WithMin => true,
             Scales::Grouped => matches!(self.bits, 4 | 5),
@@ -109,6 +110,7 @@ impl Quant {
     pub const fn scale_bytes(self) -> usize {
         match self.scales {
             Scales::WithMin => 4 * ROWS,
+            Scales::Power | Scales::Signed => ROWS,
             Scales::Plain | Scales::Grouped | Scales::Halves | Scales::HalvesWithMin => 2 * ROWS,
         }
     }
@@ -116,9 +118,9 @@ impl Quant {
     /// Bytes of a super-block's scales.
     pub const fn super_bytes(self) -> usize {
         match self.scales {
-            Scales::Plain | Scales::WithMin => 0,
+            Scales::Plain | Scales::Power | Scales::WithMin => 0,
             Scales::Grouped | Scales::HalvesWithMin => 4 * ROWS,
-            Scales::Halves => 2 * ROWS,
+            Scales::Signed | Scales::Halves => 2 * ROWS,
         }
     }
 

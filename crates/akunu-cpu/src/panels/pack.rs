@@ -163,6 +163,7 @@ fn put_codes(codes: &[u8; CELL], bits: u32, n: usize, out: &mut [u8]) {
 fn put_scales(of_cell: [u16; 2], quant: Quant, n: usize, out: &mut [u8]) {
     match quant.scales {
         Scales::Plain | Scales::WithMin => put_f16(of_cell, n, &mut out[..quant.scale_bytes()]),
+        Scales::Power | Scales::Signed => out[n] = of_cell[0].to_le_bytes()[0],
         Scales::Grouped | Scales::Halves | Scales::HalvesWithMin => {
             let [first, second] = of_cell[0].to_le_bytes();
             out[n] = first;

@@ -53,6 +53,7 @@ fn affine(quant: Quant, scales: &[u8], supers: &[u8], n: usize) -> [[f32; 2]; 2]
     };
     let of_cell = match quant.scales {
         Scales::Plain | Scales::WithMin => two_of(scales, quant.scale_bytes() / (2 * ROWS)),
+        Scales::Power | Scales::Signed => [scales[n].into(), 0],
         Scales::Grouped | Scales::Halves | Scales::HalvesWithMin => {
             [u16::from_le_bytes([scales[n], scales[ROWS + n]]), 0]
         }

@@ -2,9 +2,11 @@
 
 use akunu_cpu::{CpuDevice, CpuOptions, Isa};
 use akunu_kernels::case::Rng;
+use akunu_kernels::kernel::attention;
 use akunu_kernels::kernel::pages::{self, Pages};
+use akunu_kernels::table::BufferSet;
 use akunu_kernels::{Constants, KernelCall, KernelDevice, KernelId, PipelineKey};
-use akunu_program::{Buffer, Room};
+use akunu_program::{Buffer, Room, Slice};
 use akunu_types::params::{AttentionParams, Row};
 
 pub const N_HEADS: u32 = 6;
@@ -175,8 +177,8 @@ impl Cache {
             kernel: KernelId::FlashAttentionDecode,
             constants: constants.clone(),
         };
-        let bindings = buffers.map(Into::into).to_vec();
-        let attend = KernelCall::new(key, &params, bindings, "attend");
+        let own = attention::Buffers::of(&buffers.map(Slice::from));
+        let attend = KernelCall::new(key, &params, own, "attend");
         let plan = device.load_kernels(vec![attend], Room::default());
         let plan = plan.expect("sizes are right");
         device.run(plan, None).expect("runs");

@@ -1,5 +1,8 @@
 //! The device around the kernels: what it refuses, and chains of steps on several threads.
 
+use akunu_kernels::kernel::common::bias_add;
+use akunu_kernels::kernel::embedding::embedding_scale;
+use akunu_kernels::table::BufferSet;
 use std::sync::Arc;
 
 use akunu_cpu::{CpuDevice, CpuError, CpuOptions, Isa};
@@ -91,7 +94,14 @@ fn add(device: &mut dyn Device) -> (KernelCall, Buffer) {
         ..Default::default()
     };
     let [h, x] = ["h", "x"].map(|label| device.allocate(16, label).expect("memory"));
-    let add = call(KernelId::BiasAdd, &params, vec![h.into(), x.into()]);
+    let add = call(
+        KernelId::BiasAdd,
+        &params,
+        bias_add::Buffers {
+            x: h.into(),
+            bias: x.into(),
+        },
+    );
     (add, x)
 }
 
@@ -275,9 +285,16 @@ impl Decoder {
         let mut calls = lower::plain(&program);
         let before_advance = calls.len() - 1;
         // Overlaps q, k and the beginning of v.
-        let bindings = vec![from(width - q_dim), normal.into()];
-        let add = call(KernelId::BiasAdd, &added, bindings);
-        let halve = call(KernelId::EmbeddingScale, &halved, vec![qkv.into()]);
+        let own = bias_add::Buffers {
+            x: from(width - q_dim),
+            bias: normal.into(),
+        };
+        let add = call(KernelId::BiasAdd, &added, own);
+        let halve = call(
+            KernelId::EmbeddingScale,
+            &halved,
+            embedding_scale::Buffers { x: qkv.into() },
+        );
         calls.splice(before_advance..before_advance, [add, halve]);
         let plan = device.load_kernels(calls, program.plan_room());
         let plan = plan.expect("sizes are right");
@@ -344,8 +361,12 @@ fn numbers<T: bytemuck::AnyBitPattern>(bytes: &[u8]) -> Vec<T> {
     each.map(bytemuck::pod_read_unaligned).collect()
 }
 
-fn call<P: SharedStruct>(kernel: KernelId, params: &P, bindings: Vec<Slice>) -> KernelCall {
-    KernelCall::new(PipelineKey::plain(kernel), params, bindings, "test")
+fn call<P: SharedStruct>(
+    kernel: KernelId,
+    params: &P,
+    buffers: impl BufferSet<Item = Slice>,
+) -> KernelCall {
+    KernelCall::new(PipelineKey::plain(kernel), params, buffers, "test")
 }
 
 /// A barrier that is missing, or a thread that runs ahead by a position, changes the numbers, and the

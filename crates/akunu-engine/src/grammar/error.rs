@@ -18,6 +18,12 @@ pub enum GrammarError {
         /// What is wrong, and where.
         why: String,
     },
+    /// Part of a schema that a grammar has no words for.
+    #[error("{why} cannot be enforced; leave it out")]
+    Unsupported {
+        /// The part.
+        why: String,
+    },
     /// Too long a text.
     #[error("the {kind} has {bytes} bytes, and at most {max} are allowed; make it shorter")]
     TooLarge {

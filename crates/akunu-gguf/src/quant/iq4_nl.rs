@@ -8,8 +8,8 @@
 
 use super::block::Encode;
 use super::packing::pack;
-use super::rounding::{TINY, extreme, inverse};
-use super::sums::sums;
+use super::rounding::inverse;
+use super::symmetric::{Numbers, best_step};
 use super::weights::{by_importance, by_square};
 use akunu_types::format::{BlockIQ4NL, IQ4_NL_NUMBERS as NUMBERS};
 use half::f16;
@@ -31,7 +31,7 @@ const BETWEEN: [f32; 15] = {
 impl Encode<32> for BlockIQ4NL {
     fn encode(values: &[f32; 32], importance: Option<&[f32; 32]>) -> Self {
         let weights = importance.map_or_else(|| by_square(values), by_importance);
-        let d = f16::from_f32(best_step(values, &weights));
+        let d = f16::from_f32(best_step(values, &weights, Table));
         let per_step = inverse(d.to_f32());
         BlockIQ4NL {
             d,
@@ -40,30 +40,27 @@ impl Encode<32> for BlockIQ4NL {
     }
 }
 
-/// The step with the smallest squared error.
-fn best_step(values: &[f32; 32], weights: &[f32; 32]) -> f32 {
-    let extreme = extreme(values);
-    if extreme.abs() < TINY {
-        return 0.0;
+/// The numbers of the table.
+#[derive(Clone, Copy)]
+pub(super) struct Table;
+
+impl Numbers for Table {
+    #[inline(always)]
+    fn nearest(self, x: f32) -> f32 {
+        let halves = 2.0 * (x - f32::from(NUMBERS[0]));
+        NEAREST[(halves.clamp(0.0, 480.0) as usize).min(480)]
     }
-    let ends = [NUMBERS[0], NUMBERS[15]];
-    let (mut best, mut most_removed) = (0.0, 0.0);
-    for beside in -BESIDE..=BESIDE {
-        for end in ends {
-            let per_step = (f32::from(end) + f32::from(beside)) * inverse(extreme);
-            let sums = sums(values, weights, |x| number(x * per_step));
-            let removed = sums.xq * sums.xq * inverse(sums.qq);
-            if removed > most_removed {
-                (best, most_removed) = (sums.xq / sums.qq, removed);
-            }
-        }
+
+    fn per_step(self, extreme: f32) -> impl Iterator<Item = f32> {
+        let ends = [NUMBERS[0], NUMBERS[15]].map(f32::from);
+        (-BESIDE..=BESIDE)
+            .flat_map(move |beside| ends.map(|end| (end + f32::from(beside)) * inverse(extreme)))
     }
-    best
 }
 
 /// The place of the number nearest to `x`, of two the larger one.
 #[inline(always)]
-fn code(x: f32) -> u8 {
+pub(super) fn code(x: f32) -> u8 {
     BETWEEN.iter().map(|&middle| u8::from(x >= middle)).sum()
 }
 
@@ -82,13 +79,6 @@ const NEAREST: [f32; 481] = {
     nearest
 };
 
-/// The number nearest to `x`.
-#[inline(always)]
-fn number(x: f32) -> f32 {
-    let halves = 2.0 * (x - f32::from(NUMBERS[0]));
-    NEAREST[(halves.clamp(0.0, 480.0) as usize).min(480)]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,11 +87,11 @@ mod tests {
     fn values_get_the_nearest_number() {
         for (at, &exact) in NUMBERS.iter().enumerate() {
             assert_eq!(usize::from(code(f32::from(exact))), at);
-            assert_eq!(number(f32::from(exact)), f32::from(exact));
+            assert_eq!(Table.nearest(f32::from(exact)), f32::from(exact));
         }
         assert_eq!([-1e9, -4.6, -4.5, 1e9].map(code), [0, 7, 8, 15]);
         assert_eq!(
-            [-1e9, -4.6, -4.5, 1e9].map(number),
+            [-1e9, -4.6, -4.5, 1e9].map(|x| Table.nearest(x)),
             [-127.0, -10.0, 1.0, 113.0]
         );
     }

@@ -5,16 +5,20 @@
 
 use super::block::Encode;
 use super::packing::{pack, split};
-use super::symmetric::{Halves, Symmetric};
+use super::symmetric::{Groups, Integers, Symmetric};
 use super::weights::weights_around_zero;
 use akunu_types::format::BlockQ3K;
 
 /// q - 4 from -4 to 3, scale - 32 from -32 to 31.
-const HALVES: Halves = Halves { q: 4, scale: 32 };
+const GROUPS: Groups<Integers> = Groups {
+    len: 16,
+    numbers: Integers(4.0),
+    scale: 32,
+};
 
 impl Encode<256> for BlockQ3K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block = Symmetric::fit(values, &weights_around_zero(importance), HALVES);
+        let block = Symmetric::fit(values, &weights_around_zero(importance), GROUPS);
         let (low, high) = split(&block.q.map(|q| (q + 4) as u8), 2);
         BlockQ3K {
             hmask: pack::<1, 32, 32, 256>(&high),

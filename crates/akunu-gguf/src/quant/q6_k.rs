@@ -4,16 +4,20 @@
 
 use super::block::Encode;
 use super::packing::{pack, split};
-use super::symmetric::{Halves, Symmetric};
+use super::symmetric::{Groups, Integers, Symmetric};
 use super::weights::weights_around_zero;
 use akunu_types::format::BlockQ6K;
 
 /// q - 32 from -32 to 31, scales from -128 to 127.
-const HALVES: Halves = Halves { q: 32, scale: 128 };
+const GROUPS: Groups<Integers> = Groups {
+    len: 16,
+    numbers: Integers(32.0),
+    scale: 128,
+};
 
 impl Encode<256> for BlockQ6K {
     fn encode(values: &[f32; 256], importance: Option<&[f32; 256]>) -> Self {
-        let block = Symmetric::fit(values, &weights_around_zero(importance), HALVES);
+        let block = Symmetric::fit(values, &weights_around_zero(importance), GROUPS);
         let (low, high) = split(&block.q.map(|q| (q + 32) as u8), 4);
         BlockQ6K {
             ql: pack::<4, 64, 128, 256>(&low),

@@ -12,7 +12,7 @@
 //! weight = sqrt(σ² + x²)
 //! ```
 //!
-//! In IQ4_NL the weight is `x²`, as in ggml. In those around zero all errors count the same. All weights are scaled to a mean of 1.
+//! In IQ4_NL and IQ4_XS the weight is `x²`, as in ggml. In those around zero all errors count the same. All weights are scaled to a mean of 1.
 
 /// The smallest importance, as a share of the block's mean.
 const LEAST: f32 = 1e-4;
@@ -30,7 +30,7 @@ pub(super) fn weights_around_zero<const N: usize>(importance: Option<&[f32; N]>)
     importance.map_or([1.0; N], by_importance)
 }
 
-/// The weights of a format whose numbers lie far apart where they are large: IQ4_NL.
+/// The weights of a format whose numbers lie far apart where they are large: IQ4_NL and IQ4_XS.
 pub(super) fn by_square<const N: usize>(values: &[f32; N]) -> [f32; N] {
     scaled(values.map(|x| x * x))
 }

@@ -6,7 +6,8 @@
 
 use akunu_gguf::GgufFile;
 use akunu_gguf::quant::{dequantise, quantise, supported};
-use akunu_types::DType;
+use akunu_types::format::{Block, WithBlock};
+use akunu_types::{DType, Scalar};
 use half::f16;
 use serde::Deserialize;
 
@@ -89,21 +90,23 @@ const SPECIAL: [u16; 16] = [
 ];
 
 /// Where the f16 scales of a block lie.
-fn scale_offsets(dtype: DType) -> &'static [usize] {
-    match dtype {
-        DType::Q4_0 | DType::Q5_0 | DType::Q8_0 | DType::IQ4_NL => &[0],
-        DType::Q4_1 | DType::Q5_1 | DType::Q4_K | DType::Q5_K => &[0, 2],
-        DType::Q2_K => &[80, 82],
-        DType::Q3_K => &[108],
-        DType::Q6_K => &[208],
-        _ => &[],
+struct ScaleOffsets;
+
+impl WithBlock for ScaleOffsets {
+    type Out = Vec<usize>;
+
+    fn run<B: Block>(self) -> Vec<usize> {
+        let scales = B::LAYOUT.fields.iter();
+        let scales = scales.filter(|field| field.scalar == Scalar::F16);
+        scales.map(|field| field.offset).collect()
     }
 }
 
 /// Block i gets special scale number i, and its second scale is number i / 16.
 fn set_special_scales(dtype: DType, bytes: &mut [u8]) {
+    let offsets = dtype.with_block(ScaleOffsets).unwrap_or_default();
     for (i, block) in bytes.chunks_exact_mut(dtype.block_bytes()).enumerate() {
-        for (field, &at) in scale_offsets(dtype).iter().enumerate() {
+        for (field, &at) in offsets.iter().enumerate() {
             let number = if field == 0 { i } else { i / 16 };
             block[at..at + 2].copy_from_slice(&SPECIAL[number % 16].to_le_bytes());
         }
@@ -207,10 +210,10 @@ fn smollm2_tensor(name: &str) -> Vec<f32> {
 }
 
 /// How much the errors of a block's values count: what the encoders minimise. Super-blocks with minima
-/// give large values more, `sqrt(σ² + x²)` with `σ²` the mean square, and IQ4_NL `x²`, scaled to a mean of 1.
+/// give large values more, `sqrt(σ² + x²)` with `σ²` the mean square, and IQ4_NL and IQ4_XS `x²`, scaled to a mean of 1.
 fn weights(dtype: DType, block: &[f32]) -> Vec<f64> {
     let with_minima = matches!(dtype, DType::Q2_K | DType::Q4_K | DType::Q5_K);
-    let by_square = dtype == DType::IQ4_NL;
+    let by_square = matches!(dtype, DType::IQ4_NL | DType::IQ4_XS);
     let squares = block.iter().map(|&x| f64::from(x).powi(2));
     let sigma2 = squares.clone().sum::<f64>() / block.len() as f64;
     if !(with_minima || by_square) || sigma2 == 0.0 {

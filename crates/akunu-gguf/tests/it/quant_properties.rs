@@ -23,6 +23,9 @@ fn bound(dtype: DType) -> f32 {
         DType::Q8_0 => 0.5 / 127.0 + 1.0 / 2048.0,
         // The largest gap is 24 of 113 steps; an extreme may be clipped to serve the others better.
         DType::IQ4_NL => 2.0 * (12.0 / 113.0 + 1.0 / 2048.0),
+        DType::IQ4_XS => 2.0 * (12.0 / 113.0 + 1.0 / 32.0),
+        // A value just below 8 becomes 6; between 4 and 6 the gap is 2.
+        DType::MXFP4 => 1.0 / 4.0,
         DType::Q2_K => 2.0 * (1.0 / 3.0 + 1.0 / 15.0),
         DType::Q3_K => 2.0 * (1.0 / 4.0 + 1.0 / 32.0),
         DType::Q4_K => 2.0 * (1.0 / 15.0 + 1.0 / 63.0),

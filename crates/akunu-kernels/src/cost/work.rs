@@ -3,7 +3,6 @@
 use std::iter::Sum;
 
 use crate::extent::product;
-use crate::table::Args;
 
 /// The cost of a launch or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,11 +97,6 @@ impl Work {
             dispatches: 1,
         }
     }
-}
-
-/// For rows whose launches touch each binding once.
-pub fn once(_: &Args, once: Work) -> Work {
-    once
 }
 
 /// Operations of as many multiplications, each with its addition, as the product of some counts.

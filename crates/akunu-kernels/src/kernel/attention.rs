@@ -16,6 +16,7 @@ pub mod flash_attention_decode_split;
 pub mod flash_attention_join;
 pub mod flash_attention_prefill;
 pub mod flash_attention_prefill_v2;
+pub mod flash_attention_sinks;
 pub mod formula;
 pub mod logit_softcap;
 pub mod mask;
@@ -31,32 +32,22 @@ use super::pages::Pages;
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::{bytes, strided};
-use crate::table::{Args, Binding, Element, read, read_write};
+use crate::table::{Args, Pool, buffers};
 
 /// The largest head that the decode and the first prefill kernel hold.
 pub const MAX_HEAD_DIM: u32 = 256;
 
-/// The bindings of all four; the params are at 4. Before the first row, and between rows of O that are
-/// further apart than their elements, nothing is written.
-const BINDINGS: &[Binding] = &[
-    read(0, "Q", Element::F32),
-    read(1, "K", Element::F16),
-    read(2, "V", Element::F16),
-    read_write(3, "O", Element::F32),
-    read(5, "rows", Element::Row),
-    read(6, "table", Element::U32),
-];
-
-/// The same with the score of each head that has no value.
-const SINK_BINDINGS: &[Binding] = &[
-    read(0, "Q", Element::F32),
-    read(1, "K", Element::F16),
-    read(2, "V", Element::F16),
-    read_write(3, "O", Element::F32),
-    read(5, "rows", Element::Row),
-    read(6, "table", Element::U32),
-    read(7, "sinks", Element::F32),
-];
+buffers! {
+    /// Of all four. Before the first row, and between rows of O that are further apart than their elements, nothing is written.
+    pub struct Buffers, Slices(|args| (p, pages, queries) = sizes(args), AttentionParams at 4) {
+        Q: read f32 = queries,
+        K: read Pool = pages.pool_bytes(),
+        V: read Pool = pages.pool_bytes(),
+        O: change f32 = queries,
+        rows: read Row = [p.first_row.saturating_add(p.n_rows)],
+        table: read u32 = pages.table_len(),
+    }
+}
 
 /// The function constants of all four but the number of query rows.
 const CONSTANTS: &[Constant] = &[
@@ -89,21 +80,13 @@ pub(super) fn grid(args: &Args, p: &AttentionParams, rows: u32, max_head_dim: u3
     [p.n_rows.div_ceil(rows), n_heads, 1]
 }
 
-/// Bytes of each binding.
-fn required(args: &Args) -> Vec<usize> {
+/// The params, the pages, and the elements of Q and of O.
+fn sizes(args: &Args) -> (AttentionParams, Pages, usize) {
     let p: AttentionParams = args.params();
-    let pages = Pages::from((&p, args.constants));
     let end_row = p.first_row.saturating_add(p.n_rows);
     let elements = p.n_heads.saturating_mul(p.head_dim);
-    let queries = strided::<f32>(end_row, formula::query_stride(&p), elements);
-    vec![
-        queries,
-        pages.pool_bytes(),
-        pages.pool_bytes(),
-        queries,
-        bytes::<Row>(&[end_row]),
-        pages.table_bytes(),
-    ]
+    let queries = strided(end_row, formula::query_stride(&p), elements);
+    (p, Pages::from((&p, args.constants)), queries)
 }
 
 /// The work of rows that may each have a sequence of its own. See [`work_of`].
@@ -125,12 +108,16 @@ fn work_of(args: &Args, once: Work, n_sequences: u32) -> Work {
     let keys = Traffic::read(keys.min(pages.pool_bytes()));
     let queries = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
     let entries = bytes::<u32>(&[n_sequences, p.table_stride]);
-    once.with(0, Traffic::read(queries))
-        .with(1, keys)
-        .with(2, keys)
-        .with(3, Traffic::written(queries))
-        .with(4, Traffic::read(bytes::<Row>(&[p.n_rows])))
-        .with(5, Traffic::read(entries.min(pages.table_bytes())))
+    let entries = entries.min(bytes::<u32>(&[p.n_sequences, p.table_stride]));
+    once.with(Buffers::PLACES.Q, Traffic::read(queries))
+        .with(Buffers::PLACES.K, keys)
+        .with(Buffers::PLACES.V, keys)
+        .with(Buffers::PLACES.O, Traffic::written(queries))
+        .with(
+            Buffers::PLACES.rows,
+            Traffic::read(bytes::<Row>(&[p.n_rows])),
+        )
+        .with(Buffers::PLACES.table, Traffic::read(entries))
         .with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
@@ -138,6 +125,7 @@ fn work_of(args: &Args, once: Work, n_sequences: u32) -> Work {
 mod tests {
     use super::*;
     use crate::constant::Constants;
+    use crate::table::BufferSet;
 
     const GOOD: AttentionParams = AttentionParams {
         n_rows: 3,
@@ -210,13 +198,16 @@ mod tests {
         let queries = (7 * (6 * 64 + 8) + 6 * 64) * 4;
         let pool = 9 * 2 * 32 * 64 * 2;
         let (rows, table) = (8 * 32, 2 * 4 * 4);
-        assert_eq!(required(&args), [queries, pool, pool, queries, rows, table]);
+        assert_eq!(
+            Buffers::bytes(&args).in_order(),
+            [queries, pool, pool, queries, rows, table]
+        );
         let q8 = Constants::none().with_bool(Constant::KvQ8, true);
         let pool = 9 * 2 * 32 * (64 + 2 * 2);
         let args = Args {
             constants: &q8,
             ..args
         };
-        assert_eq!(required(&args)[1..3], [pool, pool]);
+        assert_eq!(Buffers::bytes(&args).in_order()[1..3], [pool, pool]);
     }
 }

@@ -16,7 +16,7 @@ use half::f16;
 
 use crate::case::Rng;
 use crate::constant::{Constant, Constants};
-use crate::extent::bytes;
+use crate::extent::{bytes, product};
 
 /// The smallest page has 32 slots: a tile of 32 keys that begins at a multiple of 32 lies in one page.
 pub const MIN_PAGE_SHIFT: u32 = 5;
@@ -129,9 +129,9 @@ impl Pages {
             .saturating_mul(of_a_head)
     }
 
-    /// Bytes of the page table.
-    pub fn table_bytes(&self) -> usize {
-        bytes::<u32>(&[self.n_sequences, self.table_stride])
+    /// Entries of the page table.
+    pub fn table_len(&self) -> usize {
+        product(&[self.n_sequences, self.table_stride])
     }
 
     /// Where one head of a slot lies in the pool.
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(at(1, 63, 0), (2 * 2 * 32 + 31) * 8 * 2);
         assert_eq!(PAGES.max_slots(), 96);
         assert_eq!(PAGES.pool_bytes(), 4 * 2 * 32 * 8 * 2);
-        assert_eq!(PAGES.table_bytes(), 2 * 3 * 4);
+        assert_eq!(PAGES.table_len(), 2 * 3);
     }
 
     #[test]

@@ -22,9 +22,8 @@ use akunu_types::rope::divisors;
 use crate::case::Rng;
 use crate::chip::SIMD_WIDTH;
 use crate::constant::Constant;
-use crate::extent::bytes;
+use crate::extent::product;
 use crate::table::{Args, Launch};
-use crate::twin::Twin;
 
 /// How fast each pair of a head turns.
 #[derive(Clone, Copy, Debug)]
@@ -73,19 +72,19 @@ enum Projection {
 /// What some models do to a head of q or k before it turns.
 type HeadNorm<'a> = &'a dyn Fn(&[f32], Projection) -> Vec<f32>;
 
-/// The bytes of the table of divisors, where one is bound.
-pub(super) fn table_bytes(args: &Args, head_dim: u32) -> usize {
+/// The divisors of the table, where one is bound.
+pub(super) fn table_len(args: &Args, head_dim: u32) -> usize {
     if args.constants.bool(Constant::FreqTable) {
-        head_dim as usize / 2 * size_of::<f32>()
+        head_dim as usize / 2
     } else {
         0
     }
 }
 
-/// The bytes of the centres, (n_kv_heads, head_dim), where they are bound.
-pub(super) fn centre_bytes(args: &Args, n_kv_heads: u32, head_dim: u32) -> usize {
+/// The elements of the centres, (n_kv_heads, head_dim), where they are bound.
+pub(super) fn centre_len(args: &Args, n_kv_heads: u32, head_dim: u32) -> usize {
     if args.constants.bool(Constant::KeyCentre) {
-        bytes::<f32>(&[n_kv_heads, head_dim])
+        product(&[n_kv_heads, head_dim])
     } else {
         0
     }
@@ -96,10 +95,9 @@ pub(super) fn centre_bytes(args: &Args, n_kv_heads: u32, head_dim: u32) -> usize
 pub(super) struct Centre<'a>(Option<&'a [f32]>);
 
 impl<'a> Centre<'a> {
-    /// Of a binding with the centres of all heads, which is read only if the constant says so.
-    pub(super) fn of(t: &Twin<'a>, binding: u8, head: usize, head_dim: usize) -> Centre<'a> {
-        let is_bound = t.constants().bool(Constant::KeyCentre);
-        Centre(is_bound.then(|| &t.read::<f32>(binding)[head * head_dim..][..head_dim]))
+    /// Of a buffer with the centres of all heads: empty, where none are bound.
+    pub(super) fn of(centres: &'a [f32], head: usize, head_dim: usize) -> Centre<'a> {
+        Centre(centres.get(head * head_dim..(head + 1) * head_dim))
     }
 
     /// The key less the centre.

@@ -1,5 +1,6 @@
 //! What an adapter adds to a product, between its two matrices.
 
+use crate::kernel::common::scale_rows;
 use std::mem::offset_of;
 
 use akunu_program::{Rows, op};
@@ -22,13 +23,13 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(ScaleRowsParams, n_rows), scale.rows.count());
-        let bindings = vec![
-            scale.x,
-            step.rows.into(),
-            step.outputs.into(),
-            scale.factors,
-        ];
+        let buffers = scale_rows::Buffers {
+            x: scale.x,
+            rows: step.rows.into(),
+            outputs: step.outputs.into(),
+            factors: scale.factors,
+        };
         let key = PipelineKey::plain(KernelId::ScaleRows);
-        self.push(KernelCall::new(key, &params, bindings, "adapter scale").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "adapter scale").with_rows([field]));
     }
 }

@@ -1,5 +1,8 @@
 //! Attention over pages: one kernel for the singles and one for the run, as a GPU chooses them.
 
+use crate::kernel::attention::{
+    self, flash_attention_decode_split, flash_attention_join, flash_attention_sinks,
+};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Slice, op};
@@ -8,7 +11,6 @@ use akunu_types::params::AttentionParams;
 use super::lowering::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::attention::flash_attention_decode_split::part_bytes;
 use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
@@ -22,7 +24,7 @@ const FIRST_ROW: usize = offset_of!(AttentionParams, first_row);
 pub(super) struct Attention<'a> {
     attend: &'a op::Attend,
     params: AttentionParams,
-    bindings: Vec<Slice>,
+    buffers: attention::Buffers<Slice>,
 }
 
 impl Attention<'_> {
@@ -40,15 +42,18 @@ impl Attention<'_> {
             scale: attend.scale,
             ..Default::default()
         };
-        let (k, v) = (cache.k.into(), cache.v.into());
-        let (rows, table) = (lowering.step().rows.into(), pages.table.into());
+        let buffers = attention::Buffers {
+            Q: attend.q,
+            K: cache.k.into(),
+            V: cache.v.into(),
+            O: attend.to,
+            rows: lowering.step().rows.into(),
+            table: pages.table.into(),
+        };
         Attention {
             attend,
             params,
-            bindings: [attend.q, k, v, attend.to, rows, table]
-                .into_iter()
-                .chain(attend.sinks)
-                .collect(),
+            buffers,
         }
     }
 
@@ -58,20 +63,41 @@ impl Attention<'_> {
             constants: with_format(key.constants, self.attend.cache.format),
             ..key
         };
-        KernelCall::new(key, &self.params, self.bindings.clone(), "attention").with_rows(fields)
+        KernelCall::new(key, &self.params, self.buffers, "attention").with_rows(fields)
     }
 
     /// One kernel for all rows, whatever their sequences.
     pub fn by_rows(&self) -> KernelCall {
         let attend = self.attend;
-        let key = PipelineKey {
-            kernel: match attend.sinks {
-                None => KernelId::FlashAttentionDecode,
-                Some(_) => KernelId::FlashAttentionSinks,
-            },
+        let rows = RowField::new(N_ROWS, Count::Rows);
+        let key = |kernel| PipelineKey {
+            kernel,
             constants: with_limits(Constants::none(), attend.cache.pages.window, attend.softcap),
         };
-        self.call(key, &[RowField::new(N_ROWS, Count::Rows)])
+        let Some(sinks) = attend.sinks else {
+            return self.call(key(KernelId::FlashAttentionDecode), &[rows]);
+        };
+        let attention::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows: table_of_rows,
+            table,
+        } = self.buffers;
+        let buffers = flash_attention_sinks::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows: table_of_rows,
+            table,
+            sinks,
+        };
+        let PipelineKey { kernel, constants } = key(KernelId::FlashAttentionSinks);
+        let constants = with_format(constants, attend.cache.format);
+        let key = PipelineKey { kernel, constants };
+        KernelCall::new(key, &self.params, buffers, "attention").with_rows([rows])
     }
 
     fn shape(&self, n_queries: u32, n_rows: u32) -> AttentionShape {
@@ -110,15 +136,18 @@ impl Lowering<'_> {
                 n_parts,
                 ..attention.params
             };
+            let key = selection::split(&shape);
+            let key = PipelineKey {
+                constants: with_format(key.constants, attend.cache.format),
+                ..key
+            };
+            let row = key.kernel.row();
+            let args = row.args(bytemuck::bytes_of(&split), &key.constants);
+            let bytes = flash_attention_decode_split::Buffers::bytes(&args);
             if n_parts > 1
-                && let Some(places) = self.scratch(part_bytes(&split))
+                && let Some(places) = self.scratch([bytes.parts, bytes.weights])
             {
-                let key = selection::split(&shape);
-                let key = PipelineKey {
-                    constants: with_format(key.constants, attend.cache.format),
-                    ..key
-                };
-                self.push_split((key, split), &attention.bindings, places);
+                self.push_split((key, split), &attention.buffers, places);
             } else {
                 let rows = RowField::new(N_ROWS, Count::Singles);
                 self.push(attention.call(select(&shape), &[rows]));
@@ -134,24 +163,37 @@ impl Lowering<'_> {
         }
     }
 
-    /// The parts of the keys, then the kernel that joins them. `bindings` are those of a kernel that does it alone.
+    /// The parts of the keys, then the kernel that joins them. `buffers` are those of a kernel that does it alone.
     fn push_split(
         &mut self,
         (key, params): (PipelineKey, AttentionParams),
-        bindings: &[Slice],
+        buffers: &attention::Buffers<Slice>,
         [parts, weights]: [Slice; 2],
     ) {
-        let &[q, k, v, to, rows, table] = bindings else {
-            unreachable!("the bindings of attention")
-        };
+        let &attention::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows,
+            table,
+        } = buffers;
         let field = RowField::new(N_ROWS, Count::Singles);
-        let bindings = vec![q, k, v, parts, rows, table, weights];
-        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+        let buffers = flash_attention_decode_split::Buffers {
+            Q,
+            K,
+            V,
+            parts,
+            rows,
+            table,
+            weights,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "attention").with_rows([field]));
         let key = PipelineKey {
             kernel: KernelId::FlashAttentionJoin,
             constants: Constants::none().with_u32(Constant::HeadDim, params.head_dim),
         };
-        let bindings = vec![parts, weights, to];
-        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+        let buffers = flash_attention_join::Buffers { parts, weights, O };
+        self.push(KernelCall::new(key, &params, buffers, "attention").with_rows([field]));
     }
 }

@@ -1,5 +1,7 @@
 //! Keys and values: stored, and moved.
 
+use crate::kernel::kv_cache::kv_shift;
+use crate::kernel::rope::{head_norm_rope_neox_store, rope_store};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Pairing, Rope, Slice, op};
@@ -40,20 +42,6 @@ impl Lowering<'_> {
         };
         let rows = self.step().rows.into();
         let (k_pages, v_pages) = (cache.k.into(), cache.v.into());
-        let mut bindings = vec![
-            q,
-            k,
-            v,
-            k_pages,
-            v_pages,
-            rows,
-            pages.table.into(),
-            rope.divisors,
-        ];
-        match norms {
-            Some(norms) => bindings.extend([norms.q, norms.k]),
-            None => bindings.push(centre_or_any(centre, &rope)),
-        }
         let kernel = match (norms, rope.pairing) {
             (Some(_), _) => KernelId::HeadNormRopeNeoxStore,
             (None, Pairing::Interleaved) => KernelId::RopeStore,
@@ -64,7 +52,40 @@ impl Lowering<'_> {
             kernel,
             constants: with_centre(with_format(freq_table(), cache.format), centre),
         };
-        self.push(KernelCall::new(key, &params, bindings, "rope and store").with_rows([field]));
+        let (table, freqs) = (pages.table.into(), rope.divisors);
+        let label = "rope and store";
+        let call = match norms {
+            Some(norms) => {
+                let buffers = head_norm_rope_neox_store::Buffers {
+                    q,
+                    k,
+                    v,
+                    k_pages,
+                    v_pages,
+                    rows,
+                    table,
+                    freqs,
+                    q_norm: norms.q,
+                    k_norm: norms.k,
+                };
+                KernelCall::new(key, &params, buffers, label)
+            }
+            None => {
+                let buffers = rope_store::Buffers {
+                    q,
+                    k,
+                    v,
+                    k_pages,
+                    v_pages,
+                    rows,
+                    table,
+                    freqs,
+                    centre: centre_or_any(centre, &rope),
+                };
+                KernelCall::new(key, &params, buffers, label)
+            }
+        };
+        self.push(call.with_rows([field]));
     }
 
     pub(super) fn shift(&mut self, shift: &op::Shift) {
@@ -90,19 +111,18 @@ impl Lowering<'_> {
             Pairing::Interleaved => KernelId::KvShift,
             Pairing::Halves => KernelId::KvShiftNeox,
         };
-        let (k, v) = (cache.k.into(), cache.v.into());
-        let bindings = vec![
-            k,
-            v,
-            pages.table.into(),
-            rope.divisors,
-            centre_or_any(shift.centre, rope),
-        ];
+        let buffers = kv_shift::Buffers {
+            k: cache.k.into(),
+            v: cache.v.into(),
+            table: pages.table.into(),
+            freqs: rope.divisors,
+            centre: centre_or_any(shift.centre, rope),
+        };
         let key = PipelineKey {
             kernel,
             constants: with_centre(with_format(freq_table(), cache.format), shift.centre),
         };
-        self.push(KernelCall::new(key, &params, bindings, "shift"));
+        self.push(KernelCall::new(key, &params, buffers, "shift"));
     }
 }
 

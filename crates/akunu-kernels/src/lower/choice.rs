@@ -1,9 +1,13 @@
 //! The choice of tokens: the best of parts and then of those, or penalties and a draw; before it the rules of transcripts,
 //! and after it the record of how probable the chosen ones were.
 
+use crate::kernel::common::copy;
+use crate::kernel::sampling::{
+    argmax, argmax_partial, draw, penalties, speech_rules, token_scores,
+};
 use std::mem::offset_of;
 
-use akunu_program::{Choose, Count, Op, Slice, op};
+use akunu_program::{Choose, Count, Op, op};
 use akunu_types::params::{
     ArgmaxParams, ArgmaxPartialParams, DrawParams, ElementwiseParams, PenaltiesParams,
     SpeechRulesParams, TokenScoresParams,
@@ -50,8 +54,12 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(ArgmaxPartialParams, n_rows), Count::Outputs);
         let key = PipelineKey::plain(KernelId::ArgmaxPartial);
-        let bindings = vec![choose.logits, values, ids];
-        self.push(KernelCall::new(key, &params, bindings, "argmax of parts").with_rows([field]));
+        let buffers = argmax_partial::Buffers {
+            logits: choose.logits,
+            values,
+            ids,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "argmax of parts").with_rows([field]));
         let params = ArgmaxParams {
             count: count.div_ceil(part),
             indexed: 1,
@@ -62,9 +70,15 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(ArgmaxParams, n_rows), Count::Outputs);
         let key = PipelineKey::plain(KernelId::Argmax);
-        let chosen = [step.tokens, step.history, step.outputs, step.rows].map(Slice::from);
-        let bindings = [vec![values, ids], chosen.to_vec()].concat();
-        self.push(KernelCall::new(key, &params, bindings, "argmax").with_rows([field]));
+        let buffers = argmax::Buffers {
+            values,
+            ids,
+            tokens: step.tokens.into(),
+            history: step.history.into(),
+            outputs: step.outputs.into(),
+            rows: step.rows.into(),
+        };
+        self.push(KernelCall::new(key, &params, buffers, "argmax").with_rows([field]));
     }
 
     fn penalise(&mut self, choose: &op::Choose) {
@@ -78,12 +92,18 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(PenaltiesParams, n_rows), Count::Outputs);
-        let tables = [step.outputs, step.rows, step.rules, step.history];
-        let lists = [memory.bias_tokens, memory.bias_values, memory.breakers];
-        let tables = tables.into_iter().chain(lists).map(Slice::from);
-        let bindings = std::iter::once(choose.logits).chain(tables).collect();
+        let buffers = penalties::Buffers {
+            logits: choose.logits,
+            outputs: step.outputs.into(),
+            rows: step.rows.into(),
+            rules: step.rules.into(),
+            history: step.history.into(),
+            bias_tokens: memory.bias_tokens.into(),
+            bias_values: memory.bias_values.into(),
+            breakers: memory.breakers.into(),
+        };
         let key = PipelineKey::plain(KernelId::Penalties);
-        self.push(KernelCall::new(key, &params, bindings, "penalties").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "penalties").with_rows([field]));
     }
 
     fn draw(&mut self, choose: &op::Choose) {
@@ -96,13 +116,17 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(DrawParams, n_rows), Count::Outputs);
-        let chosen = [step.tokens, step.history, step.outputs, step.rows];
-        let rest = chosen.into_iter().chain([step.rules, choose.memory.mu]);
-        let bindings = std::iter::once(choose.logits)
-            .chain(rest.map(Slice::from))
-            .collect();
+        let buffers = draw::Buffers {
+            logits: choose.logits,
+            tokens: step.tokens.into(),
+            history: step.history.into(),
+            outputs: step.outputs.into(),
+            rows: step.rows.into(),
+            rules: step.rules.into(),
+            mu: choose.memory.mu.into(),
+        };
         let key = PipelineKey::plain(KernelId::Draw);
-        self.push(KernelCall::new(key, &params, bindings, "draw").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "draw").with_rows([field]));
     }
 
     pub(super) fn speech_rules(&mut self, rules: &op::SpeechRules) {
@@ -118,10 +142,16 @@ impl Lowering<'_> {
             n_first_times: tokens.n_first_times,
         };
         let field = RowField::new(offset_of!(SpeechRulesParams, n_rows), Count::Outputs);
-        let tables = [step.history, step.outputs, step.rows, step.rules].map(Slice::from);
-        let bindings = [vec![rules.logits, rules.masks], tables.to_vec()].concat();
+        let buffers = speech_rules::Buffers {
+            logits: rules.logits,
+            masks: rules.masks,
+            history: step.history.into(),
+            outputs: step.outputs.into(),
+            rows: step.rows.into(),
+            rules: step.rules.into(),
+        };
         let key = PipelineKey::plain(KernelId::SpeechRules);
-        self.push(KernelCall::new(key, &params, bindings, "speech rules").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "speech rules").with_rows([field]));
     }
 
     pub(super) fn keep_logits(&mut self, keep: &op::KeepLogits) {
@@ -129,8 +159,11 @@ impl Lowering<'_> {
         let field = RowField::times(count, Count::Outputs, keep.vocab_size);
         let key = PipelineKey::plain(KernelId::Copy);
         let params = ElementwiseParams::default();
-        let bindings = vec![keep.logits, keep.to];
-        self.push(KernelCall::new(key, &params, bindings, "kept logits").with_rows([field]));
+        let buffers = copy::Buffers {
+            x: keep.logits,
+            y: keep.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "kept logits").with_rows([field]));
     }
 
     pub(super) fn score(&mut self, score: &op::Score) {
@@ -145,16 +178,17 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(TokenScoresParams, n_rows), Count::Outputs);
-        let record = [
-            memory.logits,
-            step.tokens,
-            memory.scores,
-            memory.best_tokens,
-        ];
-        let tables = [step.outputs, step.rows, step.rules];
-        let bindings = record.into_iter().chain(tables).map(Slice::from).collect();
+        let buffers = token_scores::Buffers {
+            logits: memory.logits.into(),
+            tokens: step.tokens.into(),
+            scores: memory.scores.into(),
+            best_tokens: memory.best_tokens.into(),
+            outputs: step.outputs.into(),
+            rows: step.rows.into(),
+            rules: step.rules.into(),
+        };
         let key = PipelineKey::plain(KernelId::TokenScores);
-        self.push(KernelCall::new(key, &params, bindings, "log probabilities").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "log probabilities").with_rows([field]));
     }
 }
 

@@ -1,5 +1,13 @@
 //! What encoders have besides: layer norms, learned positions, attention over rows, convolutions, means.
 
+use crate::kernel::activation::gelu_erf;
+use crate::kernel::attention::row_attention;
+use crate::kernel::common::{bias_add, mean_rows};
+use crate::kernel::convert::halves;
+use crate::kernel::embedding::pos_embed_add;
+use crate::kernel::matmul::product;
+use crate::kernel::norm::layernorm;
+use crate::kernel::rope::rope;
 use std::mem::offset_of;
 
 use akunu_program::{Count, LearnedBy, Pairing, RowKeys, op};
@@ -23,8 +31,13 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(LayerNormParams, n_rows), norm.rows.count());
         let key = PipelineKey::plain(KernelId::LayerNorm);
-        let bindings = vec![norm.x, norm.weight, norm.bias, norm.to];
-        self.push(KernelCall::new(key, &params, bindings, "norm").with_rows([field]));
+        let buffers = layernorm::Buffers {
+            x: norm.x,
+            weight: norm.weight,
+            bias: norm.bias,
+            y: norm.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "norm").with_rows([field]));
     }
 
     pub(super) fn add_learned(&mut self, learned: &op::AddLearned) {
@@ -35,9 +48,13 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(PosEmbedParams, n_rows), Count::Rows);
-        let bindings = vec![learned.x, learned.table, self.step().rows.into()];
+        let buffers = pos_embed_add::Buffers {
+            x: learned.x,
+            table: learned.table,
+            rows: self.step().rows.into(),
+        };
         let key = PipelineKey::plain(KernelId::PosEmbedAdd);
-        self.push(KernelCall::new(key, &params, bindings, "positions").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "positions").with_rows([field]));
     }
 
     pub(super) fn gelu(&mut self, &op::Gelu { rows, x, width }: &op::Gelu) {
@@ -45,7 +62,9 @@ impl Lowering<'_> {
         let field = RowField::times(count, rows.count(), width);
         let params = ElementwiseParams::default();
         let key = PipelineKey::plain(KernelId::GeluErf);
-        self.push(KernelCall::new(key, &params, vec![x], "activation").with_rows([field]));
+        self.push(
+            KernelCall::new(key, &params, gelu_erf::Buffers { x }, "activation").with_rows([field]),
+        );
     }
 
     pub(super) fn halves(&mut self, halves: &op::Halves) {
@@ -53,8 +72,11 @@ impl Lowering<'_> {
         let field = RowField::times(count, halves.rows.count(), halves.width);
         let params = ElementwiseParams::default();
         let key = PipelineKey::plain(KernelId::Halves);
-        let bindings = vec![halves.x, halves.to];
-        self.push(KernelCall::new(key, &params, bindings, "halves").with_rows([field]));
+        let buffers = halves::Buffers {
+            x: halves.x,
+            y: halves.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "halves").with_rows([field]));
     }
 
     /// A product whose vectors are windows of one signal, and overlap.
@@ -83,15 +105,24 @@ impl Lowering<'_> {
             beta: 0.0,
         };
         let key = PipelineKey::plain(kernel);
-        let bindings = vec![x, weight.place, to];
-        self.push(KernelCall::new(key, &params, bindings, "convolution"));
+        let buffers = product::Buffers {
+            x,
+            weight: weight.place,
+            y: to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "convolution"));
         let params = MatrixParams {
             rows: windows.count,
             cols: weight.rows,
             ..Default::default()
         };
         let key = PipelineKey::plain(KernelId::BiasAdd);
-        self.push(KernelCall::new(key, &params, vec![to, bias], "bias"));
+        self.push(KernelCall::new(
+            key,
+            &params,
+            bias_add::Buffers { x: to, bias },
+            "bias",
+        ));
     }
 
     pub(super) fn rope(&mut self, op: &op::Rope) {
@@ -112,8 +143,12 @@ impl Lowering<'_> {
             constants: freq_table(),
         };
         let field = RowField::new(offset_of!(RoPEParams, n_rows), Count::Rows);
-        let bindings = vec![op.x, self.step().rows.into(), rope.divisors];
-        self.push(KernelCall::new(key, &params, bindings, "rope").with_rows([field]));
+        let buffers = rope::Buffers {
+            x: op.x,
+            rows: self.step().rows.into(),
+            freqs: rope.divisors,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "rope").with_rows([field]));
     }
 
     pub(super) fn attend_rows(&mut self, attend: &op::AttendRows) {
@@ -142,10 +177,45 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(RowAttentionParams, n_rows), Count::Rows);
-        let mut bindings = vec![attend.q, attend.k, attend.v, attend.to, step.rows.into()];
-        bindings.extend(bias.map(|bias| bias.table));
         let key = PipelineKey::plain(kernel);
-        self.push(KernelCall::new(key, &params, bindings, "attention").with_rows([field]));
+        let (q, k, v, to) = (attend.q, attend.k, attend.v, attend.to);
+        let rows = step.rows.into();
+        let label = "attention";
+        let call = match (attend.keys, bias) {
+            (RowKeys::Across { .. }, _) => {
+                let buffers = row_attention::CrossBuffers {
+                    Q: q,
+                    K: k,
+                    V: v,
+                    O: to,
+                    rows,
+                };
+                KernelCall::new(key, &params, buffers, label)
+            }
+            (_, Some(bias)) => {
+                let bias = bias.table;
+                let buffers = row_attention::BiasedBuffers {
+                    Q: q,
+                    K: k,
+                    V: v,
+                    O: to,
+                    rows,
+                    bias,
+                };
+                KernelCall::new(key, &params, buffers, label)
+            }
+            (_, None) => {
+                let buffers = row_attention::Buffers {
+                    Q: q,
+                    K: k,
+                    V: v,
+                    O: to,
+                    rows,
+                };
+                KernelCall::new(key, &params, buffers, label)
+            }
+        };
+        self.push(call.with_rows([field]));
     }
 
     pub(super) fn mean(&mut self, &op::Mean { from, to, dim }: &op::Mean) {
@@ -156,8 +226,13 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(GatherRowsParams, n_rows), Count::Outputs);
-        let bindings = vec![from, step.outputs.into(), to, step.rows.into()];
+        let buffers = mean_rows::Buffers {
+            from,
+            outputs: step.outputs.into(),
+            to,
+            rows: step.rows.into(),
+        };
         let key = PipelineKey::plain(KernelId::MeanRows);
-        self.push(KernelCall::new(key, &params, bindings, "mean of texts").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "mean of texts").with_rows([field]));
     }
 }

@@ -2,14 +2,16 @@
 
 use std::mem::offset_of;
 
-use akunu_program::{Count, ExpertMatrix, Gating, op};
+use akunu_program::{Count, ExpertMatrix, Gating, Slice, op};
 use akunu_types::params::{ExpertParams, RouteParams, WeighParams};
 
 use super::lowering::Lowering;
-use crate::kernel::experts::{HAS_BIASES, HAS_SCALES, gate_code, route_experts};
+use crate::kernel::experts::{
+    HAS_BIASES, HAS_SCALES, expert_down, expert_gate, gate_code, route_experts, weigh_rows,
+};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
-use crate::table::KernelId;
+use crate::table::{BufferSet, KernelId};
 use crate::weight::constants_of;
 
 impl Lowering<'_> {
@@ -36,9 +38,15 @@ impl Lowering<'_> {
         let field = RowField::new(offset_of!(RouteParams, n_rows), Count::Rows);
         // A bias that is not there is not touched.
         let bias = route.bias.unwrap_or(route.logits);
-        let bindings = vec![route.logits, bias, route.ids, route.weights, route.fault];
+        let buffers = route_experts::Buffers {
+            logits: route.logits,
+            bias,
+            ids: route.ids,
+            weights: route.weights,
+            fault: route.fault,
+        };
         let key = PipelineKey::plain(KernelId::RouteExperts);
-        self.push(KernelCall::new(key, &params, bindings, "router").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "router").with_rows([field]));
     }
 
     pub(super) fn expert_gate(&mut self, gated: &op::ExpertGate) {
@@ -55,20 +63,34 @@ impl Lowering<'_> {
         // What is not there is not touched.
         let [gate_bias, up_bias] = [gate, up].map(|matrix| matrix.bias.unwrap_or(x));
         let [gate_scale, up_scale] = [gate, up].map(|matrix| matrix.scale.unwrap_or(x));
-        let weights = [gate.matrix.place, up.matrix.place];
-        let others = [gate_bias, up_bias, gate_scale, up_scale, gated.to];
-        let bindings = [&[x, ids], &weights[..], &others[..]].concat();
+        let buffers = expert_gate::Buffers {
+            x,
+            ids,
+            gate: gate.matrix.place,
+            up: up.matrix.place,
+            gate_bias,
+            up_bias,
+            gate_scale,
+            up_scale,
+            y: gated.to,
+        };
         let kernel = KernelId::ExpertGate(gate.matrix.dtype);
-        self.push_experts(kernel, gate, &params, bindings, "gate and up of experts");
+        self.push_experts(kernel, gate, &params, buffers, "gate and up of experts");
     }
 
     pub(super) fn expert_down(&mut self, down: &op::ExpertDown) {
         let op::ExpertDown { weight, x, ids, .. } = down;
         let params = expert_params(weight, down.experts);
-        let (bias, scale) = (weight.bias.unwrap_or(*x), weight.scale.unwrap_or(*x));
-        let bindings = vec![*x, *ids, weight.matrix.place, bias, scale, down.to];
+        let buffers = expert_down::Buffers {
+            x: *x,
+            ids: *ids,
+            weight: weight.matrix.place,
+            bias: weight.bias.unwrap_or(*x),
+            scale: weight.scale.unwrap_or(*x),
+            y: down.to,
+        };
         let kernel = KernelId::ExpertDown(weight.matrix.dtype);
-        self.push_experts(kernel, weight, &params, bindings, "down of experts");
+        self.push_experts(kernel, weight, &params, buffers, "down of experts");
     }
 
     fn push_experts(
@@ -76,7 +98,7 @@ impl Lowering<'_> {
         kernel: KernelId,
         weight: &ExpertMatrix,
         params: &ExpertParams,
-        bindings: Vec<akunu_program::Slice>,
+        buffers: impl BufferSet<Item = Slice>,
         label: &'static str,
     ) {
         let field = RowField::new(offset_of!(ExpertParams, n_rows), Count::Rows);
@@ -84,7 +106,7 @@ impl Lowering<'_> {
             kernel,
             constants: constants_of(weight.matrix.storage),
         };
-        self.push(KernelCall::new(key, params, bindings, label).with_rows([field]));
+        self.push(KernelCall::new(key, params, buffers, label).with_rows([field]));
     }
 
     pub(super) fn weigh(&mut self, weigh: &op::Weigh) {
@@ -96,9 +118,13 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(WeighParams, n_rows), Count::Rows);
-        let bindings = vec![weigh.x, weigh.weights, weigh.to];
+        let buffers = weigh_rows::Buffers {
+            x: weigh.x,
+            weights: weigh.weights,
+            y: weigh.to,
+        };
         let key = PipelineKey::plain(KernelId::WeighRows);
-        self.push(KernelCall::new(key, &params, bindings, "sum of experts").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "sum of experts").with_rows([field]));
     }
 }
 

@@ -1,5 +1,6 @@
 //! The embeddings of tokens.
 
+use crate::kernel::embedding::{embedding_lookup, embedding_scale};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Storage, op};
@@ -21,7 +22,11 @@ impl Lowering<'_> {
             to,
         }: &op::Embed,
     ) {
-        let bindings = vec![self.step().tokens.into(), table.place, to];
+        let buffers = embedding_lookup::Buffers {
+            token: self.step().tokens.into(),
+            table: table.place,
+            y: to,
+        };
         let kernel = KernelId::EmbeddingLookup(table.dtype);
         let key = PipelineKey {
             kernel,
@@ -31,7 +36,7 @@ impl Lowering<'_> {
             Storage::Mlx(mlx) => {
                 let params = mlx_params(table, mlx, 0.0);
                 let field = RowField::new(offset_of!(MLXParams, M), Count::Rows);
-                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+                KernelCall::new(key, &params, buffers, "embedding").with_rows([field])
             }
             Storage::Rows => {
                 let params = EmbeddingParams {
@@ -40,7 +45,7 @@ impl Lowering<'_> {
                     ..Default::default()
                 };
                 let field = RowField::new(offset_of!(EmbeddingParams, num_tokens), Count::Rows);
-                KernelCall::new(key, &params, bindings, "embedding").with_rows([field])
+                KernelCall::new(key, &params, buffers, "embedding").with_rows([field])
             }
         };
         self.push(call);
@@ -52,8 +57,13 @@ impl Lowering<'_> {
         let count = offset_of!(EmbeddingScaleParams, count);
         let key = PipelineKey::plain(KernelId::EmbeddingScale);
         self.push(
-            KernelCall::new(key, &params, vec![to], "embedding scale")
-                .with_rows([RowField::times(count, Count::Rows, table.cols)]),
+            KernelCall::new(
+                key,
+                &params,
+                embedding_scale::Buffers { x: to },
+                "embedding scale",
+            )
+            .with_rows([RowField::times(count, Count::Rows, table.cols)]),
         );
     }
 }

@@ -139,14 +139,21 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let params = with_layouts(params, [0, 1, 2].map(|at| product(at).weight.storage.mlx()));
-        let mut bindings = vec![x, gain];
-        bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).weight.place));
-        bindings.extend((0..MAX_PRODUCTS).map(|at| product(at).to));
+        let buffers = norm_gemv::Buffers {
+            x,
+            gain,
+            weight_0: product(0).weight.place,
+            weight_1: product(1).weight.place,
+            weight_2: product(2).weight.place,
+            y_0: product(0).to,
+            y_1: product(1).to,
+            y_2: product(2).to,
+        };
         let key = PipelineKey {
             kernel: kernel(weight.dtype),
             constants,
         };
-        self.push(KernelCall::new(key, &params, bindings, products[0].label));
+        self.push(KernelCall::new(key, &params, buffers, products[0].label));
     }
 }
 

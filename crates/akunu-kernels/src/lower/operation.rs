@@ -1,9 +1,8 @@
 //! Each operation by itself.
 
-use akunu_program::{Op, Rows, op};
+use akunu_program::Op;
 
 use super::lowering::Lowering;
-use crate::table::KernelId;
 
 impl Lowering<'_> {
     /// Lowers one operation that is no product.
@@ -13,24 +12,8 @@ impl Lowering<'_> {
         }
         match op {
             Op::Embed(embed) => self.embed(embed),
-            Op::Norm(norm) => self.norm(KernelId::RmsNorm, norm),
-            Op::AddNorm(op::AddNorm {
-                x,
-                weight,
-                to,
-                dim,
-                eps,
-            }) => {
-                let norm = op::Norm {
-                    rows: Rows::All,
-                    x: *x,
-                    weight: *weight,
-                    to: *to,
-                    dim: *dim,
-                    eps: *eps,
-                };
-                self.norm(KernelId::RmsNormResidual, &norm);
-            }
+            Op::Norm(norm) => self.norm(norm),
+            Op::AddNorm(norm) => self.add_norm(norm),
             Op::LayerNorm(norm) => self.layer_norm(norm),
             Op::AddLearned(learned) => self.add_learned(learned),
             Op::Gelu(gelu) => self.gelu(gelu),

@@ -4,6 +4,7 @@ use akunu_program::{GateFunction, Op, Rows, Slice, op};
 
 use super::attention::Attention;
 use super::lowering::{Lowering, ProductShape, Rules};
+use crate::kernel::matmul::gemv_gated;
 use crate::table::KernelId;
 
 /// One kernel an operation, the same ones for any rows.
@@ -28,8 +29,13 @@ impl Rules for PlainRules {
             GateFunction::Gelu => KernelId::GemvGelu(dtype),
             GateFunction::GeluErf | GateFunction::SwigluOai => return None,
         };
-        let bindings = vec![gate.gate, gate.up, product.weight.place, product.to];
-        lowering.push_product((kernel, product.weight.cols), product, bindings);
+        let buffers = gemv_gated::Buffers {
+            gate: gate.gate,
+            up: gate.up,
+            weight: product.weight.place,
+            y: product.to,
+        };
+        lowering.push_product((kernel, product.weight.cols), product, buffers);
         Some(2)
     }
 

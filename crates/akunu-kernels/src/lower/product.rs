@@ -1,5 +1,7 @@
 //! Products with a weight, in whichever format it is.
 
+use crate::kernel::common::bias_add;
+use crate::kernel::matmul;
 use std::mem::offset_of;
 
 use akunu_program::{Matrix, MlxLayout, Op, Rows, Slice, Storage, op};
@@ -8,7 +10,7 @@ use akunu_types::params::{GEMMParams, MLXParams, MatrixParams};
 use super::lowering::{Lowering, ProductShape};
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
-use crate::table::KernelId;
+use crate::table::{BufferSet, KernelId};
 use crate::weight::constants_of;
 
 pub(super) fn as_product(op: &Op) -> Option<&op::Product> {
@@ -33,8 +35,12 @@ impl Lowering<'_> {
             outputs: weight.rows,
             x_offset: x.offset,
         });
-        let bindings = vec![x, weight.place, to];
-        self.push_product((kernel, weight.cols), product, bindings);
+        let buffers = matmul::product::Buffers {
+            x,
+            weight: weight.place,
+            y: to,
+        };
+        self.push_product((kernel, weight.cols), product, buffers);
     }
 
     /// Lowers products of one vector that follow each other, q, k and v for example: their biases come after the last of
@@ -71,7 +77,7 @@ impl Lowering<'_> {
         &mut self,
         (kernel, lda): (KernelId, u32),
         product: &op::Product,
-        bindings: Vec<Slice>,
+        buffers: impl BufferSet<Item = Slice>,
     ) {
         let &op::Product {
             ref weight,
@@ -92,7 +98,7 @@ impl Lowering<'_> {
                     lda,
                     ..mlx_params(weight, mlx, beta)
                 };
-                KernelCall::new(key, &params, bindings, label).with_rows([field])
+                KernelCall::new(key, &params, buffers, label).with_rows([field])
             }
             Storage::Rows => {
                 let params = GEMMParams {
@@ -106,7 +112,7 @@ impl Lowering<'_> {
                     ..Default::default()
                 };
                 let field = RowField::new(offset_of!(GEMMParams, M), rows);
-                KernelCall::new(key, &params, bindings, label).with_rows([field])
+                KernelCall::new(key, &params, buffers, label).with_rows([field])
             }
         };
         self.push(call);
@@ -119,7 +125,10 @@ impl Lowering<'_> {
         };
         let field = RowField::new(offset_of!(MatrixParams, rows), rows.count());
         let key = PipelineKey::plain(KernelId::BiasAdd);
-        self.push(KernelCall::new(key, &params, vec![to, bias], "bias").with_rows([field]));
+        self.push(
+            KernelCall::new(key, &params, bias_add::Buffers { x: to, bias }, "bias")
+                .with_rows([field]),
+        );
     }
 }
 

@@ -1,5 +1,11 @@
 //! Operations on rows that are one kernel on every device: norms, gates, outputs and their masks, the next positions.
 
+use crate::kernel::activation::gate;
+use crate::kernel::attention::logit_softcap;
+use crate::kernel::common::gather_rows;
+use crate::kernel::norm::{rmsnorm, rmsnorm_residual};
+use crate::kernel::sampling::advance_rows;
+use crate::kernel::sampling::grammar_bitmask;
 use std::mem::offset_of;
 
 use akunu_program::{Count, GateFunction, op};
@@ -14,16 +20,36 @@ use crate::plan::{KernelCall, RowField};
 use crate::table::KernelId;
 
 impl Lowering<'_> {
-    pub(super) fn norm(&mut self, kernel: KernelId, norm: &op::Norm) {
+    pub(super) fn norm(&mut self, norm: &op::Norm) {
         let params = RMSNormParams {
             dim: norm.dim,
             eps: norm.eps,
             ..Default::default()
         };
         let field = RowField::new(offset_of!(RMSNormParams, n_rows), norm.rows.count());
-        let key = PipelineKey::plain(kernel);
-        let bindings = vec![norm.x, norm.weight, norm.to];
-        self.push(KernelCall::new(key, &params, bindings, "norm").with_rows([field]));
+        let key = PipelineKey::plain(KernelId::RmsNorm);
+        let buffers = rmsnorm::Buffers {
+            x: norm.x,
+            weight: norm.weight,
+            y: norm.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "norm").with_rows([field]));
+    }
+
+    pub(super) fn add_norm(&mut self, norm: &op::AddNorm) {
+        let params = RMSNormParams {
+            dim: norm.dim,
+            eps: norm.eps,
+            ..Default::default()
+        };
+        let field = RowField::new(offset_of!(RMSNormParams, n_rows), Count::Rows);
+        let key = PipelineKey::plain(KernelId::RmsNormResidual);
+        let buffers = rmsnorm_residual::Buffers {
+            x: norm.x,
+            weight: norm.weight,
+            h: norm.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "norm").with_rows([field]));
     }
 
     pub(super) fn gate(&mut self, gate: &op::Gate) {
@@ -37,8 +63,12 @@ impl Lowering<'_> {
         let field = RowField::times(count, Count::Rows, gate.width);
         let params = ElementwiseParams::default();
         let key = PipelineKey::plain(kernel);
-        let bindings = vec![gate.gate, gate.up, gate.to];
-        self.push(KernelCall::new(key, &params, bindings, "activation").with_rows([field]));
+        let buffers = gate::Buffers {
+            gate: gate.gate,
+            up: gate.up,
+            y: gate.to,
+        };
+        self.push(KernelCall::new(key, &params, buffers, "activation").with_rows([field]));
     }
 
     pub(super) fn gather(&mut self, &op::Gather { from, to, dim }: &op::Gather) {
@@ -49,9 +79,13 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(GatherRowsParams, n_rows), Count::Outputs);
-        let bindings = vec![from, step.outputs.into(), to];
+        let buffers = gather_rows::Buffers {
+            from,
+            outputs: step.outputs.into(),
+            to,
+        };
         let key = PipelineKey::plain(KernelId::GatherRows);
-        self.push(KernelCall::new(key, &params, bindings, "outputs").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "outputs").with_rows([field]));
     }
 
     pub(super) fn softcap(&mut self, &op::Softcap { x, width, cap }: &op::Softcap) {
@@ -62,7 +96,15 @@ impl Lowering<'_> {
         let count = offset_of!(LogitSoftcapParams, count);
         let field = RowField::times(count, Count::Outputs, width);
         let key = PipelineKey::plain(KernelId::LogitSoftcap);
-        self.push(KernelCall::new(key, &params, vec![x], "logit cap").with_rows([field]));
+        self.push(
+            KernelCall::new(
+                key,
+                &params,
+                logit_softcap::Buffers { logits: x },
+                "logit cap",
+            )
+            .with_rows([field]),
+        );
     }
 
     pub(super) fn mask(&mut self, mask: &op::Mask) {
@@ -73,9 +115,13 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(GrammarBitmaskParams, n_rows), Count::Outputs);
-        let bindings = vec![mask.logits, masks.bits.into(), masks.rows.into()];
+        let buffers = grammar_bitmask::Buffers {
+            logits: mask.logits,
+            masks: masks.bits.into(),
+            mask_rows: masks.rows.into(),
+        };
         let key = PipelineKey::plain(KernelId::GrammarBitmask);
-        self.push(KernelCall::new(key, &params, bindings, "grammar mask").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "grammar mask").with_rows([field]));
     }
 
     pub(super) fn advance(&mut self) {
@@ -86,8 +132,12 @@ impl Lowering<'_> {
             ..Default::default()
         };
         let field = RowField::new(offset_of!(AdvanceRowsParams, n_rows), Count::Singles);
-        let bindings = vec![step.rows.into(), step.tokens.into(), step.chosen.into()];
+        let buffers = advance_rows::Buffers {
+            rows: step.rows.into(),
+            tokens: step.tokens.into(),
+            chosen: step.chosen.into(),
+        };
         let key = PipelineKey::plain(KernelId::AdvanceRows);
-        self.push(KernelCall::new(key, &params, bindings, "advance").with_rows([field]));
+        self.push(KernelCall::new(key, &params, buffers, "advance").with_rows([field]));
     }
 }

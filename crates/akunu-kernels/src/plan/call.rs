@@ -5,6 +5,7 @@ use akunu_types::SharedStruct;
 
 use super::params::{Params, RowField};
 use crate::pipeline::PipelineKey;
+use crate::table::BufferSet;
 
 /// A kernel of the table with all that it is given: what operations are lowered to.
 #[derive(Clone, Debug)]
@@ -22,17 +23,22 @@ pub struct KernelCall {
 }
 
 impl KernelCall {
-    /// A call whose params do not depend on the rows of a step.
-    pub fn new<P: SharedStruct>(
+    /// A call whose params do not depend on the rows of a step. The buffers are those that the kernel declares.
+    pub fn new<P: SharedStruct, B: BufferSet<Item = Slice>>(
         key: PipelineKey,
         params: &P,
-        bindings: Vec<Slice>,
+        buffers: B,
         label: &'static str,
     ) -> KernelCall {
+        debug_assert_eq!(
+            key.kernel.row().bindings,
+            B::BINDINGS,
+            "the buffers of another kernel"
+        );
         KernelCall {
             key,
             params: Params::of(params),
-            bindings,
+            bindings: buffers.in_order(),
             row_fields: Vec::new(),
             label,
         }

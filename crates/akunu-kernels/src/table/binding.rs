@@ -61,7 +61,7 @@ impl Access {
 }
 
 /// One buffer of a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {
     /// Index, `[[buffer(index)]]`.
     pub index: u8,
@@ -71,34 +71,4 @@ pub struct Binding {
     pub element: Element,
     /// Read or write.
     pub access: Access,
-}
-
-/// A binding that the kernel reads.
-pub const fn read(index: u8, name: &'static str, element: Element) -> Binding {
-    Binding {
-        index,
-        name,
-        element,
-        access: Access::Read,
-    }
-}
-
-/// A binding that the kernel overwrites.
-pub const fn write(index: u8, name: &'static str, element: Element) -> Binding {
-    Binding {
-        index,
-        name,
-        element,
-        access: Access::Write,
-    }
-}
-
-/// A binding that the kernel reads and changes.
-pub const fn read_write(index: u8, name: &'static str, element: Element) -> Binding {
-    Binding {
-        index,
-        name,
-        element,
-        access: Access::ReadWrite,
-    }
 }

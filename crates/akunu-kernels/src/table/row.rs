@@ -5,6 +5,7 @@ use akunu_types::{DType, StructLayout};
 
 use super::args::Args;
 use super::binding::{Access, Binding};
+use super::buffers::BufferSet;
 use super::family::Family;
 use super::launch::Launch;
 use crate::case::Case;
@@ -46,6 +47,26 @@ pub struct KernelRow {
 }
 
 impl KernelRow {
+    /// A row with the buffers and params that are declared, which has no format and no constants, and whose launches touch each
+    /// buffer once. Its name, family, source, launch, twin and cases have no defaults that could serve: every row has its own.
+    pub const fn of<B: BufferSet>() -> KernelRow {
+        KernelRow {
+            name: ("", ""),
+            dtype: None,
+            family: Family::Common,
+            source: "",
+            bindings: B::BINDINGS,
+            params_index: B::PARAMS_INDEX,
+            params: B::PARAMS,
+            constants: &[],
+            launch: |_, _| Launch::new([0; 3], [0; 3]),
+            required: B::required,
+            work: |_, once| once,
+            twin: |_| {},
+            cases: |_| Vec::new(),
+        }
+    }
+
     /// The kernel's name in MSL.
     pub fn name(&self) -> String {
         let (before, after) = self.name;

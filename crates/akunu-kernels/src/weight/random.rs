@@ -19,7 +19,7 @@ pub fn random(dtype: DType, n: usize, rng: &mut Rng) -> Vec<u8> {
     bytes
 }
 
-/// Overwrites each `half` field of blocks with a small number.
+/// Overwrites each scale of blocks with a small number.
 struct SmallScales<'a>(&'a mut [u8], &'a mut Rng);
 
 impl WithBlock for SmallScales<'_> {
@@ -28,9 +28,17 @@ impl WithBlock for SmallScales<'_> {
     fn run<B: Block>(self) {
         let SmallScales(bytes, rng) = self;
         for block in bytes.chunks_exact_mut(size_of::<B>()) {
-            for field in B::LAYOUT.fields.iter().filter(|f| f.scalar == Scalar::F16) {
-                let small = f16::from_f32(rng.unit() * 0.02);
-                block[field.offset..field.offset + 2].copy_from_slice(&small.to_le_bytes());
+            for field in B::LAYOUT.fields {
+                let field_bytes = &mut block[field.offset..field.offset + field.size()];
+                match field.scalar {
+                    Scalar::F16 => {
+                        let small = f16::from_f32(rng.unit() * 0.02);
+                        field_bytes.copy_from_slice(&small.to_le_bytes());
+                    }
+                    // 2^-9 to 2^-6.
+                    Scalar::E8M0 => field_bytes.fill(118 + rng.below(4) as u8),
+                    Scalar::U8 | Scalar::I8 | Scalar::U32 | Scalar::F32 => {}
+                }
             }
         }
     }

@@ -1,11 +1,12 @@
 //! What the table says that launches cost.
 
 use akunu_kernels::cost::{Cost, Traffic, Work};
+use akunu_kernels::kernel::attention;
 use akunu_kernels::pipeline::HostPipelines;
 use akunu_kernels::table::{Access, Element};
 use akunu_kernels::twin::ShortBinding;
 use akunu_kernels::{Constant, Constants, KernelCall, KernelId, PipelineKey, Plan};
-use akunu_program::{Buffer, Room};
+use akunu_program::{Buffer, Room, Slice};
 use akunu_types::params::{AttentionParams, EmbeddingParams, GEMMParams, RopeStoreParams, Row};
 use akunu_types::{DType, SharedStruct};
 
@@ -193,16 +194,16 @@ fn a_plan_sums_its_dispatches() {
         .into()
     };
     let (query, pool) = (6 * 64 * 4, 16 * 2 * 32 * 64 * 2);
-    let bindings = vec![
-        buffer(query),
-        buffer(pool),
-        buffer(pool),
-        buffer(query),
-        buffer(size_of::<Row>()),
-        buffer(3 * 4 * 4),
-    ];
+    let buffers: attention::Buffers<Slice> = attention::Buffers {
+        Q: buffer(query),
+        K: buffer(pool),
+        V: buffer(pool),
+        O: buffer(query),
+        rows: buffer(size_of::<Row>()),
+        table: buffer(3 * 4 * 4),
+    };
     let key = PipelineKey::plain(KernelId::FlashAttentionDecode);
-    let call = KernelCall::new(key, &ATTENTION, bindings, "attention");
+    let call = KernelCall::new(key, &ATTENTION, buffers, "attention");
     let mut pipelines = HostPipelines::default();
     let plan = Plan::make(vec![call.clone(), call], Room::default(), &mut pipelines);
     let keys = 2 * 2 * 128 * 64 * 2;

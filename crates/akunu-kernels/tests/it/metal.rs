@@ -1,5 +1,6 @@
 //! Every kernel on the GPU of this Mac, against its twin.
 
+use akunu_kernels::kernel::common::copy;
 use std::sync::Arc;
 
 use akunu_kernels::case::Cases;
@@ -70,8 +71,11 @@ fn shared_memory_is_read_wherever_it_begins() {
                 ..Default::default()
             };
             let key = PipelineKey::plain(KernelId::Copy);
-            let bindings: Vec<Slice> = vec![x.into(), y.into()];
-            let copy = KernelCall::new(key, &params, bindings, "copy");
+            let buffers = copy::Buffers::<Slice> {
+                x: x.into(),
+                y: y.into(),
+            };
+            let copy = KernelCall::new(key, &params, buffers, "copy");
             let plan = device.load_kernels(vec![copy], Room::default());
             let plan = plan.expect("it compiles and fits");
             for _ in 0..10 {

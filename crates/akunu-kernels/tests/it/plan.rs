@@ -1,5 +1,6 @@
 //! The plan check: each way in which a dispatch can be wrong is refused by name, and what passes runs.
 
+use akunu_kernels::kernel::sampling::advance_rows;
 use std::mem::offset_of;
 use std::sync::Arc;
 
@@ -66,12 +67,13 @@ fn normalise(bindings: Vec<Slice>) -> KernelCall {
         n_rows: 2,
         ..Default::default()
     };
-    KernelCall::new(
-        PipelineKey::plain(KernelId::RmsNorm),
-        &params,
+    KernelCall {
+        key: PipelineKey::plain(KernelId::RmsNorm),
+        params: Params::of(&params),
         bindings,
-        "test",
-    )
+        row_fields: Vec::new(),
+        label: "test",
+    }
 }
 
 /// A plan of one call with room for these rows.
@@ -362,8 +364,12 @@ fn rows_are_written_to_their_fields_and_to_no_others() {
     ] {
         let field = RowField::times(offset_of!(AdvanceRowsParams, n_rows), count, times);
         let key = PipelineKey::plain(KernelId::AdvanceRows);
-        let bindings = vec![bytes(40 * 32), bytes(40 * 4), bytes(100 * 4)];
-        let call = KernelCall::new(key, &params, bindings, "test").with_rows([field]);
+        let buffers = advance_rows::Buffers {
+            rows: bytes(40 * 32),
+            tokens: bytes(40 * 4),
+            chosen: bytes(100 * 4),
+        };
+        let call = KernelCall::new(key, &params, buffers, "test").with_rows([field]);
         let plan = plan(call, room).expect("sizes are right");
         let dispatch = &plan.dispatches()[0];
         assert!(!dispatch.is_fixed());

@@ -10,10 +10,11 @@ use super::input::{self, AskedBlock, AskedMessage};
 use super::stream::Blocks;
 use crate::app::App;
 use crate::body::Json;
+use crate::calls::Tool;
 use crate::content::Content;
 use crate::error::ApiError;
 use crate::options::Limits;
-use crate::question::{Conversation, Draw, Ending, Format, Tool, Wish, ask, tool_name};
+use crate::question::{Conversation, Draw, Ending, Format, Wish, ask, tool_name};
 use crate::stream::Reply;
 
 #[derive(Deserialize, JsonSchema)]
@@ -58,10 +59,37 @@ struct MessagesTool {
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "lowercase")]
 enum MessagesToolChoice {
-    Auto,
+    Auto {
+        /// Whether at most one tool is called.
+        disable_parallel_tool_use: Option<bool>,
+    },
     None,
-    Any,
-    Tool { name: String },
+    Any {
+        disable_parallel_tool_use: Option<bool>,
+    },
+    Tool {
+        name: String,
+        disable_parallel_tool_use: Option<bool>,
+    },
+}
+
+impl MessagesToolChoice {
+    fn is_single(&self) -> bool {
+        let (MessagesToolChoice::Auto {
+            disable_parallel_tool_use,
+        }
+        | MessagesToolChoice::Any {
+            disable_parallel_tool_use,
+        }
+        | MessagesToolChoice::Tool {
+            disable_parallel_tool_use,
+            ..
+        }) = self
+        else {
+            return false;
+        };
+        *disable_parallel_tool_use == Some(true)
+    }
 }
 
 /// How many tokens a conversation has.
@@ -139,6 +167,8 @@ impl MessagesRequest {
         for (at, message) in self.messages.into_iter().enumerate() {
             all.extend(message.normal(&format!("messages[{at}]"))?);
         }
+        let choice = self.tool_choice.as_ref();
+        let one_call = choice.is_some_and(MessagesToolChoice::is_single);
         let (tools, must_call) = tools(self.tools, self.tool_choice, limits)?;
         // As Anthropic has it, an answer goes on with what the assistant has begun to say.
         let is_begun = all.len() > 1
@@ -148,6 +178,7 @@ impl MessagesRequest {
         Ok(Conversation {
             messages: all,
             tools,
+            one_call,
             ending: if is_begun {
                 Ending::LastMessage
             } else {
@@ -182,13 +213,13 @@ fn tools(
     });
     let is_wanted = |tool: &Tool| match &choice {
         Some(MessagesToolChoice::None) => false,
-        Some(MessagesToolChoice::Tool { name }) => tool.name == *name,
-        Some(MessagesToolChoice::Auto | MessagesToolChoice::Any) | None => true,
+        Some(MessagesToolChoice::Tool { name, .. }) => tool.name == *name,
+        Some(MessagesToolChoice::Auto { .. } | MessagesToolChoice::Any { .. }) | None => true,
     };
     let tools: Vec<Tool> = tools.filter(is_wanted).collect();
     let must_call = matches!(
         choice,
-        Some(MessagesToolChoice::Any | MessagesToolChoice::Tool { .. })
+        Some(MessagesToolChoice::Any { .. } | MessagesToolChoice::Tool { .. })
     );
     if must_call && tools.is_empty() {
         let message = "tool_choice: there is no such tool";

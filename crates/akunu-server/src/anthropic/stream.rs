@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::MessageError;
 use crate::answers::{Finish, Happening, Piece, Usage, Whole};
+use crate::calls::ToolCall;
 use crate::clock::new_id;
 use crate::error::ApiError;
-use crate::reader::ToolCall;
 use crate::stream::{Framing, Writer};
 
 /// An answer.
@@ -232,15 +232,15 @@ impl Writer for Blocks {
             Piece::Reasoning(thinking) => {
                 self.add(Kind::Thinking, BlockDelta::Thinking { thinking })
             }
-            Piece::Call(call) => {
+            Piece::Begun(call) => {
                 let mut out: Vec<MessageEvent> = self.close().into_iter().collect();
                 out.push(self.start(AnsweredBlock::call(&call, Map::new())));
-                out.push(self.delta(BlockDelta::InputJson {
-                    partial_json: call.arguments,
-                }));
-                out.push(self.stop());
                 out
             }
+            Piece::Arguments(partial_json) => {
+                vec![self.delta(BlockDelta::InputJson { partial_json })]
+            }
+            Piece::Call(_) => vec![self.stop()],
             Piece::Ended(finish) => {
                 self.finish = Some(finish);
                 self.close().into_iter().collect()

@@ -152,6 +152,8 @@ impl<S: Said> Writer for Lines<S> {
         match what {
             Piece::Text(text) => part.text = text,
             Piece::Reasoning(text) => part.reasoning = text,
+            // A call is an object here, which is written when it is whole.
+            Piece::Begun(_) | Piece::Arguments(_) => return Vec::new(),
             Piece::Call(call) => part.calls.push(call),
             Piece::Ended(finish) => {
                 self.finish = finish;

@@ -10,10 +10,10 @@ use super::options::{OllamaFormat, OllamaOptions, refuse_images, yes};
 use crate::answers::Whole;
 use crate::app::App;
 use crate::body::Json;
+use crate::calls;
 use crate::error::ApiError;
 use crate::openai::{Message, ToolField, normal, tools};
 use crate::question::{Conversation, Ending, ask};
-use crate::reader;
 use crate::stream::Reply;
 
 #[derive(Deserialize, JsonSchema)]
@@ -52,6 +52,7 @@ pub(crate) async fn chat(
         format: OllamaFormat::format(request.format)?,
         variables: think.into_iter().collect(),
         ending: Ending::Answer,
+        one_call: false,
     };
     let engine = app.models.engine(Some(&request.model)).await?;
     let lines = Lines::new(request.model);
@@ -108,8 +109,8 @@ impl From<Whole> for ChatSaid {
     }
 }
 
-impl From<reader::ToolCall> for OllamaToolCall {
-    fn from(call: reader::ToolCall) -> OllamaToolCall {
+impl From<calls::ToolCall> for OllamaToolCall {
+    fn from(call: calls::ToolCall) -> OllamaToolCall {
         OllamaToolCall {
             function: OllamaFunction {
                 arguments: call.object(),

@@ -13,13 +13,13 @@ use super::logprobs::ChatLogprobs;
 use super::making::{Making, StreamOptions};
 use super::messages::{Message, normal};
 use super::object::{Chunk, Completion, FinishReason, Head};
-use super::tools::{ToolChoice, ToolField, tools};
+use super::tools::{Function, ToolChoice, ToolField, tools};
 use crate::answers::{Happening, Piece, Scored, Usage, Whole};
 use crate::app::App;
 use crate::body::Both;
+use crate::calls;
 use crate::error::ApiError;
 use crate::question::{Conversation, Ending, Format, ask};
-use crate::reader;
 use crate::stream::{Framing, Reply, Writer};
 
 #[derive(Deserialize, JsonSchema)]
@@ -29,6 +29,12 @@ pub(crate) struct ChatRequest {
     messages: Vec<Message>,
     tools: Option<Vec<ToolField>>,
     tool_choice: Option<ToolChoice>,
+    /// Whether an answer may call several tools; by default it may.
+    parallel_tool_calls: Option<bool>,
+    /// An older name of `tools`, without an object around each.
+    functions: Option<Vec<Function>>,
+    /// An older name of `tool_choice`: `none`, `auto` or `{"name": …}`.
+    function_call: Option<ToolChoice>,
     response_format: Option<ResponseFormat>,
     /// A schema that the answer must be valid by, as llama.cpp has it.
     json_schema: Option<Value>,
@@ -63,8 +69,14 @@ pub(crate) async fn chat(
     let limits = app.options.limits;
     let wish = making.wish(&limits)?;
     let ending = request.ending()?;
-    let given = ToolField::functions(request.tools.unwrap_or_default());
-    let (tools, must_call) = tools(given, request.tool_choice, &limits)?;
+    // Who asks in the older way is answered in it, which has one call.
+    let is_legacy = request.tools.is_none() && request.functions.is_some();
+    let (given, choice) = if is_legacy {
+        (request.functions, request.function_call)
+    } else {
+        (request.tools.map(ToolField::functions), request.tool_choice)
+    };
+    let (tools, must_call) = tools(given.unwrap_or_default(), choice, &limits)?;
     let format = match (request.json_schema, request.response_format) {
         (Some(schema), _) => Format::Schema("json_schema", schema),
         (None, Some(format)) => format.format("response_format")?,
@@ -73,6 +85,7 @@ pub(crate) async fn chat(
     let conversation = Conversation {
         messages: normal(request.messages)?,
         tools,
+        one_call: is_legacy || request.parallel_tool_calls == Some(false),
         format: if must_call { Format::Call } else { format },
         variables: request.chat_template_kwargs.unwrap_or_default(),
         ending,
@@ -84,7 +97,12 @@ pub(crate) async fn chat(
     let with_usage = request.stream_options.unwrap_or_default().include_usage;
     let head = Head::new("chatcmpl-", name, with_usage);
     let is_stream = request.stream.unwrap_or_default();
-    Reply::new(answers, Chat { head, n_calls }, is_stream, limits.answering).await
+    let chat = Chat {
+        head,
+        n_calls,
+        is_legacy,
+    };
+    Reply::new(answers, chat, is_stream, limits.answering).await
 }
 
 /// One of the answers.
@@ -105,6 +123,8 @@ struct ChatAnswer {
     reasoning_content: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<CalledFunction>,
 }
 
 /// What one of the answers goes on with.
@@ -126,53 +146,71 @@ struct Delta {
     reasoning_content: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<CalledFunction>,
 }
 
+/// A call, or a part of one in a streamed answer: first its name, then more and more of its arguments.
 #[derive(Serialize, JsonSchema)]
 struct ToolCall {
     /// Of the calls of a streamed answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     index: Option<usize>,
-    id: String,
-    r#type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
     function: CalledFunction,
 }
 
-/// The arguments are a JSON object, as text.
+/// The arguments are a JSON object, as text; the beginning of one where the answer was cut.
 #[derive(Serialize, JsonSchema)]
 struct CalledFunction {
-    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     arguments: String,
 }
 
 impl ChatChoice {
-    fn of((index, whole): (usize, Whole)) -> ChatChoice {
+    fn of((index, whole): (usize, Whole), is_legacy: bool) -> ChatChoice {
         let is_silent = whole.text.is_empty() && !whole.calls.is_empty();
-        let calls = whole.calls.into_iter();
+        let finish = whole.finish.map(|why| FinishReason::of(why, is_legacy));
+        let mut calls = whole.calls.into_iter();
+        let function_call = match is_legacy {
+            true => calls.next().map(CalledFunction::from),
+            false => None,
+        };
         ChatChoice {
             index,
             logprobs: ChatLogprobs::of(&whole.scored),
-            finish_reason: whole.finish.map(FinishReason::from),
+            finish_reason: finish,
             message: ChatAnswer {
                 role: "assistant",
                 content: (!is_silent).then_some(whole.text),
                 reasoning_content: whole.reasoning,
                 tool_calls: calls.map(|call| ToolCall::of(call, None)).collect(),
+                function_call,
             },
         }
     }
 }
 
 impl ToolCall {
-    fn of(call: reader::ToolCall, index: Option<usize>) -> ToolCall {
+    fn of(call: calls::ToolCall, index: Option<usize>) -> ToolCall {
         ToolCall {
             index,
-            id: call.id,
-            r#type: "function",
-            function: CalledFunction {
-                name: call.name,
-                arguments: call.arguments,
-            },
+            id: Some(call.id.clone()),
+            r#type: Some("function"),
+            function: call.into(),
+        }
+    }
+}
+
+impl From<calls::ToolCall> for CalledFunction {
+    fn from(call: calls::ToolCall) -> CalledFunction {
+        CalledFunction {
+            name: Some(call.name),
+            arguments: call.arguments,
         }
     }
 }
@@ -180,8 +218,10 @@ impl ToolCall {
 /// Writes the answers.
 pub(crate) struct Chat {
     head: Head,
-    /// Calls that each answer has made.
+    /// Calls that each answer has begun.
     n_calls: Vec<usize>,
+    /// Whether calls are written in the older way.
+    is_legacy: bool,
 }
 
 const PART: &str = "chat.completion.chunk";
@@ -203,6 +243,21 @@ impl Chat {
         };
         self.head.part(PART, choice)
     }
+
+    /// A call that begins, or more of its arguments.
+    fn call(&mut self, index: usize, call: ToolCall) -> Delta {
+        let mut delta = Delta::default();
+        if self.is_legacy {
+            delta.function_call = Some(call.function);
+            return delta;
+        }
+        self.n_calls[index] += usize::from(call.id.is_some());
+        delta.tool_calls.push(ToolCall {
+            index: Some(self.n_calls[index].saturating_sub(1)),
+            ..call
+        });
+        delta
+    }
 }
 
 impl Writer for Chat {
@@ -211,7 +266,9 @@ impl Writer for Chat {
     const FRAMING: Framing = Framing::Data;
 
     fn whole(self, answers: Vec<Whole>, usage: &Usage) -> Completion<ChatChoice> {
-        let choices = answers.into_iter().enumerate().map(ChatChoice::of);
+        let is_legacy = self.is_legacy;
+        let choices = answers.into_iter().enumerate();
+        let choices = choices.map(|one| ChatChoice::of(one, is_legacy));
         self.head.whole("chat.completion", choices.collect(), usage)
     }
 
@@ -234,12 +291,24 @@ impl Writer for Chat {
         match happening.what {
             Piece::Text(text) => delta.content = Some(text),
             Piece::Reasoning(text) => delta.reasoning_content = Some(text),
-            Piece::Call(call) => {
-                let n_before = self.n_calls[index];
-                self.n_calls[index] += 1;
-                delta.tool_calls.push(ToolCall::of(call, Some(n_before)));
+            Piece::Begun(call) => delta = self.call(index, ToolCall::of(call, None)),
+            Piece::Arguments(arguments) => {
+                let function = CalledFunction {
+                    name: None,
+                    arguments,
+                };
+                let more = ToolCall {
+                    index: None,
+                    id: None,
+                    r#type: None,
+                    function,
+                };
+                delta = self.call(index, more);
             }
-            Piece::Ended(why) => finish = Some(why.into()),
+            // All of it was written.
+            Piece::Call(_) if happening.scored.is_empty() => return Vec::new(),
+            Piece::Call(_) => {}
+            Piece::Ended(why) => finish = Some(FinishReason::of(why, self.is_legacy)),
         }
         vec![self.part(index, delta, finish, &happening.scored)]
     }

@@ -136,7 +136,7 @@ impl Writer for Text {
             Piece::Text(text) | Piece::Reasoning(text) => (text, None),
             Piece::Ended(finish) => (String::new(), Some(finish.into())),
             // Plain text is not read as calls.
-            Piece::Call(_) => return Vec::new(),
+            Piece::Begun(_) | Piece::Arguments(_) | Piece::Call(_) => return Vec::new(),
         };
         let choice = TextChoice {
             finish_reason: finish,

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::content::Content;
 use crate::error::ApiError;
@@ -43,12 +43,17 @@ impl Message {
         check_role(&self.role, &ROLES, field)?;
         let role = match self.role.as_str() {
             "developer" => "system",
+            "function" => "tool",
             role => role,
         };
         let mut message = akunu::Message {
             extra: self.extra,
             ..akunu::Message::new(role, text_of(self.content, field)?)
         };
+        if let Some(function @ Value::Object(_)) = message.extra.remove("function_call") {
+            let call = json!({"type": "function", "function": function});
+            message.extra.entry("tool_calls").or_insert(json!([call]));
+        }
         let calls = message.extra.get_mut("tool_calls");
         for call in calls.and_then(Value::as_array_mut).into_iter().flatten() {
             if let Some(arguments) = call.pointer_mut("/function/arguments") {
@@ -108,7 +113,6 @@ pub(super) fn text_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn normal(json: Value) -> Result<akunu::Message, ApiError> {
         let message: Message = serde_json::from_value(json).expect("a message");

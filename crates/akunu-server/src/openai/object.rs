@@ -102,6 +102,18 @@ pub(crate) enum FinishReason {
     Stop,
     Length,
     ToolCalls,
+    /// The older name of it.
+    FunctionCall,
+}
+
+impl FinishReason {
+    /// The reason as somebody is told who asked in the older way or not.
+    pub fn of(finish: Finish, is_legacy: bool) -> FinishReason {
+        match finish {
+            Finish::Calls if is_legacy => FinishReason::FunctionCall,
+            finish => finish.into(),
+        }
+    }
 }
 
 impl From<Finish> for FinishReason {

@@ -65,7 +65,10 @@ pub(crate) async fn responses(
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
     let is_stream = request.stream;
-    let conversation = request.conversation(&limits)?;
+    let conversation = Conversation {
+        one_call: told.parallel_tool_calls == Some(false),
+        ..request.conversation(&limits)?
+    };
     let answers = ask(&engine, conversation.prompt(&engine).await?, wish)?;
     let writer = Items::new(Head::new(name, told));
     Reply::new(answers, writer, is_stream, limits.answering).await

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::calls::Tool;
 use crate::error::ApiError;
 use crate::options::Limits;
-use crate::question::{Tool, tool_name};
+use crate::question::tool_name;
 
 /// `{"type": "function", "function": {…}}`
 #[derive(Deserialize, JsonSchema)]

@@ -3,8 +3,6 @@
 use akunu::{Grammar, Model};
 use serde_json::{Value, json};
 
-use super::Tool;
-use super::calls::any_call;
 use crate::error::ApiError;
 
 /// What an answer must look like.
@@ -25,25 +23,19 @@ impl Format {
         Format::Schema(field, json!({"type": "object"}))
     }
 
-    /// The grammar of it, for an answer that begins within a thought or not.
+    /// The grammar of it, for an answer that begins within a thought with this end or not. A call is another matter.
     pub fn grammar(
         &self,
         model: &Model,
-        tools: &[Tool],
-        thinks: bool,
+        thought: Option<&'static str>,
     ) -> Result<Option<Grammar>, ApiError> {
         let (field, schema) = match self {
-            Format::Free => return Ok(None),
-            Format::Schema(field, schema) => (*field, schema.clone()),
-            Format::Call => ("tools", any_call(tools, "arguments", |_| true)),
+            Format::Free | Format::Call => return Ok(None),
+            Format::Schema(field, schema) => (*field, schema),
         };
         let compiled = Grammar::json_schema(model, &schema.to_string());
         let wrong = |error| ApiError::bad_field(field, format!("{field}: {error}"));
         let grammar = compiled.map_err(wrong)?;
-        Ok(Some(if thinks {
-            grammar.starting_after("</think>")
-        } else {
-            grammar
-        }))
+        Ok(Some(grammar.starting_after(thought.unwrap_or_default())))
     }
 }

@@ -4,32 +4,8 @@ use akunu::Message;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
+use crate::calls::Tool;
 use crate::error::ApiError;
-
-/// A tool that a model may call.
-#[derive(Clone, Debug)]
-pub(crate) struct Tool {
-    pub name: String,
-    pub description: Option<String>,
-    /// A JSON schema of its arguments.
-    pub parameters: Value,
-    /// Whether its arguments must be valid by the schema, also where the model calls it by itself.
-    pub strict: bool,
-}
-
-impl Tool {
-    /// The shape that templates were written for, which is OpenAI's.
-    pub fn for_template(&self) -> Value {
-        json!({
-            "type": "function",
-            "function": {
-                "name": self.name,
-                "description": self.description.as_deref().unwrap_or_default(),
-                "parameters": self.parameters,
-            },
-        })
-    }
-}
 
 /// A call of a tool as templates take it. `id` is null where the client gave none.
 pub(crate) fn template_call(id: Option<&str>, name: &str, arguments: Value) -> Value {

@@ -118,3 +118,141 @@ fn tools_need_names() {
         assert_eq!(post(server.address, "/api/chat", &ollama).status, 400);
     }
 }
+
+/// A question whose answer is a call of `note` with a long text, and has to be.
+fn noting(max_tokens: usize) -> Value {
+    let mut asked = question("Note what you know about Rome.", max_tokens);
+    let parameters = json!({
+        "type": "object",
+        "properties": {"day": {"const": 7}, "text": {"type": "string", "minLength": 400}},
+        "required": ["day", "text"],
+    });
+    let tool = json!({"name": "note", "parameters": parameters});
+    asked["tools"] = json!([{"type": "function", "function": tool}]);
+    asked["tool_choice"] = "required".into();
+    asked
+}
+
+/// Breaks when a call that the limit cuts becomes text, when its finish reason hides that, or when a stream says something else.
+#[test]
+fn a_call_that_is_cut_is_told() {
+    let server = serve(|_| {});
+    let mut asked = noting(40);
+    let body = post(server.address, "/v1/chat/completions", &asked).json();
+    let choice = &body["choices"][0];
+    assert_eq!(choice["finish_reason"], "length", "{body}");
+    let function = &choice["message"]["tool_calls"][0]["function"];
+    assert_eq!(function["name"], "note", "{body}");
+    let arguments = function["arguments"].as_str().unwrap();
+    assert!(
+        arguments.starts_with("{\"day\":7,\"text\":\""),
+        "{arguments}"
+    );
+
+    asked["stream"] = true.into();
+    let (chunks, _) = post(server.address, "/v1/chat/completions", &asked).events();
+    let deltas = chunks
+        .iter()
+        .map(|chunk| &chunk["choices"][0]["delta"]["tool_calls"][0]);
+    let parts = deltas.map(|delta| delta["function"]["arguments"].as_str().unwrap_or_default());
+    assert_eq!(parts.collect::<String>(), arguments);
+
+    asked["stream"] = false.into();
+    asked["tools"] = json!([{
+        "name": "note",
+        "input_schema": asked["tools"][0]["function"]["parameters"],
+    }]);
+    asked["tool_choice"] = json!({"type": "any"});
+    let body = post(server.address, "/v1/messages", &asked).json();
+    assert_eq!(body["stop_reason"], "max_tokens", "{body}");
+    assert_eq!(body["content"][0]["input"], json!({"day": 7}), "{body}");
+}
+
+/// Breaks when the arguments of a call come as one piece, in the dialects that stream them.
+#[test]
+fn arguments_are_streamed() {
+    let server = serve(|_| {});
+    let mut asked = noting(60);
+    asked["stream"] = true.into();
+    asked["input"] = "Note what you know about Rome.".into();
+    asked["max_output_tokens"] = 60.into();
+    let parameters = asked["tools"][0]["function"]["parameters"].clone();
+    asked["tools"] =
+        json!([{"name": "note", "parameters": parameters, "input_schema": parameters}]);
+    let (events, _) = post(server.address, "/v1/responses", &asked).events();
+    let of = |kind: &str| {
+        events
+            .iter()
+            .filter(|event| event["type"] == kind)
+            .collect::<Vec<_>>()
+    };
+    let deltas = of("response.function_call_arguments.delta");
+    assert!(deltas.len() > 5, "{events:?}");
+    let text: String = deltas
+        .iter()
+        .map(|event| event["delta"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        of("response.function_call_arguments.done")[0]["arguments"],
+        text.as_str()
+    );
+
+    asked["tool_choice"] = json!({"type": "any", "disable_parallel_tool_use": true});
+    let (events, _) = post(server.address, "/v1/messages", &asked).events();
+    let deltas: Vec<&str> = events
+        .iter()
+        .filter_map(|event| event["delta"]["partial_json"].as_str())
+        .collect();
+    assert!(
+        deltas.len() > 5 && deltas.concat().starts_with("{\"day\":7,"),
+        "{events:?}"
+    );
+    assert_eq!(
+        events
+            .iter()
+            .filter(|event| event["type"] == "content_block_stop")
+            .count(),
+        1
+    );
+}
+
+/// Breaks when the older names of tools are ignored, or answered in the newer way.
+#[test]
+fn functions_are_tools() {
+    let server = serve(|_| {});
+    let mut asked = question("What is the weather in Rome?", 60);
+    asked["functions"] = json!([weather(false)]);
+    asked["function_call"] = json!({"name": "get_weather"});
+    let body = post(server.address, "/v1/chat/completions", &asked).json();
+    let choice = &body["choices"][0];
+    assert_eq!(
+        choice["message"]["function_call"]["name"], "get_weather",
+        "{body}"
+    );
+    assert_eq!(choice["finish_reason"], "function_call");
+    asked["stream"] = true.into();
+    let (chunks, _) = post(server.address, "/v1/chat/completions", &asked).events();
+    let deltas = chunks
+        .iter()
+        .map(|chunk| &chunk["choices"][0]["delta"]["function_call"]);
+    let parts: Vec<&str> = deltas
+        .filter_map(|delta| delta["arguments"].as_str())
+        .collect();
+    assert_eq!(
+        parts.concat(),
+        choice["message"]["function_call"]["arguments"]
+            .as_str()
+            .unwrap()
+    );
+
+    // And what was called before, in the older way.
+    asked["stream"] = false.into();
+    asked["function_call"] = "none".into();
+    asked["messages"] = json!([
+        {"role": "user", "content": "What is the weather in Rome?"},
+        {"role": "assistant", "content": null, "function_call": {"name": "get_weather", "arguments": "{}"}},
+        {"role": "function", "name": "get_weather", "content": "sun"},
+    ]);
+    let answered = post(server.address, "/v1/chat/completions", &asked);
+    assert_eq!(answered.status, 200);
+}

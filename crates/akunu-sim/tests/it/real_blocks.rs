@@ -3,6 +3,7 @@
 //! `fixtures/make_real_blocks.py` made the figures. Random blocks cover every bit pattern; these show
 //! that files hold their blocks as we think.
 
+use akunu_kernels::plan::Params;
 use std::path::Path;
 
 use akunu_gguf::GgufFile;
@@ -66,7 +67,13 @@ fn run<P: SharedStruct>(
     }
     let output = device.allocate(output_bytes, "output").expect("memory");
     bindings.push(output.into());
-    let call = KernelCall::new(PipelineKey::plain(kernel), params, bindings, "test");
+    let call = KernelCall {
+        key: PipelineKey::plain(kernel),
+        params: Params::of(params),
+        bindings,
+        row_fields: Vec::new(),
+        label: "test",
+    };
     let plan = device.load_kernels(vec![call], Room::default());
     let plan = plan.expect("it compiles and fits");
     device.run(plan, None).expect("it runs");

@@ -9,6 +9,7 @@
 //! with a scale and a minimum for all of them or for each 16. The order of the operations is ggml's, so that values agree
 //! with it to the bit.
 
+use crate::e8m0::E8M0;
 use half::f16;
 
 /// Values of a cell.
@@ -19,7 +20,7 @@ pub const CELL: usize = 32;
 pub struct Cell {
     /// The code of each value.
     pub codes: [u8; CELL],
-    /// The cell's scales, as [`Scales`] says: the bits of two f16, or two bytes in the first.
+    /// The cell's scales, as [`Scales`] says: the bits of two f16, or one or two bytes in the first.
     pub scales: [u16; 2],
     /// The bits of the block's f16: the scale of its cells' scales, and that of their minima.
     pub of_block: [u16; 2],
@@ -50,6 +51,10 @@ pub enum Codes {
 pub enum Scales {
     /// An f16 scale.
     Plain,
+    /// A power of two: the bits of an [`E8M0`], of which a half is the scale.
+    Power,
+    /// A signed 8-bit scale, times an f16 scale for each block.
+    Signed,
     /// An f16 scale and an f16 minimum.
     WithMin,
     /// An 8-bit scale and an 8-bit minimum, times an f16 scale and an f16 scale of minima, which is
@@ -66,8 +71,18 @@ impl Scales {
     /// Whether values have a minimum.
     pub const fn has_min(self) -> bool {
         match self {
-            Scales::Plain | Scales::Halves => false,
+            Scales::Plain | Scales::Power | Scales::Signed | Scales::Halves => false,
             Scales::WithMin | Scales::Grouped | Scales::HalvesWithMin => true,
+        }
+    }
+
+    /// Whether the halves of a cell have separate scales.
+    pub const fn has_halves(self) -> bool {
+        match self {
+            Scales::Plain | Scales::Power | Scales::Signed | Scales::WithMin | Scales::Grouped => {
+                false
+            }
+            Scales::Halves | Scales::HalvesWithMin => true,
         }
     }
 
@@ -79,6 +94,8 @@ impl Scales {
         let bytes = of_cell[0].to_le_bytes();
         match self {
             Scales::Plain => [[half(of_cell[0]), 0.0]; 2],
+            Scales::Power => [[E8M0::from_bits(bytes[0]).half(), 0.0]; 2],
+            Scales::Signed => [[d * f32::from(bytes[0].cast_signed()), 0.0]; 2],
             Scales::WithMin => [of_cell.map(half); 2],
             Scales::Grouped => {
                 let [scale, min] = bytes.map(f32::from);

@@ -11,7 +11,7 @@ use super::recipe::Recipe;
 use akunu_gguf::TensorInfo;
 use akunu_types::DType;
 use akunu_types::DType::{
-    F16, F32, IQ4_NL, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+    F16, F32, IQ4_NL, IQ4_XS, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
 };
 use akunu_types::format::Kind;
 
@@ -38,6 +38,7 @@ const FALLBACKS: &[(DType, DType)] = &[
     (Q4_K, Q5_0),
     (Q5_K, Q5_1),
     (Q6_K, Q8_0),
+    (IQ4_XS, IQ4_NL),
 ];
 
 /// What was asked for.
@@ -137,6 +138,13 @@ impl Mix {
         let own = self.own();
         if self.wish.pure || is_float(own) {
             own
+        } else if self.wish.recipe == Recipe::Mxfp4Experts {
+            let is_of_experts = tensor.dims.as_slice().len() > 2;
+            if is_of_experts && !is_output {
+                own
+            } else {
+                Q8_0
+            }
         } else if is_output {
             if own == Q8_0 { Q8_0 } else { Q6_K }
         } else {
@@ -176,7 +184,7 @@ impl Mix {
             Recipe::Q3KLarge => Q5_K,
             Recipe::Q4KSmall if at < 4 => Q5_K,
             Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, self.facts.n_values) => Q6_K,
-            Recipe::Of(IQ4_NL) if is_shared => Q5_K,
+            Recipe::Of(IQ4_NL | IQ4_XS) if is_shared => Q5_K,
             _ => self.own(),
         };
         match dtype {
@@ -195,7 +203,7 @@ impl Mix {
                 | Recipe::Q3KMedium
                 | Recipe::Q4KSmall
                 | Recipe::Q4KMedium
-                | Recipe::Of(IQ4_NL) => Q5_K,
+                | Recipe::Of(IQ4_NL | IQ4_XS) => Q5_K,
                 _ => self.own(),
             };
         }
@@ -226,7 +234,7 @@ impl Mix {
             Recipe::Q3KLarge => Q5_K,
             Recipe::Q4KSmall if is_early => Q5_K,
             Recipe::Q4KMedium | Recipe::Q5KMedium if gets_more(at, n) => Q6_K,
-            Recipe::Of(IQ4_NL) if is_early && !self.wish.has_importance => Q5_K,
+            Recipe::Of(IQ4_NL | IQ4_XS) if is_early && !self.wish.has_importance => Q5_K,
             // The first layers have a few very large activations, which a step that serves the
             // important columns would leave out: a minimum of their own helps.
             Recipe::Of(Q4_0) if is_early && self.wish.has_importance => Q4_1,

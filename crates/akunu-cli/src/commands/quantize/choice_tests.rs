@@ -6,6 +6,7 @@
 use super::super::recipe::RECIPES;
 use super::*;
 use akunu_gguf::Dims;
+use akunu_types::DType::MXFP4;
 
 fn tensor(name: &str, dims: &[u64], dtype: DType) -> TensorInfo {
     TensorInfo {
@@ -33,8 +34,9 @@ fn alone(name: &str, dims: &[u64], wish: Wish) -> DType {
     choose(&tensors, Facts::default().with_tensors(&tensors), wish)[0].dtype
 }
 
-/// A recipe that is younger than the tables: [`iq4_nl_has_the_exceptions_of_llama_cpp`] states its rules.
-const WITHOUT_COLUMN: &str = "IQ4_NL";
+/// Recipes that are younger than the tables: [`tables_of_numbers_have_the_exceptions_of_llama_cpp`] and
+/// [`mxfp4_is_for_experts`] state their rules.
+const WITHOUT_COLUMN: [&str; 3] = ["IQ4_NL", "IQ4_XS", "MXFP4_MOE"];
 
 /// A table of the types that llama.cpp chose.
 struct Fixture {
@@ -80,7 +82,10 @@ impl Fixture {
             }
         }
         let headings = self.columns.join(" ");
-        for row in RECIPES.iter().filter(|row| row.name != WITHOUT_COLUMN) {
+        for row in RECIPES
+            .iter()
+            .filter(|row| !WITHOUT_COLUMN.contains(&&*row.name))
+        {
             assert!(headings.contains(&row.name), "{} has no column", row.name);
         }
     }
@@ -133,7 +138,12 @@ fn a_model_of_eight_experts_gets_the_types_that_llama_cpp_chooses() {
 
 /// 16 layers: the first two of `ffn_down` and, where four heads share them, all values get Q5_K.
 #[test]
-fn iq4_nl_has_the_exceptions_of_llama_cpp() {
+fn tables_of_numbers_have_the_exceptions_of_llama_cpp() {
+    has_the_exceptions_of_iq4(IQ4_NL);
+    has_the_exceptions_of_iq4(IQ4_XS);
+}
+
+fn has_the_exceptions_of_iq4(dtype: DType) {
     let names = ["attn_v", "attn_output", "ffn_up", "ffn_down"];
     let of_layer = |layer| names.map(|name| format!("blk.{layer}.{name}.weight"));
     let names: Vec<String> = (0..16).flat_map(of_layer).collect();
@@ -151,7 +161,7 @@ fn iq4_nl_has_the_exceptions_of_llama_cpp() {
         };
         let wish = Wish {
             has_importance,
-            ..wish(Recipe::Of(IQ4_NL))
+            ..wish(Recipe::Of(dtype))
         };
         let choices = choose(&tensors, facts.with_tensors(&tensors), wish);
         let of = |at: usize| choices[at].dtype;
@@ -161,13 +171,29 @@ fn iq4_nl_has_the_exceptions_of_llama_cpp() {
             [of(60), of(61), of(62), of(63)],
         ]
     };
-    let plain = [IQ4_NL; 4];
-    assert_eq!(types(1, 0, false), [[IQ4_NL, IQ4_NL, IQ4_NL, Q5_K], plain]);
+    let plain = [dtype; 4];
+    assert_eq!(types(1, 0, false), [[dtype, dtype, dtype, Q5_K], plain]);
     assert_eq!(types(1, 0, true), [plain; 2]);
-    let shared = [Q5_K, IQ4_NL, IQ4_NL, IQ4_NL];
+    let shared = [Q5_K, dtype, dtype, dtype];
     assert_eq!(types(4, 0, true), [shared; 2]);
-    let experts = [Q8_0, Q5_K, IQ4_NL, IQ4_NL];
+    let experts = [Q8_0, Q5_K, dtype, dtype];
     assert_eq!(types(1, 8, true), [experts; 2]);
+}
+
+/// Tensors of three dimensions hold the matrices of all experts.
+#[test]
+fn mxfp4_is_for_experts() {
+    let of = |name: &str, dims: &[u64]| alone(name, dims, wish(Recipe::Mxfp4Experts));
+    assert_eq!(of("blk.0.ffn_up_exps.weight", &[64, 8, 4]), MXFP4);
+    assert_eq!(of("blk.0.ffn_up.weight", &[64, 8]), Q8_0);
+    assert_eq!(of("token_embd.weight", &[64, 8]), Q8_0);
+    assert_eq!(of("output.weight", &[64, 8]), Q8_0);
+    assert_eq!(of("blk.0.ffn_gate_inp.weight", &[64, 8]), F32, "the router");
+    let pure = Wish {
+        pure: true,
+        ..wish(Recipe::Mxfp4Experts)
+    };
+    assert_eq!(alone("blk.0.ffn_up.weight", &[64, 8], pure), MXFP4);
 }
 
 #[test]
@@ -177,6 +203,7 @@ fn where_a_type_does_not_fit_the_nearest_larger_one_is_taken() {
     assert_eq!(rows_of(96, Recipe::Q4KSmall), Q5_0);
     assert_eq!(rows_of(96, Recipe::Of(Q6_K)), Q8_0);
     assert_eq!(rows_of(96, Recipe::Q2K), Q4_0);
+    assert_eq!(rows_of(96, Recipe::Of(IQ4_XS)), IQ4_NL);
     assert_eq!(rows_of(80, Recipe::Q4KSmall), F16);
     assert_eq!(rows_of(80, Recipe::Of(Q8_0)), F16);
     assert_eq!(rows_of(80, Recipe::Of(DType::BF16)), DType::BF16);

@@ -21,6 +21,8 @@ pub enum Recipe {
     Q4KMedium,
     Q5KSmall,
     Q5KMedium,
+    /// MXFP4 for experts, Q8_0 for all other matrices.
+    Mxfp4Experts,
 }
 
 /// One recipe: what it is called, GGUF's `general.file_type`, and the type of most matrices.
@@ -42,6 +44,7 @@ const MIXTURES: &[(Recipe, &str, u32, DType)] = &[
     (Recipe::Q3KSmall, "Q3_K_S", 11, DType::Q3_K),
     (Recipe::Q2K, "Q2_K", 10, DType::Q2_K),
     (Recipe::Q2KSmall, "Q2_K_S", 21, DType::Q2_K),
+    (Recipe::Mxfp4Experts, "MXFP4_MOE", 38, DType::MXFP4),
 ];
 
 /// Every recipe, from the largest type to the smallest.

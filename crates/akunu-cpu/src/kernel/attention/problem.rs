@@ -1,7 +1,7 @@
 //! One attention over pages, as all of its forms see it.
 
-use akunu_kernels::kernel::attention::head_dim;
 use akunu_kernels::kernel::attention::mask::{Mask, Seen};
+use akunu_kernels::kernel::attention::{self, flash_attention_sinks, head_dim};
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
 use akunu_kernels::{Constant, KernelId};
 use akunu_types::params::{AttentionParams, Row};
@@ -37,10 +37,45 @@ pub(super) struct Problem<'a> {
     pub sinks: &'a [f32],
 }
 
+/// The buffers that all kernels have, and the sinks.
+fn of_sinks<'a>(
+    buffers: flash_attention_sinks::Buffers<Place<'a>>,
+) -> (attention::Buffers<Place<'a>>, Option<Place<'a>>) {
+    let flash_attention_sinks::Buffers {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+        sinks,
+    } = buffers;
+    let others = attention::Buffers {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+    };
+    (others, Some(sinks))
+}
+
 impl<'a> Problem<'a> {
     pub fn of(call: &Call<'a>) -> Problem<'a> {
         let p: AttentionParams = call.params();
-        let [q, k, v, o, rows, table] = call.first_bindings();
+        let (buffers, sinks) = match call.kernel {
+            KernelId::FlashAttentionSinks => of_sinks(call.buffers()),
+            _ => (call.buffers(), None),
+        };
+        let attention::Buffers {
+            Q: q,
+            K: k,
+            V: v,
+            O: o,
+            rows,
+            table,
+        } = buffers;
         let head_dim = head_dim(&call.args, &p) as usize;
         let (first, end) = (
             p.first_row as usize,
@@ -62,15 +97,12 @@ impl<'a> Problem<'a> {
             mask: Mask::new(call.args.constants),
             rows: &rows.read(end)[first..],
             pages,
-            table: table.read(pages.table_bytes() / size_of::<u32>()),
+            table: table.read(pages.table_len()),
             q: q.read((end - 1) * q_stride + width),
             k: k.read(pool),
             v: v.read(pool),
             o,
-            sinks: match call.kernel {
-                KernelId::FlashAttentionSinks => call.places[6].read(p.n_heads as usize),
-                _ => &[],
-            },
+            sinks: sinks.map_or(&[], |sinks: Place| sinks.read(p.n_heads as usize)),
             params: p,
         }
     }

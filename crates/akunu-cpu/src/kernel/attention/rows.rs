@@ -18,7 +18,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use akunu_kernels::KernelId;
-use akunu_kernels::kernel::attention::row_attention::{bias_at, own, seen};
+use akunu_kernels::kernel::attention::row_attention::{self, bias_at, own, seen};
 use akunu_types::params::{Row, RowAttentionParams};
 
 use super::blocks::BLOCK;
@@ -96,12 +96,22 @@ struct Problem<'a, T> {
 impl<'a, T: Number> Problem<'a, T> {
     fn of(call: &Call<'a>) -> Problem<'a, T> {
         let p: RowAttentionParams = call.params();
-        let ([q, k, v, o, rows], bias) = if call.kernel == KernelId::RowAttentionBias {
-            let [q, k, v, o, rows, bias] = call.bindings();
-            let n_entries = bias_at(&p, p.n_heads as usize, -(p.bias_reach as isize));
-            ([q, k, v, o, rows], Some(bias.read(n_entries)))
-        } else {
-            (call.bindings(), None)
+        let mut bias = None;
+        let row_attention::Buffers {
+            Q: q,
+            K: k,
+            V: v,
+            O: o,
+            rows,
+        } = match call.kernel {
+            KernelId::RowAttentionBias => {
+                let own: row_attention::BiasedBuffers<_> = call.buffers();
+                let n_entries = bias_at(&p, p.n_heads as usize, -(p.bias_reach as isize));
+                bias = Some(own.bias.read(n_entries));
+                own.without_bias()
+            }
+            KernelId::CrossAttention => call.buffers::<row_attention::CrossBuffers<_>>().into(),
+            _ => call.buffers(),
         };
         let (n_rows, head_dim) = (p.n_rows as usize, p.head_dim as usize);
         let stride = p.n_kv_heads as usize * head_dim;

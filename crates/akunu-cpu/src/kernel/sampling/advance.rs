@@ -1,5 +1,6 @@
 //! The step from one token to the next: a few numbers of each row.
 
+use akunu_kernels::kernel::sampling::advance_rows;
 use akunu_types::params::{AdvanceRowsParams, Row};
 
 use crate::call::Call;
@@ -11,7 +12,11 @@ pub(crate) fn advance_rows(call: &Call, part: &mut Part) {
         return;
     }
     let p: AdvanceRowsParams = call.params();
-    let [rows, tokens, chosen] = call.bindings();
+    let advance_rows::Buffers {
+        rows,
+        tokens,
+        chosen,
+    } = call.buffers();
     let (n_rows, stride) = (p.n_rows as usize, p.chosen_stride as usize);
     // SAFETY: `own`: part 0 alone touches rows and record.
     let (rows, chosen) = unsafe {

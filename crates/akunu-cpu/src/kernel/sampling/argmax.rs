@@ -1,5 +1,6 @@
 //! The largest logit: the first of equals, never a NaN.
 
+use akunu_kernels::kernel::sampling::{argmax, argmax_partial};
 use akunu_types::params::{ArgmaxParams, ArgmaxPartialParams};
 
 use super::Choices;
@@ -11,7 +12,14 @@ use crate::simd::{self, Lanes, WithLanes};
 /// The token of the largest of some values of each row. Parts share the rows.
 pub(crate) fn argmax(call: &Call, part: &mut Part) {
     let p: ArgmaxParams = call.params();
-    let [values, ids, tokens, history, outputs, rows] = call.bindings();
+    let argmax::Buffers {
+        values,
+        ids,
+        tokens,
+        history,
+        outputs,
+        rows,
+    } = call.buffers();
     let (n_rows, n) = (p.n_rows as usize, p.count as usize);
     let values = values.read::<f32>(n_rows * n);
     let ids = ids.read::<u32>(if p.indexed == 0 { 0 } else { n_rows * n });
@@ -39,7 +47,11 @@ pub(crate) fn argmax(call: &Call, part: &mut Part) {
 /// The largest value of each part of the logits of each row, and its token.
 pub(crate) fn argmax_partial(call: &Call, part: &mut Part) {
     let p: ArgmaxPartialParams = call.params();
-    let [logits, values, ids] = call.bindings();
+    let argmax_partial::Buffers {
+        logits,
+        values,
+        ids,
+    } = call.buffers();
     let (n_rows, n, len) = (p.n_rows as usize, p.count as usize, p.part as usize);
     let n_parts = n.div_ceil(len);
     let logits = logits.read::<f32>(n_rows * n);

@@ -1,5 +1,6 @@
 //! Masks of grammars: most words of a mask forbid all of their tokens, which is a fill. Parts share the words of all rows.
 
+use akunu_kernels::kernel::sampling::grammar_bitmask;
 use akunu_types::params::GrammarBitmaskParams;
 
 use crate::call::Call;
@@ -8,7 +9,11 @@ use crate::part::Part;
 /// Logits whose bit is 0 become -inf, in the rows that have a mask.
 pub(crate) fn grammar_bitmask(call: &Call, part: &mut Part) {
     let p: GrammarBitmaskParams = call.params();
-    let [logits, masks, mask_rows] = call.bindings();
+    let grammar_bitmask::Buffers {
+        logits,
+        masks,
+        mask_rows,
+    } = call.buffers();
     let vocab_size = p.vocab_size as usize;
     let n_words = vocab_size.div_ceil(32);
     let masks = masks.read::<u32>(p.n_masks as usize * n_words);

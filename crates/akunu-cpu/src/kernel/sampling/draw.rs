@@ -1,6 +1,7 @@
 //! The draw of a token from the whole vocabulary, by rules. Parts share the rows.
 
 use akunu_kernels::kernel::sampling::candidates::choose;
+use akunu_kernels::kernel::sampling::draw;
 use akunu_types::params::{DrawParams, SamplingRule};
 
 use super::Choices;
@@ -13,7 +14,15 @@ use crate::part::Part;
 /// Runs the kernel.
 pub(crate) fn draw(call: &Call, part: &mut Part) {
     let p: DrawParams = call.params();
-    let [logits, tokens, history, outputs, rows, rules, mu] = call.bindings();
+    let draw::Buffers {
+        logits,
+        tokens,
+        history,
+        outputs,
+        rows,
+        rules,
+        mu,
+    } = call.buffers();
     let (n_rows, n) = (p.n_rows as usize, p.vocab_size as usize);
     let logits = logits.read::<f32>(n_rows * n);
     let rules = rules.read::<SamplingRule>(p.n_sequences as usize);

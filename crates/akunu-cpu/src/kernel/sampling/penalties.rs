@@ -1,6 +1,6 @@
 //! Biases and penalties: a few logits of each row change. Parts share the rows.
 
-use akunu_kernels::kernel::sampling::penalties::{DRY_MAX, dry_penalty, has_bit, penalised};
+use akunu_kernels::kernel::sampling::penalties::{self, DRY_MAX, dry_penalty, has_bit, penalised};
 use akunu_types::params::{PenaltiesParams, Row, SamplingRule};
 
 use crate::call::Call;
@@ -9,7 +9,7 @@ use crate::part::Part;
 /// Adds the biases of each row and penalises what came before.
 pub(crate) fn penalties(call: &Call, part: &mut Part) {
     let p: PenaltiesParams = call.params();
-    let [
+    let penalties::Buffers {
         logits,
         outputs,
         rows,
@@ -18,7 +18,7 @@ pub(crate) fn penalties(call: &Call, part: &mut Part) {
         bias_tokens,
         bias_values,
         breakers,
-    ] = call.bindings();
+    } = call.buffers();
     let (vocab_size, stride) = (p.vocab_size as usize, p.history_stride as usize);
     let (n_sequences, bias_stride) = (p.n_sequences as usize, p.bias_stride as usize);
     let outputs = outputs.read::<u32>(p.n_rows as usize);

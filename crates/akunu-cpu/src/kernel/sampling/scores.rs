@@ -1,7 +1,7 @@
 //! The record of how probable chosen tokens were. Parts share the rows.
 
 use akunu_kernels::kernel::sampling::candidates::Candidates;
-use akunu_kernels::kernel::sampling::token_scores::NO_TOKEN;
+use akunu_kernels::kernel::sampling::token_scores::{self, NO_TOKEN};
 use akunu_types::params::{Row, SamplingRule, TokenScoresParams};
 
 use super::argmax::first_largest;
@@ -13,7 +13,15 @@ use crate::part::Part;
 /// Runs the kernel.
 pub(crate) fn token_scores(call: &Call, part: &mut Part) {
     let p: TokenScoresParams = call.params();
-    let [logits, tokens, scores, best_tokens, outputs, rows, rules] = call.bindings();
+    let token_scores::Buffers {
+        logits,
+        tokens,
+        scores,
+        best_tokens,
+        outputs,
+        rows,
+        rules,
+    } = call.buffers();
     let (n_rows, n) = (p.n_rows as usize, p.vocab_size as usize);
     let max_best = p.max_best as usize;
     let logits = logits.read::<f32>(n_rows * n);

@@ -1,6 +1,6 @@
 //! What may not follow in a transcript. Parts share the rows.
 
-use akunu_kernels::kernel::sampling::speech_rules::{Allowed, Said};
+use akunu_kernels::kernel::sampling::speech_rules::{self, Allowed, Said};
 use akunu_types::params::{Row, SamplingRule, SpeechRulesParams};
 
 use super::argmax::{first_largest, largest};
@@ -13,7 +13,14 @@ use crate::part::Part;
 /// Runs the kernel.
 pub(crate) fn speech_rules(call: &Call, part: &mut Part) {
     let p: SpeechRulesParams = call.params();
-    let [logits, masks, history, outputs, rows, rules] = call.bindings();
+    let speech_rules::Buffers {
+        logits,
+        masks,
+        history,
+        outputs,
+        rows,
+        rules,
+    } = call.buffers();
     let (n_rows, n) = (p.n_rows as usize, p.vocab_size as usize);
     let (n_sequences, stride) = (p.n_sequences as usize, p.history_stride as usize);
     let masks = masks.read::<u32>(2 * n.div_ceil(32));

@@ -20,7 +20,7 @@ use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::pack::{lay_words, pack_cells};
 use crate::matmul::blocked_gemm::{Blocks, GROUPS, Group, MicroKernel};
 use crate::matmul::shape::Shape;
-use crate::panels::format::{CELL, SUPER, Scales};
+use crate::panels::format::{CELL, SUPER};
 use crate::panels::matrix::{PackedMatrix, PackedShape};
 
 /// Cells of a chunk.
@@ -93,10 +93,11 @@ pub struct Int16Gemm<'a> {
 
 impl Int16Gemm<'_> {
     fn minima(&self) -> Minima {
-        match self.matrix.shape.quant.scales {
-            Scales::Plain | Scales::Halves => Minima::None,
-            Scales::WithMin | Scales::Grouped => Minima::One,
-            Scales::HalvesWithMin => Minima::OfHalves,
+        let scales = self.matrix.shape.quant.scales;
+        match (scales.has_min(), scales.has_halves()) {
+            (false, _) => Minima::None,
+            (true, false) => Minima::One,
+            (true, true) => Minima::OfHalves,
         }
     }
 

@@ -15,6 +15,10 @@ pub const HALVES_WITH_MIN: u8 = 4;
 
 /// [`Scales::Plain`], of codes of 4 bits that are places in a table, as a const parameter.
 pub const TABLE: u8 = 5;
+/// [`Scales::Power`], of codes in a table, as a const parameter.
+pub const TABLE_POWER: u8 = 6;
+/// [`Scales::Signed`], of codes in a table, as a const parameter.
+pub const TABLE_SIGNED: u8 = 7;
 
 /// Bytes ahead of the present cell that are fetched.
 pub const AHEAD: usize = 8192;
@@ -42,6 +46,8 @@ pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
     unsafe {
         match (quant.bits, quant.scales) {
             (4, Scales::Plain) if table.is_some() => form.run::<4, TABLE>(table),
+            (4, Scales::Power) => form.run::<4, TABLE_POWER>(table),
+            (4, Scales::Signed) => form.run::<4, TABLE_SIGNED>(table),
             (4, Scales::Plain) => form.run::<4, PLAIN>(table),
             (4, Scales::WithMin) => form.run::<4, WITH_MIN>(table),
             (4, Scales::Grouped) => form.run::<4, GROUPED>(table),
@@ -59,6 +65,11 @@ pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
     }
 }
 
+/// Whether the codes of such cells are places in a table.
+pub const fn has_table(scales: u8) -> bool {
+    matches!(scales, TABLE | TABLE_POWER | TABLE_SIGNED)
+}
+
 /// Whether such cells have a scale for each half of the columns: a small integer, so that both halves are still summed
 /// as integers.
 pub const fn has_halves(scales: u8) -> bool {
@@ -74,6 +85,8 @@ pub const fn has_min(scales: u8) -> bool {
 pub const fn layout(bits: u32, scales: u8) -> Quant {
     let scales = match scales {
         PLAIN | TABLE => Scales::Plain,
+        TABLE_POWER => Scales::Power,
+        TABLE_SIGNED => Scales::Signed,
         WITH_MIN => Scales::WithMin,
         GROUPED => Scales::Grouped,
         HALVES => Scales::Halves,

@@ -4,15 +4,12 @@
 //!
 //! One thread for four elements.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::ElementwiseParams;
 
 use super::{awkward_inputs, gelu, gelu_erf, silu, swiglu_oai};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
 
 /// The row of `silu_gate_f32`, the gate of Llama and Qwen.
@@ -32,27 +29,23 @@ pub const GELU_ERF: KernelRow = KernelRow {
 /// The row of `swiglu_oai_gate_f32`, the gate of gpt-oss.
 pub const SWIGLU_OAI: KernelRow = row("swiglu_oai_gate_f32", |t| twin(t, swiglu_oai));
 
-const BINDINGS: &[Binding] = &[
-    read(0, "gate", Element::F32),
-    read(1, "up", Element::F32),
-    write(2, "y", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(p: ElementwiseParams at 3) {
+        gate: read f32 = [p.count],
+        up: read f32 = [p.count],
+        y: write f32 = [p.count],
+    }
+}
 
 const fn row(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
     KernelRow {
         name: (name, ""),
-        dtype: None,
         family: Family::Activation,
         source: "gate",
-        bindings: BINDINGS,
-        params_index: 3,
-        params: ElementwiseParams::LAYOUT,
-        constants: &[],
         launch,
-        required,
-        work: once,
         twin,
         cases: |_| cases(),
+        ..KernelRow::of::<Buffers<()>>()
     }
 }
 
@@ -60,13 +53,9 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise4(args.params::<ElementwiseParams>().count)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    vec![bytes::<f32>(&[args.params::<ElementwiseParams>().count]); 3]
-}
-
 fn twin(t: &mut Twin, gated: fn(f32, f32) -> f32) {
-    let (gate, up) = (t.read::<f32>(0), t.read::<f32>(1));
-    for (y, (&gate, &up)) in t.write::<f32>(2).iter_mut().zip(gate.iter().zip(up)) {
+    let Slices { gate, up, y } = Slices::of(t);
+    for (y, (&gate, &up)) in y.iter_mut().zip(gate.iter().zip(up)) {
         *y = gated(gate, up);
     }
 }

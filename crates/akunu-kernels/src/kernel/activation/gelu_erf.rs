@@ -3,44 +3,38 @@
 //! The exact GELU of Whisper and BERT. One thread for four elements. The shader's erf is an
 //! approximation within 5e-7; the twin's is exact.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::ElementwiseParams;
 
 use super::{awkward_inputs, gelu_erf};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: ElementwiseParams at 1) {
+        x: change f32 = [p.count],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("gelu_erf_f32", ""),
-    dtype: None,
     family: Family::Activation,
     source: "gelu_erf",
-    bindings: &[read_write(0, "x", Element::F32)],
-    params_index: 1,
-    params: ElementwiseParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise4(args.params::<ElementwiseParams>().count)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    vec![bytes::<f32>(&[args.params::<ElementwiseParams>().count])]
-}
-
 fn twin(t: &mut Twin) {
-    for x in t.write::<f32>(0) {
+    let Slices { x } = Slices::of(t);
+    for x in x {
         *x = gelu_erf(*x);
     }
 }

@@ -5,15 +5,12 @@
 //! own attention, and the logarithm to base 2 of the sum of its weights `2^score`: zeros and -∞ where it has no key. Heads
 //! that share keys are in one threadgroup, which reads them from memory once.
 
-use akunu_types::SharedStruct;
-use akunu_types::params::AttentionParams;
+use akunu_types::params::{AttentionParams, Row};
 
-use super::{CONSTANTS, MAX_HEAD_DIM, cases, formula, is_supported, work};
+use super::{CONSTANTS, MAX_HEAD_DIM, cases, formula, is_supported, sizes, work};
 use crate::chip::SIMD_WIDTH;
-use crate::cost::{Traffic, Work};
-use crate::extent::bytes;
-use crate::kernel::attention;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::cost::Work;
+use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
 
 /// Most parts of a row: what the joining kernel has room for.
 pub const MAX_PARTS: u32 = 64;
@@ -22,31 +19,29 @@ pub const MAX_SHARED: u32 = 16;
 /// SIMD groups of a threadgroup, where heads that share keys are fewer.
 const SIMD_GROUPS: u32 = 8;
 
-const BINDINGS: &[Binding] = &[
-    read(0, "Q", Element::F32),
-    read(1, "K", Element::F16),
-    read(2, "V", Element::F16),
-    write(3, "parts", Element::F32),
-    read(5, "rows", Element::Row),
-    read(6, "table", Element::U32),
-    write(7, "weights", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(|args| (p, pages, queries) = sizes(args), AttentionParams at 4) {
+        Q: read f32 = queries,
+        K: read Pool = pages.pool_bytes(),
+        V: read Pool = pages.pool_bytes(),
+        parts: write f32 = [p.n_rows, p.n_heads, p.n_parts, p.head_dim],
+        rows: read Row = [p.first_row.saturating_add(p.n_rows)],
+        table: read u32 = pages.table_len(),
+        weights: write f32 = [p.n_rows, p.n_heads, p.n_parts],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("flash_attention_decode_split_f16", ""),
-    dtype: None,
     family: Family::Attention,
     source: "flash_attention_decode_split",
-    bindings: BINDINGS,
-    params_index: 4,
-    params: AttentionParams::LAYOUT,
     constants: CONSTANTS,
     launch: |args, _| launch(args),
-    required,
     work: |args, once| split_work(args, once),
     twin: formula::split,
     cases: |_| cases::split(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// Shapes that the kernel cannot read get an empty grid, which the plan check refuses.
@@ -64,24 +59,8 @@ fn launch(args: &Args) -> Launch {
     )
 }
 
-/// Bytes of the parts and of their weights.
-pub fn part_bytes(p: &AttentionParams) -> [usize; 2] {
-    [
-        bytes::<f32>(&[p.n_rows, p.n_heads, p.n_parts, p.head_dim]),
-        bytes::<f32>(&[p.n_rows, p.n_heads, p.n_parts]),
-    ]
-}
-
-fn required(args: &Args) -> Vec<usize> {
-    let [parts, weights] = part_bytes(&args.params());
-    let [q, k, v, _, rows, table] = attention::required(args)[..] else {
-        unreachable!("six bindings")
-    };
-    vec![q, k, v, parts, rows, table, weights]
-}
-
-/// As the other kernels, but for what is written.
+/// As the other kernels, whose output has the place of the parts, but for what is written.
 fn split_work(args: &Args, once: Work) -> Work {
-    let written = once.traffic[3];
-    work(args, once).with(3, Traffic { read: 0, ..written })
+    let parts = once.traffic[Buffers::PLACES.parts];
+    work(args, once).with(Buffers::PLACES.parts, parts)
 }

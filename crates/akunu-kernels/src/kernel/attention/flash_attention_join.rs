@@ -1,38 +1,37 @@
 //! `flash_attention_join_f32`: `O = Σ_p 2^weights[p] parts[p] / Σ_p 2^weights[p]`, the attention of a row and head from its
 //! parts ([`flash_attention_decode_split`](super::flash_attention_decode_split)); zeros where no part has a key.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::AttentionParams;
 
-use super::flash_attention_decode_split::{MAX_PARTS, part_bytes};
-use super::formula::{query_offset, query_stride};
-use super::{MAX_HEAD_DIM, head_dim};
+use super::flash_attention_decode_split::MAX_PARTS;
+use super::formula::query_offset;
+use super::{MAX_HEAD_DIM, head_dim, sizes};
 use crate::case::{Case, Rng};
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
-use crate::extent::{bytes, strided};
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::extent::bytes;
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(|args| (p, _, outputs) = sizes(args), AttentionParams at 3) {
+        parts: read f32 = [p.n_rows, p.n_heads, p.n_parts, p.head_dim],
+        weights: read f32 = [p.n_rows, p.n_heads, p.n_parts],
+        O: change f32 = outputs,
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("flash_attention_join_f32", ""),
-    dtype: None,
     family: Family::Attention,
     source: "flash_attention_join",
-    bindings: &[
-        read(0, "parts", Element::F32),
-        read(1, "weights", Element::F32),
-        read_write(2, "O", Element::F32),
-    ],
-    params_index: 3,
-    params: AttentionParams::LAYOUT,
     constants: &[Constant::HeadDim],
     launch: |args, _| launch(args),
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// Threads of a threadgroup, at least one for each four elements of a head.
@@ -49,38 +48,26 @@ fn launch(args: &Args) -> Launch {
     Launch::new([p.n_rows, n_heads, 1], [JOIN_THREADS, 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: AttentionParams = args.params();
-    let [parts, weights] = part_bytes(&p);
-    let end_row = p.first_row.saturating_add(p.n_rows);
-    let elements = p.n_heads.saturating_mul(p.head_dim);
-    vec![
-        parts,
-        weights,
-        strided::<f32>(end_row, query_stride(&p), elements),
-    ]
-}
-
 fn work(args: &Args, once: Work) -> Work {
     let p: AttentionParams = args.params();
     let written = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
-    once.with(2, Traffic::written(written))
+    once.with(Buffers::PLACES.O, Traffic::written(written))
 }
 
 fn twin(t: &mut Twin) {
     let p: AttentionParams = t.params();
     let (n_parts, head_dim) = (p.n_parts as usize, p.head_dim as usize);
-    let (parts, weights) = (t.read::<f32>(0), t.read::<f32>(1));
+    let b = Slices::of(t);
     for row in 0..p.n_rows as usize {
         for head in 0..p.n_heads as usize {
             let first = (row * p.n_heads as usize + head) * n_parts;
-            let weights = &weights[first..][..n_parts];
+            let weights = &b.weights[first..][..n_parts];
             let peak = weights.iter().copied().fold(f32::MIN, f32::max);
             let sum: f32 = weights.iter().map(|weight| (weight - peak).exp2()).sum();
             let at = query_offset(&p, p.first_row as usize + row, head);
-            let out = &mut t.write::<f32>(2)[at..][..head_dim];
+            let out = &mut b.O[at..][..head_dim];
             out.fill(0.0);
-            for (part, weight) in parts[first * head_dim..]
+            for (part, weight) in b.parts[first * head_dim..]
                 .chunks_exact(head_dim)
                 .zip(weights)
             {

@@ -5,8 +5,10 @@ use half::f16;
 
 use super::mask::Mask;
 use super::shape::head_dim;
+use super::{Slices, flash_attention_decode_split, flash_attention_sinks};
 use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
+use crate::table::Args;
 use crate::twin::Twin;
 
 /// Attention as it is defined.
@@ -16,13 +18,21 @@ pub fn attention(t: &mut Twin) {
 
 /// The same with a sink of each head.
 pub fn with_sinks(t: &mut Twin) {
+    let args = t.args();
     let p: AttentionParams = t.params();
-    let sinks = t.read::<f32>(7);
-    let sink = |head: usize| Some(sinks[head]);
-    let rounded = |query, _| query;
-    each_head(t, 1, (rounded, &sink), |t, at, part| {
+    let b = flash_attention_sinks::Slices::of(t);
+    let given = Given {
+        args,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
+    };
+    let sink = |head: usize| Some(b.sinks[head]);
+    given.each_head(1, (|query, _| query, &sink), |at, part| {
         let offset = query_offset(&p, at.row, at.head);
-        t.write::<f32>(3)[offset..][..part.output.len()].copy_from_slice(&part.output);
+        b.O[offset..][..part.output.len()].copy_from_slice(&part.output);
     });
 }
 
@@ -34,26 +44,52 @@ pub fn of_halved_queries(t: &mut Twin) {
 }
 
 fn each_head_whole(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
+    let args = t.args();
     let p: AttentionParams = t.params();
-    each_head(t, 1, (rounded, &|_| None), |t, at, part| {
+    let Slices {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+    } = Slices::of(t);
+    let given = Given {
+        args,
+        q: Q,
+        k: K,
+        v: V,
+        rows,
+        table,
+    };
+    given.each_head(1, (rounded, &|_| None), |at, part| {
         let offset = query_offset(&p, at.row, at.head);
-        t.write::<f32>(3)[offset..][..part.output.len()].copy_from_slice(&part.output);
+        O[offset..][..part.output.len()].copy_from_slice(&part.output);
     });
 }
 
 /// The same for each part of the keys, and the logarithm to base 2 of the sum of the weights.
 pub fn split(t: &mut Twin) {
+    let args = t.args();
     let p: AttentionParams = t.params();
-    each_head(
-        t,
+    let b = flash_attention_decode_split::Slices::of(t);
+    let given = Given {
+        args,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
+    };
+    given.each_head(
         p.n_parts as usize,
         (|query, _| query, &|_| None),
-        |t, at, part| {
+        |at, part| {
             let row = at.row - p.first_row as usize;
             let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
             let n = part.output.len();
-            t.write::<f32>(3)[index * n..][..n].copy_from_slice(&part.output);
-            t.write::<f32>(7)[index] = part.weight;
+            b.parts[index * n..][..n].copy_from_slice(&part.output);
+            b.weights[index] = part.weight;
         },
     );
 }
@@ -122,50 +158,66 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
     constants.f32(Constant::Softcap).filter(|&cap| cap > 0.0)
 }
 
-/// Of every `n_parts` tiles of 32 keys a part has one. `rounded` gives what a kernel makes of an element of a query; its second
-/// argument is the factor that the element has in scores of base 2. `sink` gives the
-/// sink of a head, if it has one.
-fn each_head(
-    t: &mut Twin,
-    n_parts: usize,
-    (rounded, sink): (fn(f32, f32) -> f32, &dyn Fn(usize) -> Option<f32>),
-    mut store: impl FnMut(&mut Twin, PartAt, PartOf),
-) {
-    let args = t.args();
-    let p: AttentionParams = t.params();
-    let q = t.read::<f32>(0);
-    let (rows, table) = (t.read::<Row>(5), t.read::<u32>(6));
-    let (mask, pages) = (Mask::new(args.constants), Pages::from((&p, args.constants)));
-    let memory = Memory {
-        pages,
-        k: t.read::<u8>(1),
-        v: t.read::<u8>(2),
-        scale: p.scale,
-        cap: softcap(args.constants),
-    };
-    let factor = match memory.cap {
-        Some(cap) => p.scale / cap,
-        None => p.scale * std::f32::consts::LOG2_E,
-    };
-    let head_dim = head_dim(&args, &p) as usize;
-    let group = (p.n_heads / p.n_kv_heads) as usize;
-    for (index, row) in rows.iter().enumerate().skip(p.first_row as usize) {
-        let seen = mask.seen(row);
-        for (head, part) in
-            (0..p.n_heads as usize).flat_map(|head| (0..n_parts).map(move |part| (head, part)))
-        {
-            let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
-            let query = &q[query_offset(&p, index, head)..][..head_dim];
-            let query: Vec<f32> = query.iter().map(|&q| rounded(q, factor)).collect();
-            let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
-            let slots = seen.slots().filter(|&slot| is_mine(slot));
-            let found = memory.attend_with(&query, slots.map(key_at), sink(head));
-            let at = PartAt {
-                row: index,
-                head,
-                part,
-            };
-            store(t, at, found);
+/// What all of them read.
+struct Given<'a> {
+    args: Args<'a>,
+    q: &'a [f32],
+    k: &'a [u8],
+    v: &'a [u8],
+    rows: &'a [Row],
+    table: &'a [u32],
+}
+
+impl Given<'_> {
+    /// Of every `n_parts` tiles of 32 keys a part has one. `rounded` gives what a kernel makes of an element of a query; its second
+    /// argument is the factor that the element has in scores of base 2. `sink` gives the sink of a head, if it has one.
+    fn each_head(
+        &self,
+        n_parts: usize,
+        (rounded, sink): (fn(f32, f32) -> f32, &dyn Fn(usize) -> Option<f32>),
+        mut store: impl FnMut(PartAt, PartOf),
+    ) {
+        let Given {
+            args,
+            q,
+            k,
+            v,
+            rows,
+            table,
+        } = *self;
+        let p: AttentionParams = args.params();
+        let (mask, pages) = (Mask::new(args.constants), Pages::from((&p, args.constants)));
+        let memory = Memory {
+            pages,
+            k,
+            v,
+            scale: p.scale,
+            cap: softcap(args.constants),
+        };
+        let factor = match memory.cap {
+            Some(cap) => p.scale / cap,
+            None => p.scale * std::f32::consts::LOG2_E,
+        };
+        let head_dim = head_dim(&args, &p) as usize;
+        let group = (p.n_heads / p.n_kv_heads) as usize;
+        for (index, row) in rows.iter().enumerate().skip(p.first_row as usize) {
+            let seen = mask.seen(row);
+            for (head, part) in
+                (0..p.n_heads as usize).flat_map(|head| (0..n_parts).map(move |part| (head, part)))
+            {
+                let key_at = |slot| pages.slot_at(table, row.sequence, slot, head / group);
+                let query = &q[query_offset(&p, index, head)..][..head_dim];
+                let query: Vec<f32> = query.iter().map(|&q| rounded(q, factor)).collect();
+                let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
+                let slots = seen.slots().filter(|&slot| is_mine(slot));
+                let found = memory.attend_with(&query, slots.map(key_at), sink(head));
+                let at = PartAt {
+                    row: index,
+                    head,
+                    part,
+                };
+                store(at, found);
+            }
         }
     }
 }

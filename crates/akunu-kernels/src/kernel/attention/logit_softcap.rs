@@ -1,33 +1,32 @@
 //! `logit_softcap_f32`: `x[i] = cap * tanh(x[i] / cap)`, in place (Gemma 2).
 
-use akunu_types::SharedStruct;
 use akunu_types::params::LogitSoftcapParams;
 
 use crate::case::{Case, Rng};
-use crate::cost::once;
-use crate::table::{Element, Family, KernelRow, Launch, read_write};
+use crate::table::{Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: LogitSoftcapParams at 1) {
+        logits: change f32 = [p.count],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("logit_softcap_f32", ""),
-    dtype: None,
     family: Family::Attention,
     source: "logit_softcap",
-    bindings: &[read_write(0, "logits", Element::F32)],
-    params_index: 1,
-    params: LogitSoftcapParams::LAYOUT,
-    constants: &[],
     launch: |args, _| Launch::elementwise(args.params::<LogitSoftcapParams>().count),
-    required: |args| vec![args.params::<LogitSoftcapParams>().count as usize * 4],
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn twin(t: &mut Twin) {
     let p: LogitSoftcapParams = t.params();
-    for x in t.write::<f32>(0) {
+    let Slices { logits } = Slices::of(t);
+    for x in logits {
         *x = p.cap * (*x / p.cap).tanh();
     }
 }

@@ -105,7 +105,7 @@ mod tests {
             hidden: 6,
             ..Row::at(0, 3)
         };
-        assert_eq!(seen(idle, &none), []);
+        assert!(seen(idle, &none).is_empty());
     }
 
     #[test]

@@ -16,7 +16,6 @@
 
 use std::ops::Range;
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{Row, RowAttentionParams};
 use half::f16;
 
@@ -24,73 +23,117 @@ use super::MAX_HEAD_DIM;
 use crate::case::{Case, Rng};
 use crate::chip::SIMD_WIDTH;
 use crate::cost::{Work, multiply_adds};
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
-use crate::twin::Twin;
+use crate::extent::product;
+use crate::table::{Args, BufferSet, Family, KernelRow, Launch, buffers};
+
+buffers! {
+    /// Of rows over rows.
+    pub struct Buffers, Slices(p: RowAttentionParams at 4) {
+        Q: read f32 = [p.n_rows, p.n_heads, p.head_dim],
+        K: read f32 = keys(&p),
+        V: read f32 = keys(&p),
+        O: write f32 = [p.n_rows, p.n_heads, p.head_dim],
+        rows: read Row = [p.n_rows],
+    }
+}
+
+buffers! {
+    /// With a bias by distance.
+    pub struct BiasedBuffers, BiasedSlices(p: RowAttentionParams at 4) {
+        Q: read f32 = [p.n_rows, p.n_heads, p.head_dim],
+        K: read f32 = keys(&p),
+        V: read f32 = keys(&p),
+        O: write f32 = [p.n_rows, p.n_heads, p.head_dim],
+        rows: read Row = [p.n_rows],
+        bias: read f32 = [p.n_heads, n_entries(&p)],
+    }
+}
+
+buffers! {
+    /// Of rows over what an encoder left.
+    pub struct CrossBuffers, CrossSlices(p: RowAttentionParams at 4) {
+        Q: read f32 = [p.n_rows, p.n_heads, p.head_dim],
+        K: read f16 = keys(&p),
+        V: read f16 = keys(&p),
+        O: write f32 = [p.n_rows, p.n_heads, p.head_dim],
+        rows: read Row = [p.n_rows],
+    }
+}
+
+impl<T> BiasedBuffers<T> {
+    /// Those that all have.
+    pub fn without_bias(self) -> Buffers<T> {
+        let BiasedBuffers {
+            Q,
+            K,
+            V,
+            O,
+            rows,
+            bias: _,
+        } = self;
+        Buffers { Q, K, V, O, rows }
+    }
+}
+
+impl<T> From<CrossBuffers<T>> for Buffers<T> {
+    fn from(CrossBuffers { Q, K, V, O, rows }: CrossBuffers<T>) -> Buffers<T> {
+        Buffers { Q, K, V, O, rows }
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("row_attention_f32", ""),
-    dtype: None,
-    family: Family::Attention,
-    source: "row_attention",
-    bindings: &[
-        read(0, "Q", Element::F32),
-        read(1, "K", Element::F32),
-        read(2, "V", Element::F32),
-        write(3, "O", Element::F32),
-        read(5, "rows", Element::Row),
-    ],
-    params_index: 4,
-    params: RowAttentionParams::LAYOUT,
-    constants: &[],
-    launch: |args, _| launch(args),
-    required: required::<f32>,
-    work,
-    twin: twin::<f32>,
+    twin: |t| {
+        let p = t.params();
+        let Slices { Q, K, V, O, rows } = Slices::of(t);
+        attend(&p, (Q, K, V), rows, |_, _| 0.0, O);
+    },
     cases: |_| cases_of_texts(),
+    ..row::<Buffers<()>>()
 };
 
 /// The row of the kernel with a bias by distance.
 pub const BIASED: KernelRow = KernelRow {
     name: ("row_attention_bias_f32", ""),
-    bindings: &[
-        read(0, "Q", Element::F32),
-        read(1, "K", Element::F32),
-        read(2, "V", Element::F32),
-        write(3, "O", Element::F32),
-        read(5, "rows", Element::Row),
-        read(6, "bias", Element::F32),
-    ],
-    required: |args| {
-        let p: RowAttentionParams = args.params();
-        let mut all = required::<f32>(args);
-        all.push(bytes::<f32>(&[p.n_heads, n_entries(&p)]));
-        all
-    },
     twin: |t| {
-        let bias = t.read::<f32>(6);
-        attend::<f32>(t, |p, head, distance| bias[bias_at(p, head, distance)]);
+        let p = t.params();
+        let BiasedSlices {
+            Q,
+            K,
+            V,
+            O,
+            rows,
+            bias,
+        } = BiasedSlices::of(t);
+        let bias = |head, distance| bias[bias_at(&p, head, distance)];
+        attend(&p, (Q, K, V), rows, bias, O);
     },
     cases: |_| cases_of_distances(),
-    ..ROW
+    ..row::<BiasedBuffers<()>>()
 };
 
 /// The row of the kernel that looks at an encoder.
 pub const CROSS: KernelRow = KernelRow {
     name: ("cross_attention_f16", ""),
-    bindings: &[
-        read(0, "Q", Element::F32),
-        read(1, "K", Element::F16),
-        read(2, "V", Element::F16),
-        write(3, "O", Element::F32),
-        read(5, "rows", Element::Row),
-    ],
-    required: required::<f16>,
-    twin: twin::<f16>,
+    twin: |t| {
+        let p = t.params();
+        let CrossSlices { Q, K, V, O, rows } = CrossSlices::of(t);
+        attend(&p, (Q, K, V), rows, |_, _| 0.0, O);
+    },
     cases: |_| cases_across(),
-    ..ROW
+    ..row::<CrossBuffers<()>>()
 };
+
+const fn row<B: BufferSet>() -> KernelRow {
+    KernelRow {
+        family: Family::Attention,
+        source: "row_attention",
+        launch: |args, _| launch(args),
+        work,
+        ..KernelRow::of::<B>()
+    }
+}
 
 /// The rows of K and V that belong to row number `at`: its own text, or its sequence.
 pub fn own(p: &RowAttentionParams, row: &Row, at: usize) -> Range<usize> {
@@ -126,6 +169,12 @@ fn n_entries(p: &RowAttentionParams) -> u32 {
     p.bias_reach.saturating_mul(2).saturating_add(1)
 }
 
+/// Elements of K and of V.
+fn keys(p: &RowAttentionParams) -> usize {
+    let [texts, rows] = n_key_rows(p);
+    product(&[texts, rows, p.n_kv_heads, p.head_dim])
+}
+
 /// Rows that K and V have.
 fn n_key_rows(p: &RowAttentionParams) -> [u32; 2] {
     match p.n_keys {
@@ -145,14 +194,6 @@ fn launch(args: &Args) -> Launch {
     Launch::new([p.n_rows, n_heads, 1], [SIMD_WIDTH, 1, 1])
 }
 
-fn required<T>(args: &Args) -> Vec<usize> {
-    let p: RowAttentionParams = args.params();
-    let queries = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
-    let [texts, rows] = n_key_rows(&p);
-    let keys = bytes::<T>(&[texts, rows, p.n_kv_heads, p.head_dim]);
-    vec![queries, keys, keys, queries, bytes::<Row>(&[p.n_rows])]
-}
-
 /// Two products of a head's length for each key that a row sees: at most all rows, which is one long text.
 fn work(args: &Args, once: Work) -> Work {
     let p: RowAttentionParams = args.params();
@@ -160,31 +201,27 @@ fn work(args: &Args, once: Work) -> Work {
     once.with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
-fn twin<T: bytemuck::Pod + Into<f32>>(t: &mut Twin) {
-    attend::<T>(t, |_, _, _| 0.0);
-}
-
 /// `bias` gives what is added to the score of a head for a query that lies so far behind its key.
-fn attend<T: bytemuck::Pod + Into<f32>>(
-    t: &mut Twin,
-    bias: impl Fn(&RowAttentionParams, usize, isize) -> f32,
+fn attend<T: Copy + Into<f32>>(
+    p: &RowAttentionParams,
+    (q, k, v): (&[f32], &[T], &[T]),
+    rows: &[Row],
+    bias: impl Fn(usize, isize) -> f32,
+    out: &mut [f32],
 ) {
-    let p: RowAttentionParams = t.params();
-    let (q, k, v) = (t.read::<f32>(0), t.read::<T>(1), t.read::<T>(2));
-    let rows = t.read::<Row>(5);
     let (head_dim, n_heads) = (p.head_dim as usize, p.n_heads as usize);
     let (group, stride) = (
         (p.n_heads / p.n_kv_heads) as usize,
         p.n_kv_heads as usize * head_dim,
     );
-    let out = t.write::<f32>(3).chunks_exact_mut(head_dim);
+    let out = out.chunks_exact_mut(head_dim);
     for ((at, out), q) in out.enumerate().zip(q.chunks_exact(head_dim)) {
         let (row, head) = (at / n_heads, at % n_heads);
         let of_key = |key: usize| key * stride + head / group * head_dim;
-        let keys = seen(&p, &rows[row], row);
+        let keys = seen(p, &rows[row], row);
         let score = |key: usize| {
             let distance = row as isize - key as isize;
-            p.scale * dot(q, &k[of_key(key)..][..head_dim]) + bias(&p, head, distance)
+            p.scale * dot(q, &k[of_key(key)..][..head_dim]) + bias(head, distance)
         };
         let scores: Vec<f32> = keys.clone().map(score).collect();
         let peak = scores.iter().copied().fold(f32::MIN, f32::max);

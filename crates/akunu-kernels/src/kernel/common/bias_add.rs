@@ -1,34 +1,29 @@
 //! `bias_add_f32`: `x[r][c] += bias[c]`, in place.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::MatrixParams;
 
 use super::launch_matrix;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: MatrixParams at 2) {
+        x: change f32 = [p.rows, p.cols],
+        bias: read f32 = [p.cols],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("bias_add_f32", ""),
-    dtype: None,
     family: Family::Common,
     source: "bias_add",
-    bindings: &[
-        read_write(0, "x", Element::F32),
-        read(1, "bias", Element::F32),
-    ],
-    params_index: 2,
-    params: MatrixParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -36,14 +31,9 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     launch_matrix(p.rows, p.cols)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: MatrixParams = args.params();
-    vec![bytes::<f32>(&[p.rows, p.cols]), bytes::<f32>(&[p.cols])]
-}
-
 fn twin(t: &mut Twin) {
-    let bias = t.read::<f32>(1);
-    for row in t.write::<f32>(0).chunks_exact_mut(bias.len()) {
+    let Slices { x, bias } = Slices::of(t);
+    for row in x.chunks_exact_mut(bias.len()) {
         for (x, bias) in row.iter_mut().zip(bias) {
             *x += bias;
         }

@@ -1,43 +1,37 @@
 //! `copy_f32`: `y[i] = x[i]`.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::ElementwiseParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: ElementwiseParams at 2) {
+        x: read f32 = [p.count],
+        y: write f32 = [p.count],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("copy_f32", ""),
-    dtype: None,
     family: Family::Common,
     source: "copy",
-    bindings: &[read(0, "x", Element::F32), write(1, "y", Element::F32)],
-    params_index: 2,
-    params: ElementwiseParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise4(args.params::<ElementwiseParams>().count)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    vec![bytes::<f32>(&[args.params::<ElementwiseParams>().count]); 2]
-}
-
 fn twin(t: &mut Twin) {
-    let x = t.read::<f32>(0);
-    t.store(1, x);
+    let Slices { x, y } = Slices::of(t);
+    y.copy_from_slice(x);
 }
 
 /// Values are only moved: exact.

@@ -1,6 +1,5 @@
 //! `gather_rows_f32`: `to[i] = from[outputs[i]]`, a row each: those whose results are wanted.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::GatherRowsParams;
 
 use super::launch_matrix;
@@ -8,28 +7,27 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: GatherRowsParams at 3) {
+        from: read f32 = [p.row_capacity, p.dim],
+        outputs: read u32 = [p.n_rows],
+        to: write f32 = [p.n_rows, p.dim],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("gather_rows_f32", ""),
-    dtype: None,
     family: Family::Common,
     source: "gather_rows",
-    bindings: &[
-        read(0, "from", Element::F32),
-        read(1, "outputs", Element::U32),
-        write(2, "to", Element::F32),
-    ],
-    params_index: 3,
-    params: GatherRowsParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -37,27 +35,18 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     launch_matrix(p.n_rows, p.dim)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: GatherRowsParams = args.params();
-    vec![
-        bytes::<f32>(&[p.row_capacity, p.dim]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<f32>(&[p.n_rows, p.dim]),
-    ]
-}
-
 /// Only the rows that are copied are read.
 fn work(args: &Args, once: Work) -> Work {
     let p: GatherRowsParams = args.params();
     let read = bytes::<f32>(&[p.n_rows.min(p.row_capacity), p.dim]);
-    once.with(0, Traffic::read(read))
+    once.with(Buffers::PLACES.from, Traffic::read(read))
 }
 
 fn twin(t: &mut Twin) {
     let p: GatherRowsParams = t.params();
-    let (from, outputs) = (t.read::<f32>(0), t.read::<u32>(1));
+    let Slices { from, outputs, to } = Slices::of(t);
     let dim = p.dim as usize;
-    for (to, &row) in t.write::<f32>(2).chunks_exact_mut(dim).zip(outputs) {
+    for (to, &row) in to.chunks_exact_mut(dim).zip(outputs) {
         to.copy_from_slice(&from[row as usize * dim..][..dim]);
     }
 }

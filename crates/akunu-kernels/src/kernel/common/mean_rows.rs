@@ -2,37 +2,32 @@
 //!
 //! A row says which number of its text it is (`position`) and how many there are (`length`).
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{GatherRowsParams, Row};
 
 use super::launch_matrix;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: GatherRowsParams at 3) {
+        from: read f32 = [p.row_capacity, p.dim],
+        outputs: read u32 = [p.n_rows],
+        to: write f32 = [p.n_rows, p.dim],
+        rows: read Row = [p.row_capacity],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("mean_rows_f32", ""),
-    dtype: None,
     family: Family::Common,
     source: "mean_rows",
-    bindings: &[
-        read(0, "from", Element::F32),
-        read(1, "outputs", Element::U32),
-        write(2, "to", Element::F32),
-        read(4, "rows", Element::Row),
-    ],
-    params_index: 3,
-    params: GatherRowsParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -40,21 +35,16 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     launch_matrix(p.n_rows, p.dim)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: GatherRowsParams = args.params();
-    vec![
-        bytes::<f32>(&[p.row_capacity, p.dim]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<f32>(&[p.n_rows, p.dim]),
-        bytes::<Row>(&[p.row_capacity]),
-    ]
-}
-
 fn twin(t: &mut Twin) {
     let p: GatherRowsParams = t.params();
-    let (from, outputs, rows) = (t.read::<f32>(0), t.read::<u32>(1), t.read::<Row>(4));
+    let Slices {
+        from,
+        outputs,
+        to,
+        rows,
+    } = Slices::of(t);
     let dim = p.dim as usize;
-    for (to, &output) in t.write::<f32>(2).chunks_exact_mut(dim).zip(outputs) {
+    for (to, &output) in to.chunks_exact_mut(dim).zip(outputs) {
         let row = rows[output as usize];
         let text = &from[(output - row.position) as usize * dim..][..row.length as usize * dim];
         for (i, to) in to.iter_mut().enumerate() {

@@ -6,37 +6,32 @@
 //!
 //! A factor of 0 gives zeros, whatever was there, and so does a row that is idle.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{Row, ScaleRowsParams};
 
 use super::launch_matrix;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: ScaleRowsParams at 4) {
+        x: change f32 = [p.n_rows, p.cols],
+        rows: read Row = [p.row_capacity],
+        outputs: read u32 = [p.n_rows],
+        factors: read f32 = [p.n_sequences],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("scale_rows_f32", ""),
-    dtype: None,
     family: Family::Common,
     source: "scale_rows",
-    bindings: &[
-        read_write(0, "x", Element::F32),
-        read(1, "rows", Element::Row),
-        read(2, "outputs", Element::U32),
-        read(3, "factors", Element::F32),
-    ],
-    params_index: 4,
-    params: ScaleRowsParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -44,20 +39,15 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     launch_matrix(p.n_rows, p.cols)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: ScaleRowsParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.cols]),
-        bytes::<Row>(&[p.row_capacity]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<f32>(&[p.n_sequences]),
-    ]
-}
-
 fn twin(t: &mut Twin) {
     let p: ScaleRowsParams = t.params();
-    let (rows, outputs, factors) = (t.read::<Row>(1), t.read::<u32>(2), t.read::<f32>(3));
-    let matrix = t.write::<f32>(0).chunks_exact_mut(p.cols as usize);
+    let Slices {
+        x,
+        rows,
+        outputs,
+        factors,
+    } = Slices::of(t);
+    let matrix = x.chunks_exact_mut(p.cols as usize);
     for (at, x) in matrix.enumerate() {
         let entry = if p.by_output == 0 {
             at

@@ -9,63 +9,77 @@
 //! In tiles, eight rows share the place of eight rows, in the order in which [`decode_gemm`](crate::kernel::nvidia::decode_gemm)
 //! and [`async_gemm`](crate::kernel::nvidia::async_gemm) read them ([`Order`]).
 
-use akunu_types::SharedStruct;
 use akunu_types::params::HalfRowsParams;
 use half::f16;
 
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::cost::once;
-use crate::extent::bytes;
 use crate::kernel::activation::{gelu, silu};
 use crate::kernel::norm::rmsnorm::rmsnorm;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: HalfRowsParams at 3) {
+        x: read f32 = [p.rows, p.cols],
+        y: write f16 = [Order::of(&p).rows(p.rows), p.stride],
+        factor: write f32 = [p.rows],
+    }
+}
+
+buffers! {
+    /// With a norm.
+    pub struct NormBuffers, NormSlices(p: HalfRowsParams at 4) {
+        x: read f32 = [p.rows, p.cols],
+        gain: read f32 = [p.cols],
+        y: write f16 = [Order::of(&p).rows(p.rows), p.stride],
+        factor: write f32 = [p.rows],
+    }
+}
+
+buffers! {
+    /// With a gate.
+    pub struct GateBuffers, GateSlices(p: HalfRowsParams at 4) {
+        gate: read f32 = [p.rows, p.cols],
+        up: read f32 = [p.rows, p.cols],
+        y: write f16 = [Order::of(&p).rows(p.rows), p.stride],
+        factor: write f32 = [p.rows],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("half_rows_f32", ""),
-    dtype: None,
     family: Family::Convert,
     source: "half_rows",
-    bindings: &[
-        read(0, "x", Element::F32),
-        write(1, "y", Element::F16),
-        write(2, "factor", Element::F32),
-    ],
-    params_index: 3,
-    params: HalfRowsParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
-    twin,
+    twin: |t| {
+        let p = t.params();
+        let Slices { x, y, factor } = Slices::of(t);
+        halve(&p, x, y, factor);
+    },
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// The row of the kernel that normalises rows before.
 pub const NORM: KernelRow = KernelRow {
     name: ("norm_half_rows_f32", ""),
-    bindings: &[
-        read(0, "x", Element::F32),
-        read(1, "gain", Element::F32),
-        write(2, "y", Element::F16),
-        write(3, "factor", Element::F32),
-    ],
-    params_index: 4,
-    required: |args| required_of_two(args, 1),
+    family: Family::Convert,
+    source: "half_rows",
+    launch,
     twin: |t| {
         let p: HalfRowsParams = t.params();
-        let (x, gain) = (t.read::<f32>(0), t.read::<f32>(1));
+        let NormSlices { x, gain, y, factor } = NormSlices::of(t);
         let mut normed = vec![0.0; x.len()];
         let cols = p.cols.max(1) as usize;
-        for (y, x) in normed.chunks_exact_mut(cols).zip(x.chunks_exact(cols)) {
-            rmsnorm(x, gain, p.eps, y);
+        for (normed, x) in normed.chunks_exact_mut(cols).zip(x.chunks_exact(cols)) {
+            rmsnorm(x, gain, p.eps, normed);
         }
-        halve(t, &normed, 2);
+        halve(&p, &normed, y, factor);
     },
     cases: |_| cases_of_two(1),
-    ..ROW
+    ..KernelRow::of::<NormBuffers<()>>()
 };
 
 /// The row of the kernel that gates with SiLU before.
@@ -74,29 +88,28 @@ pub const SILU: KernelRow = gated("silu_half_rows_f32", |t| halve_gated(t, silu)
 /// The row of the kernel that gates with GELU before.
 pub const GELU: KernelRow = gated("gelu_half_rows_f32", |t| halve_gated(t, gelu));
 
-const GATED_BINDINGS: &[Binding] = &[
-    read(0, "gate", Element::F32),
-    read(1, "up", Element::F32),
-    write(2, "y", Element::F16),
-    write(3, "factor", Element::F32),
-];
-
 const fn gated(name: &'static str, twin: fn(&mut Twin)) -> KernelRow {
     KernelRow {
         name: (name, ""),
-        bindings: GATED_BINDINGS,
-        params_index: 4,
-        required: |args| required_of_two(args, args.params::<HalfRowsParams>().rows),
+        family: Family::Convert,
+        source: "half_rows",
+        launch,
         twin,
         cases: |_| cases_of_two(u32::MAX),
-        ..ROW
+        ..KernelRow::of::<GateBuffers<()>>()
     }
 }
 
 fn halve_gated(t: &mut Twin, act: fn(f32) -> f32) {
-    let (gate, up) = (t.read::<f32>(0), t.read::<f32>(1));
+    let p = t.params();
+    let GateSlices {
+        gate,
+        up,
+        y,
+        factor,
+    } = GateSlices::of(t);
     let x: Vec<f32> = gate.iter().zip(up).map(|(g, up)| act(*g) * up).collect();
-    halve(t, &x, 2);
+    halve(&p, &x, y, factor);
 }
 
 /// A row is read twice, the second time from cache.
@@ -104,23 +117,6 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     let p: HalfRowsParams = args.params();
     let threads = p.stride.div_ceil(4).clamp(1, chip.max_threads.min(1024));
     Launch::new([p.rows, 1, 1], [threads.next_multiple_of(SIMD_WIDTH), 1, 1])
-}
-
-fn required(args: &Args) -> Vec<usize> {
-    let p: HalfRowsParams = args.params();
-    vec![
-        bytes::<f32>(&[p.rows, p.cols]),
-        bytes::<f16>(&[Order::of(&p).rows(p.rows), p.stride]),
-        bytes::<f32>(&[p.rows]),
-    ]
-}
-
-/// The same where a second input has so many rows.
-fn required_of_two(args: &Args, rows: u32) -> Vec<usize> {
-    let p: HalfRowsParams = args.params();
-    let mut all = required(args);
-    all.insert(1, bytes::<f32>(&[rows, p.cols]));
-    all
 }
 
 /// Rows of a tile.
@@ -179,20 +175,13 @@ impl Order {
     }
 }
 
-fn twin(t: &mut Twin) {
-    let x = t.read::<f32>(0);
-    halve(t, x, 1);
-}
-
-/// Halves of x to binding `to`, factors to the next.
-fn halve(t: &mut Twin, x: &[f32], to: u8) {
-    let p: HalfRowsParams = t.params();
-    let order = Order::of(&p);
+/// Halves of x to y, and the factor of each row.
+fn halve(p: &HalfRowsParams, x: &[f32], y: &mut [f16], factors: &mut [f32]) {
+    let order = Order::of(p);
     for (row, x) in x.chunks_exact(p.cols.max(1) as usize).enumerate() {
         let largest = x.iter().fold(0f32, |largest, x| largest.max(x.abs()));
         let factor = power_of_two(largest);
-        t.write::<f32>(to + 1)[row] = factor;
-        let y = t.write::<f16>(to);
+        factors[row] = factor;
         for i in 0..p.stride as usize {
             let x = x.get(i).copied().unwrap_or_default();
             y[order.place(p.stride as usize, row, i)] = f16::from_f32(x / factor);

@@ -2,46 +2,39 @@
 //!
 //! For what is written once and read by every token: the keys and values of an encoder.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::ElementwiseParams;
 use half::f16;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: ElementwiseParams at 2) {
+        x: read f32 = [p.count],
+        y: write f16 = [p.count],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("halves_f32", ""),
-    dtype: None,
     family: Family::Convert,
     source: "halves",
-    bindings: &[read(0, "x", Element::F32), write(1, "y", Element::F16)],
-    params_index: 2,
-    params: ElementwiseParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise4(args.params::<ElementwiseParams>().count)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let count = args.params::<ElementwiseParams>().count;
-    vec![bytes::<f32>(&[count]), bytes::<f16>(&[count])]
-}
-
 fn twin(t: &mut Twin) {
-    let x = t.read::<f32>(0);
-    for (y, x) in t.write::<f16>(1).iter_mut().zip(x) {
+    let Slices { x, y } = Slices::of(t);
+    for (y, x) in y.iter_mut().zip(x) {
         *y = f16::from_f32(*x);
     }
 }

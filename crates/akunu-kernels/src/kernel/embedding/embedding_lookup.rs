@@ -10,15 +10,25 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work};
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
 use crate::weight::{WeightLayout, case_block, mlx_constants, mlx_params, run_launch};
 
-const BINDINGS: &[Binding] = &[
-    read(0, "token", Element::U32),
-    read(1, "table", Element::Weight),
-    write(2, "y", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(|args| (tokens, table) = lookup(args), EmbeddingParams at 3) {
+        token: read u32 = [tokens],
+        table: read Weight = table_bytes(&table),
+        y: write f32 = (tokens as usize).saturating_mul(table.cols),
+    }
+}
+
+/// An empty table has no last row that an id could read.
+fn table_bytes(table: &WeightLayout) -> usize {
+    match table.rows {
+        0 => usize::MAX,
+        _ => table.bytes(),
+    }
+}
 
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
@@ -35,15 +45,13 @@ pub fn row(dtype: DType) -> KernelRow {
         dtype: Some(dtype),
         family: Family::Embedding,
         source: "embedding_lookup",
-        bindings: BINDINGS,
-        params_index: 3,
         params,
         constants,
         launch,
-        required,
         work,
         twin,
         cases,
+        ..KernelRow::of::<Buffers<()>>()
     }
 }
 
@@ -51,7 +59,7 @@ pub fn row(dtype: DType) -> KernelRow {
 fn work(args: &Args, once: Work) -> Work {
     let (tokens, table) = lookup(args);
     let rows = table.row_bytes().saturating_mul(tokens as usize);
-    once.with(1, Traffic::read(rows))
+    once.with(Buffers::PLACES.table, Traffic::read(rows))
 }
 
 /// Number of tokens, and the table.
@@ -70,27 +78,15 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     run_launch(table.cols as u32, tokens)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let (tokens, table) = lookup(args);
-    let tokens = tokens as usize;
-    // An empty table has no last row that an id could read.
-    let table_bytes = if table.rows == 0 {
-        usize::MAX
-    } else {
-        table.bytes()
-    };
-    vec![
-        tokens * 4,
-        table_bytes,
-        tokens.saturating_mul(table.cols).saturating_mul(4),
-    ]
-}
-
 fn twin(t: &mut Twin) {
     let (_, table) = lookup(&t.args());
-    let (tokens, bytes) = (t.read::<u32>(0), t.read::<u8>(1));
-    let rows = t.write::<f32>(2).chunks_exact_mut(table.cols.max(1));
-    for (y, &token) in rows.zip(tokens) {
+    let Slices {
+        token,
+        table: bytes,
+        y,
+    } = Slices::of(t);
+    let rows = y.chunks_exact_mut(table.cols.max(1));
+    for (y, &token) in rows.zip(token) {
         let row = (token as usize).min(table.rows - 1);
         y.copy_from_slice(&table.row(bytes, row));
     }

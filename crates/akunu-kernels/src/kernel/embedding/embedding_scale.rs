@@ -2,44 +2,38 @@
 //!
 //! Gemma multiplies its embeddings by the square root of their dimension. One thread for four elements.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::EmbeddingScaleParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: EmbeddingScaleParams at 1) {
+        x: change f32 = [p.count],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("embedding_scale_f32", ""),
-    dtype: None,
     family: Family::Embedding,
     source: "embedding_scale",
-    bindings: &[read_write(0, "x", Element::F32)],
-    params_index: 1,
-    params: EmbeddingScaleParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise4(args.params::<EmbeddingScaleParams>().count)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    vec![bytes::<f32>(&[args.params::<EmbeddingScaleParams>().count])]
-}
-
 fn twin(t: &mut Twin) {
     let p: EmbeddingScaleParams = t.params();
-    for x in t.write::<f32>(0) {
+    let Slices { x } = Slices::of(t);
+    for x in x {
         *x *= p.factor;
     }
 }

@@ -3,35 +3,33 @@
 //! Learned positions (Whisper, BERT): p is the row's position; one beyond the table takes its last row. Or, by kind, p is
 //! 1 for rows of the second text of a pair and 0 for all others: BERT's token types.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{PosEmbedParams, Row};
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: PosEmbedParams at 2) {
+        x: change f32 = [p.n_rows, p.dim],
+        table: read f32 = [p.n_positions, p.dim],
+        rows: read Row = [p.n_rows],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("pos_embed_add_f32", ""),
-    dtype: None,
     family: Family::Embedding,
     source: "pos_embed_add",
-    bindings: &[
-        read_write(0, "x", Element::F32),
-        read(1, "table", Element::F32),
-        read(3, "rows", Element::Row),
-    ],
-    params_index: 2,
-    params: PosEmbedParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// One thread for four elements of each row; an empty table gives an empty grid, which the plan
@@ -43,20 +41,14 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::new([grid[0], n_rows, 1], threads)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: PosEmbedParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.dim]),
-        bytes::<f32>(&[p.n_positions, p.dim]),
-        bytes::<Row>(&[p.n_rows]),
-    ]
-}
-
 /// Of the table at most one row for each row is read.
 fn work(args: &Args, once: Work) -> Work {
     let p: PosEmbedParams = args.params();
     let rows = p.n_rows.min(p.n_positions);
-    once.with(1, Traffic::read(bytes::<f32>(&[rows, p.dim])))
+    once.with(
+        Buffers::PLACES.table,
+        Traffic::read(bytes::<f32>(&[rows, p.dim])),
+    )
 }
 
 /// The row of the table that a row takes.
@@ -70,9 +62,9 @@ pub fn place(p: &PosEmbedParams, row: &Row) -> usize {
 
 fn twin(t: &mut Twin) {
     let p: PosEmbedParams = t.params();
+    let Slices { x, table, rows } = Slices::of(t);
     let dim = p.dim as usize;
-    let (table, rows) = (t.read::<f32>(1), t.read::<Row>(3));
-    for (x, row) in t.write::<f32>(0).chunks_exact_mut(dim).zip(rows) {
+    for (x, row) in x.chunks_exact_mut(dim).zip(rows) {
         for (x, e) in x.iter_mut().zip(&table[place(&p, row) * dim..]) {
             *x += e;
         }

@@ -7,7 +7,7 @@ use akunu_types::params::ExpertParams;
 use crate::case::{Case, Rng};
 use crate::chip::SIMD_WIDTH;
 use crate::constant::Constant;
-use crate::extent::bytes;
+use crate::extent::product;
 use crate::kernel::activation::{gelu, gelu_erf, silu, swiglu_oai};
 use crate::table::{Args, Launch};
 use crate::weight::{WeightLayout, any_scale_type, case_block, scattered};
@@ -83,19 +83,19 @@ impl Experts {
         weight.row_bytes().saturating_mul(rows)
     }
 
-    /// Bytes of the biases of all experts.
-    pub(super) fn bias_bytes(&self) -> usize {
+    /// Biases of all experts.
+    pub fn bias_len(&self) -> usize {
         match self.params.flags & HAS_BIASES {
             0 => 0,
-            _ => bytes::<f32>(&[self.params.n_experts, self.params.N]),
+            _ => product(&[self.params.n_experts, self.params.N]),
         }
     }
 
-    /// Bytes of the scales of all experts.
-    pub(super) fn scale_bytes(&self) -> usize {
+    /// Scales of all experts.
+    pub fn scale_len(&self) -> usize {
         match self.params.flags & HAS_SCALES {
             0 => 0,
-            _ => bytes::<f32>(&[self.params.n_experts]),
+            _ => self.params.n_experts as usize,
         }
     }
 

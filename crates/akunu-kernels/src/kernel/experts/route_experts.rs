@@ -10,14 +10,12 @@
 //! A router whose logits are not all finite chooses nothing: its weights are zeros, and the fault becomes the number of its
 //! layer, counted from 1, unless there was a fault before.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::RouteParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
+use crate::extent::product;
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
 
 /// Experts, at most.
@@ -39,27 +37,25 @@ pub const SOFTMAX_OF_CHOSEN: u32 = 2;
 /// [`RouteParams::gating`]: the root of the softplus of each logit.
 pub const SQRT_SOFTPLUS: u32 = 3;
 
+buffers! {
+    pub struct Buffers, Slices(p: RouteParams at 5) {
+        logits: read f32 = logits_len(&p),
+        bias: read f32 = [p.n_experts * u32::from(p.has_bias != 0)],
+        ids: write u32 = [p.n_rows, p.n_used],
+        weights: write f32 = [p.n_rows, p.n_used],
+        fault: change u32 = [1],
+    }
+}
+
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("route_experts_f32", ""),
-    dtype: None,
     family: Family::Experts,
     source: "route_experts",
-    bindings: &[
-        read(0, "logits", Element::F32),
-        read(1, "bias", Element::F32),
-        write(2, "ids", Element::U32),
-        write(3, "weights", Element::F32),
-        read_write(4, "fault", Element::U32),
-    ],
-    params_index: 5,
-    params: RouteParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -67,37 +63,28 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::new([p.n_rows, 1, 1], [SIMD_WIDTH, 1, 1])
 }
 
-/// Numbers that no launch has room for make a binding larger than any buffer.
-fn required(args: &Args) -> Vec<usize> {
-    let p: RouteParams = args.params();
+/// Numbers that no launch has room for make a buffer larger than any.
+fn logits_len(p: &RouteParams) -> usize {
     let fits = (1..=MAX_EXPERTS).contains(&p.n_experts)
         && p.n_used <= MAX_USED.min(p.n_experts)
         && (1..=MAX_GROUPS.min(p.n_experts)).contains(&p.n_groups);
-    let logits = bytes::<f32>(&[p.n_rows, p.n_experts]);
-    vec![
-        if fits { logits } else { usize::MAX },
-        bytes::<f32>(&[p.n_experts * u32::from(p.has_bias != 0)]),
-        bytes::<u32>(&[p.n_rows, p.n_used]),
-        bytes::<f32>(&[p.n_rows, p.n_used]),
-        size_of::<u32>(),
-    ]
+    match fits {
+        true => product(&[p.n_rows, p.n_experts]),
+        false => usize::MAX,
+    }
 }
 
 fn twin(t: &mut Twin) {
     let p: RouteParams = t.params();
-    let (logits, bias) = (t.read::<f32>(0), t.read::<f32>(1));
+    let b = Slices::of(t);
     let n_used = p.n_used as usize;
-    let mut fault = t.copy::<u32>(4)[0];
-    for (row, logits) in logits.chunks_exact(p.n_experts as usize).enumerate() {
+    for (row, logits) in b.logits.chunks_exact(p.n_experts as usize).enumerate() {
         let own = row * n_used..(row + 1) * n_used;
-        let ids = &mut t.write::<u32>(2)[own.clone()];
-        let mut weights = vec![0.0; n_used];
-        if !route(&p, logits, bias, ids, &mut weights) && fault == 0 {
-            fault = p.layer + 1;
+        let (ids, weights) = (&mut b.ids[own.clone()], &mut b.weights[own]);
+        if !route(&p, logits, b.bias, ids, weights) && b.fault[0] == 0 {
+            b.fault[0] = p.layer + 1;
         }
-        t.write::<f32>(3)[own].copy_from_slice(&weights);
     }
-    t.store(4, &[fault]);
 }
 
 /// The experts of a row and their weights; whether its logits are finite.

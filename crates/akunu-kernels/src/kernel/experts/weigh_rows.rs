@@ -2,7 +2,6 @@
 //!
 //! With `sigmoid`, w is the sigmoid of what is bound: the gate of a shared expert.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::WeighParams;
 
 use crate::case::{Case, Rng};
@@ -10,42 +9,32 @@ use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work, multiply_adds};
 use crate::extent::bytes;
 use crate::kernel::common::launch_matrix;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: WeighParams at 3) {
+        x: read f32 = [p.n_rows, p.n_used, p.cols],
+        weights: read f32 = [p.n_rows, p.n_used],
+        y: change f32 = [p.n_rows, p.cols],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("weigh_rows_f32", ""),
-    dtype: None,
     family: Family::Experts,
     source: "weigh_rows",
-    bindings: &[
-        read(0, "x", Element::F32),
-        read(1, "weights", Element::F32),
-        read_write(2, "y", Element::F32),
-    ],
-    params_index: 3,
-    params: WeighParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
     let p: WeighParams = args.params();
     launch_matrix(p.n_rows, p.cols)
-}
-
-fn required(args: &Args) -> Vec<usize> {
-    let p: WeighParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.n_used, p.cols]),
-        bytes::<f32>(&[p.n_rows, p.n_used]),
-        bytes::<f32>(&[p.n_rows, p.cols]),
-    ]
 }
 
 fn work(args: &Args, once: Work) -> Work {
@@ -56,7 +45,7 @@ fn work(args: &Args, once: Work) -> Work {
     } else {
         Traffic::both(y)
     };
-    once.with(2, y)
+    once.with(Buffers::PLACES.y, y)
         .with_flops(multiply_adds(&[p.n_rows, p.n_used, p.cols]))
 }
 
@@ -70,9 +59,9 @@ pub fn weight(params: &WeighParams, found: f32) -> f32 {
 
 fn twin(t: &mut Twin) {
     let p: WeighParams = t.params();
-    let (x, weights) = (t.read::<f32>(0), t.read::<f32>(1));
+    let Slices { x, weights, y } = Slices::of(t);
     let (cols, n_used) = (p.cols.max(1) as usize, p.n_used as usize);
-    for (row, y) in t.write::<f32>(2).chunks_exact_mut(cols).enumerate() {
+    for (row, y) in y.chunks_exact_mut(cols).enumerate() {
         for (i, y) in y.iter_mut().enumerate() {
             let own = row * n_used..(row + 1) * n_used;
             let sum = own.fold(0.0, |sum, at| {

@@ -8,18 +8,17 @@
 //! begin at multiples of 16 bytes, and K is a multiple of 4.
 
 use akunu_program::MlxLayout;
+use akunu_types::DType;
 use akunu_types::params::NormGemvParams;
-use akunu_types::{DType, SharedStruct};
 
 use crate::case::{Case, Rng};
 use crate::chip::{ChipConfig, SIMD_WIDTH};
 use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
-use crate::extent::bytes;
 use crate::kernel::activation::{gelu, silu};
 use crate::kernel::matmul::product::Product;
 use crate::kernel::norm::rmsnorm::rmsnorm;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
 use crate::weight::{WeightLayout, any_scale_type, case_block, mlx_constants, scattered};
 
@@ -39,16 +38,18 @@ pub const SILU: u32 = 1;
 /// [`Constant::Gate`] of a gate through the tanh form of GELU.
 pub const GELU: u32 = 2;
 
-const BINDINGS: &[Binding] = &[
-    read(0, "x", Element::F32),
-    read(1, "gain", Element::F32),
-    read(2, "weight_0", Element::Weight),
-    read(3, "weight_1", Element::Weight),
-    read(4, "weight_2", Element::Weight),
-    write(5, "y_0", Element::F32),
-    write(6, "y_1", Element::F32),
-    write(7, "y_2", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(|args| (p, matrices, results) = sizes(args), NormGemvParams at 8) {
+        x: read f32 = [p.K],
+        gain: read f32 = [p.K],
+        weight_0: read Weight = weight_bytes(&matrices[0]),
+        weight_1: read Weight = weight_bytes(&matrices[1]),
+        weight_2: read Weight = weight_bytes(&matrices[2]),
+        y_0: write f32 = [results[0]],
+        y_1: write f32 = [results[1]],
+        y_2: write f32 = [results[2]],
+    }
+}
 
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
@@ -57,19 +58,16 @@ pub fn row(dtype: DType) -> KernelRow {
         dtype: Some(dtype),
         family: Family::Fused,
         source: "norm_gemv",
-        bindings: BINDINGS,
-        params_index: 8,
-        params: NormGemvParams::LAYOUT,
         constants: if dtype.mlx_bits().is_some() {
             &[Constant::GroupSize, Constant::ScaleType, Constant::Gate]
         } else {
             &[Constant::Gate]
         },
         launch,
-        required,
         work,
         twin,
         cases,
+        ..KernelRow::of::<Buffers<()>>()
     }
 }
 
@@ -126,52 +124,62 @@ fn matrices(args: &Args) -> [WeightLayout; 3] {
     std::array::from_fn(|i| WeightLayout::of(args, outputs[i], p.K, grouped.at(places[i])))
 }
 
-fn required(args: &Args) -> Vec<usize> {
+/// The params, the weights, and how many results there are of each.
+fn sizes(args: &Args) -> (NormGemvParams, [WeightLayout; 3], [u32; 3]) {
     let p: NormGemvParams = args.params();
-    let vector = bytes::<f32>(&[p.K]);
-    let weights = matrices(args).map(|matrix| match matrix.rows {
+    let results = match activation(args) {
+        Some(_) => [p.N0, 0, 0],
+        None => outputs(&p),
+    };
+    (p, matrices(args), results)
+}
+
+fn weight_bytes(matrix: &WeightLayout) -> usize {
+    match matrix.rows {
         0 => 0,
         _ => matrix.bytes(),
-    });
-    let n_results = if activation(args).is_some() {
-        [p.N0, 0, 0]
-    } else {
-        outputs(&p)
-    };
-    let ys = n_results.map(|n| bytes::<f32>(&[n]));
-    [&[vector, vector], &weights[..], &ys[..]].concat()
+    }
 }
 
 fn work(args: &Args, once: Work) -> Work {
     let matrices = matrices(args);
     let flops = matrices.map(|matrix| Product::single(matrix).flops());
     let work = once.with_flops(flops.iter().sum());
-    let there = (2..).zip(matrices).filter(|(_, matrix)| matrix.rows > 0);
-    there.fold(work, |work, (binding, matrix)| {
-        work.with(binding, Traffic::read(matrix.read_bytes()))
+    let Buffers {
+        weight_0,
+        weight_1,
+        weight_2,
+        ..
+    } = Buffers::PLACES;
+    let places = [weight_0, weight_1, weight_2].into_iter().zip(matrices);
+    let there = places.filter(|(_, matrix)| matrix.rows > 0);
+    there.fold(work, |work, (place, matrix)| {
+        work.with(place, Traffic::read(matrix.read_bytes()))
     })
 }
 
 fn twin(t: &mut Twin) {
     let p: NormGemvParams = t.params();
     let matrices = matrices(&t.args());
-    let (x, gain) = (t.read::<f32>(0), t.read::<f32>(1));
-    let mut normed = vec![0.0; x.len()];
-    rmsnorm(x, gain, p.eps, &mut normed);
-    if let Some(activation) = activation(&t.args()) {
-        let products = [0, 1].map(|at: u8| {
+    let activation = activation(&t.args());
+    let b = Slices::of(t);
+    let weights = [b.weight_0, b.weight_1, b.weight_2];
+    let mut normed = vec![0.0; b.x.len()];
+    rmsnorm(b.x, b.gain, p.eps, &mut normed);
+    if let Some(activation) = activation {
+        let products = [0, 1].map(|at: usize| {
             let mut y = vec![0.0; p.N0 as usize];
-            Product::single(matrices[at as usize]).compute(&normed, t.read::<u8>(2 + at), &mut y);
+            Product::single(matrices[at]).compute(&normed, weights[at], &mut y);
             y
         });
-        for (n, y) in t.write::<f32>(5).iter_mut().enumerate() {
+        for (n, y) in b.y_0.iter_mut().enumerate() {
             *y = activation(products[0][n]) * products[1][n];
         }
         return;
     }
-    for (at, matrix) in (0u8..).zip(matrices).filter(|(_, it)| it.rows > 0) {
-        let weight = t.read::<u8>(2 + at);
-        Product::single(matrix).compute(&normed, weight, t.write::<f32>(5 + at));
+    let products = matrices.into_iter().zip(weights).zip([b.y_0, b.y_1, b.y_2]);
+    for ((matrix, weight), y) in products.filter(|((matrix, _), _)| matrix.rows > 0) {
+        Product::single(matrix).compute(&normed, weight, y);
     }
 }
 

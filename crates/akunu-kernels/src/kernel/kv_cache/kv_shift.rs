@@ -8,8 +8,8 @@
 //! Of keys with a centre what is stored is `k - centre`, so that it becomes `turn(stored + centre, -shift) - centre`.
 
 use akunu_program::Pairing;
+use akunu_types::KvFormat;
 use akunu_types::params::KVShiftParams;
-use akunu_types::{KvFormat, SharedStruct};
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -18,32 +18,32 @@ use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
 use crate::kernel::pages::{self, Pages};
 use crate::kernel::rope::{
-    Centre, Frequencies, case_centres, case_table, centre_bytes, head_launch, rounding, table_bytes,
+    Centre, Frequencies, case_centres, case_table, centre_len, head_launch, rounding, table_len,
 };
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(|args| (p, pages) = sizes(args), KVShiftParams at 2) {
+        k: change Pool = pages.pool_bytes(),
+        v: change Pool = pages.pool_bytes(),
+        table: read u32 = pages.table_len(),
+        freqs: read f32 = table_len(args, p.head_dim),
+        centre: read f32 = centre_len(args, p.n_kv_heads, p.head_dim),
+    }
+}
 
 /// The row of the kernel with interleaved pairs.
 pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("kv_shift_f16", ""),
-    dtype: None,
     family: Family::KvCache,
     source: "kv_shift",
-    bindings: &[
-        read_write(0, "k", Element::F16),
-        read_write(1, "v", Element::F16),
-        read(3, "table", Element::U32),
-        read(4, "freqs", Element::F32),
-        read(5, "centre", Element::F32),
-    ],
-    params_index: 2,
-    params: KVShiftParams::LAYOUT,
     constants: &[Constant::FreqTable, Constant::KeyCentre, Constant::KvQ8],
     launch,
-    required,
     work,
     twin: |t| twin(t, Pairing::Interleaved),
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// The row of the kernel that pairs the halves of a head.
@@ -71,34 +71,38 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     }
 }
 
-fn required(args: &Args) -> Vec<usize> {
+/// The params and the pages.
+fn sizes(args: &Args) -> (KVShiftParams, Pages) {
     let p: KVShiftParams = args.params();
-    let pages = Pages::from((&p, args.constants));
-    vec![
-        pages.pool_bytes(),
-        pages.pool_bytes(),
-        pages.table_bytes(),
-        table_bytes(args, p.head_dim),
-        centre_bytes(args, p.n_kv_heads, p.head_dim),
-    ]
+    (p, Pages::from((&p, args.constants)))
 }
 
 /// Of the pools only what moves is touched, and of the page table the sequence's entries are read.
 fn work(args: &Args, once: Work) -> Work {
     let p: KVShiftParams = args.params();
     let moved = Pages::from((&p, args.constants)).slot_bytes(&[p.new_len]);
-    once.with(0, Traffic::both(moved))
-        .with(1, Traffic::both(moved))
-        .with(2, Traffic::read(bytes::<u32>(&[p.table_stride])))
+    once.with(Buffers::PLACES.k, Traffic::both(moved))
+        .with(Buffers::PLACES.v, Traffic::both(moved))
+        .with(
+            Buffers::PLACES.table,
+            Traffic::read(bytes::<u32>(&[p.table_stride])),
+        )
 }
 
 fn twin(t: &mut Twin, pairing: Pairing) {
     let p: KVShiftParams = t.params();
-    let pages = Pages::from((&p, t.constants()));
-    let (table, freqs) = (t.read::<u32>(3), t.read::<f32>(4));
+    let constants = t.constants();
+    let pages = Pages::from((&p, constants));
+    let Slices {
+        k,
+        v,
+        table,
+        freqs,
+        centre,
+    } = Slices::of(t);
     let head_dim = p.head_dim as usize;
     let frequencies = Frequencies {
-        table: t.constants().bool(Constant::FreqTable).then_some(freqs),
+        table: constants.bool(Constant::FreqTable).then_some(freqs),
         theta: p.theta,
         scale: p.freq_scale,
         head_dim,
@@ -107,11 +111,11 @@ fn twin(t: &mut Twin, pairing: Pairing) {
         for head in 0..p.n_kv_heads as usize {
             let slot_at = |slot| pages.slot_at(table, p.sequence, slot, head);
             let (from, to) = (slot_at(slot + p.shift as usize), slot_at(slot));
-            let centre = Centre::of(t, 5, head, head_dim);
-            let key = centre.add(&pages.load(t.write(0), from));
+            let centre = Centre::of(centre, head, head_dim);
+            let key = centre.add(&pages.load(k, from));
             let turned = frequencies.turn(&key, -(p.shift as f32), pairing);
-            pages.store(t.write(0), to, &centre.subtract(&turned));
-            pages.copy(t.write(1), from, to);
+            pages.store(k, to, &centre.subtract(&turned));
+            pages.copy(v, from, to);
         }
     }
 }

@@ -4,24 +4,27 @@
 //! `silu(x) = x / (1 + exp(-x))`; `gelu` is the tanh form, as Gemma uses it.
 
 use akunu_types::DType;
+use akunu_types::params::GEMMParams;
 
 use super::product::{self, Product};
 use super::shapes::{self, Shape};
 use super::{gemv_launch, gemv_simd_groups};
 use crate::chip::ChipConfig;
 use crate::kernel::activation::{gelu, silu};
-use crate::table::{Args, Binding, Element, KernelRow, Launch, read, read_write};
+use crate::table::{Args, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
 
 /// Outputs of a SIMD group.
 const ROWS: u32 = 4;
 
-const BINDINGS: &[Binding] = &[
-    read(0, "gate", Element::F32),
-    read(1, "up", Element::F32),
-    read(2, "weight", Element::Weight),
-    read_write(3, "y", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(|args| p = Product::of(args), GEMMParams at 4) {
+        gate: read f32 = p.x_len(),
+        up: read f32 = p.x_len(),
+        weight: read Weight = p.weight.bytes(),
+        y: change f32 = p.y_len(),
+    }
+}
 
 /// The row of `gemv_<format>_silu`.
 pub fn silu_row(dtype: DType) -> KernelRow {
@@ -43,10 +46,7 @@ pub fn gelu_row(dtype: DType) -> KernelRow {
 
 fn gated_row(dtype: DType, source: &'static str) -> KernelRow {
     KernelRow {
-        bindings: BINDINGS,
-        params_index: 4,
         launch,
-        required,
         cases: |dtype| {
             shapes::cases(
                 dtype,
@@ -57,7 +57,7 @@ fn gated_row(dtype: DType, source: &'static str) -> KernelRow {
                 },
             )
         },
-        ..product::row(dtype, source)
+        ..product::row_with::<Buffers<()>>(dtype, source)
     }
 }
 
@@ -66,16 +66,16 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     gemv_launch(p.n, ROWS, gemv_simd_groups(p.k), p.m)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let [x, weight, y] = Product::of(args).bytes();
-    vec![x, x, weight, y]
-}
-
 fn twin(t: &mut Twin, act: fn(f32) -> f32) {
     let product = Product::of(&t.args());
-    let (gate, up, weight) = (t.read::<f32>(0), t.read::<f32>(1), t.read::<u8>(2));
+    let Slices {
+        gate,
+        up,
+        weight,
+        y,
+    } = Slices::of(t);
     let x: Vec<f32> = gate.iter().zip(up).map(|(&g, &u)| act(g) * u).collect();
-    product.compute(&x, weight, t.write::<f32>(3));
+    product.compute(&x, weight, y);
 }
 
 /// Tails of n and K, K beyond the 1024 values that a threadgroup gates at once, gates large enough for

@@ -5,8 +5,8 @@ use akunu_types::{DType, SharedStruct, StructLayout};
 
 use crate::constant::Constant;
 use crate::cost::{Traffic, Work, multiply_adds};
-use crate::extent::bytes;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
+use crate::extent::{bytes, strided};
+use crate::table::{Args, BufferSet, Family, KernelRow, Weight, buffers};
 use crate::twin::Twin;
 use crate::weight::WeightLayout;
 
@@ -87,13 +87,14 @@ impl Product {
         }
     }
 
-    /// Bytes of x, of the weight and of y.
-    pub fn bytes(&self) -> [usize; 3] {
-        [
-            matrix_bytes(self.m, self.lda, self.k),
-            self.weight.bytes(),
-            matrix_bytes(self.m, self.ldc, self.n),
-        ]
+    /// Elements of x.
+    pub fn x_len(&self) -> usize {
+        strided(self.m, self.lda, self.k)
+    }
+
+    /// Elements of y.
+    pub fn y_len(&self) -> usize {
+        strided(self.m, self.ldc, self.n)
     }
 
     /// What a kernel does that reads the weights once for every `rows` rows of x. The weight and y are its
@@ -159,14 +160,6 @@ fn dots(rows: [&[f32]; SIDE_BY_SIDE], x: &[f32]) -> [f32; SIDE_BY_SIDE] {
     sums
 }
 
-/// Bytes of `rows` rows of `cols` floats that are `stride` apart.
-fn matrix_bytes(rows: u32, stride: u32, cols: u32) -> usize {
-    (rows.saturating_sub(1) as usize)
-        .saturating_mul(stride as usize)
-        .saturating_add(cols as usize)
-        .saturating_mul(4)
-}
-
 /// The params struct of a format.
 pub fn params_layout(dtype: DType) -> StructLayout {
     if dtype.mlx_bits().is_some() {
@@ -185,34 +178,38 @@ pub fn constants(dtype: DType) -> &'static [Constant] {
     }
 }
 
-const BINDINGS: &[Binding] = &[
-    read(0, "x", Element::F32),
-    read(1, "weight", Element::Weight),
-    read_write(2, "y", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(|args| p = Product::of(args), GEMMParams at 3) {
+        x: read f32 = p.x_len(),
+        weight: read Weight = p.weight.bytes(),
+        y: change f32 = p.y_len(),
+    }
+}
 
 /// The row of a product in the file `matmul/<source>.metal`; the caller gives it a name, a launch and
 /// cases.
 pub fn row(dtype: DType, source: &'static str) -> KernelRow {
     KernelRow {
-        name: ("", ""),
+        twin,
+        ..row_with::<Buffers<()>>(dtype, source)
+    }
+}
+
+/// The same with other buffers, the last of which are the weight and y, and so with another twin.
+pub fn row_with<B: BufferSet>(dtype: DType, source: &'static str) -> KernelRow {
+    KernelRow {
         dtype: Some(dtype),
         family: Family::Matmul,
         source,
-        bindings: BINDINGS,
-        params_index: 3,
         params: params_layout(dtype),
         constants: constants(dtype),
-        launch: |_, _| Launch::new([0; 3], [0; 3]),
-        required: |args| Product::of(args).bytes().to_vec(),
         work: |args, once| Product::of(args).work(once, 1),
-        twin,
-        cases: |_| Vec::new(),
+        ..KernelRow::of::<B>()
     }
 }
 
 fn twin(t: &mut Twin) {
     let product = Product::of(&t.args());
-    let (x, weight) = (t.read::<f32>(0), t.read::<u8>(1));
-    product.compute(x, weight, t.write::<f32>(2));
+    let Slices { x, weight, y } = Slices::of(t);
+    product.compute(x, weight, y);
 }

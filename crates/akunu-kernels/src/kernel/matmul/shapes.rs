@@ -161,11 +161,10 @@ fn fill(dtype: DType, shape: Shape, case: Case, binding: Binding) -> Case {
         params: case.params.as_bytes(),
         constants: &case.constants,
     });
-    let [x_bytes, _, y_bytes] = product.bytes();
     let mut rng = Rng::new(u64::from(shape.m * 7919 + shape.n * 31 + shape.k));
     let mut filled = case.clone();
     for _ in 0..binding.inputs {
-        let mut x = rng.floats(x_bytes / 4, shape.scale);
+        let mut x = rng.floats(product.x_len(), shape.scale);
         for (at, value) in x.iter_mut().enumerate() {
             if at as u32 % product.lda >= product.k {
                 *value = f32::NAN;
@@ -174,8 +173,8 @@ fn fill(dtype: DType, shape: Shape, case: Case, binding: Binding) -> Case {
         filled = filled.bind(&x);
     }
     let y = match shape.factors.1 {
-        0.0 => vec![f32::NAN; y_bytes / 4],
-        _ => rng.floats(y_bytes / 4, shape.scale),
+        0.0 => vec![f32::NAN; product.y_len()],
+        _ => rng.floats(product.y_len(), shape.scale),
     };
     filled.bind(&product.weight.random(&mut rng)).bind(&y)
 }

@@ -3,37 +3,32 @@
 //! Mean and variance of each row; the variance is the mean square distance from the mean. One
 //! threadgroup a row.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::LayerNormParams;
 
 use super::{SHAPES, launch_rows};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: LayerNormParams at 4) {
+        x: read f32 = [p.n_rows, p.dim],
+        weight: read f32 = [p.dim],
+        bias: read f32 = [p.dim],
+        y: write f32 = [p.n_rows, p.dim],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("layernorm_f32", ""),
-    dtype: None,
     family: Family::Norm,
     source: "layernorm",
-    bindings: &[
-        read(0, "x", Element::F32),
-        read(1, "weight", Element::F32),
-        read(2, "bias", Element::F32),
-        write(3, "y", Element::F32),
-    ],
-    params_index: 4,
-    params: LayerNormParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
@@ -41,17 +36,11 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     launch_rows(p.n_rows, p.dim, chip)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: LayerNormParams = args.params();
-    let (matrix, row) = (bytes::<f32>(&[p.n_rows, p.dim]), bytes::<f32>(&[p.dim]));
-    vec![matrix, row, row, matrix]
-}
-
 fn twin(t: &mut Twin) {
     let p: LayerNormParams = t.params();
-    let (x, weight, bias) = (t.read::<f32>(0), t.read::<f32>(1), t.read::<f32>(2));
+    let Slices { x, weight, bias, y } = Slices::of(t);
     let dim = p.dim as usize;
-    let rows = t.write::<f32>(3).chunks_exact_mut(dim);
+    let rows = y.chunks_exact_mut(dim);
     for (y, x) in rows.zip(x.chunks_exact(dim)) {
         let sum: f64 = x.iter().map(|&v| f64::from(v)).sum();
         let mean = (sum / dim as f64) as f32;

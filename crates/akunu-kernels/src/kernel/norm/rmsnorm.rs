@@ -2,51 +2,37 @@
 //!
 //! One threadgroup a row.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::RMSNormParams;
 
 use super::{NMSE, SHAPES, launch_rmsnorm};
 use crate::case::{Case, Rng};
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Binding, Element, Family, KernelRow, read, write};
+use crate::table::{Family, KernelRow, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: RMSNormParams at 3) {
+        x: read f32 = [p.n_rows, p.dim],
+        weight: read f32 = [p.dim],
+        y: write f32 = [p.n_rows, p.dim],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("rmsnorm_f32", ""),
-    dtype: None,
     family: Family::Norm,
     source: "rmsnorm",
-    bindings: BINDINGS,
-    params_index: 3,
-    params: RMSNormParams::LAYOUT,
-    constants: &[],
     launch: launch_rmsnorm,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
-
-const BINDINGS: &[Binding] = &[
-    read(0, "x", Element::F32),
-    read(1, "weight", Element::F32),
-    write(2, "y", Element::F32),
-];
-
-/// Bytes of x, weight and y.
-pub(super) fn required(args: &Args) -> Vec<usize> {
-    let p: RMSNormParams = args.params();
-    let matrix = bytes::<f32>(&[p.n_rows, p.dim]);
-    vec![matrix, bytes::<f32>(&[p.dim]), matrix]
-}
 
 fn twin(t: &mut Twin) {
     let p: RMSNormParams = t.params();
-    let (x, weight) = (t.read::<f32>(0), t.read::<f32>(1));
+    let Slices { x, weight, y } = Slices::of(t);
     let dim = p.dim as usize;
-    let rows = t.write::<f32>(2).chunks_exact_mut(dim);
+    let rows = y.chunks_exact_mut(dim);
     for (y, x) in rows.zip(x.chunks_exact(dim)) {
         rmsnorm(x, weight, p.eps, y);
     }

@@ -3,42 +3,38 @@
 //! Gemma's norm after attention and after the feed-forward, and the residual connection that
 //! follows it. One threadgroup a row.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::RMSNormParams;
 
-use super::rmsnorm::{inverse_rms, required};
+use super::rmsnorm::inverse_rms;
 use super::{NMSE, SHAPES, launch_rmsnorm};
 use crate::case::{Case, Rng};
-use crate::cost::once;
-use crate::table::{Element, Family, KernelRow, read, read_write};
+use crate::table::{Family, KernelRow, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: RMSNormParams at 3) {
+        x: read f32 = [p.n_rows, p.dim],
+        weight: read f32 = [p.dim],
+        h: change f32 = [p.n_rows, p.dim],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("rmsnorm_residual_f32", ""),
-    dtype: None,
     family: Family::Norm,
     source: "rmsnorm_residual",
-    bindings: &[
-        read(0, "x", Element::F32),
-        read(1, "weight", Element::F32),
-        read_write(2, "h", Element::F32),
-    ],
-    params_index: 3,
-    params: RMSNormParams::LAYOUT,
-    constants: &[],
     launch: launch_rmsnorm,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn twin(t: &mut Twin) {
     let p: RMSNormParams = t.params();
-    let (x, weight) = (t.read::<f32>(0), t.read::<f32>(1));
+    let Slices { x, weight, h } = Slices::of(t);
     let dim = p.dim as usize;
-    let rows = t.write::<f32>(2).chunks_exact_mut(dim);
+    let rows = h.chunks_exact_mut(dim);
     for (h, x) in rows.zip(x.chunks_exact(dim)) {
         let inverse = inverse_rms(x, p.eps);
         for (i, h) in h.iter_mut().enumerate() {

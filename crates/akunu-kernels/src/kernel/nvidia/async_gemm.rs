@@ -10,7 +10,7 @@ use half::f16;
 
 use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::extent::bytes;
+use crate::extent::product;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, outputs, work};
 use crate::kernel::nvidia::shared_gemm::{self, MAX_PARTS};
@@ -51,7 +51,7 @@ fn row<const ROWS: u32>(dtype: DType, (name, source): (&'static str, &'static st
         name: (name, ""),
         source,
         launch: |args, chip| launch(args, ROWS, chip),
-        required: |args| required(args, ROWS),
+        required: |args| shared_gemm::Buffers::with_counters(args, counters(&args.params(), ROWS)),
         work: |args, once| work(args, once, ROWS),
         twin: |t| shared_gemm::twin_of(t, Order::Columns),
         cases: |dtype| cases(dtype, ROWS),
@@ -146,21 +146,13 @@ pub fn n_parts(p: &DecodeGemmParams, dtype: DType, rows: u32, chip: &ChipConfig)
     n_steps.div_ceil(n_steps.div_ceil(n_parts))
 }
 
-/// Bytes of the counters, at most: as if threadgroups had the fewest outputs.
-fn counter_bytes(p: &DecodeGemmParams, rows: u32) -> usize {
+/// The counters, at most: as if threadgroups had the fewest outputs.
+fn counters(p: &DecodeGemmParams, rows: u32) -> usize {
     if p.n_parts > 1 {
-        bytes::<u32>(&[p.M.div_ceil(rows), Team::SPLIT.n_groups(p)])
+        product(&[p.M.div_ceil(rows), Team::SPLIT.n_groups(p)])
     } else {
         0
     }
-}
-
-fn required(args: &Args, rows: u32) -> Vec<usize> {
-    let p: DecodeGemmParams = args.params();
-    let mut all = decode_gemm::required(args);
-    all.push(shared_gemm::part_bytes(&p));
-    all.push(counter_bytes(&p, rows));
-    all
 }
 
 /// Rows, outputs of each weight, K, beta and parts: fewer rows than a tile, more than a threadgroup has; fewer outputs than a SIMD
@@ -183,8 +175,8 @@ fn cases(dtype: Option<DType>, rows: u32) -> Vec<Case> {
                 ..decode_gemm::case_params(dtype, m, outputs, k, beta)
             };
             let label = format!("{m} × {outputs:?} × {}, {beta}, {n_parts}", params.K);
-            let n_partial = shared_gemm::part_bytes(&params) / size_of::<f32>();
-            let n_counters = counter_bytes(&params, rows) / size_of::<u32>();
+            let n_partial = shared_gemm::part_len(&params);
+            let n_counters = counters(&params, rows);
             decode_gemm::case(dtype, &params, Order::Columns, label)
                 .bind(&vec![f32::NAN; n_partial])
                 .bind(&vec![0u32; n_counters])

@@ -22,57 +22,55 @@ mod cases;
 mod shape;
 
 use akunu_program::Pairing;
+use akunu_types::KvFormat;
 use akunu_types::params::{DecodeAttentionParams, Row};
-use akunu_types::{KvFormat, SharedStruct};
 use half::f16;
 
 use self::shape::{
     BATCH_HEADS, FEW_SIMD_GROUPS, KEY_TILE, N_SIMD_GROUPS, batches, n_shared, streams,
 };
-pub use self::shape::{
-    HEAD_STEP, MAX_GROUPS, MAX_HEAD_DIM, counter_bytes, groups, part_bytes, simd_groups, takes,
-};
+pub use self::shape::{HEAD_STEP, MAX_GROUPS, MAX_HEAD_DIM, groups, simd_groups, takes};
 use crate::chip::SIMD_WIDTH;
-use crate::constant::Constant;
+use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work, multiply_adds};
-use crate::extent::bytes;
+use crate::extent::{bytes, product};
 use crate::kernel::attention::formula::{Memory, PartOf, softcap};
 use crate::kernel::attention::mask::Mask;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::norm::rmsnorm::rmsnorm;
 use crate::kernel::nvidia::staging::QUAD;
 use crate::kernel::pages::{self, Pages};
-use crate::kernel::rope::{Centre, Frequencies, centre_bytes, table_bytes};
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
+use crate::kernel::rope::{Centre, Frequencies, centre_len, table_len};
+use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(|args| (p, pages, output) = sizes(args), DecodeAttentionParams at 5) {
+        q: read f32 = [p.n_rows, p.n_heads, p.head_dim],
+        k: read f32 = [p.n_rows, p.n_kv_heads, p.head_dim],
+        v: read f32 = [p.n_rows, p.n_kv_heads, p.head_dim],
+        K: change Pool = pages.pool_bytes(),
+        V: change Pool = pages.pool_bytes(),
+        rows: read Row = [p.n_rows],
+        table: read u32 = pages.table_len(),
+        freqs: read f32 = table_len(args, p.head_dim),
+        q_norm: read f32 = norm_len(args, &p),
+        k_norm: read f32 = norm_len(args, &p),
+        O: change f32 = output.floats,
+        parts: change f32 = [p.n_rows, p.n_heads, p.n_groups, p.head_dim],
+        weights: change f32 = [p.n_rows, p.n_heads, p.n_groups],
+        arrived: change u32 = [p.n_rows, p.n_kv_heads, batches(&p)],
+        halves: write f16 = output.halves,
+        factors: write f32 = output.factors,
+        centre: read f32 = centre_len(args, p.n_kv_heads, p.head_dim),
+    }
+}
 
 /// The row of the kernel with interleaved pairs.
 pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("decode_attention_f16", ""),
-    dtype: None,
     family: Family::Nvidia,
     source: "decode_attention",
-    bindings: &[
-        read(0, "q", Element::F32),
-        read(1, "k", Element::F32),
-        read(2, "v", Element::F32),
-        read_write(3, "K", Element::F16),
-        read_write(4, "V", Element::F16),
-        read(6, "rows", Element::Row),
-        read(7, "table", Element::U32),
-        read(8, "freqs", Element::F32),
-        read(9, "q_norm", Element::F32),
-        read(10, "k_norm", Element::F32),
-        read_write(11, "O", Element::F32),
-        read_write(12, "parts", Element::F32),
-        read_write(13, "weights", Element::F32),
-        read_write(14, "arrived", Element::U32),
-        write(15, "halves", Element::F16),
-        write(16, "factors", Element::F32),
-        read(17, "centre", Element::F32),
-    ],
-    params_index: 5,
-    params: DecodeAttentionParams::LAYOUT,
     constants: &[
         Constant::HeadDim,
         Constant::Window,
@@ -83,10 +81,10 @@ pub const INTERLEAVED: KernelRow = KernelRow {
         Constant::KvQ8,
     ],
     launch: |args, _| launch(args),
-    required,
     work,
     twin: |t| twin(t, Pairing::Interleaved),
     cases: |_| cases::cases(Pairing::Interleaved),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// The row of the kernel that pairs the halves of a head.
@@ -130,43 +128,42 @@ fn has_room_for_halves(p: &DecodeAttentionParams) -> bool {
             && u64::from(p.half_stride) >= u64::from(p.n_heads) * u64::from(p.head_dim))
 }
 
-fn required(args: &Args) -> Vec<usize> {
+/// Elements of the output: floats, or halves and their factors.
+struct Output {
+    floats: usize,
+    halves: usize,
+    factors: usize,
+}
+
+impl Output {
+    fn of(p: &DecodeAttentionParams) -> Output {
+        match order_of_halves(p) {
+            None => Output {
+                floats: product(&[p.n_rows, p.n_heads, p.head_dim]),
+                halves: 0,
+                factors: 0,
+            },
+            Some(order) => Output {
+                floats: 0,
+                halves: product(&[order.rows(p.n_rows), p.half_stride]),
+                factors: p.n_rows as usize,
+            },
+        }
+    }
+}
+
+/// The params, the pages and the output.
+fn sizes(args: &Args) -> (DecodeAttentionParams, Pages, Output) {
     let p: DecodeAttentionParams = args.params();
-    let pages = Pages::from((&p, args.constants));
-    let q = bytes::<f32>(&[p.n_rows, p.n_heads, p.head_dim]);
-    let kv = bytes::<f32>(&[p.n_rows, p.n_kv_heads, p.head_dim]);
-    let norm = match args.constants.bool(Constant::HeadNorm) {
-        true => bytes::<f32>(&[p.head_dim]),
+    (p, Pages::from((&p, args.constants)), Output::of(&p))
+}
+
+/// Elements of the norm of a head, if there is one.
+fn norm_len(args: &Args, p: &DecodeAttentionParams) -> usize {
+    match args.constants.bool(Constant::HeadNorm) {
+        true => p.head_dim as usize,
         false => 0,
-    };
-    let [parts, weights] = part_bytes(&p);
-    let (floats, halves, factors) = match order_of_halves(&p) {
-        None => (q, 0, 0),
-        Some(order) => (
-            0,
-            bytes::<f16>(&[order.rows(p.n_rows), p.half_stride]),
-            bytes::<f32>(&[p.n_rows]),
-        ),
-    };
-    vec![
-        q,
-        kv,
-        kv,
-        pages.pool_bytes(),
-        pages.pool_bytes(),
-        bytes::<Row>(&[p.n_rows]),
-        pages.table_bytes(),
-        table_bytes(args, p.head_dim),
-        norm,
-        norm,
-        floats,
-        parts,
-        weights,
-        counter_bytes(&p),
-        halves,
-        factors,
-        centre_bytes(args, p.n_kv_heads, p.head_dim),
-    ]
+    }
 }
 
 /// As attention counts it: all the keys that a row can see. The own key and value are written.
@@ -181,50 +178,62 @@ fn work(args: &Args, once: Work) -> Work {
             .min(pages.pool_bytes()),
         written: pages.slot_bytes(&[p.n_rows]),
     };
-    let entries = bytes::<u32>(&[p.n_rows, p.table_stride]).min(pages.table_bytes());
-    let out = Traffic::written(once.traffic[10].written);
-    once.with(3, keys)
-        .with(4, keys)
-        .with(6, Traffic::read(entries))
-        .with(10, out)
+    let places = Buffers::PLACES;
+    let entries = bytes::<u32>(&[p.n_rows, p.table_stride]).min(once.traffic[places.table].read);
+    let out = Traffic::written(once.traffic[places.O].written);
+    once.with(places.K, keys)
+        .with(places.V, keys)
+        .with(places.table, Traffic::read(entries))
+        .with(places.O, out)
         .with_flops(2 * multiply_adds(&[p.n_rows, n_keys, p.n_heads, p.head_dim]))
 }
 
 fn twin(t: &mut Twin, pairing: Pairing) {
-    for row in 0..t.params::<DecodeAttentionParams>().n_rows as usize {
-        let output = twin_row(t, row, pairing);
-        leave(t, row, &output);
+    let (p, constants): (DecodeAttentionParams, _) = (t.params(), t.constants());
+    let mut b = Slices::of(t);
+    for row in 0..p.n_rows as usize {
+        let output = twin_row(&p, constants, &mut b, row, pairing);
+        leave(&p, constants, &mut b, row, &output);
     }
 }
 
 /// Stores the output of a row: floats, or halves with zeros behind them and 1 as their factor.
-fn leave(t: &mut Twin, row: usize, output: &[f32]) {
-    let p: DecodeAttentionParams = t.params();
-    let Some(order) = order_of_halves(&p) else {
-        t.write::<f32>(11)[row * output.len()..][..output.len()].copy_from_slice(output);
+fn leave(
+    p: &DecodeAttentionParams,
+    constants: &Constants,
+    b: &mut Slices,
+    row: usize,
+    output: &[f32],
+) {
+    let Some(order) = order_of_halves(p) else {
+        b.O[row * output.len()..][..output.len()].copy_from_slice(output);
         return;
     };
-    let largest = match pages::format(t.constants()) {
+    let largest = match pages::format(constants) {
         KvFormat::F16 => f32::INFINITY,
         KvFormat::Q8 => f16::MAX.to_f32(),
     };
     let stride = p.half_stride as usize;
     for i in 0..stride {
         let x = output.get(i).copied().unwrap_or_default();
-        t.write::<f16>(15)[order.place(stride, row, i)] = f16::from_f32(x.clamp(-largest, largest));
+        b.halves[order.place(stride, row, i)] = f16::from_f32(x.clamp(-largest, largest));
     }
-    t.write::<f32>(16)[row] = 1.0;
+    b.factors[row] = 1.0;
 }
 
 /// The output of a row. Its key and value, and its parts if there are several, are stored.
-fn twin_row(t: &mut Twin, index: usize, pairing: Pairing) -> Vec<f32> {
-    let p: DecodeAttentionParams = t.params();
-    let constants = t.constants();
-    let pages = Pages::from((&p, constants));
-    let (row, table) = (t.read::<Row>(6)[index], t.read::<u32>(7));
+fn twin_row(
+    p: &DecodeAttentionParams,
+    constants: &Constants,
+    b: &mut Slices,
+    index: usize,
+    pairing: Pairing,
+) -> Vec<f32> {
+    let pages = Pages::from((p, constants));
+    let row = b.rows[index];
     let head_dim = p.head_dim as usize;
     let frequencies = Frequencies {
-        table: (constants.bool(Constant::FreqTable)).then_some(t.read::<f32>(8)),
+        table: (constants.bool(Constant::FreqTable)).then_some(b.freqs),
         theta: p.theta,
         scale: p.freq_scale,
         head_dim,
@@ -236,36 +245,34 @@ fn twin_row(t: &mut Twin, index: usize, pairing: Pairing) -> Vec<f32> {
         }
         frequencies.turn(&normal, row.position as f32, pairing)
     };
-    let own = |binding: u8, n_heads: u32| {
+    let own = |all: &[f32], n_heads: u32| -> Vec<f32> {
         let len = n_heads as usize * head_dim;
-        &t.read::<f32>(binding)[index * len..][..len]
+        all[index * len..][..len].to_vec()
     };
-    let q = own(0, p.n_heads);
-    let [k, v] = [1, 2].map(|binding| own(binding, p.n_kv_heads));
-    let (q_norm, k_norm) = (t.read::<f32>(9), t.read::<f32>(10));
-    let at = |slot: usize, head: usize| pages.slot_at(table, row.sequence, slot, head);
+    let q = own(b.q, p.n_heads);
+    let (k, v) = (own(b.k, p.n_kv_heads), own(b.v, p.n_kv_heads));
+    let at = |slot: usize, head: usize| pages.slot_at(b.table, row.sequence, slot, head);
     if row.is_active() {
         for (head, (k, v)) in (k.chunks(head_dim).zip(v.chunks(head_dim))).enumerate() {
             let own = at(row.slot as usize, head);
-            let centre = Centre::of(t, 17, head, head_dim);
-            pages.store(t.write(3), own, &centre.subtract(&turn(k, k_norm)));
-            pages.store(t.write(4), own, v);
+            let centre = Centre::of(b.centre, head, head_dim);
+            pages.store(b.K, own, &centre.subtract(&turn(k, b.k_norm)));
+            pages.store(b.V, own, v);
         }
     }
-    let (k, v) = (t.copy::<u8>(3), t.copy::<u8>(4));
     let memory = Memory {
         pages,
-        k: &k,
-        v: &v,
+        k: b.K,
+        v: b.V,
         scale: p.scale,
         cap: softcap(constants),
     };
     let seen = Mask::new(constants).seen(&row);
-    let share = Share::new(&p, seen.slots().collect());
+    let share = Share::new(p, seen.slots().collect());
     let group = (p.n_heads / p.n_kv_heads) as usize;
     let mut output = Vec::with_capacity(q.len());
     for (head, query) in q.chunks(head_dim).enumerate() {
-        let query = turn(query, q_norm);
+        let query = turn(query, b.q_norm);
         let attend = |slots: Vec<usize>| {
             memory.attend(&query, slots.into_iter().map(|slot| at(slot, head / group)))
         };
@@ -274,8 +281,8 @@ fn twin_row(t: &mut Twin, index: usize, pairing: Pairing) -> Vec<f32> {
         for part in (0..share.n_parts).filter(|_| share.n_parts > 1) {
             let of_part: PartOf = attend(share.of(part));
             let at = head * p.n_groups as usize + part;
-            t.write::<f32>(12)[at * head_dim..][..head_dim].copy_from_slice(&of_part.output);
-            t.write::<f32>(13)[at] = of_part.weight;
+            b.parts[at * head_dim..][..head_dim].copy_from_slice(&of_part.output);
+            b.weights[at] = of_part.weight;
         }
     }
     output

@@ -5,9 +5,9 @@
 //! registers that tensor cores read; 16 outputs are a SIMD group's, times 16 or 32 rows, and SIMD groups wait for nobody. x is in
 //! tiles ([`Order::Spans`]); its rows hold zeros behind K, up to a multiple of [`QUAD`].
 
+use akunu_types::DType;
 use akunu_types::format::QK_K;
 use akunu_types::params::DecodeGemmParams;
-use akunu_types::{DType, SharedStruct};
 use half::f16;
 
 use crate::case::{Case, Rng};
@@ -18,7 +18,7 @@ use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
 use crate::kernel::nvidia::staging::{self, QUAD, Staging, at_once};
 use crate::kernel::nvidia::tensor_gemm;
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers};
 use crate::twin::Twin;
 use crate::weight::WeightLayout;
 
@@ -48,19 +48,19 @@ pub fn formats() -> impl Iterator<Item = DType> {
     staging::formats().filter(|dtype| dtype.block_len() < QK_K)
 }
 
-/// Bindings of a product that threadgroups do not share.
-pub const N_BINDINGS: usize = BINDINGS.len();
-
-const BINDINGS: &[Binding] = &[
-    read(0, "x", Element::F16),
-    read(1, "weight_0", Element::Weight),
-    read(2, "weight_1", Element::Weight),
-    read(3, "weight_2", Element::Weight),
-    read_write(4, "y_0", Element::F32),
-    read_write(5, "y_1", Element::F32),
-    read_write(6, "y_2", Element::F32),
-    read(8, "scale", Element::F32),
-];
+buffers! {
+    /// Of a product that threadgroups do not share.
+    pub struct Buffers, Slices(|args| p = args.params::<DecodeGemmParams>(), DecodeGemmParams at 7) {
+        x: read f16 = [Order::Spans.rows(p.M), p.lda],
+        weight_0: read Weight = weight(args, p.N0, p.K).bytes(),
+        weight_1: read Weight = weight(args, p.N1, p.K).bytes(),
+        weight_2: read Weight = weight(args, p.N2, p.K).bytes(),
+        y_0: change f32 = [p.M, p.N0],
+        y_1: change f32 = [p.M, p.N1],
+        y_2: change f32 = [p.M, p.N2],
+        scale: read f32 = [p.M],
+    }
+}
 
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
@@ -69,15 +69,11 @@ pub fn row(dtype: DType) -> KernelRow {
         dtype: Some(dtype),
         family: Family::Nvidia,
         source: "decode_gemm",
-        bindings: BINDINGS,
-        params_index: 7,
-        params: DecodeGemmParams::LAYOUT,
-        constants: &[],
         launch: |args, chip| launch(args, chip, ROWS),
-        required,
         work: |args, once| work(args, once, ROWS),
         twin,
         cases,
+        ..KernelRow::of::<Buffers<()>>()
     }
 }
 
@@ -165,20 +161,18 @@ pub(super) fn weight(args: &Args, n: u32, k: u32) -> WeightLayout {
     WeightLayout::contiguous(args.format(), n as usize, k as usize)
 }
 
-pub(super) fn required(args: &Args) -> Vec<usize> {
-    let p: DecodeGemmParams = args.params();
-    let mut all = vec![bytes::<f16>(&[Order::Spans.rows(p.M), p.lda])];
-    all.extend(outputs(&p).map(|n| weight(args, n, p.K).bytes()));
-    all.extend(outputs(&p).map(|n| bytes::<f32>(&[p.M, n])));
-    all.push(bytes::<f32>(&[p.M]));
-    all
-}
-
+/// The work of all kernels of such products, whose buffers begin alike.
 pub(super) fn work(args: &Args, once: Work, rows: u32) -> Work {
     let p: DecodeGemmParams = args.params();
     let passes = p.M.div_ceil(rows) as usize;
+    let b = Buffers::PLACES;
+    let places = [
+        (b.weight_0, b.y_0),
+        (b.weight_1, b.y_1),
+        (b.weight_2, b.y_2),
+    ];
     let mut work = once;
-    for (at, n) in outputs(&p).into_iter().enumerate() {
+    for ((weight_at, y_at), n) in places.into_iter().zip(outputs(&p)) {
         let y = bytes::<f32>(&[p.M, n]);
         let y = if p.beta == 0.0 {
             Traffic::written(y)
@@ -186,22 +180,26 @@ pub(super) fn work(args: &Args, once: Work, rows: u32) -> Work {
             Traffic::both(y)
         };
         let weights = weight(args, n, p.K).bytes().saturating_mul(passes);
-        work = work
-            .with(1 + at, Traffic::read(weights))
-            .with(1 + MAX_WEIGHTS + at, y);
+        work = work.with(weight_at, Traffic::read(weights)).with(y_at, y);
     }
     work.with_flops(multiply_adds(&[p.M, outputs(&p).iter().sum(), p.K]))
 }
 
 fn twin(t: &mut Twin) {
-    multiply(t, Order::Spans);
+    let args = t.args();
+    let b = Slices::of(t);
+    let x = floats(&args.params(), b.x, b.scale, Order::Spans);
+    let weights = [b.weight_0, b.weight_1, b.weight_2];
+    multiply(&args, &x, weights, [b.y_0, b.y_1, b.y_2]);
 }
 
-/// Computes the products, and gives x as floats.
-pub(super) fn multiply(t: &mut Twin, order: Order) -> Vec<f32> {
-    let p: DecodeGemmParams = t.params();
-    let layouts = outputs(&p).map(|n| weight(&t.args(), n, p.K));
-    let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(8));
+/// x as floats.
+pub(super) fn floats(
+    p: &DecodeGemmParams,
+    halves: &[f16],
+    scale: &[f32],
+    order: Order,
+) -> Vec<f32> {
     let (m, k) = (p.M as usize, p.K as usize);
     let mut x = vec![0f32; m * k];
     for (row, x) in x.chunks_exact_mut(k.max(1)).enumerate() {
@@ -209,16 +207,25 @@ pub(super) fn multiply(t: &mut Twin, order: Order) -> Vec<f32> {
             *x = halves[order.place(p.lda as usize, row, i)].to_f32() * scale[row];
         }
     }
-    for (at, layout) in (0u8..).zip(layouts) {
+    x
+}
+
+/// The products.
+pub(super) fn multiply(
+    args: &Args,
+    x: &[f32],
+    weights: [&[u8]; MAX_WEIGHTS],
+    ys: [&mut [f32]; MAX_WEIGHTS],
+) {
+    let p: DecodeGemmParams = args.params();
+    for ((n, bytes), y) in outputs(&p).into_iter().zip(weights).zip(ys) {
         let product = Product {
             m: p.M,
             beta: p.beta,
-            ..Product::single(layout)
+            ..Product::single(weight(args, n, p.K))
         };
-        let weight = t.read::<u8>(1 + at);
-        product.compute(&x, weight, t.write::<f32>(4 + at));
+        product.compute(x, bytes, y);
     }
-    x
 }
 
 /// Rows, outputs of each weight, K and beta: fewer rows than a tile, a tile and a row, more than either form has; fewer outputs

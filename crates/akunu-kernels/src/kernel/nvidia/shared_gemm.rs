@@ -4,18 +4,18 @@
 //! Where there are too few outputs for the chip, threadgroups share the sums of an output: each has the steps of a part, and
 //! the last to arrive adds the parts up.
 
+use akunu_types::DType;
 use akunu_types::params::DecodeGemmParams;
-use akunu_types::{DType, SharedStruct};
 use half::f16;
 
 use crate::case::Case;
 use crate::chip::{ChipConfig, SIMD_WIDTH};
-use crate::extent::bytes;
+use crate::extent::product;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::matmul::product::Product;
 use crate::kernel::nvidia::decode_gemm::{self, MAX_WEIGHTS, outputs, weight, work};
 use crate::kernel::nvidia::staging::{self, QUAD, Staging, at_once};
-use crate::table::{Args, Binding, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, BufferSet, Family, KernelRow, Launch, Weight, buffers, bytes_of};
 use crate::twin::Twin;
 
 /// Rows of x of a threadgroup of `decode_gemm_wide`.
@@ -52,18 +52,50 @@ pub fn takes(dtype: DType, k: u32) -> bool {
     k.is_multiple_of(SPAN) && staging::formats().any(|known| known == dtype)
 }
 
-const BINDINGS: &[Binding] = &[
-    read(0, "x", Element::F16),
-    read(1, "weight_0", Element::Weight),
-    read(2, "weight_1", Element::Weight),
-    read(3, "weight_2", Element::Weight),
-    read_write(4, "y_0", Element::F32),
-    read_write(5, "y_1", Element::F32),
-    read_write(6, "y_2", Element::F32),
-    read(8, "scale", Element::F32),
-    read_write(9, "parts", Element::F32),
-    read_write(10, "arrived", Element::U32),
-];
+buffers! {
+    /// Of a product that threadgroups may share. Counters are as many as threadgroups of the fewest rows and outputs need.
+    pub struct Buffers, Slices(|args| p = args.params::<DecodeGemmParams>(), DecodeGemmParams at 7) {
+        x: read f16 = [Order::Spans.rows(p.M), p.lda],
+        weight_0: read Weight = weight(args, p.N0, p.K).bytes(),
+        weight_1: read Weight = weight(args, p.N1, p.K).bytes(),
+        weight_2: read Weight = weight(args, p.N2, p.K).bytes(),
+        y_0: change f32 = [p.M, p.N0],
+        y_1: change f32 = [p.M, p.N1],
+        y_2: change f32 = [p.M, p.N2],
+        scale: read f32 = [p.M],
+        parts: change f32 = part_len(&p),
+        arrived: change u32 = counters(&p, args.format(), WIDE_ROWS),
+    }
+}
+
+impl<T> Buffers<T> {
+    /// Those of a product alone, with the parts and their counters.
+    pub fn with_parts(own: decode_gemm::Buffers<T>, parts: T, arrived: T) -> Buffers<T> {
+        Buffers {
+            x: own.x,
+            weight_0: own.weight_0,
+            weight_1: own.weight_1,
+            weight_2: own.weight_2,
+            y_0: own.y_0,
+            y_1: own.y_1,
+            y_2: own.y_2,
+            scale: own.scale,
+            parts,
+            arrived,
+        }
+    }
+}
+
+impl Buffers<usize> {
+    /// The bytes of a kernel with as many counters.
+    pub(super) fn with_counters(args: &Args, counters: usize) -> Vec<usize> {
+        let all = Buffers {
+            arrived: bytes_of::<u32>(counters),
+            ..Buffers::bytes(args)
+        };
+        all.in_order()
+    }
+}
 
 /// The row of the kernel table.
 pub fn wide_row(dtype: DType) -> KernelRow {
@@ -72,15 +104,11 @@ pub fn wide_row(dtype: DType) -> KernelRow {
         dtype: Some(dtype),
         family: Family::Nvidia,
         source: "decode_gemm_wide",
-        bindings: BINDINGS,
-        params_index: 7,
-        params: DecodeGemmParams::LAYOUT,
-        constants: &[],
         launch: |args, chip| launch(args, chip, WIDE_ROWS),
-        required: |args| required(args, WIDE_ROWS),
         work: |args, once| work(args, once, WIDE_ROWS),
         twin,
         cases,
+        ..KernelRow::of::<Buffers<()>>()
     }
 }
 
@@ -90,7 +118,10 @@ pub fn widest_row(dtype: DType) -> KernelRow {
         name: ("decode_gemm_widest_", ""),
         source: "decode_gemm_widest",
         launch: |args, chip| launch(args, chip, WIDEST_ROWS),
-        required: |args| required(args, WIDEST_ROWS),
+        required: |args| {
+            let n = counters(&args.params(), args.format(), WIDEST_ROWS);
+            Buffers::with_counters(args, n)
+        },
         work: |args, once| work(args, once, WIDEST_ROWS),
         ..wide_row(dtype)
     }
@@ -179,28 +210,20 @@ fn share_by(
     (sharing, 4 * n_groups * n_parts >= 3 * room)
 }
 
-fn required(args: &Args, rows: u32) -> Vec<usize> {
-    let p: DecodeGemmParams = args.params();
-    let mut all = decode_gemm::required(args);
-    all.push(part_bytes(&p));
-    all.push(counter_bytes(&p, args.format(), rows));
-    all
-}
-
-/// Bytes of the parts; none where there is one alone, which stays in registers.
-pub fn part_bytes(p: &DecodeGemmParams) -> usize {
+/// Elements of the parts; none where there is one alone, which stays in registers.
+pub fn part_len(p: &DecodeGemmParams) -> usize {
     if p.n_parts > 1 {
-        bytes::<f32>(&[p.n_parts, outputs(p).iter().sum(), Order::Spans.rows(p.M)])
+        product(&[p.n_parts, outputs(p).iter().sum(), Order::Spans.rows(p.M)])
     } else {
         0
     }
 }
 
-/// Bytes of the counters, at most: as if threadgroups had the fewest outputs.
-pub fn counter_bytes(p: &DecodeGemmParams, dtype: DType, rows: u32) -> usize {
+/// The counters, at most: as if threadgroups had the fewest outputs.
+pub fn counters(p: &DecodeGemmParams, dtype: DType, rows: u32) -> usize {
     if p.n_parts > 1 {
         let n_groups = n_groups(outputs(p), Staging::of(dtype).outputs);
-        bytes::<u32>(&[p.M.div_ceil(rows), n_groups])
+        product(&[p.M.div_ceil(rows), n_groups])
     } else {
         0
     }
@@ -212,20 +235,30 @@ fn twin(t: &mut Twin) {
 
 /// The twin where x lies in an order.
 pub(super) fn twin_of(t: &mut Twin, order: Order) {
+    let args = t.args();
     let p: DecodeGemmParams = t.params();
-    let x = decode_gemm::multiply(t, order);
+    let b = Slices::of(t);
+    let x = decode_gemm::floats(&p, b.x, b.scale, order);
+    let weights = [b.weight_0, b.weight_1, b.weight_2];
+    decode_gemm::multiply(&args, &x, weights, [b.y_0, b.y_1, b.y_2]);
     if p.n_parts > 1 {
         for part in 0..p.n_parts as usize {
-            twin_part(t, &x, part);
+            twin_part(&args, &x, weights, part, b.parts);
         }
     }
 }
 
 /// A part of the products: of every step of K whose number leaves `part` over.
-fn twin_part(t: &mut Twin, x: &[f32], part: usize) {
-    let p: DecodeGemmParams = t.params();
+fn twin_part(
+    args: &Args,
+    x: &[f32],
+    weights: [&[u8]; MAX_WEIGHTS],
+    part: usize,
+    parts: &mut [f32],
+) {
+    let p: DecodeGemmParams = args.params();
     let (m, k, n_parts) = (p.M as usize, p.K as usize, p.n_parts as usize);
-    let step = Staging::of(t.args().format()).step as usize;
+    let step = Staging::of(args.format()).step as usize;
     let mut of_part = x.to_vec();
     for row in of_part.chunks_exact_mut(k.max(1)) {
         for (index, values) in row.chunks_mut(step).enumerate() {
@@ -238,15 +271,15 @@ fn twin_part(t: &mut Twin, x: &[f32], part: usize) {
     let n_all: usize = outputs(&p).iter().sum::<u32>() as usize;
     let stride = Order::Spans.rows(p.M) as usize;
     let mut first = part * n_all * stride;
-    for (at, n) in (0u8..).zip(outputs(&p)) {
+    for (n, bytes) in outputs(&p).into_iter().zip(weights) {
         let product = Product {
             m: p.M,
-            ..Product::single(weight(&t.args(), n, p.K))
+            ..Product::single(weight(args, n, p.K))
         };
         let n = n as usize;
         let mut y = vec![0f32; m * n];
-        product.compute(&of_part, t.read::<u8>(1 + at), &mut y);
-        let to = &mut t.write::<f32>(9)[first..][..n * stride];
+        product.compute(&of_part, bytes, &mut y);
+        let to = &mut parts[first..][..n * stride];
         to.fill(0.0);
         for (index, y) in y.into_iter().enumerate() {
             to[index % n * stride + index / n] = y;
@@ -287,9 +320,9 @@ fn cases(dtype: Option<DType>) -> Vec<Case> {
 /// As of [`decode_gemm`], with the parts and their counters.
 fn case(dtype: DType, p: &DecodeGemmParams, label: String) -> Case {
     // Counters for the fewest rows and outputs that a threadgroup has.
-    let counters = counter_bytes(p, dtype, WIDE_ROWS) / size_of::<u32>();
+    let counters = counters(p, dtype, WIDE_ROWS);
     decode_gemm::case(dtype, p, Order::Spans, label)
-        .bind(&vec![f32::NAN; part_bytes(p) / size_of::<f32>()])
+        .bind(&vec![f32::NAN; part_len(p)])
         .bind(&vec![0u32; counters])
 }
 

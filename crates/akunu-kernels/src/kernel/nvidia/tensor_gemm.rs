@@ -24,9 +24,7 @@ use crate::extent::{bytes, strided};
 use crate::kernel::matmul::product::{self, Product};
 use crate::kernel::matmul::shapes::{self, Shape};
 use crate::kernel::nvidia::staging::Staging;
-use crate::table::{
-    Args, Binding, Element, Family, KernelRow, Launch, read, read_write, weight_formats,
-};
+use crate::table::{Args, Family, KernelRow, Launch, Weight, buffers, weight_formats};
 use crate::twin::Twin;
 use crate::weight::case_block;
 
@@ -68,25 +66,25 @@ pub fn n_large_tiles(m: u32, n: u32) -> u32 {
     m.div_ceil(LARGE.0).saturating_mul(n.div_ceil(LARGE.1))
 }
 
-const BINDINGS: &[Binding] = &[
-    read(0, "x", Element::F16),
-    read(1, "weight", Element::Weight),
-    read_write(2, "y", Element::F32),
-    read(4, "scale", Element::F32),
-];
+buffers! {
+    pub struct Buffers, Slices(|args| p = Product::of(args), GEMMParams at 3) {
+        x: read f16 = strided(p.m, p.lda, p.k.next_multiple_of(STEP)),
+        weight: read Weight = p.weight.bytes(),
+        y: change f32 = p.y_len(),
+        scale: read f32 = [p.m],
+    }
+}
 
 /// The row of the kernel table.
 pub fn row(dtype: DType) -> KernelRow {
     KernelRow {
         name: ("tensor_gemm_", ""),
         family: Family::Nvidia,
-        bindings: BINDINGS,
         launch: |args, _| launch(args, &LARGE),
-        required,
         work: |args, once| work(args, once, &LARGE),
         twin,
         cases: |dtype| cases(dtype, LARGE_SHAPES),
-        ..product::row(dtype, "tensor_gemm")
+        ..product::row_with::<Buffers<()>>(dtype, "tensor_gemm")
     }
 }
 
@@ -125,13 +123,6 @@ fn launch(args: &Args, &Tile(rows, columns, threads): &Tile) -> Launch {
     Launch::new([p.m.div_ceil(rows), n_columns, 1], [threads, 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p = Product::of(args);
-    let [_, weight, y] = p.bytes();
-    let x = strided::<f16>(p.m, p.lda, p.k.next_multiple_of(STEP));
-    vec![x, weight, y, bytes::<f32>(&[p.m])]
-}
-
 fn work(args: &Args, once: crate::cost::Work, tile: &Tile) -> crate::cost::Work {
     let p = Product::of(args);
     let y = bytes::<f32>(&[p.m, p.n]);
@@ -141,14 +132,22 @@ fn work(args: &Args, once: crate::cost::Work, tile: &Tile) -> crate::cost::Work 
         Traffic::both(y)
     };
     let passes = p.m.div_ceil(tile.0) as usize;
-    once.with(1, Traffic::read(p.weight.bytes().saturating_mul(passes)))
-        .with(2, y)
-        .with_flops(p.flops())
+    once.with(
+        Buffers::PLACES.weight,
+        Traffic::read(p.weight.bytes().saturating_mul(passes)),
+    )
+    .with(Buffers::PLACES.y, y)
+    .with_flops(p.flops())
 }
 
 fn twin(t: &mut Twin) {
     let product = Product::of(&t.args());
-    let (halves, scale) = (t.read::<f16>(0), t.read::<f32>(4));
+    let Slices {
+        x: halves,
+        weight,
+        y,
+        scale,
+    } = Slices::of(t);
     let (m, k, lda) = (product.m as usize, product.k as usize, product.lda as usize);
     let mut x = vec![0f32; m * k];
     for (row, x) in x.chunks_exact_mut(k.max(1)).enumerate() {
@@ -156,12 +155,11 @@ fn twin(t: &mut Twin) {
             *x = half.to_f32() * scale[row];
         }
     }
-    let weight = t.read::<u8>(1);
     let product = Product {
         lda: product.k,
         ..product
     };
-    product.compute(&x, weight, t.write::<f32>(2));
+    product.compute(&x, weight, y);
 }
 
 /// A corner of one tile; a row and a column more than one, K of two steps and a tail.
@@ -246,11 +244,9 @@ fn fill(dtype: DType, shape: Shape, case: Case) -> Case {
         constants: &case.constants,
     };
     let product = Product::of(&args);
-    let [x_bytes, _, y_bytes, _] = required(&args)[..] else {
-        unreachable!("four bindings")
-    };
+    let bytes = Buffers::bytes(&args);
     let mut rng = Rng::new(u64::from(shape.m * 7919 + shape.n * 31 + shape.k));
-    let mut x = rng.halves(x_bytes / 2, 2.0);
+    let mut x = rng.halves(bytes.x / 2, 2.0);
     for (at, x) in x.iter_mut().enumerate() {
         match at as u32 % product.lda {
             column if column >= product.k.next_multiple_of(STEP) => *x = f16::NAN,
@@ -259,9 +255,9 @@ fn fill(dtype: DType, shape: Shape, case: Case) -> Case {
         }
     }
     let y = if shape.factors.1 == 0.0 {
-        vec![f32::NAN; y_bytes / 4]
+        vec![f32::NAN; product.y_len()]
     } else {
-        rng.floats(y_bytes / 4, shape.scale)
+        rng.floats(product.y_len(), shape.scale)
     };
     let factors = rng.floats(shape.m as usize, shape.scale);
     let weight = product.weight.random(&mut rng);

@@ -3,42 +3,58 @@
 //! As [`super::rope_store`], with `q / rms(q) * q_norm` and `k / rms(k) * k_norm` before they turn.
 
 use akunu_program::Pairing;
-use akunu_types::params::RopeStoreParams;
+use akunu_types::params::{RopeStoreParams, Row};
 
-use super::rope_store::{self, n_rows};
-use super::{Projection, head_launch};
+use super::rope_store::{self, kv_len, n_rows, q_len, sizes};
+use super::{Projection, head_launch, table_len};
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::constant::Constant;
 use crate::kernel::norm::rmsnorm::rmsnorm;
-use crate::table::{Args, Element, KernelRow, Launch, read};
+use crate::table::{Args, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(|args| (p, pages) = sizes(args), RopeStoreParams at 5) {
+        q: change f32 = q_len(&p),
+        k: read f32 = kv_len(&p),
+        v: read f32 = kv_len(&p),
+        k_pages: change Pool = pages.pool_bytes(),
+        v_pages: change Pool = pages.pool_bytes(),
+        rows: read Row = [p.n_rows],
+        table: read u32 = pages.table_len(),
+        freqs: read f32 = table_len(args, p.head_dim),
+        q_norm: read f32 = [p.head_dim],
+        k_norm: read f32 = [p.head_dim],
+    }
+}
+
+impl<T: Copy> Buffers<T> {
+    /// Those of the kernel without norms, which has a centre: there is none, and something else in its place.
+    pub fn without_norms(self) -> rope_store::Buffers<T> {
+        rope_store::Buffers {
+            q: self.q,
+            k: self.k,
+            v: self.v,
+            k_pages: self.k_pages,
+            v_pages: self.v_pages,
+            rows: self.rows,
+            table: self.table,
+            freqs: self.freqs,
+            centre: self.freqs,
+        }
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("head_norm_rope_neox_store_f16", ""),
     source: "head_norm_rope_neox_store",
-    bindings: &[
-        rope_store::INTERLEAVED.bindings[0],
-        rope_store::INTERLEAVED.bindings[1],
-        rope_store::INTERLEAVED.bindings[2],
-        rope_store::INTERLEAVED.bindings[3],
-        rope_store::INTERLEAVED.bindings[4],
-        rope_store::INTERLEAVED.bindings[5],
-        rope_store::INTERLEAVED.bindings[6],
-        rope_store::INTERLEAVED.bindings[7],
-        read(9, "q_norm", Element::F32),
-        read(10, "k_norm", Element::F32),
-    ],
     constants: &[Constant::FreqTable, Constant::KvQ8],
     launch,
-    required,
-    twin: |t| {
-        let norm = head_norm(t);
-        rope_store::twin(t, Pairing::Halves, Some(&norm));
-    },
+    twin,
     cases: |_| cases(),
-    ..rope_store::INTERLEAVED
+    ..rope_store::row::<Buffers<()>>()
 };
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
@@ -47,28 +63,30 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     head_launch(n_heads, p.head_dim, n_rows(args), chip.max_threads)
 }
 
-/// The bytes of the kernel without the norm, and the two weights.
-fn required(args: &Args) -> Vec<usize> {
-    let p: RopeStoreParams = args.params();
-    let weight = p.head_dim as usize * size_of::<f32>();
-    let mut bytes = rope_store::required_by_all(args);
-    bytes.extend([weight, weight]);
-    bytes
-}
-
-/// The norm of a head, with the weights of q and k.
-fn head_norm<'a>(t: &Twin<'a>) -> impl Fn(&[f32], Projection) -> Vec<f32> + use<'a> {
-    let p: RopeStoreParams = t.params();
-    let (q_norm, k_norm) = (t.read::<f32>(9), t.read::<f32>(10));
-    move |head, projection| {
+fn twin(t: &mut Twin) {
+    let (p, constants): (RopeStoreParams, _) = (t.params(), t.constants());
+    let b = Slices::of(t);
+    let norm = |head: &[f32], projection| {
         let weight = match projection {
-            Projection::Query => q_norm,
-            Projection::Key => k_norm,
+            Projection::Query => b.q_norm,
+            Projection::Key => b.k_norm,
         };
         let mut normal = vec![0.0; head.len()];
         rmsnorm(head, weight, p.eps, &mut normal);
         normal
-    }
+    };
+    let own = rope_store::Slices {
+        q: b.q,
+        k: b.k,
+        v: b.v,
+        k_pages: b.k_pages,
+        v_pages: b.v_pages,
+        rows: b.rows,
+        table: b.table,
+        freqs: b.freqs,
+        centre: &[],
+    };
+    rope_store::store(&p, constants, own, Pairing::Halves, Some(&norm));
 }
 
 fn cases() -> Vec<Case> {

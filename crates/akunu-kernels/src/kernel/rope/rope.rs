@@ -1,39 +1,36 @@
 //! `rope_f32`, `rope_neox_f32`: turns every head of (n_rows, n_heads, head_dim) in place, each row by its own position.
 
 use akunu_program::Pairing;
-use akunu_types::SharedStruct;
 use akunu_types::params::{RoPEParams, Row};
 
-use super::{Frequencies, case_table, pair_launch, table_bytes, tolerance};
+use super::{Frequencies, case_table, pair_launch, table_len, tolerance};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
-use crate::cost::once;
-use crate::extent::{bytes, strided};
-use crate::table::{Args, Element, Family, KernelRow, read, read_write};
+use crate::extent::strided;
+use crate::table::{Family, KernelRow, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(|args| p = args.params::<RoPEParams>(), RoPEParams at 1) {
+        x: change f32 = strided(p.n_rows, stride(&p), row_elements(&p)),
+        rows: read Row = [p.n_rows],
+        freqs: read f32 = table_len(args, p.head_dim),
+    }
+}
 
 /// The row of the kernel with interleaved pairs.
 pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("rope_f32", ""),
-    dtype: None,
     family: Family::Rope,
     source: "rope",
-    bindings: &[
-        read_write(0, "x", Element::F32),
-        read(2, "rows", Element::Row),
-        read(3, "freqs", Element::F32),
-    ],
-    params_index: 1,
-    params: RoPEParams::LAYOUT,
     constants: &[Constant::FreqTable],
     launch: |args, _| {
         let p: RoPEParams = args.params();
         pair_launch(p.n_heads, p.head_dim, p.n_rows)
     },
-    required,
-    work: once,
     twin: |t| twin(t, Pairing::Interleaved),
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// The row of the kernel that pairs the halves of a head.
@@ -54,25 +51,16 @@ fn stride(p: &RoPEParams) -> u32 {
     }
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: RoPEParams = args.params();
-    vec![
-        strided::<f32>(p.n_rows, stride(&p), row_elements(&p)),
-        bytes::<Row>(&[p.n_rows]),
-        table_bytes(args, p.head_dim),
-    ]
-}
-
 fn twin(t: &mut Twin, pairing: Pairing) {
     let p: RoPEParams = t.params();
-    let (rows, freqs) = (t.read::<Row>(2), t.read::<f32>(3));
+    let has_table = t.constants().bool(Constant::FreqTable);
+    let Slices { x, rows, freqs } = Slices::of(t);
     let frequencies = Frequencies {
-        table: t.constants().bool(Constant::FreqTable).then_some(freqs),
+        table: has_table.then_some(freqs),
         theta: p.theta,
         scale: p.freq_scale,
         head_dim: p.head_dim as usize,
     };
-    let x = t.write::<f32>(0);
     for (at, row) in rows.iter().enumerate() {
         let start = at * stride(&p) as usize;
         let heads = x[start..][..row_elements(&p) as usize].chunks_exact_mut(p.head_dim as usize);

@@ -5,12 +5,12 @@
 //! a centre what is stored is `turned k - centre`.
 
 use akunu_program::Pairing;
+use akunu_types::KvFormat;
 use akunu_types::params::{RopeStoreParams, Row};
-use akunu_types::{KvFormat, SharedStruct};
 
 use super::{
-    Centre, Frequencies, HeadNorm, Projection, case_centres, case_table, centre_bytes, centring,
-    head_launch, move_to_centres, pair_launch, rounding, table_bytes, tolerance,
+    Centre, Frequencies, HeadNorm, Projection, case_centres, case_table, centre_len, centring,
+    head_launch, move_to_centres, pair_launch, rounding, table_len, tolerance,
 };
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
@@ -18,43 +18,50 @@ use crate::constant::{Constant, Constants};
 use crate::cost::{Traffic, Work};
 use crate::extent::{bytes, strided};
 use crate::kernel::pages::{self, Pages};
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, BufferSet, Family, KernelRow, Launch, Pool, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(|args| (p, pages) = sizes(args), RopeStoreParams at 5) {
+        q: change f32 = q_len(&p),
+        k: read f32 = kv_len(&p),
+        v: read f32 = kv_len(&p),
+        k_pages: change Pool = pages.pool_bytes(),
+        v_pages: change Pool = pages.pool_bytes(),
+        rows: read Row = [p.n_rows],
+        table: read u32 = pages.table_len(),
+        freqs: read f32 = table_len(args, p.head_dim),
+        centre: read f32 = centre_len(args, p.n_kv_heads, p.head_dim),
+    }
+}
 
 /// The row of the kernel with interleaved pairs.
 pub const INTERLEAVED: KernelRow = KernelRow {
     name: ("rope_store_f16", ""),
-    dtype: None,
-    family: Family::Rope,
     source: "rope_store",
-    bindings: &[
-        read_write(0, "q", Element::F32),
-        read(1, "k", Element::F32),
-        read(2, "v", Element::F32),
-        read_write(3, "k_pages", Element::F16),
-        read_write(4, "v_pages", Element::F16),
-        read(6, "rows", Element::Row),
-        read(7, "table", Element::U32),
-        read(8, "freqs", Element::F32),
-        read(9, "centre", Element::F32),
-    ],
-    params_index: 5,
-    params: RopeStoreParams::LAYOUT,
     constants: &[Constant::FreqTable, Constant::KeyCentre, Constant::KvQ8],
     launch,
-    required,
-    work,
-    twin: |t| twin(t, Pairing::Interleaved, None),
+    twin: |t| plain_twin(t, Pairing::Interleaved),
     cases: |_| cases(Pairing::Interleaved),
+    ..row::<Buffers<()>>()
 };
 
 /// The row of the kernel that pairs the halves of a head.
 pub const NEOX: KernelRow = KernelRow {
     name: ("rope_neox_store_f16", ""),
-    twin: |t| twin(t, Pairing::Halves, None),
+    twin: |t| plain_twin(t, Pairing::Halves),
     cases: |_| cases(Pairing::Halves),
     ..INTERLEAVED
 };
+
+/// What all three kernels have in common.
+pub(super) const fn row<B: BufferSet>() -> KernelRow {
+    KernelRow {
+        family: Family::Rope,
+        work,
+        ..KernelRow::of::<B>()
+    }
+}
 
 /// In 8 bits a threadgroup has whole heads: their blocks share scales.
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
@@ -92,32 +99,22 @@ fn kv_stride(p: &RopeStoreParams) -> u32 {
     }
 }
 
-fn required(args: &Args) -> Vec<usize> {
+/// The params and the pages.
+pub(super) fn sizes(args: &Args) -> (RopeStoreParams, Pages) {
     let p: RopeStoreParams = args.params();
-    let mut bytes = required_by_all(args);
-    bytes.push(centre_bytes(args, p.n_kv_heads, p.head_dim));
-    bytes
+    (p, Pages::from((&p, args.constants)))
 }
 
-/// Bytes of the bindings that the kernel with the norm has as well.
-pub(super) fn required_by_all(args: &Args) -> Vec<usize> {
-    let p: RopeStoreParams = args.params();
-    let pages = Pages::from((&p, args.constants));
-    let (q, kv) = (
-        p.n_heads.saturating_mul(p.head_dim),
-        p.n_kv_heads.saturating_mul(p.head_dim),
-    );
-    let kv = strided::<f32>(p.n_rows, kv_stride(&p), kv);
-    vec![
-        strided::<f32>(p.n_rows, q_stride(&p), q),
-        kv,
-        kv,
-        pages.pool_bytes(),
-        pages.pool_bytes(),
-        bytes::<Row>(&[p.n_rows]),
-        pages.table_bytes(),
-        table_bytes(args, p.head_dim),
-    ]
+/// Elements of q.
+pub(super) fn q_len(p: &RopeStoreParams) -> usize {
+    let row = p.n_heads.saturating_mul(p.head_dim);
+    strided(p.n_rows, q_stride(p), row)
+}
+
+/// Elements of k and of v.
+pub(super) fn kv_len(p: &RopeStoreParams) -> usize {
+    let row = p.n_kv_heads.saturating_mul(p.head_dim);
+    strided(p.n_rows, kv_stride(p), row)
 }
 
 /// Of each pool a slot a row is written, and of the page table an entry a row is read.
@@ -126,20 +123,30 @@ fn work(args: &Args, once: Work) -> Work {
     let pages = Pages::from((&p, args.constants));
     let written = pages.slot_bytes(&[p.n_rows]);
     let written = Traffic::written(written.min(pages.pool_bytes()));
-    let entries = bytes::<u32>(&[p.n_rows]).min(pages.table_bytes());
-    once.with(3, written)
-        .with(4, written)
-        .with(6, Traffic::read(entries))
+    let places = Buffers::PLACES;
+    let entries = bytes::<u32>(&[p.n_rows]).min(once.traffic[places.table].read);
+    once.with(places.k_pages, written)
+        .with(places.v_pages, written)
+        .with(places.table, Traffic::read(entries))
+}
+
+fn plain_twin(t: &mut Twin, pairing: Pairing) {
+    let (p, constants) = (t.params(), t.constants());
+    store(&p, constants, Slices::of(t), pairing, None);
 }
 
 /// The formula; with a norm it is that of the fused kernel as well.
-pub(super) fn twin(t: &mut Twin, pairing: Pairing, norm: Option<HeadNorm>) {
-    let p: RopeStoreParams = t.params();
-    let pages = Pages::from((&p, t.constants()));
-    let (rows, table, freqs) = (t.read::<Row>(6), t.read::<u32>(7), t.read::<f32>(8));
+pub(super) fn store(
+    p: &RopeStoreParams,
+    constants: &Constants,
+    b: Slices,
+    pairing: Pairing,
+    norm: Option<HeadNorm>,
+) {
+    let pages = Pages::from((p, constants));
     let head_dim = p.head_dim as usize;
     let frequencies = Frequencies {
-        table: t.constants().bool(Constant::FreqTable).then_some(freqs),
+        table: constants.bool(Constant::FreqTable).then_some(b.freqs),
         theta: p.theta,
         scale: p.freq_scale,
         head_dim,
@@ -148,21 +155,21 @@ pub(super) fn twin(t: &mut Twin, pairing: Pairing, norm: Option<HeadNorm>) {
         let normal = norm.map_or_else(|| head.to_vec(), |norm| norm(head, projection));
         frequencies.turn(&normal, position as f32, pairing)
     };
-    let (k, v) = (t.read::<f32>(1), t.read::<f32>(2));
-    for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.is_active()) {
+    let rows = b.rows.iter().enumerate();
+    for (index, row) in rows.filter(|(_, row)| row.is_active()) {
         for head in 0..p.n_heads as usize {
-            let start = index * q_stride(&p) as usize + head * head_dim;
-            let q = &mut t.write::<f32>(0)[start..][..head_dim];
+            let start = index * q_stride(p) as usize + head * head_dim;
+            let q = &mut b.q[start..][..head_dim];
             let turned = turn(q, row.position, Projection::Query);
             q.copy_from_slice(&turned);
         }
         for head in 0..p.n_kv_heads as usize {
-            let start = index * kv_stride(&p) as usize + head * head_dim;
-            let turned = turn(&k[start..][..head_dim], row.position, Projection::Key);
-            let at = pages.slot_at(table, row.sequence, row.slot as usize, head);
-            let centre = Centre::of(t, 9, head, head_dim);
-            pages.store(t.write(3), at, &centre.subtract(&turned));
-            pages.store(t.write(4), at, &v[start..][..head_dim]);
+            let start = index * kv_stride(p) as usize + head * head_dim;
+            let turned = turn(&b.k[start..][..head_dim], row.position, Projection::Key);
+            let at = pages.slot_at(b.table, row.sequence, row.slot as usize, head);
+            let centre = Centre::of(b.centre, head, head_dim);
+            pages.store(b.k_pages, at, &centre.subtract(&turned));
+            pages.store(b.v_pages, at, &b.v[start..][..head_dim]);
         }
     }
 }

@@ -4,35 +4,33 @@
 //! rows stay as they are, and no record is kept where `max_steps` is 0. So the next step of a chain needs
 //! nothing of the host, however many came before.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{AdvanceRowsParams, Row};
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: AdvanceRowsParams at 3) {
+        rows: change Row = [p.n_rows],
+        tokens: read u32 = [p.n_rows],
+        chosen: change u32 = [p.max_steps, p.chosen_stride],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("advance_rows", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "advance_rows",
-    bindings: &[
-        read_write(0, "rows", Element::Row),
-        read(1, "tokens", Element::U32),
-        read_write(2, "chosen", Element::U32),
-    ],
-    params_index: 3,
-    params: AdvanceRowsParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// A thread a row. A record that is too narrow for the rows gets an empty grid, which the plan check
@@ -43,27 +41,23 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::elementwise(if fits { p.n_rows } else { 0 })
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: AdvanceRowsParams = args.params();
-    vec![
-        bytes::<Row>(&[p.n_rows]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<u32>(&[p.max_steps, p.chosen_stride]),
-    ]
-}
-
 /// Of the record a token a row is written.
 fn work(args: &Args, once: Work) -> Work {
     let p: AdvanceRowsParams = args.params();
     let n_recorded = if p.max_steps == 0 { 0 } else { p.n_rows };
-    once.with(2, Traffic::written(bytes::<u32>(&[n_recorded])))
+    once.with(
+        Buffers::PLACES.chosen,
+        Traffic::written(bytes::<u32>(&[n_recorded])),
+    )
 }
 
 fn twin(t: &mut Twin) {
     let p: AdvanceRowsParams = t.params();
-    let tokens = t.read::<u32>(1);
-    let mut rows = t.copy::<Row>(0);
-    let chosen = t.write::<u32>(2);
+    let Slices {
+        rows,
+        tokens,
+        chosen,
+    } = Slices::of(t);
     for (index, row) in rows.iter_mut().enumerate() {
         if !row.is_active() {
             continue;
@@ -76,7 +70,6 @@ fn twin(t: &mut Twin) {
         row.length += 1;
         row.step += 1;
     }
-    t.store(0, &rows);
 }
 
 fn cases() -> Vec<Case> {

@@ -4,7 +4,6 @@
 //! i stands for token `ids[i]`: the winners of [`super::argmax_partial`]. An idle row gets token 0 and no
 //! history. One threadgroup a row.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{ArgmaxParams, Row};
 
 use super::cases::outputs;
@@ -13,31 +12,30 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: ArgmaxParams at 4) {
+        values: read f32 = [p.n_rows, p.count],
+        ids: read u32 = [p.n_rows, if p.indexed == 0 { 0 } else { p.count }],
+        tokens: write u32 = [p.n_rows],
+        history: change u32 = [p.n_sequences, p.history_stride],
+        outputs: read u32 = [p.n_rows],
+        rows: read Row = [p.row_capacity],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("argmax_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "argmax",
-    bindings: &[
-        read(0, "values", Element::F32),
-        read(1, "ids", Element::U32),
-        write(2, "tokens", Element::U32),
-        read_write(3, "history", Element::U32),
-        read(5, "outputs", Element::U32),
-        read(6, "rows", Element::Row),
-    ],
-    params_index: 4,
-    params: ArgmaxParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
@@ -46,31 +44,33 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     Launch::new([n_rows, 1, 1], [chip.max_threads.min(1024), 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: ArgmaxParams = args.params();
-    let n_ids = if p.indexed == 0 { 0 } else { p.count };
-    vec![
-        bytes::<f32>(&[p.n_rows, p.count]),
-        bytes::<u32>(&[p.n_rows, n_ids]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<u32>(&[p.n_sequences, p.history_stride]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<Row>(&[p.row_capacity]),
-    ]
-}
-
 /// Of the history a token a row is written, and of the row table a row each is read.
 fn work(args: &Args, once: Work) -> Work {
     let n_rows = args.params::<ArgmaxParams>().n_rows;
-    let (history, rows) = (once.traffic[3].written, once.traffic[5].read);
-    once.with(3, Traffic::written(bytes::<u32>(&[n_rows]).min(history)))
-        .with(5, Traffic::read(bytes::<Row>(&[n_rows]).min(rows)))
+    let (history, rows) = (
+        once.traffic[Buffers::PLACES.history].written,
+        once.traffic[Buffers::PLACES.rows].read,
+    );
+    once.with(
+        Buffers::PLACES.history,
+        Traffic::written(bytes::<u32>(&[n_rows]).min(history)),
+    )
+    .with(
+        Buffers::PLACES.rows,
+        Traffic::read(bytes::<Row>(&[n_rows]).min(rows)),
+    )
 }
 
 fn twin(t: &mut Twin) {
     let p: ArgmaxParams = t.params();
-    let (values, ids) = (t.read::<f32>(0), t.read::<u32>(1));
-    let (outputs, rows) = (t.read::<u32>(5), t.read::<Row>(6));
+    let Slices {
+        values,
+        ids,
+        tokens,
+        history,
+        outputs,
+        rows,
+    } = Slices::of(t);
     let count = p.count as usize;
     for (at, &output) in outputs.iter().enumerate() {
         let row = &rows[output as usize];
@@ -83,9 +83,9 @@ fn twin(t: &mut Twin) {
             } else {
                 ids[at * count + place]
             };
-            note_token(t.write(3), row, p.history_stride, token);
+            note_token(history, row, p.history_stride, token);
         }
-        t.write::<u32>(2)[at] = token;
+        tokens[at] = token;
     }
 }
 

@@ -3,36 +3,31 @@
 //! Ties go to the first; a part of nothing but NaN gives -inf and its first token. One threadgroup a
 //! part of a row; [`super::argmax`] then chooses among the winners.
 
-use akunu_types::SharedStruct;
 use akunu_types::params::ArgmaxPartialParams;
 
 use super::first_largest;
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: ArgmaxPartialParams at 3) {
+        logits: read f32 = [p.n_rows, p.count],
+        values: write f32 = [p.n_rows, n_parts(&p)],
+        ids: write u32 = [p.n_rows, n_parts(&p)],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("argmax_partial_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "argmax",
-    bindings: &[
-        read(0, "logits", Element::F32),
-        write(1, "values", Element::F32),
-        write(2, "ids", Element::U32),
-    ],
-    params_index: 3,
-    params: ArgmaxPartialParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// Number of parts of a row; 0, an empty grid that the plan check refuses, if they have no size.
@@ -48,27 +43,20 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::new([n_parts(&p), p.n_rows, 1], [256, 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: ArgmaxPartialParams = args.params();
-    let n_parts = n_parts(&p);
-    vec![
-        bytes::<f32>(&[p.n_rows, p.count]),
-        bytes::<f32>(&[p.n_rows, n_parts]),
-        bytes::<u32>(&[p.n_rows, n_parts]),
-    ]
-}
-
 fn twin(t: &mut Twin) {
     let p: ArgmaxPartialParams = t.params();
-    let rows = t.read::<f32>(0).chunks(p.count as usize);
-    let (mut values, mut ids) = (Vec::new(), Vec::new());
-    for (at, part) in rows.flat_map(|row| row.chunks(p.part as usize).enumerate()) {
+    let Slices {
+        logits,
+        values,
+        ids,
+    } = Slices::of(t);
+    let rows = logits.chunks(p.count as usize);
+    let parts = rows.flat_map(|row| row.chunks(p.part as usize).enumerate());
+    for ((at, part), (value, id)) in parts.zip(values.iter_mut().zip(ids)) {
         let place = first_largest(part.iter().copied());
-        values.push(place.map_or(f32::NEG_INFINITY, |place| part[place]));
-        ids.push(at as u32 * p.part + place.unwrap_or(0) as u32);
+        *value = place.map_or(f32::NEG_INFINITY, |place| part[place]);
+        *id = at as u32 * p.part + place.unwrap_or(0) as u32;
     }
-    t.store(1, &values);
-    t.store(2, &ids);
 }
 
 fn cases() -> Vec<Case> {

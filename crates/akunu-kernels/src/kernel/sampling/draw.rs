@@ -9,7 +9,6 @@
 //! Keys and random bits are the same on every executor; `exp` and `log` are not, to the last digit. A choice can differ
 //! only where two sums are that close, and the cases stay away from such ties (a test sees to it).
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{DrawParams, Row, SamplingRule};
 
 use super::candidates::{Candidates, Cut, KEY_MAX, Source, Totals, choose, distance, key, mass};
@@ -20,32 +19,31 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write, write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: DrawParams at 3) {
+        logits: read f32 = [p.n_rows, p.vocab_size],
+        tokens: write u32 = [p.n_rows],
+        history: change u32 = [p.n_sequences, p.history_stride],
+        outputs: read u32 = [p.n_rows],
+        rows: read Row = [p.row_capacity],
+        rules: read SamplingRule = [p.n_sequences],
+        mu: change f32 = [p.n_sequences],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("draw_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "draw",
-    bindings: &[
-        read(0, "logits", Element::F32),
-        write(1, "tokens", Element::U32),
-        read_write(2, "history", Element::U32),
-        read(4, "outputs", Element::U32),
-        read(5, "rows", Element::Row),
-        read(6, "rules", Element::Rule),
-        read_write(7, "mu", Element::F32),
-    ],
-    params_index: 3,
-    params: DrawParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, chip: &ChipConfig) -> Launch {
@@ -54,49 +52,47 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     Launch::new([n_rows, 1, 1], [chip.max_threads.min(1024), 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: DrawParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.vocab_size]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<u32>(&[p.n_sequences, p.history_stride]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<Row>(&[p.row_capacity]),
-        bytes::<SamplingRule>(&[p.n_sequences]),
-        bytes::<f32>(&[p.n_sequences]),
-    ]
-}
-
 /// The logits count once: which cuts read them again stands in the rules. Of the rest a row each is touched.
 fn work(args: &Args, once: Work) -> Work {
     let p: DrawParams = args.params();
     let n = p.n_rows.min(p.n_sequences);
-    let history = once.traffic[2].written.min(bytes::<u32>(&[p.n_rows]));
-    once.with(2, Traffic::written(history))
+    let history = once.traffic[Buffers::PLACES.history]
+        .written
+        .min(bytes::<u32>(&[p.n_rows]));
+    once.with(Buffers::PLACES.history, Traffic::written(history))
         .with(
-            4,
+            Buffers::PLACES.rows,
             Traffic::read(bytes::<Row>(&[p.n_rows.min(p.row_capacity)])),
         )
-        .with(5, Traffic::read(bytes::<SamplingRule>(&[n])))
-        .with(6, Traffic::both(bytes::<f32>(&[n])))
+        .with(
+            Buffers::PLACES.rules,
+            Traffic::read(bytes::<SamplingRule>(&[n])),
+        )
+        .with(Buffers::PLACES.mu, Traffic::both(bytes::<f32>(&[n])))
 }
 
 fn twin(t: &mut Twin) {
     let p: DrawParams = t.params();
-    let logits = t.read::<f32>(0);
-    let (outputs, rows) = (t.read::<u32>(4), t.read::<Row>(5));
-    let rules = t.read::<SamplingRule>(6);
+    let Slices {
+        logits,
+        tokens,
+        history,
+        outputs,
+        rows,
+        rules,
+        mu,
+    } = Slices::of(t);
     for (at, &output) in outputs.iter().enumerate() {
         let row = &rows[output as usize];
         let mut token = 0;
         if row.is_active() {
             let logits = &logits[at * p.vocab_size as usize..][..p.vocab_size as usize];
             let sequence = row.sequence as usize;
-            let mu = &mut t.write::<f32>(7)[sequence];
+            let mu = &mut mu[sequence];
             token = draw(&rules[sequence], row.position, mu, logits);
-            note_token(t.write(2), row, p.history_stride, token);
+            note_token(history, row, p.history_stride, token);
         }
-        t.write::<u32>(1)[at] = token;
+        tokens[at] = token;
     }
 }
 

@@ -5,35 +5,30 @@
 //! ```
 
 use akunu_program::Masks;
-use akunu_types::SharedStruct;
 use akunu_types::params::GrammarBitmaskParams;
 
 use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
-use crate::cost::once;
-use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: GrammarBitmaskParams at 3) {
+        logits: change f32 = [p.n_rows, p.vocab_size],
+        masks: read u32 = [p.n_masks, p.vocab_size.div_ceil(32)],
+        mask_rows: read u32 = [p.n_rows],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("grammar_bitmask_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "grammar_bitmask",
-    bindings: &[
-        read_write(0, "logits", Element::F32),
-        read(1, "masks", Element::U32),
-        read(2, "mask_rows", Element::U32),
-    ],
-    params_index: 3,
-    params: GrammarBitmaskParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
-    work: once,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 fn launch(args: &Args, _: &ChipConfig) -> Launch {
@@ -42,20 +37,15 @@ fn launch(args: &Args, _: &ChipConfig) -> Launch {
     Launch::new([grid[0], p.n_rows, 1], threads)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: GrammarBitmaskParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.vocab_size]),
-        bytes::<u32>(&[p.n_masks, p.vocab_size.div_ceil(32)]),
-        bytes::<u32>(&[p.n_rows]),
-    ]
-}
-
 fn twin(t: &mut Twin) {
     let p: GrammarBitmaskParams = t.params();
-    let (masks, mask_rows) = (t.read::<u32>(1), t.read::<u32>(2));
+    let Slices {
+        logits,
+        masks,
+        mask_rows,
+    } = Slices::of(t);
     let n_words = p.vocab_size.div_ceil(32) as usize;
-    let rows = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    let rows = logits.chunks_exact_mut(p.vocab_size as usize);
     for (logits, &mask_row) in rows.zip(mask_rows) {
         if mask_row >= p.n_masks {
             continue;

@@ -19,7 +19,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{PenaltiesParams, Row, SamplingRule};
 
 use super::cases::outputs;
@@ -27,33 +26,32 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: PenaltiesParams at 1) {
+        logits: change f32 = [p.n_rows, p.vocab_size],
+        outputs: read u32 = [p.n_rows],
+        rows: read Row = [p.row_capacity],
+        rules: read SamplingRule = [p.n_sequences],
+        history: read u32 = [p.n_sequences, p.history_stride],
+        bias_tokens: read u32 = [p.n_sequences, p.bias_stride],
+        bias_values: read f32 = [p.n_sequences, p.bias_stride],
+        breakers: read u32 = [p.n_sequences, breaker_words(&p)],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("penalties_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "penalties",
-    bindings: &[
-        read_write(0, "logits", Element::F32),
-        read(2, "outputs", Element::U32),
-        read(3, "rows", Element::Row),
-        read(4, "rules", Element::Rule),
-        read(5, "history", Element::U32),
-        read(6, "bias_tokens", Element::U32),
-        read(7, "bias_values", Element::F32),
-        read(8, "breakers", Element::U32),
-    ],
-    params_index: 1,
-    params: PenaltiesParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// The maximum number of tokens that are searched for repetitions.
@@ -69,20 +67,6 @@ fn breaker_words(p: &PenaltiesParams) -> u32 {
     p.vocab_size.div_ceil(32)
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: PenaltiesParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.vocab_size]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<Row>(&[p.row_capacity]),
-        bytes::<SamplingRule>(&[p.n_sequences]),
-        bytes::<u32>(&[p.n_sequences, p.history_stride]),
-        bytes::<u32>(&[p.n_sequences, p.bias_stride]),
-        bytes::<f32>(&[p.n_sequences, p.bias_stride]),
-        bytes::<u32>(&[p.n_sequences, breaker_words(&p)]),
-    ]
-}
-
 /// How many tokens count stands in the rows and rules, not in the params: this counts all that the history
 /// of a row keeps, and the logits that they can name. Biases and breakers are rare, and not counted.
 fn work(args: &Args, once: Work) -> Work {
@@ -91,23 +75,32 @@ fn work(args: &Args, once: Work) -> Work {
     let touched = bytes::<f32>(&[p.n_rows, p.history_stride.min(p.vocab_size)]);
     let rows = bytes::<Row>(&[p.n_rows.min(p.row_capacity)]);
     let history = bytes::<u32>(&[n_sequences, p.history_stride]);
-    once.with(0, Traffic::both(touched))
-        .with(2, Traffic::read(rows))
-        .with(3, Traffic::read(bytes::<SamplingRule>(&[n_sequences])))
-        .with(4, Traffic::read(history))
-        .with(5, Traffic::default())
-        .with(6, Traffic::default())
-        .with(7, Traffic::default())
+    once.with(Buffers::PLACES.logits, Traffic::both(touched))
+        .with(Buffers::PLACES.rows, Traffic::read(rows))
+        .with(
+            Buffers::PLACES.rules,
+            Traffic::read(bytes::<SamplingRule>(&[n_sequences])),
+        )
+        .with(Buffers::PLACES.history, Traffic::read(history))
+        .with(Buffers::PLACES.bias_tokens, Traffic::default())
+        .with(Buffers::PLACES.bias_values, Traffic::default())
+        .with(Buffers::PLACES.breakers, Traffic::default())
 }
 
 fn twin(t: &mut Twin) {
     let p: PenaltiesParams = t.params();
-    let (outputs, rows) = (t.read::<u32>(2), t.read::<Row>(3));
-    let (rules, history) = (t.read::<SamplingRule>(4), t.read::<u32>(5));
-    let (bias_tokens, bias_values) = (t.read::<u32>(6), t.read::<f32>(7));
-    let breakers = t.read::<u32>(8);
+    let Slices {
+        logits,
+        outputs,
+        rows,
+        rules,
+        history,
+        bias_tokens,
+        bias_values,
+        breakers,
+    } = Slices::of(t);
     let of = |row: &Row, stride: u32| row.sequence as usize * stride as usize;
-    let logits = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    let logits = logits.chunks_exact_mut(p.vocab_size as usize);
     for (logits, &output) in logits.zip(outputs) {
         let row = &rows[output as usize];
         if !row.is_active() {

@@ -16,7 +16,6 @@
 
 use std::ops::Range;
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{Row, SamplingRule, SpeechRulesParams};
 
 use super::cases::outputs;
@@ -24,31 +23,30 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: SpeechRulesParams at 3) {
+        logits: change f32 = [p.n_rows, p.vocab_size],
+        masks: read u32 = [2, p.vocab_size.div_ceil(32)],
+        history: read u32 = [p.n_sequences, p.history_stride],
+        outputs: read u32 = [p.n_rows],
+        rows: read Row = [p.row_capacity],
+        rules: read SamplingRule = [p.n_sequences],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("speech_rules_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "speech_rules",
-    bindings: &[
-        read_write(0, "logits", Element::F32),
-        read(1, "masks", Element::U32),
-        read(2, "history", Element::U32),
-        read(4, "outputs", Element::U32),
-        read(5, "rows", Element::Row),
-        read(6, "rules", Element::Rule),
-    ],
-    params_index: 3,
-    params: SpeechRulesParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// Without a history nobody knows what was said: an empty grid, which the plan check refuses.
@@ -61,29 +59,26 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     Launch::new([n_rows, 1, 1], [chip.max_threads.min(1024), 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: SpeechRulesParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.vocab_size]),
-        bytes::<u32>(&[2, p.vocab_size.div_ceil(32)]),
-        bytes::<u32>(&[p.n_sequences, p.history_stride]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<Row>(&[p.row_capacity]),
-        bytes::<SamplingRule>(&[p.n_sequences]),
-    ]
-}
-
 /// The logits count once: which of them change stands in the history. Of the rest a row each is touched.
 fn work(args: &Args, once: Work) -> Work {
     let p: SpeechRulesParams = args.params();
     let n = p.n_rows.min(p.n_sequences);
-    once.with(1, Traffic::read(bytes::<u32>(&[p.vocab_size.div_ceil(32)])))
-        .with(2, Traffic::read(bytes::<u32>(&[n, p.history_stride])))
-        .with(
-            4,
-            Traffic::read(bytes::<Row>(&[p.n_rows.min(p.row_capacity)])),
-        )
-        .with(5, Traffic::read(bytes::<SamplingRule>(&[n])))
+    once.with(
+        Buffers::PLACES.masks,
+        Traffic::read(bytes::<u32>(&[p.vocab_size.div_ceil(32)])),
+    )
+    .with(
+        Buffers::PLACES.history,
+        Traffic::read(bytes::<u32>(&[n, p.history_stride])),
+    )
+    .with(
+        Buffers::PLACES.rows,
+        Traffic::read(bytes::<Row>(&[p.n_rows.min(p.row_capacity)])),
+    )
+    .with(
+        Buffers::PLACES.rules,
+        Traffic::read(bytes::<SamplingRule>(&[n])),
+    )
 }
 
 /// What was said in a transcript: the tokens of a sequence from a number on.
@@ -155,10 +150,15 @@ impl Allowed {
 
 fn twin(t: &mut Twin) {
     let p: SpeechRulesParams = t.params();
-    let (masks, history) = (t.read::<u32>(1), t.read::<u32>(2));
-    let (outputs, rows) = (t.read::<u32>(4), t.read::<Row>(5));
-    let rules = t.read::<SamplingRule>(6);
-    let logits = t.write::<f32>(0).chunks_exact_mut(p.vocab_size as usize);
+    let Slices {
+        logits,
+        masks,
+        history,
+        outputs,
+        rows,
+        rules,
+    } = Slices::of(t);
+    let logits = logits.chunks_exact_mut(p.vocab_size as usize);
     for (logits, &output) in logits.zip(outputs) {
         let row = &rows[output as usize];
         if row.is_active() {

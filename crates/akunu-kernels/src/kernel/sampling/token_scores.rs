@@ -12,7 +12,6 @@
 
 use std::cmp::Ordering;
 
-use akunu_types::SharedStruct;
 use akunu_types::params::{Row, SamplingRule, TokenScoresParams};
 
 use super::cases::outputs;
@@ -20,32 +19,31 @@ use crate::case::{Case, Rng};
 use crate::chip::ChipConfig;
 use crate::cost::{Traffic, Work};
 use crate::extent::bytes;
-use crate::table::{Args, Element, Family, KernelRow, Launch, read, read_write};
+use crate::table::{Args, Family, KernelRow, Launch, buffers};
 use crate::twin::Twin;
+
+buffers! {
+    pub struct Buffers, Slices(p: TokenScoresParams at 4) {
+        logits: read f32 = [p.n_rows, p.vocab_size],
+        tokens: read u32 = [p.n_rows],
+        scores: change f32 = [p.max_steps * p.record_stride, p.max_best + 1],
+        best_tokens: change u32 = [p.max_steps * p.record_stride, p.max_best],
+        outputs: read u32 = [p.n_rows],
+        rows: read Row = [p.row_capacity],
+        rules: read SamplingRule = [p.n_sequences],
+    }
+}
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("token_scores_f32", ""),
-    dtype: None,
     family: Family::Sampling,
     source: "token_scores",
-    bindings: &[
-        read(0, "logits", Element::F32),
-        read(1, "tokens", Element::U32),
-        read_write(2, "scores", Element::F32),
-        read_write(3, "best_tokens", Element::U32),
-        read(5, "outputs", Element::U32),
-        read(6, "rows", Element::Row),
-        read(7, "rules", Element::Rule),
-    ],
-    params_index: 4,
-    params: TokenScoresParams::LAYOUT,
-    constants: &[],
     launch,
-    required,
     work,
     twin,
     cases: |_| cases(),
+    ..KernelRow::of::<Buffers<()>>()
 };
 
 /// Stands where there are fewer tokens than asked for.
@@ -59,43 +57,40 @@ fn launch(args: &Args, chip: &ChipConfig) -> Launch {
     Launch::new([n_rows, 1, 1], [chip.max_threads.min(1024), 1, 1])
 }
 
-fn required(args: &Args) -> Vec<usize> {
-    let p: TokenScoresParams = args.params();
-    vec![
-        bytes::<f32>(&[p.n_rows, p.vocab_size]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<f32>(&[p.max_steps * p.record_stride, p.max_best + 1]),
-        bytes::<u32>(&[p.max_steps * p.record_stride, p.max_best]),
-        bytes::<u32>(&[p.n_rows]),
-        bytes::<Row>(&[p.row_capacity]),
-        bytes::<SamplingRule>(&[p.n_sequences]),
-    ]
-}
-
 /// Of the record a row each is written.
 fn work(args: &Args, once: Work) -> Work {
     let p: TokenScoresParams = args.params();
     let n_sequences = p.n_rows.min(p.n_sequences);
     once.with(
-        2,
+        Buffers::PLACES.scores,
         Traffic::written(bytes::<f32>(&[p.n_rows, p.max_best + 1])),
     )
-    .with(3, Traffic::written(bytes::<u32>(&[p.n_rows, p.max_best])))
     .with(
-        5,
+        Buffers::PLACES.best_tokens,
+        Traffic::written(bytes::<u32>(&[p.n_rows, p.max_best])),
+    )
+    .with(
+        Buffers::PLACES.rows,
         Traffic::read(bytes::<Row>(&[p.n_rows.min(p.row_capacity)])),
     )
-    .with(6, Traffic::read(bytes::<SamplingRule>(&[n_sequences])))
+    .with(
+        Buffers::PLACES.rules,
+        Traffic::read(bytes::<SamplingRule>(&[n_sequences])),
+    )
 }
 
 fn twin(t: &mut Twin) {
     let p: TokenScoresParams = t.params();
-    let (logits, tokens) = (t.read::<f32>(0), t.read::<u32>(1));
-    let (outputs, rows, rules) = (
-        t.read::<u32>(5),
-        t.read::<Row>(6),
-        t.read::<SamplingRule>(7),
-    );
+    let Slices {
+        logits,
+        tokens,
+        scores,
+        best_tokens,
+        outputs,
+        rows,
+        rules,
+    } = Slices::of(t);
+    let (outputs, rows, rules) = (outputs, rows, rules);
     let (n, max_best) = (p.vocab_size as usize, p.max_best as usize);
     for (at, &output) in outputs.iter().enumerate() {
         let row = &rows[output as usize];
@@ -110,7 +105,7 @@ fn twin(t: &mut Twin) {
         let n_best = rules[row.sequence as usize].n_scores as usize - 1;
         let n_best = n_best.min(max_best).min(n);
         let place = (row.step % p.max_steps * p.record_stride) as usize + at;
-        let own = &mut t.write::<f32>(2)[place * (max_best + 1)..];
+        let own = &mut scores[place * (max_best + 1)..];
         own[0] = score(logits[tokens[at] as usize]);
         let mut ranked: Vec<usize> = (0..n).filter(|&id| !logits[id].is_nan()).collect();
         ranked.sort_by(|&a, &b| logits[b].partial_cmp(&logits[a]).unwrap_or(Ordering::Equal));
@@ -118,7 +113,7 @@ fn twin(t: &mut Twin) {
             let id = ranked.get(rank);
             own[1 + rank] = id.map_or(f32::NEG_INFINITY, |&id| score(logits[id]));
         }
-        let own = &mut t.write::<u32>(3)[place * max_best..];
+        let own = &mut best_tokens[place * max_best..];
         for (rank, own) in own[..n_best].iter_mut().enumerate() {
             *own = ranked.get(rank).map_or(NO_TOKEN, |&id| id as u32);
         }

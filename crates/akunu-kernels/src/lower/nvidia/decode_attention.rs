@@ -8,7 +8,7 @@ use akunu_program::{Count, Op, Pairing, Rows, op};
 use akunu_types::params::DecodeAttentionParams;
 
 use super::NvidiaRules;
-use super::halves::{half_stride, halved_bytes};
+use super::halves::half_stride;
 use crate::constant::{Constant, Constants};
 use crate::kernel::attention::selection::with_limits;
 use crate::kernel::convert::half_rows::Order;
@@ -107,19 +107,25 @@ impl NvidiaRules {
         params.n_rows = room.rows();
         params.n_simd_groups = decode_attention::simd_groups(&params, chip);
         params.n_groups = decode_attention::groups(&params, decoded.max_keys(), chip);
-        let arrived = l.counters(decode_attention::counter_bytes(&params))?;
         let halved = self.halved_output(l, &decoded, &ops[2..]);
-        let mut bytes_of_halves = [0; 2];
         if let Some(Halved { order, .. }) = halved {
             params.order = order.code();
             params.half_stride = half_stride(decoded.width(), order);
-            bytes_of_halves = halved_bytes(params.n_rows, params.half_stride, order);
         }
+        let key = PipelineKey {
+            kernel: match decoded.store.rope.pairing {
+                Pairing::Interleaved => KernelId::DecodeAttention,
+                Pairing::Halves => KernelId::DecodeAttentionNeox,
+            },
+            constants: decoded.constants(),
+        };
+        let row = key.kernel.row();
+        let bytes = row.args(bytemuck::bytes_of(&params), &key.constants);
+        let bytes = decode_attention::Buffers::bytes(&bytes);
+        let arrived = l.counters(bytes.arrived)?;
         // The product looks for factors and halves where the scratch memory begins.
-        let [factor_bytes, half_bytes] = bytes_of_halves;
-        let [part_bytes, weight_bytes] = decode_attention::part_bytes(&params);
         let [factors, halves, parts, weights] =
-            l.scratch([factor_bytes, half_bytes, part_bytes, weight_bytes])?;
+            l.scratch([bytes.factors, bytes.halves, bytes.parts, bytes.weights])?;
         let &op::RopeStore {
             q,
             k,
@@ -132,36 +138,29 @@ impl NvidiaRules {
         } = decoded.store;
         // Without norms what is bound in their place is not touched.
         let [q_norm, k_norm] = norms.map_or([rope.divisors; 2], |norms| [norms.q, norms.k]);
-        let bindings = vec![
+        let buffers = decode_attention::Buffers {
             q,
             k,
             v,
-            cache.k.into(),
-            cache.v.into(),
-            l.step().rows.into(),
-            cache.pages.table.into(),
-            rope.divisors,
+            K: cache.k.into(),
+            V: cache.v.into(),
+            rows: l.step().rows.into(),
+            table: cache.pages.table.into(),
+            freqs: rope.divisors,
             q_norm,
             k_norm,
-            decoded.attend.to,
+            O: decoded.attend.to,
             parts,
             weights,
             arrived,
             halves,
             factors,
-            centre_or_any(centre, &rope),
-        ];
-        let key = PipelineKey {
-            kernel: match rope.pairing {
-                Pairing::Interleaved => KernelId::DecodeAttention,
-                Pairing::Halves => KernelId::DecodeAttentionNeox,
-            },
-            constants: decoded.constants(),
+            centre: centre_or_any(centre, &rope),
         };
         l.halved = halved;
         let label = "rope, store and attention";
         let field = RowField::new(offset_of!(DecodeAttentionParams, n_rows), Count::Rows);
-        l.push(KernelCall::new(key, &params, bindings, label).with_rows([field]));
+        l.push(KernelCall::new(key, &params, buffers, label).with_rows([field]));
         Some(2)
     }
 

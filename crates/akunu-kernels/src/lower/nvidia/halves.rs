@@ -1,5 +1,7 @@
 //! Products on tensor cores: of rows that are made halves first, several in one launch where they read the same few rows.
 
+use crate::kernel::convert::half_rows::{self, Order};
+use crate::kernel::nvidia::{decode_gemm, shared_gemm, staging, tensor_gemm};
 use std::mem::offset_of;
 
 use akunu_program::{GateFunction, Op, Rows, Slice, op};
@@ -8,14 +10,12 @@ use akunu_types::params::{DecodeGemmParams, HalfRowsParams};
 use super::NvidiaRules;
 use super::select::{launch_kernel, n_parts, order_of_x, tensor_kernel};
 use crate::constant::Constants;
-use crate::kernel::convert::half_rows::Order;
-use crate::kernel::nvidia::{decode_gemm, staging, tensor_gemm};
 use crate::lower::liveness::{is_overwritten, is_read_later};
 use crate::lower::lowering::{Halved, Lowering};
 use crate::lower::product::as_product;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
-use crate::table::KernelId;
+use crate::table::{BufferSet, KernelId};
 
 /// How rows become halves.
 struct Halving {
@@ -23,8 +23,46 @@ struct Halving {
     /// What the products that read them have as x.
     x: Slice,
     kernel: KernelId,
-    inputs: Vec<Slice>,
+    inputs: Inputs,
     eps: f32,
+}
+
+/// What is made halves: rows as they are, or the result of a norm or a gate.
+#[derive(Clone, Copy)]
+enum Inputs {
+    Rows { x: Slice },
+    Norm { x: Slice, gain: Slice },
+    Gate { gate: Slice, up: Slice },
+}
+
+impl Inputs {
+    fn call(
+        self,
+        kernel: KernelId,
+        params: &HalfRowsParams,
+        y: Slice,
+        factor: Slice,
+    ) -> KernelCall {
+        let (key, label) = (PipelineKey::plain(kernel), "to halves");
+        match self {
+            Inputs::Rows { x } => {
+                KernelCall::new(key, params, half_rows::Buffers { x, y, factor }, label)
+            }
+            Inputs::Norm { x, gain } => {
+                let buffers = half_rows::NormBuffers { x, gain, y, factor };
+                KernelCall::new(key, params, buffers, label)
+            }
+            Inputs::Gate { gate, up } => {
+                let buffers = half_rows::GateBuffers {
+                    gate,
+                    up,
+                    y,
+                    factor,
+                };
+                KernelCall::new(key, params, buffers, label)
+            }
+        }
+    }
 }
 
 impl Halving {
@@ -33,7 +71,7 @@ impl Halving {
             rows,
             x,
             kernel: KernelId::HalfRows,
-            inputs: vec![x],
+            inputs: Inputs::Rows { x },
             eps: 0.0,
         }
     }
@@ -53,7 +91,7 @@ impl Halving {
                     rows,
                     x: to,
                     kernel: KernelId::NormHalfRows,
-                    inputs: vec![x, weight],
+                    inputs: Inputs::Norm { x, gain: weight },
                     eps,
                 },
                 dim,
@@ -73,7 +111,7 @@ impl Halving {
                         GateFunction::Gelu => KernelId::GeluHalfRows,
                         GateFunction::GeluErf | GateFunction::SwigluOai => return None,
                     },
-                    inputs: vec![gate, up],
+                    inputs: Inputs::Gate { gate, up },
                     eps: 0.0,
                 },
                 width,
@@ -179,20 +217,26 @@ impl NvidiaRules {
         };
         let kernel = launch_kernel(kernel, &params, chip);
         params.n_parts = n_parts(kernel, &params, chip);
-        let row = kernel.row();
-        let shared = if row.bindings.len() > decode_gemm::N_BINDINGS {
-            Some(share(l, kernel, &mut params)?)
-        } else {
-            None
+        let own = decode_gemm::Buffers {
+            x: halves,
+            weight_0: product(0).weight.place,
+            weight_1: product(1).weight.place,
+            weight_2: product(2).weight.place,
+            y_0: product(0).to,
+            y_1: product(1).to,
+            y_2: product(2).to,
+            scale: factors,
         };
-        let mut bindings = vec![halves];
-        bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).weight.place));
-        bindings.extend((0..decode_gemm::MAX_WEIGHTS).map(|at| product(at).to));
-        bindings.push(factors);
-        bindings.extend(shared.into_iter().flatten());
-        let field = RowField::new(offset_of!(DecodeGemmParams, M), first.rows.count());
         let key = PipelineKey::plain(kernel);
-        l.push(KernelCall::new(key, &params, bindings, first.label).with_rows([field]));
+        let field = RowField::new(offset_of!(DecodeGemmParams, M), first.rows.count());
+        let call = if is_shared(kernel) {
+            let [parts, arrived] = share(l, kernel, &mut params)?;
+            let buffers = shared_gemm::Buffers::with_parts(own, parts, arrived);
+            KernelCall::new(key, &params, buffers, first.label)
+        } else {
+            KernelCall::new(key, &params, own, first.label)
+        };
+        l.push(call.with_rows([field]));
         Some(n_together)
     }
 
@@ -211,9 +255,14 @@ impl NvidiaRules {
             l.halved = None;
         }
         let [factors, halves] = halve(l, (rows, product.x), weight.cols, Order::Rows)?;
-        let bindings = vec![halves, weight.place, product.to, factors];
+        let buffers = tensor_gemm::Buffers {
+            x: halves,
+            weight: weight.place,
+            y: product.to,
+            scale: factors,
+        };
         let lda = half_stride(weight.cols, Order::Rows);
-        l.push_product((kernel, lda), product, bindings);
+        l.push_product((kernel, lda), product, buffers);
         Some(1)
     }
 }
@@ -245,11 +294,15 @@ fn halve_by(l: &mut Lowering, how: &Halving, cols: u32, order: Order) -> Option<
             ..Default::default()
         };
         let field = RowField::new(offset_of!(HalfRowsParams, rows), rows.count());
-        let key = PipelineKey::plain(how.kernel);
-        let bindings = [&how.inputs[..], &[halves, factors]].concat();
-        l.push(KernelCall::new(key, &params, bindings, "to halves").with_rows([field]));
+        let call = how.inputs.call(how.kernel, &params, halves, factors);
+        l.push(call.with_rows([field]));
     }
     Some(places)
+}
+
+/// Whether threadgroups of a kernel may share its outputs.
+fn is_shared(kernel: KernelId) -> bool {
+    kernel.row().bindings == shared_gemm::Buffers::<()>::BINDINGS
 }
 
 /// The places of the parts of a product and of their counters. Where there is no room for the counters, it has one part.
@@ -257,23 +310,21 @@ fn share(l: &mut Lowering, kernel: KernelId, params: &mut DecodeGemmParams) -> O
     let required = |params: &DecodeGemmParams| {
         let none = Constants::none();
         let row = kernel.row();
-        let bytes = (row.required)(&row.args(bytemuck::bytes_of(params), &none));
-        [
-            bytes[decode_gemm::N_BINDINGS],
-            bytes[decode_gemm::N_BINDINGS + 1],
-        ]
+        shared_gemm::Buffers::of(&(row.required)(
+            &row.args(bytemuck::bytes_of(params), &none),
+        ))
     };
-    if l.counters(required(params)[1]).is_none() {
+    if l.counters(required(params).arrived).is_none() {
         params.n_parts = 1;
     }
     let arrived = l.counters(0)?;
-    let [part_bytes, _] = required(params);
-    if part_bytes == 0 {
+    let bytes = required(params);
+    if bytes.parts == 0 {
         // What is bound in the place of parts is not touched.
         return Some([arrived; 2]);
     }
     let [factors, halves] = halved_bytes(params.M, params.lda, order_of_x(kernel));
-    let [.., parts] = l.scratch([factors, halves, part_bytes])?;
+    let [.., parts] = l.scratch([factors, halves, bytes.parts])?;
     Some([parts, arrived])
 }
 

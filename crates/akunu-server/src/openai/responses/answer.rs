@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answers::{Finish, Usage, Whole};
+use crate::calls::ToolCall;
 use crate::clock::{new_id, now};
 use crate::openai::object::CachedTokens;
-use crate::reader::ToolCall;
 
 /// Fields of a request that are in the answer too, as they were given.
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -15,6 +15,8 @@ pub(crate) struct ResponsesEcho {
     #[serde(default)]
     tools: Vec<Value>,
     tool_choice: Option<Value>,
+    /// Whether an answer may call several tools; by default it may.
+    pub parallel_tool_calls: Option<bool>,
 }
 
 /// A response. Without an end it is in progress.
@@ -137,7 +139,7 @@ impl Head {
             error: (),
             model: self.model.clone(),
             output,
-            parallel_tool_calls: true,
+            parallel_tool_calls: told.parallel_tool_calls.unwrap_or(true),
             tool_choice: told.tool_choice.unwrap_or_else(|| "auto".into()),
             tools: told.tools,
             usage: usage.map(ResponseUsage::from),
@@ -205,7 +207,11 @@ impl OutputItem {
             call_id: call.id.clone(),
             name: call.name.clone(),
             arguments: call.arguments.clone(),
-            status: ResponseStatus::Completed,
+            status: if call.is_whole {
+                ResponseStatus::Completed
+            } else {
+                ResponseStatus::Incomplete
+            },
         }
     }
 

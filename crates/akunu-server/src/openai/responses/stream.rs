@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::answer::{Head, OutputItem, OutputPart, ResponseBody, call_item, items};
 use crate::answers::{Finish, Happening, Piece, Usage, Whole};
+use crate::calls::ToolCall;
 use crate::clock::new_id;
 use crate::error::ApiError;
-use crate::reader::ToolCall;
 use crate::stream::{Framing, Writer};
 
 /// An event with its number.
@@ -117,6 +117,8 @@ pub(crate) struct Items {
     n_events: usize,
     done: Vec<OutputItem>,
     open: Option<Open>,
+    /// The call that is being written.
+    call: Option<ResponsePlace>,
     finish: Option<Finish>,
 }
 
@@ -127,6 +129,7 @@ impl Items {
             n_events: 0,
             done: Vec::new(),
             open: None,
+            call: None,
             finish: None,
         }
     }
@@ -221,22 +224,24 @@ impl Items {
         self.done.push(item);
     }
 
-    fn call(&mut self, call: &ToolCall, out: &mut Vec<ResponseEventKind>) {
+    fn begin_call(&mut self, call: &ToolCall, out: &mut Vec<ResponseEventKind>) {
         self.close(out);
         let place = self.place(call_item(call));
         out.push(ResponseEventKind::ItemAdded {
             output_index: place.output_index,
             item: OutputItem::begun_call(call),
         });
-        out.push(ResponseEventKind::ArgumentsDelta {
-            place: place.clone(),
-            delta: call.arguments.clone(),
-        });
-        out.push(ResponseEventKind::ArgumentsDone {
-            place,
-            arguments: call.arguments.clone(),
-            name: call.name.clone(),
-        });
+        self.call = Some(place);
+    }
+
+    fn end_call(&mut self, call: &ToolCall, out: &mut Vec<ResponseEventKind>) {
+        if let Some(place) = self.call.take() {
+            out.push(ResponseEventKind::ArgumentsDone {
+                place,
+                arguments: call.arguments.clone(),
+                name: call.name.clone(),
+            });
+        }
         self.finish_item(OutputItem::call(call), out);
     }
 }
@@ -266,7 +271,13 @@ impl Writer for Items {
         match what {
             Piece::Text(text) => self.add(text, false, &mut out),
             Piece::Reasoning(text) => self.add(text, true, &mut out),
-            Piece::Call(call) => self.call(&call, &mut out),
+            Piece::Begun(call) => self.begin_call(&call, &mut out),
+            Piece::Arguments(delta) => out.extend(
+                self.call
+                    .clone()
+                    .map(|place| ResponseEventKind::ArgumentsDelta { place, delta }),
+            ),
+            Piece::Call(call) => self.end_call(&call, &mut out),
             Piece::Ended(finish) => {
                 self.finish = Some(finish);
                 self.close(&mut out);

@@ -2,6 +2,7 @@
 //! for, as late as a GPU may.
 
 use akunu_kernels::gpu::{Backend, Compiler, Encoder};
+use akunu_kernels::kernel::common::gather_rows;
 use akunu_kernels::{KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Device, DeviceError, Room, Ticket};
 use akunu_sim::{Schedule, SimBackend, SimMemory};
@@ -134,8 +135,12 @@ fn out_of_bounds(bench: &mut Bench) -> Ticket {
         ..Default::default()
     };
     let key = PipelineKey::plain(KernelId::GatherRows);
-    let bindings = vec![bench.vector(0), outputs.into(), bench.vector(1)];
-    let copy = KernelCall::new(key, &params, bindings, "copy");
+    let buffers = gather_rows::Buffers {
+        from: bench.vector(0),
+        outputs: outputs.into(),
+        to: bench.vector(1),
+    };
+    let copy = KernelCall::new(key, &params, buffers, "copy");
     let faulty = bench.device.load_kernels(vec![copy], Room::default());
     let faulty = faulty.expect("sizes are right");
     bench.device.submit(faulty, None).expect("submitted")

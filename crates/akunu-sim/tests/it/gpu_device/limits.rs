@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use akunu_kernels::gpu::{Call, Limits};
-use akunu_kernels::kernel::activation::silu;
+use akunu_kernels::kernel::activation::{gate, silu};
+use akunu_kernels::kernel::norm::rmsnorm;
 use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey};
 use akunu_program::{Device, DeviceError, Room, SharedBytes, Slice};
 use akunu_sim::{Schedule, SimBackend, SimDevice};
@@ -39,13 +40,17 @@ fn gate(device: &mut SimDevice, offsets: [usize; 2], count: u32) -> Result<Vec<f
         buffer: weights,
         offset,
     };
-    let bindings = vec![at(offsets[0]), at(offsets[1]), y.into()];
+    let buffers = gate::Buffers {
+        gate: at(offsets[0]),
+        up: at(offsets[1]),
+        y: y.into(),
+    };
     let params = ElementwiseParams {
         count,
         ..Default::default()
     };
     let key = PipelineKey::plain(KernelId::SiluGate);
-    let gate = KernelCall::new(key, &params, bindings, "gate");
+    let gate = KernelCall::new(key, &params, buffers, "gate");
     let plan = device.load_kernels(vec![gate], Room::default())?;
     device.run(plan, None)?;
     let mut gated = vec![0f32; count as usize];
@@ -135,9 +140,13 @@ fn a_launch_keeps_to_the_limit_of_its_pipeline() {
             n_rows: 1,
             ..Default::default()
         };
-        let bindings = vec![x.into(), weight.into(), y.into()];
+        let buffers = rmsnorm::Buffers {
+            x: x.into(),
+            weight: weight.into(),
+            y: y.into(),
+        };
         let key = PipelineKey::plain(KernelId::RmsNorm);
-        let norm = KernelCall::new(key, &params, bindings, "norm");
+        let norm = KernelCall::new(key, &params, buffers, "norm");
         let id = device.load_kernels(vec![norm], Room::default());
         let id = id.expect("it compiles and fits");
         let plan = device.plan(id).expect("it is loaded");

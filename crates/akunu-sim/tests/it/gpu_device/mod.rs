@@ -8,7 +8,7 @@ mod limits;
 use std::mem::offset_of;
 use std::path::Path;
 
-use akunu_kernels::kernel::activation::silu;
+use akunu_kernels::kernel::activation::{gate, silu};
 use akunu_kernels::plan::RowField;
 use akunu_kernels::{ChipConfig, KernelCall, KernelDevice, KernelId, PipelineKey, lower};
 use akunu_program::{
@@ -118,10 +118,11 @@ impl Bench {
     /// `vector[y] = silu(vector[a]) * vector[b]`, for these rows.
     fn gate_rows(&self, rows: Count, [a, b, y]: [usize; 3]) -> KernelCall {
         let count = RowField::times(offset_of!(ElementwiseParams, count), rows, COUNT);
-        let bindings = [a, b, y].map(|n| self.vector(n)).to_vec();
+        let [gate, up, y] = [a, b, y].map(|n| self.vector(n));
+        let buffers = gate::Buffers { gate, up, y };
         let key = PipelineKey::plain(KernelId::SiluGate);
         let params = ElementwiseParams::default();
-        KernelCall::new(key, &params, bindings, "gate").with_rows([count])
+        KernelCall::new(key, &params, buffers, "gate").with_rows([count])
     }
 
     /// `vector[y] = silu(vector[a]) * vector[b]`.

@@ -17,7 +17,7 @@ use super::int16_cell::{Int16Block, Int16Cell, WORDS};
 use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::pack::lay_words;
 use crate::matmul::blocked_gemm::{Group, LEAST_NEON, MOST_NEON};
-use crate::panels::format::{CELL, ROWS, Scales};
+use crate::panels::format::{CELL, ROWS};
 
 /// A way to multiply widened cells with blocks of vectors.
 ///
@@ -97,17 +97,14 @@ pub unsafe fn multiply<W: BlockDot, S: Layout, const LESS_128: bool, const M: us
         for c in 0..n_cells {
             let wide = group.wide.cast::<Int16Cell<W::Numbers>>().add(c);
             let x = x.add(c);
-            match S::SCALES {
-                Scales::Plain | Scales::WithMin | Scales::Grouped => {
-                    let dots = whole::<W, LESS_128, M>(wide, x);
-                    add_to_sums::<W, S, FOURS, M>(dots, 0, (wide, x), group.sums);
+            if S::SCALES.has_halves() {
+                for first in (0..FOURS).step_by(FOURS / 2) {
+                    let dots = halves::<W, M>(first, wide, x);
+                    add_to_sums::<W, S, { FOURS / 2 }, M>(dots, first, (wide, x), group.sums);
                 }
-                Scales::Halves | Scales::HalvesWithMin => {
-                    for first in (0..FOURS).step_by(FOURS / 2) {
-                        let dots = halves::<W, M>(first, wide, x);
-                        add_to_sums::<W, S, { FOURS / 2 }, M>(dots, first, (wide, x), group.sums);
-                    }
-                }
+            } else {
+                let dots = whole::<W, LESS_128, M>(wide, x);
+                add_to_sums::<W, S, FOURS, M>(dots, 0, (wide, x), group.sums);
             }
         }
     }
@@ -185,17 +182,13 @@ unsafe fn add_to_sums<W: BlockDot, S: Layout, const N: usize, const M: usize>(
             let mut sums: [float32x4_t; N] = std::array::from_fn(|i| vld1q_f32(at.add(LANES * i)));
             for i in 0..N {
                 sums[i] = vfmaq_n_f32(sums[i], dots[i], (*x).scales[m]);
-                sums[i] = match S::SCALES {
-                    Scales::Plain | Scales::Halves => sums[i],
-                    Scales::WithMin | Scales::Grouped => {
-                        vfmaq_n_f32(sums[i], mins[0][i], (*x).weights_of_min[m])
-                    }
-                    Scales::HalvesWithMin => {
-                        let [low, high] = (*x).weights_of_half_mins;
-                        let sum = vfmaq_n_f32(sums[i], mins[0][i], low[m]);
-                        vfmaq_n_f32(sum, mins[1][i], high[m])
-                    }
-                };
+                if S::SCALES.has_min() && S::SCALES.has_halves() {
+                    let [low, high] = (*x).weights_of_half_mins;
+                    sums[i] = vfmaq_n_f32(sums[i], mins[0][i], low[m]);
+                    sums[i] = vfmaq_n_f32(sums[i], mins[1][i], high[m]);
+                } else if S::SCALES.has_min() {
+                    sums[i] = vfmaq_n_f32(sums[i], mins[0][i], (*x).weights_of_min[m]);
+                }
             }
             for (i, sum) in sums.into_iter().enumerate() {
                 vst1q_f32(at.add(LANES * i), sum);

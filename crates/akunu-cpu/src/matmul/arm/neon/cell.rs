@@ -18,6 +18,8 @@ pub trait Layout {
 
 pub struct Plain;
 pub struct PlainTable;
+pub struct PowerTable;
+pub struct SignedTable;
 pub struct WithMin;
 pub struct Grouped;
 pub struct Halves;
@@ -28,6 +30,14 @@ impl Layout for Plain {
 }
 impl Layout for PlainTable {
     const SCALES: Scales = Scales::Plain;
+    const HAS_TABLE: bool = true;
+}
+impl Layout for PowerTable {
+    const SCALES: Scales = Scales::Power;
+    const HAS_TABLE: bool = true;
+}
+impl Layout for SignedTable {
+    const SCALES: Scales = Scales::Signed;
     const HAS_TABLE: bool = true;
 }
 impl Layout for WithMin {
@@ -129,6 +139,8 @@ impl<S: Layout, const BITS: u32> Cell<S, BITS> {
             let of_super = self.of_super.add(2 * LANES * four);
             match S::SCALES {
                 Scales::Plain => ([halves(f16s); 2], none),
+                Scales::Power => ([halves_of_powers(unsigned(bytes)); 2], none),
+                Scales::Signed => ([vmulq_f32(signed(bytes), halves(of_super)); 2], none),
                 Scales::WithMin => ([halves(f16s); 2], [halves(f16s.add(2 * ROWS)); 2]),
                 Scales::Grouped => {
                     let (scale, min) = (halves(of_super), halves(of_super.add(2 * ROWS)));
@@ -179,6 +191,16 @@ unsafe fn halves(at: *const u8) -> float32x4_t {
              options(pure, nomem, nostack));
     }
     floats
+}
+
+/// `2^(e - 128)`, as [`E8M0::half`](akunu_types::E8M0::half): below 2^-126 a single bit of the fraction.
+#[inline]
+#[target_feature(enable = "neon")]
+fn halves_of_powers(e: uint32x4_t) -> float32x4_t {
+    let e = vreinterpretq_s32_u32(e);
+    let normal = vsubq_s32(vshlq_n_s32::<23>(e), vdupq_n_s32(1 << 23));
+    let bit = vshlq_n_s32::<21>(vaddq_s32(e, vdupq_n_s32(1)));
+    vreinterpretq_f32_s32(vmaxq_s32(normal, bit))
 }
 
 /// Four unsigned bytes.

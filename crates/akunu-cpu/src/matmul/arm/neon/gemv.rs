@@ -19,7 +19,7 @@ use super::multiply::Multiply;
 use super::quantise::quantise_cell;
 use crate::matmul::activation::{Activations, HALF};
 use crate::matmul::batch::{BATCH, Dots};
-use crate::panels::format::{CELL, Quant, ROWS, Scales, Table};
+use crate::panels::format::{CELL, Quant, ROWS, Table};
 
 pub use super::multiply::{Sdot, Smull};
 
@@ -200,26 +200,21 @@ unsafe fn add<S: Layout>(
     // SAFETY: passes on `level` and `reach`.
     unsafe {
         let factor = x.scales.as_ptr().add(c).read();
-        let dots = match S::SCALES {
-            Scales::Plain | Scales::WithMin | Scales::Grouped => {
-                vmulq_f32(vcvtq_f32_s32(vaddq_s32(low, high)), scales[0])
-            }
-            Scales::Halves | Scales::HalvesWithMin => {
-                let dots = vmulq_f32(vcvtq_f32_s32(low), scales[0]);
-                vfmaq_f32(dots, vcvtq_f32_s32(high), scales[1])
-            }
+        let dots = if S::SCALES.has_halves() {
+            let dots = vmulq_f32(vcvtq_f32_s32(low), scales[0]);
+            vfmaq_f32(dots, vcvtq_f32_s32(high), scales[1])
+        } else {
+            vmulq_f32(vcvtq_f32_s32(vaddq_s32(low, high)), scales[0])
         };
         let sum = vfmaq_n_f32(sum, dots, factor);
-        match S::SCALES {
-            Scales::Plain | Scales::Halves => sum,
-            Scales::WithMin | Scales::Grouped => {
-                vfmaq_n_f32(sum, mins[0], x.weights_of_min.as_ptr().add(c).read())
-            }
-            Scales::HalvesWithMin => {
-                let weights = x.weights_of_half_mins.as_ptr().add(c).read();
-                let sum = vfmaq_n_f32(sum, mins[0], weights[0]);
-                vfmaq_n_f32(sum, mins[1], weights[1])
-            }
+        if S::SCALES.has_min() && S::SCALES.has_halves() {
+            let weights = x.weights_of_half_mins.as_ptr().add(c).read();
+            let sum = vfmaq_n_f32(sum, mins[0], weights[0]);
+            vfmaq_n_f32(sum, mins[1], weights[1])
+        } else if S::SCALES.has_min() {
+            vfmaq_n_f32(sum, mins[0], x.weights_of_min.as_ptr().add(c).read())
+        } else {
+            sum
         }
     }
 }

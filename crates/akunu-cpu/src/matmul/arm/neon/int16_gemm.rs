@@ -25,7 +25,7 @@ use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::pack::{lay_words, pack_cells};
 use crate::matmul::blocked_gemm::{Blocks, Group, MicroKernel};
 use crate::matmul::shape::Shape;
-use crate::panels::format::{CELL, SUPER, Scales, Table};
+use crate::panels::format::{CELL, SUPER, Table};
 use crate::panels::matrix::PackedMatrix;
 
 /// Cells of a chunk.
@@ -122,12 +122,13 @@ impl Int16Gemm<'_> {
         let quant = self.matrix.shape.quant;
         // 128 is gone from numbers of 8 bits: right where it is the format's offset, which otherwise is 0.
         let less_128 = quant.bits == 8 && quant.offset == 0;
-        let add = match (quant.scales, less_128) {
-            (Scales::Plain, _) => block::add::<W, Plain, false>,
-            (Scales::WithMin | Scales::Grouped, false) => block::add::<W, WithMin, false>,
-            (Scales::WithMin | Scales::Grouped, true) => block::add::<W, WithMin, true>,
-            (Scales::Halves, _) => block::add::<W, Halves, false>,
-            (Scales::HalvesWithMin, _) => block::add::<W, HalvesWithMin, false>,
+        let scales = quant.scales;
+        let add = match (scales.has_halves(), scales.has_min(), less_128) {
+            (false, false, _) => block::add::<W, Plain, false>,
+            (false, true, false) => block::add::<W, WithMin, false>,
+            (false, true, true) => block::add::<W, WithMin, true>,
+            (true, false, _) => block::add::<W, Halves, false>,
+            (true, true, _) => block::add::<W, HalvesWithMin, false>,
         };
         // SAFETY: passes on `level` and `reach`.
         unsafe { add(group, x, n_vectors, cells) }

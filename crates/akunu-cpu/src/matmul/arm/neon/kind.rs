@@ -1,6 +1,8 @@
 //! The kinds of quantised cells, so that each loop over cells is compiled for each kind.
 
-use super::cell::{Grouped, Halves, HalvesWithMin, Layout, Plain, PlainTable, WithMin};
+use super::cell::{
+    Grouped, Halves, HalvesWithMin, Layout, Plain, PlainTable, PowerTable, SignedTable, WithMin,
+};
 use crate::panels::format::{Quant, Scales, Table};
 
 /// What is compiled for each kind of cell that a weight format has.
@@ -25,6 +27,8 @@ pub unsafe fn for_cells<F: ForCells>(quant: Quant, form: F) -> F::Out {
     unsafe {
         match (quant.bits, quant.scales) {
             (4, Scales::Plain) if table.is_some() => form.run::<PlainTable, 8>(table),
+            (4, Scales::Power) => form.run::<PowerTable, 8>(table),
+            (4, Scales::Signed) => form.run::<SignedTable, 8>(table),
             (4, Scales::Plain) => form.run::<Plain, 4>(table),
             (4, Scales::WithMin) => form.run::<WithMin, 4>(table),
             (4, Scales::Grouped) => form.run::<Grouped, 4>(table),

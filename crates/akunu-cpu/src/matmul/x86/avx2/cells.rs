@@ -6,7 +6,8 @@
 use std::arch::x86_64::*;
 
 use crate::matmul::x86::kind::{
-    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, WITH_MIN, layout,
+    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, TABLE_POWER, TABLE_SIGNED, WITH_MIN,
+    has_table, layout,
 };
 use crate::panels::format::{Quant, ROWS, SUPER, Table};
 
@@ -37,7 +38,7 @@ pub struct Cells<const BITS: u32, const SCALES: u8> {
 impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
     const LAYOUT: Quant = layout(BITS, SCALES);
     /// Whether columns 4 j and 16 + 4 j share bytes when they are paired.
-    const SHARED: bool = BITS == 4 && SCALES != TABLE;
+    const SHARED: bool = BITS == 4 && !has_table(SCALES);
 
     /// Starts before cell `first`, a multiple of [`SUPER`], of the panel at `panel`.
     #[inline]
@@ -100,7 +101,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         let (both, four) = (vector(j), _mm256_set1_epi8(15));
         let low = _mm256_and_si256(both, four);
         let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), four);
-        if SCALES == TABLE {
+        if has_table(SCALES) {
             return [low, high].map(|codes| _mm256_shuffle_epi8(self.table, codes));
         }
         if BITS == 5 {
@@ -150,6 +151,8 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             let bytes = |array: usize| _mm_loadl_epi64(at.add(ROWS * array + LANES * half).cast());
             match SCALES {
                 PLAIN | TABLE => of_cell.scale = halves(at, 0, half),
+                TABLE_POWER => of_cell.scale = halves_of_powers(_mm256_cvtepu8_epi32(bytes(0))),
+                TABLE_SIGNED => of_cell.scale = times(_mm256_cvtepi8_epi32(bytes(0)), d),
                 WITH_MIN => {
                     of_cell.scale = halves(at, 0, half);
                     of_cell.mins = [halves(at, 1, half); 2];
@@ -176,6 +179,15 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
         }
         of_cell
     }
+}
+
+/// `2^(e - 128)`, as [`E8M0::half`](akunu_types::E8M0::half): below 2^-126 a single bit of the fraction.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn halves_of_powers(e: __m256i) -> __m256 {
+    let normal = _mm256_sub_epi32(_mm256_slli_epi32::<23>(e), _mm256_set1_epi32(1 << 23));
+    let bit = _mm256_slli_epi32::<21>(_mm256_add_epi32(e, _mm256_set1_epi32(1)));
+    _mm256_castsi256_ps(_mm256_max_epi32(normal, bit))
 }
 
 /// The numbers of a table raised by 128, in both halves of a vector.

@@ -3,7 +3,8 @@
 use std::arch::x86_64::*;
 
 use crate::matmul::x86::kind::{
-    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, WITH_MIN, has_halves, layout,
+    AHEAD, GROUPED, HALVES, HALVES_WITH_MIN, PLAIN, TABLE, TABLE_POWER, TABLE_SIGNED, WITH_MIN,
+    has_halves, has_table, layout,
 };
 use crate::panels::format::{Quant, ROWS, SUPER, Table};
 
@@ -82,7 +83,7 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
                 );
             }
             let mut numbers = widen::<BITS>(self.at);
-            if SCALES == TABLE {
+            if has_table(SCALES) {
                 numbers = numbers.map(|codes| _mm512_shuffle_epi8(self.table, codes));
             }
             let cell = self.with_scales(numbers);
@@ -112,6 +113,8 @@ impl<const BITS: u32, const SCALES: u8> Cells<BITS, SCALES> {
             let bytes = |array| _mm_loadu_si128(at.cast::<__m128i>().add(array));
             match SCALES {
                 PLAIN | TABLE => cell.scale = halves(at),
+                TABLE_POWER => cell.scale = halves_of_powers(_mm512_cvtepu8_epi32(bytes(0))),
+                TABLE_SIGNED => cell.scale = times(_mm512_cvtepi8_epi32(bytes(0)), d),
                 WITH_MIN => {
                     cell.scale = halves(at);
                     cell.mins = [halves(at.add(2 * ROWS)); 2];
@@ -147,6 +150,15 @@ impl Cell {
             [self.scale; 2]
         }
     }
+}
+
+/// `2^(e - 128)`, as [`E8M0::half`](akunu_types::E8M0::half): below 2^-126 a single bit of the fraction.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn halves_of_powers(e: __m512i) -> __m512 {
+    let normal = _mm512_sub_epi32(_mm512_slli_epi32::<23>(e), _mm512_set1_epi32(1 << 23));
+    let bit = _mm512_slli_epi32::<21>(_mm512_add_epi32(e, _mm512_set1_epi32(1)));
+    _mm512_castsi512_ps(_mm512_max_epi32(normal, bit))
 }
 
 /// The numbers of a table raised by 128, in each 128 bits of a vector.

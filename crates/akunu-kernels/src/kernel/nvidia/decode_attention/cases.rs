@@ -4,9 +4,10 @@ use akunu_program::Pairing;
 use akunu_types::params::{DecodeAttentionParams, Row};
 use half::f16;
 
-use super::shape::{FEW_SIMD_GROUPS, KEY_TILE, N_SIMD_GROUPS, counter_bytes, part_bytes};
+use super::shape::{FEW_SIMD_GROUPS, KEY_TILE, N_SIMD_GROUPS, batches};
 use crate::case::{Case, Rng};
 use crate::constant::{Constant, Constants};
+use crate::extent::product;
 use crate::kernel::attention::mask::Mask;
 use crate::kernel::convert::half_rows::Order;
 use crate::kernel::nvidia::staging::QUAD;
@@ -199,7 +200,8 @@ impl Setting {
             }
         );
         let [q, kv] = [n_heads, n_kv_heads].map(|heads| params.n_rows * heads * self.head_dim);
-        let [parts, weights] = part_bytes(&params).map(|bytes| bytes / size_of::<f32>());
+        let weights = product(&[params.n_rows, params.n_heads, params.n_groups]);
+        let counters = product(&[params.n_rows, params.n_kv_heads, batches(&params)]);
         // As RoPE alone: a turned key may be rounded to the other neighbour. As half_rows: so may the output.
         let of_halves = match self.order {
             Order::Rows => 1e-9,
@@ -245,9 +247,9 @@ impl Setting {
             .bind(&norms[0])
             .bind(&norms[1])
             .bind(&vec![f32::NAN; n_floats as usize])
-            .bind(&vec![f32::NAN; parts])
+            .bind(&vec![f32::NAN; weights * self.head_dim as usize])
             .bind(&vec![f32::NAN; weights])
-            .bind(&vec![0u32; counter_bytes(&params) / size_of::<u32>()])
+            .bind(&vec![0u32; counters])
             .bind(&vec![f16::NAN; n_halves as usize])
             .bind(&vec![f32::NAN; n_factors as usize])
             .bind(&centres)

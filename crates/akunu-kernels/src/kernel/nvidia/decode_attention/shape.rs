@@ -3,7 +3,6 @@
 use akunu_types::params::DecodeAttentionParams;
 
 use crate::chip::ChipConfig;
-use crate::extent::bytes;
 
 /// The largest head.
 pub const MAX_HEAD_DIM: u32 = 256;
@@ -67,17 +66,4 @@ pub fn groups(p: &DecodeAttentionParams, max_keys: u32, chip: &ChipConfig) -> u3
     let busy = max_keys.div_ceil(KEY_TILE * streams(p));
     let filling = 2 * chip.gpu_cores / all_batches(p);
     filling.min(busy).clamp(1, MAX_GROUPS)
-}
-
-/// Bytes of the parts and of their weights.
-pub fn part_bytes(p: &DecodeAttentionParams) -> [usize; 2] {
-    [
-        bytes::<f32>(&[p.n_rows, p.n_heads, p.n_groups, p.head_dim]),
-        bytes::<f32>(&[p.n_rows, p.n_heads, p.n_groups]),
-    ]
-}
-
-/// Bytes of the counters.
-pub fn counter_bytes(p: &DecodeAttentionParams) -> usize {
-    bytes::<u32>(&[p.n_rows, p.n_kv_heads, batches(p)])
 }

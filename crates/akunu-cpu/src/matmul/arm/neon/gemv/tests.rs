@@ -10,6 +10,7 @@ use crate::isa::{Isa, Level};
 use crate::matmul::activation::Values;
 use crate::matmul::blocked_gemm::testing::exact;
 use crate::matmul::gemv::Gemv;
+use crate::panels::format::Scales;
 use crate::panels::pack::{Source, pack};
 
 const COLS: usize = 768;
