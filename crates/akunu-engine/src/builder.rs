@@ -29,7 +29,6 @@ use akunu_program::{
 };
 
 pub(crate) use choice::{Lists, Outputs};
-use experts::Sum;
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
@@ -74,6 +73,13 @@ pub(crate) struct RouterFault {
     pub layer: u32,
     /// A u32, 0 as long as there was none.
     pub place: Slice,
+}
+
+/// Where the result of a feed-forward block goes, and whether it is added to what is there.
+#[derive(Clone, Copy)]
+struct Sum {
+    to: Slice,
+    add: bool,
 }
 
 /// The keys that the rows of a layer see.

@@ -4,9 +4,11 @@
 
 use akunu_types::params::AttentionParams;
 
-use super::{Buffers, CONSTANTS, MAX_HEAD_DIM, cases, formula, grid, head_dim, work};
+use super::formula::Given;
+use super::{Buffers, CONSTANTS, MAX_HEAD_DIM, Slices, cases, grid, head_dim, work};
 use crate::chip::SIMD_WIDTH;
 use crate::table::{Args, Family, KernelRow, Launch};
+use crate::twin::Twin;
 
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
@@ -16,10 +18,25 @@ pub const ROW: KernelRow = KernelRow {
     constants: CONSTANTS,
     launch: |args, _| launch(args),
     work,
-    twin: formula::attention,
+    twin: |t| twin_by(t, |query, _| query),
     cases: |_| cases::decode(),
     ..KernelRow::of::<Buffers<()>>()
 };
+
+/// `rounded` gives what a kernel makes of an element of a query; its second argument is the factor that it has in scores of base 2.
+pub fn twin_by(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
+    let args = t.args();
+    let b = Slices::of(t);
+    let given = Given {
+        args,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
+    };
+    given.whole_heads(rounded, &|_| None, b.O);
+}
 
 fn launch(args: &Args) -> Launch {
     let p: AttentionParams = args.params();

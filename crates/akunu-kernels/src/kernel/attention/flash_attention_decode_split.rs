@@ -7,10 +7,12 @@
 
 use akunu_types::params::{AttentionParams, Row};
 
-use super::{CONSTANTS, MAX_HEAD_DIM, cases, formula, is_supported, sizes, work};
+use super::formula::Given;
+use super::{CONSTANTS, MAX_HEAD_DIM, cases, is_supported, sizes, work};
 use crate::chip::SIMD_WIDTH;
 use crate::cost::Work;
 use crate::table::{Args, Family, KernelRow, Launch, Pool, buffers};
+use crate::twin::Twin;
 
 /// Most parts of a row: what the joining kernel has room for.
 pub const MAX_PARTS: u32 = 64;
@@ -39,7 +41,7 @@ pub const ROW: KernelRow = KernelRow {
     constants: CONSTANTS,
     launch: |args, _| launch(args),
     work: |args, once| split_work(args, once),
-    twin: formula::split,
+    twin,
     cases: |_| cases::split(),
     ..KernelRow::of::<Buffers<()>>()
 };
@@ -63,4 +65,26 @@ fn launch(args: &Args) -> Launch {
 fn split_work(args: &Args, once: Work) -> Work {
     let parts = once.traffic[Buffers::PLACES.parts];
     work(args, once).with(Buffers::PLACES.parts, parts)
+}
+
+fn twin(t: &mut Twin) {
+    let args = t.args();
+    let p: AttentionParams = t.params();
+    let b = Slices::of(t);
+    let given = Given {
+        args,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
+    };
+    let as_it_is = (|query, _| query) as fn(f32, f32) -> f32;
+    given.each_head(p.n_parts as usize, (as_it_is, &|_| None), |at, part| {
+        let row = at.row - p.first_row as usize;
+        let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
+        let n = part.output.len();
+        b.parts[index * n..][..n].copy_from_slice(&part.output);
+        b.weights[index] = part.weight;
+    });
 }

@@ -9,8 +9,10 @@
 
 use akunu_types::params::{AttentionParams, Row};
 
-use super::{cases, flash_attention_decode, formula, sizes};
+use super::formula::Given;
+use super::{cases, flash_attention_decode, sizes};
 use crate::table::{KernelRow, Pool, buffers};
+use crate::twin::Twin;
 
 buffers! {
     pub struct Buffers, Slices(|args| (p, pages, queries) = sizes(args), AttentionParams at 4) {
@@ -27,7 +29,7 @@ buffers! {
 /// The row of the kernel table.
 pub const ROW: KernelRow = KernelRow {
     name: ("flash_attention_sinks_f16", ""),
-    twin: formula::with_sinks,
+    twin,
     cases: |_| cases::sinks(),
     family: flash_attention_decode::ROW.family,
     source: flash_attention_decode::ROW.source,
@@ -36,3 +38,18 @@ pub const ROW: KernelRow = KernelRow {
     work: flash_attention_decode::ROW.work,
     ..KernelRow::of::<Buffers<()>>()
 };
+
+fn twin(t: &mut Twin) {
+    let args = t.args();
+    let b = Slices::of(t);
+    let given = Given {
+        args,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
+    };
+    let sink = |head: usize| Some(b.sinks[head]);
+    given.whole_heads(|query, _| query, &sink, b.O);
+}

@@ -1,104 +1,18 @@
-//! The twin of all attention kernels: two passes over the visible keys, every sum in f32.
+//! The formula of all attention kernels: two passes over the visible keys, every sum in f32.
 
 use akunu_types::params::{AttentionParams, Row};
-use half::f16;
 
 use super::mask::Mask;
 use super::shape::head_dim;
-use super::{Slices, flash_attention_decode_split, flash_attention_sinks};
 use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
 use crate::table::Args;
-use crate::twin::Twin;
-
-/// Attention as it is defined.
-pub fn attention(t: &mut Twin) {
-    each_head_whole(t, |query, _| query);
-}
-
-/// The same with a sink of each head.
-pub fn with_sinks(t: &mut Twin) {
-    let args = t.args();
-    let p: AttentionParams = t.params();
-    let b = flash_attention_sinks::Slices::of(t);
-    let given = Given {
-        args,
-        q: b.Q,
-        k: b.K,
-        v: b.V,
-        rows: b.rows,
-        table: b.table,
-    };
-    let sink = |head: usize| Some(b.sinks[head]);
-    given.each_head(1, (|query, _| query, &sink), |at, part| {
-        let offset = query_offset(&p, at.row, at.head);
-        b.O[offset..][..part.output.len()].copy_from_slice(&part.output);
-    });
-}
-
-/// The same, where queries times their factor are rounded to halves.
-pub fn of_halved_queries(t: &mut Twin) {
-    each_head_whole(t, |query, factor| {
-        f16::from_f32(query * factor).to_f32() / factor
-    });
-}
-
-fn each_head_whole(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
-    let args = t.args();
-    let p: AttentionParams = t.params();
-    let Slices {
-        Q,
-        K,
-        V,
-        O,
-        rows,
-        table,
-    } = Slices::of(t);
-    let given = Given {
-        args,
-        q: Q,
-        k: K,
-        v: V,
-        rows,
-        table,
-    };
-    given.each_head(1, (rounded, &|_| None), |at, part| {
-        let offset = query_offset(&p, at.row, at.head);
-        O[offset..][..part.output.len()].copy_from_slice(&part.output);
-    });
-}
-
-/// The same for each part of the keys, and the logarithm to base 2 of the sum of the weights.
-pub fn split(t: &mut Twin) {
-    let args = t.args();
-    let p: AttentionParams = t.params();
-    let b = flash_attention_decode_split::Slices::of(t);
-    let given = Given {
-        args,
-        q: b.Q,
-        k: b.K,
-        v: b.V,
-        rows: b.rows,
-        table: b.table,
-    };
-    given.each_head(
-        p.n_parts as usize,
-        (|query, _| query, &|_| None),
-        |at, part| {
-            let row = at.row - p.first_row as usize;
-            let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
-            let n = part.output.len();
-            b.parts[index * n..][..n].copy_from_slice(&part.output);
-            b.weights[index] = part.weight;
-        },
-    );
-}
 
 /// Which part of a row's and head's keys.
-struct PartAt {
-    row: usize,
-    head: usize,
-    part: usize,
+pub(super) struct PartAt {
+    pub row: usize,
+    pub head: usize,
+    pub part: usize,
 }
 
 /// The attention over a part of the keys, and log2 Σ 2^score: -∞ where there is none.
@@ -159,19 +73,33 @@ pub fn softcap(constants: &Constants) -> Option<f32> {
 }
 
 /// What all of them read.
-struct Given<'a> {
-    args: Args<'a>,
-    q: &'a [f32],
-    k: &'a [u8],
-    v: &'a [u8],
-    rows: &'a [Row],
-    table: &'a [u32],
+pub(super) struct Given<'a> {
+    pub args: Args<'a>,
+    pub q: &'a [f32],
+    pub k: &'a [u8],
+    pub v: &'a [u8],
+    pub rows: &'a [Row],
+    pub table: &'a [u32],
 }
 
 impl Given<'_> {
+    /// The attention of whole heads, to `output`.
+    pub fn whole_heads(
+        &self,
+        rounded: fn(f32, f32) -> f32,
+        sink: &dyn Fn(usize) -> Option<f32>,
+        output: &mut [f32],
+    ) {
+        let p: AttentionParams = self.args.params();
+        self.each_head(1, (rounded, sink), |at, part| {
+            let offset = query_offset(&p, at.row, at.head);
+            output[offset..][..part.output.len()].copy_from_slice(&part.output);
+        });
+    }
+
     /// Of every `n_parts` tiles of 32 keys a part has one. `rounded` gives what a kernel makes of an element of a query; its second
     /// argument is the factor that the element has in scores of base 2. `sink` gives the sink of a head, if it has one.
-    fn each_head(
+    pub fn each_head(
         &self,
         n_parts: usize,
         (rounded, sink): (fn(f32, f32) -> f32, &dyn Fn(usize) -> Option<f32>),

@@ -7,9 +7,7 @@ use akunu_types::params::AttentionParams;
 use half::f16;
 
 use crate::kernel::attention::flash_attention_prefill::PREFILL_THREADS;
-use crate::kernel::attention::{
-    self, cases, flash_attention_decode, flash_attention_prefill, formula,
-};
+use crate::kernel::attention::{self, cases, flash_attention_decode, flash_attention_prefill};
 use crate::table::{Args, Family, KernelRow, Launch};
 
 /// The largest head whose output fits into registers.
@@ -31,11 +29,16 @@ pub const ROW: KernelRow = KernelRow {
     family: Family::Nvidia,
     source: "tensor_attention",
     launch: |args, _| launch(args),
-    twin: formula::of_halved_queries,
+    twin: |t| flash_attention_decode::twin_by(t, halved),
     cases: |_| cases::tensor(),
     work: flash_attention_prefill::ROW.work,
     ..flash_attention_decode::ROW
 };
+
+/// A query times its factor, rounded to a half.
+fn halved(query: f32, factor: f32) -> f32 {
+    f16::from_f32(query * factor).to_f32() / factor
+}
 
 fn launch(args: &Args) -> Launch {
     let p: AttentionParams = args.params();
