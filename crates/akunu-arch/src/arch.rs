@@ -14,6 +14,7 @@ mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
+mod olmoe;
 mod prelude;
 mod qwen2;
 mod qwen2moe;
@@ -45,6 +46,7 @@ pub const ALL: &[Architecture] = &[
     ernie4_5_moe::ARCH,
     dots1::ARCH,
     gpt_oss::ARCH,
+    olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,
     nomic_bert::ARCH,

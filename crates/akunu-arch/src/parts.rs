@@ -7,7 +7,9 @@ mod experts;
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
+use crate::layer::{
+    Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
+};
 use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
@@ -142,6 +144,7 @@ impl<'a> Parts<'a> {
             v: linear("v", kv_heads * head_dim, self.dim),
             output: linear("output", self.dim, heads * head_dim),
             qk_norm: None,
+            row_norm: None,
             rope: Some(if window.is_some() {
                 self.local_rope
             } else {
@@ -173,6 +176,21 @@ impl<'a> Parts<'a> {
             q: norm("q"),
             k: norm("k"),
             eps: self.eps,
+        }
+    }
+
+    /// Norms of all queries and all keys of a token.
+    pub fn row_norms(&self, at: usize) -> RowNorms {
+        let (heads, kv_heads) = (self.heads[at], self.kv_heads[at]);
+        let norm = |part: &str, n_heads: u32| {
+            let name = in_layer(at, &format!("attention.{part}_norm"));
+            let mut norm = self.norm(name);
+            norm.weight.cols = n_heads * self.head_dim;
+            norm
+        };
+        RowNorms {
+            q: norm("q", heads),
+            k: norm("k", kv_heads),
         }
     }
 
