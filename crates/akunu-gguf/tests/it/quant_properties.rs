@@ -1,8 +1,9 @@
 //! What holds for every block: encoding and decoding loses no more than a step.
 
-use akunu_gguf::quant::{dequantise, quantise, supported};
+use akunu_gguf::quant::{Importance, Source, convert, dequantise, quantise, supported};
 use akunu_types::DType;
 use proptest::prelude::*;
+use std::num::NonZeroUsize;
 
 /// What an encoded value may be off by, as a share of its super-block's largest magnitude.
 ///
@@ -45,6 +46,42 @@ fn blocks_of_values() -> impl Strategy<Value = Vec<f32>> {
         let scale = 2.0_f32.powi(exponent);
         values.into_iter().map(|x| x * scale).collect()
     })
+}
+
+/// Numbers from 0 to 1.
+fn random(seed: u32, n: usize) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as f32 / (1 << 24) as f32
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+/// Fails when an encoder does not look at importances. Q8_0 does not.
+#[test]
+fn importances_lower_the_error_where_it_matters() {
+    let (rows, cols) = (16, 256);
+    let values: Vec<f32> = random(1, rows * cols).iter().map(|x| x - 0.5).collect();
+    // A few columns count far more than the others.
+    let importances: Vec<f32> = random(2, cols).iter().map(|x| x.powi(9)).collect();
+    let importance = Importance::new(&importances, [1, rows, cols]).unwrap();
+    for dtype in supported().filter(|dtype| dtype.cells().is_some() && *dtype != DType::Q8_0) {
+        let error = |importance| {
+            let source = Source {
+                importance,
+                ..Source::new(DType::F32, bytemuck::cast_slice(&values))
+            };
+            let bytes = convert(source, values.len(), dtype, NonZeroUsize::MIN).unwrap();
+            let mut found = vec![0.0; values.len()];
+            dequantise(dtype, &bytes, &mut found).unwrap();
+            let errors = values.iter().zip(&found).map(|(x, y)| (x - y) * (x - y));
+            let weighted = errors.zip(importances.iter().cycle());
+            weighted.map(|(error, weight)| error * weight).sum::<f32>()
+        };
+        let (with, without) = (error(Some(importance)), error(None));
+        assert!(with < without, "{dtype}: {with:e}, without {without:e}");
+    }
 }
 
 proptest! {
