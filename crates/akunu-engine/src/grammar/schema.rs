@@ -1,6 +1,9 @@
-//! A JSON schema as the compiler gets it: with white space that ends, and without formats that mean nothing to it.
+//! A JSON schema as the compiler gets it: with white space that ends, without formats that mean nothing to it, and with the names of
+//! properties in words that it knows.
 
-use serde_json::{Value, json};
+mod names;
+
+use serde_json::{Map, Value, json};
 
 use super::Grammar;
 
@@ -60,6 +63,7 @@ pub(super) fn prepared(mut schema: Value) -> Value {
         schema = json!({});
     }
     drop_custom_formats(&mut schema);
+    names::in_known_words(&mut schema);
     if let Some(object) = schema.as_object_mut() {
         let space = json!({ "whitespace_pattern": JSON_SPACE });
         object.entry("x-guidance").or_insert(space);
@@ -69,6 +73,16 @@ pub(super) fn prepared(mut schema: Value) -> Value {
 
 /// Takes away values of `format` that JSON Schema does not define, in all schemas within.
 fn drop_custom_formats(schema: &mut Value) {
+    each(schema, |members| {
+        let format = members.get("format").and_then(Value::as_str);
+        if format.is_some_and(|format| !FORMATS.contains(&format)) {
+            members.remove("format");
+        }
+    });
+}
+
+/// Changes a schema that is an object, and all within it.
+fn each(schema: &mut Value, change: impl Fn(&mut Map<String, Value>)) {
     let mut schemas = vec![schema];
     while let Some(schema) = schemas.pop() {
         let members = match schema {
@@ -79,10 +93,7 @@ fn drop_custom_formats(schema: &mut Value) {
             Value::Object(members) => members,
             _ => continue,
         };
-        let format = members.get("format").and_then(Value::as_str);
-        if format.is_some_and(|format| !FORMATS.contains(&format)) {
-            members.remove("format");
-        }
+        change(members);
         for (keyword, value) in members {
             let keyword = &keyword[..];
             if NAMED.contains(&keyword) && value.is_object() {
