@@ -111,7 +111,7 @@ pub(crate) struct Answers {
     n_open: usize,
     /// Tokens that end an answer.
     pub stop_ids: Vec<u32>,
-    /// What is checked when an answer is whole.
+    /// The check of a whole answer.
     pub unique: Option<Unique>,
     /// The text of each answer, if it is checked.
     said: Vec<String>,

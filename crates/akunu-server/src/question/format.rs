@@ -55,7 +55,7 @@ impl Format {
         .await
     }
 
-    /// What is checked when the answer is whole.
+    /// The check of a whole answer.
     pub fn unique(&self) -> Option<Unique> {
         match self {
             Format::Form(_, Form::Schema(schema)) => Unique::split(schema).1,

@@ -23,9 +23,9 @@ pub(crate) struct Prompt {
     pub stop: Vec<String>,
     /// Whether thoughts and calls are told from text.
     pub is_read: bool,
-    /// What the answer must look like.
+    /// The form of the answer.
     pub grammar: Option<Grammar>,
-    /// What is checked when the answer is whole.
+    /// The check of a whole answer.
     pub unique: Option<Unique>,
 }
 

@@ -224,7 +224,7 @@ fn schemas_of_common_libraries_are_accepted() {
     }
 }
 
-/// Breaks when an answer violates `uniqueItems` and is told as if it did not.
+/// Breaks when an answer that violates `uniqueItems` is sent as if it did not.
 #[test]
 fn items_are_unique_or_the_answer_is_an_error() {
     let server = serve(|_| {});

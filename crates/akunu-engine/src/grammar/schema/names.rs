@@ -1,4 +1,4 @@
-//! Keywords that the compiler does not know, in words that it does, where they say something simple.
+//! Rewrites keywords that the compiler does not know, where they say something simple.
 //!
 //! ```text
 //! propertyNames  {type: string}   nothing: all names are texts
@@ -10,13 +10,15 @@
 
 use serde_json::{Map, Value, json};
 
+use super::each::each;
+
 /// Keywords that say nothing about what is valid.
 const ANNOTATIONS: [&str; 5] = ["title", "description", "$schema", "$comment", "type"];
 
 /// Rewrites the keywords above; what is not simple stays, and the compiler refuses it.
-pub(super) fn in_known_words(schema: &mut Value) {
+pub(super) fn rewrite(schema: &mut Value) {
     let root = schema.clone();
-    super::each(schema, |members| {
+    each(schema, |members| {
         property_names(members, &root);
         let at_most_one = members
             .get("maxItems")
@@ -116,13 +118,13 @@ mod tests {
     use super::*;
 
     fn rewritten(mut schema: Value) -> Value {
-        in_known_words(&mut schema);
+        rewrite(&mut schema);
         schema
     }
 
     /// Breaks when a trivial form is an error, when names that are not allowed become possible, or when what is not simple is dropped.
     #[test]
-    fn names_of_properties_are_said_in_known_words() {
+    fn names_of_properties_are_said_rewrite() {
         for trivial in [
             json!(true),
             json!({}),
