@@ -52,7 +52,9 @@ template [[host_name("expert_down_q4_k")]] kernel decltype(expert_down<FormatQ4K
 template [[host_name("expert_down_q5_k")]] kernel decltype(expert_down<FormatQ5K>) expert_down<FormatQ5K>;
 template [[host_name("expert_down_q6_k")]] kernel decltype(expert_down<FormatQ6K>) expert_down<FormatQ6K>;
 template [[host_name("expert_down_iq4_nl")]] kernel decltype(expert_down<FormatIQ4NL>) expert_down<FormatIQ4NL>;
+template [[host_name("expert_down_iq4_xs")]] kernel decltype(expert_down<FormatIQ4XS>) expert_down<FormatIQ4XS>;
 template [[host_name("expert_down_bf16")]] kernel decltype(expert_down<FormatBF16>) expert_down<FormatBF16>;
+template [[host_name("expert_down_mxfp4")]] kernel decltype(expert_down<FormatMXFP4>) expert_down<FormatMXFP4>;
 template [[host_name("expert_down_mlx_q2")]] kernel decltype(expert_down<FormatMlxQ2>) expert_down<FormatMlxQ2>;
 template [[host_name("expert_down_mlx_q3")]] kernel decltype(expert_down<FormatMlxQ3>) expert_down<FormatMlxQ3>;
 template [[host_name("expert_down_mlx_q4")]] kernel decltype(expert_down<FormatMlxQ4>) expert_down<FormatMlxQ4>;

@@ -62,7 +62,9 @@ template [[host_name("expert_gate_q4_k")]] kernel decltype(expert_gate<FormatQ4K
 template [[host_name("expert_gate_q5_k")]] kernel decltype(expert_gate<FormatQ5K>) expert_gate<FormatQ5K>;
 template [[host_name("expert_gate_q6_k")]] kernel decltype(expert_gate<FormatQ6K>) expert_gate<FormatQ6K>;
 template [[host_name("expert_gate_iq4_nl")]] kernel decltype(expert_gate<FormatIQ4NL>) expert_gate<FormatIQ4NL>;
+template [[host_name("expert_gate_iq4_xs")]] kernel decltype(expert_gate<FormatIQ4XS>) expert_gate<FormatIQ4XS>;
 template [[host_name("expert_gate_bf16")]] kernel decltype(expert_gate<FormatBF16>) expert_gate<FormatBF16>;
+template [[host_name("expert_gate_mxfp4")]] kernel decltype(expert_gate<FormatMXFP4>) expert_gate<FormatMXFP4>;
 template [[host_name("expert_gate_mlx_q2")]] kernel decltype(expert_gate<FormatMlxQ2>) expert_gate<FormatMlxQ2>;
 template [[host_name("expert_gate_mlx_q3")]] kernel decltype(expert_gate<FormatMlxQ3>) expert_gate<FormatMlxQ3>;
 template [[host_name("expert_gate_mlx_q4")]] kernel decltype(expert_gate<FormatMlxQ4>) expert_gate<FormatMlxQ4>;

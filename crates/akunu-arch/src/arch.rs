@@ -7,12 +7,14 @@ mod ernie4_5_moe;
 mod gemma;
 mod gemma2;
 mod gemma3;
+mod gpt_oss;
 mod granite;
 mod granitemoe;
 mod llama;
 mod modern_bert;
 mod mpnet;
 mod nomic_bert;
+mod olmoe;
 mod prelude;
 mod qwen2;
 mod qwen2moe;
@@ -43,6 +45,8 @@ pub const ALL: &[Architecture] = &[
     granitemoe::ARCH,
     ernie4_5_moe::ARCH,
     dots1::ARCH,
+    gpt_oss::ARCH,
+    olmoe::ARCH,
     bert::ARCH,
     mpnet::ARCH,
     nomic_bert::ARCH,

@@ -1,7 +1,9 @@
 //! The same model with other weights.
 
 use crate::ffn::{Dense, ExpertLinear, Experts, Ffn, Gated, Router, SharedExpert};
-use crate::layer::{Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm};
+use crate::layer::{
+    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, RowNorms,
+};
 use crate::linear::Linear;
 use crate::model::{
     Classifier, ClassifierHead, Distances, Embedding, Logits, Model, Output, Table,
@@ -142,11 +144,18 @@ impl Attention {
                     eps: norms.eps,
                 })
             })?,
+            row_norm: optional(self.row_norm.as_ref(), |norms| {
+                Ok(RowNorms {
+                    q: norms.q.bind(to)?,
+                    k: norms.k.bind(to)?,
+                })
+            })?,
             output: self.output.bind(to)?,
             rope: self.rope,
             window: self.window,
             scale: self.scale,
             softcap: self.softcap,
+            sinks: optional(self.sinks.as_ref(), |sinks| to.vector(sinks))?,
         })
     }
 }

@@ -56,6 +56,8 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub output: Linear<M, V>,
     /// Norms of single heads, before they turn.
     pub qk_norm: Option<HeadNorms<V>>,
+    /// Norms of all queries and all keys of a token, before they turn.
+    pub row_norm: Option<RowNorms<V>>,
     /// Rotary positions.
     pub rope: Option<Rope>,
     /// Number of keys that a query sees, itself included; `None` for all. Half of those of an encoder lie on either side,
@@ -65,6 +67,8 @@ pub struct Attention<M = NamedMatrix, V = NamedVector> {
     pub scale: f32,
     /// Cap of the scores.
     pub softcap: Option<f32>,
+    /// Sinks: a score of each head that has no value and takes its share of the weights, (heads).
+    pub sinks: Option<V>,
 }
 
 impl<M, V> Attention<M, V> {
@@ -88,6 +92,15 @@ pub struct HeadNorms<V = NamedVector> {
     pub k: V,
     /// Added under the root.
     pub eps: f32,
+}
+
+/// Norms of all heads of queries and of keys together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowNorms<V = NamedVector> {
+    /// Of queries, (heads * head_dim).
+    pub q: Norm<V>,
+    /// Of keys, (kv_heads * head_dim).
+    pub k: Norm<V>,
 }
 
 /// Attention of a decoder to the result of its encoder.

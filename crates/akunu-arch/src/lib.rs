@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod active;
 mod adapter;
 pub mod arch;
 mod architecture;
@@ -20,6 +21,7 @@ mod rope;
 mod speech;
 mod weights;
 
+pub use active::ActiveWeights;
 pub use adapter::{adapter_rows, check_adapter};
 pub use encoder_use::EncoderUse;
 pub use error::ArchError;
@@ -27,7 +29,7 @@ pub use ffn::{
     Activation, Dense, ExpertLinear, Experts, Ffn, Gated, Gating, Groups, Router, SharedExpert,
 };
 pub use layer::{
-    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind,
+    Attention, BlockNorms, Cross, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
 };
 pub use linear::Linear;
 pub use model::{

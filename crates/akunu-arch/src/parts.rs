@@ -7,7 +7,9 @@ mod experts;
 use crate::error::ArchError;
 use crate::ffn::{Activation, Ffn, Gated};
 use crate::file::{ModelFile, WindowPattern, keys};
-use crate::layer::{Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind};
+use crate::layer::{
+    Attention, BlockNorms, HeadNorms, Layer, LayerNorms, Mixer, Norm, NormKind, RowNorms,
+};
 use crate::linear::Linear;
 use crate::model::{Embedding, Logits, Model, Output};
 use crate::rope::Rope;
@@ -142,6 +144,7 @@ impl<'a> Parts<'a> {
             v: linear("v", kv_heads * head_dim, self.dim),
             output: linear("output", self.dim, heads * head_dim),
             qk_norm: None,
+            row_norm: None,
             rope: Some(if window.is_some() {
                 self.local_rope
             } else {
@@ -150,7 +153,13 @@ impl<'a> Parts<'a> {
             window,
             scale: 1.0 / (head_dim as f32).sqrt(),
             softcap: None,
+            sinks: None,
         }
+    }
+
+    /// Scores of each head that have no value.
+    pub fn sinks(&self, at: usize) -> NamedVector {
+        NamedVector::new(in_layer(at, "attention.sinks"), 1, self.heads[at])
     }
 
     /// Norms of the heads of queries and keys.
@@ -170,6 +179,21 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Norms of all queries and all keys of a token.
+    pub fn row_norms(&self, at: usize) -> RowNorms {
+        let (heads, kv_heads) = (self.heads[at], self.kv_heads[at]);
+        let norm = |part: &str, n_heads: u32| {
+            let name = in_layer(at, &format!("attention.{part}_norm"));
+            let mut norm = self.norm(name);
+            norm.weight.cols = n_heads * self.head_dim;
+            norm
+        };
+        RowNorms {
+            q: norm("q", heads),
+            k: norm("k", kv_heads),
+        }
+    }
+
     /// A feed-forward block with a gate.
     pub fn gated(&self, at: usize, activation: Activation) -> Gated {
         let (width, dim) = (self.ffn[at], self.dim);
@@ -186,13 +210,18 @@ impl<'a> Parts<'a> {
 
     /// Norms of what the blocks read.
     pub fn input_norms(&self, at: usize) -> LayerNorms {
+        self.input_norms_by(at, "ffn_norm")
+    }
+
+    /// The same, where the one of the feed-forward block has this name.
+    pub fn input_norms_by(&self, at: usize, ffn_norm: &str) -> LayerNorms {
         let of = |name: &str| BlockNorms {
             input: Some(self.norm(in_layer(at, name))),
             ..BlockNorms::NONE
         };
         LayerNorms {
             mixer: of("attention_norm"),
-            ffn: of("ffn_norm"),
+            ffn: of(ffn_norm),
         }
     }
 

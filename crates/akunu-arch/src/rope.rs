@@ -24,6 +24,20 @@ pub enum RopeFactors {
         /// The context that the model was first trained with.
         original_context: u32,
     },
+    /// YaRN: pairs that turn seldom in the original context are slowed down by `factor`, those that turn often are not, with a
+    /// straight passage between.
+    Yarn {
+        /// How much slower the slowest pairs turn.
+        factor: f32,
+        /// Pairs that turn more often than this in the original context are not slowed down.
+        beta_fast: f32,
+        /// Pairs that turn less often than this are slowed down by the whole factor.
+        beta_slow: f32,
+        /// The context that the model was first trained with.
+        original_context: u32,
+        /// Whether the passage begins and ends at whole pairs.
+        whole_pairs: bool,
+    },
 }
 
 /// Which elements of a head turn together.
@@ -46,6 +60,8 @@ pub struct Rope {
     pub freq_scale: f32,
     /// Factors of the divisors.
     pub factors: RopeFactors,
+    /// What turned queries and keys are multiplied by.
+    pub magnitude: f32,
 }
 
 impl Rope {
@@ -57,8 +73,38 @@ impl Rope {
                 RopeFactors::None => 1.0,
                 RopeFactors::Weight => weight.get(d).map_or(1.0, |&f| f64::from(f)),
                 RopeFactors::Llama3 { .. } => self.llama3_factor(divisor),
+                RopeFactors::Yarn { .. } => self.yarn_factor(d, head_dim),
             }
         })
+    }
+
+    fn yarn_factor(&self, pair: usize, head_dim: u32) -> f64 {
+        let RopeFactors::Yarn {
+            factor,
+            beta_fast,
+            beta_slow,
+            original_context,
+            whole_pairs,
+        } = self.factors
+        else {
+            return 1.0;
+        };
+        let last = f64::from(head_dim) - 1.0;
+        // The pair that turns so often in the original context.
+        let pair_of = |turns: f32| {
+            let divisor = f64::from(original_context) / (f64::from(turns) * core::f64::consts::TAU);
+            f64::from(head_dim) * divisor.ln() / (2.0 * f64::from(self.theta).ln())
+        };
+        let (mut low, mut high) = (pair_of(beta_fast), pair_of(beta_slow));
+        if whole_pairs {
+            (low, high) = (low.floor(), high.ceil());
+        }
+        let (low, mut high) = (low.max(0.0), high.min(last));
+        if low == high {
+            high += 0.001;
+        }
+        let slowed = ((pair as f64 - low) / (high - low)).clamp(0.0, 1.0);
+        1.0 / (slowed / f64::from(factor) + (1.0 - slowed))
     }
 
     fn llama3_factor(&self, divisor: f64) -> f64 {
@@ -97,6 +143,7 @@ mod tests {
         theta: 10_000.0,
         freq_scale: 1.0,
         factors: RopeFactors::None,
+        magnitude: 1.0,
     };
 
     #[test]
@@ -142,5 +189,32 @@ mod tests {
         assert_eq!(ratio[0], 1.0);
         assert_eq!(ratio[31], 32.0);
         assert!(ratio.is_sorted(), "{ratio:?}");
+    }
+
+    /// The divisors of gpt-oss-20b: its first 8 pairs or so turn as before, the last are 32 times slower.
+    #[test]
+    fn yarn_slows_pairs_that_turn_seldom() {
+        let factors = RopeFactors::Yarn {
+            factor: 32.0,
+            beta_fast: 32.0,
+            beta_slow: 1.0,
+            original_context: 4096,
+            whole_pairs: false,
+        };
+        let scaled = Rope {
+            theta: 150_000.0,
+            factors,
+            ..PLAIN
+        };
+        let plain = Rope {
+            factors: RopeFactors::None,
+            ..scaled
+        };
+        let ratio: Vec<f32> = (scaled.divisors(64, &[]).iter().zip(plain.divisors(64, &[])))
+            .map(|(a, b)| a / b)
+            .collect();
+        assert_eq!(ratio[..9], [1.0; 9]);
+        assert!(ratio[9] > 1.0 && ratio.is_sorted(), "{ratio:?}");
+        assert!(ratio[18..].iter().all(|&ratio| ratio == 32.0), "{ratio:?}");
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod attention;
 pub(crate) mod elementwise;
 pub(crate) mod embedding;
+pub(crate) mod experts;
 pub(crate) mod kv_cache;
 pub(crate) mod norm;
 pub(crate) mod rope;

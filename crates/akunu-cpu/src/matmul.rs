@@ -9,6 +9,7 @@
 
 mod activation;
 pub(crate) mod batch;
+mod experts;
 mod float_gemv;
 mod gemv;
 mod prepare;
@@ -46,6 +47,8 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Option<Kernel> {
         | KernelId::SimdGemmSmall(_) => Some(product::product),
         KernelId::GemvSilu(_) => Some(simd::<product::Gated<Silu>>),
         KernelId::GemvGelu(_) => Some(simd::<product::Gated<Gelu>>),
+        KernelId::ExpertGate(_) => Some(simd::<experts::ExpertGate>),
+        KernelId::ExpertDown(_) => Some(experts::down),
         _ => None,
     }
 }

@@ -17,22 +17,30 @@ use crate::memory::Pages;
 /// dispatch: the tiles of x in a product, the sums of runs of keys in attention.
 #[derive(Default)]
 pub(crate) struct Panels {
-    pub(crate) matrices: Vec<((u32, usize), PackedMatrix)>,
+    pub(crate) matrices: Vec<(Key, PackedMatrix)>,
     pub(crate) tiles: Option<Pages>,
     pub(crate) sums: Option<Pages>,
 }
 
-/// How weights are ordered.
-pub(crate) fn key(weight: Slice) -> (u32, usize) {
-    (weight.buffer.id, weight.offset)
+/// How weights are ordered: their buffer, their place, and the expert of a stack of matrices.
+pub(crate) type Key = (u32, usize, u32);
+
+/// The key of a weight, or of an expert's matrix of a stack.
+pub(crate) fn key(weight: Slice, expert: u32) -> Key {
+    (weight.buffer.id, weight.offset, expert)
 }
 
 impl Panels {
     /// The panels of the weight at a place.
     pub fn find(&self, weight: Slice) -> Option<&PackedMatrix> {
+        self.find_expert(weight, 0)
+    }
+
+    /// The panels of an expert's matrix of the stack at a place.
+    pub fn find_expert(&self, weight: Slice, expert: u32) -> Option<&PackedMatrix> {
         let at = self
             .matrices
-            .binary_search_by_key(&key(weight), |(key, _)| *key);
+            .binary_search_by_key(&key(weight, expert), |(key, _)| *key);
         at.ok().map(|at| &self.matrices[at].1)
     }
 
@@ -51,6 +59,6 @@ impl Panels {
 
     /// Forgets what was made of a buffer that no longer exists.
     pub fn release(&mut self, buffer: u32) {
-        self.matrices.retain(|((of, _), _)| *of != buffer);
+        self.matrices.retain(|((of, ..), _)| *of != buffer);
     }
 }

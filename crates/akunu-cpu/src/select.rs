@@ -6,7 +6,9 @@ use half::f16;
 use crate::body::kernel as simd;
 use crate::call::Kernel;
 use crate::isa::Isa;
-use crate::kernel::{attention, elementwise, embedding, kv_cache, norm, rope, sampling, texts};
+use crate::kernel::{
+    attention, elementwise, embedding, experts, kv_cache, norm, rope, sampling, texts,
+};
 use crate::{matmul, twin};
 
 /// The kernel to run; the twin where there is no fast one.
@@ -44,12 +46,14 @@ pub(crate) fn select(kernel: KernelId, isa: Isa) -> Kernel {
         KernelId::RopeNeox => simd::<texts::Rope>,
         KernelId::RopeNeoxStore => simd::<rope::RopeStore>,
         KernelId::RopeStore => simd::<rope::RopeStore>,
+        KernelId::RouteExperts => experts::route,
         KernelId::RowAttention => simd::<attention::RowAttention<f32>>,
         KernelId::RowAttentionBias => simd::<attention::RowAttention<f32>>,
         KernelId::SiluGate => simd::<elementwise::Gate<elementwise::Silu>>,
         KernelId::SpeechRules => sampling::speech_rules,
         KernelId::EmbeddingScale => simd::<elementwise::Scale>,
         KernelId::TokenScores => sampling::token_scores,
+        KernelId::WeighRows => simd::<experts::WeighRows>,
         _ => matmul::select(kernel, isa).unwrap_or(twin::run),
     }
 }

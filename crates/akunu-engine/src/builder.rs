@@ -171,7 +171,7 @@ impl<'a> Builder<'a> {
             dim: self.dim,
         }));
         if let Some(norm) = &model.norm {
-            self.norm(Rows::Outputs, norm, h, x);
+            self.norm((Rows::Outputs, self.dim), norm, h, x);
         }
     }
 
@@ -226,6 +226,19 @@ impl<'a> Builder<'a> {
         let [q, k, v, to] = vectors.each_ref().map(Vector::slice);
         let products = [(&attention.q, q), (&attention.k, k), (&attention.v, v)];
         self.products(Of::all(x, "q, k, v"), &products);
+        let [normed_q, normed_k] = [q_dim, kv_dim].map(|width| {
+            let norms = attention.row_norm.as_ref();
+            norms.map(|_| self.scratch.take(width))
+        });
+        let [q, k] = match (&attention.row_norm, &normed_q, &normed_k) {
+            (Some(norms), Some(to_q), Some(to_k)) => {
+                let (to_q, to_k) = (to_q.slice(), to_k.slice());
+                self.norm((Rows::All, q_dim), &norms.q, q, to_q);
+                self.norm((Rows::All, kv_dim), &norms.k, k, to_k);
+                [to_q, to_k]
+            }
+            _ => [q, k],
+        };
         match memory.keys {
             SeenKeys::Pages { cache, centre } => {
                 self.ops.push(Op::RopeStore(op::RopeStore {
@@ -247,8 +260,9 @@ impl<'a> Builder<'a> {
                     to,
                     heads: heads(attention),
                     cache,
-                    scale: attention.scale,
+                    scale: attention.scale * magnitude(attention),
                     softcap: attention.softcap,
+                    sinks: attention.sinks,
                 }));
             }
             SeenKeys::Text { distances } => {
@@ -406,12 +420,12 @@ impl<'a> Builder<'a> {
     /// The norm of the residual stream, and its place.
     fn norm_aside(&mut self, norm: &Norm) -> Slice {
         let (x, to) = (self.stream.slice(), self.aside.slice());
-        self.norm(Rows::All, norm, x, to);
+        self.norm((Rows::All, self.dim), norm, x, to);
         to
     }
 
-    fn norm(&mut self, rows: Rows, norm: &Norm, x: Slice, to: Slice) {
-        let (weight, dim, eps) = (norm.weight, self.dim, norm.eps);
+    fn norm(&mut self, (rows, dim): (Rows, u32), norm: &Norm, x: Slice, to: Slice) {
+        let (weight, eps) = (norm.weight, norm.eps);
         self.ops.push(match norm.kind {
             NormKind::Rms => Op::Norm(op::Norm {
                 rows,
@@ -540,6 +554,12 @@ fn rope(attention: &Attention<Weight, Slice>, divisors: Slice) -> Rope {
         freq_scale: attention.rope.map_or(1.0, |rope| rope.freq_scale),
         divisors,
     }
+}
+
+/// The factor of scores whose queries and keys are both multiplied by the magnitude of a turn.
+fn magnitude(attention: &Attention<Weight, Slice>) -> f32 {
+    let magnitude = attention.rope.map_or(1.0, |rope| rope.magnitude);
+    magnitude * magnitude
 }
 
 /// Which elements of its heads turn together.

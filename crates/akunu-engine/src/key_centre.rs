@@ -12,7 +12,7 @@
 //! ```
 //!
 //! which is next to nothing for pairs that turn fast. Scores with a cap are no sums any more, and a norm of heads bounds their
-//! keys: such models have no centre.
+//! keys: such models have no centre. Nor have those with sinks, which are scores that do not change with the others.
 
 use std::path::Path;
 
@@ -43,7 +43,8 @@ pub(crate) fn of_layers(
 }
 
 fn has_centre(attention: &Attention, kv: KvFormat) -> bool {
-    kv.subtracts_centre() && attention.qk_norm.is_none() && attention.softcap.is_none()
+    let takes_sums = attention.softcap.is_none() && attention.sinks.is_none();
+    kv.subtracts_centre() && attention.qk_norm.is_none() && takes_sums
 }
 
 fn of_layer(

@@ -193,10 +193,12 @@ impl Parts {
             v: part("v").with_bias(),
             output: part("out").with_bias(),
             qk_norm: None,
+            row_norm: None,
             rope: None,
             window: None,
             scale: 1.0 / (head_dim as f32).sqrt(),
             softcap: None,
+            sinks: None,
         }
     }
 

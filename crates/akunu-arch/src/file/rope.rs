@@ -1,6 +1,6 @@
 //! Rotary positions from a model's description.
 
-use super::{Key, ModelFile, Said, Section};
+use super::{Key, ModelFile, Said, Section, keys};
 use crate::error::ArchError;
 use crate::rope::{Pairing, Rope, RopeFactors};
 
@@ -14,7 +14,49 @@ const LOCAL_THETA: Key = Key::new(
     &["rope_local_base_freq", "local_rope_theta"],
 );
 
+const ORIGINAL_CONTEXT: Key = Key::new(&["rope.scaling.original_context_length"], &[]);
+
+/// YaRN as a file says it.
+struct Yarn {
+    factor: f32,
+    beta_fast: Option<f32>,
+    beta_slow: Option<f32>,
+    original_context: u32,
+    magnitude: Option<f32>,
+    whole_pairs: bool,
+}
+
 impl ModelFile<'_> {
+    /// A rope with YaRN's factors. Where no magnitude is said, it follows from the factor.
+    fn yarn(&self, plain: Rope, yarn: Yarn) -> Result<Rope, ArchError> {
+        let factor = yarn.factor;
+        self.check_positive("YaRN factor", factor)?;
+        self.check_size("YaRN's original context", yarn.original_context, 1 << 30)?;
+        let (beta_fast, beta_slow) = (
+            yarn.beta_fast.unwrap_or(32.0),
+            yarn.beta_slow.unwrap_or(1.0),
+        );
+        self.check_positive("YaRN beta_fast", beta_fast)?;
+        self.check_positive("YaRN beta_slow", beta_slow)?;
+        let by_factor = || match factor > 1.0 {
+            true => 0.1 * factor.ln() + 1.0,
+            false => 1.0,
+        };
+        let magnitude = yarn.magnitude.unwrap_or_else(by_factor);
+        self.check_positive("YaRN attention factor", magnitude)?;
+        Ok(Rope {
+            factors: RopeFactors::Yarn {
+                factor,
+                beta_fast,
+                beta_slow,
+                original_context: yarn.original_context,
+                whole_pairs: yarn.whole_pairs,
+            },
+            magnitude,
+            ..plain
+        })
+    }
+
     /// The rotary positions of layers without a window.
     pub fn rope(&self) -> Result<Rope, ArchError> {
         let plain = Rope {
@@ -26,6 +68,7 @@ impl ModelFile<'_> {
             theta: DEFAULT_THETA,
             freq_scale: 1.0,
             factors: RopeFactors::None,
+            magnitude: 1.0,
         };
         match self.said {
             Said::Metadata(_) => self.rope_of_metadata(plain),
@@ -65,6 +108,18 @@ impl ModelFile<'_> {
         };
         let kind = file.metadata().string(&self.name("rope.scaling.type"))?;
         let factor = self.f32(Key::new(&["rope.scaling.factor", "rope.scale_linear"], &[]))?;
+        if kind == Some("yarn") {
+            let yarn = Yarn {
+                factor: factor.unwrap_or(1.0),
+                beta_fast: self.f32(Key::new(&["rope.scaling.yarn_beta_fast"], &[]))?,
+                beta_slow: self.f32(Key::new(&["rope.scaling.yarn_beta_slow"], &[]))?,
+                original_context: self.required(ORIGINAL_CONTEXT)?,
+                magnitude: self.f32(Key::new(&["rope.scaling.attn_factor"], &[]))?,
+                whole_pairs: true,
+            };
+            let theta = self.f32(THETA)?.unwrap_or(DEFAULT_THETA);
+            return self.yarn(Rope { theta, ..plain }, yarn);
+        }
         let freq_scale = match kind {
             None | Some("none" | "linear") => factor.map_or(1.0, |factor| 1.0 / factor),
             Some(other) => return Err(self.unsupported(format!("the RoPE scaling `{other}`"))),
@@ -100,6 +155,26 @@ impl ModelFile<'_> {
         match scaling.string("rope_type")?.or(scaling.string("type")?) {
             None | Some("default") => {}
             Some("linear") => rope.freq_scale = 1.0 / number("factor")?,
+            Some("yarn") => {
+                if ["mscale", "mscale_all_dim"]
+                    .iter()
+                    .any(|key| scaling.get(key).is_some())
+                {
+                    return Err(self.unsupported("YaRN with `mscale`".to_string()));
+                }
+                let yarn = Yarn {
+                    factor: number("factor")?,
+                    beta_fast: scaling.f32("beta_fast")?,
+                    beta_slow: scaling.f32("beta_slow")?,
+                    original_context: match scaling.u32("original_max_position_embeddings")? {
+                        Some(context) => context,
+                        None => self.required(keys::CONTEXT)?,
+                    },
+                    magnitude: scaling.f32("attention_factor")?,
+                    whole_pairs: scaling.bool("truncate")?.unwrap_or(true),
+                };
+                return self.yarn(rope, yarn);
+            }
             Some("llama3") => {
                 rope.factors = RopeFactors::Llama3 {
                     factor: number("factor")?,

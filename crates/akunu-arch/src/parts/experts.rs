@@ -270,6 +270,18 @@ impl Experts {
         self
     }
 
+    /// The same with biases of the router and of the products of each expert.
+    pub(crate) fn with_biases(mut self) -> Experts {
+        self.router.linear = self.router.linear.with_bias();
+        let count = self.count;
+        for linear in [&mut self.gate, &mut self.up, &mut self.down] {
+            let module = linear.weight.name.trim_end_matches(".weight");
+            let bias = NamedVector::new(format!("{module}.bias"), count, linear.rows);
+            linear.bias = Some(bias);
+        }
+        self
+    }
+
     /// The same with a gate of the expert of all tokens.
     pub(crate) fn with_shared_gate(mut self, at: usize, dim: u32) -> Experts {
         if let Some(shared) = &mut self.shared {

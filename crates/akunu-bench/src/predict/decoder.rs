@@ -195,6 +195,7 @@ impl Decoder {
             cache,
             scale: 1.0,
             softcap: None,
+            sinks: None,
         }));
         let weight = m.matrix(self.weights, self.dim, n_heads * head_dim);
         ops.push(product(weight, [v.attended, v.h], true, None));

@@ -125,6 +125,7 @@ pub(crate) fn is_attention(kernel: KernelId) -> bool {
             | KernelId::FlashAttentionDecodeFast
             | KernelId::FlashAttentionPrefill
             | KernelId::FlashAttentionPrefillV2
+            | KernelId::FlashAttentionSinks
     )
 }
 

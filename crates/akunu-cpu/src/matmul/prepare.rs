@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
+use akunu_kernels::kernel::experts::{Experts, expert_down, expert_gate};
 use akunu_kernels::kernel::matmul::product::Product;
+use akunu_kernels::table::Args;
+use akunu_kernels::weight::WeightLayout;
 use akunu_kernels::{KernelId, Plan};
 use akunu_program::{DeviceError, Slice};
 
+use super::experts::{is_of_experts, of_expert};
 use super::select;
 use crate::isa::{Isa, Level};
 use crate::kernel::attention;
@@ -16,12 +20,35 @@ use crate::panels::{Panels, key};
 use crate::part::Part;
 use crate::pool::ThreadPool;
 
-/// Where the weight stands among the bindings of a product that reads panels.
-fn weight_binding(kernel: KernelId, isa: Isa) -> Option<usize> {
-    select(kernel, isa)?;
+/// Where the weights stand among the bindings of a product that reads panels.
+fn weight_bindings(kernel: KernelId, isa: Isa) -> &'static [usize] {
     match kernel {
-        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => Some(2),
-        _ => Some(1),
+        _ if select(kernel, isa).is_none() => &[],
+        KernelId::ExpertGate(_) => {
+            const PLACES: expert_gate::Buffers<usize> = expert_gate::Buffers::PLACES;
+            &[PLACES.gate, PLACES.up]
+        }
+        KernelId::ExpertDown(_) => &[expert_down::Buffers::PLACES.weight],
+        KernelId::GemvSilu(_) | KernelId::GemvGelu(_) => &[2],
+        _ => &[1],
+    }
+}
+
+/// The matrices at a binding: one, or that of each expert.
+fn matrices(kernel: KernelId, at: usize, args: &Args) -> Vec<(usize, WeightLayout)> {
+    match kernel {
+        KernelId::ExpertGate(_) | KernelId::ExpertDown(_) => {
+            let experts = Experts::of(args);
+            let stack = if at == expert_gate::Buffers::PLACES.up {
+                experts.second
+            } else {
+                experts.first
+            };
+            (0..experts.params.n_experts)
+                .map(|expert| of_expert(&experts, stack, expert))
+                .collect()
+        }
+        _ => vec![(0, Product::of(args).weight)],
     }
 }
 
@@ -31,6 +58,10 @@ const BYTES_AT_ONCE: usize = 16 << 20;
 /// A weight that has no panels yet.
 struct Wanted<'a> {
     weight: Slice,
+    /// Which matrix of a stack.
+    expert: u32,
+    /// Where it begins in the weight.
+    first: usize,
     source: Source<'a>,
     shape: PackedShape,
 }
@@ -52,16 +83,21 @@ impl Panels {
                 let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
                 sums = sums.max(attention::shared_len(&args) * size_of::<f32>());
             }
-            let Some(at) = weight_binding(dispatch.kernel, level.isa()) else {
-                continue;
-            };
-            let slice = dispatch.bindings[at];
             let row = dispatch.kernel.row();
-            let product = Product::of(&row.args(dispatch.params.as_bytes(), &dispatch.constants));
-            tiles = tiles.max(packed_bytes((level, exact), &product));
-            let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
-            if !known && !slice.buffer.writable {
-                wanted.extend(Wanted::of(&product, slice, buffers));
+            let args = row.args(dispatch.params.as_bytes(), &dispatch.constants);
+            for &at in weight_bindings(dispatch.kernel, level.isa()) {
+                let slice = dispatch.bindings[at];
+                if !is_of_experts(dispatch.kernel) {
+                    let product = Product::of(&args);
+                    tiles = tiles.max(packed_bytes((level, exact), &product));
+                }
+                let known = self.find(slice).is_some() || wanted.iter().any(|w| w.weight == slice);
+                if !known && !slice.buffer.writable {
+                    let matrices = matrices(dispatch.kernel, at, &args).into_iter().zip(0..);
+                    wanted.extend(matrices.filter_map(|(matrix, expert)| {
+                        Wanted::of((slice, expert), matrix, buffers)
+                    }));
+                }
             }
         }
         self.lay_out(&wanted, buffers, pool)?;
@@ -99,7 +135,8 @@ impl Panels {
                     // SAFETY: each part has panels of its own, and nobody reads them before the job ends.
                     unsafe { matrix.fill(&w.source, range.clone()) };
                     let read = w.source.bytes_of_panels(range);
-                    buffers.forget(w.weight.buffer, w.weight.offset + read.start, read.len());
+                    let first = w.weight.offset + w.first;
+                    buffers.forget(w.weight.buffer, first + read.start, read.len());
                 }
             }
         };
@@ -111,25 +148,32 @@ impl Panels {
         // What is left: scales, and pages that belong to two parts.
         for w in wanted {
             for part in w.source.weight.parts() {
-                buffers.forget(w.weight.buffer, w.weight.offset + part.start, part.len());
+                let first = w.weight.offset + w.first;
+                buffers.forget(w.weight.buffer, first + part.start, part.len());
             }
         }
         self.matrices
-            .extend(wanted.iter().map(|w| key(w.weight)).zip(matrices));
+            .extend((wanted.iter().map(|w| key(w.weight, w.expert))).zip(matrices));
         self.matrices.sort_by_key(|(key, _)| *key);
         Ok(())
     }
 }
 
 impl<'a> Wanted<'a> {
-    /// The weight of a product; `None` when it cannot be laid out in panels.
-    fn of(product: &Product, weight: Slice, buffers: &'a Buffers) -> Option<Wanted<'a>> {
+    /// A matrix that begins at a byte of a weight; `None` when it cannot be laid out in panels.
+    fn of(
+        (weight, expert): (Slice, u32),
+        (first, layout): (usize, WeightLayout),
+        buffers: &'a Buffers,
+    ) -> Option<Wanted<'a>> {
         let place = buffers.place(weight.buffer, weight.offset);
-        let bytes = place.read(product.weight.bytes());
-        let source = Source::of(product.weight, bytes)?;
+        let bytes = &place.read::<u8>(first + layout.bytes())[first..];
+        let source = Source::of(layout, bytes)?;
         let shape = PackedShape::of(&source)?;
         Some(Wanted {
             weight,
+            expert,
+            first,
             source,
             shape,
         })

@@ -261,6 +261,7 @@ impl Decoder {
                 cache,
                 scale: 0.2,
                 softcap: None,
+                sinks: None,
             }),
             Op::Norm(op::Norm {
                 rows: Rows::All,

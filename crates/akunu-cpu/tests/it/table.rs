@@ -104,7 +104,10 @@ type Written = Vec<(usize, AlignedBytes)>;
 /// tiles of bf16 on one level, which are 5e-6, and bytes for K formats on others, 2e-5. A few outputs may all be near zero. A wrong number is above 1e-3 of many, a wrong row about 2.
 fn error_of_rounding(row: &KernelRow, tested: &Tested, expected: &Written) -> f64 {
     let n_outputs: usize = expected.iter().map(|(_, y)| y.as_ref().len() / 4).sum();
-    let Some(dtype) = row.dtype.filter(|_| row.family == Family::Matmul) else {
+    let Some(dtype) = row
+        .dtype
+        .filter(|_| [Family::Matmul, Family::Experts].contains(&row.family))
+    else {
         return 0.0;
     };
     let is_quantised = dtype.block_len() > 1;
@@ -175,7 +178,7 @@ fn check(mut devices: Vec<Tested>, of_interest: impl Fn(&KernelRow) -> bool) {
 }
 
 /// The families of products.
-const PRODUCTS: [Family; 2] = [Family::Matmul, Family::Fused];
+const PRODUCTS: [Family; 3] = [Family::Matmul, Family::Fused, Family::Experts];
 /// The products of one row, of a few and of many. Here the others are computed by the same functions.
 const ROWS: [&str; 3] = ["gemv", "gemv_batched", "simd_gemm"];
 

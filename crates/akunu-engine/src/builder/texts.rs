@@ -54,7 +54,7 @@ impl Builder<'_> {
                 self.products(Of::outputs(v, "pooler"), &[(pooler, hidden)]);
                 let x = hidden;
                 self.ops.push(Op::Gelu(op::Gelu { rows, x, width }));
-                self.norm(rows, norm, hidden, v);
+                self.norm((rows, width), norm, hidden, v);
                 v
             }
         };

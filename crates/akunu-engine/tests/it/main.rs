@@ -8,8 +8,10 @@ mod adapters;
 mod batch;
 mod cost;
 mod encoders;
+mod experts;
 mod failures;
 mod flaky;
+mod four_bits;
 mod guided;
 #[cfg(unix)]
 mod killed_saves;

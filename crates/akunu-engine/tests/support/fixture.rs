@@ -58,7 +58,7 @@ pub struct Weight {
     pub gguf_half: Option<String>,
     /// Rows and columns, or the length of a vector; first the number of matrices that lie one behind the other.
     pub shape: Vec<u64>,
-    scale: f32,
+    pub scale: f32,
     offset: f32,
     gguf_adds: f32,
     /// The heads of a matrix whose rows are interleaved in GGUF; 0 for others.

@@ -16,6 +16,7 @@ pub mod flash_attention_decode_split;
 pub mod flash_attention_join;
 pub mod flash_attention_prefill;
 pub mod flash_attention_prefill_v2;
+pub mod flash_attention_sinks;
 pub mod formula;
 pub mod logit_softcap;
 pub mod mask;

@@ -1,6 +1,8 @@
 //! Attention over pages: one kernel for the singles and one for the run, as a GPU chooses them.
 
-use crate::kernel::attention::{self, flash_attention_decode_split, flash_attention_join};
+use crate::kernel::attention::{
+    self, flash_attention_decode_split, flash_attention_join, flash_attention_sinks,
+};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Slice, op};
@@ -9,7 +11,7 @@ use akunu_types::params::AttentionParams;
 use super::lowering::Lowering;
 use crate::chip::ChipConfig;
 use crate::constant::{Constant, Constants};
-use crate::kernel::attention::selection::{self, AttentionShape};
+use crate::kernel::attention::selection::{self, AttentionShape, with_limits};
 use crate::kernel::pages::with_format;
 use crate::pipeline::PipelineKey;
 use crate::plan::{KernelCall, RowField};
@@ -64,6 +66,40 @@ impl Attention<'_> {
         KernelCall::new(key, &self.params, self.buffers, "attention").with_rows(fields)
     }
 
+    /// One kernel for all rows, whatever their sequences.
+    pub fn by_rows(&self) -> KernelCall {
+        let attend = self.attend;
+        let rows = RowField::new(N_ROWS, Count::Rows);
+        let key = |kernel| PipelineKey {
+            kernel,
+            constants: with_limits(Constants::none(), attend.cache.pages.window, attend.softcap),
+        };
+        let Some(sinks) = attend.sinks else {
+            return self.call(key(KernelId::FlashAttentionDecode), &[rows]);
+        };
+        let attention::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows: table_of_rows,
+            table,
+        } = self.buffers;
+        let buffers = flash_attention_sinks::Buffers {
+            Q,
+            K,
+            V,
+            O,
+            rows: table_of_rows,
+            table,
+            sinks,
+        };
+        let PipelineKey { kernel, constants } = key(KernelId::FlashAttentionSinks);
+        let constants = with_format(constants, attend.cache.format);
+        let key = PipelineKey { kernel, constants };
+        KernelCall::new(key, &self.params, buffers, "attention").with_rows([rows])
+    }
+
     fn shape(&self, n_queries: u32, n_rows: u32) -> AttentionShape {
         let (heads, pages) = (&self.attend.heads, &self.attend.cache.pages);
         AttentionShape {
@@ -88,6 +124,9 @@ impl Lowering<'_> {
         select: impl Fn(&AttentionShape) -> PipelineKey,
     ) {
         let attention = Attention::of(self, attend);
+        if attend.sinks.is_some() {
+            return self.push(attention.by_rows());
+        }
         let room = self.program.room;
         if room.singles > 0 {
             let shape = attention.shape(1, room.singles);

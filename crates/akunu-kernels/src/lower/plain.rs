@@ -1,17 +1,10 @@
 //! The specification: one kernel an operation.
 
-use crate::kernel::matmul::gemv_gated;
-use std::mem::offset_of;
-
-use akunu_program::{Count, GateFunction, Op, Rows, Slice, op};
-use akunu_types::params::AttentionParams;
+use akunu_program::{GateFunction, Op, Rows, Slice, op};
 
 use super::attention::Attention;
 use super::lowering::{Lowering, ProductShape, Rules};
-use crate::constant::Constants;
-use crate::kernel::attention::selection::with_limits;
-use crate::pipeline::PipelineKey;
-use crate::plan::RowField;
+use crate::kernel::matmul::gemv_gated;
 use crate::table::KernelId;
 
 /// One kernel an operation, the same ones for any rows.
@@ -51,12 +44,7 @@ impl Rules for PlainRules {
     }
 
     fn attend(&self, lowering: &mut Lowering, attend: &op::Attend) {
-        let key = PipelineKey {
-            kernel: KernelId::FlashAttentionDecode,
-            constants: with_limits(Constants::none(), attend.cache.pages.window, attend.softcap),
-        };
-        let rows = RowField::new(offset_of!(AttentionParams, n_rows), Count::Rows);
-        let call = Attention::of(lowering, attend).call(key, &[rows]);
+        let call = Attention::of(lowering, attend).by_rows();
         lowering.push(call);
     }
 }

@@ -195,6 +195,7 @@ fn of_attention() -> Vec<Op> {
             cache,
             scale: 1.0,
             softcap: None,
+            sinks: None,
         })
     };
     let turn = |pairing| {
@@ -231,11 +232,23 @@ fn of_attention() -> Vec<Op> {
         attend(64, cache(1)),
         attend(64, cache(64)),
         attend(256, cache(64)),
+        with_sinks(attend(64, cache(8))),
         turn(Pairing::Halves),
         turn(Pairing::Interleaved),
         shift(Pairing::Halves),
         shift(Pairing::Interleaved),
     ]
+}
+
+/// Attention with sinks.
+fn with_sinks(op: Op) -> Op {
+    match op {
+        Op::Attend(attend) => Op::Attend(op::Attend {
+            sinks: Some(at(19)),
+            ..attend
+        }),
+        op => op,
+    }
 }
 
 /// What encoders and adapters have besides.

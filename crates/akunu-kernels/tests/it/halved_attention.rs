@@ -121,6 +121,7 @@ fn product_of_attention(lowered: impl Fn(&mut Memory, &Program) -> Vec<KernelCal
                 cache,
                 scale: 0.125,
                 softcap: None,
+                sinks: None,
             }),
             Op::Product(op::Product {
                 rows: Rows::All,

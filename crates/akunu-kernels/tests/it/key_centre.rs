@@ -56,6 +56,7 @@ fn program(centre: Option<Slice>, memory: Slice) -> Program {
             cache,
             scale: 0.125,
             softcap: None,
+            sinks: None,
         }),
         Op::Shift(op::Shift {
             cache,

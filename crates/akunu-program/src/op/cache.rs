@@ -40,6 +40,8 @@ pub struct Attend {
     pub scale: f32,
     /// Cap of the scores.
     pub softcap: Option<f32>,
+    /// A score of each head that has no value and takes its share of the weights, (n_heads).
+    pub sinks: Option<Slice>,
 }
 
 /// Drops slots of one sequence: those from `keep + shift` on move down to `keep`, `len` of them.

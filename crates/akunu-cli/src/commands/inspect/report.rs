@@ -85,7 +85,17 @@ impl LayerKind {
 #[derive(Serialize)]
 pub struct Weights {
     pub bytes: u64,
+    /// Those that a token reads, where they are fewer because the model has experts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub active: Option<Active>,
     pub types: Vec<TypeShare>,
+}
+
+/// The weights that a token reads.
+#[derive(Serialize)]
+pub struct Active {
+    pub bytes: u64,
+    pub parameters: u64,
 }
 
 /// How much of the model has one type.
@@ -174,8 +184,8 @@ impl Report {
             }
             Container::Folder(folder) => {
                 let format = match folder.quantization() {
-                    Some(_) => "MLX safetensors",
-                    None => "safetensors",
+                    Some(quantization) if quantization.is_of_mlx => "MLX safetensors",
+                    _ => "safetensors",
                 };
                 (folder.path(), format.to_string(), folder::describe(folder))
             }
@@ -198,7 +208,7 @@ impl Report {
             parameters: store.iter().map(|w| w.dims.n_elements() as u64).sum(),
             tied_embeddings: store.has_tied_embeddings(),
             layer_kinds: config.map(LayerKind::all).unwrap_or_default(),
-            weights: Weights::of(store),
+            weights: Weights::of(store, config),
             kv_cache: config.and_then(|config| KvCache::of(config, context)),
             encoder: config.and_then(|config| Encoder::of(store, config)),
             description,
@@ -221,7 +231,7 @@ impl Report {
 }
 
 impl Weights {
-    fn of(store: &WeightStore) -> Weights {
+    fn of(store: &WeightStore, config: Option<&Model>) -> Weights {
         let mut shares: BTreeMap<DType, TypeShare> = BTreeMap::new();
         for weight in store.iter() {
             let share = shares.entry(weight.dtype).or_insert(TypeShare {
@@ -239,6 +249,12 @@ impl Weights {
         types.sort_by_key(|share| std::cmp::Reverse(share.bytes));
         Weights {
             bytes: types.iter().map(|share| share.bytes).sum(),
+            active: config
+                .and_then(|config| config.active_weights(store, |_| true))
+                .map(|active| Active {
+                    bytes: active.bytes,
+                    parameters: active.parameters,
+                }),
             types,
         }
     }

@@ -44,6 +44,11 @@ pub fn write(report: &Report, out: &mut dyn Write) -> io::Result<()> {
         bytes(report.weights.bytes)
     };
     fact("weights", &weights)?;
+    if let Some(active) = &report.weights.active {
+        let (size, parameters) = (bytes(active.bytes), count(active.parameters));
+        let line = format!("{size} for each token, which uses {parameters} parameters");
+        fact("active weights", &line)?;
+    }
     if let Some(kv) = &report.kv_cache {
         fact("KV cache", &cache_line(kv))?;
     }

@@ -258,7 +258,10 @@ impl Round<'_> {
             let sum = &state.sums[g * problem.head_dim..][..problem.head_dim];
             let head = kv_head * problem.group + g;
             // SAFETY: `own`: the outputs of a KV head with one run are those of its item.
-            unsafe { problem.finish(single.row, head, sum, state.weights[g]) };
+            unsafe {
+                let weight = (state.weights[g], state.peaks[g]);
+                problem.finish((single.row, head), sum, weight);
+            }
         }
     }
 
@@ -296,6 +299,6 @@ impl Round<'_> {
             }
         }
         // SAFETY: passes on `own`.
-        unsafe { problem.finish(single.row, head, total, weight) };
+        unsafe { problem.finish((single.row, head), total, (weight, peak)) };
     }
 }

@@ -156,8 +156,9 @@ impl Job<'_> {
         for row in 0..self.n_queries * problem.group {
             let (query, head) = self.query_of(row);
             let (sum, weight) = work.sum_of(row);
+            let weight = (weight, work.peak_of(row));
             // SAFETY: passes on `own`.
-            unsafe { problem.finish(query, head, sum, weight) };
+            unsafe { problem.finish((query, head), sum, weight) };
         }
     }
 

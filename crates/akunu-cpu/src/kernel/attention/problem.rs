@@ -1,14 +1,17 @@
 //! One attention over pages, as all of its forms see it.
 
-use akunu_kernels::Constant;
 use akunu_kernels::kernel::attention::mask::{Mask, Seen};
-use akunu_kernels::kernel::attention::{self, head_dim};
+use akunu_kernels::kernel::attention::{self, flash_attention_sinks, head_dim};
 use akunu_kernels::kernel::pages::{Pages, SlotAt};
+use akunu_kernels::{Constant, KernelId};
 use akunu_types::params::{AttentionParams, Row};
 
 use crate::call::Call;
 use crate::place::Place;
 use crate::simd::{Lanes, tanh};
+
+/// The largest exponent of a sink: what is divided by its exponential is next to nothing.
+const MOST_SINK: f32 = 80.0;
 
 /// What is to be computed.
 pub(super) struct Problem<'a> {
@@ -30,11 +33,41 @@ pub(super) struct Problem<'a> {
     pub k: &'a [u8],
     pub v: &'a [u8],
     pub o: Place<'a>,
+    /// A score of each head that has no value; of none if there are no sinks.
+    pub sinks: &'a [f32],
+}
+
+/// The buffers that all kernels have, and the sinks.
+fn of_sinks<'a>(
+    buffers: flash_attention_sinks::Buffers<Place<'a>>,
+) -> (attention::Buffers<Place<'a>>, Option<Place<'a>>) {
+    let flash_attention_sinks::Buffers {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+        sinks,
+    } = buffers;
+    let others = attention::Buffers {
+        Q,
+        K,
+        V,
+        O,
+        rows,
+        table,
+    };
+    (others, Some(sinks))
 }
 
 impl<'a> Problem<'a> {
     pub fn of(call: &Call<'a>) -> Problem<'a> {
         let p: AttentionParams = call.params();
+        let (buffers, sinks) = match call.kernel {
+            KernelId::FlashAttentionSinks => of_sinks(call.buffers()),
+            _ => (call.buffers(), None),
+        };
         let attention::Buffers {
             Q: q,
             K: k,
@@ -42,7 +75,7 @@ impl<'a> Problem<'a> {
             O: o,
             rows,
             table,
-        } = call.buffers();
+        } = buffers;
         let head_dim = head_dim(&call.args, &p) as usize;
         let (first, end) = (
             p.first_row as usize,
@@ -69,6 +102,7 @@ impl<'a> Problem<'a> {
             k: k.read(pool),
             v: v.read(pool),
             o,
+            sinks: sinks.map_or(&[], |sinks: Place| sinks.read(p.n_heads as usize)),
             params: p,
         }
     }
@@ -103,12 +137,22 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Stores one output: `sum / weight`, zeros where no key was seen.
+    /// Stores one output: `sum / weight`, zeros where no key was seen. `weight` is the sum of `exp(score - peak)`; a sink is one
+    /// more of these scores.
     ///
     /// # Safety
     /// `own`: this head of the row belongs to this part.
     #[inline(always)]
-    pub unsafe fn finish(&self, row: usize, head: usize, sum: &[f32], weight: f32) {
+    pub unsafe fn finish(
+        &self,
+        (row, head): (usize, usize),
+        sum: &[f32],
+        (weight, peak): (f32, f32),
+    ) {
+        let weight = match self.sinks.get(head) {
+            Some(&sink) if weight > 0.0 => weight + (sink - peak).min(MOST_SINK).exp(),
+            _ => weight,
+        };
         let inverse = match weight {
             0.0 => 0.0,
             // Weights are at most 1, and infinite if a score is not a number.

@@ -148,6 +148,11 @@ impl Work<'_> {
         product::<L, true>(weights, values.unwrap_or(self.v), self.o, sizes);
     }
 
+    /// The largest score of a row.
+    pub fn peak_of(&self, row: usize) -> f32 {
+        self.peaks[row]
+    }
+
     /// The sum of a row's values, and that of its weights.
     pub fn sum_of(&self, row: usize) -> (&[f32], f32) {
         let sum = &self.o[row * self.columns..][..self.shape.head_dim];

@@ -122,6 +122,18 @@ fn dots1() {
     agrees("dots1");
 }
 
+/// Norms of all queries and all keys of a token.
+#[test]
+fn olmoe() {
+    agrees("olmoe");
+}
+
+/// Sinks, YaRN, biases everywhere, a window in every other layer, a clamped gate, a softmax of the chosen experts.
+#[test]
+fn gpt_oss() {
+    agrees("gpt-oss");
+}
+
 /// GELU gate, scaled embeddings, norms of 1 + w.
 #[test]
 fn gemma() {

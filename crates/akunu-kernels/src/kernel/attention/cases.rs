@@ -335,6 +335,18 @@ pub fn decode() -> Vec<Case> {
     settings.into_iter().map(Setting::case).collect()
 }
 
+/// Cases of the kernel with sinks.
+pub fn sinks() -> Vec<Case> {
+    let of = |case: Case| {
+        let params: AttentionParams = bytemuck::pod_read_unaligned(case.params.as_bytes());
+        let n_heads = params.n_heads as usize;
+        // Some far above the scores, some far below.
+        let sinks = Rng::new(n_heads as u64).floats(n_heads, 12.0);
+        case.bind(&sinks)
+    };
+    decode().into_iter().map(of).collect()
+}
+
 /// Cases of the kernel that splits keys: fewer and more parts than tiles, and than a threadgroup has.
 pub fn split() -> Vec<Case> {
     let parts = [1, 3, 2, 64, 5, 4].into_iter().cycle();

@@ -5,7 +5,7 @@ use half::f16;
 
 use super::mask::Mask;
 use super::shape::head_dim;
-use super::{Slices, flash_attention_decode_split};
+use super::{Slices, flash_attention_decode_split, flash_attention_sinks};
 use crate::constant::{Constant, Constants};
 use crate::kernel::pages::{Pages, SlotAt};
 use crate::table::Args;
@@ -14,6 +14,26 @@ use crate::twin::Twin;
 /// Attention as it is defined.
 pub fn attention(t: &mut Twin) {
     each_head_whole(t, |query, _| query);
+}
+
+/// The same with a sink of each head.
+pub fn with_sinks(t: &mut Twin) {
+    let args = t.args();
+    let p: AttentionParams = t.params();
+    let b = flash_attention_sinks::Slices::of(t);
+    let given = Given {
+        args,
+        q: b.Q,
+        k: b.K,
+        v: b.V,
+        rows: b.rows,
+        table: b.table,
+    };
+    let sink = |head: usize| Some(b.sinks[head]);
+    given.each_head(1, (|query, _| query, &sink), |at, part| {
+        let offset = query_offset(&p, at.row, at.head);
+        b.O[offset..][..part.output.len()].copy_from_slice(&part.output);
+    });
 }
 
 /// The same, where queries times their factor are rounded to halves.
@@ -42,7 +62,7 @@ fn each_head_whole(t: &mut Twin, rounded: fn(f32, f32) -> f32) {
         rows,
         table,
     };
-    given.each_head(1, rounded, |at, part| {
+    given.each_head(1, (rounded, &|_| None), |at, part| {
         let offset = query_offset(&p, at.row, at.head);
         O[offset..][..part.output.len()].copy_from_slice(&part.output);
     });
@@ -63,7 +83,7 @@ pub fn split(t: &mut Twin) {
     };
     given.each_head(
         p.n_parts as usize,
-        |query, _| query,
+        (|query, _| query, &|_| None),
         |at, part| {
             let row = at.row - p.first_row as usize;
             let index = (row * p.n_heads as usize + at.head) * p.n_parts as usize + at.part;
@@ -106,6 +126,16 @@ pub struct Memory<'a> {
 impl Memory<'_> {
     /// The attention of a query over some keys.
     pub fn attend(&self, query: &[f32], keys: impl Iterator<Item = SlotAt>) -> PartOf {
+        self.attend_with(query, keys, None)
+    }
+
+    /// The attention of a query over some keys and a sink, a score without a value.
+    fn attend_with(
+        &self,
+        query: &[f32],
+        keys: impl Iterator<Item = SlotAt>,
+        sink: Option<f32>,
+    ) -> PartOf {
         let scores: Vec<(SlotAt, f32)> = keys
             .map(|key| {
                 let product = dot(query, &self.pages.load(self.k, key));
@@ -113,7 +143,7 @@ impl Memory<'_> {
             })
             .collect();
         let mut output = vec![0.0; query.len()];
-        for (key, weight) in softmax(&scores) {
+        for (key, weight) in softmax(&scores, sink) {
             for (out, value) in output.iter_mut().zip(self.pages.load(self.v, key)) {
                 *out += weight * value;
             }
@@ -140,11 +170,11 @@ struct Given<'a> {
 
 impl Given<'_> {
     /// Of every `n_parts` tiles of 32 keys a part has one. `rounded` gives what a kernel makes of an element of a query; its second
-    /// argument is the factor that the element has in scores of base 2.
+    /// argument is the factor that the element has in scores of base 2. `sink` gives the sink of a head, if it has one.
     fn each_head(
         &self,
         n_parts: usize,
-        rounded: fn(f32, f32) -> f32,
+        (rounded, sink): (fn(f32, f32) -> f32, &dyn Fn(usize) -> Option<f32>),
         mut store: impl FnMut(PartAt, PartOf),
     ) {
         let Given {
@@ -180,7 +210,7 @@ impl Given<'_> {
                 let query: Vec<f32> = query.iter().map(|&q| rounded(q, factor)).collect();
                 let is_mine = |slot: usize| (slot / 32 - seen.keys.start / 32) % n_parts == part;
                 let slots = seen.slots().filter(|&slot| is_mine(slot));
-                let found = memory.attend(&query, slots.map(key_at));
+                let found = memory.attend_with(&query, slots.map(key_at), sink(head));
                 let at = PartAt {
                     row: index,
                     head,
@@ -226,10 +256,11 @@ fn score(scaled: f32, cap: Option<f32>) -> f32 {
     cap.map_or(scaled, |cap| cap * (scaled / cap).tanh())
 }
 
-/// The weight of each key.
-fn softmax(scores: &[(SlotAt, f32)]) -> Vec<(SlotAt, f32)> {
-    let peak = scores.iter().map(|(_, s)| *s).fold(f32::MIN, f32::max);
-    let sum: f32 = scores.iter().map(|(_, s)| (s - peak).exp()).sum();
+/// The weight of each key, beside a sink.
+fn softmax(scores: &[(SlotAt, f32)], sink: Option<f32>) -> Vec<(SlotAt, f32)> {
+    let all = scores.iter().map(|(_, s)| *s).chain(sink);
+    let peak = all.clone().fold(f32::MIN, f32::max);
+    let sum: f32 = all.map(|s| (s - peak).exp()).sum();
     scores
         .iter()
         .map(|&(key, s)| (key, (s - peak).exp() / sum))

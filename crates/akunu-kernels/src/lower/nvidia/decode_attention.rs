@@ -34,7 +34,7 @@ impl Decoded<'_> {
         };
         let are_theirs =
             (store.q, store.heads, store.cache) == (attend.q, attend.heads, attend.cache);
-        are_theirs.then_some(Decoded { store, attend })
+        (are_theirs && attend.sinks.is_none()).then_some(Decoded { store, attend })
     }
 
     /// Whether there is a kernel for it.

@@ -197,6 +197,7 @@ impl Model {
                 cache,
                 scale: 0.2,
                 softcap: None,
+                sinks: None,
             }),
             m.product(all, [attended, x], [DIM, DIM], false),
             Op::AddNorm(op::AddNorm {

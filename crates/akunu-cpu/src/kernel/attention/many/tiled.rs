@@ -288,7 +288,9 @@ impl Job<'_> {
                     let head = self.kv_head * problem.group + row % problem.group;
                     let query = self.first + row / problem.group;
                     // SAFETY: passes on `level` and `reach`.
-                    unsafe { problem.finish(query, head, sum, work.weights[row]) };
+                    unsafe {
+                        problem.finish((query, head), sum, (work.weights[row], work.peaks[row]))
+                    };
                 }
             }
         }

@@ -1,0 +1,140 @@
+//! Mixtures of experts whose files are old, of another kind, or damaged.
+
+use std::path::Path;
+
+use akunu_engine::{EngineError, Model, Session, SessionOptions};
+use akunu_kernels::case::nmse;
+
+use crate::support::exact_cpu::cpu;
+use crate::support::files::{write_folder, write_gguf};
+use crate::support::fixture::{Fixture, Weight};
+
+fn open(path: &Path) -> Result<(Model, Session), EngineError> {
+    let model = Model::load(path, cpu())?;
+    let session = model.session(SessionOptions {
+        context: Some(64),
+        ..SessionOptions::default()
+    })?;
+    Ok((model, session))
+}
+
+/// The error of the logits after the whole text, as a share of their power.
+fn error_of(model: &Fixture, path: &Path) -> f64 {
+    let (_model, mut session) = open(path).unwrap_or_else(|error| panic!("{error}"));
+    session.feed(&model.tokens).expect("fits");
+    let wanted = &model.logits[&model.tokens.len()];
+    nmse(&session.logits().expect("there are some"), wanted)
+}
+
+/// As in `reference`.
+const BOUND: f64 = 5e-7;
+
+/// `blk.0.ffn_up_exps.weight` of expert 3 was `blk.0.ffn_up.3.weight` at first. Fails when the experts get in another order.
+#[test]
+fn old_files_have_a_tensor_for_each_expert() {
+    let mut model = Fixture::read("transformers", "mixtral");
+    for weight in &mut model.weights {
+        if let Some((_, rest)) = weight.name.split_once(".experts.") {
+            let expert = rest.split('.').next().expect("a number");
+            let single = format!(".{expert}.weight");
+            weight.gguf = weight.gguf.replace("_exps.weight", &single);
+        }
+    }
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let error = error_of(&model, &write_gguf(&model, folder.path()));
+    assert!(error < BOUND, "NMSE {error:e}");
+}
+
+/// MLX's converters put the matrices of all experts into one tensor.
+#[test]
+fn folders_may_have_a_tensor_of_all_experts() {
+    let mut model = Fixture::read("transformers", "granitemoe");
+    for weight in &mut model.weights {
+        let [theirs, of_mlx] = [".output_linear.", ".switch_mlp.down_proj."]
+            .map(|part| format!(".block_sparse_moe{part}"));
+        weight.name = weight.name.replace(&theirs, &of_mlx);
+    }
+    // A weight is computed from its name, so that the model is another one; both containers must still agree.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let gguf = tempfile::tempdir().expect("a temporary folder");
+    let logits = [
+        write_gguf(&model, gguf.path()),
+        write_folder(&model, folder.path()),
+    ]
+    .map(|path| {
+        let (_model, mut session) = open(&path).unwrap_or_else(|error| panic!("{error}"));
+        session.feed(&model.tokens).expect("fits");
+        session.logits().expect("there are some")
+    });
+    let error = nmse(&logits[0], &logits[1]);
+    assert!(error < BOUND, "NMSE {error:e}");
+}
+
+/// What is said when a changed model is opened, or reads its first tokens.
+fn complaint(change: impl FnOnce(&mut Fixture)) -> String {
+    let mut model = Fixture::read("transformers", "qwen3moe");
+    change(&mut model);
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = write_gguf(&model, folder.path());
+    let said = match open(&path) {
+        Err(error) => error.to_string(),
+        Ok((_model, mut session)) => match session.feed(&[1, 2, 3]) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("a damaged model runs"),
+        },
+    };
+    let file = path.display().to_string();
+    let rest = said.strip_prefix(&file);
+    rest.unwrap_or_else(|| panic!("{said} does not begin with {file}"))
+        .to_string()
+}
+
+fn set(model: &mut Fixture, key: &str, value: u32) {
+    model
+        .metadata
+        .insert(format!("qwen3moe.{key}"), value.into());
+}
+
+fn is_router(weight: &Weight) -> bool {
+    weight.gguf == "blk.1.ffn_gate_inp.weight"
+}
+
+#[test]
+fn numbers_that_do_not_fit_are_told() {
+    let found = complaint(|model| set(model, "expert_used_count", 9));
+    let wanted = ": `qwen3moe.expert_used_count` is 9, and there are 8 experts, which must be at most the number of experts";
+    assert_eq!(found, wanted);
+    let found = complaint(|model| set(model, "expert_count", 7));
+    assert!(
+        found.contains(
+            "`blk.0.ffn_gate_exps.weight` has the matrices of 8 experts, the config says 7"
+        ) || found.contains("`layers.0.ffn.router.weight` is 8 × 64, the config says 7 × 64"),
+        "{found}"
+    );
+    let found = complaint(|model| set(model, "expert_count", 513));
+    assert!(found.contains("`qwen3moe.expert_count` is 513"), "{found}");
+    let found = complaint(|model| {
+        let dropped = "model.layers.1.mlp.experts.7.up_proj.weight";
+        model.weights.retain(|weight| weight.name != dropped);
+    });
+    let wanted =
+        ": the tensor `blk.1.ffn_up_exps.weight` has the matrices of 7 experts, the config says 8";
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn a_router_without_its_matrix_is_told() {
+    let found = complaint(|model| model.weights.retain(|weight| !is_router(weight)));
+    assert!(found.contains("`blk.1.ffn_gate_inp.weight`"), "{found}");
+}
+
+/// Fails when experts are chosen by chance, and when the last layer is named instead of the first one that is damaged.
+#[test]
+fn a_router_that_computes_nan_is_named() {
+    let found = complaint(|model| {
+        let router = model.weights.iter_mut().find(|weight| is_router(weight));
+        router.expect("there is one").scale = f32::NAN;
+    });
+    let wanted = ": the router of layer 1 computes NaN or an infinity, so the model's weights are damaged; fetch the file again";
+    assert_eq!(found, wanted);
+}
