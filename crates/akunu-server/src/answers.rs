@@ -11,6 +11,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::calls::{ToolCall, marks};
 use crate::engine::{self, Engine, Event, What};
 use crate::error::ApiError;
+use crate::question::Unique;
 use crate::reader::{Part, Reader};
 use crate::transcript::Transcript;
 
@@ -110,6 +111,10 @@ pub(crate) struct Answers {
     n_open: usize,
     /// Tokens that end an answer.
     pub stop_ids: Vec<u32>,
+    /// The check of a whole answer.
+    pub unique: Option<Unique>,
+    /// The text of each answer, if it is checked.
+    said: Vec<String>,
     /// Tokens of each answer that have not been sent yet.
     scored: Vec<Vec<Scored>>,
     pending: VecDeque<Happening>,
@@ -132,6 +137,8 @@ impl Answers {
             has_ended: vec![false; readers.len()],
             n_open: readers.len(),
             stop_ids: Vec::new(),
+            unique: None,
+            said: vec![String::new(); readers.len()],
             scored: readers.iter().map(|_| Vec::new()).collect(),
             readers,
             pending: VecDeque::new(),
@@ -196,7 +203,7 @@ impl Answers {
         match what {
             What::Token { id, .. } if self.stop_ids.contains(&id) => {
                 self.usage.completion += 1;
-                self.end(choice, StopReason::StopText);
+                self.end(choice, StopReason::StopText)?;
             }
             What::Began { n_cached } => {
                 if choice == 0 {
@@ -219,14 +226,14 @@ impl Answers {
             }
             What::Ended { reason, tail } => {
                 self.read(choice, &tail);
-                self.end(choice, reason);
+                self.end(choice, reason)?;
             }
             What::Failed(error) => return Err(error),
         }
         Ok(())
     }
 
-    fn end(&mut self, choice: usize, reason: StopReason) {
+    fn end(&mut self, choice: usize, reason: StopReason) -> Result<(), ApiError> {
         if let Some(reader) = &mut self.readers[choice] {
             let parts = reader.finish();
             self.tell(choice, parts);
@@ -237,7 +244,11 @@ impl Answers {
         if let Some(transcript) = &mut self.transcript {
             transcript.end(choice);
         }
+        if let Some(unique) = self.unique.as_ref().filter(|_| finish == Finish::End) {
+            unique.check(&self.said[choice])?;
+        }
         self.happened(choice, Piece::Ended(finish));
+        Ok(())
     }
 
     fn finish(&self, choice: usize, reason: StopReason) -> Finish {
@@ -276,7 +287,12 @@ impl Answers {
     fn tell(&mut self, choice: usize, parts: Vec<Part>) {
         for part in parts {
             let what = match part {
-                Part::Text(text) => Piece::Text(text),
+                Part::Text(text) => {
+                    if self.unique.is_some() {
+                        self.said[choice].push_str(&text);
+                    }
+                    Piece::Text(text)
+                }
                 Part::Reasoning(text) => Piece::Reasoning(text),
                 Part::Begun(call) => Piece::Begun(call),
                 Part::Arguments(more) => Piece::Arguments(more),

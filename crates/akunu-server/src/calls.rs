@@ -22,9 +22,10 @@ pub(crate) use self::cursor::overlap;
 pub(crate) use self::detect::{PROBE, of_text};
 pub(crate) use self::grammar::{Answering, grammar};
 pub(crate) use self::scan::{Scanned, scan};
+pub(crate) use self::schema::{allows, without_unique};
 pub(crate) use self::style::{Place, Style};
 pub(crate) use self::styles::{SILENT, STYLES, THOUGHTS, TOLD, marks};
-pub(crate) use self::tool::{Tool, ToolCall};
+pub(crate) use self::tool::{Tool, ToolCall, resolved};
 
 #[cfg(test)]
 mod tests;

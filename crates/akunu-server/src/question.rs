@@ -3,7 +3,9 @@
 mod format;
 mod further;
 mod messages;
+mod prompt;
 mod sampling;
+mod unique;
 
 use std::sync::Arc;
 
@@ -23,7 +25,9 @@ pub(crate) use self::format::{Form, Format};
 pub(crate) use self::further::FurtherSampling;
 use self::messages::tell_tools;
 pub(crate) use self::messages::{calling, check_role, template_call, tool_name, tool_result};
+pub(crate) use self::prompt::Prompt;
 pub(crate) use self::sampling::Draw;
+pub(crate) use self::unique::Unique;
 
 /// A conversation, and how it is answered.
 #[derive(Default)]
@@ -88,49 +92,6 @@ impl Default for Wish {
     }
 }
 
-/// A prompt as tokens, and how its answer is read.
-pub(crate) struct Prompt {
-    pub ids: Vec<u32>,
-    /// The tools that may be called.
-    pub tools: Arc<[Tool]>,
-    /// How many calls an answer may have.
-    pub max_calls: usize,
-    /// The end of the thought within which the prompt ends.
-    pub thought: Option<&'static str>,
-    /// Texts that end an answer, besides those that are wished for.
-    pub stop: Vec<String>,
-    /// Whether thoughts and calls are told from text.
-    pub is_read: bool,
-    /// What the answer must look like.
-    pub grammar: Option<Grammar>,
-}
-
-impl Prompt {
-    /// Text to be continued as it is. Control tokens in it are such.
-    pub async fn of_text(engine: &Arc<Engine>, text: String) -> Result<Prompt, ApiError> {
-        let engine = Arc::clone(engine);
-        let options = EncodeOptions {
-            add_special: true,
-            parse_special: true,
-        };
-        let encode = move || Ok(engine.model.tokenizer().encode(&text, options));
-        Ok(Prompt::plain(elsewhere(encode).await?))
-    }
-
-    /// Tokens to be continued.
-    pub fn plain(ids: Vec<u32>) -> Prompt {
-        Prompt {
-            ids,
-            tools: Arc::from([]),
-            max_calls: 0,
-            thought: None,
-            stop: Vec::new(),
-            is_read: false,
-            grammar: None,
-        }
-    }
-}
-
 impl Conversation {
     /// The conversation as tokens, up to where the answer begins.
     pub async fn prompt(self, engine: &Arc<Engine>) -> Result<Prompt, ApiError> {
@@ -182,6 +143,7 @@ impl Conversation {
             tools: self.tools.clone().into(),
             max_calls: if self.one_call { 1 } else { usize::MAX },
             grammar,
+            unique: self.format.unique(),
             thought,
             stop: model.prompt_stops(),
             is_read: true,
@@ -304,5 +266,6 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
     let mut answers = Answers::new(Arc::clone(engine), events, readers, n_prompt);
     answers.transcript = transcript;
     answers.stop_ids = wish.stop_ids;
+    answers.unique = prompt.unique;
     Ok(answers)
 }

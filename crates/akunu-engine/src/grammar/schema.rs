@@ -1,7 +1,12 @@
-//! A JSON schema as the compiler gets it: with white space that ends, and without formats that mean nothing to it.
+//! A JSON schema as the compiler gets it: with white space that ends, without formats that mean nothing to it, and with
+//! the keywords that it does not know rewritten where they are simple.
+
+mod each;
+mod names;
 
 use serde_json::{Value, json};
 
+use self::each::each;
 use super::Grammar;
 
 /// White space between the parts of JSON: enough to be read by people, and an end to it. A small model would otherwise
@@ -32,17 +37,6 @@ const FORMATS: [&str; 19] = [
     "regex",
 ];
 
-/// Keywords whose members are schemas with names of their own.
-const NAMED: [&str; 5] = [
-    "properties",
-    "patternProperties",
-    "$defs",
-    "definitions",
-    "dependentSchemas",
-];
-/// Keywords whose values are no schemas.
-const DATA: [&str; 4] = ["enum", "const", "default", "examples"];
-
 impl Grammar {
     /// A JSON schema as a part of a Lark grammar, after `%json`, treated as [`Grammar::json_schema`] treats it. A text that
     /// is not JSON stays as it is: compiling the grammar says so.
@@ -60,6 +54,7 @@ pub(super) fn prepared(mut schema: Value) -> Value {
         schema = json!({});
     }
     drop_custom_formats(&mut schema);
+    names::rewrite(&mut schema);
     if let Some(object) = schema.as_object_mut() {
         let space = json!({ "whitespace_pattern": JSON_SPACE });
         object.entry("x-guidance").or_insert(space);
@@ -69,30 +64,12 @@ pub(super) fn prepared(mut schema: Value) -> Value {
 
 /// Takes away values of `format` that JSON Schema does not define, in all schemas within.
 fn drop_custom_formats(schema: &mut Value) {
-    let mut schemas = vec![schema];
-    while let Some(schema) = schemas.pop() {
-        let members = match schema {
-            Value::Array(items) => {
-                schemas.extend(items);
-                continue;
-            }
-            Value::Object(members) => members,
-            _ => continue,
-        };
+    each(schema, |members| {
         let format = members.get("format").and_then(Value::as_str);
         if format.is_some_and(|format| !FORMATS.contains(&format)) {
             members.remove("format");
         }
-        for (keyword, value) in members {
-            let keyword = &keyword[..];
-            if NAMED.contains(&keyword) && value.is_object() {
-                let named = value.as_object_mut().into_iter();
-                schemas.extend(named.flat_map(|named| named.values_mut()));
-            } else if !DATA.contains(&keyword) {
-                schemas.push(value);
-            }
-        }
-    }
+    });
 }
 
 #[cfg(test)]

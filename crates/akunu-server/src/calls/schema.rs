@@ -35,6 +35,11 @@ pub(super) fn of_arguments(tool: &Tool, is_free: bool) -> Value {
         return json!({"type": "object"});
     };
     let mut schema = schema.clone();
+    if !tool.strict {
+        let mut whole = Value::Object(schema);
+        without_unique(&mut whole);
+        schema = whole.as_object().cloned().unwrap_or_default();
+    }
     if !["$ref", "anyOf", "allOf", "oneOf"]
         .iter()
         .any(|key| schema.contains_key(*key))
@@ -88,7 +93,7 @@ pub(super) fn types(schema: &Value) -> Option<Vec<&str>> {
 }
 
 /// Whether a value is of a type that a schema allows.
-pub(super) fn allows(schema: Option<&Value>, value: &Value) -> bool {
+pub(crate) fn allows(schema: Option<&Value>, value: &Value) -> bool {
     let Some(types) = schema.and_then(types) else {
         return true;
     };
@@ -105,4 +110,24 @@ fn type_of(value: &Value) -> &'static str {
         Value::Array(_) => "array",
         Value::Object(_) => "object",
     }
+}
+
+/// Takes `uniqueItems` away, which no grammar can say; whether there was any.
+pub(crate) fn without_unique(schema: &mut Value) -> bool {
+    let mut had_any = false;
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Array(items) => open.extend(items),
+            Value::Object(members) => {
+                if members.get("uniqueItems") == Some(&Value::Bool(true)) {
+                    members.remove("uniqueItems");
+                    had_any = true;
+                }
+                open.extend(members.values_mut());
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    had_any
 }

@@ -34,7 +34,7 @@ impl Tool {
 }
 
 /// What a schema stands for that is a reference into `root`.
-pub(super) fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
+pub(crate) fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     // Some references after each other, but not a circle of them.
     for _ in 0..8 {
         let path = schema.get("$ref").and_then(Value::as_str);

@@ -46,10 +46,8 @@ pub(crate) async fn generate(
     }
     let format = OllamaFormat::format(request.format)?;
     let prompt = if request.raw {
-        Prompt {
-            grammar: format.compiled(&engine).await?,
-            ..Prompt::of_text(&engine, request.prompt).await?
-        }
+        let prompt = Prompt::of_text(&engine, request.prompt).await?;
+        format.of_answer(prompt, &engine).await?
     } else {
         let system = request.system.map(|text| Message::new("system", text));
         let question = Message::new("user", request.prompt);

@@ -51,8 +51,8 @@ pub(crate) async fn completions(
     }
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
-    let mut prompt = encode(&engine, request.prompt).await?;
-    prompt.grammar = forms.format()?.compiled(&engine).await?;
+    let prompt = encode(&engine, request.prompt).await?;
+    let prompt = forms.format()?.of_answer(prompt, &engine).await?;
     let echo = if request.echo.unwrap_or_default() {
         engine.model.tokenizer().decode(&prompt.ids)
     } else {

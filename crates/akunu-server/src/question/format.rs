@@ -5,6 +5,8 @@ use std::sync::Arc;
 use akunu::{Grammar, Model};
 use serde_json::{Value, json};
 
+use super::prompt::Prompt;
+use super::unique::Unique;
 use crate::blocking::elsewhere;
 use crate::engine::Engine;
 use crate::error::ApiError;
@@ -40,10 +42,25 @@ impl Format {
         Format::Form(field, Form::Schema(json!({"type": "object"})))
     }
 
-    /// The grammar of it, for a text that begins with the answer.
-    pub async fn compiled(self, engine: &Arc<Engine>) -> Result<Option<Grammar>, ApiError> {
+    /// A prompt whose answer, a text from its beginning on, has this form.
+    pub async fn of_answer(self, prompt: Prompt, engine: &Arc<Engine>) -> Result<Prompt, ApiError> {
         let engine = Arc::clone(engine);
-        elsewhere(move || self.grammar(&engine.model, None)).await
+        elsewhere(move || {
+            Ok(Prompt {
+                grammar: self.grammar(&engine.model, None)?,
+                unique: self.unique(),
+                ..prompt
+            })
+        })
+        .await
+    }
+
+    /// The check of a whole answer.
+    pub fn unique(&self) -> Option<Unique> {
+        match self {
+            Format::Form(_, Form::Schema(schema)) => Unique::split(schema).1,
+            _ => None,
+        }
     }
 
     /// The grammar of it, for an answer that begins within a thought with this end or not. A call is another matter.
@@ -57,7 +74,10 @@ impl Format {
             Format::Form(field, form) => (*field, form),
         };
         let compiled = match form {
-            Form::Schema(schema) => Grammar::json_schema(model, &schema.to_string()),
+            Form::Schema(schema) => {
+                let (schema, _) = Unique::split(schema);
+                Grammar::json_schema(model, &schema.to_string())
+            }
             Form::Regex(pattern) => Grammar::regex(model, pattern),
             Form::Choice(texts) => Grammar::choice(model, texts),
             Form::Grammar(text) => Grammar::context_free(model, text),

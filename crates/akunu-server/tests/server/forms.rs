@@ -189,3 +189,62 @@ fn tokens_end_answers() {
     assert_eq!(ended["choices"][0]["text"], wanted, "{ended}");
     assert_eq!(ended["choices"][0]["finish_reason"], "stop");
 }
+
+/// Breaks when a schema of the kind that Pydantic and Zod write is refused.
+#[test]
+fn schemas_of_common_libraries_are_accepted() {
+    let server = serve(|_| {});
+    let node = json!({
+        "type": "object",
+        "properties": {"value": {"type": "integer"}, "next": {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}},
+        "required": ["value"],
+    });
+    let text = json!({"type": "string"});
+    for schema in [
+        json!({"$ref": "#/$defs/Node", "$defs": {"Node": node}}),
+        json!({"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}}}),
+        json!({"type": "array", "prefixItems": [text, {"type": "integer"}], "minItems": 2, "maxItems": 2}),
+        json!({"type": "array", "items": text, "uniqueItems": true}),
+        json!({"type": "object", "propertyNames": text, "additionalProperties": {"type": "number"}}),
+        json!({"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": text}),
+        json!({"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}, "additionalProperties": {}}),
+        json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+               "properties": {"kind": {"type": "string", "const": "a"}, "id": {"type": "string", "format": "uuid"},
+                              "n": {"type": "integer", "exclusiveMinimum": 0, "maximum": 9_007_199_254_740_991_u64}},
+               "required": ["kind"], "additionalProperties": false}),
+        json!({"oneOf": [{"type": "object", "properties": {"t": {"const": "x", "type": "string"}}, "required": ["t"]},
+                         {"type": "object", "properties": {"t": {"const": "y", "type": "string"}}, "required": ["t"]}],
+               "discriminator": {"propertyName": "t"}}),
+    ] {
+        let mut asked = question("Hello", 2);
+        asked["guided_json"] = schema.clone();
+        let answered = post(server.address, CHAT, &asked);
+        let status = answered.status;
+        assert_eq!(status, 200, "{schema}: {}", answered.text());
+    }
+}
+
+/// Breaks when an answer that violates `uniqueItems` is sent as if it did not.
+#[test]
+fn items_are_unique_or_the_answer_is_an_error() {
+    let server = serve(|_| {});
+    let list = |first: u32, second: u32| {
+        json!({
+            "type": "array",
+            "prefixItems": [{"const": first}, {"const": second}],
+            "items": false,
+            "minItems": 2,
+            "uniqueItems": true,
+        })
+    };
+    let mut asked = question("Hello", 40);
+    asked["guided_json"] = list(1, 2);
+    assert_eq!(post(server.address, CHAT, &asked).status, 200);
+    asked["guided_json"] = list(1, 1);
+    let failed = post(server.address, CHAT, &asked);
+    assert_eq!(failed.status, 500);
+    assert_eq!(failed.json()["error"]["code"], "invalid_answer");
+    asked["stream"] = true.into();
+    let (events, _) = post(server.address, CHAT, &asked).events();
+    assert_eq!(events.last().unwrap()["error"]["code"], "invalid_answer");
+}

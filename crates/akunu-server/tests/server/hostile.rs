@@ -253,8 +253,15 @@ fn headers_have_64_kib_and_are_100() {
 fn names_and_pages_from_elsewhere_are_refused() {
     let server = serve(|options| options.security.origins = vec!["https://app.example".into()]);
     let ask = |headers: &[(&str, &str)]| with(server.address, "GET", "/v1/models", headers, b"");
-    assert_eq!(ask(&[("Host", "evil.example")]).status, 403);
-    assert_eq!(ask(&[("Origin", "https://evil.example")]).status, 403);
+    for (header, value, option) in [
+        ("Host", "evil.example", "--allow-host"),
+        ("Origin", "https://evil.example", "--allow-origin"),
+    ] {
+        let refused = ask(&[(header, value)]);
+        assert_eq!(refused.status, 403);
+        let message = refused.json()["error"]["message"].to_string();
+        assert!(message.contains(option), "{message}");
+    }
     let own = format!("http://{}", server.address);
     assert_eq!(ask(&[("Origin", &own)]).status, 200);
     assert_eq!(
@@ -269,6 +276,10 @@ fn names_and_pages_from_elsewhere_are_refused() {
     let asked = [
         ("Origin", "https://app.example"),
         ("Access-Control-Request-Method", "POST"),
+        (
+            "Access-Control-Request-Headers",
+            "authorization,x-stainless-os",
+        ),
     ];
     let preflight = with(
         server.address,
@@ -278,11 +289,10 @@ fn names_and_pages_from_elsewhere_are_refused() {
         b"",
     );
     assert_eq!(preflight.status, 204);
-    assert!(
-        preflight
-            .header("access-control-allow-headers")
-            .unwrap()
-            .contains("authorization")
+    assert_eq!(
+        preflight.header("access-control-allow-headers"),
+        Some("authorization,x-stainless-os"),
+        "clients have headers of their own"
     );
 }
 
