@@ -29,7 +29,6 @@ use akunu_program::{
 };
 
 pub(crate) use choice::{Lists, Outputs};
-use experts::Sum;
 pub(crate) use scratch::{Scratch, Vector};
 pub(crate) use shift::{Keys, shift};
 pub(crate) use speech::{Signal, Spoken};
@@ -112,6 +111,13 @@ pub(crate) struct Builder<'a> {
     /// The bias of layer norms that have none, (dim).
     zeros: Option<Slice>,
     adapters: Vec<Adapted<'a>>,
+}
+
+/// Where the result of a block goes, and whether it is added to what is there.
+#[derive(Clone, Copy)]
+struct Sum {
+    to: Slice,
+    add: bool,
 }
 
 /// What products of one vector have in common.

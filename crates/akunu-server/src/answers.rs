@@ -105,7 +105,11 @@ pub(crate) struct Answers {
     readers: Vec<Option<Reader>>,
     /// What an answer has called.
     called: Vec<Called>,
+    /// Which answers have ended.
+    has_ended: Vec<bool>,
     n_open: usize,
+    /// Tokens that end an answer.
+    pub stop_ids: Vec<u32>,
     /// Tokens of each answer that have not been sent yet.
     scored: Vec<Vec<Scored>>,
     pending: VecDeque<Happening>,
@@ -125,7 +129,9 @@ impl Answers {
             engine,
             events,
             called: vec![Called::Nothing; readers.len()],
+            has_ended: vec![false; readers.len()],
             n_open: readers.len(),
+            stop_ids: Vec::new(),
             scored: readers.iter().map(|_| Vec::new()).collect(),
             readers,
             pending: VecDeque::new(),
@@ -183,7 +189,15 @@ impl Answers {
     }
 
     fn take(&mut self, Event { choice, what }: Event) -> Result<(), ApiError> {
+        // An answer that a token of the request has ended may go on in the engine.
+        if self.has_ended[choice] {
+            return Ok(());
+        }
         match what {
+            What::Token { id, .. } if self.stop_ids.contains(&id) => {
+                self.usage.completion += 1;
+                self.end(choice, StopReason::StopText);
+            }
             What::Began { n_cached } => {
                 if choice == 0 {
                     self.usage.cached = n_cached;
@@ -205,20 +219,25 @@ impl Answers {
             }
             What::Ended { reason, tail } => {
                 self.read(choice, &tail);
-                if let Some(reader) = &mut self.readers[choice] {
-                    let parts = reader.finish();
-                    self.tell(choice, parts);
-                }
-                let finish = self.finish(choice, reason);
-                self.n_open -= 1;
-                if let Some(transcript) = &mut self.transcript {
-                    transcript.end(choice);
-                }
-                self.happened(choice, Piece::Ended(finish));
+                self.end(choice, reason);
             }
             What::Failed(error) => return Err(error),
         }
         Ok(())
+    }
+
+    fn end(&mut self, choice: usize, reason: StopReason) {
+        if let Some(reader) = &mut self.readers[choice] {
+            let parts = reader.finish();
+            self.tell(choice, parts);
+        }
+        let finish = self.finish(choice, reason);
+        self.has_ended[choice] = true;
+        self.n_open -= 1;
+        if let Some(transcript) = &mut self.transcript {
+            transcript.end(choice);
+        }
+        self.happened(choice, Piece::Ended(finish));
     }
 
     fn finish(&self, choice: usize, reason: StopReason) -> Finish {

@@ -39,32 +39,48 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
     }
 }
 
-/// A body of two shapes at once: fields of its own, and fields that several requests share. (One shape within another, by
+/// A body of several shapes at once: fields of its own, and fields that several requests share. (One shape within another, by
 /// serde's `flatten`, could not name a field that is wrong.)
-pub(crate) struct Both<A, B>(pub A, pub B);
+pub(crate) struct All<T>(pub T);
 
-impl<A, B> FromRequest<App> for Both<A, B>
-where
-    A: DeserializeOwned + Send + 'static,
-    B: DeserializeOwned + Send + 'static,
-{
+/// Shapes that are read from the same bytes.
+pub(crate) trait Shapes: Sized + Send + 'static {
+    fn read(bytes: &[u8]) -> Result<Self, ApiError>;
+
+    fn schemas(schemas: &mut SchemaGenerator) -> Vec<schemars::Schema>;
+}
+
+macro_rules! shapes {
+    ($($shape:ident)*) => {
+        impl<$($shape: DeserializeOwned + JsonSchema + Send + 'static),*> Shapes for ($($shape,)*) {
+            fn read(bytes: &[u8]) -> Result<Self, ApiError> {
+                Ok(($(parse::<$shape>(bytes)?,)*))
+            }
+
+            fn schemas(schemas: &mut SchemaGenerator) -> Vec<schemars::Schema> {
+                vec![$(schemas.subschema_for::<$shape>()),*]
+            }
+        }
+    };
+}
+
+shapes!(A B);
+shapes!(A B C D);
+
+impl<T: Shapes> FromRequest<App> for All<T> {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Both<A, B>, ApiError> {
+    async fn from_request(request: Request, app: &App) -> Result<All<T>, ApiError> {
         let limits = &app.options.limits;
         let bytes = read(request, limits.body_bytes, limits.reading).await?;
-        elsewhere(move || Ok(Both(parse(&bytes)?, parse(&bytes)?))).await
+        elsewhere(move || T::read(&bytes)).await.map(All)
     }
 }
 
-impl<A, B> Body for Both<A, B>
-where
-    A: DeserializeOwned + JsonSchema + Send + 'static,
-    B: DeserializeOwned + JsonSchema + Send + 'static,
-{
+impl<T: Shapes> Body for All<T> {
     fn content(schemas: &mut SchemaGenerator) -> Content {
-        let both = [schemas.subschema_for::<A>(), schemas.subschema_for::<B>()];
-        let schema = json_schema!({"allOf": both});
+        let all = T::schemas(schemas);
+        let schema = json_schema!({"allOf": all});
         Content::from([("application/json", MediaType { schema })])
     }
 }

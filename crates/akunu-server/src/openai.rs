@@ -6,6 +6,7 @@ mod completions;
 mod embeddings;
 mod error;
 mod format;
+mod forms;
 mod list;
 mod logprobs;
 mod making;

@@ -1,6 +1,7 @@
 //! What all dialects ask for: a prompt, and how its answers are made.
 
 mod format;
+mod further;
 mod messages;
 mod sampling;
 
@@ -18,7 +19,8 @@ use crate::error::ApiError;
 use crate::reader::Reader;
 use crate::transcript::Transcript;
 
-pub(crate) use self::format::Format;
+pub(crate) use self::format::{Form, Format};
+pub(crate) use self::further::FurtherSampling;
 use self::messages::tell_tools;
 pub(crate) use self::messages::{calling, check_role, template_call, tool_name, tool_result};
 pub(crate) use self::sampling::Draw;
@@ -58,6 +60,10 @@ pub(crate) struct Wish {
     pub max_tokens: Option<usize>,
     pub draw: Draw,
     pub stop: Vec<String>,
+    /// Tokens that end an answer.
+    pub stop_ids: Vec<u32>,
+    /// Texts at which a repetition ends, where they are not the usual ones.
+    pub dry_breakers: Option<Vec<String>>,
     /// Go on at the model's own end.
     pub ignore_end: bool,
     /// Tokens, and what is added to their logits.
@@ -73,6 +79,8 @@ impl Default for Wish {
             max_tokens: None,
             draw: Draw::default(),
             stop: Vec::new(),
+            stop_ids: Vec::new(),
+            dry_breakers: None,
             ignore_end: false,
             logit_bias: Vec::new(),
             logprobs: None,
@@ -167,7 +175,7 @@ impl Conversation {
         let template = knows_tools.then_some(&options);
         let grammar = match self.format {
             _ if self.tools.is_empty() => self.format.grammar(model, thought)?,
-            Format::Schema(..) => self.format.grammar(model, thought)?,
+            Format::Form(..) => self.format.grammar(model, thought)?,
             Format::Free | Format::Call => self.call_grammar(model, template, thought)?,
         };
         Ok(Prompt {
@@ -260,11 +268,14 @@ fn open_thought(engine: &Engine, ids: &[u32]) -> Option<&'static str> {
 pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<Answers, ApiError> {
     let sampling = wish.draw.sampling(engine.model.suggested_sampling())?;
     engine.check_ids("logit_bias", wish.logit_bias.iter().map(|(id, _)| *id))?;
+    engine.check_ids("stop_token_ids", wish.stop_ids.iter().copied())?;
     let stop = [wish.stop, prompt.stop].concat();
     let choice = |n: usize| {
         let mut sampling = sampling;
         sampling.seed = sampling.seed.wrapping_add(n as u64);
+        let usual = GenerateOptions::default();
         GenerateOptions {
+            dry_breakers: wish.dry_breakers.clone().unwrap_or(usual.dry_breakers),
             max_tokens: wish.max_tokens.unwrap_or(usize::MAX),
             sampling,
             stop: stop.clone(),
@@ -292,5 +303,6 @@ pub(crate) fn ask(engine: &Arc<Engine>, prompt: Prompt, wish: Wish) -> Result<An
     })?;
     let mut answers = Answers::new(Arc::clone(engine), events, readers, n_prompt);
     answers.transcript = transcript;
+    answers.stop_ids = wish.stop_ids;
     Ok(answers)
 }

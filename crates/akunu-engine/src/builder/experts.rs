@@ -7,15 +7,8 @@
 use akunu_arch::{ExpertLinear, Experts, Gating, Router, SharedExpert};
 use akunu_program::{self as program, ExpertMatrix, Op, Routing, Slice, op};
 
-use super::{Builder, Of, RouterFault, gate_function};
+use super::{Builder, Of, RouterFault, Sum, gate_function};
 use crate::weights::Weight;
-
-/// Where the result of a feed-forward block goes, and whether it is added to what is there.
-#[derive(Clone, Copy)]
-pub(super) struct Sum {
-    pub to: Slice,
-    pub add: bool,
-}
 
 impl Builder<'_> {
     /// The experts of each row of x.

@@ -1,8 +1,6 @@
 //! Attention over pages: one kernel for the singles and one for the run, as a GPU chooses them.
 
-use crate::kernel::attention::{
-    self, flash_attention_decode_split, flash_attention_join, flash_attention_sinks,
-};
+use crate::kernel::attention::{self, flash_attention_decode_split, flash_attention_join};
 use std::mem::offset_of;
 
 use akunu_program::{Count, Slice, op};
@@ -68,14 +66,16 @@ impl Attention<'_> {
 
     /// One kernel for all rows, whatever their sequences.
     pub fn by_rows(&self) -> KernelCall {
-        let attend = self.attend;
+        let (attend, cache) = (self.attend, &self.attend.cache);
+        let constants = with_limits(Constants::none(), cache.pages.window, attend.softcap);
         let rows = RowField::new(N_ROWS, Count::Rows);
-        let key = |kernel| PipelineKey {
-            kernel,
-            constants: with_limits(Constants::none(), attend.cache.pages.window, attend.softcap),
-        };
         let Some(sinks) = attend.sinks else {
-            return self.call(key(KernelId::FlashAttentionDecode), &[rows]);
+            let kernel = KernelId::FlashAttentionDecode;
+            return self.call(PipelineKey { kernel, constants }, &[rows]);
+        };
+        let key = PipelineKey {
+            kernel: KernelId::FlashAttentionSinks,
+            constants: with_format(constants, cache.format),
         };
         let attention::Buffers {
             Q,
@@ -85,7 +85,7 @@ impl Attention<'_> {
             rows: table_of_rows,
             table,
         } = self.buffers;
-        let buffers = flash_attention_sinks::Buffers {
+        let buffers = attention::SinkBuffers {
             Q,
             K,
             V,
@@ -94,9 +94,6 @@ impl Attention<'_> {
             table,
             sinks,
         };
-        let PipelineKey { kernel, constants } = key(KernelId::FlashAttentionSinks);
-        let constants = with_format(constants, attend.cache.format);
-        let key = PipelineKey { kernel, constants };
         KernelCall::new(key, &self.params, buffers, "attention").with_rows([rows])
     }
 

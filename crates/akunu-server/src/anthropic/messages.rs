@@ -14,7 +14,7 @@ use crate::calls::Tool;
 use crate::content::Content;
 use crate::error::ApiError;
 use crate::options::Limits;
-use crate::question::{Conversation, Draw, Ending, Format, Wish, ask, tool_name};
+use crate::question::{Conversation, Draw, Ending, Form, Format, Wish, ask, tool_name};
 use crate::stream::Reply;
 
 #[derive(Deserialize, JsonSchema)]
@@ -39,6 +39,22 @@ pub(crate) struct MessagesRequest {
     stop_sequences: Vec<String>,
     #[serde(default)]
     stream: bool,
+    output_config: Option<OutputConfig>,
+    /// The older name of `output_config.format`.
+    output_format: Option<OutputFormat>,
+}
+
+/// How the answer is written.
+#[derive(Deserialize, JsonSchema)]
+struct OutputConfig {
+    format: Option<OutputFormat>,
+}
+
+/// What the answer must look like.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum OutputFormat {
+    JsonSchema { schema: Value },
 }
 
 /// A tool that the model may call.
@@ -167,6 +183,16 @@ impl MessagesRequest {
         for (at, message) in self.messages.into_iter().enumerate() {
             all.extend(message.normal(&format!("messages[{at}]"))?);
         }
+        let format = self.output_config.and_then(|config| config.format);
+        let format = match (format, self.output_format) {
+            (Some(OutputFormat::JsonSchema { schema }), _) => {
+                Format::Form("output_config.format", Form::Schema(schema))
+            }
+            (None, Some(OutputFormat::JsonSchema { schema })) => {
+                Format::Form("output_format", Form::Schema(schema))
+            }
+            (None, None) => Format::Free,
+        };
         let choice = self.tool_choice.as_ref();
         let one_call = choice.is_some_and(MessagesToolChoice::is_single);
         let (tools, must_call) = tools(self.tools, self.tool_choice, limits)?;
@@ -184,11 +210,7 @@ impl MessagesRequest {
             } else {
                 Ending::Answer
             },
-            format: if must_call {
-                Format::Call
-            } else {
-                Format::Free
-            },
+            format: if must_call { Format::Call } else { format },
             ..Conversation::default()
         })
     }

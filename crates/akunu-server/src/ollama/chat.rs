@@ -60,7 +60,7 @@ pub(crate) async fn chat(
         return Ok(Reply::Whole(axum::Json(lines.loaded())));
     }
     let prompt = conversation.prompt(&engine).await?;
-    let answers = ask(&engine, prompt, request.options.wish())?;
+    let answers = ask(&engine, prompt, request.options.wish(&limits)?)?;
     Reply::new(answers, lines, request.stream, limits.answering).await
 }
 

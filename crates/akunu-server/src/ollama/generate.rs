@@ -44,19 +44,23 @@ pub(crate) async fn generate(
     if request.prompt.is_empty() {
         return Ok(Reply::Whole(axum::Json(lines.loaded())));
     }
+    let format = OllamaFormat::format(request.format)?;
     let prompt = if request.raw {
-        Prompt::of_text(&engine, request.prompt).await?
+        Prompt {
+            grammar: format.compiled(&engine).await?,
+            ..Prompt::of_text(&engine, request.prompt).await?
+        }
     } else {
         let system = request.system.map(|text| Message::new("system", text));
         let question = Message::new("user", request.prompt);
         let conversation = Conversation {
             messages: system.into_iter().chain([question]).collect(),
-            format: OllamaFormat::format(request.format)?,
+            format,
             ..Conversation::default()
         };
         conversation.prompt(&engine).await?
     };
-    let answers = ask(&engine, prompt, request.options.wish())?;
+    let answers = ask(&engine, prompt, request.options.wish(&app.options.limits)?)?;
     let limit = app.options.limits.answering;
     Reply::new(answers, lines, request.stream, limit).await
 }

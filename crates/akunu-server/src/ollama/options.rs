@@ -5,7 +5,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::error::ApiError;
-use crate::question::{self, Draw, Wish};
+use crate::options::Limits;
+use crate::question::{self, Draw, Form, FurtherSampling, Wish};
 
 /// Ollama's `options`.
 #[derive(Default, Deserialize, JsonSchema)]
@@ -26,11 +27,28 @@ pub(super) struct OllamaOptions {
     seed: Option<i64>,
     #[serde(default)]
     stop: Vec<String>,
+    #[schemars(range(min = 0, max = 1))]
+    typical_p: Option<f32>,
+    repeat_last_n: Option<i64>,
+    /// 0 for none, 2 for mirostat 2.
+    mirostat: Option<u32>,
+    #[schemars(range(min = 0))]
+    mirostat_tau: Option<f32>,
+    #[schemars(range(min = 0, max = 1))]
+    mirostat_eta: Option<f32>,
 }
 
 impl OllamaOptions {
-    pub fn wish(self) -> Wish {
-        Wish {
+    pub fn wish(self, limits: &Limits) -> Result<Wish, ApiError> {
+        let further = FurtherSampling {
+            typical_p: self.typical_p,
+            repeat_last_n: self.repeat_last_n,
+            mirostat: self.mirostat,
+            mirostat_tau: self.mirostat_tau,
+            mirostat_eta: self.mirostat_eta,
+            ..FurtherSampling::default()
+        };
+        let wish = Wish {
             // -1 and -2 are "without end" and "until the context is full".
             max_tokens: self.num_predict.and_then(|n| usize::try_from(n).ok()),
             draw: Draw {
@@ -42,10 +60,12 @@ impl OllamaOptions {
                 frequency_penalty: self.frequency_penalty,
                 presence_penalty: self.presence_penalty,
                 seed: self.seed,
+                further: Vec::new(),
             },
             stop: self.stop,
             ..Wish::default()
-        }
+        };
+        further.over(wish, limits.texts)
     }
 }
 
@@ -66,9 +86,10 @@ impl OllamaFormat {
             Some(OllamaFormat::Named(name)) if name == "json" => {
                 Ok(question::Format::any_object("format"))
             }
-            Some(OllamaFormat::Schema(schema)) => {
-                Ok(question::Format::Schema("format", schema.into()))
-            }
+            Some(OllamaFormat::Schema(schema)) => Ok(question::Format::Form(
+                "format",
+                Form::Schema(schema.into()),
+            )),
             Some(OllamaFormat::Named(_)) => Err(ApiError::bad_field(
                 "format",
                 "format: json or a schema is wanted",
@@ -107,11 +128,11 @@ mod tests {
             OllamaFormat::format(Some(given)).ok()
         };
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
-        let wanted = question::Format::Schema("format", schema.clone());
+        let wanted = question::Format::Form("format", Form::Schema(schema.clone()));
         assert_eq!(format(schema), Some(wanted));
         assert!(matches!(
             format(json!("json")),
-            Some(question::Format::Schema(..))
+            Some(question::Format::Form(..))
         ));
         assert_eq!(format(json!("")), Some(question::Format::Free));
         assert_eq!(format(json!("yaml")), None);

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::format::ResponseFormat;
+use super::forms::Forms;
 use super::logprobs::ChatLogprobs;
 use super::making::{Making, StreamOptions};
 use super::messages::{Message, normal};
@@ -16,10 +16,10 @@ use super::object::{Chunk, Completion, FinishReason, Head};
 use super::tools::{Function, ToolChoice, ToolField, tools};
 use crate::answers::{Happening, Piece, Scored, Usage, Whole};
 use crate::app::App;
-use crate::body::Both;
+use crate::body::All;
 use crate::calls;
 use crate::error::ApiError;
-use crate::question::{Conversation, Ending, Format, ask};
+use crate::question::{Conversation, Ending, Format, FurtherSampling, ask};
 use crate::stream::{Framing, Reply, Writer};
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,9 +35,6 @@ pub(crate) struct ChatRequest {
     functions: Option<Vec<Function>>,
     /// An older name of `tool_choice`: `none`, `auto` or `{"name": …}`.
     function_call: Option<ToolChoice>,
-    response_format: Option<ResponseFormat>,
-    /// A schema that the answer must be valid by, as llama.cpp has it.
-    json_schema: Option<Value>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
     /// What the template gets to know besides, as vLLM and llama.cpp call it.
@@ -64,10 +61,10 @@ impl ChatRequest {
 /// Answers a conversation.
 pub(crate) async fn chat(
     State(app): State<App>,
-    Both(request, making): Both<ChatRequest, Making>,
+    All((request, making, further, forms)): All<(ChatRequest, Making, FurtherSampling, Forms)>,
 ) -> Result<Reply<Chat>, ApiError> {
     let limits = app.options.limits;
-    let wish = making.wish(&limits)?;
+    let wish = further.over(making.wish(&limits)?, limits.texts)?;
     let ending = request.ending()?;
     // Who asks in the older way is answered in it, which has one call.
     let is_legacy = request.tools.is_none() && request.functions.is_some();
@@ -77,11 +74,7 @@ pub(crate) async fn chat(
         (request.tools.map(ToolField::functions), request.tool_choice)
     };
     let (tools, must_call) = tools(given.unwrap_or_default(), choice, &limits)?;
-    let format = match (request.json_schema, request.response_format) {
-        (Some(schema), _) => Format::Schema("json_schema", schema),
-        (None, Some(format)) => format.format("response_format")?,
-        (None, None) => Format::Free,
-    };
+    let format = forms.format()?;
     let conversation = Conversation {
         messages: normal(request.messages)?,
         tools,

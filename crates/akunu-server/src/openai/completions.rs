@@ -6,16 +6,17 @@ use axum::extract::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::forms::Forms;
 use super::logprobs::TextLogprobs;
 use super::making::{Making, StreamOptions};
 use super::object::{Chunk, Completion, FinishReason, Head};
 use crate::answers::{Happening, Piece, Scored, Usage, Whole};
 use crate::app::App;
-use crate::body::Both;
+use crate::body::All;
 use crate::embedding::Texts;
 use crate::engine::Engine;
 use crate::error::ApiError;
-use crate::question::{Prompt, ask};
+use crate::question::{FurtherSampling, Prompt, ask};
 use crate::stream::{Framing, Reply, Writer};
 
 #[derive(Deserialize, JsonSchema)]
@@ -34,10 +35,15 @@ const MAX_TOKENS: usize = 16;
 /// Continues a text.
 pub(crate) async fn completions(
     State(app): State<App>,
-    Both(request, making): Both<CompletionRequest, Making>,
+    All((request, making, further, forms)): All<(
+        CompletionRequest,
+        Making,
+        FurtherSampling,
+        Forms,
+    )>,
 ) -> Result<Reply<Text>, ApiError> {
     let limits = app.options.limits;
-    let mut wish = making.wish(&limits)?;
+    let mut wish = further.over(making.wish(&limits)?, limits.texts)?;
     wish.max_tokens = wish.max_tokens.or(Some(MAX_TOKENS));
     if request.echo == Some(true) && wish.logprobs.is_some() {
         let message = "echo: log probabilities are those of the answer, and not of the prompt; leave out echo or logprobs";
@@ -45,7 +51,8 @@ pub(crate) async fn completions(
     }
     let name = app.models.find(request.model.as_deref())?.name.clone();
     let engine = app.models.engine(request.model.as_deref()).await?;
-    let prompt = encode(&engine, request.prompt).await?;
+    let mut prompt = encode(&engine, request.prompt).await?;
+    prompt.grammar = forms.format()?.compiled(&engine).await?;
     let echo = if request.echo.unwrap_or_default() {
         engine.model.tokenizer().decode(&prompt.ids)
     } else {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::ApiError;
-use crate::question::Format;
+use crate::question::{Form, Format};
 
 /// `response_format` of a chat, and `text.format` of a response.
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ impl ResponseFormat {
         let nested = self.json_schema.and_then(|named| named.schema);
         match (self.r#type, nested.or(self.schema)) {
             (ResponseFormatType::Text, _) => Ok(Format::Free),
-            (_, Some(schema)) => Ok(Format::Schema(field, schema)),
+            (_, Some(schema)) => Ok(Format::Form(field, Form::Schema(schema))),
             (ResponseFormatType::JsonObject, None) => Ok(Format::any_object(field)),
             (ResponseFormatType::JsonSchema, None) => {
                 let message = format!("{field}: json_schema needs a schema");
@@ -58,14 +58,17 @@ mod tests {
             given.format("response_format").ok()
         };
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}});
-        let wanted = Some(Format::Schema("response_format", schema.clone()));
+        let wanted = Some(Format::Form(
+            "response_format",
+            Form::Schema(schema.clone()),
+        ));
         let nested = json!({"type": "json_schema", "json_schema": {"name": "x", "schema": schema}});
         assert_eq!(format(nested), wanted);
         let flat = json!({"type": "json_schema", "name": "x", "schema": schema});
         assert_eq!(format(flat), wanted);
         assert_eq!(format(json!({"type": "text"})), Some(Format::Free));
         let object = format(json!({"type": "json_object"}));
-        assert!(matches!(object, Some(Format::Schema(..))));
+        assert!(matches!(object, Some(Format::Form(..))));
         for wrong in [
             json!({"type": "json_schema"}),
             json!({"type": "xml"}),

@@ -104,9 +104,11 @@ impl Making {
                 frequency_penalty: self.frequency_penalty,
                 presence_penalty: self.presence_penalty,
                 seed: self.seed,
+                further: Vec::new(),
             },
             stop,
             ignore_end: self.ignore_eos,
+            ..Wish::default()
         })
     }
 }

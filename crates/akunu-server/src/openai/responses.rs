@@ -14,7 +14,7 @@ use self::stream::Items;
 use super::format::ResponseFormat;
 use super::tools::{Function, ToolChoice, tools};
 use crate::app::App;
-use crate::body::Both;
+use crate::body::All;
 use crate::content::Content;
 use crate::error::ApiError;
 use crate::options::Limits;
@@ -50,7 +50,7 @@ struct ResponsesText {
 /// Answers.
 pub(crate) async fn responses(
     State(app): State<App>,
-    Both(request, told): Both<ResponsesRequest, ResponsesEcho>,
+    All((request, told)): All<(ResponsesRequest, ResponsesEcho)>,
 ) -> Result<Reply<Items>, ApiError> {
     let limits = app.options.limits;
     let wish = Wish {

@@ -5,7 +5,7 @@ use akunu::{Sampling, SamplingOptions, careful_sampling};
 use crate::error::ApiError;
 
 /// What a request says about drawing tokens; `None` where it says nothing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Draw {
     pub temperature: Option<f32>,
     pub top_p: Option<f32>,
@@ -15,6 +15,8 @@ pub(crate) struct Draw {
     pub frequency_penalty: Option<f32>,
     pub presence_penalty: Option<f32>,
     pub seed: Option<i64>,
+    /// Further values: the field of the request, the engine's name of it, and the value.
+    pub further: Vec<(&'static str, &'static str, f64)>,
 }
 
 impl Draw {
@@ -42,7 +44,7 @@ impl Draw {
         let small = |x: f32| (-2.0..=2.0).contains(&x);
         check("frequency_penalty", f, holds(f, &small), "-2 to 2")?;
         check("presence_penalty", o, holds(o, &small), "-2 to 2")?;
-        let options = SamplingOptions {
+        let mut options = SamplingOptions {
             temperature: t,
             top_p: p.map(|p| p.max(f32::MIN_POSITIVE)),
             top_k: self.top_k.map(|k| k.clamp(0, i64::from(u32::MAX)) as u32),
@@ -53,6 +55,10 @@ impl Draw {
             seed: self.seed.map(i64::cast_unsigned),
             ..SamplingOptions::default()
         };
+        for (field, name, value) in &self.further {
+            let set = options.set(name, *value);
+            set.map_err(|error| ApiError::bad_field(*field, format!("{field}: {error}")))?;
+        }
         Ok(options.over(careful_sampling(suggested)))
     }
 }
@@ -61,7 +67,7 @@ impl Draw {
 mod tests {
     use super::*;
 
-    fn wrong(draw: Draw) -> String {
+    fn wrong(draw: &Draw) -> String {
         let refused = draw.sampling(&SamplingOptions::default());
         refused.expect_err("out of range").message
     }
@@ -73,19 +79,22 @@ mod tests {
             temperature: Some(-1.0),
             ..Draw::default()
         };
-        assert_eq!(wrong(draw), "temperature is -1, which must be 0 or more");
+        assert_eq!(wrong(&draw), "temperature is -1, which must be 0 or more");
         draw.temperature = Some(f32::NAN);
-        assert!(wrong(draw).starts_with("temperature is NaN"));
+        assert!(wrong(&draw).starts_with("temperature is NaN"));
         draw = Draw {
             top_p: Some(1.5),
             ..Draw::default()
         };
-        assert_eq!(wrong(draw), "top_p is 1.5, which must be 0 to 1");
+        assert_eq!(wrong(&draw), "top_p is 1.5, which must be 0 to 1");
         draw = Draw {
             presence_penalty: Some(-3.0),
             ..Draw::default()
         };
-        assert_eq!(wrong(draw), "presence_penalty is -3, which must be -2 to 2");
+        assert_eq!(
+            wrong(&draw),
+            "presence_penalty is -3, which must be -2 to 2"
+        );
     }
 
     #[test]

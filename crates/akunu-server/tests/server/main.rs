@@ -8,6 +8,7 @@ mod client;
 mod described;
 mod dialects;
 mod embeddings;
+mod forms;
 mod hostile;
 mod schema;
 mod structure;
