@@ -138,3 +138,28 @@ fn a_router_that_computes_nan_is_named() {
     let wanted = ": the router of layer 1 computes NaN or an infinity, so the model's weights are damaged; fetch the file again";
     assert_eq!(found, wanted);
 }
+
+/// Fails when an expert that a token does not use counts, or one of a folder that has a tensor for each does not.
+#[test]
+fn a_token_reads_the_experts_that_it_uses() {
+    let fixture = Fixture::read("transformers", "qwen3moe");
+    let is_of_expert = |weight: &&Weight| weight.name.contains(".experts.");
+    let numbers = |weight: &Weight| weight.shape.iter().product::<u64>();
+    let all: u64 = fixture.weights.iter().map(numbers).sum();
+    let of_experts: u64 = (fixture.weights.iter())
+        .filter(is_of_expert)
+        .map(numbers)
+        .sum();
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let paths = [
+        write_gguf(&fixture, folder.path()),
+        write_folder(&fixture, folder.path()),
+    ];
+    for path in paths {
+        let store = akunu_gguf::WeightStore::open(path).expect("a model");
+        let model = akunu_arch::Model::from_store(&store).expect("a model");
+        let active = model.active_weights(&store, |_| true).expect("experts");
+        let wanted = all - of_experts / 8 * 5;
+        assert_eq!((active.parameters, active.bytes), (wanted, 4 * wanted));
+    }
+}
