@@ -10,7 +10,7 @@ use crate::support::fixture::Fixture;
 
 /// Single tokens are multiplied as exactly as in `reference`. The products of many rows have tiles of halves: 2^-11 of each
 /// factor. A router that chose another expert would be off by more than a hundredth.
-const BOUNDS: [(usize, f64); 2] = [(1, 5e-7), (7, 1e-4)];
+const BOUNDS: [(u32, f64); 2] = [(1, 5e-7), (7, 1e-4)];
 
 /// Routers of each kind, sinks and windows, an expert of all tokens: the Metal kernels, run in the simulator, give what
 /// `transformers` gives. Fails when rows of a step get each other's experts.
